@@ -1,0 +1,2 @@
+//! cargo-tirx
+fn main() {}

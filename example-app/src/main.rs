@@ -1,0 +1,2 @@
+//! example-app
+fn main() {}

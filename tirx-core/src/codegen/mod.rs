@@ -1,0 +1,1 @@
+//! Final IR to CUDA C++ and launcher code.

@@ -1,0 +1,169 @@
+//! Errors a user can cause: what is wrong, where, why, and what to do about it.
+
+use std::fmt;
+
+use crate::source::{SourceMap, Span};
+
+/// A note that points at other text, or stands alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What the note says.
+    pub message: String,
+    /// Where it points; `Span::NONE` for a note without a place.
+    pub span: Span,
+}
+
+/// One error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// The text that is wrong.
+    pub span: Span,
+    /// What stands under the marked text; empty for none.
+    pub label: String,
+    /// Places that explain the error.
+    pub notes: Vec<Note>,
+    /// What to do, where it is known.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error at `span`.
+    pub fn new(span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            message: message.into(),
+            span,
+            label: String::new(),
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// Adds the text under the marked place.
+    pub fn label(mut self, label: impl Into<String>) -> Diagnostic {
+        self.label = label.into();
+        self
+    }
+
+    /// Adds a note that points at `span` (`Span::NONE`: at nothing).
+    pub fn note(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
+        self.notes.push(Note {
+            message: message.into(),
+            span,
+        });
+        self
+    }
+
+    /// Adds what to do.
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The span, where there is none yet.
+    pub fn or_span(mut self, span: Span) -> Diagnostic {
+        self.span = self.span.or(span);
+        self
+    }
+
+    /// The error as text for people, in the form of rustc's messages. Ends with a newline.
+    pub fn render(&self, sources: &SourceMap) -> String {
+        let mut out = format!("error: {}\n", self.message);
+        render_place(&mut out, sources, self.span, &self.label, '^');
+        for note in &self.notes {
+            if sources.locate(note.span).is_some() {
+                out.push_str(&format!("note: {}\n", note.message));
+                render_place(&mut out, sources, note.span, "", '-');
+            } else {
+                out.push_str(&format!("  = note: {}\n", note.message));
+            }
+        }
+        if let Some(help) = &self.help {
+            out.push_str(&format!("  = help: {help}\n"));
+        }
+        out
+    }
+}
+
+fn render_place(out: &mut String, sources: &SourceMap, span: Span, label: &str, mark: char) {
+    let Some(at) = sources.locate(span) else { return };
+    let number = at.line.to_string();
+    let pad = " ".repeat(number.len());
+    let first_line = sources.text(span).split('\n').next().unwrap_or("").trim_end();
+    let width = first_line.chars().count().max(1);
+    let indent: String = at
+        .line_text
+        .chars()
+        .take(at.column as usize - 1)
+        .map(|c| if c == '\t' { '\t' } else { ' ' })
+        .collect();
+    let marks: String = std::iter::repeat_n(mark, width).collect();
+    out.push_str(&format!(
+        "{pad}--> {}:{}:{}\n{pad} |\n",
+        at.file, at.line, at.column
+    ));
+    out.push_str(&format!("{number} | {}\n{pad} | {indent}{marks}", at.line_text));
+    if !label.is_empty() {
+        out.push(' ');
+        out.push_str(label);
+    }
+    out.push('\n');
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+/// One or more errors; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// All errors as text for people.
+    pub fn render(&self, sources: &SourceMap) -> String {
+        self.0
+            .iter()
+            .map(|d| d.render(sources))
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(d: Diagnostic) -> Diagnostics {
+        Diagnostics(vec![d])
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, d) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{d}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// A result whose error is one diagnostic (boxed: the happy path stays small).
+pub type Result<T, E = Box<Diagnostic>> = std::result::Result<T, E>;
+
+impl From<Box<Diagnostic>> for Diagnostics {
+    fn from(d: Box<Diagnostic>) -> Diagnostics {
+        Diagnostics(vec![*d])
+    }
+}
+
+/// `Err` with a diagnostic at `span`.
+pub fn error<T>(span: Span, message: impl Into<String>) -> Result<T> {
+    Err(Box::new(Diagnostic::new(span, message)))
+}

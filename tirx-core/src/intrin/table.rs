@@ -1,0 +1,316 @@
+//! The rows. See [`super`] for what the columns mean.
+//!
+//! Names follow Apache TVM 0.26 (`tvm.ir.Op.list_op_names`, `tvm.script.tirx`); meanings of CUDA rows are those of the
+//! CUDA C++ Programming Guide's functions of the same name.
+
+use super::Effect::*;
+use super::ResultRule::*;
+use super::{Effect, OpInfo, ResultRule};
+use crate::ir::DType;
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $ident:ident = $name:literal, $script:literal, $arity:expr, $effect:expr, $result:expr;)*) => {
+        /// An intrinsic operator.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Op { $($(#[$doc])* $ident),* }
+
+        impl Op {
+            /// Every operator, in the table's order.
+            pub const ALL: &'static [Op] = &[$(Op::$ident),*];
+        }
+
+        pub(in crate::intrin) static INFO: &[OpInfo] = &[$(row($name, $script, $arity, $effect, $result)),*];
+    };
+}
+
+const fn row(
+    name: &'static str,
+    script: &'static str,
+    arity: (u8, u8),
+    effect: Effect,
+    result: ResultRule,
+) -> OpInfo {
+    OpInfo {
+        name,
+        script,
+        arity,
+        effect,
+        result,
+    }
+}
+
+#[rustfmt::skip]
+mod rows {
+    use super::*;
+ops! {
+
+    // Math on floats (and vectors of them).
+
+    /// `exp(x)`.
+    Exp = "tirx.exp", "exp", (1, 1), Pure, Arg(0);
+    /// `exp2(x)`.
+    Exp2 = "tirx.exp2", "exp2", (1, 1), Pure, Arg(0);
+    /// `exp10(x)`.
+    Exp10 = "tirx.exp10", "exp10", (1, 1), Pure, Arg(0);
+    /// `erf(x)`.
+    Erf = "tirx.erf", "erf", (1, 1), Pure, Arg(0);
+    /// `tanh(x)`.
+    Tanh = "tirx.tanh", "tanh", (1, 1), Pure, Arg(0);
+    /// `sigmoid(x)`.
+    Sigmoid = "tirx.sigmoid", "sigmoid", (1, 1), Pure, Arg(0);
+    /// `log(x)`.
+    Log = "tirx.log", "log", (1, 1), Pure, Arg(0);
+    /// `log2(x)`.
+    Log2 = "tirx.log2", "log2", (1, 1), Pure, Arg(0);
+    /// `log10(x)`.
+    Log10 = "tirx.log10", "log10", (1, 1), Pure, Arg(0);
+    /// `log1p(x)`.
+    Log1p = "tirx.log1p", "log1p", (1, 1), Pure, Arg(0);
+    /// `tan(x)`.
+    Tan = "tirx.tan", "tan", (1, 1), Pure, Arg(0);
+    /// `cos(x)`.
+    Cos = "tirx.cos", "cos", (1, 1), Pure, Arg(0);
+    /// `cosh(x)`.
+    Cosh = "tirx.cosh", "cosh", (1, 1), Pure, Arg(0);
+    /// `sin(x)`.
+    Sin = "tirx.sin", "sin", (1, 1), Pure, Arg(0);
+    /// `sinh(x)`.
+    Sinh = "tirx.sinh", "sinh", (1, 1), Pure, Arg(0);
+    /// `asin(x)`.
+    Asin = "tirx.asin", "asin", (1, 1), Pure, Arg(0);
+    /// `acos(x)`.
+    Acos = "tirx.acos", "acos", (1, 1), Pure, Arg(0);
+    /// `atan(x)`.
+    Atan = "tirx.atan", "atan", (1, 1), Pure, Arg(0);
+    /// `acosh(x)`.
+    Acosh = "tirx.acosh", "acosh", (1, 1), Pure, Arg(0);
+    /// `asinh(x)`.
+    Asinh = "tirx.asinh", "asinh", (1, 1), Pure, Arg(0);
+    /// `atanh(x)`.
+    Atanh = "tirx.atanh", "atanh", (1, 1), Pure, Arg(0);
+    /// `sqrt(x)`.
+    Sqrt = "tirx.sqrt", "sqrt", (1, 1), Pure, Arg(0);
+    /// `rsqrt(x)`.
+    Rsqrt = "tirx.rsqrt", "rsqrt", (1, 1), Pure, Arg(0);
+    /// `floor(x)`.
+    Floor = "tirx.floor", "floor", (1, 1), Pure, Arg(0);
+    /// `ceil(x)`.
+    Ceil = "tirx.ceil", "ceil", (1, 1), Pure, Arg(0);
+    /// `trunc(x)`.
+    Trunc = "tirx.trunc", "trunc", (1, 1), Pure, Arg(0);
+    /// `round(x)`.
+    Round = "tirx.round", "round", (1, 1), Pure, Arg(0);
+    /// `nearbyint(x)`.
+    Nearbyint = "tirx.nearbyint", "nearbyint", (1, 1), Pure, Arg(0);
+    /// `fabs(x)`.
+    Fabs = "tirx.fabs", "fabs", (1, 1), Pure, Arg(0);
+    /// `atan2(x, y)`.
+    Atan2 = "tirx.atan2", "atan2", (2, 2), Pure, Arg(0);
+    /// `pow(x, y)`.
+    Pow = "tirx.pow", "pow", (2, 2), Pure, Arg(0);
+    /// `fmod(x, y)`.
+    Fmod = "tirx.fmod", "fmod", (2, 2), Pure, Arg(0);
+    /// `hypot(x, y)`.
+    Hypot = "tirx.hypot", "hypot", (2, 2), Pure, Arg(0);
+    /// `copysign(x, y)`.
+    Copysign = "tirx.copysign", "copysign", (2, 2), Pure, Arg(0);
+    /// `nextafter(x, y)`.
+    Nextafter = "tirx.nextafter", "nextafter", (2, 2), Pure, Arg(0);
+    /// `ldexp(x, y)`.
+    Ldexp = "tirx.ldexp", "ldexp", (2, 2), Pure, Arg(0);
+    /// `x * y + z`, rounded once.
+    Fma = "tirx.fma", "fma", (3, 3), Pure, Arg(0);
+    /// `isnan(x)`.
+    Isnan = "tirx.isnan", "isnan", (1, 1), Pure, BoolOfArg0;
+    /// `isinf(x)`.
+    Isinf = "tirx.isinf", "isinf", (1, 1), Pure, BoolOfArg0;
+    /// `isfinite(x)`.
+    Isfinite = "tirx.isfinite", "isfinite", (1, 1), Pure, BoolOfArg0;
+
+    // Bits.
+
+    /// `x & y`.
+    BitwiseAnd = "tirx.bitwise_and", "bitwise_and", (2, 2), Pure, Arg(0);
+    /// `x | y`.
+    BitwiseOr = "tirx.bitwise_or", "bitwise_or", (2, 2), Pure, Arg(0);
+    /// `x ^ y`.
+    BitwiseXor = "tirx.bitwise_xor", "bitwise_xor", (2, 2), Pure, Arg(0);
+    /// `x << y`.
+    ShiftLeft = "tirx.shift_left", "shift_left", (2, 2), Pure, Arg(0);
+    /// `x >> y`, arithmetic for signed `x`.
+    ShiftRight = "tirx.shift_right", "shift_right", (2, 2), Pure, Arg(0);
+    /// `~x`.
+    BitwiseNot = "tirx.bitwise_not", "bitwise_not", (1, 1), Pure, Arg(0);
+    /// Number of one bits.
+    Popcount = "tirx.popcount", "popcount", (1, 1), Pure, Arg(0);
+    /// Number of leading zero bits.
+    Clz = "tirx.clz", "clz", (1, 1), Pure, Arg(0);
+    /// A `uint64` constant from its low and high 32 bits.
+    LargeUintImm = "tirx.large_uint_imm", "large_uint_imm", (2, 2), Pure, Explicit;
+    /// Fixed-point multiply, round, shift.
+    QMultiplyShift = "tirx.q_multiply_shift", "q_multiply_shift", (4, 4), Pure, Is(DType::INT32);
+    /// Dot product of four bytes plus an accumulator.
+    Dp4a = "tirx.dp4a", "dp4a", (3, 3), Pure, Explicit;
+
+    // Control and values.
+
+    /// Lazy choice: only the chosen value is evaluated.
+    IfThenElse = "tirx.if_then_else", "if_then_else", (3, 3), Pure, Arg(1);
+    /// The condition is usually true.
+    Likely = "tirx.likely", "likely", (1, 1), Annotation, Arg(0);
+    /// The condition holds.
+    Assume = "tirx.assume", "assume", (1, 1), Opaque, Is(DType::BOOL);
+    /// Any value.
+    Undef = "tirx.undef", "undef", (0, 0), ReadState, Explicit;
+    /// Leaves the innermost loop.
+    BreakLoop = "tirx.break_loop", "break_loop", (0, 0), ControlJump, Is(DType::VOID);
+    /// Next turn of the innermost loop.
+    ContinueLoop = "tirx.continue_loop", "continue_loop", (0, 0), ControlJump, Is(DType::VOID);
+    /// The thread ends.
+    ThreadReturn = "tirx.thread_return", "thread_return", (0, 0), ControlJump, Is(DType::VOID);
+    /// Returns a value from the function.
+    Ret = "tirx.ret", "ret", (1, 1), ControlJump, Is(DType::VOID);
+    /// The same bits as another dtype.
+    Reinterpret = "tirx.reinterpret", "reinterpret", (1, 1), Pure, Explicit;
+    /// Whether a pointer is null.
+    IsNullptr = "tirx.isnullptr", "isnullptr", (1, 1), Pure, Is(DType::BOOL);
+    /// The lower half of the lanes.
+    Vectorlow = "tirx.vectorlow", "vectorlow", (1, 1), Pure, Explicit;
+    /// The upper half of the lanes.
+    Vectorhigh = "tirx.vectorhigh", "vectorhigh", (1, 1), Pure, Explicit;
+    /// Two halves as one vector.
+    Vectorcombine = "tirx.vectorcombine", "vectorcombine", (2, 2), Pure, Explicit;
+    /// A dtype as an argument (of `tvm_access_ptr`).
+    TypeAnnotation = "tirx.type_annotation", "type_annotation", (0, 0), Pure, Explicit;
+    /// Several values as one argument.
+    TvmTuple = "tirx.tvm_tuple", "tvm_tuple", (0, 255), Pure, Is(DType::HANDLE);
+
+    // Memory.
+
+    /// Pointer to a buffer element (argument: a load).
+    AddressOf = "tirx.address_of", "address_of", (1, 1), Pure, Is(DType::HANDLE);
+    /// A pointer moved by bytes and retyped.
+    PtrByteOffset = "tirx.ptr_byte_offset", "ptr_byte_offset", (3, 3), Pure, Is(DType::HANDLE);
+    /// A pointer moved by bytes.
+    HandleAddByteOffset = "tirx.handle_add_byte_offset", "handle_add_byte_offset", (2, 2), Pure, Is(DType::HANDLE);
+    /// Element offset of a buffer element.
+    BufferOffset = "tirx.buffer_offset", "buffer_offset", (1, 255), Pure, Explicit;
+    /// Pointer into a buffer: type annotation, data, offset, extent, mask (1 read, 2 write).
+    TvmAccessPtr = "tirx.tvm_access_ptr", "tvm_access_ptr", (5, 5), Pure, Is(DType::HANDLE);
+    /// Atomically adds to `*pointer`; gives the old value.
+    AtomicAdd = "tirx.atomic_add", "atomic_add", (2, 2), UpdateState, Arg(1);
+    /// A hint to load.
+    Prefetch = "tirx.prefetch", "prefetch", (4, 4), Opaque, Is(DType::VOID);
+    /// Prints a buffer from the device.
+    PrintBuffer = "tirx.print_buffer", "print_buffer", (1, 255), UpdateState, Is(DType::VOID);
+
+    // Calls out of the language.
+
+    /// Calls a C function by name (argument 0, a string).
+    CallExtern = "tirx.call_extern", "call_extern", (1, 255), Opaque, Explicit;
+    /// Calls a C function without side effects.
+    CallPureExtern = "tirx.call_pure_extern", "call_pure_extern", (1, 255), Pure, Explicit;
+    /// Calls a packed function by name (argument 0): on the host, launches a device function.
+    TvmCallPacked = "tirx.tvm_call_packed", "call_packed", (1, 255), Opaque, Is(DType::INT32);
+
+    // Host: the arguments of a packed call.
+
+    /// Field `kind` (argument 2) of element `index` (1) of a structure (0).
+    TvmStructGet = "tirx.tvm_struct_get", "tvm_struct_get", (3, 3), ReadState, Explicit;
+    /// Sets a field of a structure.
+    TvmStructSet = "tirx.tvm_struct_set", "tvm_struct_set", (4, 4), UpdateState, Is(DType::INT32);
+    /// Room on the stack.
+    TvmStackAlloca = "tirx.tvm_stack_alloca", "tvm_stack_alloca", (2, 2), UpdateState, Is(DType::HANDLE);
+    /// Raises the last error.
+    TvmThrowLastError = "tirx.tvm_throw_last_error", "tvm_throw_last_error", (0, 0), Opaque, Is(DType::HANDLE);
+
+    // Warps and threads.
+
+    /// Value of lane `arg`: mask, value, arg, width, warp size.
+    TvmWarpShuffle = "tirx.tvm_warp_shuffle", "tvm_warp_shuffle", (5, 5), UpdateState, Arg(1);
+    /// Value of the lane `arg` below: mask, value, arg, width, warp size.
+    TvmWarpShuffleUp = "tirx.tvm_warp_shuffle_up", "tvm_warp_shuffle_up", (5, 5), UpdateState, Arg(1);
+    /// Value of the lane `arg` above: mask, value, arg, width, warp size.
+    TvmWarpShuffleDown = "tirx.tvm_warp_shuffle_down", "tvm_warp_shuffle_down", (5, 5), UpdateState, Arg(1);
+    /// Value of the lane whose number differs by xor: mask, value, lane mask, width, warp size.
+    TvmWarpShuffleXor = "tirx.tvm_warp_shuffle_xor", "tvm_warp_shuffle_xor", (5, 5), UpdateState, Arg(1);
+    /// Mask of the lanes that are here.
+    TvmWarpActivemask = "tirx.tvm_warp_activemask", "tvm_warp_activemask", (0, 0), ReadState, Is(DType::UINT32);
+    /// Barrier over a scope (a string).
+    TvmStorageSync = "tirx.tvm_storage_sync", "tvm_storage_sync", (1, 255), UpdateState, Is(DType::VOID);
+    /// Reduction over threads.
+    TvmThreadAllreduce = "tirx.tvm_thread_allreduce", "tvm_thread_allreduce", (4, 255), UpdateState, Explicit;
+
+    // CUDA.
+
+    /// Calls a raw CUDA function: name, source text, arguments.
+    CudaFuncCall = "tirx.cuda.func_call", "cuda.func_call", (2, 255), Opaque, Explicit;
+    /// Barrier of the block.
+    CudaCtaSync = "tirx.cuda.cta_sync", "cuda.cta_sync", (0, 0), UpdateState, Is(DType::VOID);
+    /// Barrier of the warp.
+    CudaWarpSync = "tirx.cuda.warp_sync", "cuda.warp_sync", (0, 0), UpdateState, Is(DType::VOID);
+    /// Named barrier of a warpgroup (barrier id).
+    CudaWarpgroupSync = "tirx.cuda.warpgroup_sync", "cuda.warpgroup_sync", (1, 1), UpdateState, Is(DType::VOID);
+    /// Barrier of the cluster.
+    CudaClusterSync = "tirx.cuda.cluster_sync", "cuda.cluster_sync", (0, 0), UpdateState, Is(DType::VOID);
+    /// Barrier of the grid (cooperative launch).
+    CudaGridSync = "tirx.cuda.grid_sync", "cuda.grid_sync", (0, 0), UpdateState, Is(DType::VOID);
+    /// Block barrier; whether the predicate holds in all threads.
+    CudaSyncthreadsAnd = "tirx.cuda.syncthreads_and", "cuda.syncthreads_and", (1, 1), UpdateState, Is(DType::INT32);
+    /// Block barrier; whether the predicate holds in any thread.
+    CudaSyncthreadsOr = "tirx.cuda.syncthreads_or", "cuda.syncthreads_or", (1, 1), UpdateState, Is(DType::INT32);
+    /// Device-wide memory fence.
+    CudaThreadFence = "tirx.cuda.thread_fence", "cuda.thread_fence", (0, 0), UpdateState, Is(DType::VOID);
+    /// `atomicAdd(pointer, value)`; gives the old value.
+    CudaAtomicAdd = "tirx.cuda.atomic_add", "cuda.atomic_add", (2, 2), UpdateState, Arg(1);
+    /// `atomicCAS(pointer, compare, value)`; gives the old value.
+    CudaAtomicCas = "tirx.cuda.atomic_cas", "cuda.atomic_cas", (3, 3), UpdateState, Arg(1);
+    /// Mask of the lanes whose predicate holds.
+    CudaBallotSync = "tirx.cuda.ballot_sync", "cuda.ballot_sync", (2, 2), UpdateState, Is(DType::UINT32);
+    /// `__shfl_sync(mask, value, arg, width)`.
+    CudaShflSync = "tirx.cuda.__shfl_sync", "cuda.__shfl_sync", (4, 4), UpdateState, Arg(1);
+    /// `__shfl_up_sync(mask, value, arg, width)`.
+    CudaShflUpSync = "tirx.cuda.__shfl_up_sync", "cuda.__shfl_up_sync", (4, 4), UpdateState, Arg(1);
+    /// `__shfl_down_sync(mask, value, arg, width)`.
+    CudaShflDownSync = "tirx.cuda.__shfl_down_sync", "cuda.__shfl_down_sync", (4, 4), UpdateState, Arg(1);
+    /// `__shfl_xor_sync(mask, value, arg, width)`.
+    CudaShflXorSync = "tirx.cuda.__shfl_xor_sync", "cuda.__shfl_xor_sync", (4, 4), UpdateState, Arg(1);
+    /// `__activemask()`.
+    CudaActivemask = "tirx.cuda.__activemask", "cuda.__activemask", (0, 0), ReadState, Is(DType::UINT32);
+    /// Sum over the lanes of a mask.
+    CudaReduceAddSyncU32 = "tirx.cuda.reduce_add_sync_u32", "cuda.reduce_add_sync_u32", (2, 2), UpdateState, Is(DType::UINT32);
+    /// Minimum over the lanes of a mask.
+    CudaReduceMinSyncU32 = "tirx.cuda.reduce_min_sync_u32", "cuda.reduce_min_sync_u32", (2, 2), UpdateState, Is(DType::UINT32);
+    /// Position of the lowest one bit, from 1; 0 for none.
+    CudaFfsU32 = "tirx.cuda.ffs_u32", "cuda.ffs_u32", (1, 1), Pure, Is(DType::UINT32);
+    /// `__ldg(pointer)`.
+    CudaLdg = "tirx.cuda.ldg", "cuda.ldg", (1, 2), ReadState, Explicit;
+    /// Fast approximate division.
+    CudaFdividef = "tirx.cuda.fdividef", "cuda.fdividef", (2, 2), Pure, Is(DType::FLOAT32);
+    /// The bits of a float.
+    CudaFloatAsUint = "tirx.cuda.float_as_uint", "cuda.float_as_uint", (1, 1), Pure, Is(DType::UINT32);
+    /// A float from its bits.
+    CudaUintAsFloat = "tirx.cuda.uint_as_float", "cuda.uint_as_float", (1, 1), Pure, Is(DType::FLOAT32);
+    /// float16 to float32.
+    CudaHalf2float = "tirx.cuda.half2float", "cuda.half2float", (1, 1), Pure, Is(DType::FLOAT32);
+    /// bfloat16 to float32.
+    CudaBfloat162float = "tirx.cuda.bfloat162float", "cuda.bfloat162float", (1, 1), Pure, Is(DType::FLOAT32);
+    /// The cycle counter.
+    CudaClock64 = "tirx.cuda.clock64", "cuda.clock64", (0, 0), ReadState, Is(DType::INT64);
+    /// Sleeps about so many nanoseconds.
+    CudaNanoSleep = "tirx.cuda.nano_sleep", "cuda.nano_sleep", (1, 1), UpdateState, Is(DType::VOID);
+    /// Linear index of the thread in its block.
+    CudaThreadRank = "tirx.cuda.thread_rank", "cuda.thread_rank", (0, 0), Pure, Is(DType::INT32);
+    /// `printf(format, …)` from the device.
+    CudaPrintf = "tirx.cuda.printf", "cuda.printf", (1, 255), UpdateState, Is(DType::VOID);
+    /// Traps unless the condition holds.
+    CudaTrapWhenAssertFailed = "tirx.cuda.trap_when_assert_failed", "cuda.trap_when_assert_failed", (1, 1), UpdateState, Is(DType::VOID);
+    /// Reduction over lanes: value, operation (a string), width.
+    CudaWarpReduce = "tirx.cuda.warp_reduce", "cuda.warp_reduce", (2, 3), UpdateState, Arg(0);
+    /// Reduction over the block: value, operation (a string), warps, scratch pointer.
+    CudaCtaReduce = "tirx.cuda.cta_reduce", "cuda.cta_reduce", (4, 4), UpdateState, Arg(0);
+}
+}
+pub(super) use rows::INFO;
+pub use rows::Op;

@@ -1,0 +1,154 @@
+//! Buffers: a pointer with a shape and the way from a coordinate to an address.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::{DType, Expr, Type, Var};
+use crate::layout::Layout;
+use crate::source::Span;
+
+/// What a buffer is. See [`Buffer`].
+#[derive(Clone, Debug)]
+pub struct BufferNode {
+    /// The name the user gave.
+    pub name: Arc<str>,
+    /// The data pointer; its [`Type::Pointer`] names the storage scope.
+    pub data: Var,
+    /// Element type (may be a vector type).
+    pub dtype: DType,
+    /// Extents, outermost first. Empty for a zero-dimensional buffer.
+    pub shape: Vec<Expr>,
+    /// Steps in elements, one a dimension, or empty: compact row-major.
+    pub strides: Vec<Expr>,
+    /// Elements from `data` to the element at coordinate zero; `None` where nothing was said (zero).
+    pub elem_offset: Option<Expr>,
+    /// The physical mapping; `None` where it is plain strides (flattened, or declared so).
+    pub layout: Option<Layout>,
+    /// Alignment of `data` in bytes.
+    pub align: u32,
+    /// `elem_offset` is a multiple of this many elements.
+    pub offset_factor: u32,
+    /// Columns of tensor memory: the address of a `tmem` buffer.
+    pub allocated_addr: Vec<Expr>,
+    /// Where it was declared.
+    pub span: Span,
+}
+
+/// TVM's default alignment of a buffer's data pointer, in bytes.
+pub const DEFAULT_ALIGN: u32 = 64;
+
+/// A buffer. Equality and hash are by identity: two declarations are two buffers, though they may share a pointer.
+#[derive(Clone)]
+pub struct Buffer(Arc<BufferNode>);
+
+impl std::ops::Deref for Buffer {
+    type Target = BufferNode;
+    fn deref(&self) -> &BufferNode {
+        &self.0
+    }
+}
+
+impl Buffer {
+    /// A buffer of this description, different from every other.
+    pub fn new(node: BufferNode) -> Buffer {
+        Buffer(Arc::new(node))
+    }
+
+    /// A buffer over new storage (or a parameter) in `scope`: a fresh data pointer named `name_ptr`, row-major
+    /// default layout, default alignment.
+    pub fn fresh(
+        name: impl Into<Arc<str>>,
+        shape: Vec<Expr>,
+        dtype: DType,
+        scope: &str,
+        span: Span,
+    ) -> Buffer {
+        let name = name.into();
+        let data = Var::at(format!("{name}_ptr"), Type::pointer(dtype, scope), span);
+        let layout = Some(Layout::row_major(&shape));
+        Buffer::new(BufferNode {
+            shape,
+            layout,
+            ..BufferNode::flat(name, data, dtype, vec![], span)
+        })
+    }
+
+    /// The storage scope of the data pointer.
+    pub fn scope(&self) -> &str {
+        match self.data.ty() {
+            Type::Pointer { scope, .. } => scope,
+            Type::Prim(_) => "global",
+        }
+    }
+
+    /// A new buffer with `change` applied to the description.
+    pub fn with(&self, change: impl FnOnce(&mut BufferNode)) -> Buffer {
+        let mut node = (*self.0).clone();
+        change(&mut node);
+        Buffer::new(node)
+    }
+
+    /// A number that no other living buffer has. Never print or store it.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// Product of the extents, if all are constant.
+    pub fn const_size(&self) -> Option<i128> {
+        self.shape.iter().map(|e| e.as_int()).product()
+    }
+
+    /// Every expression of the description: shape, strides, offset, address and those of the layout.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        let mut all: Vec<&Expr> = self.shape.iter().chain(&self.strides).collect();
+        all.extend(&self.elem_offset);
+        all.extend(&self.allocated_addr);
+        if let Some(layout) = &self.layout {
+            all.extend(layout.exprs());
+        }
+        all
+    }
+}
+
+impl BufferNode {
+    /// A description without layout, strides or offset.
+    pub fn flat(
+        name: impl Into<Arc<str>>,
+        data: Var,
+        dtype: DType,
+        shape: Vec<Expr>,
+        span: Span,
+    ) -> BufferNode {
+        BufferNode {
+            name: name.into(),
+            data,
+            dtype,
+            shape,
+            strides: Vec::new(),
+            elem_offset: None,
+            layout: None,
+            align: DEFAULT_ALIGN,
+            offset_factor: 1,
+            allocated_addr: Vec::new(),
+            span,
+        }
+    }
+}
+
+impl PartialEq for Buffer {
+    fn eq(&self, other: &Buffer) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+impl Eq for Buffer {}
+impl Hash for Buffer {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.name, self.scope())
+    }
+}

@@ -1,0 +1,303 @@
+//! Element types: what a value is made of, and how many lanes it has.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The kind of an element; [`DType::bits`] says how wide it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(non_camel_case_types, missing_docs, reason = "the names are the dtypes' own")]
+pub enum TypeCode {
+    Int,
+    UInt,
+    Float,
+    BFloat,
+    Bool,
+    /// An opaque pointer.
+    Handle,
+    Float8_e3m4,
+    Float8_e4m3,
+    Float8_e4m3b11fnuz,
+    Float8_e4m3fn,
+    Float8_e4m3fnuz,
+    Float8_e5m2,
+    Float8_e5m2fnuz,
+    Float8_e8m0fnu,
+    Float6_e2m3fn,
+    Float6_e3m2fn,
+    Float4_e2m1fn,
+}
+
+/// Names of the types whose width is part of the name.
+const NAMED: [(TypeCode, &str, u8); 13] = [
+    (TypeCode::Bool, "bool", 8),
+    (TypeCode::BFloat, "bfloat16", 16),
+    (TypeCode::Float8_e3m4, "float8_e3m4", 8),
+    (TypeCode::Float8_e4m3, "float8_e4m3", 8),
+    (TypeCode::Float8_e4m3b11fnuz, "float8_e4m3b11fnuz", 8),
+    (TypeCode::Float8_e4m3fn, "float8_e4m3fn", 8),
+    (TypeCode::Float8_e4m3fnuz, "float8_e4m3fnuz", 8),
+    (TypeCode::Float8_e5m2, "float8_e5m2", 8),
+    (TypeCode::Float8_e5m2fnuz, "float8_e5m2fnuz", 8),
+    (TypeCode::Float8_e8m0fnu, "float8_e8m0fnu", 8),
+    (TypeCode::Float6_e2m3fn, "float6_e2m3fn", 6),
+    (TypeCode::Float6_e3m2fn, "float6_e3m2fn", 6),
+    (TypeCode::Float4_e2m1fn, "float4_e2m1fn", 4),
+];
+
+/// An element type and a lane count.
+///
+/// `Display` and `FromStr` use TVM's names: `float32`, `int8x4`, `bfloat16`, `bool`, `handle`, `void`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DType {
+    /// Kind of one element.
+    pub code: TypeCode,
+    /// Width of one element in bits. A bool is stored in 8.
+    pub bits: u8,
+    /// Elements; 1 for a scalar, 0 only in [`DType::VOID`].
+    pub lanes: u16,
+}
+
+#[allow(missing_docs, reason = "the names say it")]
+impl DType {
+    pub const BOOL: DType = DType::scalar(TypeCode::Bool, 8);
+    pub const INT8: DType = DType::int(8);
+    pub const INT16: DType = DType::int(16);
+    pub const INT32: DType = DType::int(32);
+    pub const INT64: DType = DType::int(64);
+    pub const UINT8: DType = DType::uint(8);
+    pub const UINT16: DType = DType::uint(16);
+    pub const UINT32: DType = DType::uint(32);
+    pub const UINT64: DType = DType::uint(64);
+    pub const FLOAT16: DType = DType::float(16);
+    pub const FLOAT32: DType = DType::float(32);
+    pub const FLOAT64: DType = DType::float(64);
+    pub const BFLOAT16: DType = DType::scalar(TypeCode::BFloat, 16);
+    pub const HANDLE: DType = DType::scalar(TypeCode::Handle, 64);
+    /// The type of a call that has no value.
+    pub const VOID: DType = DType {
+        code: TypeCode::Handle,
+        bits: 0,
+        lanes: 0,
+    };
+
+    pub const fn scalar(code: TypeCode, bits: u8) -> DType {
+        DType { code, bits, lanes: 1 }
+    }
+    pub const fn int(bits: u8) -> DType {
+        DType::scalar(TypeCode::Int, bits)
+    }
+    pub const fn uint(bits: u8) -> DType {
+        DType::scalar(TypeCode::UInt, bits)
+    }
+    pub const fn float(bits: u8) -> DType {
+        DType::scalar(TypeCode::Float, bits)
+    }
+    pub const fn with_lanes(self, lanes: u16) -> DType {
+        DType { lanes, ..self }
+    }
+    /// The type of one lane.
+    pub const fn element(self) -> DType {
+        if self.lanes == 0 { self } else { self.with_lanes(1) }
+    }
+    pub fn is_scalar(self) -> bool {
+        self.lanes == 1
+    }
+    pub fn is_vector(self) -> bool {
+        self.lanes > 1
+    }
+    pub fn is_void(self) -> bool {
+        self.lanes == 0
+    }
+    pub fn is_handle(self) -> bool {
+        self.code == TypeCode::Handle && !self.is_void()
+    }
+    pub fn is_bool(self) -> bool {
+        self.code == TypeCode::Bool
+    }
+    pub fn is_int(self) -> bool {
+        self.code == TypeCode::Int
+    }
+    pub fn is_uint(self) -> bool {
+        self.code == TypeCode::UInt
+    }
+    /// A signed or unsigned integer; not bool.
+    pub fn is_integer(self) -> bool {
+        self.is_int() || self.is_uint()
+    }
+    /// Any floating-point type, bfloat16 and the narrow ones included.
+    pub fn is_floating(self) -> bool {
+        !matches!(
+            self.code,
+            TypeCode::Int | TypeCode::UInt | TypeCode::Bool | TypeCode::Handle
+        )
+    }
+    /// IEEE float16/32/64.
+    pub fn is_float(self) -> bool {
+        self.code == TypeCode::Float
+    }
+    pub fn is_bfloat16(self) -> bool {
+        self.code == TypeCode::BFloat
+    }
+    pub fn is_float8(self) -> bool {
+        self.is_floating() && self.bits == 8
+    }
+    pub fn is_float6(self) -> bool {
+        self.is_floating() && self.bits == 6
+    }
+    pub fn is_float4(self) -> bool {
+        self.is_floating() && self.bits == 4
+    }
+}
+
+impl DType {
+    /// Bytes that one value takes in memory, all lanes; sub-byte elements are packed and rounded up.
+    pub fn bytes(self) -> usize {
+        (self.bits as usize * self.lanes as usize).div_ceil(8)
+    }
+
+    /// Smallest value of an integer type (0/1 for bool), `None` for others.
+    pub fn min_int(self) -> Option<i128> {
+        match self.code {
+            TypeCode::Int => Some(-(1i128 << (self.bits - 1))),
+            TypeCode::UInt | TypeCode::Bool => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Largest value of an integer type (1 for bool), `None` for others.
+    pub fn max_int(self) -> Option<i128> {
+        match self.code {
+            TypeCode::Int => Some((1i128 << (self.bits - 1)) - 1),
+            TypeCode::UInt => Some((1i128 << self.bits) - 1),
+            TypeCode::Bool => Some(1),
+            _ => None,
+        }
+    }
+
+    /// `value` wrapped to an integer type's range, as two's-complement hardware does.
+    pub fn wrap(self, value: i128) -> i128 {
+        match self.code {
+            TypeCode::Int => {
+                let shift = 128 - self.bits as u32;
+                (value << shift) >> shift
+            }
+            TypeCode::UInt => value & ((1i128 << self.bits) - 1),
+            TypeCode::Bool => (value != 0) as i128,
+            _ => value,
+        }
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_void() {
+            return f.write_str("void");
+        }
+        match self.code {
+            TypeCode::Int => write!(f, "int{}", self.bits)?,
+            TypeCode::UInt => write!(f, "uint{}", self.bits)?,
+            TypeCode::Float => write!(f, "float{}", self.bits)?,
+            TypeCode::Handle => f.write_str("handle")?,
+            code => {
+                let name = NAMED.iter().find(|n| n.0 == code).map_or("?", |n| n.1);
+                f.write_str(name)?;
+            }
+        }
+        if self.lanes > 1 {
+            write!(f, "x{}", self.lanes)?;
+        }
+        Ok(())
+    }
+}
+
+/// A name that is no dtype.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownDType(pub String);
+
+impl fmt::Display for UnknownDType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown dtype \"{}\"", self.0)
+    }
+}
+
+impl std::error::Error for UnknownDType {}
+
+impl FromStr for DType {
+    type Err = UnknownDType;
+
+    fn from_str(s: &str) -> Result<DType, UnknownDType> {
+        let unknown = || UnknownDType(s.to_string());
+        match s {
+            "void" => return Ok(DType::VOID),
+            "handle" => return Ok(DType::HANDLE),
+            _ => {}
+        }
+        // A trailing "x<digits>" is the lane count; names like "float8_e4m3fnx4" contain no other 'x'.
+        let (name, lanes) = match s.rsplit_once('x') {
+            Some((name, lanes)) if !lanes.is_empty() && lanes.bytes().all(|b| b.is_ascii_digit()) => (
+                name,
+                lanes.parse::<u16>().ok().filter(|l| *l > 0).ok_or_else(unknown)?,
+            ),
+            _ => (s, 1),
+        };
+        if let Some((code, _, bits)) = NAMED.iter().find(|n| n.1 == name) {
+            return Ok(DType {
+                code: *code,
+                bits: *bits,
+                lanes,
+            });
+        }
+        let number = |prefix: &str, allowed: &[u8]| {
+            let bits = name.strip_prefix(prefix)?.parse::<u8>().ok()?;
+            allowed.contains(&bits).then_some(bits)
+        };
+        // "int4", "uint1" and the like exist as storage types in TVM too.
+        if let Some(bits) = number("int", &[1, 4, 8, 16, 32, 64]) {
+            Ok(DType::int(bits).with_lanes(lanes))
+        } else if let Some(bits) = number("uint", &[1, 4, 8, 16, 32, 64]) {
+            Ok(DType::uint(bits).with_lanes(lanes))
+        } else if let Some(bits) = number("float", &[16, 32, 64]) {
+            Ok(DType::float(bits).with_lanes(lanes))
+        } else {
+            Err(unknown())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for name in [
+            "int8",
+            "uint64",
+            "float16x4",
+            "bfloat16",
+            "bfloat16x2",
+            "bool",
+            "handle",
+            "void",
+            "float8_e4m3fn",
+            "float8_e4m3b11fnuzx8",
+            "float8_e8m0fnu",
+            "float6_e2m3fn",
+            "float4_e2m1fnx2",
+            "int32x4",
+        ] {
+            assert_eq!(name.parse::<DType>().unwrap().to_string(), name);
+        }
+        for bad in ["float7", "int", "x4", "float32x", "float32x0", "int33"] {
+            assert!(bad.parse::<DType>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn integers_wrap_as_hardware_does() {
+        assert_eq!(DType::INT8.wrap(200), -56);
+        assert_eq!(DType::UINT8.wrap(-1), 255);
+        assert_eq!(DType::INT64.wrap(1 << 63), i64::MIN as i128);
+        assert_eq!(DType::UINT64.max_int(), Some(u64::MAX as i128));
+    }
+}

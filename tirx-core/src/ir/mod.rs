@@ -1,0 +1,47 @@
+//! What a TIRx program means.
+//!
+//! **Module and functions.** An [`IRModule`] maps names to [`PrimFunc`]s. A function has parameters (each a
+//! [`Var`]: a scalar or a pointer), a `buffer_map` that says which pointer parameters are tensors and how they
+//! are laid out, attributes and a body.
+//!
+//! **Expressions** ([`Expr`]) are pure trees but for calls: evaluating one reads variables and memory and has no
+//! side effect, except for a [`Call`](ExprKind::Call) whose operator says otherwise
+//! ([`Effect`](crate::intrin::Effect)). Operands are evaluated once each, in unspecified order; `And`, `Or` and
+//! the call `if_then_else` are lazy, `Select` evaluates all three operands. Each expression has a [`DType`];
+//! operands of an arithmetic node have the same one. Integers wrap (signed overflow is not used by any rewrite
+//! that index arithmetic could notice; see [`crate::arith`]).
+//!
+//! **Statements** ([`Stmt`]) run in order. Declarations are flat: [`Bind`](StmtKind::Bind),
+//! [`AllocBuffer`](StmtKind::AllocBuffer), [`DeclBuffer`](StmtKind::DeclBuffer) and
+//! [`ScopeId`](StmtKind::ScopeId) hold from where they stand to the end of the enclosing [`Seq`](StmtKind::Seq)
+//! (or of the body they are the whole of). Loops run `loop_var` from `min` over `extent` values.
+//!
+//! **Variables** are immutable and have identity: two variables with one name are two variables. A mutable
+//! scalar is a one-element buffer in scope `local`.
+//!
+//! **Buffers** ([`Buffer`]) are views: a data pointer, an element type, a shape, and the way from a coordinate to
+//! an address. They have identity too. The memory behind a pointer is of one storage scope
+//! (`global`, `shared`, `shared.dyn`, `local`, `warp`, `tmem`), named by the pointer's [`Type`].
+//!
+//! **Spans.** Each node carries the span of the text it came from; passes hand it on
+//! (see [`crate::source::Span`]). Spans take no part in equality.
+//!
+//! Nodes are reference-counted and immutable: cloning is cheap, sharing is invisible.
+
+mod buffer;
+mod dtype;
+mod expr;
+mod func;
+mod mutate;
+mod stmt;
+mod var;
+mod visit;
+
+pub use buffer::{Buffer, BufferNode, DEFAULT_ALIGN};
+pub use dtype::{DType, TypeCode, UnknownDType};
+pub use expr::{BinOp, Expr, ExprKind, ExprNode};
+pub use func::{AttrValue, Attrs, IRModule, PrimFunc};
+pub use mutate::{Mutator, substitute, substitute_stmt};
+pub use stmt::{AttrNode, ForKind, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, StmtNode};
+pub use var::{IterKind, IterVar, Type, Var};
+pub use visit::{Visitor, uses_var};

@@ -1,0 +1,415 @@
+//! Rewriting walks. What does not change is shared, not copied.
+
+use rustc_hash::FxHashMap;
+
+use super::{AttrNode, Buffer, Expr, ExprKind, IterVar, ScopeIdDef, Stmt, StmtKind, Var};
+
+/// Rebuilds a tree. Override what you change and call the `walk_*` method for the rest. Spans are kept.
+///
+/// Buffers and bound variables map to themselves by default. A mutator that replaces them must do so at the
+/// definition and at every use alike.
+pub trait Mutator {
+    /// An expression.
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        self.walk_expr(expr)
+    }
+
+    /// A statement.
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        self.walk_stmt(stmt)
+    }
+
+    /// A variable that is bound here.
+    fn var_def(&mut self, var: &Var) -> Var {
+        var.clone()
+    }
+
+    /// A buffer that is declared here.
+    fn buffer_def(&mut self, buffer: &Buffer) -> Buffer {
+        self.buffer_use(buffer)
+    }
+
+    /// A buffer that is read or written here.
+    fn buffer_use(&mut self, buffer: &Buffer) -> Buffer {
+        buffer.clone()
+    }
+
+    /// Each of a list.
+    fn exprs(&mut self, exprs: &[Expr]) -> Vec<Expr> {
+        exprs.iter().map(|e| self.expr(e)).collect()
+    }
+
+    /// Rebuilds an expression from its changed operands. The dtype follows the operands where the kind says so.
+    fn walk_expr(&mut self, expr: &Expr) -> Expr {
+        let same = |a: &Expr, b: &Expr| a.same_node(b);
+        let all_same = |a: &[Expr], b: &[Expr]| a.iter().zip(b).all(|(x, y)| x.same_node(y));
+        let keep = || expr.clone();
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => keep(),
+            ExprKind::Cast(a) => {
+                let b = self.expr(a);
+                if same(a, &b) {
+                    keep()
+                } else {
+                    b.cast(expr.dtype).at(span)
+                }
+            }
+            ExprKind::Not(a) => {
+                let b = self.expr(a);
+                if same(a, &b) {
+                    keep()
+                } else {
+                    Expr::logical_not(b).at(span)
+                }
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (c, d) = (self.expr(a), self.expr(b));
+                if same(a, &c) && same(b, &d) {
+                    keep()
+                } else {
+                    Expr::binary(*op, c, d).at(span)
+                }
+            }
+            ExprKind::Select(c, t, f) => {
+                let (c2, t2, f2) = (self.expr(c), self.expr(t), self.expr(f));
+                if same(c, &c2) && same(t, &t2) && same(f, &f2) {
+                    keep()
+                } else {
+                    Expr::select(c2, t2, f2).at(span)
+                }
+            }
+            ExprKind::BufferLoad {
+                buffer,
+                indices,
+                predicate,
+            } => {
+                let b = self.buffer_use(buffer);
+                let i = self.exprs(indices);
+                let p = predicate.as_ref().map(|p| self.expr(p));
+                let p_same = predicate.iter().zip(&p).all(|(a, b)| a.same_node(b));
+                if b == *buffer && all_same(indices, &i) && p_same {
+                    return keep();
+                }
+                let dtype = Expr::load(&b, i.clone()).dtype;
+                Expr::new(
+                    ExprKind::BufferLoad {
+                        buffer: b,
+                        indices: i,
+                        predicate: p,
+                    },
+                    dtype,
+                    span,
+                )
+            }
+            ExprKind::Ramp { base, stride, lanes } => {
+                let (b, s) = (self.expr(base), self.expr(stride));
+                if same(base, &b) && same(stride, &s) {
+                    keep()
+                } else {
+                    Expr::ramp(b, s, *lanes).at(span)
+                }
+            }
+            ExprKind::Broadcast { value, lanes } => {
+                let v = self.expr(value);
+                if same(value, &v) {
+                    keep()
+                } else {
+                    Expr::broadcast(v, *lanes).at(span)
+                }
+            }
+            ExprKind::Shuffle { vectors, indices } => {
+                let (v, i) = (self.exprs(vectors), self.exprs(indices));
+                if all_same(vectors, &v) && all_same(indices, &i) {
+                    return keep();
+                }
+                Expr::new(
+                    ExprKind::Shuffle {
+                        vectors: v,
+                        indices: i,
+                    },
+                    expr.dtype,
+                    span,
+                )
+            }
+            ExprKind::Call { op, args } => {
+                let a = self.exprs(args);
+                if all_same(args, &a) {
+                    return keep();
+                }
+                Expr::new(ExprKind::Call { op: *op, args: a }, expr.dtype, span)
+            }
+            ExprKind::Let(var, value, body) => {
+                let v2 = self.expr(value);
+                let var2 = self.var_def(var);
+                let b2 = self.expr(body);
+                if same(value, &v2) && var2 == *var && same(body, &b2) {
+                    keep()
+                } else {
+                    Expr::let_in(&var2, v2, b2).at(span)
+                }
+            }
+        }
+    }
+
+    /// Rebuilds a statement from its changed parts. Sequences are spliced and lose their no-ops.
+    fn walk_stmt(&mut self, stmt: &Stmt) -> Stmt {
+        let all_same = |a: &[Expr], b: &[Expr]| a.iter().zip(b).all(|(x, y)| x.same_node(y));
+        let span = stmt.span;
+        let kind = match &stmt.kind {
+            StmtKind::Bind(var, value) => {
+                let v = self.expr(value);
+                let var2 = self.var_def(var);
+                if v.same_node(value) && var2 == *var {
+                    return stmt.clone();
+                }
+                StmtKind::Bind(var2, v)
+            }
+            StmtKind::Attr {
+                node,
+                key,
+                value,
+                body,
+            } => {
+                let v = self.expr(value);
+                let node2 = match node {
+                    AttrNode::IterVar(iv) => AttrNode::IterVar(self.iter_var(iv)),
+                    AttrNode::Buffer(b) => AttrNode::Buffer(self.buffer_use(b)),
+                    AttrNode::Expr(e) => AttrNode::Expr(self.expr(e)),
+                    AttrNode::None | AttrNode::Str(_) => node.clone(),
+                };
+                let b = self.stmt(body);
+                if v.same_node(value) && node2 == *node && b.same_node(body) {
+                    return stmt.clone();
+                }
+                StmtKind::Attr {
+                    node: node2,
+                    key: key.clone(),
+                    value: v,
+                    body: b,
+                }
+            }
+            StmtKind::BufferStore {
+                buffer,
+                indices,
+                value,
+                predicate,
+            } => {
+                let v = self.expr(value);
+                let b = self.buffer_use(buffer);
+                let i = self.exprs(indices);
+                let p = predicate.as_ref().map(|p| self.expr(p));
+                let p_same = predicate.iter().zip(&p).all(|(a, b)| a.same_node(b));
+                if v.same_node(value) && b == *buffer && all_same(indices, &i) && p_same {
+                    return stmt.clone();
+                }
+                StmtKind::BufferStore {
+                    buffer: b,
+                    indices: i,
+                    value: v,
+                    predicate: p,
+                }
+            }
+            StmtKind::AllocBuffer(buffer, annotations) => {
+                let b = self.buffer_def(buffer);
+                if b == *buffer {
+                    return stmt.clone();
+                }
+                StmtKind::AllocBuffer(b, annotations.clone())
+            }
+            StmtKind::DeclBuffer(buffer) => {
+                let b = self.buffer_def(buffer);
+                if b == *buffer {
+                    return stmt.clone();
+                }
+                StmtKind::DeclBuffer(b)
+            }
+            StmtKind::ScopeId(def) => {
+                let extents = def.extents.as_ref().map(|e| self.exprs(e));
+                let preferred = def.preferred.as_ref().map(|e| self.exprs(e));
+                let vars = def.vars.iter().map(|v| self.var_def(v)).collect();
+                let new = ScopeIdDef {
+                    kind: def.kind,
+                    vars,
+                    extents,
+                    preferred,
+                };
+                if new == *def {
+                    return stmt.clone();
+                }
+                StmtKind::ScopeId(new)
+            }
+            StmtKind::Seq(stmts) => {
+                let new: Vec<Stmt> = stmts.iter().map(|s| self.stmt(s)).collect();
+                if new.iter().zip(stmts).all(|(a, b)| a.same_node(b)) {
+                    return stmt.clone();
+                }
+                return Stmt::seq(new);
+            }
+            StmtKind::Evaluate(e) => {
+                let new = self.expr(e);
+                if new.same_node(e) {
+                    return stmt.clone();
+                }
+                StmtKind::Evaluate(new)
+            }
+            StmtKind::For {
+                var,
+                min,
+                extent,
+                kind,
+                thread,
+                annotations,
+                step,
+                body,
+            } => {
+                let (m, e) = (self.expr(min), self.expr(extent));
+                let s = step.as_ref().map(|s| self.expr(s));
+                let v = self.var_def(var);
+                let t = thread.as_ref().map(|t| self.iter_var(t));
+                let b = self.stmt(body);
+                let s_same = step.iter().zip(&s).all(|(a, b)| a.same_node(b));
+                if m.same_node(min)
+                    && e.same_node(extent)
+                    && s_same
+                    && v == *var
+                    && t == *thread
+                    && b.same_node(body)
+                {
+                    return stmt.clone();
+                }
+                let annotations = annotations.clone();
+                StmtKind::For {
+                    var: v,
+                    min: m,
+                    extent: e,
+                    kind: *kind,
+                    thread: t,
+                    annotations,
+                    step: s,
+                    body: b,
+                }
+            }
+            StmtKind::While(condition, body) => {
+                let (c, b) = (self.expr(condition), self.stmt(body));
+                if c.same_node(condition) && b.same_node(body) {
+                    return stmt.clone();
+                }
+                StmtKind::While(c, b)
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                let c = self.expr(condition);
+                let t = self.stmt(then);
+                let o = otherwise.as_ref().map(|s| self.stmt(s));
+                let o_same = otherwise.iter().zip(&o).all(|(a, b)| a.same_node(b));
+                if c.same_node(condition) && t.same_node(then) && o_same {
+                    return stmt.clone();
+                }
+                StmtKind::If(c, t, o)
+            }
+            StmtKind::Assert {
+                condition,
+                kind,
+                message,
+            } => {
+                let c = self.expr(condition);
+                if c.same_node(condition) {
+                    return stmt.clone();
+                }
+                StmtKind::Assert {
+                    condition: c,
+                    kind: kind.clone(),
+                    message: message.clone(),
+                }
+            }
+        };
+        Stmt::new(kind, span)
+    }
+
+    /// A hardware index that is bound here.
+    fn iter_var(&mut self, iv: &IterVar) -> IterVar {
+        let dom = iv
+            .dom
+            .as_ref()
+            .map(|(min, extent)| (self.expr(min), self.expr(extent)));
+        IterVar {
+            var: self.var_def(&iv.var),
+            dom,
+            kind: iv.kind,
+            thread_tag: iv.thread_tag.clone(),
+        }
+    }
+}
+
+/// Replaces variables, also inside buffer descriptions: a buffer whose description changes becomes a new one,
+/// the same at each use.
+struct Substitute<'a, F> {
+    map: &'a F,
+    buffers: FxHashMap<Buffer, Buffer>,
+}
+
+impl<F: Fn(&Var) -> Option<Expr>> Mutator for Substitute<'_, F> {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        match &expr.kind {
+            ExprKind::Var(v) => (self.map)(v).map_or_else(|| expr.clone(), |e| e.or_at(expr.span)),
+            _ => self.walk_expr(expr),
+        }
+    }
+
+    fn buffer_use(&mut self, buffer: &Buffer) -> Buffer {
+        if let Some(known) = self.buffers.get(buffer) {
+            return known.clone();
+        }
+        let mut changed = false;
+        let data = match (self.map)(&buffer.data) {
+            Some(e) if e.as_var().is_some_and(|v| *v != buffer.data) => {
+                changed = true;
+                e.as_var().cloned().unwrap_or_else(|| buffer.data.clone())
+            }
+            _ => buffer.data.clone(),
+        };
+        let mut sub = |e: &Expr| {
+            let new = self.expr(e);
+            changed |= !new.same_node(e);
+            new
+        };
+        let shape = buffer.shape.iter().map(&mut sub).collect();
+        let strides = buffer.strides.iter().map(&mut sub).collect();
+        let elem_offset = buffer.elem_offset.as_ref().map(&mut sub);
+        let allocated_addr = buffer.allocated_addr.iter().map(&mut sub).collect();
+        let layout = buffer.layout.as_ref().map(|l| l.map_exprs(&mut sub));
+        let new = if changed {
+            buffer.with(|n| {
+                n.data = data;
+                n.shape = shape;
+                n.strides = strides;
+                n.elem_offset = elem_offset;
+                n.allocated_addr = allocated_addr;
+                n.layout = layout;
+            })
+        } else {
+            buffer.clone()
+        };
+        self.buffers.insert(buffer.clone(), new.clone());
+        new
+    }
+}
+
+/// `expr` with variables replaced where `map` gives something.
+pub fn substitute(expr: &Expr, map: &impl Fn(&Var) -> Option<Expr>) -> Expr {
+    Substitute {
+        map,
+        buffers: FxHashMap::default(),
+    }
+    .expr(expr)
+}
+
+/// `stmt` with variables replaced where `map` gives something. Bound variables are not renamed: the map must not
+/// name variables that `stmt` binds.
+pub fn substitute_stmt(stmt: &Stmt, map: &impl Fn(&Var) -> Option<Expr>) -> Stmt {
+    Substitute {
+        map,
+        buffers: FxHashMap::default(),
+    }
+    .stmt(stmt)
+}

@@ -1,0 +1,312 @@
+//! Statements.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{AttrValue, Buffer, Expr, IterVar, Var};
+use crate::source::Span;
+
+/// How a loop runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "the names are the language's: T.serial, T.parallel, …"
+)]
+pub enum ForKind {
+    Serial,
+    Parallel,
+    Vectorized,
+    Unrolled,
+    ThreadBinding,
+}
+
+/// What an [`Attr`](StmtKind::Attr) is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AttrNode {
+    /// Nothing in particular: `T.attr({"key": value})`.
+    None,
+    /// A name: `T.attr("default", …)`.
+    Str(Arc<str>),
+    /// A hardware index (`thread_extent`, `virtual_thread`).
+    IterVar(IterVar),
+    /// A buffer.
+    Buffer(Buffer),
+    /// A variable or expression.
+    Expr(Expr),
+}
+
+/// Which position in the launch hierarchy a scope id names: parent → child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names are the language's: T.cta_id, T.warp_id, …")]
+pub enum ScopeIdKind {
+    /// kernel → cluster
+    ClusterId,
+    /// kernel → cta
+    CtaId,
+    /// cluster → cta
+    CtaIdInCluster,
+    /// cta pair → cta
+    CtaIdInPair,
+    /// cta → warpgroup
+    WarpgroupId,
+    /// cta → warp
+    WarpId,
+    /// warpgroup → warp
+    WarpIdInWg,
+    /// cta → thread
+    ThreadId,
+    /// warpgroup → thread
+    ThreadIdInWg,
+    /// warp → thread
+    LaneId,
+}
+
+impl ScopeIdKind {
+    /// All kinds with the name `T` gives them.
+    pub const ALL: [(ScopeIdKind, &'static str); 10] = [
+        (ScopeIdKind::ClusterId, "cluster_id"),
+        (ScopeIdKind::CtaId, "cta_id"),
+        (ScopeIdKind::CtaIdInCluster, "cta_id_in_cluster"),
+        (ScopeIdKind::CtaIdInPair, "cta_id_in_pair"),
+        (ScopeIdKind::WarpgroupId, "warpgroup_id"),
+        (ScopeIdKind::WarpId, "warp_id"),
+        (ScopeIdKind::WarpIdInWg, "warp_id_in_wg"),
+        (ScopeIdKind::ThreadId, "thread_id"),
+        (ScopeIdKind::ThreadIdInWg, "thread_id_in_wg"),
+        (ScopeIdKind::LaneId, "lane_id"),
+    ];
+
+    /// The name `T` gives it.
+    pub fn name(self) -> &'static str {
+        ScopeIdKind::ALL
+            .iter()
+            .find(|(k, _)| *k == self)
+            .map_or("", |(_, n)| n)
+    }
+}
+
+/// Declared scope ids: `bx, by = T.cta_id([GM, GN])`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScopeIdDef {
+    /// What they count.
+    pub kind: ScopeIdKind,
+    /// One variable a dimension, `int32`.
+    pub vars: Vec<Var>,
+    /// Their extents; `None` where they are inferred from the siblings.
+    pub extents: Option<Vec<Expr>>,
+    /// Preferred extents (clusters).
+    pub preferred: Option<Vec<Expr>>,
+}
+
+/// What a statement is. See [`super`] for scopes of declarations.
+#[derive(Clone, Debug)]
+pub enum StmtKind {
+    /// An immutable binding (`x: T.let = value`), flat.
+    Bind(Var, Expr),
+    /// A fact about the region `body`.
+    Attr {
+        /// What it is about.
+        node: AttrNode,
+        /// Which fact: `thread_extent`, `tirx.device_entry`, …
+        key: Arc<str>,
+        /// Its value.
+        value: Expr,
+        /// Where it holds.
+        body: Stmt,
+    },
+    /// `buffer[indices] = value`.
+    BufferStore {
+        /// Where to.
+        buffer: Buffer,
+        /// One index a dimension, the last may be a vector.
+        indices: Vec<Expr>,
+        /// What; as many lanes as the place has.
+        value: Expr,
+        /// Lanes to store, where not all.
+        predicate: Option<Expr>,
+    },
+    /// New storage behind `buffer.data`, flat. Contents are undefined until written.
+    AllocBuffer(Buffer, Vec<(Arc<str>, AttrValue)>),
+    /// A view over an existing pointer, flat.
+    DeclBuffer(Buffer),
+    /// Scope ids, flat; gone after LowerTIRx.
+    ScopeId(ScopeIdDef),
+    /// One after the other. Never holds a `Seq` directly; see [`Stmt::seq`].
+    Seq(Vec<Stmt>),
+    /// An expression for its effect.
+    Evaluate(Expr),
+    /// A loop; `break_loop`/`continue_loop` calls refer to the innermost one.
+    For {
+        /// Takes `min, min + step, …` below `min + extent`.
+        var: Var,
+        /// First value.
+        min: Expr,
+        /// Length of the range; as many turns where `step` is one.
+        extent: Expr,
+        /// How it runs.
+        kind: ForKind,
+        /// The hardware index of a `ThreadBinding` loop.
+        thread: Option<IterVar>,
+        /// Hints to passes.
+        annotations: Vec<(Arc<str>, AttrValue)>,
+        /// Step, where not one; positive.
+        step: Option<Expr>,
+        /// What is repeated.
+        body: Stmt,
+    },
+    /// A loop while the condition holds.
+    While(Expr, Stmt),
+    /// Two ways.
+    If(Expr, Stmt, Option<Stmt>),
+    /// Stops the function with an error unless the condition holds, flat.
+    Assert {
+        /// What must hold.
+        condition: Expr,
+        /// `RuntimeError`, `TypeError`, `ValueError`, …
+        kind: Arc<str>,
+        /// Message in parts, to be joined.
+        message: Vec<Arc<str>>,
+    },
+}
+
+/// A statement with its source text.
+#[derive(Debug)]
+pub struct StmtNode {
+    /// What it is.
+    pub kind: StmtKind,
+    /// The text it came from.
+    pub span: Span,
+}
+
+/// A shared statement.
+#[derive(Clone)]
+pub struct Stmt(Arc<StmtNode>);
+
+impl std::ops::Deref for Stmt {
+    type Target = StmtNode;
+    fn deref(&self) -> &StmtNode {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Stmt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+impl Stmt {
+    /// A statement.
+    pub fn new(kind: StmtKind, span: Span) -> Stmt {
+        Stmt(Arc::new(StmtNode { kind, span }))
+    }
+
+    /// Statements in order: nested sequences are spliced, no-ops dropped, one statement stands alone.
+    /// An empty list gives a no-op.
+    pub fn seq(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
+        fn push(out: &mut Vec<Stmt>, stmt: Stmt) {
+            match &stmt.kind {
+                StmtKind::Seq(inner) => inner.iter().for_each(|s| push(out, s.clone())),
+                _ if stmt.is_nop() => {}
+                _ => out.push(stmt),
+            }
+        }
+        let mut out = Vec::new();
+        stmts.into_iter().for_each(|s| push(&mut out, s));
+        match out.len() {
+            0 => Stmt::nop(),
+            1 => out.remove(0),
+            _ => {
+                let span = out.iter().fold(Span::NONE, |s, stmt| s.or(stmt.span));
+                Stmt::new(StmtKind::Seq(out), span)
+            }
+        }
+    }
+
+    /// Does nothing.
+    pub fn nop() -> Stmt {
+        Stmt::new(StmtKind::Evaluate(Expr::int32(0)), Span::NONE)
+    }
+
+    /// Whether it is a constant evaluated for nothing, or an empty sequence.
+    pub fn is_nop(&self) -> bool {
+        match &self.kind {
+            StmtKind::Evaluate(e) => e.as_int().is_some(),
+            StmtKind::Seq(stmts) => stmts.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// An expression for its effect.
+    pub fn evaluate(expr: Expr) -> Stmt {
+        let span = expr.span;
+        Stmt::new(StmtKind::Evaluate(expr), span)
+    }
+
+    /// A store.
+    pub fn store(buffer: &Buffer, indices: Vec<Expr>, value: Expr, span: Span) -> Stmt {
+        Stmt::new(
+            StmtKind::BufferStore {
+                buffer: buffer.clone(),
+                indices,
+                value,
+                predicate: None,
+            },
+            span,
+        )
+    }
+
+    /// A binding.
+    pub fn bind(var: &Var, value: Expr, span: Span) -> Stmt {
+        Stmt::new(StmtKind::Bind(var.clone(), value), span)
+    }
+
+    /// A region with a fact.
+    pub fn attr(node: AttrNode, key: impl Into<Arc<str>>, value: Expr, body: Stmt, span: Span) -> Stmt {
+        Stmt::new(
+            StmtKind::Attr {
+                node,
+                key: key.into(),
+                value,
+                body,
+            },
+            span,
+        )
+    }
+
+    /// A serial loop from zero.
+    pub fn for_serial(var: &Var, extent: Expr, body: Stmt, span: Span) -> Stmt {
+        let min = Expr::constant(extent.dtype, 0);
+        Stmt::new(
+            StmtKind::For {
+                var: var.clone(),
+                min,
+                extent,
+                kind: ForKind::Serial,
+                thread: None,
+                annotations: Vec::new(),
+                step: None,
+                body,
+            },
+            span,
+        )
+    }
+
+    /// Two ways.
+    pub fn if_else(condition: Expr, then: Stmt, otherwise: Option<Stmt>, span: Span) -> Stmt {
+        Stmt::new(StmtKind::If(condition, then, otherwise), span)
+    }
+
+    /// The statements of a sequence; of another statement, itself.
+    pub fn as_slice(&self) -> &[Stmt] {
+        match &self.kind {
+            StmtKind::Seq(stmts) => stmts,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
+    /// Whether both are the same node in memory.
+    pub fn same_node(&self, other: &Stmt) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}

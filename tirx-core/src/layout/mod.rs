@@ -1,0 +1,122 @@
+//! Layouts: how a logical coordinate becomes a physical one.
+//!
+//! A [`TileLayout`] splits the row-major flattened coordinate over its *shard* iterators: iterator `i` of extent
+//! `e` contributes `digit * stride` on its axis. The axis `m` is memory, in elements; others are hardware axes
+//! (`laneid`, `warpid`, `tid_in_wg`, …). *Replica* iterators give further places that hold the same element; `offset` is added on
+//! each axis. Written `T.TileLayout(T.S[(4, 8):(8, 1)])`.
+
+use std::sync::Arc;
+
+use crate::ir::{Expr, substitute};
+
+/// An axis of a layout: `m` is memory (elements).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Axis(pub Arc<str>);
+
+impl Axis {
+    /// The memory axis.
+    pub fn memory() -> Axis {
+        Axis("m".into())
+    }
+
+    /// Whether it is the memory axis.
+    pub fn is_memory(&self) -> bool {
+        &*self.0 == "m"
+    }
+}
+
+/// One iterator: `extent` digits that step by `stride` on `axis`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Iter {
+    /// How many digits.
+    pub extent: Expr,
+    /// Step of one digit, in elements of the axis.
+    pub stride: Expr,
+    /// Where it steps.
+    pub axis: Axis,
+}
+
+/// Shard, replica and offset. See the [module](self).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct TileLayout {
+    /// Iterators of the element's coordinate, outermost first.
+    pub shard: Vec<Iter>,
+    /// Iterators over places with copies.
+    pub replica: Vec<Iter>,
+    /// Constant offsets by axis, in order of writing.
+    pub offset: Vec<(Axis, Expr)>,
+}
+
+/// A layout.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// Strided iterators.
+    Tile(Arc<TileLayout>),
+}
+
+impl Layout {
+    /// Compact row-major on the memory axis: what a buffer has when nothing is said.
+    pub fn row_major(shape: &[Expr]) -> Layout {
+        let mut stride: Option<Expr> = None;
+        let mut shard: Vec<Iter> = Vec::with_capacity(shape.len());
+        for extent in shape.iter().rev() {
+            let here = stride.clone().unwrap_or_else(|| Expr::constant(extent.dtype, 1));
+            stride = Some(match &stride {
+                None => extent.clone(),
+                Some(s) => crate::arith::fold::mul(s.clone().cast(extent.dtype), extent.clone()),
+            });
+            shard.push(Iter {
+                extent: extent.clone(),
+                stride: here,
+                axis: Axis::memory(),
+            });
+        }
+        shard.reverse();
+        Layout::Tile(Arc::new(TileLayout {
+            shard,
+            ..TileLayout::default()
+        }))
+    }
+
+    /// Whether it is what [`Layout::row_major`] gives for `shape`.
+    pub fn is_row_major(&self, shape: &[Expr]) -> bool {
+        *self == Layout::row_major(shape)
+    }
+
+    /// Every expression in it.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        let Layout::Tile(tile) = self;
+        let iters = tile
+            .shard
+            .iter()
+            .chain(&tile.replica)
+            .flat_map(|i| [&i.extent, &i.stride]);
+        iters.chain(tile.offset.iter().map(|(_, e)| e)).collect()
+    }
+
+    /// The layout with each expression changed by `f`.
+    pub fn map_exprs(&self, f: &mut impl FnMut(&Expr) -> Expr) -> Layout {
+        let Layout::Tile(tile) = self;
+        let mut iters = |list: &[Iter]| -> Vec<Iter> {
+            list.iter()
+                .map(|i| Iter {
+                    extent: f(&i.extent),
+                    stride: f(&i.stride),
+                    axis: i.axis.clone(),
+                })
+                .collect()
+        };
+        let (shard, replica) = (iters(&tile.shard), iters(&tile.replica));
+        let offset = tile.offset.iter().map(|(a, e)| (a.clone(), f(e))).collect();
+        Layout::Tile(Arc::new(TileLayout {
+            shard,
+            replica,
+            offset,
+        }))
+    }
+
+    /// The layout with variables replaced.
+    pub fn substitute(&self, map: &impl Fn(&crate::ir::Var) -> Option<Expr>) -> Layout {
+        self.map_exprs(&mut |e| substitute(e, map))
+    }
+}

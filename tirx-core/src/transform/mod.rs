@@ -1,0 +1,1 @@
+//! The lowering pipeline, one pass a file.
