@@ -1,1 +1,9 @@
-//! The lowering pipeline, one pass a file.
+//! The lowering pipeline: from the functions a user wrote to device functions and a host function.
+//!
+//! One pass is one file. A pass is a function `IRModule → Result<IRModule, Diagnostics>` (`run` in its file) that
+//! keeps spans; its head comment says what it assumes and what it establishes. [`pipeline`] has their order, the
+//! manager that runs them and the options they read.
+
+pub mod pipeline;
+
+pub use pipeline::{Lowering, Options, PIPELINE, Pass, PassContext, PassFn, Step, Target, lower, pass_names};

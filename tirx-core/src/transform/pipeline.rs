@@ -1,0 +1,273 @@
+//! The order of the passes, and the manager that runs them.
+//!
+//! The order is that of the TIRx pipeline of TVM 0.26, followed by its finalization of host and device functions.
+//! The list holds what is built: a pass that is missing here does not exist. Each entry's name is unique, so that a
+//! run can be stopped after it; the second run of a pass has its number appended (`StmtSimplify2`).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::ir::{AttrValue, IRModule};
+use crate::source::Span;
+
+/// The GPU that a module is lowered for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The architecture as nvcc names it: `sm_90a`.
+    pub arch: Arc<str>,
+}
+
+impl Target {
+    /// A CUDA GPU of an architecture.
+    pub fn cuda(arch: impl Into<Arc<str>>) -> Target {
+        Target { arch: arch.into() }
+    }
+
+    /// Threads of a warp.
+    pub const WARP_SIZE: i128 = 32;
+
+    /// The form it takes as a function's `target` attribute.
+    pub fn to_attr(&self) -> AttrValue {
+        AttrValue::Target(self.fields(Some(Target::host_fields())))
+    }
+
+    /// The form it takes on a device function: without its host.
+    pub fn device_attr(&self) -> AttrValue {
+        AttrValue::Target(self.fields(None))
+    }
+
+    /// The target of a host function.
+    pub fn host_attr() -> AttrValue {
+        AttrValue::Target(Target::host_fields())
+    }
+
+    /// Reads a `target` attribute; `None` where it names no CUDA architecture.
+    pub fn from_attr(attr: &AttrValue) -> Option<Target> {
+        let AttrValue::Target(fields) = attr else {
+            return None;
+        };
+        if fields.get("kind")?.as_str()? != "cuda" {
+            return None;
+        }
+        Some(Target::cuda(fields.get("arch")?.as_str()?))
+    }
+
+    fn fields(&self, host: Option<BTreeMap<Arc<str>, AttrValue>>) -> BTreeMap<Arc<str>, AttrValue> {
+        let text = |s: &str| AttrValue::Str(s.into());
+        let mut fields: BTreeMap<Arc<str>, AttrValue> = BTreeMap::new();
+        fields.insert("arch".into(), AttrValue::Str(self.arch.clone()));
+        fields.insert("keys".into(), AttrValue::List(vec![text("cuda"), text("gpu")]));
+        fields.insert("kind".into(), text("cuda"));
+        fields.insert("max_num_threads".into(), AttrValue::Int(1024));
+        fields.insert("tag".into(), text(""));
+        fields.insert(
+            "thread_warp_size".into(),
+            AttrValue::Int(Target::WARP_SIZE as i64),
+        );
+        if let Some(host) = host {
+            fields.insert("host".into(), AttrValue::Dict(host));
+        }
+        fields
+    }
+
+    fn host_fields() -> BTreeMap<Arc<str>, AttrValue> {
+        let text = |s: &str| AttrValue::Str(s.into());
+        let mut fields: BTreeMap<Arc<str>, AttrValue> = BTreeMap::new();
+        fields.insert("keys".into(), AttrValue::List(vec![text("cpu")]));
+        fields.insert("kind".into(), text("llvm"));
+        fields.insert("tag".into(), text(""));
+        fields
+    }
+}
+
+/// What a user may switch, as in TVM's `PassContext`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// Vectorized loops become serial ones (`tir.disable_vectorize`).
+    pub disable_vectorize: bool,
+    /// No common-subexpression elimination (`tir.disable_cse_tir`).
+    pub disable_cse: bool,
+}
+
+/// What a pass may read besides the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassContext {
+    /// The GPU.
+    pub target: Target,
+    /// See [`Options::disable_vectorize`].
+    pub disable_vectorize: bool,
+    /// See [`Options::disable_cse`].
+    pub disable_cse: bool,
+}
+
+impl PassContext {
+    /// A context with an option set.
+    pub fn new(target: Target, options: &Options) -> PassContext {
+        PassContext {
+            target,
+            disable_vectorize: options.disable_vectorize,
+            disable_cse: options.disable_cse,
+        }
+    }
+}
+
+/// What a pass is.
+pub type PassFn = fn(IRModule, &PassContext) -> Result<IRModule, Diagnostics>;
+
+/// An entry of the pipeline.
+#[derive(Clone, Copy)]
+pub struct Pass {
+    /// Its name, unique in the pipeline.
+    pub name: &'static str,
+    /// What it does.
+    pub run: PassFn,
+}
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+const fn pass(name: &'static str, run: PassFn) -> Pass {
+    Pass { name, run }
+}
+
+/// The passes in order.
+#[rustfmt::skip]
+pub static PIPELINE: &[Pass] = &[
+    // Keep one row a line, in TVM's order: LowerTIRx, UnifyThreadBinding, StmtSimplify, LowerTIRxOpaque,
+    // FlattenBuffer, BF16ComputeLegalize, NarrowDataType, VectorizeLoop, UnrollLoop, StmtSimplify2,
+    // CommonSubexprElim, FP8ComputeLegalize, VerifyMemory, AnnotateEntryFunc, SplitHostDevice, MakePackedAPI,
+    // FP8StorageLegalize, BF16StorageLegalize; then LowerWarpMemory, StmtSimplify3 and LowerIntrin.
+    pass("BindTarget", bind_target),
+];
+
+/// The names that `stop_after` takes.
+pub fn pass_names() -> Vec<&'static str> {
+    PIPELINE.iter().map(|p| p.name).collect()
+}
+
+/// What an observer sees after each pass.
+#[derive(Debug)]
+pub struct Step<'a> {
+    /// Position in the pipeline.
+    pub index: usize,
+    /// The pass that ran.
+    pub pass: &'static str,
+    /// What it made.
+    pub module: &'a IRModule,
+    /// How long it took, where there is a timer.
+    pub nanoseconds: Option<u64>,
+}
+
+/// A function that is called with each [`Step`].
+pub type Observer<'a> = &'a mut dyn FnMut(&Step<'_>);
+
+/// How to lower.
+pub struct Lowering<'a> {
+    /// For which GPU. A function that has a `target` attribute keeps it.
+    pub target: Target,
+    /// Switches.
+    pub options: Options,
+    /// The name of the last pass to run; `None` runs all.
+    pub stop_after: Option<&'a str>,
+    /// Check that the IR is well formed before the first pass and after each.
+    pub verify: bool,
+    /// Sees the module after each pass.
+    pub observer: Option<Observer<'a>>,
+    /// A clock in nanoseconds (this crate looks at none itself).
+    pub timer: Option<&'a dyn Fn() -> u64>,
+}
+
+impl<'a> Lowering<'a> {
+    /// All passes, default options; verifies in debug builds.
+    pub fn new(target: Target) -> Lowering<'a> {
+        Lowering {
+            target,
+            options: Options::default(),
+            stop_after: None,
+            verify: cfg!(debug_assertions),
+            observer: None,
+            timer: None,
+        }
+    }
+
+    /// Stops after a pass.
+    pub fn stop_after(mut self, pass: &'a str) -> Lowering<'a> {
+        self.stop_after = Some(pass);
+        self
+    }
+}
+
+/// Runs the pipeline.
+///
+/// # Errors
+///
+/// What a pass found wrong with the program, or an unknown name in `stop_after`. The messages of a module that a
+/// pass left malformed (a defect of the compiler, with `verify`) name the pass.
+pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, Diagnostics> {
+    let last = match lowering.stop_after {
+        None => PIPELINE.len(),
+        Some(name) => match PIPELINE.iter().position(|p| p.name == name) {
+            Some(index) => index + 1,
+            None => {
+                let message = format!("there is no pass named \"{name}\"");
+                let known = pass_names().join(", ");
+                return Err(Diagnostic::new(Span::NONE, message)
+                    .help(format!("the passes are {known}"))
+                    .into());
+            }
+        },
+    };
+    let context = PassContext::new(lowering.target.clone(), &lowering.options);
+    let mut module = module;
+    for (index, pass) in PIPELINE[..last].iter().enumerate() {
+        let start = lowering.timer.map(|now| now());
+        module = (pass.run)(module, &context)?;
+        let nanoseconds = lowering
+            .timer
+            .zip(start)
+            .map(|(now, start)| now().saturating_sub(start));
+        if let Some(observer) = &mut lowering.observer {
+            observer(&Step {
+                index,
+                pass: pass.name,
+                module: &module,
+                nanoseconds,
+            });
+        }
+    }
+    Ok(module)
+}
+
+/// Gives each function that names no target the one of the run.
+fn bind_target(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
+    Ok(module.map(|func| match func.attr("target") {
+        Some(_) => func,
+        None => func.with_attr("target", context.target.to_attr()),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names = pass_names();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), PIPELINE.len());
+    }
+
+    #[test]
+    fn an_unknown_pass_lists_the_known_ones() {
+        let mut lowering = Lowering::new(Target::cuda("sm_90a")).stop_after("Frobnicate");
+        let error = lower(IRModule::default(), &mut lowering).unwrap_err();
+        assert_eq!(error.0[0].message, "there is no pass named \"Frobnicate\"");
+        assert!(error.0[0].help.as_ref().is_some_and(|h| h.contains("BindTarget")));
+    }
+}
