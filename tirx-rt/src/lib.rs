@@ -1,1 +1,55 @@
-//! tirx-rt
+//! What a program that embeds TIRx kernels links: devices, streams, tensors and launches.
+//!
+//! The typed functions that `tirx-build` generates take these types:
+//!
+//! ```ignore
+//! tirx_rt::include_kernels!(); // mod kernels { … }
+//!
+//! let device = tirx_rt::Device::best()?; // the first GPU, else the simulator
+//! let stream = device.default_stream();
+//! let a = tirx_rt::Tensor::from_slice(&stream, &[1.0f32; 256], [256])?;
+//! let mut b = tirx_rt::Tensor::zeros(&stream, [256])?;
+//! kernels::scale(&stream, &a, &mut b)?;
+//! assert_eq!(b.to_vec()?[0], 2.0);
+//! ```
+//!
+//! Nothing CUDA is needed to build; at run time the NVIDIA driver is opened where there is one. With the feature
+//! `simulator` (default) every kernel also runs on the CPU.
+//!
+//! Layers, from safe to raw: the generated functions; [`Kernel::launch`] with pointers and a launch configuration;
+//! [`KernelImage`] with the bytes.
+
+#![warn(missing_docs)]
+
+mod cuda;
+mod device;
+mod element;
+mod error;
+pub mod host;
+mod image;
+mod kernel;
+mod shape;
+#[cfg(feature = "simulator")]
+mod simulator;
+mod storage;
+mod tensor;
+
+pub use cudarc;
+pub use device::{Device, Stream};
+pub use element::{Element, ElementType};
+pub use error::{Error, Result};
+pub use half::{bf16, f16};
+pub use image::{DeviceFunction, KernelImage, LaunchConfig, ParamKind};
+pub use kernel::Kernel;
+pub use shape::{MAX_RANK, Shape};
+#[cfg(feature = "simulator")]
+pub use simulator::{StandIn, StandInScalar};
+pub use tensor::{Tensor, View, ViewMut};
+
+/// Includes the module that `tirx-build` generated: `pub mod kernels { … }`.
+#[macro_export]
+macro_rules! include_kernels {
+    () => {
+        include!(concat!(env!("OUT_DIR"), "/tirx_kernels.rs"));
+    };
+}

@@ -1,0 +1,410 @@
+//! The CUDA side: contexts, memory, modules and launches through the driver API.
+//!
+//! This is the one module that calls the driver. `unsafe` here has one reason: the driver's C functions.
+
+use std::ffi::{CString, c_void};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+
+use crate::device::no_device;
+use crate::image::{KernelImage, LaunchConfig};
+use crate::{Error, Result};
+
+/// Turns a driver error into ours.
+pub(crate) fn failed(attempt: &str) -> impl Fn(DriverError) -> Error + '_ {
+    move |error| {
+        let text = |s: std::result::Result<&std::ffi::CStr, DriverError>| {
+            s.map_or_else(|_| "unknown".to_string(), |s| s.to_string_lossy().into_owned())
+        };
+        Error::Driver {
+            attempt: attempt.to_string(),
+            name: text(error.error_name()),
+            message: text(error.error_string()),
+        }
+    }
+}
+
+/// Whether the driver library can be opened.
+fn driver_present() -> bool {
+    static PRESENT: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    // SAFETY: opens libcuda and closes it again; its initializers are the driver's own.
+    *PRESENT.get_or_init(|| unsafe { sys::is_culib_present() })
+}
+
+pub(crate) fn count() -> usize {
+    if !driver_present() {
+        return 0;
+    }
+    CudaContext::device_count().map_or(0, |n| n.max(0) as usize)
+}
+
+pub(crate) fn context(ordinal: usize) -> Result<Arc<CudaContext>> {
+    let name = format!("CUDA device {ordinal}");
+    if !driver_present() {
+        return Err(no_device(name, "the NVIDIA driver (libcuda) is not installed"));
+    }
+    let count = match CudaContext::device_count() {
+        Ok(count) => count.max(0) as usize,
+        Err(error) => return Err(no_device(name, failed("starting the driver")(error).to_string())),
+    };
+    if ordinal >= count {
+        return Err(no_device(name, format!("the driver sees {count} GPU(s)")));
+    }
+    CudaContext::new(ordinal).map_err(|e| no_device(name, failed("opening the device")(e).to_string()))
+}
+
+/// Device memory.
+pub(crate) struct CudaMemory {
+    address: u64,
+    ordinal: i32,
+    /// Whether it is freed with this value.
+    owned: bool,
+    /// The stream that used it last, and its handle for the quick comparison.
+    last: Mutex<Arc<CudaStream>>,
+    last_handle: AtomicUsize,
+}
+
+impl CudaMemory {
+    pub(crate) fn alloc(stream: &Arc<CudaStream>, bytes: usize) -> Result<CudaMemory> {
+        let context = stream.context();
+        context.bind_to_thread().map_err(failed("binding the context"))?;
+        let attempt = format!("allocating {bytes} bytes");
+        // SAFETY: the context is current; the address is freed once, in `drop`.
+        let address = unsafe {
+            if context.has_async_alloc() {
+                result::malloc_async(stream.cu_stream(), bytes.max(1))
+            } else {
+                result::malloc_sync(bytes.max(1))
+            }
+        };
+        let address = address.map_err(failed(&attempt))?;
+        Ok(CudaMemory::wrap(stream, address, true))
+    }
+
+    /// Memory at `address` of the stream's context; freed here if `owned`.
+    pub(crate) fn wrap(stream: &Arc<CudaStream>, address: u64, owned: bool) -> CudaMemory {
+        CudaMemory {
+            address,
+            ordinal: stream.context().ordinal() as i32,
+            owned,
+            last: Mutex::new(stream.clone()),
+            last_handle: AtomicUsize::new(stream.cu_stream() as usize),
+        }
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    pub(crate) fn ordinal(&self) -> i32 {
+        self.ordinal
+    }
+
+    pub(crate) fn stream(&self) -> Arc<CudaStream> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gives the memory up without freeing it.
+    pub(crate) fn leak(mut self) -> (u64, Arc<CudaStream>) {
+        self.owned = false;
+        (self.address, self.stream())
+    }
+
+    #[inline]
+    pub(crate) fn order(&self, stream: &Arc<CudaStream>) -> Result<()> {
+        if self.last_handle.load(Ordering::Acquire) == stream.cu_stream() as usize {
+            return Ok(());
+        }
+        self.order_after_last(stream)
+    }
+
+    #[cold]
+    fn order_after_last(&self, stream: &Arc<CudaStream>) -> Result<()> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        stream.join(&last).map_err(failed("ordering two streams"))?;
+        *last = stream.clone();
+        self.last_handle
+            .store(stream.cu_stream() as usize, Ordering::Release);
+        Ok(())
+    }
+
+    pub(crate) fn write(&self, stream: &Arc<CudaStream>, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.order(stream)?;
+        stream
+            .context()
+            .bind_to_thread()
+            .map_err(failed("binding the context"))?;
+        // SAFETY: callers keep offset + len within the allocation. The source is pageable memory: the driver has
+        // staged it when the call returns.
+        unsafe { result::memcpy_htod_async(self.address + offset as u64, bytes, stream.cu_stream()) }
+            .map_err(failed("copying to the device"))
+    }
+
+    pub(crate) fn zero(&self, stream: &Arc<CudaStream>, offset: usize, len: usize) -> Result<()> {
+        self.order(stream)?;
+        stream
+            .context()
+            .bind_to_thread()
+            .map_err(failed("binding the context"))?;
+        // SAFETY: callers keep offset + len within the allocation.
+        unsafe { result::memset_d8_async(self.address + offset as u64, 0, len, stream.cu_stream()) }
+            .map_err(failed("clearing device memory"))
+    }
+
+    pub(crate) fn read(&self, offset: usize, len: usize) -> Result<Vec<u8>> {
+        let stream = self.stream();
+        stream
+            .context()
+            .bind_to_thread()
+            .map_err(failed("binding the context"))?;
+        let mut bytes = vec![0u8; len];
+        // SAFETY: callers keep offset + len within the allocation; the destination lives until the stream is done,
+        // which the next call waits for.
+        unsafe { result::memcpy_dtoh_async(&mut bytes, self.address + offset as u64, stream.cu_stream()) }
+            .and_then(|()| stream.synchronize())
+            .map_err(failed("copying from the device"))?;
+        Ok(bytes)
+    }
+}
+
+impl Drop for CudaMemory {
+    fn drop(&mut self) {
+        if !self.owned {
+            return;
+        }
+        let stream = self.stream();
+        let context = stream.context();
+        if context.bind_to_thread().is_err() {
+            return;
+        }
+        // SAFETY: the address came from the matching allocation call and is freed once. All users of the memory
+        // precede `stream`'s tail (see `order`). Errors have nowhere to go from a destructor.
+        unsafe {
+            if context.has_async_alloc() {
+                let _ = result::free_async(self.address, stream.cu_stream());
+            } else {
+                let _ = stream.synchronize();
+                let _ = result::free_sync(self.address);
+            }
+        }
+    }
+}
+
+/// A device function that is loaded into a context.
+struct Function {
+    handle: sys::CUfunction,
+    /// Dynamic shared memory that launches may use without asking the driver again.
+    shared_limit: AtomicU32,
+    non_portable_cluster: std::sync::atomic::AtomicBool,
+}
+
+/// Dynamic shared memory that every function may use (CUDA C++ Programming Guide, "Shared Memory").
+const DEFAULT_SHARED_LIMIT: u32 = 48 * 1024;
+/// The largest cluster that every device with clusters accepts.
+const PORTABLE_CLUSTER: u32 = 8;
+
+/// An image in a context. Never unloaded: it lives as long as the process, as the image does.
+pub(crate) struct LoadedImage {
+    pub(crate) context: Arc<CudaContext>,
+    functions: Vec<Function>,
+}
+
+// SAFETY: a CUfunction is a handle that any thread may use while its context lives; `context` keeps that alive.
+unsafe impl Send for LoadedImage {}
+// SAFETY: as above; the rest is atomic.
+unsafe impl Sync for LoadedImage {}
+
+pub(crate) fn load(image: &'static KernelImage, context: &Arc<CudaContext>) -> Result<LoadedImage> {
+    let (major, minor) = context
+        .compute_capability()
+        .map_err(failed("asking for the compute capability"))?;
+    let no_code = || Error::NoCodeForDevice {
+        kernel: image.name,
+        device: context.name().unwrap_or_else(|_| "the device".to_string()),
+        compute_capability: (major, minor),
+        targets: image.targets.iter().copied().chain(image.ptx).collect(),
+    };
+    let Some(fatbin) = image.fatbin.filter(|_| image.runs_on(major, minor)) else {
+        return Err(no_code());
+    };
+    context.bind_to_thread().map_err(failed("binding the context"))?;
+    // The driver wants a zero-terminated text or a binary with its own length; fat binaries are the latter but must
+    // be 8-byte aligned, which static bytes need not be.
+    let mut aligned = vec![0u64; fatbin.len().div_ceil(8)];
+    for (word, chunk) in aligned.iter_mut().zip(fatbin.chunks(8)) {
+        let mut bytes = [0; 8];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        *word = u64::from_ne_bytes(bytes);
+    }
+    // SAFETY: `aligned` holds a whole fat binary as nvcc wrote it and outlives the call, which copies it.
+    let module = match unsafe { result::module::load_data(aligned.as_ptr().cast::<c_void>()) } {
+        Ok(module) => module,
+        Err(error) if error.0 == sys::CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => return Err(no_code()),
+        Err(error) => return Err(failed(&format!("loading kernel `{}`", image.name))(error)),
+    };
+    let functions = image.functions.iter().map(|function| {
+        let symbol = CString::new(function.symbol).map_err(|_| Error::Image {
+            kernel: image.name,
+            message: "a symbol holds a zero byte".to_string(),
+        })?;
+        // SAFETY: the module was loaded just now.
+        let handle = unsafe { result::module::get_function(module, symbol) }.map_err(failed(&format!(
+            "finding function `{}` of kernel `{}`",
+            function.symbol, image.name
+        )))?;
+        Ok(Function {
+            handle,
+            shared_limit: AtomicU32::new(DEFAULT_SHARED_LIMIT),
+            non_portable_cluster: false.into(),
+        })
+    });
+    Ok(LoadedImage {
+        context: context.clone(),
+        functions: functions.collect::<Result<_>>()?,
+    })
+}
+
+/// Launches `function` on `stream`.
+///
+/// # Safety
+/// `args` are as many as the function has parameters and fit them; pointers are valid on the device for what the
+/// kernel does with them until it is done.
+#[inline]
+pub(crate) unsafe fn launch(
+    image: &'static KernelImage,
+    loaded: &LoadedImage,
+    function: usize,
+    stream: &CudaStream,
+    config: &LaunchConfig,
+    args: &[u64],
+) -> Result<()> {
+    /// Enough for almost every kernel; more go through the heap.
+    const ON_STACK: usize = 32;
+    let state = &loaded.functions[function];
+    loaded
+        .context
+        .bind_to_thread()
+        .map_err(failed("binding the context"))?;
+    if config.shared_bytes > state.shared_limit.load(Ordering::Relaxed) {
+        raise_shared_limit(image, state, config.shared_bytes)?;
+    }
+    let mut attributes = [const { std::mem::MaybeUninit::<sys::CUlaunchAttribute>::uninit() }; 4];
+    let mut count = 0;
+    let mut attribute = |id, value| {
+        // SAFETY: plain data for which all-zero bytes are a value.
+        let mut a: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
+        a.id = id;
+        a.value = value;
+        attributes[count].write(a);
+        count += 1;
+    };
+    use sys::CUlaunchAttributeID_enum as Id;
+    if config.cluster != [1; 3] {
+        if config.cluster.iter().product::<u32>() > PORTABLE_CLUSTER
+            && !state.non_portable_cluster.swap(true, Ordering::Relaxed)
+        {
+            allow_non_portable_cluster(image, state)?;
+        }
+        attribute(
+            Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+            cluster_value(config.cluster),
+        );
+    }
+    if config.preferred_cluster != [1; 3] {
+        attribute(
+            Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
+            preferred_value(config.preferred_cluster),
+        );
+    }
+    if config.programmatic {
+        let value = sys::CUlaunchAttributeValue {
+            programmaticStreamSerializationAllowed: 1,
+        };
+        attribute(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value);
+    }
+    if config.cooperative {
+        attribute(
+            Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+            sys::CUlaunchAttributeValue { cooperative: 1 },
+        );
+    }
+    let driver_config = sys::CUlaunchConfig {
+        gridDimX: config.grid[0],
+        gridDimY: config.grid[1],
+        gridDimZ: config.grid[2],
+        blockDimX: config.block[0],
+        blockDimY: config.block[1],
+        blockDimZ: config.block[2],
+        sharedMemBytes: config.shared_bytes,
+        hStream: stream.cu_stream(),
+        attrs: attributes.as_mut_ptr().cast(),
+        numAttrs: count as u32,
+    };
+    // A parameter is read from the low bytes of its slot (little-endian machines, as all with CUDA are).
+    let pointer = |arg: &u64| std::ptr::from_ref(arg).cast_mut().cast::<c_void>();
+    let mut on_stack = [std::ptr::null_mut::<c_void>(); ON_STACK];
+    let mut on_heap;
+    let params = if args.len() <= ON_STACK {
+        for (slot, arg) in on_stack.iter_mut().zip(args) {
+            *slot = pointer(arg);
+        }
+        on_stack.as_mut_ptr()
+    } else {
+        on_heap = args.iter().map(pointer).collect::<Vec<_>>();
+        on_heap.as_mut_ptr()
+    };
+    // SAFETY: `driver_config` and what it points to live across the call; the first `count` attributes are
+    // written; `params` has as many entries as the function has parameters (the caller's promise).
+    let status = unsafe { sys::cuLaunchKernelEx(&driver_config, state.handle, params, std::ptr::null_mut()) };
+    status
+        .result()
+        .map_err(|error| launch_failed(image, config, error))
+}
+
+#[cold]
+fn launch_failed(image: &KernelImage, config: &LaunchConfig, error: DriverError) -> Error {
+    let attempt = format!(
+        "launching kernel `{}` (grid {:?}, block {:?}, {} bytes of dynamic shared memory)",
+        image.name, config.grid, config.block, config.shared_bytes
+    );
+    failed(&attempt)(error)
+}
+
+fn cluster_value([x, y, z]: [u32; 3]) -> sys::CUlaunchAttributeValue {
+    sys::CUlaunchAttributeValue {
+        clusterDim: sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z },
+    }
+}
+
+fn preferred_value([x, y, z]: [u32; 3]) -> sys::CUlaunchAttributeValue {
+    // The driver declares both as three unsigned integers at offset zero.
+    cluster_value([x, y, z])
+}
+
+#[cold]
+fn raise_shared_limit(image: &KernelImage, function: &Function, bytes: u32) -> Result<()> {
+    use sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as LIMIT;
+    // SAFETY: the handle's context is current and keeps it alive.
+    unsafe { result::function::set_function_attribute(function.handle, LIMIT, bytes as i32) }.map_err(
+        failed(&format!(
+            "asking for {bytes} bytes of dynamic shared memory for kernel `{}`",
+            image.name
+        )),
+    )?;
+    function.shared_limit.fetch_max(bytes, Ordering::Relaxed);
+    Ok(())
+}
+
+#[cold]
+fn allow_non_portable_cluster(image: &KernelImage, function: &Function) -> Result<()> {
+    use sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED as ALLOWED;
+    // SAFETY: the handle's context is current and keeps it alive.
+    unsafe { result::function::set_function_attribute(function.handle, ALLOWED, 1) }.map_err(failed(
+        &format!(
+            "allowing a cluster of more than 8 blocks for kernel `{}`",
+            image.name
+        ),
+    ))
+}

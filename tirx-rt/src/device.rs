@@ -1,0 +1,257 @@
+//! Devices and streams: a GPU or the simulator.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream};
+
+#[cfg(feature = "simulator")]
+use crate::simulator::{self, Simulator};
+use crate::{Error, Result, cuda};
+
+/// Where kernels run. Cheap to clone.
+#[derive(Clone)]
+pub struct Device(pub(crate) DeviceKind);
+
+#[derive(Clone)]
+pub(crate) enum DeviceKind {
+    Cuda(Arc<CudaContext>),
+    #[cfg(feature = "simulator")]
+    Simulator(Arc<Simulator>),
+}
+
+impl Device {
+    /// The first GPU; without one, the simulator.
+    ///
+    /// # Errors
+    /// Without the feature `simulator`, where there is no GPU.
+    pub fn best() -> Result<Device> {
+        match Device::cuda(0) {
+            Ok(device) => Ok(device),
+            #[cfg(feature = "simulator")]
+            Err(_) => Ok(Device::simulator()),
+            #[cfg(not(feature = "simulator"))]
+            Err(error) => Err(error),
+        }
+    }
+
+    /// GPU number `ordinal`, by its primary context.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] where there is no driver or no such GPU.
+    pub fn cuda(ordinal: usize) -> Result<Device> {
+        cuda::context(ordinal).map(|c| Device(DeviceKind::Cuda(c)))
+    }
+
+    /// How many GPUs there are; 0 without a driver.
+    pub fn cuda_count() -> usize {
+        cuda::count()
+    }
+
+    /// The process's simulator: always the same device.
+    #[cfg(feature = "simulator")]
+    pub fn simulator() -> Device {
+        Device(DeviceKind::Simulator(simulator::shared()))
+    }
+
+    /// A simulator of its own, with memory apart from every other device's.
+    #[cfg(feature = "simulator")]
+    pub fn new_simulator() -> Device {
+        Device(DeviceKind::Simulator(Simulator::new()))
+    }
+
+    /// The device of a caller's own cudarc context.
+    pub fn from_cudarc(context: Arc<CudaContext>) -> Device {
+        Device(DeviceKind::Cuda(context))
+    }
+
+    /// The cudarc context; `None` for a simulator.
+    pub fn as_cudarc(&self) -> Option<&Arc<CudaContext>> {
+        match &self.0 {
+            DeviceKind::Cuda(context) => Some(context),
+            #[cfg(feature = "simulator")]
+            DeviceKind::Simulator(_) => None,
+        }
+    }
+
+    /// Whether it is a simulator.
+    pub fn is_simulator(&self) -> bool {
+        self.as_cudarc().is_none()
+    }
+
+    /// The GPU's name, or `simulator`.
+    pub fn name(&self) -> String {
+        match &self.0 {
+            DeviceKind::Cuda(context) => context.name().unwrap_or_else(|_| "CUDA device".to_string()),
+            #[cfg(feature = "simulator")]
+            DeviceKind::Simulator(_) => "simulator".to_string(),
+        }
+    }
+
+    /// The stream that work goes to when nothing else is said (CUDA's null stream).
+    pub fn default_stream(&self) -> Stream {
+        match &self.0 {
+            DeviceKind::Cuda(context) => Stream(StreamKind::Cuda(context.default_stream())),
+            #[cfg(feature = "simulator")]
+            DeviceKind::Simulator(simulator) => Stream(StreamKind::Simulator(simulator.clone())),
+        }
+    }
+
+    /// A stream of its own. A simulator runs each launch to its end before the call returns.
+    ///
+    /// # Errors
+    /// Where the driver has no room for another.
+    pub fn new_stream(&self) -> Result<Stream> {
+        match &self.0 {
+            DeviceKind::Cuda(context) => context
+                .new_stream()
+                .map(|s| Stream(StreamKind::Cuda(s)))
+                .map_err(cuda::failed("creating a stream")),
+            #[cfg(feature = "simulator")]
+            DeviceKind::Simulator(_) => Ok(self.default_stream()),
+        }
+    }
+
+    /// Waits for all work on the device.
+    ///
+    /// # Errors
+    /// Those of earlier work on the device.
+    pub fn synchronize(&self) -> Result<()> {
+        match &self.0 {
+            DeviceKind::Cuda(context) => context
+                .synchronize()
+                .map_err(cuda::failed("waiting for the device")),
+            #[cfg(feature = "simulator")]
+            DeviceKind::Simulator(_) => Ok(()),
+        }
+    }
+
+    /// A number that tells devices apart: the ordinal of a GPU, a negative one for simulators.
+    pub fn id(&self) -> i32 {
+        match &self.0 {
+            DeviceKind::Cuda(context) => context.ordinal() as i32,
+            #[cfg(feature = "simulator")]
+            DeviceKind::Simulator(simulator) => simulator.id(),
+        }
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.id() {
+            id @ 0.. => write!(f, "cuda({id})"),
+            id => write!(f, "simulator({})", -1 - id),
+        }
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Device) -> bool {
+        match (&self.0, &other.0) {
+            (DeviceKind::Cuda(a), DeviceKind::Cuda(b)) => Arc::ptr_eq(a, b) || a.cu_ctx() == b.cu_ctx(),
+            #[cfg(feature = "simulator")]
+            (DeviceKind::Simulator(a), DeviceKind::Simulator(b)) => Arc::ptr_eq(a, b),
+            #[cfg(feature = "simulator")]
+            _ => false,
+        }
+    }
+}
+impl Eq for Device {}
+
+/// A queue of work on one device: launches and copies run in order. Cheap to clone.
+#[derive(Clone)]
+pub struct Stream(pub(crate) StreamKind);
+
+#[derive(Clone)]
+pub(crate) enum StreamKind {
+    Cuda(Arc<CudaStream>),
+    #[cfg(feature = "simulator")]
+    Simulator(Arc<Simulator>),
+}
+
+impl Stream {
+    /// The device.
+    pub fn device(&self) -> Device {
+        match &self.0 {
+            StreamKind::Cuda(stream) => Device(DeviceKind::Cuda(stream.context().clone())),
+            #[cfg(feature = "simulator")]
+            StreamKind::Simulator(simulator) => Device(DeviceKind::Simulator(simulator.clone())),
+        }
+    }
+
+    /// A caller's own cudarc stream.
+    pub fn from_cudarc(stream: Arc<CudaStream>) -> Stream {
+        Stream(StreamKind::Cuda(stream))
+    }
+
+    /// The cudarc stream; `None` for a simulator.
+    pub fn as_cudarc(&self) -> Option<&Arc<CudaStream>> {
+        match &self.0 {
+            StreamKind::Cuda(stream) => Some(stream),
+            #[cfg(feature = "simulator")]
+            StreamKind::Simulator(_) => None,
+        }
+    }
+
+    /// Waits until everything queued so far is done.
+    ///
+    /// # Errors
+    /// Those of the work: a kernel that faulted, for instance.
+    pub fn synchronize(&self) -> Result<()> {
+        match &self.0 {
+            StreamKind::Cuda(stream) => {
+                stream
+                    .context()
+                    .bind_to_thread()
+                    .map_err(cuda::failed("binding the context"))?;
+                stream
+                    .synchronize()
+                    .map_err(cuda::failed("waiting for the stream"))
+            }
+            #[cfg(feature = "simulator")]
+            StreamKind::Simulator(_) => Ok(()),
+        }
+    }
+
+    /// The device's number; see [`Device::id`].
+    pub(crate) fn device_id(&self) -> i32 {
+        match &self.0 {
+            StreamKind::Cuda(stream) => stream.context().ordinal() as i32,
+            #[cfg(feature = "simulator")]
+            StreamKind::Simulator(simulator) => simulator.id(),
+        }
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stream of {:?}", self.device())
+    }
+}
+
+/// The error for a device that is not there.
+pub(crate) fn no_device(device: impl Into<String>, reason: impl Into<String>) -> Error {
+    Error::NoDevice {
+        device: device.into(),
+        reason: reason.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(feature = "simulator")]
+    fn the_shared_simulator_is_one_device() {
+        assert_eq!(Device::simulator(), Device::simulator());
+        assert_ne!(Device::simulator(), Device::new_simulator());
+        assert!(Device::simulator().id() < 0);
+    }
+
+    #[test]
+    fn a_missing_gpu_is_an_error() {
+        let error = Device::cuda(4096).unwrap_err().to_string();
+        assert!(error.starts_with("no CUDA device 4096: "), "{error}");
+    }
+}

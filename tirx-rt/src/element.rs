@@ -1,0 +1,101 @@
+//! Element types of tensors.
+
+use half::{bf16, f16};
+
+/// An element type as DLPack numbers it: code, bits; one lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ElementType {
+    /// DLPack's code: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool.
+    pub code: u8,
+    /// Width in bits.
+    pub bits: u8,
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A type that tensors can hold.
+pub trait Element:
+    sealed::Sealed + Copy + Default + Send + Sync + std::fmt::Debug + PartialEq + 'static
+{
+    /// Its number.
+    const TYPE: ElementType;
+    /// Its name in kernels, e.g. `float32`.
+    const NAME: &'static str;
+
+    /// Appends the little-endian bytes of `values`.
+    fn write_bytes(values: &[Self], out: &mut Vec<u8>);
+
+    /// The values behind little-endian bytes, as many as are complete.
+    fn from_bytes(bytes: &[u8]) -> Vec<Self>;
+}
+
+macro_rules! elements {
+    ($($ty:ty, $code:literal, $bits:literal, $name:literal;)*) => {$(
+        impl sealed::Sealed for $ty {}
+        impl Element for $ty {
+            const TYPE: ElementType = ElementType { code: $code, bits: $bits };
+            const NAME: &'static str = $name;
+
+            fn write_bytes(values: &[Self], out: &mut Vec<u8>) {
+                out.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+            }
+
+            fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+                let (chunks, _) = bytes.as_chunks::<{ $bits / 8 }>();
+                chunks.iter().map(|c| <$ty>::from_le_bytes(*c)).collect()
+            }
+        }
+    )*};
+}
+
+elements! {
+    i8, 0, 8, "int8";
+    i16, 0, 16, "int16";
+    i32, 0, 32, "int32";
+    i64, 0, 64, "int64";
+    u8, 1, 8, "uint8";
+    u16, 1, 16, "uint16";
+    u32, 1, 32, "uint32";
+    u64, 1, 64, "uint64";
+    f16, 2, 16, "float16";
+    f32, 2, 32, "float32";
+    f64, 2, 64, "float64";
+    bf16, 4, 16, "bfloat16";
+}
+
+impl sealed::Sealed for bool {}
+impl Element for bool {
+    const TYPE: ElementType = ElementType { code: 6, bits: 8 };
+    const NAME: &'static str = "bool";
+
+    fn write_bytes(values: &[bool], out: &mut Vec<u8>) {
+        out.extend(values.iter().map(|v| *v as u8));
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Vec<bool> {
+        bytes.iter().map(|b| *b != 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip<T: Element>(values: &[T]) {
+        let mut bytes = Vec::new();
+        T::write_bytes(values, &mut bytes);
+        assert_eq!(bytes.len(), std::mem::size_of_val(values));
+        assert_eq!(T::from_bytes(&bytes), values);
+    }
+
+    #[test]
+    fn bytes_round_trip() {
+        round_trip(&[1.5f32, -0.0, f32::MAX]);
+        round_trip(&[i64::MIN, 7]);
+        round_trip(&[f16::from_f32(0.1), f16::MAX]);
+        round_trip(&[true, false]);
+        assert_eq!(bool::from_bytes(&[2, 0]), [true, false]);
+    }
+}

@@ -1,0 +1,168 @@
+//! What can go wrong at run time.
+
+use std::fmt;
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The device asked for is not there.
+    NoDevice {
+        /// Which.
+        device: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A CUDA driver call failed.
+    Driver {
+        /// What was attempted.
+        attempt: String,
+        /// The driver's name for the error, e.g. `CUDA_ERROR_OUT_OF_MEMORY`.
+        name: String,
+        /// The driver's description.
+        message: String,
+    },
+    /// An argument of a launch does not fit the kernel.
+    Argument {
+        /// The kernel.
+        kernel: &'static str,
+        /// Position, from 0.
+        index: u32,
+        /// The parameter's name.
+        argument: &'static str,
+        /// What of it: `ndim`, `shape[0]`, `strides`, `data`, `device`.
+        field: &'static str,
+        /// What the kernel needs.
+        expected: String,
+        /// What was passed.
+        actual: String,
+    },
+    /// A host check of the kernel failed that is not about one argument.
+    Check {
+        /// The kernel.
+        kernel: &'static str,
+        /// The check's message.
+        message: String,
+    },
+    /// The specialization was not built.
+    NotBuilt {
+        /// The kernel.
+        kernel: &'static str,
+        /// What was asked for, e.g. `N = 512`.
+        requested: String,
+        /// What there is.
+        built: &'static [&'static str],
+    },
+    /// The image has no code for the device.
+    NoCodeForDevice {
+        /// The kernel.
+        kernel: &'static str,
+        /// The device.
+        device: String,
+        /// Its compute capability.
+        compute_capability: (i32, i32),
+        /// What the image holds, e.g. `sm_90a`.
+        targets: Vec<&'static str>,
+    },
+    /// A launch configuration that no device accepts.
+    Launch {
+        /// The kernel.
+        kernel: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The simulator found a fault in the kernel.
+    #[cfg(feature = "simulator")]
+    Fault(Box<tirx_sim::Fault>),
+    /// The embedded IR image cannot be used.
+    Image {
+        /// The kernel.
+        kernel: &'static str,
+        /// Why.
+        message: String,
+    },
+    /// A tensor operation that its shape does not allow.
+    Shape(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NoDevice { device, reason } => write!(f, "no {device}: {reason}"),
+            Error::Driver {
+                attempt,
+                name,
+                message,
+            } => write!(f, "{attempt}: {message} ({name})"),
+            Error::Argument {
+                kernel,
+                index,
+                argument,
+                field,
+                expected,
+                actual,
+            } => write!(
+                f,
+                "kernel `{kernel}`, argument {index} `{argument}`: {field} is {actual}, expected {expected}"
+            ),
+            Error::Check { kernel, message } => write!(f, "kernel `{kernel}`: {message}"),
+            Error::NotBuilt {
+                kernel,
+                requested,
+                built,
+            } => {
+                write!(f, "kernel `{kernel}` was not built for {requested}; built: ")?;
+                write!(
+                    f,
+                    "{}",
+                    if built.is_empty() {
+                        "nothing".to_string()
+                    } else {
+                        built.join("; ")
+                    }
+                )?;
+                write!(f, ". Add the specialization to kernels.toml")
+            }
+            Error::NoCodeForDevice {
+                kernel,
+                device,
+                compute_capability: (major, minor),
+                targets,
+            } => {
+                write!(
+                    f,
+                    "kernel `{kernel}` has no code for {device} (compute capability {major}.{minor}): "
+                )?;
+                if targets.is_empty() {
+                    write!(
+                        f,
+                        "it was built without nvcc. Install nvcc (`cargo tirx toolchain install`) and rebuild"
+                    )
+                } else {
+                    let list = targets.join(", ");
+                    write!(
+                        f,
+                        "the image holds {list}. Add \"sm_{major}{minor}\" to `targets` in kernels.toml and rebuild"
+                    )
+                }
+            }
+            Error::Launch { kernel, message } => write!(f, "kernel `{kernel}`: {message}"),
+            #[cfg(feature = "simulator")]
+            Error::Fault(fault) => fault.fmt(f),
+            Error::Image { kernel, message } => write!(f, "kernel `{kernel}`: unusable IR image: {message}"),
+            Error::Shape(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(feature = "simulator")]
+impl From<tirx_sim::Fault> for Error {
+    fn from(fault: tirx_sim::Fault) -> Error {
+        Error::Fault(Box::new(fault))
+    }
+}

@@ -1,0 +1,266 @@
+//! What generated host functions are written with: arguments as a packed call sees them, and their errors.
+//!
+//! Not meant to be called by hand.
+
+use std::fmt::Display;
+
+use crate::element::{Element, ElementType};
+use crate::shape::Shape;
+use crate::storage::Storage;
+use crate::{Error, Result, Stream, Tensor};
+
+/// An argument of a packed call.
+#[derive(Clone, Copy)]
+pub struct Arg<'a>(Kind<'a>);
+
+#[derive(Clone, Copy)]
+enum Kind<'a> {
+    Tensor(TensorArg<'a>),
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+}
+
+#[derive(Clone, Copy)]
+struct TensorArg<'a> {
+    storage: &'a Storage,
+    shape: &'a Shape,
+    strides: &'a Shape,
+    contiguous: bool,
+    data: u64,
+    byte_offset: u64,
+    element: ElementType,
+}
+
+impl<'a> Arg<'a> {
+    /// A tensor; the offset of a view is part of its address.
+    #[inline]
+    pub fn tensor<T: Element>(tensor: &'a Tensor<T>) -> Arg<'a> {
+        Arg::new(tensor, tensor.address(), 0)
+    }
+
+    /// A tensor as base address and byte offset, for parameters with a declared `elem_offset`.
+    #[inline]
+    pub fn tensor_at_base<T: Element>(tensor: &'a Tensor<T>) -> Arg<'a> {
+        let base = tensor.storage().address();
+        Arg::new(tensor, base, tensor.address() - base)
+    }
+
+    #[inline]
+    fn new<T: Element>(tensor: &'a Tensor<T>, data: u64, byte_offset: u64) -> Arg<'a> {
+        Arg(Kind::Tensor(TensorArg {
+            storage: tensor.storage(),
+            shape: tensor.shape_ref(),
+            strides: tensor.strides_ref(),
+            contiguous: tensor.is_contiguous(),
+            data,
+            byte_offset,
+            element: T::TYPE,
+        }))
+    }
+
+    /// An integer.
+    #[inline]
+    pub fn int(value: i64) -> Arg<'a> {
+        Arg(Kind::Int(value))
+    }
+
+    /// A number.
+    #[inline]
+    pub fn float(value: f64) -> Arg<'a> {
+        Arg(Kind::Float(value))
+    }
+
+    /// A truth value.
+    #[inline]
+    pub fn bool(value: bool) -> Arg<'a> {
+        Arg(Kind::Bool(value))
+    }
+
+    /// TVM FFI's number of the type: 1 int, 2 bool, 3 float, 70 tensor.
+    #[inline]
+    pub fn type_index(&self) -> i32 {
+        match self.0 {
+            Kind::Tensor(_) => 70,
+            Kind::Int(_) => 1,
+            Kind::Bool(_) => 2,
+            Kind::Float(_) => 3,
+        }
+    }
+
+    /// The value as an integer: the bits of the packed call's 8-byte slot.
+    #[inline]
+    pub fn as_i64(&self) -> i64 {
+        match self.0 {
+            Kind::Int(v) => v,
+            Kind::Bool(v) => v as i64,
+            Kind::Float(v) => v as i64,
+            Kind::Tensor(t) => t.data as i64,
+        }
+    }
+
+    /// The value as a number.
+    #[inline]
+    pub fn as_f64(&self) -> f64 {
+        match self.0 {
+            Kind::Int(v) => v as f64,
+            Kind::Bool(v) => v as i64 as f64,
+            Kind::Float(v) => v,
+            Kind::Tensor(_) => f64::NAN,
+        }
+    }
+
+    #[inline]
+    fn as_tensor(&self) -> Option<&TensorArg<'a>> {
+        match &self.0 {
+            Kind::Tensor(t) => Some(t),
+            _ => None,
+        }
+    }
+
+    /// Dimensions; 0 for a scalar.
+    #[inline]
+    pub fn ndim(&self) -> i32 {
+        self.as_tensor().map_or(0, |t| t.shape.len() as i32)
+    }
+
+    /// Extent of dimension `i`; 0 where there is none.
+    #[inline]
+    pub fn shape(&self, i: usize) -> i64 {
+        self.as_tensor()
+            .and_then(|t| t.shape.get(i))
+            .map_or(0, |e| *e as i64)
+    }
+
+    /// Step of dimension `i` in elements; 0 where there is none.
+    #[inline]
+    pub fn stride(&self, i: usize) -> i64 {
+        self.as_tensor()
+            .and_then(|t| t.strides.get(i))
+            .map_or(0, |s| *s as i64)
+    }
+
+    /// Whether the tensor is compact row-major, so that its strides need not be looked at.
+    #[inline]
+    pub fn strides_is_null(&self) -> bool {
+        self.as_tensor().is_none_or(|t| t.contiguous)
+    }
+
+    /// Device address.
+    #[inline]
+    pub fn data(&self) -> u64 {
+        self.as_tensor().map_or(0, |t| t.data)
+    }
+
+    /// Bytes from the address to the first element.
+    #[inline]
+    pub fn byte_offset(&self) -> u64 {
+        self.as_tensor().map_or(0, |t| t.byte_offset)
+    }
+
+    /// DLPack's type code.
+    #[inline]
+    pub fn dtype_code(&self) -> u8 {
+        self.as_tensor().map_or(0, |t| t.element.code)
+    }
+
+    /// Bits of an element.
+    #[inline]
+    pub fn dtype_bits(&self) -> u8 {
+        self.as_tensor().map_or(0, |t| t.element.bits)
+    }
+
+    /// Lanes of an element: 1.
+    #[inline]
+    pub fn dtype_lanes(&self) -> u16 {
+        1
+    }
+
+    /// DLPack's device type: 2, CUDA. A simulator stands in for a CUDA device.
+    #[inline]
+    pub fn device_type(&self) -> i32 {
+        2
+    }
+
+    /// The device's number (see [`crate::Device::id`]).
+    #[inline]
+    pub fn device_id(&self) -> i32 {
+        self.as_tensor().map_or(0, |t| t.storage.device_id())
+    }
+}
+
+/// The error of a failed check.
+#[cold]
+pub fn mismatch(
+    kernel: &'static str,
+    index: u32,
+    argument: &'static str,
+    field: &'static str,
+    expected: impl Display,
+    actual: impl Display,
+) -> Error {
+    Error::Argument {
+        kernel,
+        index,
+        argument,
+        field,
+        expected: expected.to_string(),
+        actual: actual.to_string(),
+    }
+}
+
+/// The error of a check that is not about one argument.
+#[cold]
+pub fn check_failed(kernel: &'static str, message: impl Display) -> Error {
+    Error::Check {
+        kernel,
+        message: message.to_string(),
+    }
+}
+
+/// The error of a run-time choice that was not built.
+#[cold]
+pub fn not_built(kernel: &'static str, requested: String, built: &'static [&'static str]) -> Error {
+    Error::NotBuilt {
+        kernel,
+        requested,
+        built,
+    }
+}
+
+/// Before a launch: the tensors are on the stream's device, and the stream waits for earlier work on them.
+///
+/// # Errors
+/// [`Error::Argument`] for the first tensor on another device.
+#[inline]
+pub fn begin(stream: &Stream, args: &[Arg<'_>], names: &[&'static str], kernel: &'static str) -> Result<()> {
+    let device = stream.device_id();
+    for (index, arg) in args.iter().enumerate() {
+        let Kind::Tensor(tensor) = &arg.0 else { continue };
+        if tensor.storage.device_id() != device {
+            return Err(wrong_device(stream, tensor, index, names, kernel));
+        }
+        tensor.storage.order(stream)?;
+    }
+    Ok(())
+}
+
+#[cold]
+fn wrong_device(
+    stream: &Stream,
+    tensor: &TensorArg<'_>,
+    index: usize,
+    names: &[&'static str],
+    kernel: &'static str,
+) -> Error {
+    let argument = names.get(index).copied().unwrap_or("?");
+    let (expected, actual) = (stream.device(), tensor.storage.device());
+    mismatch(
+        kernel,
+        index as u32,
+        argument,
+        "device",
+        format!("{expected:?}"),
+        format!("{actual:?}"),
+    )
+}

@@ -1,0 +1,165 @@
+//! Kernels: an image, loaded once per context on first use.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use cudarc::driver::CudaContext;
+
+use crate::cuda::{self, LoadedImage};
+use crate::device::{Stream, StreamKind};
+use crate::image::{KernelImage, LaunchConfig};
+#[cfg(feature = "simulator")]
+use crate::simulator::Programs;
+use crate::{Error, Result};
+
+/// An image that loads itself where it is launched. Generated code keeps one in a `static` per kernel.
+pub struct Kernel {
+    image: &'static KernelImage,
+    /// The first context's: found without a lock.
+    first: OnceLock<LoadedImage>,
+    /// Those of further contexts.
+    others: Mutex<Vec<Arc<LoadedImage>>>,
+    /// Held while loading the first, so that an image is loaded once.
+    loading: Mutex<()>,
+    #[cfg(feature = "simulator")]
+    programs: OnceLock<Result<Programs>>,
+}
+
+impl Kernel {
+    /// A kernel that is not loaded yet.
+    pub const fn new(image: &'static KernelImage) -> Kernel {
+        Kernel {
+            image,
+            first: OnceLock::new(),
+            others: Mutex::new(Vec::new()),
+            loading: Mutex::new(()),
+            #[cfg(feature = "simulator")]
+            programs: OnceLock::new(),
+        }
+    }
+
+    /// The image.
+    pub fn image(&self) -> &'static KernelImage {
+        self.image
+    }
+
+    /// Loads the image for the stream's device, so that the first launch does not.
+    ///
+    /// # Errors
+    /// [`Error::NoCodeForDevice`], or the driver's.
+    pub fn load(&self, stream: &Stream) -> Result<()> {
+        match &stream.0 {
+            StreamKind::Cuda(stream) => self.with_loaded(stream.context(), |_| Ok(())),
+            #[cfg(feature = "simulator")]
+            StreamKind::Simulator(_) => self.programs().map(|_| ()),
+        }
+    }
+
+    /// Launches device function number `function` with `args`: pointers as addresses, scalars as bits in the low
+    /// bytes. A grid with no blocks does nothing.
+    ///
+    /// # Errors
+    /// Where the image has no code for the device, the configuration is impossible, the driver refuses, or (on the
+    /// simulator) the kernel faults.
+    ///
+    /// # Safety
+    /// On a GPU: `args` fit the function's parameters, and its pointers are valid on the stream's device for all that
+    /// the kernel reads and writes, until it is done.
+    #[inline]
+    pub unsafe fn launch(
+        &self,
+        function: usize,
+        stream: &Stream,
+        config: &LaunchConfig,
+        args: &[u64],
+    ) -> Result<()> {
+        match self.image.functions.get(function) {
+            Some(f) if f.params.len() == args.len() => {}
+            _ => return Err(self.wrong_call(function, args.len())),
+        }
+        if config.grid.contains(&0) {
+            return Ok(());
+        }
+        match &stream.0 {
+            StreamKind::Cuda(stream) => self.with_loaded(stream.context(), |loaded| {
+                // SAFETY: the caller's promise; the number of arguments was checked.
+                unsafe { cuda::launch(self.image, loaded, function, stream, config, args) }
+            }),
+            #[cfg(feature = "simulator")]
+            StreamKind::Simulator(simulator) => simulator.launch(self.programs()?, function, config, args),
+        }
+    }
+
+    #[inline]
+    fn with_loaded(
+        &self,
+        context: &Arc<CudaContext>,
+        run: impl FnOnce(&LoadedImage) -> Result<()>,
+    ) -> Result<()> {
+        match self.first.get() {
+            Some(loaded) if loaded.context.cu_ctx() == context.cu_ctx() => run(loaded),
+            _ => self.with_loaded_slow(context, run),
+        }
+    }
+
+    #[cold]
+    fn with_loaded_slow(
+        &self,
+        context: &Arc<CudaContext>,
+        run: impl FnOnce(&LoadedImage) -> Result<()>,
+    ) -> Result<()> {
+        let guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(first) = self.first.get() else {
+            let loaded = cuda::load(self.image, context)?;
+            let loaded = self.first.get_or_init(|| loaded);
+            drop(guard);
+            return run(loaded);
+        };
+        if first.context.cu_ctx() == context.cu_ctx() {
+            drop(guard);
+            return run(first);
+        }
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = others
+            .iter()
+            .find(|l| l.context.cu_ctx() == context.cu_ctx())
+            .cloned();
+        let loaded = match known {
+            Some(loaded) => loaded,
+            None => {
+                let loaded = Arc::new(cuda::load(self.image, context)?);
+                others.push(loaded.clone());
+                loaded
+            }
+        };
+        drop((others, guard));
+        run(&loaded)
+    }
+
+    #[cfg(feature = "simulator")]
+    fn programs(&self) -> Result<&Programs> {
+        self.programs
+            .get_or_init(|| Programs::compile(self.image))
+            .as_ref()
+            .map_err(Error::clone)
+    }
+
+    #[cold]
+    fn wrong_call(&self, function: usize, args: usize) -> Error {
+        let message = match self.image.functions.get(function) {
+            Some(f) => format!(
+                "function `{}` has {} parameters, not {args}",
+                f.symbol,
+                f.params.len()
+            ),
+            None => format!(
+                "the image has {} device functions, not {}",
+                self.image.functions.len(),
+                function + 1
+            ),
+        };
+        Error::Launch {
+            kernel: self.image.name,
+            message,
+        }
+    }
+}

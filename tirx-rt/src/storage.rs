@@ -1,0 +1,118 @@
+//! The memory behind tensors, on either kind of device.
+
+#[cfg(feature = "simulator")]
+use crate::Error;
+use crate::Result;
+use crate::cuda::CudaMemory;
+use crate::device::{Device, DeviceKind, Stream, StreamKind};
+#[cfg(feature = "simulator")]
+use crate::simulator::SimulatorMemory;
+
+/// An allocation. Work on it is ordered: a stream that uses it waits for the stream that used it last.
+pub(crate) enum Storage {
+    Cuda(CudaMemory),
+    #[cfg(feature = "simulator")]
+    Simulator(SimulatorMemory),
+}
+
+impl Storage {
+    /// Uninitialized memory.
+    pub(crate) fn alloc(stream: &Stream, bytes: usize) -> Result<Storage> {
+        match &stream.0 {
+            StreamKind::Cuda(stream) => CudaMemory::alloc(stream, bytes).map(Storage::Cuda),
+            #[cfg(feature = "simulator")]
+            StreamKind::Simulator(simulator) => {
+                Ok(Storage::Simulator(SimulatorMemory::alloc(simulator, bytes)))
+            }
+        }
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        match self {
+            Storage::Cuda(memory) => memory.address(),
+            #[cfg(feature = "simulator")]
+            Storage::Simulator(memory) => memory.address(),
+        }
+    }
+
+    pub(crate) fn device(&self) -> Device {
+        match self {
+            Storage::Cuda(memory) => Device(DeviceKind::Cuda(memory.stream().context().clone())),
+            #[cfg(feature = "simulator")]
+            Storage::Simulator(memory) => Device(DeviceKind::Simulator(memory.simulator().clone())),
+        }
+    }
+
+    pub(crate) fn device_id(&self) -> i32 {
+        match self {
+            Storage::Cuda(memory) => memory.ordinal(),
+            #[cfg(feature = "simulator")]
+            Storage::Simulator(memory) => memory.simulator().id(),
+        }
+    }
+
+    /// The stream that used it last.
+    pub(crate) fn stream(&self) -> Stream {
+        match self {
+            Storage::Cuda(memory) => Stream(StreamKind::Cuda(memory.stream())),
+            #[cfg(feature = "simulator")]
+            Storage::Simulator(memory) => Stream(StreamKind::Simulator(memory.simulator().clone())),
+        }
+    }
+
+    /// Makes `stream` wait for earlier work on the memory, and later users wait for `stream`.
+    #[inline]
+    pub(crate) fn order(&self, stream: &Stream) -> Result<()> {
+        match (self, &stream.0) {
+            (Storage::Cuda(memory), StreamKind::Cuda(stream)) => memory.order(stream),
+            #[cfg(feature = "simulator")]
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies host bytes in, from byte `offset`.
+    pub(crate) fn write(&self, stream: &Stream, offset: usize, bytes: &[u8]) -> Result<()> {
+        match (self, &stream.0) {
+            (Storage::Cuda(memory), StreamKind::Cuda(stream)) => memory.write(stream, offset, bytes),
+            #[cfg(feature = "simulator")]
+            (Storage::Simulator(memory), StreamKind::Simulator(_)) => {
+                memory.write(offset, bytes);
+                Ok(())
+            }
+            #[cfg(feature = "simulator")]
+            _ => Err(self.foreign(stream)),
+        }
+    }
+
+    /// Sets `len` bytes from `offset` to zero.
+    pub(crate) fn zero(&self, stream: &Stream, offset: usize, len: usize) -> Result<()> {
+        match (self, &stream.0) {
+            (Storage::Cuda(memory), StreamKind::Cuda(stream)) => memory.zero(stream, offset, len),
+            #[cfg(feature = "simulator")]
+            (Storage::Simulator(memory), StreamKind::Simulator(_)) => {
+                memory.write(offset, &vec![0; len]);
+                Ok(())
+            }
+            #[cfg(feature = "simulator")]
+            _ => Err(self.foreign(stream)),
+        }
+    }
+
+    /// Copies bytes out, after all earlier work on the memory.
+    pub(crate) fn read(&self, offset: usize, len: usize) -> Result<Vec<u8>> {
+        match self {
+            Storage::Cuda(memory) => memory.read(offset, len),
+            #[cfg(feature = "simulator")]
+            Storage::Simulator(memory) => Ok(memory.read(offset, len)),
+        }
+    }
+
+    #[cfg(feature = "simulator")]
+    fn foreign(&self, stream: &Stream) -> Error {
+        Error::Shape(format!(
+            "the tensor is on {:?}, the stream on {:?}",
+            self.device(),
+            stream.device()
+        ))
+    }
+}

@@ -1,0 +1,522 @@
+//! Tensors: typed device memory with a shape, and views of it.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut};
+
+use crate::cuda::CudaMemory;
+use crate::device::{Device, Stream};
+use crate::element::Element;
+use crate::shape::Shape;
+use crate::storage::Storage;
+use crate::{Error, Result};
+
+/// Device memory with element type, shape and strides.
+///
+/// A tensor owns its memory; [`View`] and [`ViewMut`] borrow it and are tensors themselves, so a kernel takes either.
+/// Copies and launches are ordered per tensor, also across streams.
+pub struct Tensor<T: Element> {
+    storage: Arc<Storage>,
+    /// First element, counted from the storage's start.
+    offset: usize,
+    shape: Shape,
+    strides: Shape,
+    contiguous: bool,
+    element: PhantomData<T>,
+}
+
+/// A borrowed, read-only part or form of a tensor.
+pub struct View<'a, T: Element>(Tensor<T>, PhantomData<&'a T>);
+
+/// A borrowed, exclusive part or form of a tensor.
+pub struct ViewMut<'a, T: Element>(Tensor<T>, PhantomData<&'a mut T>);
+
+impl<T: Element> Deref for View<'_, T> {
+    type Target = Tensor<T>;
+    fn deref(&self) -> &Tensor<T> {
+        &self.0
+    }
+}
+impl<T: Element> Deref for ViewMut<'_, T> {
+    type Target = Tensor<T>;
+    fn deref(&self) -> &Tensor<T> {
+        &self.0
+    }
+}
+impl<T: Element> DerefMut for ViewMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut Tensor<T> {
+        &mut self.0
+    }
+}
+
+impl<T: Element> Tensor<T> {
+    fn alloc(stream: &Stream, shape: Shape) -> Result<Tensor<T>> {
+        let bytes = shape.elements().and_then(|n| n.checked_mul(size_of::<T>()));
+        let bytes = bytes.ok_or_else(|| Error::Shape(format!("a tensor of shape {shape:?} is too large")))?;
+        Ok(Tensor::new(
+            Arc::new(Storage::alloc(stream, bytes)?),
+            0,
+            shape,
+            shape.compact_strides(),
+        ))
+    }
+
+    fn new(storage: Arc<Storage>, offset: usize, shape: Shape, strides: Shape) -> Tensor<T> {
+        // A step over an extent of one is never taken.
+        let contiguous = shape.contains(&0)
+            || shape
+                .iter()
+                .zip(strides.iter())
+                .zip(shape.compact_strides().iter())
+                .all(|((e, s), c)| *e == 1 || s == c);
+        Tensor {
+            storage,
+            offset,
+            shape,
+            strides,
+            contiguous,
+            element: PhantomData,
+        }
+    }
+
+    /// A tensor with these elements, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless `shape` has as many elements as `values`; the driver's.
+    pub fn from_slice(stream: &Stream, values: &[T], shape: impl Into<Shape>) -> Result<Tensor<T>> {
+        let shape = shape.into();
+        if shape.elements() != Some(values.len()) {
+            return Err(Error::Shape(format!(
+                "{} values do not fill a tensor of shape {shape:?}",
+                values.len()
+            )));
+        }
+        let mut tensor = Tensor::alloc(stream, shape)?;
+        tensor.copy_from_slice(stream, values)?;
+        Ok(tensor)
+    }
+
+    /// A tensor of zeros.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn zeros(stream: &Stream, shape: impl Into<Shape>) -> Result<Tensor<T>> {
+        let tensor = Tensor::alloc(stream, shape.into())?;
+        tensor.storage.zero(stream, 0, tensor.len() * size_of::<T>())?;
+        Ok(tensor)
+    }
+
+    /// A tensor with `value` everywhere.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn full(stream: &Stream, value: T, shape: impl Into<Shape>) -> Result<Tensor<T>> {
+        let shape = shape.into();
+        let count = shape
+            .elements()
+            .ok_or_else(|| Error::Shape(format!("shape {shape:?} is too large")))?;
+        Tensor::from_slice(stream, &vec![value; count], shape)
+    }
+
+    /// Extents, outermost first.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Steps in elements, outermost first.
+    pub fn strides(&self) -> &[usize] {
+        &self.strides
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// Whether the elements are compact in row-major order.
+    pub fn is_contiguous(&self) -> bool {
+        self.contiguous
+    }
+
+    /// Address of the first element on the device.
+    #[inline]
+    pub fn address(&self) -> u64 {
+        self.storage.address() + (self.offset * size_of::<T>()) as u64
+    }
+
+    /// The device that holds it.
+    pub fn device(&self) -> Device {
+        self.storage.device()
+    }
+
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+    pub(crate) fn shape_ref(&self) -> &Shape {
+        &self.shape
+    }
+    pub(crate) fn strides_ref(&self) -> &Shape {
+        &self.strides
+    }
+
+    /// Overwrites the elements, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there are as many values as elements and the tensor is contiguous; the driver's.
+    pub fn copy_from_slice(&mut self, stream: &Stream, values: &[T]) -> Result<()> {
+        if values.len() != self.len() || !self.contiguous {
+            return Err(Error::Shape(format!(
+                "{} values do not fill a tensor of shape {:?} and strides {:?}",
+                values.len(),
+                self.shape,
+                self.strides
+            )));
+        }
+        let mut bytes = Vec::with_capacity(size_of_val(values));
+        T::write_bytes(values, &mut bytes);
+        self.storage.write(stream, self.offset * size_of::<T>(), &bytes)
+    }
+
+    /// Sets all elements to zero.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless the tensor is contiguous; the driver's.
+    pub fn fill_zero(&mut self, stream: &Stream) -> Result<()> {
+        if !self.contiguous {
+            return Err(Error::Shape(format!(
+                "cannot clear a tensor of strides {:?}",
+                self.strides
+            )));
+        }
+        self.storage
+            .zero(stream, self.offset * size_of::<T>(), self.len() * size_of::<T>())
+    }
+
+    /// The elements in row-major order, once all earlier work on the tensor is done.
+    ///
+    /// # Errors
+    /// The driver's, those of earlier work included.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let span: usize = self
+            .shape
+            .iter()
+            .zip(self.strides.iter())
+            .map(|(e, s)| (e - 1) * s)
+            .sum::<usize>()
+            + 1;
+        let bytes = self
+            .storage
+            .read(self.offset * size_of::<T>(), span * size_of::<T>())?;
+        let all = T::from_bytes(&bytes);
+        if self.contiguous {
+            return Ok(all);
+        }
+        let mut out = Vec::with_capacity(self.len());
+        let mut index = vec![0usize; self.shape.len()];
+        loop {
+            out.push(
+                all[index
+                    .iter()
+                    .zip(self.strides.iter())
+                    .map(|(i, s)| i * s)
+                    .sum::<usize>()],
+            );
+            // Counts up like an odometer; done when the outermost digit runs over.
+            let mut dim = self.shape.len();
+            loop {
+                let Some(d) = dim.checked_sub(1) else {
+                    return Ok(out);
+                };
+                dim = d;
+                index[d] += 1;
+                if index[d] < self.shape[d] {
+                    break;
+                }
+                index[d] = 0;
+            }
+        }
+    }
+
+    /// A tensor of its own with the same elements, compact.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn try_clone(&self, stream: &Stream) -> Result<Tensor<T>> {
+        Tensor::from_slice(stream, &self.to_vec()?, self.shape)
+    }
+
+    fn raw_view(&self, offset: usize, shape: Shape, strides: Shape) -> Tensor<T> {
+        Tensor::new(self.storage.clone(), offset, shape, strides)
+    }
+
+    fn sliced(&self, dim: usize, range: Range<usize>) -> Result<Tensor<T>> {
+        let extent = self.shape.get(dim).copied().unwrap_or(0);
+        if dim >= self.shape.len() || range.start > range.end || range.end > extent {
+            return Err(Error::Shape(format!(
+                "no range {range:?} in dimension {dim} of shape {:?}",
+                self.shape
+            )));
+        }
+        let mut values = self.shape.to_vec();
+        values[dim] = range.len();
+        let shape = Shape::try_from(&values[..])?;
+        Ok(self.raw_view(self.offset + range.start * self.strides[dim], shape, self.strides))
+    }
+
+    fn reshaped(&self, shape: Shape) -> Result<Tensor<T>> {
+        if !self.contiguous || shape.elements() != Some(self.len()) {
+            return Err(Error::Shape(format!(
+                "a tensor of shape {:?} and strides {:?} cannot be seen as {shape:?}",
+                self.shape, self.strides
+            )));
+        }
+        Ok(self.raw_view(self.offset, shape, shape.compact_strides()))
+    }
+
+    fn permuted(&self, order: &[usize]) -> Result<Tensor<T>> {
+        let mut sorted = order.to_vec();
+        sorted.sort_unstable();
+        if !sorted.iter().copied().eq(0..self.shape.len()) {
+            return Err(Error::Shape(format!(
+                "{order:?} is no order of {} dimensions",
+                self.shape.len()
+            )));
+        }
+        let pick = |of: &Shape| Shape::try_from(&order.iter().map(|&d| of[d]).collect::<Vec<_>>()[..]);
+        Ok(self.raw_view(self.offset, pick(&self.shape)?, pick(&self.strides)?))
+    }
+
+    /// Elements `range` of dimension `dim`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the range is not in the tensor.
+    pub fn slice(&self, dim: usize, range: Range<usize>) -> Result<View<'_, T>> {
+        self.sliced(dim, range).map(|t| View(t, PhantomData))
+    }
+
+    /// Elements `range` of dimension `dim`, to write.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the range is not in the tensor.
+    pub fn slice_mut(&mut self, dim: usize, range: Range<usize>) -> Result<ViewMut<'_, T>> {
+        self.sliced(dim, range).map(|t| ViewMut(t, PhantomData))
+    }
+
+    /// The same elements in another shape.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the tensor is not contiguous or the sizes differ.
+    pub fn reshape(&self, shape: impl Into<Shape>) -> Result<View<'_, T>> {
+        self.reshaped(shape.into()).map(|t| View(t, PhantomData))
+    }
+
+    /// The same elements in another shape, to write.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the tensor is not contiguous or the sizes differ.
+    pub fn reshape_mut(&mut self, shape: impl Into<Shape>) -> Result<ViewMut<'_, T>> {
+        self.reshaped(shape.into()).map(|t| ViewMut(t, PhantomData))
+    }
+
+    /// The dimensions in another order: `permute(&[1, 0])` is the transpose. No element moves.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where `order` does not name each dimension once.
+    pub fn permute(&self, order: &[usize]) -> Result<View<'_, T>> {
+        self.permuted(order).map(|t| View(t, PhantomData))
+    }
+
+    /// A tensor over a caller's own memory, which it takes.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless `shape` has as many elements as the slice.
+    pub fn from_cudarc(slice: CudaSlice<T>, shape: impl Into<Shape>) -> Result<Tensor<T>> {
+        let shape = shape.into();
+        check_len(slice.len(), &shape)?;
+        let stream = slice.stream().clone();
+        let memory = CudaMemory::wrap(&stream, slice.leak(), true);
+        Ok(Tensor::new(
+            Arc::new(Storage::Cuda(memory)),
+            0,
+            shape,
+            shape.compact_strides(),
+        ))
+    }
+
+    /// The memory as cudarc's; the tensor back where it is on a simulator, or a view.
+    ///
+    /// # Errors
+    /// The tensor itself.
+    pub fn into_cudarc(self) -> std::result::Result<CudaSlice<T>, Tensor<T>> {
+        let len = self.len();
+        if self.offset != 0 || !self.contiguous || !matches!(*self.storage, Storage::Cuda(_)) {
+            return Err(self);
+        }
+        let Tensor {
+            storage,
+            offset,
+            shape,
+            strides,
+            contiguous,
+            element,
+        } = self;
+        match Arc::try_unwrap(storage) {
+            Ok(Storage::Cuda(memory)) => {
+                let (address, stream) = memory.leak();
+                // SAFETY: the allocation has room for `len` elements, and every `Element` is plain data.
+                Ok(unsafe { stream.upgrade_device_ptr(address, len) })
+            }
+            #[cfg(feature = "simulator")]
+            Ok(other) => Err(Tensor {
+                storage: Arc::new(other),
+                offset,
+                shape,
+                strides,
+                contiguous,
+                element,
+            }),
+            Err(storage) => Err(Tensor {
+                storage,
+                offset,
+                shape,
+                strides,
+                contiguous,
+                element,
+            }),
+        }
+    }
+
+    /// A caller's own memory as a tensor to read on `stream`, which waits for cudarc's earlier writes to it. cudarc
+    /// does not learn of work that kernels do on it: synchronize, or use one stream.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless `shape` has as many elements as the slice, or for a simulator's stream.
+    pub fn borrow_cudarc<'a>(
+        stream: &Stream,
+        slice: &'a CudaSlice<T>,
+        shape: impl Into<Shape>,
+    ) -> Result<View<'a, T>> {
+        let shape = shape.into();
+        check_len(slice.len(), &shape)?;
+        let cuda = stream.as_cudarc().ok_or_else(not_cuda)?;
+        let (address, guard) = slice.device_ptr(cuda);
+        let memory = CudaMemory::wrap(cuda, address, false);
+        drop(guard);
+        Ok(View(
+            Tensor::new(Arc::new(Storage::Cuda(memory)), 0, shape, shape.compact_strides()),
+            PhantomData,
+        ))
+    }
+
+    /// A caller's own memory as a tensor to write; see [`Tensor::borrow_cudarc`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless `shape` has as many elements as the slice, or for a simulator's stream.
+    pub fn borrow_cudarc_mut<'a>(
+        stream: &Stream,
+        slice: &'a mut CudaSlice<T>,
+        shape: impl Into<Shape>,
+    ) -> Result<ViewMut<'a, T>> {
+        let shape = shape.into();
+        check_len(slice.len(), &shape)?;
+        let cuda = stream.as_cudarc().ok_or_else(not_cuda)?;
+        let (address, guard) = slice.device_ptr_mut(cuda);
+        let memory = CudaMemory::wrap(cuda, address, false);
+        drop(guard);
+        Ok(ViewMut(
+            Tensor::new(Arc::new(Storage::Cuda(memory)), 0, shape, shape.compact_strides()),
+            PhantomData,
+        ))
+    }
+
+    /// The stream that used the tensor last.
+    pub fn stream(&self) -> Stream {
+        self.storage.stream()
+    }
+}
+
+fn check_len(len: usize, shape: &Shape) -> Result<()> {
+    if shape.elements() == Some(len) {
+        return Ok(());
+    }
+    Err(Error::Shape(format!(
+        "a slice of {len} elements does not fill a tensor of shape {shape:?}"
+    )))
+}
+
+fn not_cuda() -> Error {
+    Error::Shape("a cudarc slice needs a stream of a CUDA device".to_string())
+}
+
+impl<T: Element> fmt::Debug for Tensor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor<{}>{:?} on {:?}", T::NAME, self.shape, self.device())
+    }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::*;
+
+    fn stream() -> Stream {
+        Device::simulator().default_stream()
+    }
+
+    #[test]
+    fn elements_come_back() {
+        let values: Vec<i32> = (0..24).collect();
+        let mut t = Tensor::from_slice(&stream(), &values, [2, 3, 4]).unwrap();
+        assert_eq!(t.to_vec().unwrap(), values);
+        t.slice_mut(0, 1..2).unwrap().fill_zero(&stream()).unwrap();
+        assert_eq!(&t.to_vec().unwrap()[11..14], [11, 0, 0]);
+        assert_eq!(
+            Tensor::full(&stream(), 7u8, 3).unwrap().to_vec().unwrap(),
+            [7, 7, 7]
+        );
+        assert!(
+            Tensor::<f32>::zeros(&stream(), [0, 5])
+                .unwrap()
+                .to_vec()
+                .unwrap()
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn views_are_other_ways_to_see_the_elements() {
+        let t = Tensor::from_slice(&stream(), &[0u8, 1, 2, 3, 4, 5], [2, 3]).unwrap();
+        let transposed = t.permute(&[1, 0]).unwrap();
+        assert_eq!(
+            (transposed.shape(), transposed.strides()),
+            (&[3, 2][..], &[1, 3][..])
+        );
+        assert_eq!(transposed.to_vec().unwrap(), [0, 3, 1, 4, 2, 5]);
+        assert!(!transposed.is_contiguous());
+        let column = t.slice(1, 1..2).unwrap();
+        assert_eq!(column.to_vec().unwrap(), [1, 4]);
+        assert_eq!(column.address(), t.address() + 1);
+        assert_eq!(t.reshape([3, 2]).unwrap().to_vec().unwrap(), t.to_vec().unwrap());
+        assert!(transposed.reshape([6]).is_err());
+        assert!(t.slice(0, 1..3).is_err());
+        assert!(t.permute(&[0, 0]).is_err());
+    }
+
+    #[test]
+    fn a_wrong_number_of_values_is_an_error() {
+        let error = Tensor::from_slice(&stream(), &[1.0f32; 5], [2, 3])
+            .unwrap_err()
+            .to_string();
+        assert_eq!(error, "5 values do not fill a tensor of shape [2, 3]");
+    }
+}
