@@ -126,6 +126,10 @@ pub struct ExprNode {
     pub dtype: DType,
     /// The text it came from.
     pub span: Span,
+    /// Levels below and including this node.
+    depth: u32,
+    /// Nodes, shared ones counted each time they are reached.
+    size: u64,
 }
 
 /// A shared expression.
@@ -153,7 +157,28 @@ impl fmt::Debug for Expr {
 impl Expr {
     /// An expression.
     pub fn new(kind: ExprKind, dtype: DType, span: Span) -> Expr {
-        Expr(Arc::new(ExprNode { kind, dtype, span }))
+        let (mut depth, mut size) = (0, 1u64);
+        kind.for_each_operand(|e| {
+            depth = depth.max(e.depth);
+            size = size.saturating_add(e.size);
+        });
+        Expr(Arc::new(ExprNode {
+            kind,
+            dtype,
+            span,
+            depth: depth + 1,
+            size,
+        }))
+    }
+
+    /// Levels of the tree: 1 for a leaf. Bounds the recursion of whoever walks it.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Nodes of the tree, shared ones counted each time they are reached: what a walk costs.
+    pub fn size(&self) -> u64 {
+        self.size
     }
 
     /// An integer or bool constant, wrapped to the dtype's range; a floating dtype gives a floating constant,
@@ -354,19 +379,37 @@ impl Expr {
 
     /// The operands, left to right. Indices of a load, arguments of a call; a `Let` gives value and body.
     pub fn operands(&self) -> Vec<&Expr> {
-        match &self.kind {
-            ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => vec![],
-            ExprKind::Cast(a) | ExprKind::Not(a) => vec![a],
-            ExprKind::Broadcast { value, .. } => vec![value],
-            ExprKind::Binary(_, a, b) => vec![a, b],
-            ExprKind::Ramp { base, stride, .. } => vec![base, stride],
-            ExprKind::Select(c, t, f) => vec![c, t, f],
+        let mut out = Vec::new();
+        self.kind.for_each_operand(|e| out.push(e));
+        out
+    }
+}
+
+impl ExprKind {
+    /// The operands, left to right; see [`Expr::operands`].
+    pub fn for_each_operand<'a>(&'a self, mut f: impl FnMut(&'a Expr)) {
+        match self {
+            ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => {}
+            ExprKind::Cast(a) | ExprKind::Not(a) => f(a),
+            ExprKind::Broadcast { value, .. } => f(value),
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Ramp {
+                base: a, stride: b, ..
+            }
+            | ExprKind::Let(_, a, b) => {
+                f(a);
+                f(b);
+            }
+            ExprKind::Select(a, b, c) => {
+                f(a);
+                f(b);
+                f(c);
+            }
             ExprKind::BufferLoad {
                 indices, predicate, ..
-            } => indices.iter().chain(predicate).collect(),
-            ExprKind::Shuffle { vectors, indices } => vectors.iter().chain(indices).collect(),
-            ExprKind::Call { args, .. } => args.iter().collect(),
-            ExprKind::Let(_, value, body) => vec![value, body],
+            } => indices.iter().chain(predicate).for_each(f),
+            ExprKind::Shuffle { vectors, indices } => vectors.iter().chain(indices).for_each(f),
+            ExprKind::Call { args, .. } => args.iter().for_each(f),
         }
     }
 }

@@ -1,1 +1,6 @@
 //! TVMScript text to IR and back.
+
+#[cfg(feature = "frontend")]
+pub mod eval;
+#[cfg(feature = "frontend")]
+pub mod lang;

@@ -1,0 +1,138 @@
+//! Statements under construction: the function being built, its open blocks and what will close around them.
+
+use std::sync::Arc;
+
+use super::Interpreter;
+use super::limits;
+use crate::diagnostic::{Result, error};
+use crate::ir::{Attrs, Buffer, Stmt, Type, Var};
+use crate::source::Span;
+
+/// The function being built. Builtins read and change it through [`Interpreter::function_mut`].
+#[derive(Default)]
+pub struct FunctionBuilder {
+    /// The name of its `def`.
+    pub name: Arc<str>,
+    /// Parameters so far, in order.
+    pub params: Vec<Var>,
+    /// Tensors behind pointer parameters.
+    pub buffer_map: Vec<(Var, Buffer)>,
+    /// Attributes (`T.func_attr`).
+    pub attrs: Attrs,
+    /// What it returns.
+    pub ret: Option<Type>,
+    /// `s_tir=True`: buffers get no default layout.
+    pub is_s_tir: bool,
+}
+
+/// Closes around the statements that follow a flat marker.
+pub type Wrap = Box<dyn FnOnce(Stmt) -> Stmt>;
+
+/// A block of statements under construction.
+#[derive(Default)]
+pub(super) struct Block {
+    stmts: Vec<Stmt>,
+    /// Where each flat marker stands, and what it puts around the rest.
+    wraps: Vec<(usize, Wrap)>,
+}
+
+impl Block {
+    pub(super) fn finish(mut self) -> Stmt {
+        while let Some((at, wrap)) = self.wraps.pop() {
+            let body = Stmt::seq(self.stmts.drain(at..));
+            self.stmts.push(wrap(body));
+        }
+        Stmt::seq(self.stmts)
+    }
+}
+
+impl Interpreter {
+    /// Whether a kernel is being built, so that statements may be emitted.
+    pub fn is_building(&self) -> bool {
+        self.function.is_some() && !self.blocks.is_empty()
+    }
+
+    /// The function being built.
+    ///
+    /// # Errors
+    /// Outside a kernel; `what` is the construct that needs one.
+    pub fn function_mut(&mut self, what: &str, span: Span) -> Result<&mut FunctionBuilder> {
+        match &mut self.function {
+            Some(f) => Ok(f),
+            None => error(span, format!("{what} is only possible in the body of a kernel")),
+        }
+    }
+
+    /// Appends a statement.
+    ///
+    /// # Errors
+    /// Outside a kernel, or when the kernel grows too large.
+    pub fn emit(&mut self, stmt: Stmt) -> Result<()> {
+        let span = stmt.span;
+        self.emitted += 1;
+        if self.emitted > limits::STATEMENTS {
+            return self.limit(
+                span,
+                format!("the kernel has more than {} statements", limits::STATEMENTS),
+            );
+        }
+        match self.blocks.last_mut() {
+            Some(block) => {
+                block.stmts.push(stmt);
+                Ok(())
+            }
+            None => error(span, "a statement of a kernel stands outside of any kernel"),
+        }
+    }
+
+    /// Makes everything that follows in this block the body of `wrap`: a flat `T.attr`, `T.device_entry`, ….
+    pub fn emit_flat(&mut self, span: Span, wrap: Wrap) -> Result<()> {
+        match self.blocks.last_mut() {
+            Some(block) => {
+                if block.wraps.len() >= limits::NESTING {
+                    return self.limit(span, "too many nested regions".to_string());
+                }
+                let at = block.stmts.len();
+                block.wraps.push((at, wrap));
+                Ok(())
+            }
+            None => error(span, "a statement of a kernel stands outside of any kernel"),
+        }
+    }
+
+    /// Opens a block.
+    pub fn open_block(&mut self, span: Span) -> Result<()> {
+        if self.blocks.len() >= limits::NESTING {
+            return self.limit(
+                span,
+                format!("statements are nested more than {} deep", limits::NESTING),
+            );
+        }
+        self.blocks.push(Block::default());
+        Ok(())
+    }
+
+    /// Closes the innermost block and gives its statements.
+    pub fn close_block(&mut self) -> Stmt {
+        self.blocks.pop().map_or_else(Stmt::nop, Block::finish)
+    }
+
+    /// Gives a buffer or variable created earlier its final name; takes effect when the function is complete.
+    pub fn rename_buffer(&mut self, buffer: &Buffer, name: &str) {
+        if &*buffer.name != name {
+            self.renamed_buffers
+                .insert(buffer.id(), (buffer.clone(), name.into()));
+        } else {
+            self.renamed_buffers.remove(&buffer.id());
+        }
+    }
+
+    /// See [`Interpreter::rename_buffer`].
+    pub fn rename_var(&mut self, var: &Var, name: &str) {
+        if var.name() != name {
+            self.renamed_vars.insert(var.clone(), name.into());
+        } else {
+            self.renamed_vars.remove(var);
+        }
+    }
+}

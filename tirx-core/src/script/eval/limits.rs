@@ -1,0 +1,75 @@
+//! How much a kernel file may use before it is refused. A hostile file ends in an error, never in a crash.
+
+use super::Interpreter;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::ir::Expr;
+use crate::source::Span;
+
+/// Bytes of a kernel file.
+pub const SOURCE_BYTES: usize = 8 << 20;
+/// Evaluated Python expressions and statements.
+pub const STEPS: u64 = 20_000_000;
+/// Statements of one kernel.
+pub const STATEMENTS: usize = 1_000_000;
+/// Blocks within blocks, and regions within one block.
+pub const NESTING: usize = 120;
+/// Levels of one IR expression.
+pub const EXPR_DEPTH: u32 = 600;
+/// Nodes of one IR expression, shared ones counted each time they are reached.
+pub const EXPR_SIZE: u64 = 1 << 20;
+/// Python calls within calls.
+pub const CALLS: usize = 200;
+/// Evaluations within evaluations; with [`STACK`] about 60 KiB each.
+pub const DEPTH: usize = 8000;
+/// Stack of the thread that evaluates (reserved, not used, unless needed).
+pub const STACK: usize = 512 << 20;
+/// Items of one list, tuple, set, dictionary or range that is expanded; bytes of one text.
+pub const ITEMS: usize = 4 << 20;
+/// Open brackets within brackets.
+pub const BRACKETS: usize = 100;
+/// Blocks within blocks of the text.
+pub const INDENTS: usize = 60;
+/// Operators in one chain (`a + b + c`, `a.b.c`), brackets around it included.
+pub const CHAIN: usize = 2000;
+
+impl Interpreter {
+    /// An error that `try`/`except` does not catch.
+    pub fn limit<T>(&mut self, span: Span, message: impl Into<String>) -> Result<T> {
+        self.fatal = true;
+        Err(Box::new(Diagnostic::new(span, message).help(
+            "limits keep builds from running away; see docs/language.md",
+        )))
+    }
+
+    /// Counts one step of evaluation.
+    pub(super) fn step(&mut self, span: Span) -> Result<()> {
+        self.steps += 1;
+        if self.steps > STEPS {
+            return self.limit(span, format!("evaluation took more than {STEPS} steps"));
+        }
+        Ok(())
+    }
+
+    /// Refuses containers and texts that grow too large.
+    pub fn check_items(&mut self, count: usize, span: Span) -> Result<()> {
+        if count > ITEMS {
+            return self.limit(span, format!("a value grew beyond {ITEMS} items"));
+        }
+        self.steps += count as u64 / 16;
+        Ok(())
+    }
+
+    /// Refuses expressions that grow too large.
+    pub(super) fn check_expr(&mut self, expr: &Expr, span: Span) -> Result<()> {
+        if expr.depth() > EXPR_DEPTH {
+            return self.limit(
+                span,
+                format!("an expression is nested more than {EXPR_DEPTH} deep"),
+            );
+        }
+        if expr.size() > EXPR_SIZE {
+            return self.limit(span, format!("an expression grew beyond {EXPR_SIZE} operations"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! Names and what they mean where.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use ruff_python_ast::name::Name;
+
+use super::Value;
+use super::value::Code;
+
+/// What a scope belongs to.
+pub enum ScopeKind {
+    /// A kernel file.
+    Module,
+    /// A function that runs as Python.
+    Function(Rc<Code>),
+    /// A class body: its names are not seen from the methods.
+    Class,
+    /// The body of a kernel or of a statement in it: names end with it.
+    Block,
+    /// A comprehension.
+    Comprehension,
+}
+
+/// One level of names.
+pub struct Scope {
+    /// Its names.
+    pub vars: RefCell<FxHashMap<Name, Value>>,
+    /// The level around it.
+    pub parent: Option<Rc<Scope>>,
+    /// What it belongs to.
+    pub kind: ScopeKind,
+}
+
+impl Scope {
+    /// A new level.
+    pub fn new(kind: ScopeKind, parent: Option<Rc<Scope>>) -> Rc<Scope> {
+        Rc::new(Scope {
+            vars: RefCell::default(),
+            parent,
+            kind,
+        })
+    }
+
+    /// The name's value in this level alone.
+    pub fn get_own(&self, name: &str) -> Option<Value> {
+        self.vars.borrow().get(name).cloned()
+    }
+
+    /// Sets the name in this level.
+    pub fn set(&self, name: impl Into<Name>, value: Value) {
+        self.vars.borrow_mut().insert(name.into(), value);
+    }
+
+    /// The name's value here or further out. Class levels other than this one are skipped, as in Python.
+    pub fn lookup(self: &Rc<Scope>, name: &str) -> Option<Value> {
+        let mut scope = self;
+        let mut first = true;
+        loop {
+            if (first || !matches!(scope.kind, ScopeKind::Class))
+                && let Some(v) = scope.get_own(name)
+            {
+                return Some(v);
+            }
+            first = false;
+            scope = scope.parent.as_ref()?;
+        }
+    }
+
+    /// The level of the file.
+    pub fn module(self: &Rc<Scope>) -> Rc<Scope> {
+        let mut scope = self;
+        while let Some(parent) = &scope.parent {
+            scope = parent;
+        }
+        scope.clone()
+    }
+
+    /// All names that are visible here, unordered.
+    pub fn visible(self: &Rc<Scope>) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut scope = Some(self);
+        while let Some(s) = scope {
+            names.extend(s.vars.borrow().keys().map(|n| n.to_string()));
+            scope = s.parent.as_ref();
+        }
+        names
+    }
+
+    /// A copy of everything visible from here, so that later assignments do not show.
+    pub fn snapshot(self: &Rc<Scope>) -> Rc<Scope> {
+        let mut levels = Vec::new();
+        let mut scope = Some(self);
+        while let Some(s) = scope {
+            levels.push(s);
+            scope = s.parent.as_ref();
+        }
+        let mut vars = FxHashMap::default();
+        for level in levels.into_iter().rev() {
+            vars.extend(level.vars.borrow().iter().map(|(k, v)| (k.clone(), v.clone())));
+        }
+        Rc::new(Scope {
+            vars: RefCell::new(vars),
+            parent: None,
+            kind: ScopeKind::Module,
+        })
+    }
+}
