@@ -4,3 +4,4 @@
 pub mod eval;
 #[cfg(feature = "frontend")]
 pub mod lang;
+pub mod typing;
