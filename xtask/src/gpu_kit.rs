@@ -1,0 +1,90 @@
+//! `cargo xtask gpu-kit`: executables that prove the kernels on a GPU machine without cargo or network.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::process::{Result, cargo, output};
+
+/// What the kit runs, in order.
+const RUN: &str = r#"#!/bin/sh
+# Runs every kernel on the first GPU and checks it, then measures launches and kernels. Needs an NVIDIA driver.
+set -e
+cd "$(dirname "$0")"
+echo "== example-app: every kernel against plain Rust"
+./example-app
+echo "== gpu: tests on the device"
+TIRX_TEST_DEVICE=cuda ./gpu --test-threads=1
+echo "== launch: typed launcher, bare cuLaunchKernelEx, cudarc builder"
+./launch --bench --noplot
+"#;
+
+/// Builds the kit into `gpu-kit/`.
+pub(crate) fn build(root: &Path) -> Result<()> {
+    let kit = root.join("gpu-kit");
+    fs::create_dir_all(&kit)?;
+    copy(
+        &executable(&["build", "--release", "-p", "example-app"], "example-app")?,
+        &kit.join("example-app"),
+    )?;
+    copy(
+        &executable(
+            &[
+                "test",
+                "--release",
+                "--no-run",
+                "-p",
+                "tirx-tests",
+                "--test",
+                "gpu",
+            ],
+            "gpu",
+        )?,
+        &kit.join("gpu"),
+    )?;
+    copy(
+        &executable(
+            &["bench", "--no-run", "-p", "tirx-tests", "--bench", "launch"],
+            "launch",
+        )?,
+        &kit.join("launch"),
+    )?;
+    let script = kit.join("run.sh");
+    fs::write(&script, RUN)?;
+    make_executable(&script)?;
+    println!(
+        "built {}: run run.sh on a machine with an NVIDIA driver",
+        kit.display()
+    );
+    Ok(())
+}
+
+/// The executable that a cargo command builds for target `name`, from its JSON messages.
+fn executable(args: &[&str], name: &str) -> Result<PathBuf> {
+    let messages = output(cargo(args).arg("--message-format=json-render-diagnostics"))?;
+    let quoted = format!("\"name\":\"{name}\"");
+    let line = messages
+        .lines()
+        .filter(|l| l.contains("\"reason\":\"compiler-artifact\"") && l.contains(&quoted));
+    let path = line
+        .filter_map(|l| l.split("\"executable\":\"").nth(1)?.split('"').next())
+        .last();
+    path.map(PathBuf::from)
+        .ok_or_else(|| format!("cargo {} built no executable `{name}`", args.join(" ")).into())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).map_err(|e| format!("{} to {}: {e}", from.display(), to.display()))?;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &Path) -> Result<()> {
+    Ok(())
+}
