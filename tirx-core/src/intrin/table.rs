@@ -244,6 +244,8 @@ ops! {
 
     // CUDA.
 
+    /// A special register of the machine: width in bits, name (a string).
+    PtxFetchRegister = "tirx.ptx.fetch_register", "ptx.fetch_register", (2, 2), ReadState, Is(DType::INT32);
     /// Calls a raw CUDA function: name, source text, arguments.
     CudaFuncCall = "tirx.cuda.func_call", "cuda.func_call", (2, 255), Opaque, Explicit;
     /// Barrier of the block.

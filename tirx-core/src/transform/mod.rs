@@ -4,6 +4,7 @@
 //! keeps spans; its head comment says what it assumes and what it establishes. [`pipeline`] has their order, the
 //! manager that runs them and the options they read.
 
+pub mod lower_tirx;
 pub mod pipeline;
 
 pub use pipeline::{Lowering, Options, PIPELINE, Pass, PassContext, PassFn, Step, Target, lower, pass_names};

@@ -143,6 +143,7 @@ pub static PIPELINE: &[Pass] = &[
     // CommonSubexprElim, FP8ComputeLegalize, VerifyMemory, AnnotateEntryFunc, SplitHostDevice, MakePackedAPI,
     // FP8StorageLegalize, BF16StorageLegalize; then LowerWarpMemory, StmtSimplify3 and LowerIntrin.
     pass("BindTarget", bind_target),
+    pass("LowerTIRx", super::lower_tirx::run),
 ];
 
 /// The names that `stop_after` takes.

@@ -1,0 +1,332 @@
+//! From a coordinate to a memory offset.
+//!
+//! The shape's dimensions are matched with runs of shard iterators where their extents agree (the usual case): each
+//! coordinate is then split over its own run alone, and a dimension that is one iterator contributes
+//! `coordinate * stride` without division. Where they do not agree the coordinate is flattened row-major first and
+//! split over all iterators. The result is a plain sum; simplifying it is the caller's business.
+//!
+//! A coordinate may be a vector (`Ramp`); the offset then has as many lanes. Through a run of one iterator a ramp
+//! stays a ramp.
+
+use super::{Iter, Layout};
+use crate::arith::fold;
+use crate::ir::{BinOp, DType, Expr, ExprKind};
+
+impl Layout {
+    /// The offset on the memory axis, in elements, of `coordinate` in a buffer of `shape`; other axes are ignored.
+    /// The two slices have one length.
+    pub fn memory_offset(&self, coordinate: &[Expr], shape: &[Expr]) -> Expr {
+        let Layout::Tile(tile) = self;
+        let mut sum: Option<Expr> = None;
+        match group(shape, &tile.shard) {
+            Some(groups) => {
+                for (coordinate, run) in coordinate.iter().zip(groups) {
+                    split(&mut sum, coordinate, run);
+                }
+            }
+            None => split(&mut sum, &row_major(coordinate, shape), &tile.shard),
+        }
+        for (axis, offset) in &tile.offset {
+            if axis.is_memory() {
+                accumulate(&mut sum, offset.clone());
+            }
+        }
+        sum.unwrap_or_else(|| Expr::int32(0))
+    }
+
+    /// How many elements lie between the first and the last that the memory axis reaches, both included.
+    pub fn memory_span(&self) -> Expr {
+        let Layout::Tile(tile) = self;
+        let mut last: Option<Expr> = None;
+        for iter in tile.shard.iter().chain(&tile.replica) {
+            if iter.axis.is_memory() && !iter.extent.is_int(1) {
+                let steps = fold::sub(iter.extent.clone(), Expr::constant(iter.extent.dtype, 1));
+                accumulate(&mut last, binary(BinOp::Mul, steps, iter.stride.clone()));
+            }
+        }
+        for (axis, offset) in &tile.offset {
+            if axis.is_memory() {
+                accumulate(&mut last, offset.clone());
+            }
+        }
+        match last {
+            None => Expr::int32(1),
+            Some(last) => {
+                let one = Expr::constant(last.dtype, 1);
+                fold::add(last, one)
+            }
+        }
+    }
+
+    /// Whether an iterator runs on another axis than memory.
+    pub fn has_hardware_axis(&self) -> bool {
+        let Layout::Tile(tile) = self;
+        tile.shard.iter().any(|i| !i.axis.is_memory())
+    }
+}
+
+/// `Σ coordinate[i] * strides[i]`.
+pub fn strided_offset(coordinate: &[Expr], strides: &[Expr]) -> Expr {
+    let mut sum = None;
+    for (c, s) in coordinate.iter().zip(strides) {
+        accumulate(&mut sum, scale(c, s));
+    }
+    sum.unwrap_or_else(|| Expr::int32(0))
+}
+
+/// The position of `coordinate` in row-major order of `shape`.
+pub fn row_major(coordinate: &[Expr], shape: &[Expr]) -> Expr {
+    let Layout::Tile(tile) = Layout::row_major(shape);
+    let mut sum = None;
+    for (c, iter) in coordinate.iter().zip(&tile.shard) {
+        accumulate(&mut sum, scale(c, &iter.stride));
+    }
+    sum.unwrap_or_else(|| Expr::int32(0))
+}
+
+/// Which run of iterators each dimension is split over; `None` where the extents do not agree.
+fn group<'a>(shape: &[Expr], iters: &'a [Iter]) -> Option<Vec<&'a [Iter]>> {
+    let mut rest = iters;
+    let mut groups = Vec::with_capacity(shape.len());
+    for extent in shape {
+        // The shortest run whose extents multiply to the dimension's; unit iterators may lead it.
+        let mut length = 0;
+        let mut product = Expr::constant(extent.dtype, 1);
+        while !same_extent(&product, extent) || (length == 0 && extent.is_int(1) && unit(rest)) {
+            let next = rest.get(length)?;
+            product = binary(BinOp::Mul, product, next.extent.clone());
+            length += 1;
+            if same_extent(&product, extent) {
+                break;
+            }
+        }
+        groups.push(&rest[..length]);
+        rest = &rest[length..];
+    }
+    rest.iter().all(|i| i.extent.is_int(1)).then_some(groups)
+}
+
+fn unit(iters: &[Iter]) -> bool {
+    iters.first().is_some_and(|i| i.extent.is_int(1))
+}
+
+fn same_extent(a: &Expr, b: &Expr) -> bool {
+    match (a.as_int(), b.as_int()) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+/// Adds what `coordinate` contributes, split over `run`: digit times stride on the memory axis.
+fn split(sum: &mut Option<Expr>, coordinate: &Expr, run: &[Iter]) {
+    // The product of the extents right of the iterator; the outermost digit needs no remainder.
+    let mut right = Vec::with_capacity(run.len());
+    let mut product: Option<Expr> = None;
+    for iter in run.iter().rev() {
+        right.push(product.clone());
+        product = Some(match product {
+            None => iter.extent.clone(),
+            Some(p) => binary(BinOp::Mul, p, iter.extent.clone()),
+        });
+    }
+    right.reverse();
+    for (position, iter) in run.iter().enumerate() {
+        if !iter.axis.is_memory() || iter.extent.is_int(1) {
+            continue;
+        }
+        let mut digit = coordinate.clone();
+        if let Some(divisor) = &right[position] {
+            digit = binary(BinOp::FloorDiv, digit, divisor.clone());
+        }
+        if run[..position].iter().any(|i| !i.extent.is_int(1)) {
+            digit = binary(BinOp::FloorMod, digit, iter.extent.clone());
+        }
+        accumulate(sum, scale(&digit, &iter.stride));
+    }
+}
+
+fn accumulate(sum: &mut Option<Expr>, term: Expr) {
+    *sum = Some(match sum.take() {
+        None => term,
+        Some(sum) => binary(BinOp::Add, sum, term),
+    });
+}
+
+/// `value * factor`; a ramp stays one.
+fn scale(value: &Expr, factor: &Expr) -> Expr {
+    binary(BinOp::Mul, value.clone(), factor.clone())
+}
+
+/// A folded node of two index expressions whose widths and lanes may differ: the wider integer wins, scalars are
+/// broadcast, and a ramp absorbs a scalar that is added to it or scales it.
+pub fn binary(op: BinOp, a: Expr, b: Expr) -> Expr {
+    let element = wider(a.dtype.element(), b.dtype.element());
+    let (a, b) = (cast_index(a, element), cast_index(b, element));
+    if a.dtype.lanes == b.dtype.lanes {
+        return match (op, &a.kind, &b.kind) {
+            (
+                BinOp::Add,
+                ExprKind::Ramp { base, stride, lanes },
+                ExprKind::Ramp {
+                    base: c, stride: d, ..
+                },
+            ) => Expr::ramp(
+                fold::add(base.clone(), c.clone()),
+                fold::add(stride.clone(), d.clone()),
+                *lanes,
+            ),
+            (BinOp::Mul, ExprKind::Ramp { base, stride, lanes }, ExprKind::Broadcast { value, .. }) => {
+                Expr::ramp(
+                    fold::mul(base.clone(), value.clone()),
+                    fold::mul(stride.clone(), value.clone()),
+                    *lanes,
+                )
+            }
+            (op, ExprKind::Broadcast { value: x, lanes }, ExprKind::Broadcast { value: y, .. }) => {
+                Expr::broadcast(fold::binary(op, x.clone(), y.clone()), *lanes)
+            }
+            (BinOp::Add, ExprKind::Ramp { base, stride, lanes }, ExprKind::Broadcast { value, .. }) => {
+                Expr::ramp(fold::add(base.clone(), value.clone()), stride.clone(), *lanes)
+            }
+            (BinOp::Add, ExprKind::Broadcast { value, .. }, ExprKind::Ramp { base, stride, lanes }) => {
+                Expr::ramp(fold::add(value.clone(), base.clone()), stride.clone(), *lanes)
+            }
+            _ => fold::binary(op, a, b),
+        };
+    }
+    let lanes = a.dtype.lanes.max(b.dtype.lanes);
+    let widen = |e: Expr| {
+        if e.dtype.lanes == lanes {
+            e
+        } else {
+            Expr::broadcast(e, lanes)
+        }
+    };
+    binary(op, widen(a), widen(b))
+}
+
+/// The element type that holds both index types.
+fn wider(a: DType, b: DType) -> DType {
+    match a.bits.cmp(&b.bits) {
+        std::cmp::Ordering::Less => b,
+        std::cmp::Ordering::Greater => a,
+        std::cmp::Ordering::Equal if a.is_uint() => b,
+        std::cmp::Ordering::Equal => a,
+    }
+}
+
+/// `index` with another element type; ramps are converted part by part.
+pub fn cast_index(index: Expr, element: DType) -> Expr {
+    if index.dtype.element() == element {
+        return index;
+    }
+    let span = index.span;
+    match &index.kind {
+        ExprKind::Ramp { base, stride, lanes } => Expr::ramp(
+            cast_index(base.clone(), element),
+            cast_index(stride.clone(), element),
+            *lanes,
+        )
+        .at(span),
+        ExprKind::Broadcast { value, lanes } => {
+            Expr::broadcast(cast_index(value.clone(), element), *lanes).at(span)
+        }
+        _ => {
+            let dtype = element.with_lanes(index.dtype.lanes);
+            fold::cast(index, dtype)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Axis, TileLayout};
+    use super::*;
+    use crate::ir::{Var, substitute};
+    use std::sync::Arc;
+
+    fn layout(iters: &[(i32, i32)]) -> Layout {
+        let shard = iters
+            .iter()
+            .map(|(e, s)| Iter {
+                extent: Expr::int32(*e),
+                stride: Expr::int32(*s),
+                axis: Axis::memory(),
+            })
+            .collect();
+        Layout::Tile(Arc::new(TileLayout {
+            shard,
+            ..TileLayout::default()
+        }))
+    }
+
+    fn fold_all(e: &Expr) -> i128 {
+        match &e.kind {
+            ExprKind::Int(v) => *v,
+            ExprKind::Binary(op, a, b) => {
+                fold::eval_int(*op, e.dtype, fold_all(a), fold_all(b)).expect("no division by zero")
+            }
+            _ => panic!("{e:?}"),
+        }
+    }
+
+    /// Every offset by the definition: the flattened coordinate's mixed-radix digits times strides.
+    #[test]
+    fn agrees_with_the_definition() {
+        let cases: &[(&[i32], &[(i32, i32)])] = &[
+            (&[4, 8], &[(4, 8), (8, 1)]),
+            (&[4, 8], &[(4, 1), (8, 4)]),
+            (&[4, 8], &[(4, 16), (8, 1)]),
+            (&[64, 4], &[(8, 4), (8, 32), (4, 1)]),
+            (&[4, 8], &[(8, 4), (4, 1)]),
+            (&[1, 4, 1], &[(4, 3)]),
+            (&[1, 4], &[(1, 7), (4, 1)]),
+            (&[6, 4], &[(3, 2), (8, 10)]),
+        ];
+        for (shape, iters) in cases {
+            let layout = layout(iters);
+            let vars: Vec<Var> = shape.iter().map(|_| Var::new("i", DType::INT32)).collect();
+            let shape_exprs: Vec<Expr> = shape.iter().map(|s| Expr::int32(*s)).collect();
+            let coordinate: Vec<Expr> = vars.iter().map(Expr::var).collect();
+            let offset = layout.memory_offset(&coordinate, &shape_exprs);
+            let total: i32 = shape.iter().product();
+            for flat in 0..total {
+                let mut rest = flat;
+                let mut at = vec![0; shape.len()];
+                for (i, extent) in shape.iter().enumerate().rev() {
+                    at[i] = rest % extent;
+                    rest /= extent;
+                }
+                let value = substitute(&offset, &|v| {
+                    vars.iter().position(|w| w == v).map(|i| Expr::int32(at[i]))
+                });
+                let mut expected = 0;
+                let mut rest = flat;
+                for (extent, stride) in iters.iter().rev() {
+                    expected += rest % extent * stride;
+                    rest /= extent;
+                }
+                assert_eq!(fold_all(&value), expected as i128, "{shape:?} {iters:?} {at:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_ramp_stays_a_ramp() {
+        let i = Var::new("i", DType::INT32);
+        let ramp = Expr::ramp(Expr::int32(0), Expr::int32(1), 4);
+        let offset = layout(&[(64, 4), (4, 1)])
+            .memory_offset(&[Expr::var(&i), ramp], &[Expr::int32(64), Expr::int32(4)]);
+        let ExprKind::Ramp { base, stride, lanes } = &offset.kind else {
+            panic!("{offset:?}")
+        };
+        assert_eq!(*base, Expr::var(&i) * Expr::int32(4));
+        assert!(stride.is_int(1) && *lanes == 4);
+    }
+
+    #[test]
+    fn span_of_a_padded_layout() {
+        assert!(layout(&[(4, 16), (8, 1)]).memory_span().is_int(56));
+        assert!(layout(&[]).memory_span().is_int(1));
+    }
+}

@@ -1,0 +1,249 @@
+//! Device regions: scope ids collected, the region wrapped in its launch.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::facts::is_pure;
+use super::scope_ids::{Declared, resolve};
+use crate::diagnostic::{Diagnostic, Result};
+use crate::ir::{
+    AttrNode, Expr, ExprKind, IterKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor, substitute,
+};
+use crate::source::Span;
+
+/// The key of the attribute that `T.device_entry()` makes.
+const DEVICE_ENTRY: &str = "tirx.device_entry";
+
+/// The function with its device regions wrapped.
+pub(super) fn lower(func: PrimFunc) -> Result<PrimFunc> {
+    let mut regions = Regions { failed: None };
+    let body = regions.stmt(&func.body);
+    match regions.failed {
+        Some(error) => Err(error),
+        None => Ok(PrimFunc { body, ..func }),
+    }
+}
+
+/// Walks the host part.
+struct Regions {
+    failed: Option<Box<Diagnostic>>,
+}
+
+impl Mutator for Regions {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        expr.clone()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        if self.failed.is_some() {
+            return stmt.clone();
+        }
+        match &stmt.kind {
+            StmtKind::Attr { key, body, .. } if &**key == DEVICE_ENTRY => wrap(body, stmt.span)
+                .unwrap_or_else(|error| {
+                    self.failed = Some(error);
+                    stmt.clone()
+                }),
+            StmtKind::ScopeId(def) => {
+                let name = def.kind.name();
+                let error = Diagnostic::new(stmt.span, format!("T.{name} outside a device region"))
+                    .help("write T.device_entry() before the first scope id");
+                self.failed = Some(Box::new(error));
+                stmt.clone()
+            }
+            _ => self.walk_stmt(stmt),
+        }
+    }
+}
+
+/// The region under its launch; a region without scope ids stands as it is.
+fn wrap(region: &Stmt, span: Span) -> Result<Stmt> {
+    let mut collect = Collect::default();
+    let body = collect.stmt(region);
+    if let Some(error) = collect.failed {
+        return Err(error);
+    }
+    if collect.declared.is_empty() {
+        return Ok(body);
+    }
+    let resolved = resolve(&collect.declared)?;
+
+    let mut uses = Uses::default();
+    uses.visit_stmt(&body);
+    let keep = |var: &Var, reads_warp: bool| !reads_warp || uses.0.contains(var);
+    let mut stmts = Vec::new();
+    if resolved
+        .values
+        .iter()
+        .any(|(var, _, _, reads)| *reads && keep(var, true))
+    {
+        let (var, value) = &resolved.warp_id;
+        stmts.push(Stmt::bind(var, value.clone(), span));
+    }
+    for (var, value, span, reads_warp) in &resolved.values {
+        if keep(var, *reads_warp) {
+            stmts.push(Stmt::bind(var, value.clone(), *span));
+        }
+    }
+    stmts.push(body);
+    let mut launch = Stmt::seq(stmts);
+    for axis in resolved.axes.into_iter().rev() {
+        let iter_var = IterVar {
+            var: axis.var,
+            dom: None,
+            kind: IterKind::ThreadIndex,
+            thread_tag: axis.tag.into(),
+        };
+        launch = Stmt::attr(
+            AttrNode::IterVar(iter_var),
+            "thread_extent",
+            axis.extent,
+            launch,
+            axis.span.or(span),
+        );
+    }
+    Ok(launch)
+}
+
+/// Takes the scope ids out of a region. An extent that reads a value bound inside the region is written out, since
+/// the launch stands outside.
+#[derive(Default)]
+struct Collect {
+    declared: Vec<Declared>,
+    inside: FxHashMap<Var, Expr>,
+    failed: Option<Box<Diagnostic>>,
+}
+
+impl Collect {
+    fn extents(&mut self, extents: &Option<Vec<Expr>>, span: Span) -> Option<Vec<Expr>> {
+        let extents = extents.as_ref()?;
+        let outside = extents.iter().map(|e| {
+            let written_out = substitute(e, &|v| self.inside.get(v).cloned());
+            if !is_pure(&written_out) && self.failed.is_none() {
+                let error = Diagnostic::new(e.span.or(span), "this launch extent reads memory")
+                    .label("the host computes launch extents, before the kernel runs");
+                self.failed = Some(Box::new(error));
+            }
+            written_out
+        });
+        Some(outside.collect())
+    }
+}
+
+impl Mutator for Collect {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        expr.clone()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        match &stmt.kind {
+            StmtKind::ScopeId(def) => {
+                let mut def = def.clone();
+                def.extents = self.extents(&def.extents, stmt.span);
+                def.preferred = self.extents(&def.preferred, stmt.span);
+                self.declared.push(Declared { def, span: stmt.span });
+                Stmt::nop()
+            }
+            StmtKind::Bind(var, value) => {
+                let value = substitute(value, &|v| self.inside.get(v).cloned());
+                self.inside.insert(var.clone(), value);
+                stmt.clone()
+            }
+            StmtKind::Attr { key, body, .. } if &**key == DEVICE_ENTRY => {
+                if self.failed.is_none() {
+                    let error = Diagnostic::new(stmt.span, "T.device_entry() inside a device region");
+                    self.failed = Some(Box::new(error));
+                }
+                body.clone()
+            }
+            _ => self.walk_stmt(stmt),
+        }
+    }
+}
+
+/// The variables that are read.
+#[derive(Default)]
+struct Uses(FxHashSet<Var>);
+
+impl Visitor for Uses {
+    fn visit_expr(&mut self, expr: &Expr) {
+        if let ExprKind::Var(v) = &expr.kind {
+            self.0.insert(v.clone());
+        }
+        self.walk_expr(expr);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Attrs, DType, ScopeIdDef, ScopeIdKind};
+
+    fn region(kind: ScopeIdKind, extent: Expr, body: impl FnOnce(&Var) -> Stmt) -> Stmt {
+        let var = Var::new("x", DType::INT32);
+        let rest = body(&var);
+        let def = ScopeIdDef {
+            kind,
+            vars: vec![var],
+            extents: Some(vec![extent]),
+            preferred: None,
+        };
+        Stmt::seq([Stmt::new(StmtKind::ScopeId(def), Span::NONE), rest])
+    }
+
+    fn function(region: Stmt) -> PrimFunc {
+        PrimFunc {
+            params: vec![],
+            buffer_map: vec![],
+            ret: None,
+            attrs: Attrs::new(),
+            body: Stmt::attr(AttrNode::None, DEVICE_ENTRY, Expr::bool(true), region, Span::NONE),
+            span: Span::NONE,
+        }
+    }
+
+    #[test]
+    fn an_unread_warp_id_is_not_computed() {
+        let unused = function(region(ScopeIdKind::WarpId, Expr::int32(4), |_| Stmt::nop()));
+        let lowered = lower(unused).unwrap();
+        let StmtKind::Attr { key, value, body, .. } = &lowered.body.kind else {
+            panic!("{:?}", lowered.body)
+        };
+        assert_eq!((&**key, value.as_int()), ("thread_extent", Some(128)));
+        assert!(body.is_nop());
+
+        let used = function(region(ScopeIdKind::WarpId, Expr::int32(4), |x| {
+            Stmt::evaluate(Expr::var(x))
+        }));
+        let lowered = lower(used).unwrap();
+        let StmtKind::Attr { body, .. } = &lowered.body.kind else {
+            panic!("{:?}", lowered.body)
+        };
+        assert_eq!(body.as_slice().len(), 3);
+    }
+
+    #[test]
+    fn extents_bound_inside_are_written_out() {
+        let n = Var::new("n", DType::INT32);
+        let m = Var::new("m", DType::INT32);
+        let double = Expr::var(&n) * Expr::int32(2);
+        let body = Stmt::seq([
+            Stmt::bind(&m, double.clone(), Span::NONE),
+            region(ScopeIdKind::ThreadId, Expr::var(&m), |_| Stmt::nop()),
+        ]);
+        let lowered = lower(function(body)).unwrap();
+        let StmtKind::Attr { value, .. } = &lowered.body.kind else {
+            panic!("{:?}", lowered.body)
+        };
+        assert_eq!(*value, double);
+    }
+
+    #[test]
+    fn a_scope_id_needs_a_device_region() {
+        let mut func = function(Stmt::nop());
+        func.body = region(ScopeIdKind::ThreadId, Expr::int32(4), |_| Stmt::nop());
+        assert_eq!(
+            lower(func).unwrap_err().message,
+            "T.thread_id outside a device region"
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! LowerTIRx: from the launch hierarchy and layouts to hardware indices and flat memory.
+//!
+//! **Idea.** A kernel as written speaks of scope ids (`T.cta_id`, `T.warp_id`, …) and of buffers whose layout says
+//! how a coordinate becomes an address. Afterwards it is plain TIR: each region behind `T.device_entry()` stands
+//! under one `thread_extent` attribute a hardware index, each scope id is bound to an expression of those, and each
+//! access of a buffer has one index, an element offset.
+//!
+//! **Phases.** [`launch`] finds the device regions, collects their scope ids and wraps the region;
+//! [`scope_ids`] infers the extents and says what each id is; [`layouts`] flattens the buffers, over the whole
+//! function; [`facts`] simplifies the offsets with what is known of the variables.
+//!
+//! **Afterwards** no `ScopeId` statement, no `tirx.device_entry` attribute and no buffer with a layout is left. A
+//! parameter's buffer keeps its shape (the host checks it) and gets a flat view `DeclBuffer` at the top of the
+//! function, last parameter first, through which the body accesses it. `elem_offset` stays with the view;
+//! FlattenBuffer adds it.
+//!
+//! **Differences from TVM 0.26**, all on purpose: strides of a buffer whose layout is the default are honoured (TVM
+//! ignores them); extents of lanes, of warps in a warpgroup and of threads in a warpgroup are known when nothing
+//! says otherwise (TVM asks for them); a cluster launch of several dimensions multiplies dimension by dimension (TVM
+//! makes a one-dimensional grid of the product); `warp_id_in_cta` is not computed where nothing reads it; the
+//! order of thread attributes is fixed (TVM's is that of a hash map).
+//!
+//! **Cost.** Two walks of the function.
+
+mod facts;
+mod launch;
+mod layouts;
+mod scope_ids;
+
+use super::PassContext;
+use crate::diagnostic::Diagnostics;
+use crate::ir::IRModule;
+
+/// Lowers every function.
+pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
+    module.try_map(|func| {
+        let func = launch::lower(func)?;
+        Ok(layouts::lower(func)?)
+    })
+}

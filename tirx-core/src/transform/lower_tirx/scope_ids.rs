@@ -1,0 +1,674 @@
+//! Which hardware index a scope id is, and how large the launch is.
+//!
+//! A scope id counts the children of one level of the hierarchy in a parent level:
+//! `T.warp_id` counts warps in a CTA. The levels are kernel, cluster, CTA, warpgroup, warp, thread, and an extent is
+//! known of a pair of levels. Extents multiply: where two of `a → b`, `b → c` and `a → c` are known, the third
+//! follows. [`infer`] closes the declared ones under that rule; where all three are known they must agree.
+
+use crate::arith::fold;
+use crate::diagnostic::{Diagnostic, Result, error};
+use crate::intrin::Op;
+use crate::ir::{BinOp, DType, Expr, ScopeIdDef, ScopeIdKind, Var};
+use crate::source::Span;
+
+/// A declaration with its place.
+pub(super) struct Declared {
+    /// What is declared.
+    pub(super) def: ScopeIdDef,
+    /// Where.
+    pub(super) span: Span,
+}
+
+/// A hardware index of the launch.
+pub(super) struct LaunchAxis {
+    /// `blockIdx.x`.
+    pub(super) tag: &'static str,
+    /// Its variable: `blockIdx_x`.
+    pub(super) var: Var,
+    /// How many.
+    pub(super) extent: Expr,
+    /// The declaration that says so.
+    pub(super) span: Span,
+}
+
+/// The launch of one device region.
+pub(super) struct Resolved {
+    /// The hardware indices, outermost first.
+    pub(super) axes: Vec<LaunchAxis>,
+    /// `warp_id_in_cta` and its value.
+    pub(super) warp_id: (Var, Expr),
+    /// What each scope id is, in order of declaration, and whether that reads `warp_id_in_cta`.
+    pub(super) values: Vec<(Var, Expr, Span, bool)>,
+}
+
+const LEVELS: [&str; 6] = ["kernel", "cluster", "CTA", "warpgroup", "warp", "thread"];
+const CTA: usize = 2;
+const THREAD: usize = 5;
+const DIMENSIONS: [char; 3] = ['x', 'y', 'z'];
+
+/// Parent and child level of a kind. A CTA's number in its pair is no extent of its own.
+fn levels(kind: ScopeIdKind) -> Option<(usize, usize)> {
+    Some(match kind {
+        ScopeIdKind::ClusterId => (0, 1),
+        ScopeIdKind::CtaId => (0, 2),
+        ScopeIdKind::CtaIdInCluster => (1, 2),
+        ScopeIdKind::WarpgroupId => (2, 3),
+        ScopeIdKind::WarpId => (2, 4),
+        ScopeIdKind::WarpIdInWg => (3, 4),
+        ScopeIdKind::ThreadId => (2, 5),
+        ScopeIdKind::ThreadIdInWg => (3, 5),
+        ScopeIdKind::LaneId => (4, 5),
+        ScopeIdKind::CtaIdInPair => return None,
+    })
+}
+
+/// What the hardware fixes: parent, child, extent.
+const HARDWARE: [(ScopeIdKind, i32, &str); 3] = [
+    (ScopeIdKind::LaneId, 32, "a warp has 32 lanes"),
+    (ScopeIdKind::WarpIdInWg, 4, "a warpgroup has 4 warps"),
+    (ScopeIdKind::ThreadIdInWg, 128, "a warpgroup has 128 threads"),
+];
+
+/// An extent and the declarations it follows from.
+#[derive(Clone)]
+struct Extent {
+    value: Expr,
+    from: Vec<usize>,
+    /// It also rests on what the hardware fixes, which refutes no declaration.
+    assumed: bool,
+}
+
+impl Extent {
+    fn new(value: Expr, from: Vec<usize>, assumed: bool) -> Extent {
+        Extent { value, from, assumed }
+    }
+}
+
+type Table = [[Option<Extent>; 6]; 6];
+
+/// What is known of a launch from its declarations.
+struct Hierarchy<'a> {
+    declared: &'a [Declared],
+    known: Table,
+}
+
+impl<'a> Hierarchy<'a> {
+    fn new(declared: &'a [Declared]) -> Result<Hierarchy<'a>> {
+        let mut this = Hierarchy {
+            declared,
+            known: Table::default(),
+        };
+        for (index, one) in declared.iter().enumerate() {
+            let (Some((parent, child)), Some(extents)) = (levels(one.def.kind), &one.def.extents) else {
+                continue;
+            };
+            this.check_hardware(one)?;
+            let value = product(extents);
+            this.learn(parent, child, Extent::new(value, vec![index], false))?;
+        }
+        this.close()?;
+        let deferred = |d: &Declared, known: &Table| {
+            d.def.extents.is_none()
+                && levels(d.def.kind).is_some_and(|(parent, child)| known[parent][child].is_none())
+        };
+        for (kind, extent, _) in HARDWARE {
+            let incomplete =
+                this.known[CTA][THREAD].is_none() || declared.iter().any(|d| deferred(d, &this.known));
+            if let (true, Some((parent, child))) = (incomplete, levels(kind))
+                && this.known[parent][child].is_none()
+            {
+                this.learn(parent, child, Extent::new(Expr::int32(extent), vec![], true))?;
+                this.close()?;
+            }
+        }
+        Ok(this)
+    }
+
+    /// Lanes and the parts of a warpgroup cannot be more than the machine has.
+    fn check_hardware(&self, one: &Declared) -> Result<()> {
+        let Some((_, most, why)) = HARDWARE.iter().find(|(k, ..)| *k == one.def.kind) else {
+            return Ok(());
+        };
+        let extent = one.def.extents.as_deref().map(product);
+        match extent.as_ref().and_then(Expr::as_int) {
+            Some(extent) if extent > *most as i128 => {
+                let name = one.def.kind.name();
+                error(one.span, format!("T.{name} cannot have {extent} values: {why}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes an extent in.
+    fn learn(&mut self, parent: usize, child: usize, extent: Extent) -> Result<bool> {
+        if let Some(known) = &self.known[parent][child] {
+            if same(&known.value, &extent.value) || known.assumed || extent.assumed {
+                return Ok(false);
+            }
+            return Err(self.contradiction(parent, child, known, &extent));
+        }
+        self.known[parent][child] = Some(extent);
+        Ok(true)
+    }
+
+    /// Applies the rule until nothing new follows. Each round that goes on fills a cell, so it ends.
+    fn close(&mut self) -> Result<()> {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for a in 0..6 {
+                for b in a + 1..6 {
+                    for c in b + 1..6 {
+                        changed |= self.close_triple(a, b, c)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn close_triple(&mut self, a: usize, b: usize, c: usize) -> Result<bool> {
+        let from = |x: &Extent, y: &Extent| {
+            let mut all: Vec<usize> = x.from.iter().chain(&y.from).copied().collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        let cells = (
+            self.known[a][b].clone(),
+            self.known[b][c].clone(),
+            self.known[a][c].clone(),
+        );
+        match cells {
+            (Some(ab), Some(bc), _) => {
+                let value = fold::mul(int32(&ab.value), int32(&bc.value));
+                let extent = Extent::new(value, from(&ab, &bc), ab.assumed || bc.assumed);
+                self.learn(a, c, extent)
+            }
+            (Some(ab), None, Some(ac)) => self.learn_quotient(b, c, &ac, &ab, from(&ac, &ab)),
+            (None, Some(bc), Some(ac)) => self.learn_quotient(a, b, &ac, &bc, from(&ac, &bc)),
+            _ => Ok(false),
+        }
+    }
+
+    fn learn_quotient(
+        &mut self,
+        parent: usize,
+        child: usize,
+        whole: &Extent,
+        part: &Extent,
+        from: Vec<usize>,
+    ) -> Result<bool> {
+        let assumed = whole.assumed || part.assumed;
+        let value = match (whole.value.as_int(), part.value.as_int()) {
+            (Some(w), Some(p)) if p > 0 && w % p == 0 => Expr::int32((w / p) as i32),
+            (Some(_), Some(_)) if assumed => return Ok(false),
+            (Some(w), Some(p)) => {
+                let message =
+                    format!("{w} is not a multiple of {p}: the scope ids of this kernel do not fit together");
+                let mut diagnostic = Diagnostic::new(self.place(&from), message);
+                diagnostic = self.explain(diagnostic, &from);
+                return Err(Box::new(diagnostic));
+            }
+            // `p * x` over `p`: what CTAs of clusters and threads of warps look like with symbolic counts.
+            _ => match exact_quotient(&whole.value, &part.value) {
+                Some(value) => value,
+                None => return Ok(false),
+            },
+        };
+        self.learn(parent, child, Extent::new(value, from, assumed))
+    }
+
+    fn contradiction(&self, parent: usize, child: usize, one: &Extent, other: &Extent) -> Box<Diagnostic> {
+        let text = |e: &Extent| match e.value.as_int() {
+            Some(v) => v.to_string(),
+            None => "a symbolic extent".to_string(),
+        };
+        let both_known = one.value.as_int().is_some() && other.value.as_int().is_some();
+        let (parent, child) = (LEVELS[parent], LEVELS[child]);
+        let message = if both_known {
+            format!(
+                "contradicting scope ids: {} {child}s in a {parent} here, {} there",
+                text(other),
+                text(one)
+            )
+        } else {
+            format!("scope ids that cannot be proved to agree on the number of {child}s in a {parent}")
+        };
+        let diagnostic = Diagnostic::new(self.place(&other.from), message)
+            .label(format!("{} {child}s in a {parent}", text(other)));
+        let shown = self.place(&other.from);
+        let mut all: Vec<usize> = one.from.iter().chain(&other.from).copied().collect();
+        all.dedup();
+        all.retain(|i| self.declared[*i].span != shown);
+        Box::new(self.explain(diagnostic, &all))
+    }
+
+    fn place(&self, from: &[usize]) -> Span {
+        from.last().map_or(Span::NONE, |i| self.declared[*i].span)
+    }
+
+    fn explain(&self, mut diagnostic: Diagnostic, from: &[usize]) -> Diagnostic {
+        for index in from {
+            let one = &self.declared[*index];
+            let name = one.def.kind.name();
+            let extents = one.def.extents.as_deref().unwrap_or_default();
+            let list: Vec<String> = extents
+                .iter()
+                .map(|e| e.as_int().map_or("…".to_string(), |v| v.to_string()))
+                .collect();
+            diagnostic = diagnostic.note(
+                one.span,
+                format!("T.{name}([{}]) is declared here", list.join(", ")),
+            );
+        }
+        diagnostic
+    }
+}
+
+fn product(extents: &[Expr]) -> Expr {
+    extents
+        .iter()
+        .map(int32)
+        .reduce(fold::mul)
+        .unwrap_or_else(|| Expr::int32(1))
+}
+
+fn int32(e: &Expr) -> Expr {
+    fold::cast(e.clone(), DType::INT32)
+}
+
+/// Whether two extents are equal as far as can be seen: constants by value, others by their form.
+fn same(a: &Expr, b: &Expr) -> bool {
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) => x == y,
+        _ => int32(a) == int32(b),
+    }
+}
+
+/// `whole / part` where `part` is a factor that `whole` visibly has.
+fn exact_quotient(whole: &Expr, part: &Expr) -> Option<Expr> {
+    if same(whole, part) {
+        return Some(Expr::int32(1));
+    }
+    let (a, b) = whole.as_binary(BinOp::Mul)?;
+    if same(a, part) {
+        return Some(b.clone());
+    }
+    if same(b, part) {
+        return Some(a.clone());
+    }
+    let (x, y) = (b.as_int()?, part.as_int()?);
+    (y > 0 && x % y == 0).then(|| fold::mul(a.clone(), Expr::constant(a.dtype, x / y)))
+}
+
+/// Launch dimensions: one extent a dimension, with the declaration they come from.
+struct Dimensions {
+    extents: Vec<Expr>,
+    span: Span,
+}
+
+/// The declaration of a kind with the most explicit dimensions; the first of equals.
+fn widest(declared: &[Declared], kind: ScopeIdKind) -> Option<Dimensions> {
+    let mut best: Option<Dimensions> = None;
+    for one in declared.iter().filter(|d| d.def.kind == kind) {
+        if let Some(extents) = &one.def.extents
+            && best.as_ref().is_none_or(|b| b.extents.len() < extents.len())
+        {
+            best = Some(Dimensions {
+                extents: extents.iter().map(int32).collect(),
+                span: one.span,
+            });
+        }
+    }
+    best
+}
+
+/// Resolves the scope ids of one device region, declared in this order.
+pub(super) fn resolve(declared: &[Declared]) -> Result<Resolved> {
+    for one in declared {
+        check_shape(one)?;
+    }
+    let hierarchy = Hierarchy::new(declared)?;
+    let inferred = |parent: usize, child: usize| {
+        hierarchy.known[parent][child].as_ref().map(|e| Dimensions {
+            extents: vec![e.value.clone()],
+            span: hierarchy.place(&e.from),
+        })
+    };
+    for one in declared {
+        if let (None, Some((parent, child))) = (&one.def.extents, levels(one.def.kind))
+            && hierarchy.known[parent][child].is_none()
+        {
+            let name = one.def.kind.name();
+            return Err(Box::new(
+                Diagnostic::new(one.span, format!("cannot infer the extent of T.{name}()"))
+                    .label("no extent given")
+                    .help(format!(
+                        "give it, as in T.{name}([4]), or declare scope ids that fix the number of {}s in a {}",
+                        LEVELS[child], LEVELS[parent]
+                    )),
+            ));
+        }
+    }
+
+    let first = declared.first().map_or(Span::NONE, |d| d.span);
+    let block = widest(declared, ScopeIdKind::ThreadId)
+        .or_else(|| inferred(CTA, THREAD))
+        .ok_or_else(|| {
+            Box::new(
+                Diagnostic::new(first, "the kernel does not say how many threads a CTA has")
+                    .help("declare the threads, as in tx = T.thread_id([128])"),
+            )
+        })?;
+    let cluster = widest(declared, ScopeIdKind::CtaIdInCluster).or_else(|| inferred(1, CTA));
+    let grid = widest(declared, ScopeIdKind::CtaId)
+        .or_else(|| {
+            // Clusters of CTAs, dimension by dimension.
+            let clusters = widest(declared, ScopeIdKind::ClusterId)?;
+            let inside = cluster.as_ref()?;
+            let count = clusters.extents.len().max(inside.extents.len());
+            let at = |d: &Dimensions, i: usize| d.extents.get(i).cloned().unwrap_or_else(|| Expr::int32(1));
+            Some(Dimensions {
+                extents: (0..count)
+                    .map(|i| fold::mul(at(&clusters, i), at(inside, i)))
+                    .collect(),
+                span: clusters.span,
+            })
+        })
+        .or_else(|| inferred(0, CTA));
+    let preferred = declared.iter().find_map(|d| {
+        d.def.preferred.as_ref().map(|p| Dimensions {
+            extents: p.iter().map(int32).collect(),
+            span: d.span,
+        })
+    });
+
+    // TVM's order: clusters first, then x of blocks and threads, then the other dimensions.
+    let mut axes = Vec::new();
+    let cluster_vars = push_axes(&mut axes, cluster.as_ref(), CLUSTER_TAGS, 0..3);
+    push_axes(&mut axes, preferred.as_ref(), PREFERRED_TAGS, 0..3);
+    let mut block_vars = push_axes(&mut axes, grid.as_ref(), BLOCK_TAGS, 0..1);
+    let mut thread_vars = push_axes(&mut axes, Some(&block), THREAD_TAGS, 0..1);
+    block_vars.extend(push_axes(&mut axes, grid.as_ref(), BLOCK_TAGS, 1..3));
+    thread_vars.extend(push_axes(&mut axes, Some(&block), THREAD_TAGS, 1..3));
+
+    let thread = linear(&thread_vars, &block.extents);
+    let warp_id = Var::new("warp_id_in_cta", DType::INT32);
+    let warp = Expr::var(&warp_id);
+    let shuffle = Expr::call(
+        Op::TvmWarpShuffle,
+        DType::INT32,
+        vec![
+            Expr::constant(DType::UINT32, 0xffff_ffff),
+            fold::floordiv(thread.clone(), Expr::int32(32)),
+            Expr::int32(0),
+            Expr::int32(32),
+            Expr::int32(32),
+        ],
+    );
+
+    let mut values = Vec::new();
+    for one in declared {
+        let vars = &one.def.vars;
+        let named = |name: &str, dimension: usize| {
+            let register = format!("{name}.{}", DIMENSIONS[dimension]);
+            Expr::call(
+                Op::PtxFetchRegister,
+                DType::INT32,
+                vec![Expr::int32(32), Expr::string(register)],
+            )
+        };
+        let (all, reads_warp) = match one.def.kind {
+            ScopeIdKind::ClusterId => ((0..vars.len()).map(|d| named("clusterid", d)).collect(), false),
+            ScopeIdKind::CtaId => (places(one, &block_vars, grid.as_ref())?, false),
+            ScopeIdKind::CtaIdInCluster => (places(one, &cluster_vars, cluster.as_ref())?, false),
+            ScopeIdKind::CtaIdInPair => {
+                let Some(x) = cluster_vars.first() else {
+                    return Err(Box::new(
+                        Diagnostic::new(one.span, "T.cta_id_in_pair() needs a cluster of CTAs")
+                            .help("declare the cluster, as in rank = T.cta_id_in_cluster([2])"),
+                    ));
+                };
+                (vec![fold::floormod(Expr::var(x), Expr::int32(2))], false)
+            }
+            ScopeIdKind::ThreadId => (places(one, &thread_vars, Some(&block))?, false),
+            ScopeIdKind::WarpId => (vec![warp.clone()], true),
+            ScopeIdKind::WarpgroupId => (vec![fold::floordiv(warp.clone(), Expr::int32(4))], true),
+            ScopeIdKind::WarpIdInWg => (vec![fold::floormod(warp.clone(), Expr::int32(4))], true),
+            ScopeIdKind::LaneId => (vec![fold::floormod(thread.clone(), Expr::int32(32))], false),
+            ScopeIdKind::ThreadIdInWg => (vec![fold::floormod(thread.clone(), Expr::int32(128))], false),
+        };
+        for (var, value) in vars.iter().zip(all) {
+            values.push((var.clone(), value.at(one.span), one.span, reads_warp));
+        }
+    }
+    Ok(Resolved {
+        axes,
+        warp_id: (warp_id, shuffle),
+        values,
+    })
+}
+
+const BLOCK_TAGS: [&str; 3] = ["blockIdx.x", "blockIdx.y", "blockIdx.z"];
+const THREAD_TAGS: [&str; 3] = ["threadIdx.x", "threadIdx.y", "threadIdx.z"];
+const CLUSTER_TAGS: [&str; 3] = ["clusterCtaIdx.x", "clusterCtaIdx.y", "clusterCtaIdx.z"];
+const PREFERRED_TAGS: [&str; 3] = [
+    "preferredClusterCtaIdx.x",
+    "preferredClusterCtaIdx.y",
+    "preferredClusterCtaIdx.z",
+];
+
+fn push_axes(
+    axes: &mut Vec<LaunchAxis>,
+    dimensions: Option<&Dimensions>,
+    tags: [&'static str; 3],
+    range: std::ops::Range<usize>,
+) -> Vec<Var> {
+    let Some(dimensions) = dimensions else {
+        return Vec::new();
+    };
+    let mut vars = Vec::new();
+    for i in range {
+        let Some(extent) = dimensions.extents.get(i) else {
+            break;
+        };
+        let var = Var::at(tags[i].replace('.', "_"), DType::INT32, dimensions.span);
+        vars.push(var.clone());
+        axes.push(LaunchAxis {
+            tag: tags[i],
+            var,
+            extent: extent.clone(),
+            span: dimensions.span,
+        });
+    }
+    vars
+}
+
+/// As many variables as extents, one to three, and only one below the CTA where a number is not a coordinate.
+fn check_shape(one: &Declared) -> Result<()> {
+    let name = one.def.kind.name();
+    let count = one.def.vars.len();
+    let several = matches!(
+        one.def.kind,
+        ScopeIdKind::CtaId | ScopeIdKind::ThreadId | ScopeIdKind::ClusterId | ScopeIdKind::CtaIdInCluster
+    );
+    if count > 3 || count > 1 && !several {
+        let most = if several {
+            "three dimensions"
+        } else {
+            "one dimension"
+        };
+        return error(one.span, format!("T.{name} has at most {most}, not {count}"));
+    }
+    if let Some(extents) = &one.def.extents {
+        if extents.len() != count {
+            let message = format!(
+                "T.{name} gives {} ids, but {count} names take them",
+                extents.len()
+            );
+            return error(one.span, message);
+        }
+        if let Some(bad) = extents.iter().find(|e| e.as_int().is_some_and(|v| v <= 0)) {
+            let message = format!("an extent of T.{name} must be positive");
+            return error(bad.span.or(one.span), message);
+        }
+    }
+    Ok(())
+}
+
+/// `x + y * X + z * X * Y`.
+fn linear(vars: &[Var], extents: &[Expr]) -> Expr {
+    let mut sum: Option<Expr> = None;
+    for (i, var) in vars.iter().enumerate() {
+        let term = extents[..i]
+            .iter()
+            .fold(Expr::var(var), |term, extent| fold::mul(term, extent.clone()));
+        sum = Some(match sum {
+            None => term,
+            Some(sum) => fold::add(sum, term),
+        });
+    }
+    sum.unwrap_or_else(|| Expr::int32(0))
+}
+
+/// What the ids of a declaration are where the launch has `vars` over `dimensions`: the same dimensions name the
+/// hardware indices; one dimension over several is the linear number; other shapes are split from it, x first.
+fn places(one: &Declared, vars: &[Var], dimensions: Option<&Dimensions>) -> Result<Vec<Expr>> {
+    let wanted = one.def.vars.len();
+    let extents = dimensions.map_or(&[][..], |d| &d.extents);
+    let same_shape = match &one.def.extents {
+        Some(own) => own.len() == extents.len() && own.iter().zip(extents).all(|(a, b)| same(a, b)),
+        None => wanted == extents.len(),
+    };
+    if same_shape {
+        return Ok(vars.iter().map(Expr::var).collect());
+    }
+    let number = linear(vars, extents);
+    if wanted == 1 {
+        return Ok(vec![number]);
+    }
+    let Some(own) = &one.def.extents else {
+        let name = one.def.kind.name();
+        let message = format!("T.{name}() cannot be split into {wanted} dimensions without their extents");
+        return error(one.span, message);
+    };
+    let mut rest = number;
+    let mut all = Vec::new();
+    for (i, extent) in own.iter().enumerate() {
+        if i + 1 == own.len() {
+            all.push(rest.clone());
+        } else {
+            all.push(fold::floormod(rest.clone(), int32(extent)));
+            rest = fold::floordiv(rest, int32(extent));
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declare(kind: ScopeIdKind, count: usize, extents: Option<&[i32]>) -> Declared {
+        Declared {
+            def: ScopeIdDef {
+                kind,
+                vars: (0..count).map(|_| Var::new("v", DType::INT32)).collect(),
+                extents: extents.map(|e| e.iter().map(|v| Expr::int32(*v)).collect()),
+                preferred: None,
+            },
+            span: Span::NONE,
+        }
+    }
+
+    fn axes(resolved: &Resolved) -> Vec<(&str, i128)> {
+        resolved
+            .axes
+            .iter()
+            .map(|a| (a.tag, a.extent.as_int().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn threads_follow_from_warps_and_lanes() {
+        use ScopeIdKind::*;
+        let resolved = resolve(&[
+            declare(CtaId, 1, Some(&[4])),
+            declare(WarpgroupId, 1, Some(&[3])),
+            declare(WarpIdInWg, 1, Some(&[4])),
+            declare(LaneId, 1, None),
+            declare(ThreadId, 1, None),
+            declare(WarpId, 1, None),
+        ])
+        .unwrap();
+        assert_eq!(axes(&resolved), [("blockIdx.x", 4), ("threadIdx.x", 384)]);
+    }
+
+    #[test]
+    fn the_hardware_fills_gaps() {
+        use ScopeIdKind::*;
+        let resolved = resolve(&[
+            declare(ThreadId, 1, Some(&[64])),
+            declare(WarpId, 1, None),
+            declare(LaneId, 1, None),
+        ])
+        .unwrap();
+        assert_eq!(axes(&resolved), [("threadIdx.x", 64)]);
+        assert_eq!(
+            axes(&resolve(&[declare(WarpId, 1, Some(&[3]))]).unwrap()),
+            [("threadIdx.x", 96)]
+        );
+    }
+
+    #[test]
+    fn clusters_multiply_by_dimension() {
+        use ScopeIdKind::*;
+        let resolved = resolve(&[
+            declare(ClusterId, 2, Some(&[8, 2])),
+            declare(CtaIdInCluster, 2, Some(&[2, 2])),
+            declare(ThreadId, 1, Some(&[64])),
+        ])
+        .unwrap();
+        assert_eq!(
+            axes(&resolved),
+            [
+                ("clusterCtaIdx.x", 2),
+                ("clusterCtaIdx.y", 2),
+                ("blockIdx.x", 16),
+                ("threadIdx.x", 64),
+                ("blockIdx.y", 4)
+            ]
+        );
+    }
+
+    #[test]
+    fn contradictions_name_the_numbers() {
+        use ScopeIdKind::*;
+        let message = |declared: &[Declared]| resolve(declared).err().unwrap().message;
+        assert_eq!(
+            message(&[
+                declare(WarpId, 1, Some(&[2])),
+                declare(LaneId, 1, Some(&[32])),
+                declare(ThreadId, 1, Some(&[128])),
+            ]),
+            "contradicting scope ids: 64 threads in a CTA here, 128 there"
+        );
+        assert_eq!(
+            message(&[declare(CtaId, 1, Some(&[2]))]),
+            "the kernel does not say how many threads a CTA has"
+        );
+        assert_eq!(
+            message(&[declare(LaneId, 1, Some(&[64]))]),
+            "T.lane_id cannot have 64 values: a warp has 32 lanes"
+        );
+        assert_eq!(
+            message(&[declare(ThreadId, 1, Some(&[100])), declare(WarpId, 1, Some(&[3]))]),
+            "100 is not a multiple of 3: the scope ids of this kernel do not fit together"
+        );
+        assert_eq!(
+            message(&[declare(ThreadId, 1, Some(&[64])), declare(CtaId, 1, None)]),
+            "cannot infer the extent of T.cta_id()"
+        );
+    }
+}
