@@ -1,0 +1,366 @@
+//! Expressions as text: Python's operators where they mean the same, `T.` functions elsewhere.
+
+use super::{Printer, literal};
+use crate::arith::fold;
+use crate::intrin::{Op, ResultRule};
+use crate::ir::{AttrValue, BinOp, Buffer, DType, Expr, ExprKind, Type, Var};
+
+/// How tightly an operator binds, as in Python.
+mod level {
+    pub(super) const ANY: u8 = 0;
+    pub(super) const OR: u8 = 1;
+    pub(super) const AND: u8 = 2;
+    pub(super) const NOT: u8 = 3;
+    pub(super) const COMPARISON: u8 = 4;
+    pub(super) const SUM: u8 = 5;
+    pub(super) const PRODUCT: u8 = 6;
+}
+
+/// The function that builds a binary node as it is.
+fn function(op: BinOp) -> &'static str {
+    match op {
+        BinOp::Add => "Add",
+        BinOp::Sub => "Sub",
+        BinOp::Mul => "Mul",
+        BinOp::Div => "Div",
+        BinOp::Mod => "truncmod",
+        BinOp::FloorDiv => "FloorDiv",
+        BinOp::FloorMod => "FloorMod",
+        BinOp::Min => "Min",
+        BinOp::Max => "Max",
+        BinOp::Eq => "EQ",
+        BinOp::Ne => "NE",
+        BinOp::Lt => "LT",
+        BinOp::Le => "LE",
+        BinOp::Gt => "GT",
+        BinOp::Ge => "GE",
+        BinOp::And => "And",
+        BinOp::Or => "Or",
+    }
+}
+
+/// Python's operator for a node on operands of `dtype`, with its level.
+fn operator(op: BinOp, dtype: DType) -> Option<(&'static str, u8)> {
+    Some(match op {
+        BinOp::Add => ("+", level::SUM),
+        BinOp::Sub => ("-", level::SUM),
+        BinOp::Mul => ("*", level::PRODUCT),
+        BinOp::Div if dtype.is_floating() => ("/", level::PRODUCT),
+        BinOp::FloorDiv => ("//", level::PRODUCT),
+        BinOp::FloorMod => ("%", level::PRODUCT),
+        BinOp::Eq => ("==", level::COMPARISON),
+        BinOp::Ne => ("!=", level::COMPARISON),
+        BinOp::Lt => ("<", level::COMPARISON),
+        BinOp::Le => ("<=", level::COMPARISON),
+        BinOp::Gt => (">", level::COMPARISON),
+        BinOp::Ge => (">=", level::COMPARISON),
+        BinOp::And => ("and", level::AND),
+        BinOp::Or => ("or", level::OR),
+        BinOp::Div | BinOp::Mod | BinOp::Min | BinOp::Max => return None,
+    })
+}
+
+fn is_number(e: &Expr) -> bool {
+    matches!(e.kind, ExprKind::Int(_) | ExprKind::Float(_))
+}
+
+/// Whether the front end, reading operator text, would fold the node away.
+fn folds(op: BinOp, a: &Expr, b: &Expr) -> bool {
+    if !is_number(a) && !is_number(b) {
+        return false;
+    }
+    (is_number(a) && is_number(b)) || fold::binary(op, a.clone(), b.clone()).as_binary(op).is_none()
+}
+
+impl Printer {
+    /// Writes an expression that stands alone.
+    pub(super) fn expr(&mut self, out: &mut String, e: &Expr) {
+        self.operand(out, e, level::ANY);
+    }
+
+    /// The text of an expression that stands alone.
+    pub(super) fn expr_text(&mut self, e: &Expr) -> String {
+        let mut out = String::new();
+        self.expr(&mut out, e);
+        out
+    }
+
+    /// Writes an expression where the surroundings bind as tightly as `min`.
+    fn operand(&mut self, out: &mut String, e: &Expr, min: u8) {
+        match &e.kind {
+            ExprKind::Var(var) => {
+                let text = self.var_text(var);
+                out.push_str(&text);
+            }
+            ExprKind::Int(value) => int(out, e.dtype, *value),
+            ExprKind::Float(value) => {
+                let number = literal::float(literal::as_written(e.dtype, *value));
+                out.push_str(&format!("T.{}({number})", e.dtype));
+            }
+            ExprKind::Str(text) => literal::string(out, text),
+            ExprKind::Cast(value) => {
+                out.push_str(&format!("T.Cast(\"{}\", ", e.dtype));
+                self.expr(out, value);
+                out.push(')');
+            }
+            ExprKind::Binary(op, a, b) => self.binary(out, *op, a, b, min),
+            ExprKind::Not(value) if is_number(value) => self.function_call(out, "Not", &[value]),
+            ExprKind::Not(value) => parenthesized(out, min > level::NOT, |out| {
+                out.push_str("not ");
+                self.operand(out, value, level::NOT);
+            }),
+            ExprKind::Select(condition, yes, no) => self.function_call(out, "Select", &[condition, yes, no]),
+            ExprKind::BufferLoad {
+                buffer,
+                indices,
+                predicate,
+            } => {
+                self.load(out, buffer, indices, predicate.as_ref());
+            }
+            ExprKind::Ramp { base, stride, lanes } => {
+                out.push_str("T.Ramp(");
+                self.list(out, &[base, stride]);
+                out.push_str(&format!(", {lanes})"));
+            }
+            ExprKind::Broadcast { value, lanes } => {
+                out.push_str("T.Broadcast(");
+                self.expr(out, value);
+                out.push_str(&format!(", {lanes})"));
+            }
+            ExprKind::Shuffle { vectors, indices } => {
+                out.push_str("T.Shuffle([");
+                self.list(out, &vectors.iter().collect::<Vec<_>>());
+                out.push_str("], [");
+                self.list(out, &indices.iter().collect::<Vec<_>>());
+                out.push_str("])");
+            }
+            ExprKind::Call { op, args } => self.call(out, *op, args, e.dtype),
+            ExprKind::Let(var, value, body) => {
+                let value = self.expr_text(value);
+                let name = self.names.define_var(var);
+                self.declare(&name, var);
+                out.push_str("T.Let(");
+                self.expr(out, body);
+                out.push_str(&format!(", where={{{name}: {value}}})"));
+            }
+        }
+    }
+
+    fn binary(&mut self, out: &mut String, op: BinOp, a: &Expr, b: &Expr, min: u8) {
+        let folded = folds(op, a, b);
+        match operator(op, a.dtype) {
+            Some((symbol, own)) if !folded => parenthesized(out, own < min, |out| {
+                // Python chains comparisons, so a comparison on the left needs parentheses too.
+                self.operand(out, a, if own == level::COMPARISON { own + 1 } else { own });
+                out.push_str(&format!(" {symbol} "));
+                self.operand(out, b, own + 1);
+            }),
+            _ => {
+                let name = match op {
+                    BinOp::Min if !folded => "min",
+                    BinOp::Max if !folded => "max",
+                    _ => function(op),
+                };
+                self.function_call(out, name, &[a, b]);
+            }
+        }
+    }
+
+    fn function_call(&mut self, out: &mut String, name: &str, args: &[&Expr]) {
+        out.push_str(&format!("T.{name}("));
+        self.list(out, args);
+        out.push(')');
+    }
+
+    /// Expressions with commas between them.
+    pub(super) fn list(&mut self, out: &mut String, exprs: &[&Expr]) {
+        for (i, e) in exprs.iter().enumerate() {
+            if i > 0 {
+                out.push_str(", ");
+            }
+            self.expr(out, e);
+        }
+    }
+
+    fn load(&mut self, out: &mut String, buffer: &Buffer, indices: &[Expr], predicate: Option<&Expr>) {
+        let (name, scalar) = self.buffer_text(buffer);
+        out.push_str(&name);
+        if scalar {
+            return;
+        }
+        match predicate {
+            None => self.indices(out, indices),
+            Some(predicate) => {
+                out.push_str(".vload([");
+                self.list(out, &indices.iter().collect::<Vec<_>>());
+                out.push_str("], predicate=");
+                self.expr(out, predicate);
+                out.push(')');
+            }
+        }
+    }
+
+    /// `[i, j]`, ramps of constant positive step as slices.
+    pub(super) fn indices(&mut self, out: &mut String, indices: &[Expr]) {
+        if indices.is_empty() {
+            out.push_str("[()]");
+            return;
+        }
+        out.push('[');
+        for (i, index) in indices.iter().enumerate() {
+            if i > 0 {
+                out.push_str(", ");
+            }
+            match &index.kind {
+                ExprKind::Ramp { base, stride, lanes }
+                    if base.dtype.is_scalar() && stride.as_int().is_some_and(|s| s > 0) =>
+                {
+                    let step = stride.as_int().unwrap_or(1);
+                    let length = Expr::constant(base.dtype, step * i128::from(*lanes));
+                    let end = end(base, &length);
+                    self.expr(out, base);
+                    out.push(':');
+                    self.expr(out, &end);
+                    if step != 1 {
+                        out.push(':');
+                        self.expr(out, stride);
+                    }
+                }
+                _ => self.expr(out, index),
+            }
+        }
+        out.push(']');
+    }
+
+    fn call(&mut self, out: &mut String, op: Op, args: &[Expr], dtype: DType) {
+        let script = op.info().script;
+        let all: Vec<&Expr> = args.iter().collect();
+        if let (Op::CudaFuncCall, [name, source, rest @ ..]) = (op, args) {
+            let mut shown = vec![name];
+            shown.extend(rest);
+            out.push_str("T.cuda.func_call(");
+            self.list(out, &shown);
+            out.push_str(", source_code=");
+            self.expr(out, source);
+            if !dtype.is_void() {
+                out.push_str(&format!(", return_type=\"{dtype}\""));
+            }
+            out.push(')');
+            return;
+        }
+        out.push_str(&format!("T.{script}("));
+        let explicit = op.info().result == ResultRule::Explicit;
+        let last = matches!(op, Op::TvmStructGet | Op::CudaLdg | Op::CudaFuncCall);
+        if explicit && !last {
+            out.push_str(&format!("\"{dtype}\"{}", if all.is_empty() { "" } else { ", " }));
+        }
+        self.list(out, &all);
+        if explicit && last {
+            out.push_str(&format!(", \"{dtype}\""));
+        }
+        out.push(')');
+    }
+
+    /// Declares a variable ahead of the current line: `n = T.int32()`.
+    pub(super) fn declare(&mut self, name: &str, var: &Var) {
+        let value = constructor(var);
+        self.before.push(format!("{name} = {value}"));
+    }
+
+    /// The value of an attribute or annotation.
+    pub(super) fn attr_value(&mut self, out: &mut String, value: &AttrValue) {
+        match value {
+            AttrValue::None => out.push_str("None"),
+            AttrValue::Bool(v) => out.push_str(if *v { "True" } else { "False" }),
+            AttrValue::Int(v) => out.push_str(&v.to_string()),
+            AttrValue::Float(v) if v.is_finite() => out.push_str(&literal::float(*v)),
+            AttrValue::Float(v) => out.push_str(&format!("float({})", literal::float(*v))),
+            AttrValue::Str(s) => literal::string(out, s),
+            AttrValue::List(items) => {
+                out.push('[');
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        out.push_str(", ");
+                    }
+                    self.attr_value(out, item);
+                }
+                out.push(']');
+            }
+            AttrValue::Dict(items) => self.attr_dict(out, items.iter().map(|(k, v)| (&**k, v))),
+            AttrValue::Expr(e) => self.expr(out, e),
+            AttrValue::Target(items) => {
+                out.push_str("T.target(");
+                self.attr_dict(out, items.iter().map(|(k, v)| (&**k, v)));
+                out.push(')');
+            }
+        }
+    }
+
+    /// `{"key": value, …}`.
+    pub(super) fn attr_dict<'a>(
+        &mut self,
+        out: &mut String,
+        items: impl IntoIterator<Item = (&'a str, &'a AttrValue)>,
+    ) {
+        out.push('{');
+        for (i, (key, value)) in items.into_iter().enumerate() {
+            if i > 0 {
+                out.push_str(", ");
+            }
+            literal::string(out, key);
+            out.push_str(": ");
+            self.attr_value(out, value);
+        }
+        out.push('}');
+    }
+}
+
+/// What gives a new variable: `T.int32()`, `T.handle("float32", "global")`.
+pub(super) fn constructor(var: &Var) -> String {
+    match var.ty() {
+        Type::Prim(dtype) => format!("T.{dtype}()"),
+        ty @ Type::Pointer { .. } => type_text(ty),
+    }
+}
+
+/// `T.int32`, `T.handle("float32", "global")`.
+pub(super) fn type_text(ty: &Type) -> String {
+    match ty {
+        Type::Prim(dtype) => format!("T.{dtype}"),
+        Type::Pointer { element, scope } => format!("T.handle(\"{element}\", \"{scope}\")"),
+    }
+}
+
+fn parenthesized(out: &mut String, yes: bool, inner: impl FnOnce(&mut String)) {
+    if yes {
+        out.push('(');
+    }
+    inner(out);
+    if yes {
+        out.push(')');
+    }
+}
+
+/// An integer constant: bare where it is an `int32`, as a bare number in text is.
+fn int(out: &mut String, dtype: DType, value: i128) {
+    if dtype.is_bool() {
+        out.push_str(if value != 0 {
+            "T.bool(True)"
+        } else {
+            "T.bool(False)"
+        });
+    } else if dtype == DType::INT32 {
+        out.push_str(&value.to_string());
+    } else {
+        out.push_str(&format!("T.{dtype}({value})"));
+    }
+}
+
+/// One past the last value of a range, in the form from which the front end reads `length` back.
+pub(super) fn end(base: &Expr, length: &Expr) -> Expr {
+    match (base.as_int(), length.as_int()) {
+        (Some(a), Some(b)) => Expr::constant(base.dtype, a + b),
+        (Some(0), _) => length.clone(),
+        _ => Expr::binary(BinOp::Add, base.clone(), length.clone()),
+    }
+}
