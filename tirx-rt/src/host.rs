@@ -228,6 +228,45 @@ pub fn not_built(kernel: &'static str, requested: String, built: &'static [&'sta
     }
 }
 
+/// A launch extent as the driver takes it.
+///
+/// # Errors
+/// [`Error::Launch`] for one that is negative or does not fit.
+#[inline]
+pub fn extent(kernel: &'static str, what: &'static str, value: i64) -> Result<u32> {
+    u32::try_from(value).map_err(|_| Error::Launch {
+        kernel,
+        message: format!("{what} would be {value}"),
+    })
+}
+
+macro_rules! divisions {
+    ($($(#[$doc:meta])* $name:ident, $method:ident, $adjust:expr;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// [`Error::Check`] for a division by zero (or one that overflows).
+        #[inline]
+        pub fn $name(kernel: &'static str, a: i64, b: i64) -> Result<i64> {
+            let adjust: fn(i64, i64, i64) -> i64 = $adjust;
+            a.$method(b)
+                .map(|value| adjust(value, a, b))
+                .ok_or_else(|| check_failed(kernel, format_args!("{a} divided by {b}")))
+        }
+    )*};
+}
+
+divisions! {
+    /// `a / b`, rounded to zero.
+    trunc_div, checked_div, |q, _, _| q;
+    /// The remainder of [`trunc_div`].
+    trunc_mod, checked_rem, |r, _, _| r;
+    /// `a / b`, rounded to minus infinity.
+    floor_div, checked_div, |q, a, b| if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q };
+    /// The remainder of [`floor_div`].
+    floor_mod, checked_rem, |r, _, b| if r != 0 && (r < 0) != (b < 0) { r + b } else { r };
+}
+
 /// Before a launch: the tensors are on the stream's device, and the stream waits for earlier work on them.
 ///
 /// # Errors
@@ -263,4 +302,27 @@ fn wrong_device(
         format!("{expected:?}"),
         format!("{actual:?}"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn divisions_round_as_named_and_never_panic() {
+        assert_eq!(floor_div("k", -7, 2).ok(), Some(-4));
+        assert_eq!(floor_mod("k", -7, 2).ok(), Some(1));
+        assert_eq!(trunc_div("k", -7, 2).ok(), Some(-3));
+        assert_eq!(trunc_mod("k", -7, 2).ok(), Some(-1));
+        let error = floor_div("k", 5, 0).unwrap_err();
+        assert_eq!(error.to_string(), "kernel `k`: 5 divided by 0");
+        assert!(floor_div("k", i64::MIN, -1).is_err());
+    }
+
+    #[test]
+    fn extents_must_fit() {
+        assert_eq!(extent("k", "blockIdx.x", 7).ok(), Some(7));
+        let error = extent("k", "blockIdx.x", -1).unwrap_err();
+        assert_eq!(error.to_string(), "kernel `k`: blockIdx.x would be -1");
+    }
 }

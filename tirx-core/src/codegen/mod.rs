@@ -1,1 +1,4 @@
 //! Final IR to CUDA C++ and launcher code.
+
+pub mod host;
+pub mod rust;

@@ -1,0 +1,558 @@
+//! The host function as a Rust function, statement by statement.
+
+use crate::codegen::host::{self, Check, LaunchParam};
+use crate::diagnostic::Diagnostics;
+use crate::intrin::Op;
+use crate::ir::{
+    BinOp, DType, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Type, Var, Visitor,
+};
+
+use super::expr::{Code, Handle, Printer, Value, bits};
+use super::names::Names;
+use super::{Raw, Signature, internal, message_text, rust_scalar, string_literal};
+
+type Result<T> = std::result::Result<T, Diagnostics>;
+
+/// A line of output with the Rust variables it reads; a `let` is dropped where nothing reads what it defines.
+struct Line {
+    text: String,
+    defines: Option<String>,
+    reads: Vec<String>,
+}
+
+impl Line {
+    fn new(text: impl Into<String>) -> Line {
+        Line {
+            text: text.into(),
+            defines: None,
+            reads: Vec::new(),
+        }
+    }
+
+    fn reading(text: impl Into<String>, codes: &[&Code]) -> Line {
+        Line {
+            reads: codes.iter().flat_map(|c| c.reads.iter().cloned()).collect(),
+            ..Line::new(text)
+        }
+    }
+}
+
+struct HostPrinter<'a> {
+    module: &'a IRModule,
+    signature: &'a Signature,
+    kernel_names: Vec<String>,
+    printer: Printer<'a>,
+    lines: Vec<Line>,
+    raw: Vec<Raw>,
+    raw_names: Names,
+}
+
+/// Prints the function `host` and the raw functions that it calls.
+pub(super) fn print(func: &PrimFunc, module: &IRModule, signature: &Signature) -> Result<(String, Vec<Raw>)> {
+    let mut printer = Printer::new(signature, Names::reserving(&["stream", "args"]));
+    // (self_handle, args, num_args, result)
+    if let [_, args, count, _] = func.params.as_slice() {
+        printer.define(args, Value::Handle(Handle::Args));
+        printer.define(count, Value::Int(signature.params.len() as i128));
+    } else {
+        return Err(internal(
+            func.span,
+            "the host function does not have the packed calling convention",
+        ));
+    }
+    let mut host = HostPrinter {
+        module,
+        signature,
+        kernel_names: signature.params.iter().map(|p| p.name.clone()).collect(),
+        printer,
+        lines: Vec::new(),
+        raw: Vec::new(),
+        raw_names: Names::reserving(&["host"]),
+    };
+    host.stmt(&func.body, true)?;
+    let body = live_lines(host.lines);
+    let args = if body.contains("args") { "args" } else { "_args" };
+    let item = format!(
+        "pub(super) fn host(stream: &::tirx_rt::Stream, {args}: &[::tirx_rt::host::Arg<'_>; {}]) \
+         -> Result<(), ::tirx_rt::Error> {{\n{body}Ok(())\n}}\n",
+        signature.params.len()
+    );
+    Ok((item, host.raw))
+}
+
+/// The lines without those that define what nothing reads.
+fn live_lines(lines: Vec<Line>) -> String {
+    let mut read = std::collections::BTreeSet::new();
+    let mut kept = Vec::new();
+    for line in lines.into_iter().rev() {
+        if line.defines.as_ref().is_none_or(|name| read.contains(name)) {
+            read.extend(line.reads);
+            kept.push(line.text);
+        }
+    }
+    let mut text = String::new();
+    for line in kept.iter().rev() {
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+impl HostPrinter<'_> {
+    /// Prints a statement; `tail` where the function ends after it.
+    fn stmt(&mut self, stmt: &Stmt, tail: bool) -> Result<()> {
+        match &stmt.kind {
+            StmtKind::Seq(stmts) => {
+                let last = stmts.len().saturating_sub(1);
+                for (i, s) in stmts.iter().enumerate() {
+                    self.stmt(s, tail && i == last)?;
+                }
+            }
+            // Facts for passes.
+            StmtKind::Attr { body, .. } => self.stmt(body, tail)?,
+            StmtKind::DeclBuffer(_) => {}
+            StmtKind::Bind(var, value) => self.bind(var, value)?,
+            StmtKind::Assert {
+                condition, message, ..
+            } => self.check(condition, message)?,
+            StmtKind::Evaluate(expr) => self.evaluate(expr, tail)?,
+            StmtKind::If(condition, then, otherwise) => self.branch(condition, then, otherwise.as_ref())?,
+            StmtKind::For {
+                var,
+                min,
+                extent,
+                kind: ForKind::Serial | ForKind::Unrolled,
+                step: None,
+                body,
+                ..
+            } => {
+                let name = self.printer.names.of(var);
+                let end = crate::arith::fold::binary(BinOp::Add, min.clone(), extent.clone());
+                let (first, end) = (self.printer.code(min)?, self.printer.code(&end)?);
+                let ty = rust_scalar(var.dtype()).unwrap_or("i32");
+                // The type of the range is that of its ends, which may both be bare literals.
+                let first_text = if min.as_int().is_some() {
+                    format!("{}_{ty}", first.text)
+                } else {
+                    first.text.clone()
+                };
+                let range = format!("for {name} in {first_text}..{} {{", end.text);
+                self.lines.push(Line::reading(range, &[&first, &end]));
+                self.printer.define_name(var, &name);
+                self.stmt(body, false)?;
+                self.lines.push(Line::new("}"));
+            }
+            StmtKind::While(condition, body) => {
+                let code = self.printer.code(condition)?;
+                self.lines
+                    .push(Line::reading(format!("while {} {{", code.text), &[&code]));
+                self.stmt(body, false)?;
+                self.lines.push(Line::new("}"));
+            }
+            _ => {
+                let diagnostic =
+                    crate::Diagnostic::new(stmt.span, "this statement cannot be used in host code")
+                        .help("before T.device_entry bind values with `x: T.let = …`");
+                return Err(diagnostic.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn bind(&mut self, var: &Var, value: &Expr) -> Result<()> {
+        match self.printer.value(value)? {
+            Value::Code(code) => {
+                // A plain name needs no second one.
+                if code.reads.first() == Some(&code.text) {
+                    self.printer.define(var, Value::Code(code));
+                    return Ok(());
+                }
+                let name = self.printer.names.of(var);
+                self.lines.push(Line {
+                    text: format!("let {name} = {};", code.text),
+                    defines: Some(name.clone()),
+                    reads: code.reads,
+                });
+                self.printer.define_name(var, &name);
+            }
+            known => self.printer.define(var, known),
+        }
+        Ok(())
+    }
+
+    fn branch(&mut self, condition: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
+        let code = match self.printer.value(condition)? {
+            Value::Int(0) => return otherwise.map_or(Ok(()), |s| self.stmt(s, false)),
+            Value::Int(_) => return self.stmt(then, false),
+            _ => self.printer.code(condition)?,
+        };
+        let at = self.lines.len();
+        self.lines
+            .push(Line::reading(format!("if {} {{", code.text), &[&code]));
+        self.stmt(then, false)?;
+        let empty = self.lines.len() == at + 1;
+        if let Some(otherwise) = otherwise {
+            self.lines.push(Line::new("} else {"));
+            self.stmt(otherwise, false)?;
+        } else if empty {
+            // All that was checked inside is known.
+            self.lines.pop();
+            return Ok(());
+        }
+        self.lines.push(Line::new("}"));
+        Ok(())
+    }
+
+    /// An assertion: each part of a conjunction is a check of its own, with its own actual value.
+    fn check(&mut self, condition: &Expr, message: &[std::sync::Arc<str>]) -> Result<()> {
+        if let Some((a, b)) = condition.as_binary(BinOp::And) {
+            self.check(a, message)?;
+            return self.check(b, message);
+        }
+        match self.printer.value(condition)? {
+            Value::Int(0) => {
+                let text = format!("this check can never hold: {}", message_text(message));
+                return Err(internal(condition.span, text));
+            }
+            Value::Int(_) => return Ok(()),
+            _ => {}
+        }
+        let failed = self.printer.negated(condition)?;
+        let (error, reads) = match host::parse_check(message, &self.kernel_names) {
+            Some(check) => self.mismatch(&check, condition)?,
+            None => {
+                let text = string_literal(&message_text(message));
+                (
+                    format!("::tirx_rt::host::check_failed(KERNEL, {text})"),
+                    Vec::new(),
+                )
+            }
+        };
+        let mut line = Line::reading(
+            format!("if {} {{ return Err({error}); }}", failed.text),
+            &[&failed],
+        );
+        line.reads.extend(reads);
+        self.lines.push(line);
+        Ok(())
+    }
+
+    /// The error of a failed check, with the values that differ.
+    fn mismatch(&mut self, check: &Check, condition: &Expr) -> Result<(String, Vec<String>)> {
+        let mut field = check.field.clone();
+        let (expected, actual, reads) = if check.null {
+            ("\"a pointer\"".to_string(), "\"null\"".to_string(), Vec::new())
+        } else if check.alignment {
+            let data = find(condition, &|e| {
+                e.dtype.is_handle() || matches!(e.as_call(Op::Reinterpret), Some([a]) if a.dtype.is_handle())
+            });
+            let address = match data {
+                Some(data) => self.printer.code(data)?,
+                None => Code::tight(string_literal("unaligned")),
+            };
+            let actual = format!("format_args!(\"{{:#x}}\", {})", address.text);
+            let expected = string_literal(&format!("a multiple of {}", check.expected));
+            (expected, actual, address.reads)
+        } else if let Some((a, b)) = find_equality(condition) {
+            let (actual, expected) = if reads_argument(b) && !reads_argument(a) || a.as_int().is_some() {
+                (b, a)
+            } else {
+                (a, b)
+            };
+            // "strides" says which by what is read.
+            if field == "strides"
+                && let Some(position) = element_position(actual)
+            {
+                field = format!("strides[{position}]");
+            }
+            let (actual, known) = (self.printer.code(actual)?, self.printer.value(expected)?);
+            let expected = self.printer.code(expected)?;
+            let mut reads = actual.reads.clone();
+            reads.extend(expected.reads.iter().cloned());
+            let plain = check.expected.is_empty()
+                || matches!(known, Value::Int(v) if v.to_string() == check.expected);
+            let text = if plain || !matches!(known, Value::Code(_)) {
+                expected.text
+            } else {
+                let words = check.expected.replace('{', "{{").replace('}', "}}");
+                format!(
+                    "format_args!({}, {})",
+                    string_literal(&format!("{{}} ({words})")),
+                    expected.text
+                )
+            };
+            (text, actual.text, reads)
+        } else {
+            let expected = if check.expected.is_empty() {
+                "something else"
+            } else {
+                &check.expected
+            };
+            (string_literal(expected), string_literal("not"), Vec::new())
+        };
+        let text = format!(
+            "::tirx_rt::host::mismatch(KERNEL, {}, {}, {}, {expected}, {actual})",
+            check.index,
+            string_literal(&check.argument),
+            string_literal(&field),
+        );
+        Ok((text, reads))
+    }
+
+    fn evaluate(&mut self, expr: &Expr, tail: bool) -> Result<()> {
+        match &expr.kind {
+            ExprKind::Int(_) => Ok(()),
+            ExprKind::Call { op: Op::Ret, .. } if tail => Ok(()),
+            ExprKind::Call { op: Op::Ret, .. } => {
+                self.lines.push(Line::new("return Ok(());"));
+                Ok(())
+            }
+            ExprKind::Call {
+                op: Op::TvmCallPacked,
+                args,
+            } => {
+                if args.first().and_then(|a| a.as_str()) == Some("__tvm_set_device") {
+                    let names: Vec<String> = self.kernel_names.iter().map(|n| string_literal(n)).collect();
+                    let names = names.join(", ");
+                    self.lines.push(Line::new(format!(
+                        "::tirx_rt::host::begin(stream, args, &[{names}], KERNEL)?;"
+                    )));
+                    return Ok(());
+                }
+                match host::launch(self.module, args) {
+                    Some(launch) => self.launch(&launch),
+                    None => Err(host::unsupported(expr, "a call of this packed function")),
+                }
+            }
+            ExprKind::Call { op, .. } => Err(host::unsupported(expr, &format!("`T.{}`", op.info().script))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints a raw function for the launch, and the call of it.
+    fn launch(&mut self, launch: &host::Launch<'_>) -> Result<()> {
+        let symbols = host::device_functions(self.module);
+        let symbol = symbols[launch.function].0.to_string();
+        let single = symbols.len() == 1;
+        let name = self.raw_names.fresh(&if single {
+            "raw".to_string()
+        } else {
+            format!("raw_{symbol}")
+        });
+
+        let mut printer = Printer::new(self.signature, Names::reserving(&["stream", "config"]));
+        let mut params: Vec<(String, String, String)> = Vec::new();
+        let mut call_args: Vec<Code> = Vec::new();
+        for (param, arg) in launch.device.params.iter().zip(launch.args) {
+            let name = printer.names.of(param);
+            // A host variable that is handed over goes by the parameter's name in here.
+            if let Some(var) = arg.as_var() {
+                printer.define_name(var, &name);
+            }
+            let ty = rust_scalar(param.dtype()).ok_or_else(|| {
+                host::unsupported(arg, &format!("a kernel parameter of dtype {}", param.dtype()))
+            })?;
+            params.push((name, ty.to_string(), param_text(param)));
+            call_args.push(self.printer.code(arg)?);
+        }
+        let bits: Vec<String> = launch
+            .device
+            .params
+            .iter()
+            .zip(&params)
+            .map(|(param, (name, ..))| bits(name, param.dtype()))
+            .collect();
+        let mut config = Config::default();
+        for (param, tag, value) in &launch.params {
+            let Some(value) = value else {
+                config.flag(*param);
+                continue;
+            };
+            // What the extents are computed from and the device function does not take becomes a parameter too.
+            for var in free_vars(value) {
+                if printer.value(&Expr::var(&var)).is_ok() {
+                    continue;
+                }
+                match self.printer.value(&Expr::var(&var))? {
+                    Value::Code(code) if !var.dtype().is_handle() => {
+                        let name = printer.names.of(&var);
+                        let ty = rust_scalar(var.dtype()).unwrap_or("i64").to_string();
+                        printer.define_name(&var, &name);
+                        params.push((name, ty, format!("{}, for the launch extents", var.dtype())));
+                        call_args.push(code);
+                    }
+                    Value::Code(_) => {}
+                    known => printer.define(&var, known),
+                }
+            }
+            let extent = match printer.value(value) {
+                Ok(Value::Int(v)) if u32::try_from(v).is_ok() => v.to_string(),
+                Ok(Value::Code(code)) => extent_call(tag, &code.text, value),
+                _ => {
+                    // Reads an argument directly: computed by the caller.
+                    let code = self.printer.code(value)?;
+                    let name = printer.names.fresh(tag);
+                    let ty = rust_scalar(value.dtype).unwrap_or("i64").to_string();
+                    let text = extent_call(tag, &name, value);
+                    params.push((name, ty, format!("launch extent `{tag}`")));
+                    call_args.push(code);
+                    text
+                }
+            };
+            config.set(*param, extent);
+        }
+        let declared: Vec<String> = params.iter().map(|(n, ty, _)| format!("{n}: {ty}")).collect();
+        let item = format!(
+            "pub unsafe fn {name}(stream: &::tirx_rt::Stream{}) -> Result<(), ::tirx_rt::Error> {{\n\
+             let config = {};\n\
+             unsafe {{ LOADED.launch({}, stream, &config, &[{}]) }}\n}}\n",
+            declared.iter().map(|d| format!(", {d}")).collect::<String>(),
+            config.text(),
+            launch.function,
+            bits.join(", "),
+        );
+        self.raw.push(Raw {
+            symbol,
+            name: name.clone(),
+            params: params.into_iter().map(|(name, _, text)| (name, text)).collect(),
+            item,
+        });
+        let texts: String = call_args.iter().map(|c| format!(", {}", c.text)).collect();
+        let codes: Vec<&Code> = call_args.iter().collect();
+        self.lines.push(Line::reading(
+            format!("unsafe {{ {name}(stream{texts}) }}?;"),
+            &codes,
+        ));
+        Ok(())
+    }
+}
+
+fn param_text(param: &Var) -> String {
+    match param.ty() {
+        Type::Pointer { element, .. } => format!("device pointer to {element}"),
+        Type::Prim(dtype) => dtype.to_string(),
+    }
+}
+
+fn extent_call(tag: &str, text: &str, value: &Expr) -> String {
+    let wide = match value.dtype {
+        DType::INT64 => text.to_string(),
+        DType::UINT64 => format!("({text}) as i64"),
+        _ => format!("i64::from({text})"),
+    };
+    format!(
+        "::tirx_rt::host::extent(KERNEL, {}, {wide})?",
+        string_literal(tag)
+    )
+}
+
+/// A launch configuration being written.
+#[derive(Default)]
+struct Config {
+    grid: [Option<String>; 3],
+    block: [Option<String>; 3],
+    cluster: [Option<String>; 3],
+    preferred_cluster: [Option<String>; 3],
+    shared_bytes: Option<String>,
+    cooperative: bool,
+    programmatic: bool,
+}
+
+impl Config {
+    fn flag(&mut self, param: LaunchParam) {
+        self.cooperative |= param == LaunchParam::Cooperative;
+        self.programmatic |= param == LaunchParam::Programmatic;
+    }
+
+    fn set(&mut self, param: LaunchParam, value: String) {
+        match param {
+            LaunchParam::Grid(d) => self.grid[d] = Some(value),
+            LaunchParam::Block(d) => self.block[d] = Some(value),
+            LaunchParam::Cluster(d) => self.cluster[d] = Some(value),
+            LaunchParam::PreferredCluster(d) => self.preferred_cluster[d] = Some(value),
+            LaunchParam::SharedBytes => self.shared_bytes = Some(value),
+            flag => self.flag(flag),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut fields = Vec::new();
+        let triples = [
+            ("grid", &self.grid),
+            ("block", &self.block),
+            ("cluster", &self.cluster),
+            ("preferred_cluster", &self.preferred_cluster),
+        ];
+        for (name, extents) in triples {
+            if extents.iter().any(Option::is_some) {
+                let extents: Vec<&str> = extents.iter().map(|e| e.as_deref().unwrap_or("1")).collect();
+                fields.push(format!("{name}: [{}]", extents.join(", ")));
+            }
+        }
+        if let Some(bytes) = &self.shared_bytes {
+            fields.push(format!("shared_bytes: {bytes}"));
+        }
+        for (name, set) in [
+            ("cooperative", self.cooperative),
+            ("programmatic", self.programmatic),
+        ] {
+            if set {
+                fields.push(format!("{name}: true"));
+            }
+        }
+        if fields.is_empty() {
+            return "::tirx_rt::LaunchConfig::default()".to_string();
+        }
+        format!(
+            "::tirx_rt::LaunchConfig {{ {}, ..::tirx_rt::LaunchConfig::default() }}",
+            fields.join(", ")
+        )
+    }
+}
+
+/// The variables that an expression reads, each once, left to right.
+fn free_vars(expr: &Expr) -> Vec<Var> {
+    struct Vars(Vec<Var>);
+    impl Visitor for Vars {
+        fn visit_expr(&mut self, expr: &Expr) {
+            if let ExprKind::Var(v) = &expr.kind
+                && !self.0.contains(v)
+            {
+                self.0.push(v.clone());
+            }
+            self.walk_expr(expr);
+        }
+    }
+    let mut vars = Vars(Vec::new());
+    vars.visit_expr(expr);
+    vars.0
+}
+
+/// The first subexpression, outside in, that `pred` accepts.
+fn find<'e>(expr: &'e Expr, pred: &dyn Fn(&Expr) -> bool) -> Option<&'e Expr> {
+    if pred(expr) {
+        return Some(expr);
+    }
+    expr.operands().into_iter().find_map(|e| find(e, pred))
+}
+
+/// The equality of a condition that compares with an argument: `n == 1 or 1 == stride` has it on the right.
+fn find_equality(condition: &Expr) -> Option<(&Expr, &Expr)> {
+    let equal = |e: &Expr| e.as_binary(BinOp::Eq).is_some();
+    find(condition, &|e| equal(e) && reads_argument(e))
+        .or_else(|| find(condition, &equal))
+        .and_then(|e| e.as_binary(BinOp::Eq))
+}
+
+fn reads_argument(expr: &Expr) -> bool {
+    find(expr, &|e| e.as_call(Op::TvmStructGet).is_some()).is_some()
+}
+
+/// Which element of an array of extents or strides an expression reads.
+fn element_position(expr: &Expr) -> Option<i128> {
+    let get = find(
+        expr,
+        &|e| matches!(e.as_call(Op::TvmStructGet), Some([_, _, field]) if field.is_int(17)),
+    )?;
+    get.as_call(Op::TvmStructGet)?.get(1)?.as_int()
+}
