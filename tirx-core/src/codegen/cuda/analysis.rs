@@ -1,0 +1,122 @@
+//! What must be known of a function before its first line is written?
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::intrin::Op;
+use crate::ir::{AttrNode, Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor};
+
+/// How the memory behind a data pointer is used.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PointerUse {
+    /// Something is stored through it.
+    pub(super) written: bool,
+    /// The pointer itself is an operand: its address is known elsewhere.
+    pub(super) escapes: bool,
+    /// It is accessed by a constant zero index alone, as its own element type.
+    pub(super) only_first: bool,
+    /// Bytes of the widest access.
+    pub(super) widest: usize,
+    /// It is accessed as something else than its first access's dtype.
+    pub(super) retyped: bool,
+    dtype: Option<DType>,
+}
+
+/// Facts about one function.
+#[derive(Default)]
+pub(super) struct Facts {
+    /// How often each variable is read, as a value or as the data pointer of an access.
+    pub(super) uses: FxHashMap<Var, u32>,
+    /// Uses of data pointers.
+    pub(super) pointers: FxHashMap<Var, PointerUse>,
+    /// `thread_extent` attributes in order: tag and extent.
+    pub(super) threads: Vec<(Arc<str>, Expr)>,
+    /// Second and third argument of `__launch_bounds__`.
+    pub(super) min_blocks: Option<i128>,
+    pub(super) max_cluster: Option<i128>,
+}
+
+impl Facts {
+    /// Walks a body.
+    pub(super) fn of(body: &Stmt) -> Facts {
+        let mut facts = Facts::default();
+        facts.visit_stmt(body);
+        facts
+    }
+
+    /// The extent of a hardware index.
+    pub(super) fn extent(&self, tag: &str) -> Option<&Expr> {
+        self.threads.iter().find(|(t, _)| &**t == tag).map(|(_, e)| e)
+    }
+
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr], dtype: DType) -> &mut PointerUse {
+        *self.uses.entry(buffer.data.clone()).or_default() += 1;
+        let use_ = self
+            .pointers
+            .entry(buffer.data.clone())
+            .or_insert_with(|| PointerUse {
+                only_first: true,
+                ..PointerUse::default()
+            });
+        use_.only_first &= indices.iter().all(|i| i.is_int(0)) && dtype == buffer.dtype;
+        use_.widest = use_.widest.max(dtype.bytes());
+        use_.retyped |= use_.dtype.is_some_and(|d| d != buffer.dtype);
+        use_.dtype.get_or_insert(buffer.dtype);
+        use_
+    }
+}
+
+impl Visitor for Facts {
+    fn visit_expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Var(var) => {
+                *self.uses.entry(var.clone()).or_default() += 1;
+                if var.dtype().is_handle() {
+                    self.pointers.entry(var.clone()).or_default().escapes = true;
+                }
+            }
+            ExprKind::BufferLoad { buffer, indices, .. } => {
+                self.access(buffer, indices, expr.dtype);
+            }
+            ExprKind::Call {
+                op: Op::AddressOf,
+                args,
+            } => {
+                for arg in args {
+                    if let ExprKind::BufferLoad { buffer, .. } = &arg.kind {
+                        self.pointers.entry(buffer.data.clone()).or_default().escapes = true;
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.walk_expr(expr);
+    }
+
+    fn visit_stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::BufferStore {
+                buffer,
+                indices,
+                value,
+                ..
+            } => {
+                self.access(buffer, indices, value.dtype).written = true;
+            }
+            StmtKind::Attr { node, key, value, .. } => match (&**key, node) {
+                ("thread_extent", AttrNode::IterVar(iv)) => {
+                    self.threads.push((iv.thread_tag.clone(), value.clone()));
+                }
+                ("tirx.launch_bounds_min_blocks_per_sm", _) => self.min_blocks = value.as_int(),
+                ("tirx.launch_bounds_max_blocks_per_cluster", _) => self.max_cluster = value.as_int(),
+                _ => {}
+            },
+            _ => {}
+        }
+        self.walk_stmt(stmt);
+    }
+
+    // What a declaration says of shapes and strides is not code.
+    fn visit_buffer_def(&mut self, _buffer: &Buffer) {}
+}

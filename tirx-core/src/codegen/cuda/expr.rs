@@ -1,0 +1,534 @@
+//! How is an expression written?
+//!
+//! An expression becomes a [`Code`]. What cannot stand inside a C++ expression (a `Let`, a vector temporary) is
+//! written as statements before the one that is under way; where that would run something that must only run
+//! under a condition, the condition becomes an `if` statement too.
+
+use super::code::{Code, Width, float_literal, int_literal, level, string_literal};
+use super::helpers::Helper;
+use super::{Emitter, types};
+use crate::diagnostic::{Result, error};
+use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind, Var};
+use crate::source::Span;
+
+impl Emitter<'_> {
+    /// The C++ type of `dtype`.
+    pub(super) fn spell(&mut self, dtype: DType, span: Span) -> Result<String> {
+        match types::spell(dtype, &mut self.needs) {
+            Some(ty) => Ok(ty),
+            None => error(span, format!("CUDA has no type for `{dtype}`")),
+        }
+    }
+
+    /// An expression of any dtype.
+    pub(super) fn expr(&mut self, e: &Expr) -> Result<Code> {
+        if e.dtype.is_vector() {
+            return self.vector(e);
+        }
+        match &e.kind {
+            ExprKind::Var(var) => self.variable(var, e.span),
+            ExprKind::Int(value) => {
+                self.spell(e.dtype, e.span)?;
+                Ok(int_literal(e.dtype, *value))
+            }
+            ExprKind::Float(value) => self.float_constant(e.dtype, *value, e.span),
+            ExprKind::Str(text) => Ok(Code::primary(string_literal(text))),
+            ExprKind::Cast(a) => {
+                let code = self.expr(a)?;
+                self.cast(code, a.dtype, e.dtype, e.span)
+            }
+            ExprKind::Binary(op, a, b) if op.is_logical() => self.logical(*op, a, b),
+            ExprKind::Binary(op, a, b) => {
+                let (x, y) = (self.expr(a)?, self.expr(b)?);
+                let op = self.simplest_division(*op, a, b);
+                self.binary(op, a.dtype, (x, a.as_int()), (y, b.as_int()), e.span)
+            }
+            ExprKind::Not(a) => Ok(Code::new(
+                format!("!{}", self.expr(a)?.at(level::UNARY)),
+                level::UNARY,
+            )),
+            ExprKind::Select(c, t, f) => {
+                let (c, x, y) = (self.expr(c)?, self.expr(t)?, self.expr(f)?);
+                Ok(ternary(c, x, y))
+            }
+            ExprKind::BufferLoad {
+                buffer,
+                indices,
+                predicate: None,
+            } => self.load(buffer, indices, e),
+            ExprKind::BufferLoad {
+                buffer,
+                indices,
+                predicate: Some(p),
+            } => {
+                let zero = Expr::constant(e.dtype, 0);
+                self.lazy_choice(
+                    p,
+                    e.dtype,
+                    e.span,
+                    |s| s.load(buffer, indices, e),
+                    |s| s.expr(&zero),
+                )
+            }
+            ExprKind::Broadcast { value, .. } => self.expr(value),
+            ExprKind::Ramp { base, .. } => self.expr(base),
+            ExprKind::Shuffle { .. } => {
+                let lanes = self.lanes(e)?;
+                match lanes.into_iter().next() {
+                    Some(code) => Ok(code),
+                    None => error(e.span, "a shuffle without indices has no value"),
+                }
+            }
+            ExprKind::Call { op, args } => self.call(e, *op, args),
+            ExprKind::Let(var, value, body) => {
+                self.bind(var, value, e.span)?;
+                self.expr(body)
+            }
+        }
+    }
+
+    /// A variable or the name of a pointer.
+    pub(super) fn variable(&mut self, var: &Var, span: Span) -> Result<Code> {
+        if let Some(code) = self.vars.get(var) {
+            return Ok(code.clone());
+        }
+        if let Some(pointer) = self.pointers.get(var) {
+            return Ok(Code::primary(pointer.name.clone()));
+        }
+        error(
+            span,
+            format!("variable `{}` is used where it is not defined", var.name()),
+        )
+    }
+
+    /// `const T name = value;`, from here to the end of the block.
+    pub(super) fn bind(&mut self, var: &Var, value: &Expr, span: Span) -> Result<()> {
+        let code = self.expr(value)?;
+        if self.is_nonnegative(value) {
+            self.nonnegative.insert(var.clone());
+        }
+        if var.dtype().is_handle() {
+            return self.bind_pointer(var, code, span);
+        }
+        let alias = match &value.kind {
+            ExprKind::Int(_) | ExprKind::Float(_) => true,
+            // Another name of the same value says nothing new; but a hardware index takes the user's name.
+            ExprKind::Var(_) => code.level == level::PRIMARY && code.is_trivial(),
+            _ => false,
+        };
+        if alias && value.dtype.is_scalar() {
+            self.vars.insert(var.clone(), code);
+            return Ok(());
+        }
+        let ty = self.spell(var.dtype(), span)?;
+        let name = self.names.fresh(var.name());
+        self.line(&format!("const {ty} {name} = {};", code.text));
+        self.vars.insert(var.clone(), Code::primary(name));
+        Ok(())
+    }
+
+    /// `value` under a new name, so that it can be used several times.
+    pub(super) fn temporary(&mut self, hint: &str, dtype: DType, value: Code, span: Span) -> Result<Code> {
+        if value.is_trivial() {
+            return Ok(value);
+        }
+        let ty = self.spell(dtype, span)?;
+        let name = self.names.fresh(hint);
+        self.line(&format!("const {ty} {name} = {};", value.text));
+        Ok(Code::primary(name))
+    }
+
+    fn float_constant(&mut self, dtype: DType, value: f64, span: Span) -> Result<Code> {
+        let ty = self.spell(dtype, span)?;
+        if dtype.is_float() && dtype.bits >= 32 {
+            return Ok(float_literal(dtype.bits, value));
+        }
+        let literal = float_literal(32, value).text;
+        Ok(Code::primary(match (dtype.is_float(), dtype.is_bfloat16()) {
+            (true, _) => format!("__float2half_rn({literal})"),
+            (_, true) => format!("__float2bfloat16_rn({literal})"),
+            _ => format!("{ty}({literal})"),
+        }))
+    }
+
+    /// Conversion of one element.
+    pub(super) fn cast(&mut self, code: Code, from: DType, to: DType, span: Span) -> Result<Code> {
+        let (from, to) = (from.element(), to.element());
+        if from == to {
+            return Ok(code);
+        }
+        let ty = self.spell(to, span)?;
+        let code = code.in_range(from);
+        // Between two small floating types, and between them and integers, `float` holds every value (32- and
+        // 64-bit integers need `double` to be rounded once).
+        let native = |d: DType| d.is_float() && d.bits >= 32 || d.is_bool();
+        let via = if native(from) || native(to) {
+            None
+        } else if types::is_storage_only(from) || types::is_storage_only(to) {
+            match (from, to) {
+                (f, _) if types::is_half(f) => None,
+                (_, t) if types::is_half(t) => None,
+                (f, _) if f.is_integer() && f.bits >= 32 => Some("double"),
+                _ => Some("float"),
+            }
+        } else if types::is_half(from) && types::is_half(to) {
+            Some("float")
+        } else {
+            None
+        };
+        Ok(match via {
+            Some(via) => code.cast(via).cast(&ty),
+            None => code.cast(&ty),
+        })
+    }
+
+    /// `a && b` or `a || b`.
+    fn logical(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Result<Code> {
+        let x = self.expr(a)?;
+        let before = self.out.len();
+        let y = self.expr(b)?;
+        let (sign, at) = if op == BinOp::And {
+            ("&&", level::AND)
+        } else {
+            ("||", level::OR)
+        };
+        if self.out.len() == before {
+            // `||` beside `&&` is legal without parentheses, and misread.
+            let side = |c: Code| {
+                if c.level == level::AND || c.level == level::OR {
+                    if c.level == at {
+                        c.text
+                    } else {
+                        format!("({})", c.text)
+                    }
+                } else {
+                    c.at(at)
+                }
+            };
+            return Ok(Code::new(format!("{} {sign} {}", side(x), side(y)), at));
+        }
+        let inner = self.out.split_off(before);
+        let name = self.names.fresh("holds");
+        self.line(&format!("bool {name} = {};", x.text));
+        self.line(&format!(
+            "if ({}{name}) {{",
+            if op == BinOp::And { "" } else { "!" }
+        ));
+        self.assign_in_block(&inner, &name, &y);
+        self.line("}");
+        Ok(Code::primary(name))
+    }
+
+    /// A choice that evaluates only what it chooses.
+    pub(super) fn lazy_choice(
+        &mut self,
+        condition: &Expr,
+        dtype: DType,
+        span: Span,
+        then: impl FnOnce(&mut Self) -> Result<Code>,
+        otherwise: impl FnOnce(&mut Self) -> Result<Code>,
+    ) -> Result<Code> {
+        let c = self.expr(condition)?;
+        let before = self.out.len();
+        let x = then(self)?;
+        let middle = self.out.len();
+        let y = otherwise(self)?;
+        if self.out.len() == before && dtype.lanes == 1 {
+            return Ok(ternary(c, x, y));
+        }
+        let second = self.out.split_off(middle);
+        let first = self.out.split_off(before);
+        let ty = self.spell(dtype, span)?;
+        let name = self.names.fresh("chosen");
+        self.line(&format!("{ty} {name};"));
+        self.line(&format!("if ({}) {{", c.text));
+        self.assign_in_block(&first, &name, &x);
+        self.line("} else {");
+        self.assign_in_block(&second, &name, &y);
+        self.line("}");
+        Ok(Code::primary(name))
+    }
+
+    /// Statements `before`, then `name = value;`, one level deeper.
+    fn assign_in_block(&mut self, before: &str, name: &str, value: &Code) {
+        self.push_indented(before);
+        self.indent += 1;
+        self.line(&format!("{name} = {};", value.text));
+        self.indent -= 1;
+    }
+
+    /// An operator on two elements of one dtype; integer constants are known as such.
+    pub(super) fn binary(
+        &mut self,
+        op: BinOp,
+        dtype: DType,
+        (a, a_const): (Code, Option<i128>),
+        (b, b_const): (Code, Option<i128>),
+        span: Span,
+    ) -> Result<Code> {
+        let dtype = dtype.element();
+        if types::is_storage_only(dtype) {
+            let (x, y) = (a.cast("float"), b.cast("float"));
+            let code = self.binary(op, DType::FLOAT32, (x, None), (y, None), span)?;
+            return if op.is_comparison() {
+                Ok(code)
+            } else {
+                self.cast(code, DType::FLOAT32, dtype, span)
+            };
+        }
+        let narrow = types::is_promoted(dtype);
+        let simple = |sign: &str, at: u8, a: Code, b: Code| {
+            Code::new(format!("{} {sign} {}", a.at(at), b.at(at + 1)), at)
+        };
+        let (a, b) = match op {
+            BinOp::Add | BinOp::Sub => (a, b),
+            _ => (a.in_range(dtype), b.in_range(dtype)),
+        };
+        let computed = |code: Code, width: Width| if narrow { code.with_width(width) } else { code };
+        Ok(match op {
+            BinOp::Add => computed(simple("+", level::SUM, a, b), Width::Dirty),
+            BinOp::Sub => computed(simple("-", level::SUM, a, b), Width::Dirty),
+            BinOp::Mul => computed(simple("*", level::PRODUCT, a, b), Width::Dirty),
+            BinOp::Div => computed(simple("/", level::PRODUCT, a, b), Width::Dirty),
+            BinOp::Mod if dtype.is_floating() => {
+                self.math(crate::intrin::Op::Fmod, dtype, vec![a, b], span)?
+            }
+            BinOp::Mod => computed(simple("%", level::PRODUCT, a, b), Width::Promoted),
+            BinOp::FloorDiv if dtype.is_floating() => {
+                let quotient = simple("/", level::PRODUCT, a, b);
+                self.math(crate::intrin::Op::Floor, dtype, vec![quotient], span)?
+            }
+            BinOp::FloorMod if dtype.is_floating() => {
+                let a = self.temporary("a", dtype, a, span)?;
+                let b = self.temporary("b", dtype, b, span)?;
+                let quotient = simple("/", level::PRODUCT, a.clone(), b.clone());
+                let floor = self.math(crate::intrin::Op::Floor, dtype, vec![quotient], span)?;
+                let product = simple("*", level::PRODUCT, floor, b);
+                simple("-", level::SUM, a, product)
+            }
+            BinOp::FloorDiv | BinOp::FloorMod => {
+                let divide = op == BinOp::FloorDiv;
+                let power = b_const.filter(|v| *v > 0 && v.count_ones() == 1);
+                match power {
+                    _ if !dtype.is_int()
+                        || a_const.is_some_and(|v| v >= 0) && b_const.is_some_and(|v| v > 0) =>
+                    {
+                        let sign = if divide { "/" } else { "%" };
+                        computed(simple(sign, level::PRODUCT, a, b), Width::Promoted)
+                    }
+                    Some(p) if divide => {
+                        let at = level::UNARY;
+                        let text = format!("{} >> {}", a.at(at), p.trailing_zeros());
+                        computed(Code::new(text, level::SHIFT), Width::Promoted)
+                    }
+                    Some(p) => {
+                        let mask = int_literal(dtype, p - 1);
+                        let text = format!("{} & {}", a.at(level::UNARY), mask.at(level::UNARY));
+                        computed(Code::new(text, level::BIT_AND), Width::Promoted)
+                    }
+                    None => {
+                        self.needs.helpers.insert(Helper::FloorDivision);
+                        let name = if divide { "tirx_floordiv" } else { "tirx_floormod" };
+                        let ty = match dtype.bits {
+                            64 => "<int64_t>",
+                            32 => "",
+                            _ => "<int>",
+                        };
+                        let code = Code::primary(format!("{name}{ty}({}, {})", a.text, b.text));
+                        computed(code, Width::Dirty)
+                    }
+                }
+            }
+            BinOp::Min | BinOp::Max if dtype.is_bool() => {
+                let (sign, at) = if op == BinOp::Min {
+                    ("&", level::BIT_AND)
+                } else {
+                    ("|", level::BIT_OR)
+                };
+                let text = format!("{} {sign} {}", a.at(level::UNARY), b.at(level::UNARY));
+                Code::new(text, at).cast("bool")
+            }
+            BinOp::Min | BinOp::Max => {
+                let mut name = if op == BinOp::Min { "min" } else { "max" }.to_string();
+                if types::is_half(dtype) {
+                    let bf16 = dtype.is_bfloat16();
+                    self.needs.helpers.insert(if bf16 {
+                        Helper::Bf16MinMax
+                    } else {
+                        Helper::HalfMinMax
+                    });
+                    name.insert_str(0, "tirx_");
+                }
+                computed(
+                    Code::primary(format!("{name}({}, {})", a.text, b.text)),
+                    Width::Promoted,
+                )
+            }
+            BinOp::Eq => simple("==", level::EQUAL, a, b),
+            BinOp::Ne => simple("!=", level::EQUAL, a, b),
+            BinOp::Lt => simple("<", level::LESS, a, b),
+            BinOp::Le => simple("<=", level::LESS, a, b),
+            BinOp::Gt => simple(">", level::LESS, a, b),
+            BinOp::Ge => simple(">=", level::LESS, a, b),
+            BinOp::And => simple("&&", level::AND, a, b),
+            BinOp::Or => Code::new(format!("{} || {}", paren_and(a), paren_and(b)), level::OR),
+        })
+    }
+
+    /// A scalar (or one element of a vector type) from memory.
+    fn load(&mut self, buffer: &Buffer, indices: &[Expr], e: &Expr) -> Result<Code> {
+        let index = self.single_index(buffer, indices, e.span)?;
+        if buffer.dtype.is_float4() && buffer.dtype.is_scalar() {
+            self.needs.helpers.insert(Helper::Fp4);
+            let base = self.pointer(&buffer.data, e.span)?.name;
+            let index = self.index(index)?;
+            return Ok(Code::primary(format!("tirx_fp4_load({base}, {index})")));
+        }
+        self.element(buffer, index, e.span)
+    }
+
+    /// The one index of a flattened buffer; zero for a buffer without dimensions.
+    pub(super) fn single_index<'e>(
+        &mut self,
+        buffer: &Buffer,
+        indices: &'e [Expr],
+        span: Span,
+    ) -> Result<Option<&'e Expr>> {
+        match indices {
+            [] => Ok(None),
+            [index] => Ok(Some(index)),
+            _ => error(
+                span,
+                format!(
+                    "buffer `{}` has {} indices in the final IR, where one is left",
+                    buffer.name,
+                    indices.len()
+                ),
+            ),
+        }
+    }
+
+    /// An index as text.
+    pub(super) fn index(&mut self, index: Option<&Expr>) -> Result<String> {
+        match index {
+            None => Ok("0".into()),
+            // A small constant needs no suffix or cast here.
+            Some(i) if i.as_int().is_some_and(|v| (0..=i32::MAX as i128).contains(&v)) => {
+                Ok(i.as_int().unwrap_or(0).to_string())
+            }
+            Some(i) => Ok(self.expr(i)?.in_range(i.dtype).text),
+        }
+    }
+
+    /// `name[index]`: an element of the buffer's own dtype, to read or to write.
+    pub(super) fn element(&mut self, buffer: &Buffer, index: Option<&Expr>, span: Span) -> Result<Code> {
+        let pointer = self.pointer(&buffer.data, span)?;
+        if pointer.scalar {
+            return Ok(Code::primary(pointer.name));
+        }
+        let ty = self.spell(buffer.dtype, span)?;
+        let index = self.index(index)?;
+        Ok(Code::primary(if pointer.element == ty {
+            format!("{}[{index}]", pointer.name)
+        } else {
+            let qualifier = if pointer.constant { "const " } else { "" };
+            format!("(({qualifier}{ty}*){})[{index}]", pointer.name)
+        }))
+    }
+
+    /// `*(float4*)(name + base)`: several elements from `base` on.
+    pub(super) fn elements(
+        &mut self,
+        buffer: &Buffer,
+        base: &Expr,
+        whole: DType,
+        span: Span,
+    ) -> Result<Code> {
+        let pointer = self.pointer(&buffer.data, span)?;
+        let (ty, vector) = (self.spell(buffer.dtype, span)?, self.spell(whole, span)?);
+        let qualifier = if pointer.constant { "const " } else { "" };
+        let start = if pointer.element == ty {
+            Code::primary(pointer.name)
+        } else {
+            Code::primary(pointer.name).cast(&format!("{qualifier}{ty}*"))
+        };
+        let base = if base.is_int(0) {
+            start.at(level::UNARY)
+        } else {
+            let index = self.expr(base)?.in_range(base.dtype);
+            format!("({} + {})", start.text, index.at(level::PRODUCT))
+        };
+        Ok(Code::new(format!("*({qualifier}{vector}*){base}"), level::UNARY))
+    }
+
+    /// Floor division as truncating division where the operands cannot be negative. A power of two stays: the shift
+    /// or mask it becomes is right for all.
+    pub(super) fn simplest_division(&self, op: BinOp, a: &Expr, b: &Expr) -> BinOp {
+        let power = |v: i128| v > 0 && v.count_ones() == 1;
+        let constant = match &b.kind {
+            ExprKind::Broadcast { value, .. } => value.as_int(),
+            _ => b.as_int(),
+        };
+        if constant.is_some_and(power) || !self.is_nonnegative(a) || !self.is_nonnegative(b) {
+            return op;
+        }
+        match op {
+            BinOp::FloorDiv => BinOp::Div,
+            BinOp::FloorMod => BinOp::Mod,
+            _ => op,
+        }
+    }
+
+    /// Whether `e` is an integer that cannot be negative, as far as a glance tells.
+    pub(super) fn is_nonnegative(&self, e: &Expr) -> bool {
+        if !e.dtype.is_integer() || e.dtype.is_uint() {
+            return e.dtype.is_uint() || e.dtype.is_bool();
+        }
+        match &e.kind {
+            ExprKind::Int(v) => *v >= 0,
+            ExprKind::Var(v) => self.nonnegative.contains(v),
+            ExprKind::Cast(a) => {
+                let grows = a.dtype.bits < e.dtype.bits || (a.dtype.is_int() && a.dtype.bits == e.dtype.bits);
+                (grows || a.dtype.is_bool()) && self.is_nonnegative(a)
+            }
+            ExprKind::Binary(BinOp::Add | BinOp::Mul | BinOp::Div | BinOp::FloorDiv | BinOp::Min, a, b) => {
+                self.is_nonnegative(a) && self.is_nonnegative(b)
+            }
+            ExprKind::Binary(BinOp::Max, a, b) => self.is_nonnegative(a) || self.is_nonnegative(b),
+            ExprKind::Binary(BinOp::Mod, a, _) => self.is_nonnegative(a),
+            ExprKind::Binary(BinOp::FloorMod, _, b) => self.is_nonnegative(b),
+            ExprKind::Select(_, t, f) => self.is_nonnegative(t) && self.is_nonnegative(f),
+            ExprKind::Broadcast { value, .. } => self.is_nonnegative(value),
+            ExprKind::Ramp { base, stride, .. } => self.is_nonnegative(base) && self.is_nonnegative(stride),
+            ExprKind::Call {
+                op: crate::intrin::Op::ShiftRight,
+                args,
+            } => args.first().is_some_and(|a| self.is_nonnegative(a)),
+            ExprKind::Call {
+                op: crate::intrin::Op::BitwiseAnd,
+                args,
+            } => args.iter().any(|a| self.is_nonnegative(a)),
+            _ => false,
+        }
+    }
+}
+
+fn paren_and(code: Code) -> String {
+    if code.level == level::AND {
+        format!("({})", code.text)
+    } else {
+        code.at(level::OR)
+    }
+}
+
+/// `c ? x : y`.
+pub(super) fn ternary(c: Code, x: Code, y: Code) -> Code {
+    let width = x.width.max(y.width);
+    let text = format!(
+        "{} ? {} : {}",
+        c.at(level::OR),
+        x.at(level::OR),
+        y.at(level::TERNARY)
+    );
+    Code::new(text, level::TERNARY).with_width(width)
+}

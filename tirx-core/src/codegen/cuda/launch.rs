@@ -1,0 +1,127 @@
+//! What is a kernel's signature, and which launch bounds does it promise?
+
+use super::code::Code;
+use super::{Emitter, KernelInfo, ParamInfo, ParamKind, Pointer};
+use crate::diagnostic::{Result, error};
+use crate::ir::{PrimFunc, Type};
+
+impl Emitter<'_> {
+    /// The parameter list; parameters become known to the body.
+    pub(super) fn parameters(&mut self, func: &PrimFunc) -> Result<(String, Vec<ParamInfo>)> {
+        let noalias = func
+            .attr("tirx.noalias")
+            .and_then(|v| v.as_int())
+            .is_some_and(|v| v != 0);
+        let mut list = Vec::with_capacity(func.params.len());
+        let mut params = Vec::with_capacity(func.params.len());
+        for var in &func.params {
+            let name = self.names.fresh(var.name());
+            let span = if var.span().is_some() {
+                var.span()
+            } else {
+                func.span
+            };
+            let kind = match var.ty() {
+                Type::Pointer { element, .. } => {
+                    let ty = self.spell(*element, span)?;
+                    let use_ = self.facts.pointers.get(var);
+                    let constant = use_.is_some_and(|u| !u.written && !u.escapes);
+                    let qualifier = if constant { "const " } else { "" };
+                    let restrict = if noalias { " __restrict__" } else { "" };
+                    list.push(format!("{qualifier}{ty}*{restrict} {name}"));
+                    let pointer = Pointer {
+                        name: name.clone(),
+                        element: ty,
+                        constant,
+                        scalar: false,
+                    };
+                    self.pointers.insert(var.clone(), pointer);
+                    ParamKind::Pointer
+                }
+                Type::Prim(dtype) if dtype.is_handle() => {
+                    list.push(format!("void* {name}"));
+                    let pointer = Pointer {
+                        name: name.clone(),
+                        element: "void".into(),
+                        constant: false,
+                        scalar: false,
+                    };
+                    self.pointers.insert(var.clone(), pointer);
+                    ParamKind::Pointer
+                }
+                Type::Prim(dtype) if dtype.is_scalar() => {
+                    let ty = self.spell(*dtype, span)?;
+                    list.push(format!("{ty} {name}"));
+                    self.vars.insert(var.clone(), Code::primary(name.clone()));
+                    ParamKind::Scalar(*dtype)
+                }
+                Type::Prim(dtype) => {
+                    return error(span, format!("a kernel parameter cannot have dtype `{dtype}`"));
+                }
+            };
+            params.push(ParamInfo { name, kind });
+        }
+        Ok((list.join(", "), params))
+    }
+
+    /// Threads of a block, where the extents are constant.
+    pub(super) fn threads_per_block(&self) -> Option<u32> {
+        let mut product = 1u32;
+        for (i, tag) in ["threadIdx.x", "threadIdx.y", "threadIdx.z"]
+            .into_iter()
+            .enumerate()
+        {
+            match self.facts.extent(tag) {
+                Some(extent) => product = product.checked_mul(u32::try_from(extent.as_int()?).ok()?)?,
+                None if i == 0
+                    && self
+                        .facts
+                        .threads
+                        .iter()
+                        .all(|(t, _)| !t.starts_with("threadIdx")) =>
+                {
+                    return Some(1);
+                }
+                None => {}
+            }
+        }
+        Some(product)
+    }
+
+    /// `__launch_bounds__(…) `, or nothing.
+    pub(super) fn launch_bounds(&self, func: &PrimFunc) -> String {
+        let Some(threads) = self.threads_per_block() else {
+            return String::new();
+        };
+        let of_func = |key: &str| func.attr(key).and_then(|v| v.as_int()).map(i128::from);
+        let blocks = self
+            .facts
+            .min_blocks
+            .or_else(|| of_func("tirx.launch_bounds_min_blocks_per_sm"));
+        let cluster = self
+            .facts
+            .max_cluster
+            .or_else(|| of_func("tirx.launch_bounds_max_blocks_per_cluster"));
+        match (blocks, cluster) {
+            (None, None) => format!("__launch_bounds__({threads}) "),
+            (Some(blocks), None) => format!("__launch_bounds__({threads}, {blocks}) "),
+            (blocks, Some(cluster)) => {
+                format!(
+                    "__launch_bounds__({threads}, {}, {cluster}) ",
+                    blocks.unwrap_or(1)
+                )
+            }
+        }
+    }
+
+    /// The function's facts for launchers.
+    pub(super) fn info(&self, symbol: &str, params: Vec<ParamInfo>) -> KernelInfo {
+        KernelInfo {
+            symbol: symbol.to_string(),
+            params,
+            threads_per_block: self.threads_per_block(),
+            static_shared_bytes: self.static_shared,
+            uses_dynamic_shared: self.dynamic_shared,
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! How is a statement written?
+
+use std::sync::Arc;
+
+use super::code::{Code, level, string_literal};
+use super::helpers::{Header, Helper};
+use super::{Emitter, Pointer, types};
+use crate::arith::fold;
+use crate::diagnostic::{Result, error};
+use crate::intrin::{Effect, Op};
+use crate::ir::{AttrNode, AttrValue, BinOp, Buffer, Expr, ExprKind, ForKind, IterVar, Stmt, StmtKind, Var};
+use crate::source::Span;
+
+impl Emitter<'_> {
+    /// A statement, in the open block.
+    pub(super) fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
+        match &stmt.kind {
+            StmtKind::Seq(stmts) => self.sequence(stmts),
+            StmtKind::Bind(var, value) => {
+                let unused = !self.facts.uses.contains_key(var);
+                if unused && effect(value) <= Effect::ReadState {
+                    return Ok(());
+                }
+                self.bind(var, value, stmt.span)
+            }
+            StmtKind::Attr {
+                node,
+                key,
+                value,
+                body,
+            } => {
+                self.attribute(node, key, value, stmt.span)?;
+                self.stmt(body)
+            }
+            StmtKind::BufferStore {
+                buffer,
+                indices,
+                value,
+                predicate,
+            } => {
+                let index = self.single_index(buffer, indices, stmt.span)?;
+                let place_is_vector = index.is_some_and(|i| i.dtype.is_vector());
+                if value.dtype.is_vector() || place_is_vector {
+                    return self.store_vector(buffer, index, value, predicate.as_ref(), stmt.span);
+                }
+                let condition = predicate.as_ref().map(|p| self.expr(p)).transpose()?;
+                let code = self.expr(value)?;
+                let text = self.store_text(buffer, index, code, stmt.span)?;
+                match condition {
+                    Some(c) => self.line(&format!("if ({}) {text}", c.text)),
+                    None => self.line(&text),
+                }
+                Ok(())
+            }
+            StmtKind::AllocBuffer(buffer, _) => self.allocate(buffer, None, stmt.span),
+            StmtKind::DeclBuffer(buffer) => match self.pointers.contains_key(&buffer.data) {
+                true => Ok(()),
+                false => error(
+                    stmt.span,
+                    format!(
+                        "buffer `{}` is declared over pointer `{}`, which is not defined here",
+                        buffer.name,
+                        buffer.data.name()
+                    ),
+                ),
+            },
+            StmtKind::ScopeId(_) => error(stmt.span, "a scope id is left in the final IR"),
+            StmtKind::Evaluate(e) => self.evaluate(e),
+            StmtKind::For {
+                var,
+                min,
+                extent,
+                kind,
+                annotations,
+                step,
+                body,
+                ..
+            } => self.for_loop(
+                var,
+                (min, extent, step.as_ref()),
+                *kind,
+                annotations,
+                body,
+                stmt.span,
+            ),
+            StmtKind::While(condition, body) => self.while_loop(condition, body),
+            StmtKind::If(condition, then, otherwise) => self.branch(condition, then, otherwise.as_ref()),
+            StmtKind::Assert {
+                condition,
+                kind,
+                message,
+            } => {
+                self.needs.headers.insert(Header::Cassert);
+                let code = self.expr(condition)?;
+                let text = string_literal(&format!("{kind}: {}", message.concat()));
+                self.line(&format!("assert({} && {text});", code.at(level::EQUAL)));
+                Ok(())
+            }
+        }
+    }
+
+    fn sequence(&mut self, stmts: &[Stmt]) -> Result<()> {
+        let mut rest = stmts.iter().peekable();
+        while let Some(stmt) = rest.next() {
+            // `float x; x = a;` is `float x = a;`.
+            if let (StmtKind::AllocBuffer(buffer, _), Some(next)) = (&stmt.kind, rest.peek())
+                && let StmtKind::BufferStore {
+                    buffer: target,
+                    value,
+                    predicate: None,
+                    ..
+                } = &next.kind
+                && target == buffer
+                && self.is_scalar_variable(buffer)
+                && !reads(value, buffer)
+            {
+                self.allocate(buffer, Some(value), stmt.span)?;
+                rest.next();
+                continue;
+            }
+            self.stmt(stmt)?;
+        }
+        Ok(())
+    }
+
+    /// A block's statements, one level deeper.
+    pub(super) fn block(&mut self, body: &Stmt) -> Result<()> {
+        self.indent += 1;
+        self.names.open();
+        let result = self.stmt(body);
+        self.names.close();
+        self.indent -= 1;
+        result
+    }
+
+    /// `A[i] = value;`.
+    pub(super) fn store_text(
+        &mut self,
+        buffer: &Buffer,
+        index: Option<&Expr>,
+        value: Code,
+        span: Span,
+    ) -> Result<String> {
+        if buffer.dtype.is_float4() && buffer.dtype.is_scalar() {
+            self.needs.helpers.insert(Helper::Fp4);
+            let base = self.pointer(&buffer.data, span)?.name;
+            let index = self.index(index)?;
+            let private = matches!(buffer.scope(), "local" | "");
+            let name = if private {
+                "tirx_fp4_store"
+            } else {
+                "tirx_fp4_store_atomic"
+            };
+            return Ok(format!("{name}({base}, {index}, {});", value.text));
+        }
+        let place = self.element(buffer, index, span)?;
+        Ok(format!("{} = {};", place.text, value.text))
+    }
+
+    fn evaluate(&mut self, e: &Expr) -> Result<()> {
+        if effect(e) < Effect::UpdateState && !matches!(&e.kind, ExprKind::Call { op, .. } if keeps(*op)) {
+            return Ok(());
+        }
+        self.discards_value = matches!(e.kind, ExprKind::Call { .. });
+        let code = self.expr(e);
+        self.discards_value = false;
+        let code = code?;
+        self.line(&format!("{};", code.text));
+        Ok(())
+    }
+
+    fn branch(&mut self, condition: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
+        let code = self.expr(condition)?;
+        self.line(&format!("if ({}) {{", code.text));
+        self.block(then)?;
+        let mut otherwise = otherwise;
+        while let Some(stmt) = otherwise {
+            // A chain of alternatives stays flat where the next condition needs no statements of its own.
+            if let StmtKind::If(condition, then, next) = &stmt.kind {
+                let before = self.out.len();
+                let code = self.expr(condition)?;
+                if self.out.len() == before {
+                    self.line(&format!("}} else if ({}) {{", code.text));
+                    self.block(then)?;
+                    otherwise = next.as_ref();
+                    continue;
+                }
+                self.out.truncate(before);
+            }
+            self.line("} else {");
+            self.block(stmt)?;
+            break;
+        }
+        self.line("}");
+        Ok(())
+    }
+
+    fn while_loop(&mut self, condition: &Expr, body: &Stmt) -> Result<()> {
+        // As TVM 0.26 has it: a loop whose count is unknown is not worth copies of its body.
+        self.line("#pragma unroll 1");
+        let before = self.out.len();
+        self.indent += 1;
+        let code = self.expr(condition);
+        self.indent -= 1;
+        let code = code?;
+        let inner = self.out.split_off(before);
+        if inner.is_empty() {
+            self.line(&format!("while ({}) {{", code.text));
+        } else {
+            self.line("while (true) {");
+            self.out.push_str(&inner);
+            self.indent += 1;
+            self.line(&format!("if (!({})) break;", code.text));
+            self.indent -= 1;
+        }
+        self.block(body)?;
+        self.line("}");
+        Ok(())
+    }
+
+    fn for_loop(
+        &mut self,
+        var: &Var,
+        (min, extent, step): (&Expr, &Expr, Option<&Expr>),
+        kind: ForKind,
+        annotations: &[(Arc<str>, AttrValue)],
+        body: &Stmt,
+        span: Span,
+    ) -> Result<()> {
+        if !matches!(kind, ForKind::Serial | ForKind::Unrolled) {
+            return error(span, format!("a loop of kind {kind:?} is left in the final IR"));
+        }
+        let first = self.expr(min)?.in_range(min.dtype);
+        let end = loop_end(min, extent);
+        let mut bound = self.expr(&end)?.in_range(end.dtype);
+        if !is_fixed(&end) {
+            bound = self.temporary("end", end.dtype, bound, span)?;
+            if matches!(end.kind, ExprKind::BufferLoad { .. }) {
+                // A mutable scalar is as trivial as any name, but the range is fixed when the loop begins.
+                let ty = self.spell(end.dtype, span)?;
+                let name = self.names.fresh("end");
+                self.line(&format!("const {ty} {name} = {};", bound.text));
+                bound = Code::primary(name);
+            }
+        }
+        let step = step
+            .filter(|s| !s.is_int(1))
+            .map(|s| -> Result<Code> {
+                let code = self.expr(s)?.in_range(s.dtype);
+                if is_fixed(s) {
+                    Ok(code)
+                } else {
+                    self.temporary("step", s.dtype, code, span)
+                }
+            })
+            .transpose()?;
+        let ty = self.spell(var.dtype(), span)?;
+        match annotations.iter().find_map(|(k, v)| pragma(k, v)).or_else(|| {
+            // A region may ask for it too: `pragma_unroll_explicit`.
+            (kind == ForKind::Unrolled).then(|| "#pragma unroll".to_string())
+        }) {
+            Some(text) => self.line(&text),
+            None => {}
+        }
+        self.names.open();
+        let name = self.names.fresh(var.name());
+        let advance = match step {
+            None => format!("++{name}"),
+            Some(s) => format!("{name} += {}", s.text),
+        };
+        self.line(&format!(
+            "for ({ty} {name} = {}; {name} < {}; {advance}) {{",
+            first.text,
+            bound.at(level::SHIFT)
+        ));
+        if self.is_nonnegative(min) {
+            self.nonnegative.insert(var.clone());
+        }
+        self.vars.insert(var.clone(), Code::primary(name));
+        let result = self.block(body);
+        self.names.close();
+        result?;
+        self.line("}");
+        Ok(())
+    }
+
+    fn attribute(&mut self, node: &AttrNode, key: &str, value: &Expr, span: Span) -> Result<()> {
+        match (key, node) {
+            ("thread_extent", AttrNode::IterVar(iv)) => self.hardware_index(iv, span),
+            ("thread_extent" | "virtual_thread", _) => error(
+                span,
+                format!("attribute `{key}` is left in the final IR without a hardware index"),
+            ),
+            // A fact that the whole function shares, and facts for passes, need no text.
+            _ => {
+                let _ = value;
+                Ok(())
+            }
+        }
+    }
+
+    fn hardware_index(&mut self, iv: &IterVar, span: Span) -> Result<()> {
+        let ty = self.spell(iv.var.dtype(), span)?;
+        let code = match &*iv.thread_tag {
+            tag @ ("threadIdx.x" | "threadIdx.y" | "threadIdx.z" | "blockIdx.x" | "blockIdx.y"
+            | "blockIdx.z") => Code::primary(tag).cast(&ty),
+            tag @ ("clusterCtaIdx.x" | "clusterCtaIdx.y" | "clusterCtaIdx.z") => {
+                let flat = self.facts.extent("clusterCtaIdx.y").is_none()
+                    && self.facts.extent("clusterCtaIdx.z").is_none();
+                let (helper, name) = match tag {
+                    "clusterCtaIdx.x" if flat => (Helper::ClusterCtaRank, "tirx_cluster_cta_rank()"),
+                    "clusterCtaIdx.x" => (Helper::ClusterCtaIdX, "tirx_cluster_cta_id_x()"),
+                    "clusterCtaIdx.y" => (Helper::ClusterCtaIdY, "tirx_cluster_cta_id_y()"),
+                    _ => (Helper::ClusterCtaIdZ, "tirx_cluster_cta_id_z()"),
+                };
+                self.needs.helpers.insert(helper);
+                Code::primary(name)
+            }
+            tag => return error(span, format!("CUDA has no hardware index `{tag}`")),
+        };
+        self.vars.insert(iv.var.clone(), code);
+        self.nonnegative.insert(iv.var.clone());
+        Ok(())
+    }
+
+    /// Whether a buffer becomes a plain variable: one private element whose address nobody takes.
+    fn is_scalar_variable(&self, buffer: &Buffer) -> bool {
+        let use_ = self.facts.pointers.get(&buffer.data);
+        matches!(buffer.scope(), "local" | "")
+            && buffer.const_size() == Some(1)
+            && !buffer.dtype.is_float4()
+            && use_.is_none_or(|u| u.only_first && !u.escapes && !u.retyped)
+    }
+
+    /// New storage, with a first value where it is a plain variable.
+    fn allocate(&mut self, buffer: &Buffer, value: Option<&Expr>, span: Span) -> Result<()> {
+        let ty = self.spell(buffer.dtype, span)?;
+        if self.is_scalar_variable(buffer) {
+            let code = value.map(|v| self.expr(v)).transpose()?;
+            let used = self.facts.pointers.contains_key(&buffer.data);
+            let name = self.names.fresh(&buffer.name);
+            match code {
+                Some(code) => self.line(&format!("{ty} {name} = {};", code.text)),
+                None if used => self.line(&format!("{ty} {name};")),
+                None => {}
+            }
+            self.define(buffer, name, ty, true);
+            return Ok(());
+        }
+        let scope = buffer.scope().to_string();
+        let Some(size) = buffer.const_size().filter(|s| *s >= 0) else {
+            if scope == "shared.dyn" {
+                return self.dynamic_shared(buffer, ty, span);
+            }
+            return error(
+                span,
+                format!("buffer `{}` in scope `{scope}` has no constant size", buffer.name),
+            );
+        };
+        let size = if buffer.dtype.is_float4() && buffer.dtype.is_scalar() {
+            (size + 1) / 2
+        } else {
+            size
+        };
+        match &*scope {
+            "local" | "" => {
+                let use_ = self.facts.pointers.get(&buffer.data).cloned().unwrap_or_default();
+                let natural = buffer.dtype.bytes().max(1);
+                let wanted = if use_.escapes || use_.retyped {
+                    use_.widest.max(16)
+                } else {
+                    use_.widest
+                };
+                let align = wanted.next_power_of_two().min(32);
+                let prefix = if align > natural.min(16) {
+                    format!("alignas({align}) ")
+                } else {
+                    String::new()
+                };
+                let name = self.names.fresh(&buffer.name);
+                self.line(&format!("{prefix}{ty} {name}[{size}];"));
+                self.define(buffer, name, ty, false);
+            }
+            "shared" => {
+                let name = self.names.fresh(&buffer.name);
+                let align = (buffer.align as usize).max(1).next_power_of_two();
+                self.line(&format!("__shared__ alignas({align}) {ty} {name}[{size}];"));
+                let bytes = size as usize * element_bytes(buffer);
+                self.static_shared = self.static_shared.next_multiple_of(align) + bytes;
+                self.define(buffer, name, ty, false);
+            }
+            "shared.dyn" => self.dynamic_shared(buffer, ty, span)?,
+            _ => {
+                return error(
+                    span,
+                    format!(
+                        "a kernel cannot allocate buffer `{}` in scope `{scope}`",
+                        buffer.name
+                    ),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn dynamic_shared(&mut self, buffer: &Buffer, ty: String, span: Span) -> Result<()> {
+        if self.dynamic_shared {
+            return crate::diagnostic::error(
+                span,
+                "a kernel has one allocation of dynamic shared memory; take parts of it with `decl_buffer` or a pool",
+            );
+        }
+        self.dynamic_shared = true;
+        // Such arrays of all kernels of a file are one symbol each: the name is taken for good.
+        let name = self.names.fresh(&buffer.name);
+        self.names.reserve(&name);
+        self.reserved_for_good.push(name.clone());
+        let align = (buffer.align as usize).max(16).next_power_of_two();
+        self.line(&format!("extern __shared__ alignas({align}) {ty} {name}[];"));
+        self.define(buffer, name, ty, false);
+        Ok(())
+    }
+
+    fn define(&mut self, buffer: &Buffer, name: String, element: String, scalar: bool) {
+        let pointer = Pointer {
+            name,
+            element,
+            constant: false,
+            scalar,
+        };
+        self.pointers.insert(buffer.data.clone(), pointer);
+    }
+}
+
+fn element_bytes(buffer: &Buffer) -> usize {
+    match types::vector(buffer.dtype) {
+        _ if buffer.dtype.is_scalar() => buffer.dtype.bytes(),
+        _ => buffer.dtype.element().bytes() * buffer.dtype.lanes as usize,
+    }
+}
+
+/// What evaluating `e` does, all of it.
+pub(super) fn effect(e: &Expr) -> Effect {
+    let own = match &e.kind {
+        ExprKind::Call { op, .. } => op.effect(),
+        ExprKind::BufferLoad { .. } => Effect::ReadState,
+        _ => Effect::Pure,
+    };
+    e.operands().into_iter().map(effect).fold(own, Effect::max)
+}
+
+/// Calls that are no more than pure by their row, and are written all the same.
+fn keeps(op: Op) -> bool {
+    matches!(op, Op::Assume)
+}
+
+fn reads(e: &Expr, buffer: &Buffer) -> bool {
+    matches!(&e.kind, ExprKind::BufferLoad { buffer: b, .. } if b.data == buffer.data)
+        || e.operands().into_iter().any(|o| reads(o, buffer))
+}
+
+/// Whether an expression has the same value in each turn of a loop: constants, variables and arithmetic on them.
+fn is_fixed(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::BufferLoad { .. } | ExprKind::Let(..) => false,
+        ExprKind::Call { op, .. } if op.effect() > Effect::Pure => false,
+        _ => e.operands().into_iter().all(is_fixed),
+    }
+}
+
+/// One past the last value: `min + extent`, where `extent` is often `end - min`.
+fn loop_end(min: &Expr, extent: &Expr) -> Expr {
+    if let Some((end, from)) = extent.as_binary(BinOp::Sub)
+        && from == min
+    {
+        return end.clone();
+    }
+    if let (Some((end, from)), Some(m)) = (extent.as_binary(BinOp::Sub), min.as_int())
+        && from.as_int() == Some(m)
+    {
+        return end.clone();
+    }
+    // `n + -2` for a loop from 2.
+    if let (Some((end, back)), Some(m)) = (extent.as_binary(BinOp::Add), min.as_int())
+        && back.as_int() == Some(-m)
+    {
+        return end.clone();
+    }
+    let min = min.clone().cast(extent.dtype);
+    fold::add(min, extent.clone())
+}
+
+fn pragma(key: &str, value: &AttrValue) -> Option<String> {
+    match key {
+        "disable_unroll" if value.as_int() != Some(0) => Some("#pragma unroll 1".into()),
+        "pragma_unroll_factor" => Some(format!("#pragma unroll {}", value.as_int().filter(|n| *n > 0)?)),
+        _ => None,
+    }
+}

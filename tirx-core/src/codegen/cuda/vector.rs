@@ -1,0 +1,482 @@
+//! How is a vector expression written?
+//!
+//! C++ has no arithmetic on `float4`: a vector expression is written lane by lane, each lane a scalar expression
+//! over the lanes of its operands, and put together at the end. What the lanes share is computed once before the
+//! statement. Loads and stores of consecutive elements are one access of the vector type.
+
+use super::code::{Code, int_literal, level};
+use super::types::{self, FIELDS, VectorForm};
+use super::{Emitter, expr};
+use crate::diagnostic::{Result, error};
+use crate::intrin::Op;
+use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind};
+use crate::source::Span;
+
+impl Emitter<'_> {
+    /// A vector expression as one C++ value.
+    pub(super) fn vector(&mut self, e: &Expr) -> Result<Code> {
+        match &e.kind {
+            ExprKind::Var(var) => self.variable(var, e.span),
+            ExprKind::BufferLoad {
+                buffer,
+                indices,
+                predicate: None,
+            } => {
+                let index = self.single_index(buffer, indices, e.span)?;
+                match index {
+                    _ if buffer.dtype.is_vector() && index.is_none_or(|i| i.dtype.is_scalar()) => {
+                        self.element(buffer, index, e.span)
+                    }
+                    Some(i) if consecutive(i).is_some() && !e.dtype.is_float4() => {
+                        let base = consecutive(i).unwrap_or(i);
+                        self.elements(buffer, base, e.dtype, e.span)
+                    }
+                    _ => self.join_lanes(e),
+                }
+            }
+            ExprKind::Let(var, value, body) => {
+                self.bind(var, value, e.span)?;
+                self.vector(body)
+            }
+            ExprKind::Call {
+                op: Op::Reinterpret,
+                args,
+            } => self.reinterpret(e, args),
+            ExprKind::Call { op, args } if is_whole(*op) => self.call(e, *op, args),
+            ExprKind::Call {
+                op: Op::IfThenElse,
+                args,
+            } if args.len() == 3 && args[0].dtype.is_scalar() => {
+                let (x, y) = (args[1].clone(), args[2].clone());
+                self.lazy_choice(&args[0], e.dtype, e.span, |s| s.vector(&x), |s| s.vector(&y))
+            }
+            ExprKind::Select(c, t, f) if c.dtype.is_scalar() => {
+                let (c, x, y) = (self.expr(c)?, self.vector(t)?, self.vector(f)?);
+                Ok(expr::ternary(c, x, y))
+            }
+            _ => self.join_lanes(e),
+        }
+    }
+
+    fn join_lanes(&mut self, e: &Expr) -> Result<Code> {
+        let lanes = self.lanes(e)?;
+        self.join(e.dtype, lanes, e.span)
+    }
+
+    /// A vector value from its lanes.
+    pub(super) fn join(&mut self, dtype: DType, lanes: Vec<Code>, span: Span) -> Result<Code> {
+        let ty = self.spell(dtype, span)?;
+        let element = dtype.element();
+        let Some((_, form)) = types::vector(dtype) else {
+            return error(span, format!("CUDA has no type for `{dtype}`"));
+        };
+        Ok(match form {
+            VectorForm::Fields(make) => {
+                let lanes: Vec<String> = lanes.into_iter().map(|c| c.in_range(element).text).collect();
+                Code::primary(format!("{make}({})", lanes.join(", ")))
+            }
+            VectorForm::Packed => return error(span, format!("`{dtype}` cannot be put together from lanes")),
+            // Braces refuse to narrow.
+            VectorForm::Array => {
+                let lanes: Vec<String> = lanes.into_iter().map(|c| c.exact(element).text).collect();
+                Code::primary(format!("{ty}{{{}}}", lanes.join(", ")))
+            }
+        })
+    }
+
+    /// The lanes of a C++ value of a vector type; `value` is a name.
+    pub(super) fn split(&mut self, dtype: DType, value: &Code) -> Vec<Code> {
+        let fields = matches!(types::vector(dtype), Some((_, VectorForm::Fields(_))));
+        let name = &value.text;
+        (0..dtype.lanes as usize)
+            .map(|i| {
+                Code::primary(if fields {
+                    format!("{name}.{}", FIELDS[i])
+                } else {
+                    format!("{name}.v[{i}]")
+                })
+            })
+            .collect()
+    }
+
+    /// A scalar that several lanes read.
+    fn shared(&mut self, e: &Expr) -> Result<Code> {
+        let code = self.expr(e)?;
+        let literal = matches!(e.kind, ExprKind::Int(_) | ExprKind::Float(_));
+        if literal {
+            Ok(code)
+        } else {
+            self.temporary("s", e.dtype, code, e.span)
+        }
+    }
+
+    /// Each lane as a scalar expression. Each may be written once; they are evaluated in any order.
+    pub(super) fn lanes(&mut self, e: &Expr) -> Result<Vec<Code>> {
+        if !e.dtype.is_vector() && !matches!(e.kind, ExprKind::Shuffle { .. }) {
+            return Ok(vec![self.expr(e)?]);
+        }
+        let count = e.dtype.lanes as usize;
+        let element = e.dtype.element();
+        match &e.kind {
+            ExprKind::Broadcast { value, lanes } => {
+                let one = if value.dtype.is_vector() {
+                    self.lanes(value)?
+                } else {
+                    vec![self.shared(value)?]
+                };
+                Ok((0..*lanes).flat_map(|_| one.clone()).collect())
+            }
+            ExprKind::Ramp { base, stride, lanes } => {
+                let bases = if base.dtype.is_vector() {
+                    self.lanes(base)?
+                } else {
+                    vec![self.shared(base)?]
+                };
+                let step = stride.as_int();
+                let steps = if step.is_some() {
+                    Vec::new()
+                } else {
+                    vec![self.shared(stride)?]
+                };
+                let mut out = Vec::with_capacity(count);
+                for i in 0..*lanes as i128 {
+                    for (l, b) in bases.iter().enumerate() {
+                        let offset = match (step, steps.get(l).or(steps.first())) {
+                            (Some(step), _) => (int_literal(element, step * i), Some(step * i)),
+                            (None, Some(s)) => {
+                                let i = (int_literal(element, i), Some(i));
+                                let zero = i.1 == Some(0);
+                                let product =
+                                    self.binary(BinOp::Mul, element, (s.clone(), None), i, e.span)?;
+                                (product, zero.then_some(0))
+                            }
+                            _ => (int_literal(element, 0), Some(0)),
+                        };
+                        out.push(if offset.1 == Some(0) {
+                            b.clone()
+                        } else if base.as_int().is_some() && step.is_some() {
+                            int_literal(
+                                element,
+                                element.wrap(base.as_int().unwrap_or(0) + offset.1.unwrap_or(0)),
+                            )
+                        } else {
+                            self.binary(BinOp::Add, element, (b.clone(), None), offset, e.span)?
+                        });
+                    }
+                }
+                Ok(out)
+            }
+            ExprKind::BufferLoad {
+                buffer,
+                indices,
+                predicate,
+            } => self.load_lanes(e, buffer, indices, predicate.as_ref()),
+            ExprKind::Cast(a) => {
+                if let Some(packed) = self.packed_cast(e, a)? {
+                    return Ok(packed);
+                }
+                let lanes = self.lanes(a)?;
+                lanes
+                    .into_iter()
+                    .map(|c| self.cast(c, a.dtype, element, e.span))
+                    .collect()
+            }
+            ExprKind::Binary(op, a, b) => {
+                let op = self.simplest_division(*op, a, b);
+                let (x, y) = (self.lanes(a)?, self.lanes(b)?);
+                let constant = |e: &Expr| match &e.kind {
+                    ExprKind::Broadcast { value, .. } => value.as_int(),
+                    _ => None,
+                };
+                let (cx, cy) = (constant(a), constant(b));
+                x.into_iter()
+                    .zip(y)
+                    .map(|(x, y)| self.binary(op, a.dtype, (x, cx), (y, cy), e.span))
+                    .collect()
+            }
+            ExprKind::Not(a) => {
+                let lanes = self.lanes(a)?;
+                Ok(lanes
+                    .into_iter()
+                    .map(|c| Code::new(format!("!{}", c.at(level::UNARY)), level::UNARY))
+                    .collect())
+            }
+            ExprKind::Select(c, t, f) if c.dtype.is_vector() => self.choose_lanes(c, t, f),
+            ExprKind::Shuffle { vectors, indices } => {
+                let mut all = Vec::new();
+                for v in vectors {
+                    all.push((self.lanes(v)?, v));
+                }
+                let mut flat = Vec::new();
+                for (lanes, v) in all {
+                    for lane in lanes {
+                        // A lane may be picked more than once.
+                        flat.push(if v.dtype.is_vector() || indices.len() > 1 {
+                            self.temporary("lane", v.dtype.element(), lane, e.span)?
+                        } else {
+                            lane
+                        });
+                    }
+                }
+                indices
+                    .iter()
+                    .map(
+                        |i| match i.as_int().and_then(|i| flat.get(usize::try_from(i).ok()?)) {
+                            Some(lane) => Ok(lane.clone()),
+                            None => error(
+                                e.span,
+                                "a shuffle index is no constant, or picks a lane that is not there",
+                            ),
+                        },
+                    )
+                    .collect()
+            }
+            ExprKind::Let(var, value, body) => {
+                self.bind(var, value, e.span)?;
+                self.lanes(body)
+            }
+            ExprKind::Call { op, args } => match op {
+                Op::IfThenElse if args.len() == 3 && args[0].dtype.is_vector() => {
+                    let before = self.out.len();
+                    let lanes = self.choose_lanes(&args[0], &args[1], &args[2])?;
+                    if reads_memory(&args[1]) || reads_memory(&args[2]) {
+                        self.out.truncate(before);
+                        return error(
+                            e.span,
+                            "a lazy choice per lane that reads memory cannot be vectorized",
+                        );
+                    }
+                    Ok(lanes)
+                }
+                Op::Vectorlow | Op::Vectorhigh | Op::Vectorcombine => {
+                    let mut lanes = Vec::new();
+                    for arg in args {
+                        lanes.extend(self.lanes(arg)?);
+                    }
+                    if *op == Op::Vectorhigh {
+                        lanes.drain(..lanes.len().saturating_sub(count));
+                    }
+                    lanes.truncate(count);
+                    Ok(lanes)
+                }
+                Op::Reinterpret | Op::IfThenElse => self.split_value(e),
+                _ if is_whole(*op) => self.split_value(e),
+                _ => self.map_lanes(e, *op, args),
+            },
+            ExprKind::Var(_) | ExprKind::Select(..) => self.split_value(e),
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => {
+                error(e.span, format!("a constant cannot have dtype `{}`", e.dtype))
+            }
+        }
+    }
+
+    /// The lanes of a value that C++ holds as one.
+    fn split_value(&mut self, e: &Expr) -> Result<Vec<Code>> {
+        let code = self.vector(e)?;
+        if matches!(types::vector(e.dtype), Some((_, VectorForm::Packed))) {
+            return error(e.span, format!("`{}` cannot be taken apart into lanes", e.dtype));
+        }
+        let value = self.temporary("v", e.dtype, code, e.span)?;
+        Ok(self.split(e.dtype, &value))
+    }
+
+    fn load_lanes(
+        &mut self,
+        e: &Expr,
+        buffer: &Buffer,
+        indices: &[Expr],
+        predicate: Option<&Expr>,
+    ) -> Result<Vec<Code>> {
+        let index = self.single_index(buffer, indices, e.span)?;
+        let scalar_index = index.is_none_or(|i| i.dtype.is_scalar());
+        if predicate.is_none()
+            && (buffer.dtype.is_vector() && scalar_index
+                || index.and_then(consecutive).is_some() && !e.dtype.is_float4())
+        {
+            return self.split_value(e);
+        }
+        let Some(index) = index else {
+            return error(e.span, "a load without an index has one lane");
+        };
+        if buffer.dtype.is_vector() {
+            return error(e.span, "a gather of vectors has no CUDA form");
+        }
+        let places = self.lanes(index)?;
+        let predicates = predicate.map(|p| self.lanes(p)).transpose()?;
+        let ty = self.spell(buffer.dtype, e.span)?;
+        let pointer = self.pointer(&buffer.data, e.span)?;
+        let mut out = Vec::with_capacity(places.len());
+        for (i, place) in places.into_iter().enumerate() {
+            let place = place.in_range(index.dtype.element()).text;
+            let name = &pointer.name;
+            let code = if buffer.dtype.is_float4() {
+                self.needs.helpers.insert(super::helpers::Helper::Fp4);
+                Code::primary(format!("tirx_fp4_load({name}, {place})"))
+            } else if pointer.scalar {
+                Code::primary(name.clone())
+            } else if pointer.element == ty {
+                Code::primary(format!("{name}[{place}]"))
+            } else {
+                let qualifier = if pointer.constant { "const " } else { "" };
+                Code::primary(format!("(({qualifier}{ty}*){name})[{place}]"))
+            };
+            out.push(match predicates.as_ref().and_then(|p| p.get(i).or(p.first())) {
+                Some(p) => {
+                    let zero = self.expr(&Expr::constant(buffer.dtype, 0))?;
+                    expr::ternary(p.clone(), code, zero)
+                }
+                None => code,
+            });
+        }
+        Ok(out)
+    }
+
+    /// `c ? t : f` in each lane.
+    fn choose_lanes(&mut self, c: &Expr, t: &Expr, f: &Expr) -> Result<Vec<Code>> {
+        let (c, x, y) = (self.lanes(c)?, self.lanes(t)?, self.lanes(f)?);
+        Ok(c.into_iter()
+            .zip(x)
+            .zip(y)
+            .map(|((c, x), y)| expr::ternary(c, x, y))
+            .collect())
+    }
+
+    /// An element-wise intrinsic: the scalar one in each lane, over variables that stand for the operands' lanes.
+    fn map_lanes(&mut self, e: &Expr, op: Op, args: &[Expr]) -> Result<Vec<Code>> {
+        let mut columns = Vec::with_capacity(args.len());
+        for arg in args {
+            let vector = arg.dtype.is_vector();
+            let lanes = if vector {
+                self.lanes(arg)?
+            } else if matches!(arg.kind, ExprKind::Int(_) | ExprKind::Str(_)) {
+                columns.push(vec![arg.clone()]);
+                continue;
+            } else {
+                vec![self.shared(arg)?]
+            };
+            let dtype = arg.dtype.element();
+            let mut column = Vec::with_capacity(lanes.len());
+            for lane in lanes {
+                let var = crate::ir::Var::new("lane", dtype);
+                // An operand of an intrinsic may be written more than once.
+                let lane = self.temporary("lane", dtype, lane.exact(dtype), e.span)?;
+                self.vars.insert(var.clone(), lane);
+                column.push(Expr::var(&var));
+            }
+            columns.push(column);
+        }
+        let element = e.dtype.element();
+        (0..e.dtype.lanes as usize)
+            .map(|i| {
+                let args: Vec<Expr> = columns
+                    .iter()
+                    .filter_map(|c| c.get(i).or(c.first()))
+                    .cloned()
+                    .collect();
+                let call = Expr::call(op, element, args).at(e.span);
+                self.expr(&call)
+            })
+            .collect()
+    }
+
+    /// Conversions that the hardware does on two elements at once.
+    fn packed_cast(&mut self, e: &Expr, a: &Expr) -> Result<Option<Vec<Code>>> {
+        let (from, to) = (a.dtype.element(), e.dtype.element());
+        if !e.dtype.lanes.is_multiple_of(2) || from != DType::FLOAT32 {
+            return Ok(None);
+        }
+        let pair = match to {
+            DType::FLOAT16 => ("half2", "__floats2half2_rn"),
+            DType::BFLOAT16 => ("nv_bfloat162", "__floats2bfloat162_rn"),
+            _ => return Ok(None),
+        };
+        self.spell(to.with_lanes(2), e.span)?;
+        let lanes = self.lanes(a)?;
+        let mut out = Vec::with_capacity(lanes.len());
+        for two in lanes.chunks_exact(2) {
+            let name = self.names.fresh("pair");
+            let text = format!(
+                "const {} {name} = {}({}, {});",
+                pair.0, pair.1, two[0].text, two[1].text
+            );
+            self.line(&text);
+            out.extend(["x", "y"].map(|f| Code::primary(format!("{name}.{f}"))));
+        }
+        Ok(Some(out))
+    }
+
+    /// Stores a vector value.
+    pub(super) fn store_vector(
+        &mut self,
+        buffer: &Buffer,
+        index: Option<&Expr>,
+        value: &Expr,
+        predicate: Option<&Expr>,
+        span: Span,
+    ) -> Result<()> {
+        if predicate.is_none() && buffer.dtype.is_vector() && index.is_none_or(|i| i.dtype.is_scalar()) {
+            let code = self.vector(value)?;
+            let place = self.element(buffer, index, span)?;
+            self.line(&format!("{} = {};", place.text, code.text));
+            return Ok(());
+        }
+        let Some(index) = index else {
+            return error(span, "a vector cannot be stored into one element");
+        };
+        if let (None, Some(base), false) = (predicate, consecutive(index), value.dtype.is_float4()) {
+            let code = self.vector(value)?;
+            let place = self.elements(buffer, base, value.dtype, span)?;
+            self.line(&format!("{} = {};", place.text, code.text));
+            return Ok(());
+        }
+        if buffer.dtype.is_vector() {
+            return error(span, "a scatter of vectors has no CUDA form");
+        }
+        // All values are read before the first is written.
+        let values = if value.dtype.is_float4() {
+            let element = value.dtype.element();
+            let lanes = self.lanes(value)?;
+            lanes
+                .into_iter()
+                .map(|lane| self.temporary("v", element, lane, span))
+                .collect::<Result<Vec<_>>>()?
+        } else {
+            let code = self.vector(value)?;
+            let code = self.temporary("v", value.dtype, code, span)?;
+            self.split(value.dtype, &code)
+        };
+        let places = self.lanes(index)?;
+        let predicates = predicate.map(|p| self.lanes(p)).transpose()?;
+        for (i, (place, value)) in places.into_iter().zip(values).enumerate() {
+            let var = crate::ir::Var::new("place", index.dtype.element());
+            self.vars.insert(var.clone(), place);
+            let store = self.store_text(buffer, Some(&Expr::var(&var)), value, span)?;
+            match predicates.as_ref().and_then(|p| p.get(i).or(p.first())) {
+                Some(p) => self.line(&format!("if ({}) {store}", p.text)),
+                None => self.line(&store),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first index, where `index` steps by one.
+pub(super) fn consecutive(index: &Expr) -> Option<&Expr> {
+    match &index.kind {
+        ExprKind::Ramp { base, stride, .. } if stride.is_int(1) && base.dtype.is_scalar() => Some(base),
+        _ => None,
+    }
+}
+
+/// Whether a call gives its vector as one C++ value.
+fn is_whole(op: Op) -> bool {
+    use Op::*;
+    matches!(
+        op,
+        CudaFuncCall | CallExtern | CallPureExtern | CudaLdg | Undef | AtomicAdd | CudaAtomicAdd
+    )
+}
+
+fn reads_memory(e: &Expr) -> bool {
+    matches!(e.kind, ExprKind::BufferLoad { .. }) || e.operands().into_iter().any(reads_memory)
+}
