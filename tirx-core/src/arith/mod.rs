@@ -1,5 +1,32 @@
 //! What is provably true of integer expressions, and how to make them simpler.
 //!
-//! [`fold`] has constructors that fold constants, as TVM's own operators do.
+//! | file | question |
+//! |---|---|
+//! | [`fold`] | constructors that fold constants, as TVM's own operators do |
+//! | [`const_int_bound`](ConstIntBound) | between which two numbers does it lie? |
+//! | [`modular_set`](ModularSet) | of which form `coeff * k + base` is it? |
+//! | `canonical` | a sum of terms `(x % upper) // lower * scale`: equal index expressions look equal |
+//! | `rewrite`, `rules` | one node: rules of a table, constraints, comparisons by bounds |
+//! | [`analyzer`](Analyzer) | what is known here, and the questions a pass asks |
+//!
+//! **Overflow.** Signed 32- and 64-bit arithmetic is taken not to overflow, as TVM takes it and as C++ has it; all other
+//! integers wrap, and only rewrites that hold under wrapping are applied to them. Floating expressions are only
+//! folded where both operands are constant.
 
+mod analyzer;
+mod canonical;
+mod const_int_bound;
 pub mod fold;
+mod modular_set;
+mod pattern;
+mod rewrite;
+mod rules;
+
+#[cfg(test)]
+mod corpus_test;
+#[cfg(test)]
+mod properties_test;
+
+pub use analyzer::{Analyzer, Scope};
+pub use const_int_bound::ConstIntBound;
+pub use modular_set::ModularSet;

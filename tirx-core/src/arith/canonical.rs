@@ -1,0 +1,894 @@
+//! The canonical form: a sum of terms `(index % upper) // lower * scale` and a constant.
+//!
+//! **Idea.** A term is a digit of `index` in a mixed radix, times a weight. Terms of one index stand together, the
+//! high digits first, so that neighbours join: `x // 32 * 32 + x % 32` is two digits of `x` whose weights fit, hence
+//! `x`. Dividing a sum by a constant divides the terms whose weight it divides; the rest is a smaller quotient, or
+//! nothing if its bounds say so. This is what makes row-major indices of tiles collapse.
+//!
+//! **Order.** Terms print by falling weight; terms of one weight as they came. Negative terms follow as subtractions.
+//!
+//! **Cost.** Adding a term looks at each term there is: quadratic in the terms of one sum, which are few.
+
+use super::const_int_bound::ConstIntBound;
+use super::modular_set::{ModularSet, gcd};
+use super::rewrite::{Mode, is_index};
+use super::{Analyzer, fold};
+use crate::ir::{BinOp, DType, Expr, ExprKind};
+
+/// No upper factor.
+const INFINITE: i128 = i128::MAX;
+
+/// Factors beyond this are not computed with.
+const LARGEST: i128 = 1 << 62;
+
+/// `(index % upper) // lower * scale`; `upper` is a multiple of `lower` or infinite.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Term {
+    index: Expr,
+    lower: i128,
+    upper: i128,
+    scale: i128,
+    /// Division truncates instead of flooring.
+    truncates: bool,
+}
+
+/// Terms and a constant.
+#[derive(Clone, Debug)]
+pub(super) struct Sum {
+    dtype: DType,
+    terms: Vec<Term>,
+    base: i128,
+    /// It is one term and was never added to: its negative prints as `x * -1`, not `0 - x`.
+    single: bool,
+}
+
+impl Term {
+    fn atom(index: Expr) -> Term {
+        Term {
+            index,
+            lower: 1,
+            upper: INFINITE,
+            scale: 1,
+            truncates: false,
+        }
+    }
+
+    /// Without division both roundings are one.
+    fn rounds_as(&self, truncates: bool) -> bool {
+        self.truncates == truncates || (self.lower == 1 && self.upper == INFINITE)
+    }
+
+    fn is_atom(&self) -> bool {
+        self.lower == 1 && self.upper == INFINITE
+    }
+
+    fn division(&self) -> (BinOp, BinOp) {
+        match self.truncates {
+            true => (BinOp::Div, BinOp::Mod),
+            false => (BinOp::FloorDiv, BinOp::FloorMod),
+        }
+    }
+
+    /// The term with its scale multiplied by `by`.
+    fn into_expr(self, by: i128) -> Expr {
+        let dtype = self.index.dtype;
+        let (divide, remainder) = self.division();
+        let scale = self.scale * by;
+        if scale == 0 {
+            return Expr::constant(dtype, 0);
+        }
+        let mut result = self.index;
+        if self.upper != INFINITE {
+            result = fold::binary(remainder, result, Expr::constant(dtype, self.upper));
+        }
+        if self.lower != 1 {
+            result = fold::binary(divide, result, Expr::constant(dtype, self.lower));
+        }
+        if scale != 1 {
+            result = fold::mul(result, Expr::constant(dtype, scale));
+        }
+        result
+    }
+
+    fn bound(&self, analyzer: &Analyzer) -> ConstIntBound {
+        let mut bound = analyzer.const_int_bound(&self.index);
+        if self.is_atom() {
+            // The usual case.
+        } else if bound.min >= 0 || !self.truncates {
+            if self.upper != INFINITE && !(bound.min >= 0 && bound.max < self.upper) {
+                bound = ConstIntBound::new(0, self.upper - 1);
+            }
+            let divide = |v: i128| {
+                if v.abs() >= ConstIntBound::POS_INF {
+                    v
+                } else {
+                    fold::floor_div(v, self.lower)
+                }
+            };
+            bound = ConstIntBound::new(divide(bound.min), divide(bound.max));
+        } else {
+            let most = bound.min.saturating_abs().max(bound.max.saturating_abs());
+            let most = most.min(self.upper.saturating_sub(1)) / self.lower;
+            bound = ConstIntBound::new(-most, most);
+        }
+        let ends = [
+            bound.min.saturating_mul(self.scale),
+            bound.max.saturating_mul(self.scale),
+        ];
+        ConstIntBound::new(ends[0].min(ends[1]), ends[0].max(ends[1]))
+    }
+
+    fn modular(&self, analyzer: &Analyzer) -> ModularSet {
+        let inner = if self.is_atom() {
+            analyzer.modular_set(&self.index)
+        } else {
+            let unscaled = Term {
+                scale: 1,
+                ..self.clone()
+            };
+            analyzer.modular_set(&unscaled.into_expr(1))
+        };
+        ModularSet::new(
+            inner.coeff.saturating_mul(self.scale),
+            inner.base.saturating_mul(self.scale),
+        )
+    }
+}
+
+impl ModularSet {
+    /// Whether zero is among the values.
+    pub(super) fn is_multiple_of_zero(self) -> bool {
+        if self.coeff == 0 {
+            self.base == 0
+        } else {
+            self.base % self.coeff == 0
+        }
+    }
+}
+
+impl Sum {
+    fn constant(dtype: DType, base: i128) -> Sum {
+        Sum {
+            dtype,
+            terms: Vec::new(),
+            base,
+            single: false,
+        }
+    }
+
+    fn of_term(term: Term) -> Sum {
+        let mut sum = Sum::constant(term.index.dtype, 0);
+        sum.add_term(term, 1);
+        sum.single = true;
+        sum
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    pub(super) fn plus(mut self, constant: i128) -> Sum {
+        self.base += constant;
+        self
+    }
+
+    pub(super) fn minus(&self, other: &Sum) -> Sum {
+        let mut result = self.clone();
+        result.add_sum(other, -1);
+        result
+    }
+
+    pub(super) fn negated(&self) -> Sum {
+        let mut result = Sum::constant(self.dtype, 0);
+        result.add_sum(self, -1);
+        result
+    }
+
+    pub(super) fn shares_term(&self, other: &Sum) -> bool {
+        self.terms
+            .iter()
+            .any(|t| other.terms.iter().any(|u| t.index == u.index))
+    }
+
+    /// Adds a term: next to those of its index, the high digits first.
+    fn add_term(&mut self, mut term: Term, by: i128) {
+        term.scale *= by;
+        if term.scale == 0 {
+            return;
+        }
+        let start = self.terms.iter().position(|t| t.index == term.index);
+        let Some(start) = start else {
+            self.terms.push(term);
+            return;
+        };
+        let mut at = start;
+        while at < self.terms.len() {
+            let here = &mut self.terms[at];
+            if at > start && here.index != term.index || term.lower > here.lower {
+                break;
+            }
+            if term.lower == here.lower && term.upper == here.upper && here.rounds_as(term.truncates) {
+                here.scale += term.scale;
+                if here.scale == 0 {
+                    self.terms.remove(at);
+                }
+                return;
+            }
+            at += 1;
+        }
+        self.terms.insert(at, term);
+    }
+
+    fn add_sum(&mut self, other: &Sum, by: i128) {
+        for term in &other.terms {
+            self.add_term(term.clone(), by);
+        }
+        self.base += other.base * by;
+    }
+
+    fn scale(&mut self, by: i128) {
+        if by == 0 {
+            self.terms.clear();
+        }
+        self.terms.iter_mut().for_each(|t| t.scale *= by);
+        self.base *= by;
+    }
+
+    /// Divides what is known to be divisible.
+    fn divide_exactly(&mut self, by: i128) {
+        self.terms.iter_mut().for_each(|t| t.scale /= by);
+        self.base /= by;
+    }
+
+    /// The part whose coefficients `by` divides, and the rest.
+    fn split(&self, by: i128) -> (Sum, Sum) {
+        let (mut divisible, mut rest) = (Sum::constant(self.dtype, 0), Sum::constant(self.dtype, 0));
+        let base = if self.base % by == 0 {
+            &mut divisible
+        } else {
+            &mut rest
+        };
+        base.base = self.base;
+        for term in &self.terms {
+            let part = if term.scale % by == 0 {
+                &mut divisible
+            } else {
+                &mut rest
+            };
+            part.terms.push(term.clone());
+        }
+        (divisible, rest)
+    }
+
+    /// Joins digits whose weights fit and orders the terms.
+    fn joined(mut terms: Vec<Term>) -> Vec<Term> {
+        for i in 0..terms.len() {
+            if terms[i].scale == 0 {
+                continue;
+            }
+            for j in i + 1..terms.len() {
+                let (before, after) = terms.split_at_mut(j);
+                let (high, low) = (&mut before[i], &mut after[0]);
+                if high.index != low.index || high.upper < low.lower {
+                    break;
+                }
+                let one_rounding = high.rounds_as(low.truncates) || low.rounds_as(high.truncates);
+                if high.upper == low.upper && high.lower == low.lower && one_rounding {
+                    low.scale += high.scale;
+                    high.scale = 0;
+                } else if high.lower == low.upper
+                    && low.scale != 0
+                    && high.scale % low.scale == 0
+                    && high.lower == (high.scale / low.scale).saturating_mul(low.lower)
+                    && high.truncates == low.truncates
+                {
+                    low.upper = high.upper;
+                    high.scale = 0;
+                    break;
+                }
+            }
+        }
+        terms.retain(|t| t.scale != 0);
+        terms.sort_by(|a, b| {
+            b.scale
+                .cmp(&a.scale)
+                .then(b.lower.cmp(&a.lower))
+                .then(b.upper.cmp(&a.upper))
+                .then(b.truncates.cmp(&a.truncates))
+        });
+        terms
+    }
+
+    /// The term, if the sum is nothing else.
+    fn as_term(&self) -> Option<&Term> {
+        match &*self.terms {
+            [term] if self.base == 0 => Some(term),
+            _ => None,
+        }
+    }
+
+    fn into_expr(self) -> Expr {
+        let dtype = self.dtype;
+        if self.single && self.base == 0 && self.terms.len() == 1 {
+            let mut terms = self.terms;
+            return terms.remove(0).into_expr(1);
+        }
+        let terms = Sum::joined(self.terms);
+        let mut result = Expr::constant(dtype, 0);
+        for term in terms.iter().filter(|t| t.scale > 0) {
+            result = fold::add(result, term.clone().into_expr(1));
+        }
+        // The constant goes before the subtractions.
+        if self.base > 0 {
+            result = fold::add(result, Expr::constant(dtype, self.base));
+        }
+        for term in terms.into_iter().filter(|t| t.scale < 0) {
+            result = fold::sub(result, term.into_expr(-1));
+        }
+        if self.base < 0 {
+            result = match dtype.min_int() == Some(self.base) {
+                true => fold::add(result, Expr::constant(dtype, self.base)),
+                false => fold::sub(result, Expr::constant(dtype, -self.base)),
+            };
+        }
+        result
+    }
+}
+
+/// An expression on its way through the canonical simplifier.
+pub(super) enum Canon {
+    /// Without structure.
+    Expr(Expr),
+    /// A sum.
+    Sum(Sum),
+}
+
+impl Canon {
+    /// The expression.
+    pub(super) fn into_expr(self) -> Expr {
+        match self {
+            Canon::Expr(e) => e,
+            Canon::Sum(s) => s.into_expr(),
+        }
+    }
+
+    fn into_sum(self) -> Sum {
+        match self {
+            Canon::Sum(s) => s,
+            Canon::Expr(e) => match e.as_int() {
+                Some(v) => Sum::constant(e.dtype, v),
+                None => Sum::of_term(Term::atom(e)),
+            },
+        }
+    }
+
+    /// One term: the sum's only one, or all of it as an index.
+    fn into_term(self) -> Term {
+        match self {
+            Canon::Sum(s) => match s.as_term() {
+                Some(term) => term.clone(),
+                None => Term::atom(s.into_expr()),
+            },
+            Canon::Expr(e) => Term::atom(e),
+        }
+    }
+
+    fn as_constant(&self) -> Option<i128> {
+        match self {
+            Canon::Expr(e) => e.as_int(),
+            Canon::Sum(s) if s.terms.is_empty() => Some(s.base),
+            Canon::Sum(_) => None,
+        }
+    }
+}
+
+impl Analyzer {
+    /// Brings integer arithmetic to the canonical form; other nodes are rewritten as by
+    /// [`Analyzer::rewrite_simplify`].
+    pub fn canonical_simplify(&mut self, expr: &Expr) -> Expr {
+        let result = self.visit(expr, Mode::Canonical);
+        // Equal text, same node: what did not change stays shared.
+        if result == *expr { expr.clone() } else { result }
+    }
+
+    /// The canonical form of an index expression.
+    pub(super) fn canonical(&mut self, expr: &Expr) -> Canon {
+        use BinOp::*;
+        debug_assert!(is_index(expr.dtype));
+        match &expr.kind {
+            ExprKind::Binary(op @ (Add | Sub | Mul), a, b) => {
+                let (x, y) = (self.canonical(a), self.canonical(b));
+                match op {
+                    Mul => self.canonical_product(x, y, expr.dtype),
+                    _ => {
+                        let mut sum = x.into_sum();
+                        sum.single = false;
+                        let by = if *op == Add { 1 } else { -1 };
+                        match y {
+                            Canon::Sum(other) => sum.add_sum(&other, by),
+                            Canon::Expr(e) => match e.as_int() {
+                                Some(v) => sum.base += v * by,
+                                None => sum.add_term(Term::atom(e), by),
+                            },
+                        }
+                        Canon::Sum(sum)
+                    }
+                }
+            }
+            ExprKind::Binary(op @ (FloorDiv | FloorMod | Div | Mod), a, b) => {
+                let (x, y) = (self.canonical(a), self.canonical(b));
+                match (y.as_constant(), op) {
+                    (Some(c), _) if c <= 0 || c > LARGEST => {}
+                    (Some(c), FloorDiv | Div) => return self.canonical_quotient(x, c, *op == Div),
+                    (Some(c), _) => return self.canonical_remainder(x, c, *op == Mod),
+                    _ => {}
+                }
+                let (x, y) = (x.into_expr(), y.into_expr());
+                if x.same_node(a) && y.same_node(b) {
+                    return Canon::Expr(expr.clone());
+                }
+                Canon::Expr(fold::binary(*op, x, y))
+            }
+            ExprKind::Cast(a) if is_index(a.dtype) => {
+                let inner = self.canonical(a);
+                self.canonical_cast(inner, expr.dtype)
+            }
+            ExprKind::Var(v) => match self.var_values.get(v).cloned() {
+                // The value was simplified when it was bound; here it only becomes a sum again.
+                Some(value) if value.as_var().is_none() => Canon::Sum(sum_of(&value)),
+                Some(value) => Canon::Expr(value),
+                None => Canon::Expr(expr.clone()),
+            },
+            ExprKind::Binary(..) => {
+                let result = self.visit_node(expr, Mode::Canonical);
+                match &result.kind {
+                    // A rule made a sum of it.
+                    ExprKind::Binary(Add | Sub | Mul, ..) => Canon::Sum(sum_of(&result)),
+                    _ => Canon::Expr(result),
+                }
+            }
+            _ => Canon::Expr(self.visit_node(expr, Mode::Canonical)),
+        }
+    }
+
+    fn canonical_product(&mut self, x: Canon, y: Canon, dtype: DType) -> Canon {
+        let (x, y) = if x.as_constant().is_some() { (y, x) } else { (x, y) };
+        if let Some(c) = y.as_constant() {
+            let mut sum = x.into_sum();
+            let largest = sum.terms.iter().map(|t| t.scale.abs()).max().unwrap_or(0);
+            if largest.max(sum.base.abs()).max(1).saturating_mul(c.abs()) > LARGEST {
+                return Canon::Expr(fold::mul(sum.into_expr(), Expr::constant(dtype, c)));
+            }
+            sum.scale(c);
+            return Canon::Sum(sum);
+        }
+        // A product of two unknowns is an atom; its constant factors become its weight.
+        fn factors(expr: &Expr, scale: &mut i128, out: &mut Vec<Expr>) {
+            match (expr.as_binary(BinOp::Mul), expr.as_int()) {
+                (Some((a, b)), _) => {
+                    factors(a, scale, out);
+                    factors(b, scale, out);
+                }
+                (None, Some(v)) => *scale = scale.saturating_mul(v),
+                _ => out.push(expr.clone()),
+            }
+        }
+        let (x, y) = (x.into_expr(), y.into_expr());
+        let (mut scale, mut all) = (1, Vec::new());
+        factors(&x, &mut scale, &mut all);
+        factors(&y, &mut scale, &mut all);
+        if scale.abs() > LARGEST {
+            return Canon::Expr(fold::mul(x, y));
+        }
+        let product = all.into_iter().reduce(fold::mul);
+        let mut term = Term::atom(product.unwrap_or_else(|| Expr::constant(dtype, 1)));
+        term.scale = scale;
+        Canon::Sum(Sum::of_term(term))
+    }
+
+    fn canonical_cast(&mut self, inner: Canon, dtype: DType) -> Canon {
+        let sum = match inner {
+            Canon::Expr(e) => {
+                if let ExprKind::Cast(original) = &e.kind
+                    && original.dtype == dtype
+                    && e.dtype.bits > dtype.bits
+                {
+                    return Canon::Expr(original.clone());
+                }
+                return Canon::Expr(fold::cast(e, dtype));
+            }
+            Canon::Sum(sum) => sum,
+        };
+        if dtype.bits < sum.dtype.bits && !self.sum_fits(&sum, dtype) {
+            return Canon::Expr(fold::cast(sum.into_expr(), dtype));
+        }
+        let mut out = Sum::constant(dtype, sum.base);
+        for term in Sum::joined(sum.terms) {
+            let index = match &term.index.kind {
+                ExprKind::Cast(original) if original.dtype == dtype && term.index.dtype.bits > dtype.bits => {
+                    original.clone()
+                }
+                _ => fold::cast(term.index.clone(), dtype),
+            };
+            out.add_term(Term { index, ..term }, 1);
+        }
+        Canon::Sum(out)
+    }
+
+    /// Whether every intermediate value of the sum is one of `dtype`.
+    fn sum_fits(&self, sum: &Sum, dtype: DType) -> bool {
+        let range = ConstIntBound::of_dtype(dtype);
+        let (mut low, mut high) = (sum.base.min(0), sum.base.max(0));
+        for term in &sum.terms {
+            if !self.const_int_bound(&term.index).is_within(range)
+                || (term.upper != INFINITE && term.upper > range.max)
+                || term.lower > range.max
+                || term.scale.abs() > range.max
+            {
+                return false;
+            }
+            let bound = term.bound(self);
+            low += bound.min.min(0);
+            high += bound.max.max(0);
+        }
+        low >= range.min && high <= range.max
+    }
+
+    fn canonical_quotient(&mut self, x: Canon, c: i128, truncates: bool) -> Canon {
+        let dtype = match &x {
+            Canon::Expr(e) => e.dtype,
+            Canon::Sum(s) => s.dtype,
+        };
+        if let Some(v) = x.as_constant() {
+            let value = if truncates { v / c } else { fold::floor_div(v, c) };
+            return Canon::Sum(Sum::constant(dtype, value));
+        }
+        if c == 1 {
+            return x;
+        }
+        let sum = match x {
+            Canon::Sum(sum) if sum.as_term().is_none() => sum,
+            other => {
+                let bound = match &other {
+                    Canon::Sum(s) => self.bound_of_sum(s),
+                    Canon::Expr(e) => self.const_int_bound(e),
+                };
+                if bound.min >= 0 && bound.max < c {
+                    return Canon::Sum(Sum::constant(dtype, 0));
+                }
+                return Canon::Sum(Sum::of_term(self.divide_term(other.into_term(), c, truncates)));
+            }
+        };
+        let (mut quotient, rest) = sum.split(c);
+        if rest.terms.is_empty() && rest.base == 0 {
+            quotient.divide_exactly(c);
+            return Canon::Sum(quotient);
+        }
+        // Truncation splits over a sum only where both parts are not negative.
+        if truncates && (self.bound_of_sum(&quotient).min < 0 || self.bound_of_sum(&rest).min < 0) {
+            let bound = self.bound_of_sum(&sum);
+            if bound.min >= 0 && bound.max < c {
+                return Canon::Sum(Sum::constant(dtype, 0));
+            }
+            let whole = Term::atom(sum.into_expr());
+            return Canon::Sum(Sum::of_term(self.divide_term(whole, c, truncates)));
+        }
+        quotient.divide_exactly(c);
+        if rest.terms.is_empty() {
+            quotient.base += fold::floor_div(rest.base, c);
+            return Canon::Sum(quotient);
+        }
+        let bound = self.bound_of_sum(&rest);
+        if !(bound.min >= 0 && bound.max < c) {
+            let rest = Canon::Expr(rest.into_expr());
+            let rest = match rest {
+                // One term stays a term.
+                Canon::Expr(e) => Canon::Sum(sum_of(&e)),
+                other => other,
+            };
+            let term = self.divide_term(rest.into_term(), c, truncates);
+            quotient.add_term(term, 1);
+        }
+        quotient.single = false;
+        Canon::Sum(quotient)
+    }
+
+    /// `term // c`.
+    fn divide_term(&mut self, term: Term, c: i128, truncates: bool) -> Term {
+        let mut term = if term.rounds_as(truncates) {
+            term
+        } else {
+            Term::atom(term.into_expr(1))
+        };
+        term.truncates = truncates;
+        if term.scale % c == 0 {
+            term.scale /= c;
+            return term;
+        }
+        if term.scale > 0 && c % term.scale == 0 {
+            let divisor = c / term.scale;
+            let lower = term.lower.saturating_mul(divisor);
+            if lower <= LARGEST {
+                if term.upper == INFINITE || term.upper % lower == 0 {
+                    term.scale = 1;
+                    term.lower = lower;
+                    return term;
+                }
+                if term.upper <= lower {
+                    term.scale = 0;
+                    return term;
+                }
+                let dtype = term.index.dtype;
+                let upper = Expr::constant(dtype, term.upper);
+                let index = fold::binary(term.division().1, term.index, upper);
+                return Term {
+                    index,
+                    lower,
+                    upper: INFINITE,
+                    scale: 1,
+                    truncates,
+                };
+            }
+        }
+        let mut whole = Term::atom(term.into_expr(1));
+        whole.lower = c;
+        whole.truncates = truncates;
+        whole
+    }
+
+    fn canonical_remainder(&mut self, x: Canon, c: i128, truncates: bool) -> Canon {
+        let dtype = match &x {
+            Canon::Expr(e) => e.dtype,
+            Canon::Sum(s) => s.dtype,
+        };
+        let remainder = |v: i128| if truncates { v % c } else { fold::floor_mod(v, c) };
+        if let Some(v) = x.as_constant() {
+            return Canon::Sum(Sum::constant(dtype, remainder(v)));
+        }
+        if c == 1 {
+            return Canon::Sum(Sum::constant(dtype, 0));
+        }
+        let sum = match x {
+            Canon::Sum(sum) if sum.as_term().is_none() => sum,
+            other => {
+                let bound = match &other {
+                    Canon::Sum(s) => self.bound_of_sum(s),
+                    Canon::Expr(e) => self.const_int_bound(e),
+                };
+                if bound.min >= 0 && bound.max < c {
+                    return other;
+                }
+                return self.remainder_of_term(other.into_term(), c, truncates);
+            }
+        };
+        let (divisible, mut rest) = sum.split(c);
+        let whole = self.bound_of_sum(&sum);
+        if truncates && (self.bound_of_sum(&divisible).min < 0 || self.bound_of_sum(&rest).min < 0) {
+            if whole.min >= 0 && whole.max < c {
+                return Canon::Sum(sum);
+            }
+            return self.remainder_of_term(Term::atom(sum.into_expr()), c, truncates);
+        }
+        if rest.terms.is_empty() {
+            return Canon::Sum(Sum::constant(dtype, remainder(rest.base)));
+        }
+        let bound = self.bound_of_sum(&rest);
+        if bound.min >= 0 && bound.max < c {
+            return Canon::Sum(rest);
+        }
+        if whole.min >= 0 && whole.max < c {
+            return Canon::Sum(sum);
+        }
+        // The constant moves into 0..c.
+        let base = fold::floor_mod(rest.base, c);
+        if !truncates || bound.min - rest.base + base >= 0 && bound.min >= 0 {
+            rest.base = base;
+        }
+        let term = match rest.as_term() {
+            Some(term) => term.clone(),
+            None => match sum_of(&rest.clone().into_expr()).as_term() {
+                Some(term) => term.clone(),
+                None => Term::atom(rest.into_expr()),
+            },
+        };
+        self.remainder_of_term(term, c, truncates)
+    }
+
+    /// `term % c`.
+    fn remainder_of_term(&mut self, term: Term, c: i128, truncates: bool) -> Canon {
+        let dtype = term.index.dtype;
+        let mut term = if term.rounds_as(truncates) {
+            term
+        } else {
+            Term::atom(term.into_expr(1))
+        };
+        term.truncates = truncates;
+        if term.scale % c == 0 {
+            return Canon::Sum(Sum::constant(dtype, 0));
+        }
+        if term.scale > 0 && c % term.scale == 0 {
+            let upper = term.lower.saturating_mul(c / term.scale);
+            if upper <= LARGEST {
+                if term.upper == INFINITE {
+                    term.upper = upper;
+                    return Canon::Sum(Sum::of_term(term));
+                }
+                if term.upper % upper == 0 {
+                    if upper == term.upper {
+                        return Canon::Sum(Sum::of_term(term));
+                    }
+                    // A smaller modulus may simplify the index.
+                    let index = Canon::Sum(sum_of(&term.index));
+                    let reduced = self.canonical_remainder(index, upper, truncates);
+                    let mut result = match term.lower {
+                        1 => reduced.into_sum(),
+                        lower => self.canonical_quotient(reduced, lower, truncates).into_sum(),
+                    };
+                    result.scale(term.scale);
+                    return Canon::Sum(result);
+                }
+                if upper % term.upper == 0 {
+                    return Canon::Sum(Sum::of_term(term));
+                }
+            }
+        }
+        let mut whole = Term::atom(term.into_expr(1));
+        whole.upper = c;
+        whole.truncates = truncates;
+        Canon::Sum(Sum::of_term(whole))
+    }
+
+    /// `a < b` as `d * q + r < 0` with `d` the common divisor of the weights: the same as `q + r // d < 0`, which
+    /// is simpler where `r // d` is known.
+    pub(super) fn canonical_less(&mut self, a: &Expr, b: &Expr) -> Option<Expr> {
+        let difference = self.canonical_difference(a, b);
+        let mut divisor = difference.base;
+        let mut weighty = false;
+        for term in &difference.terms {
+            if term.scale.abs() > 1 {
+                weighty = true;
+                divisor = gcd(divisor, term.scale);
+            } else if !(term.lower == 1 && term.upper == INFINITE && term.scale == 1)
+                && !(term.upper != INFINITE && term.scale == 1)
+            {
+                return None;
+            }
+        }
+        if !weighty || divisor <= 1 {
+            return None;
+        }
+        let (mut quotient, rest) = difference.split(divisor);
+        if rest.terms.is_empty() && rest.base == 0 && quotient.base == 0 {
+            return None;
+        }
+        let bound = self.bound_of_sum(&rest);
+        quotient.divide_exactly(divisor);
+        let (low, high) = (
+            fold::floor_div(bound.min, divisor),
+            fold::floor_div(bound.max, divisor),
+        );
+        let dtype = a.dtype;
+        if low == high {
+            quotient.base += low;
+        } else {
+            let [term] = &*rest.terms else { return None };
+            let lower = divisor.checked_mul(term.lower)?;
+            if rest.base != 0
+                || term.truncates
+                || term.upper == INFINITE
+                || term.upper % lower != 0
+                || term.scale != 1
+            {
+                return None;
+            }
+            let digit = Canon::Sum(Sum::of_term(Term {
+                lower,
+                ..term.clone()
+            }));
+            quotient.add_sum(&digit.into_sum(), 1);
+        }
+        // Moved to both sides so that rules see a constant on the right.
+        let base = std::mem::take(&mut quotient.base);
+        let left = quotient.into_expr();
+        if left.as_int().is_some() || self.depth > 4 {
+            return None;
+        }
+        self.depth += 1;
+        let result = self.make_at(BinOp::Lt, left, Expr::constant(dtype, -base), Mode::Rewrite, None);
+        self.depth -= 1;
+        Some(result)
+    }
+
+    /// `a - b`, of operands that are simplified already.
+    pub(super) fn canonical_difference(&mut self, a: &Expr, b: &Expr) -> Sum {
+        let mut sum = sum_of(a);
+        sum.add_sum(&sum_of(b), -1);
+        sum.terms = Sum::joined(std::mem::take(&mut sum.terms));
+        sum
+    }
+
+    /// Bounds of a sum, term by term.
+    pub(super) fn bound_of_sum(&self, sum: &Sum) -> ConstIntBound {
+        let start = ConstIntBound::exactly(sum.base);
+        sum.terms
+            .iter()
+            .fold(start, |all, term| all.add(term.bound(self)))
+    }
+
+    /// The modular set of a sum, term by term.
+    pub(super) fn modular_of_sum(&self, sum: &Sum) -> ModularSet {
+        let mut set = ModularSet::new(0, sum.base);
+        for term in &sum.terms {
+            let one = term.modular(self);
+            set = ModularSet::new(gcd(set.coeff, one.coeff), set.base + one.base);
+        }
+        set
+    }
+}
+
+/// A simplified expression as a sum: its structure only, nothing is simplified.
+fn sum_of(expr: &Expr) -> Sum {
+    let mut sum = Sum::constant(expr.dtype, 0);
+    collect(expr, 1, &mut sum);
+    sum
+}
+
+fn collect(expr: &Expr, by: i128, sum: &mut Sum) {
+    match &expr.kind {
+        ExprKind::Int(v) => sum.base = sum.base.saturating_add(v.saturating_mul(by)),
+        ExprKind::Binary(BinOp::Add, a, b) => {
+            collect(a, by, sum);
+            collect(b, by, sum);
+        }
+        ExprKind::Binary(BinOp::Sub, a, b) => {
+            collect(a, by, sum);
+            collect(b, -by, sum);
+        }
+        ExprKind::Binary(BinOp::Mul, a, b) => match b.as_int() {
+            Some(c) if c.saturating_mul(by).abs() <= LARGEST => collect(a, by * c, sum),
+            _ => sum.add_term(Term::atom(expr.clone()), by),
+        },
+        ExprKind::Binary(op @ (BinOp::FloorDiv | BinOp::Div), a, b) => {
+            let truncates = *op == BinOp::Div;
+            let term = match b.as_int() {
+                Some(lower) if (1..=LARGEST).contains(&lower) => {
+                    let inner = if truncates { BinOp::Mod } else { BinOp::FloorMod };
+                    match a.as_binary(inner).map(|(x, m)| (x, m.as_int())) {
+                        Some((x, Some(upper))) if (1..=LARGEST).contains(&upper) && upper % lower == 0 => {
+                            Term {
+                                index: x.clone(),
+                                lower,
+                                upper,
+                                scale: 1,
+                                truncates,
+                            }
+                        }
+                        _ => Term {
+                            index: a.clone(),
+                            lower,
+                            upper: INFINITE,
+                            scale: 1,
+                            truncates,
+                        },
+                    }
+                }
+                _ => Term::atom(expr.clone()),
+            };
+            sum.add_term(term, by);
+        }
+        ExprKind::Binary(op @ (BinOp::FloorMod | BinOp::Mod), a, b) => {
+            let term = match b.as_int() {
+                Some(upper) if (1..=LARGEST).contains(&upper) => Term {
+                    index: a.clone(),
+                    lower: 1,
+                    upper,
+                    scale: 1,
+                    truncates: *op == BinOp::Mod,
+                },
+                _ => Term::atom(expr.clone()),
+            };
+            sum.add_term(term, by);
+        }
+        _ => sum.add_term(Term::atom(expr.clone()), by),
+    }
+}

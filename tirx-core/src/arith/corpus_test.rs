@@ -1,0 +1,220 @@
+//! Simplifier results held against those of TVM 0.26, and the notation both are written in.
+//!
+//! A line of the corpus is `expression => what TVM's simplifier makes of it`. In it `x y z n m` are any `int32`,
+//! `a` is in `0..256`, `b` in `0..16`, `p` any `int64`.
+
+use super::Analyzer;
+use crate::intrin::Op;
+use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
+
+/// The variables of the corpus.
+pub(super) struct Vars(pub(super) Vec<Var>);
+
+impl Vars {
+    pub(super) fn new() -> Vars {
+        let names = ["x", "y", "z", "n", "m", "a", "b"];
+        let mut vars: Vec<Var> = names.iter().map(|n| Var::new(*n, DType::INT32)).collect();
+        vars.push(Var::new("p", DType::INT64));
+        Vars(vars)
+    }
+
+    pub(super) fn get(&self, name: &str) -> &Var {
+        self.0
+            .iter()
+            .find(|v| v.name() == name)
+            .unwrap_or_else(|| panic!("{name}"))
+    }
+
+    pub(super) fn analyzer(&self) -> Analyzer {
+        let mut analyzer = Analyzer::new();
+        analyzer.bind(self.get("a"), &Expr::int32(0), &Expr::int32(256));
+        analyzer.bind(self.get("b"), &Expr::int32(0), &Expr::int32(16));
+        analyzer
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    vars: &'a Vars,
+}
+
+const LEVELS: &[&[(&str, BinOp)]] = &[
+    &[("or", BinOp::Or)],
+    &[("and", BinOp::And)],
+    &[
+        ("==", BinOp::Eq),
+        ("!=", BinOp::Ne),
+        ("<=", BinOp::Le),
+        (">=", BinOp::Ge),
+        ("<", BinOp::Lt),
+        (">", BinOp::Gt),
+    ],
+    &[("+", BinOp::Add), ("-", BinOp::Sub)],
+    &[("*", BinOp::Mul), ("//", BinOp::FloorDiv), ("%", BinOp::FloorMod)],
+];
+
+impl Reader<'_> {
+    fn eat(&mut self, token: &str) -> bool {
+        self.rest = self.rest.trim_start();
+        match self.rest.strip_prefix(token) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn level(&mut self, level: usize) -> Expr {
+        let Some(operators) = LEVELS.get(level) else {
+            return self.atom();
+        };
+        let mut left = self.level(level + 1);
+        while let Some((_, op)) = operators.iter().find(|(t, _)| self.eat(t)) {
+            let mut right = self.level(level + 1);
+            if left.as_int().is_some() && left.dtype != right.dtype {
+                left = Expr::constant(right.dtype, left.as_int().unwrap());
+            } else if left.dtype != right.dtype {
+                right = Expr::constant(left.dtype, right.as_int().unwrap());
+            }
+            left = Expr::binary(*op, left, right);
+        }
+        left
+    }
+
+    fn arguments(&mut self) -> Vec<Expr> {
+        let mut out = vec![self.level(0)];
+        while self.eat(",") {
+            out.push(self.level(0));
+        }
+        assert!(self.eat(")"), "{}", self.rest);
+        out
+    }
+
+    fn atom(&mut self) -> Expr {
+        if self.eat("(") {
+            return self.arguments().remove(0);
+        }
+        if self.eat("-") {
+            let inner = self.atom();
+            return Expr::constant(inner.dtype, -inner.as_int().expect("only constants are negated"));
+        }
+        self.rest = self.rest.trim_start();
+        let end = self
+            .rest
+            .find(|c: char| !c.is_alphanumeric())
+            .unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        if let Ok(value) = word.parse::<i128>() {
+            return Expr::int32(value as i32);
+        }
+        if !self.eat("(") {
+            return match word {
+                "true" => Expr::bool(true),
+                "false" => Expr::bool(false),
+                name => Expr::var(self.vars.get(name)),
+            };
+        }
+        let mut args = self.arguments();
+        let binary = |op, mut args: Vec<Expr>| {
+            let b = args.remove(1);
+            let a = args.remove(0);
+            let b = if a.dtype != b.dtype {
+                Expr::constant(a.dtype, b.as_int().unwrap())
+            } else {
+                b
+            };
+            Expr::binary(op, a, b)
+        };
+        match word {
+            "min" => binary(BinOp::Min, args),
+            "max" => binary(BinOp::Max, args),
+            "div" => binary(BinOp::Div, args),
+            "mod" => binary(BinOp::Mod, args),
+            "not" => Expr::logical_not(args.remove(0)),
+            "i64" => {
+                let arg = args.remove(0);
+                match arg.as_int() {
+                    Some(v) => Expr::constant(DType::INT64, v),
+                    None => arg.cast(DType::INT64),
+                }
+            }
+            "i32" => args.remove(0).cast(DType::INT32),
+            "select" | "ite" => {
+                let (c, t, f) = (args.remove(0), args.remove(0), args.remove(0));
+                if word == "select" {
+                    Expr::select(c, t, f)
+                } else {
+                    let dtype = t.dtype;
+                    Expr::call(Op::IfThenElse, dtype, vec![c, t, f])
+                }
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+/// Reads an expression of the corpus.
+pub(super) fn read(text: &str, vars: &Vars) -> Expr {
+    let mut reader = Reader { rest: text, vars };
+    let expr = reader.level(0);
+    assert_eq!(reader.rest.trim(), "", "in {text}");
+    expr
+}
+
+/// Writes an expression in the corpus's notation.
+pub(super) fn write(expr: &Expr) -> String {
+    let list = |args: &[&Expr]| args.iter().map(|a| write(a)).collect::<Vec<_>>().join(", ");
+    match &expr.kind {
+        ExprKind::Var(v) => v.name().to_string(),
+        ExprKind::Int(v) if expr.dtype.is_bool() => if *v != 0 { "true" } else { "false" }.to_string(),
+        ExprKind::Int(v) if expr.dtype == DType::INT64 => format!("i64({v})"),
+        ExprKind::Int(v) => v.to_string(),
+        ExprKind::Binary(op, a, b) => {
+            let call = match op {
+                BinOp::Min => "min",
+                BinOp::Max => "max",
+                BinOp::Div => "div",
+                BinOp::Mod => "mod",
+                _ => {
+                    let symbol = LEVELS
+                        .iter()
+                        .flat_map(|l| l.iter())
+                        .find(|(_, o)| o == op)
+                        .unwrap()
+                        .0;
+                    return format!("({} {symbol} {})", write(a), write(b));
+                }
+            };
+            format!("{call}({})", list(&[a, b]))
+        }
+        ExprKind::Not(a) => format!("not({})", write(a)),
+        ExprKind::Select(c, t, f) => format!("select({})", list(&[c, t, f])),
+        ExprKind::Call { args, .. } => format!("ite({})", list(&args.iter().collect::<Vec<_>>())),
+        ExprKind::Cast(a) => format!("i{}({})", expr.dtype.bits, write(a)),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn results_are_those_of_tvm() {
+    let vars = Vars::new();
+    let text = match std::env::var("TIRX_ARITH_CORPUS") {
+        Ok(path) => std::fs::read_to_string(path).unwrap(),
+        Err(_) => include_str!("corpus.txt").to_string(),
+    };
+    let mut wrong = Vec::new();
+    for line in text.lines().filter(|l| !l.starts_with('#') && !l.is_empty()) {
+        let (input, expected) = line.split_once("=>").unwrap();
+        let result = vars.analyzer().simplify(&read(input, &vars));
+        if result != read(expected, &vars) {
+            wrong.push(format!(
+                "{input}\n     tvm {}\n    ours {}",
+                expected.trim(),
+                write(&result)
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -1,0 +1,539 @@
+//! How a rewrite rule is written, read and matched.
+//!
+//! A rule is three texts: a pattern, its replacement and conditions (joined by `&`). In them `c1 … c9` stand for integer
+//! constants, other identifiers for any expression, `lanes` is the vector length of `ramp` and `bcast`, numbers
+//! are themselves. A leading `~` means that the rule also holds with the operands of its commutative operators
+//! swapped; all those variants are made when the table is read.
+//!
+//! Rules are grouped by the operator at the root; two bytes per rule (the kinds that its operands must have) turn
+//! most of them away before a match is tried, so a node costs little even without optimization.
+
+use rustc_hash::FxHashSet;
+
+use crate::arith::fold;
+use crate::ir::{BinOp, DType, Expr, ExprKind};
+
+/// Most names a rule may use.
+const NAMES: usize = 8;
+
+/// A pattern tree.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Pattern {
+    /// Any expression (the same at each occurrence).
+    Any(u8),
+    /// An integer constant.
+    Const(u8),
+    /// This integer.
+    Number(i128),
+    /// `true` or `false`.
+    Bool(bool),
+    Binary(BinOp, Box<Pattern>, Box<Pattern>),
+    Not(Box<Pattern>),
+    Select(Box<[Pattern; 3]>),
+    /// A vector whose length is the rule's `lanes`.
+    Ramp(Box<[Pattern; 2]>),
+    Broadcast(Box<Pattern>),
+}
+
+/// A rule, read.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    pub(super) pattern: Pattern,
+    pub(super) replacement: Pattern,
+    /// All must hold.
+    pub(super) condition: Vec<Pattern>,
+    /// Names that occur other than once on a side: what they match must not have effects. A bit each.
+    pub(super) moved: u16,
+    left: u8,
+    right: u8,
+}
+
+/// What a match found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Match {
+    any: [Option<Expr>; NAMES],
+    constants: [Option<i128>; NAMES + 2],
+    /// The integer dtype of the rule's operands (one lane).
+    dtype: Option<DType>,
+    lanes: u16,
+}
+
+/// A group of the table: rules with one operator at the root.
+#[derive(Default)]
+pub(super) struct RuleSet {
+    by_op: Vec<Vec<Rule>>,
+    not: Vec<Rule>,
+    select: Vec<Rule>,
+}
+
+/// A number for the kind of a node, 0 for "any" in patterns.
+fn kind_of(expr: &Expr) -> u8 {
+    match &expr.kind {
+        ExprKind::Int(_) => 1,
+        ExprKind::Ramp { .. } => 2,
+        ExprKind::Broadcast { .. } => 3,
+        ExprKind::Not(_) => 4,
+        ExprKind::Select(..) => 5,
+        ExprKind::Binary(op, ..) => 8 + *op as u8,
+        _ => 6,
+    }
+}
+
+fn kind_of_pattern(pattern: &Pattern) -> u8 {
+    match pattern {
+        Pattern::Any(_) => 0,
+        Pattern::Const(_) | Pattern::Number(_) | Pattern::Bool(_) => 1,
+        Pattern::Ramp(_) => 2,
+        Pattern::Broadcast(_) => 3,
+        Pattern::Not(_) => 4,
+        Pattern::Select(_) => 5,
+        Pattern::Binary(op, ..) => 8 + *op as u8,
+    }
+}
+
+impl RuleSet {
+    /// Reads a table. A row that does not parse is left out; a test keeps that from happening.
+    pub(super) fn read(rows: &[(&str, &str, &str)]) -> RuleSet {
+        let mut set = RuleSet {
+            by_op: vec![Vec::new(); BinOp::Or as usize + 1],
+            ..RuleSet::default()
+        };
+        for row in rows {
+            for rule in read_rule(row).unwrap_or_default() {
+                match &rule.pattern {
+                    Pattern::Binary(op, ..) => set.by_op[*op as usize].push(rule),
+                    Pattern::Not(_) => set.not.push(rule),
+                    Pattern::Select(_) => set.select.push(rule),
+                    _ => {}
+                }
+            }
+        }
+        set
+    }
+
+    /// The rules that may match a binary node of these operands, in the table's order.
+    pub(super) fn binary<'a>(
+        &'a self,
+        op: BinOp,
+        a: &Expr,
+        b: &Expr,
+    ) -> impl Iterator<Item = &'a Rule> + use<'a> {
+        let (left, right) = (kind_of(a), kind_of(b));
+        self.by_op[op as usize]
+            .iter()
+            .filter(move |r| (r.left == 0 || r.left == left) && (r.right == 0 || r.right == right))
+    }
+
+    /// The rules for a negation.
+    pub(super) fn negation(&self) -> &[Rule] {
+        &self.not
+    }
+
+    /// The rules for a select.
+    pub(super) fn select(&self) -> &[Rule] {
+        &self.select
+    }
+}
+
+/// A rule and its commuted variants; `None` if a text does not parse.
+fn read_rule(&(pattern, replacement, condition): &(&str, &str, &str)) -> Option<Vec<Rule>> {
+    let (commuted, pattern) = match pattern.strip_prefix('~') {
+        Some(rest) => (true, rest),
+        None => (false, pattern),
+    };
+    let mut names = Vec::new();
+    let pattern = Reader::read(pattern, &mut names)?;
+    let replacement = Reader::read(replacement, &mut names)?;
+    let mut conditions = Vec::new();
+    if !condition.is_empty() {
+        for part in condition.split('&') {
+            conditions.push(Reader::read(part, &mut names)?);
+        }
+    }
+    let variants = if commuted {
+        commute(&pattern)
+    } else {
+        vec![pattern]
+    };
+    let mut seen = FxHashSet::default();
+    let mut rules = Vec::new();
+    for pattern in variants {
+        // The same tree up to names with the same replacement is the same rule.
+        if !seen.insert(format!("{pattern:?}")) {
+            continue;
+        }
+        let (left, right) = match &pattern {
+            Pattern::Binary(_, a, b) => (kind_of_pattern(a), kind_of_pattern(b)),
+            _ => (0, 0),
+        };
+        let mut moved = 0;
+        for name in 0..names.len().min(NAMES) as u8 {
+            if count(&pattern, name) != 1 || count(&replacement, name) != 1 {
+                moved |= 1 << name;
+            }
+        }
+        rules.push(Rule {
+            pattern,
+            replacement: replacement.clone(),
+            condition: conditions.clone(),
+            moved,
+            left,
+            right,
+        });
+    }
+    Some(rules)
+}
+
+fn count(pattern: &Pattern, name: u8) -> usize {
+    match pattern {
+        Pattern::Any(n) => (*n == name) as usize,
+        Pattern::Const(_) | Pattern::Number(_) | Pattern::Bool(_) => 0,
+        Pattern::Binary(_, a, b) => count(a, name) + count(b, name),
+        Pattern::Not(a) | Pattern::Broadcast(a) => count(a, name),
+        Pattern::Select(parts) => parts.iter().map(|p| count(p, name)).sum(),
+        Pattern::Ramp(parts) => parts.iter().map(|p| count(p, name)).sum(),
+    }
+}
+
+/// The pattern with the operands of each commutative operator in both orders. Constants stay on the right.
+fn commute(pattern: &Pattern) -> Vec<Pattern> {
+    match pattern {
+        Pattern::Binary(op, a, b) => {
+            let mut out = Vec::new();
+            for x in commute(a) {
+                for y in commute(b) {
+                    out.push(Pattern::Binary(*op, Box::new(x.clone()), Box::new(y.clone())));
+                    let constant = matches!(y, Pattern::Const(_) | Pattern::Number(_));
+                    if op.is_commutative() && !constant {
+                        out.push(Pattern::Binary(*op, Box::new(y.clone()), Box::new(x.clone())));
+                    }
+                }
+            }
+            out
+        }
+        Pattern::Not(a) => commute(a)
+            .into_iter()
+            .map(|p| Pattern::Not(Box::new(p)))
+            .collect(),
+        other => vec![other.clone()],
+    }
+}
+
+/// Reads the little language of the table.
+struct Reader<'a> {
+    rest: &'a str,
+    names: &'a mut Vec<String>,
+}
+
+impl Reader<'_> {
+    fn read(text: &str, names: &mut Vec<String>) -> Option<Pattern> {
+        let mut reader = Reader { rest: text, names };
+        let pattern = reader.disjunction()?;
+        reader.skip();
+        reader.rest.is_empty().then_some(pattern)
+    }
+
+    fn skip(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        self.skip();
+        let Some(rest) = self.rest.strip_prefix(token) else {
+            return false;
+        };
+        let word = token.ends_with(|c: char| c.is_alphanumeric());
+        if word && rest.starts_with(|c: char| c.is_alphanumeric()) {
+            return false;
+        }
+        self.rest = rest;
+        true
+    }
+
+    fn level(
+        &mut self,
+        operators: &[(&str, BinOp)],
+        next: impl Fn(&mut Self) -> Option<Pattern>,
+    ) -> Option<Pattern> {
+        let mut left = next(self)?;
+        while let Some((_, op)) = operators.iter().find(|(token, _)| self.eat(token)) {
+            left = Pattern::Binary(*op, Box::new(left), Box::new(next(self)?));
+        }
+        Some(left)
+    }
+
+    fn disjunction(&mut self) -> Option<Pattern> {
+        self.level(&[("or", BinOp::Or)], Reader::conjunction)
+    }
+
+    fn conjunction(&mut self) -> Option<Pattern> {
+        self.level(&[("and", BinOp::And)], Reader::negation)
+    }
+
+    fn negation(&mut self) -> Option<Pattern> {
+        if self.eat("not") {
+            return Some(Pattern::Not(Box::new(self.negation()?)));
+        }
+        let operators = [
+            ("==", BinOp::Eq),
+            ("!=", BinOp::Ne),
+            ("<=", BinOp::Le),
+            (">=", BinOp::Ge),
+            ("<", BinOp::Lt),
+            (">", BinOp::Gt),
+        ];
+        self.level(&operators, Reader::sum)
+    }
+
+    fn sum(&mut self) -> Option<Pattern> {
+        self.level(&[("+", BinOp::Add), ("-", BinOp::Sub)], Reader::product)
+    }
+
+    fn product(&mut self) -> Option<Pattern> {
+        let operators = [("*", BinOp::Mul), ("//", BinOp::FloorDiv), ("%", BinOp::FloorMod)];
+        self.level(&operators, Reader::atom)
+    }
+
+    fn arguments<const N: usize>(&mut self) -> Option<[Pattern; N]> {
+        let mut parts = Vec::new();
+        for i in 0..N {
+            if i > 0 && !self.eat(",") {
+                return None;
+            }
+            parts.push(self.disjunction()?);
+        }
+        if !self.eat(")") {
+            return None;
+        }
+        parts.try_into().ok()
+    }
+
+    fn atom(&mut self) -> Option<Pattern> {
+        if self.eat("(") {
+            let [inner] = self.arguments()?;
+            return Some(inner);
+        }
+        if self.eat("-") {
+            return match self.atom()? {
+                Pattern::Number(v) => Some(Pattern::Number(-v)),
+                other => Some(Pattern::Binary(
+                    BinOp::Sub,
+                    Box::new(Pattern::Number(0)),
+                    Box::new(other),
+                )),
+            };
+        }
+        let calls = [
+            ("min(", BinOp::Min),
+            ("max(", BinOp::Max),
+            ("div(", BinOp::Div),
+            ("mod(", BinOp::Mod),
+        ];
+        for (token, op) in calls {
+            if self.eat(token) {
+                let [a, b] = self.arguments()?;
+                return Some(Pattern::Binary(op, Box::new(a), Box::new(b)));
+            }
+        }
+        if self.eat("select(") {
+            return Some(Pattern::Select(Box::new(self.arguments()?)));
+        }
+        if self.eat("ramp(") {
+            return Some(Pattern::Ramp(Box::new(self.arguments()?)));
+        }
+        if self.eat("bcast(") {
+            let [value] = self.arguments()?;
+            return Some(Pattern::Broadcast(Box::new(value)));
+        }
+        self.skip();
+        let end = self
+            .rest
+            .find(|c: char| !c.is_alphanumeric())
+            .unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        if word.is_empty() {
+            return None;
+        }
+        if let Ok(number) = word.parse::<i128>() {
+            return Some(Pattern::Number(number));
+        }
+        match word {
+            "true" => return Some(Pattern::Bool(true)),
+            "false" => return Some(Pattern::Bool(false)),
+            _ => {}
+        }
+        if let Some(digit) = word.strip_prefix('c')
+            && let Ok(index) = digit.parse::<u8>()
+            && (index as usize) < NAMES + 2
+        {
+            return Some(Pattern::Const(index));
+        }
+        let index = match self.names.iter().position(|n| n == word) {
+            Some(index) => index,
+            None if self.names.len() < NAMES => {
+                self.names.push(word.to_string());
+                self.names.len() - 1
+            }
+            None => return None,
+        };
+        Some(Pattern::Any(index as u8))
+    }
+}
+
+impl Match {
+    /// Matches a binary node without building it.
+    pub(super) fn binary(rule: &Rule, a: &Expr, b: &Expr) -> Option<Match> {
+        let Pattern::Binary(_, p, q) = &rule.pattern else {
+            return None;
+        };
+        let mut found = Match::default();
+        (found.matches(p, a) && found.matches(q, b)).then_some(found)
+    }
+
+    /// Matches a node.
+    pub(super) fn whole(rule: &Rule, expr: &Expr) -> Option<Match> {
+        let mut found = Match::default();
+        found.matches(&rule.pattern, expr).then_some(found)
+    }
+
+    fn matches(&mut self, pattern: &Pattern, expr: &Expr) -> bool {
+        match (pattern, &expr.kind) {
+            (Pattern::Any(n), _) => {
+                let slot = &mut self.any[*n as usize];
+                if let Some(known) = slot {
+                    return known == expr;
+                }
+                *slot = Some(expr.clone());
+                self.note_dtype(expr.dtype);
+                true
+            }
+            (Pattern::Const(n), ExprKind::Int(v)) if !expr.dtype.is_bool() => {
+                let slot = &mut self.constants[*n as usize];
+                if let Some(known) = slot {
+                    return known == v;
+                }
+                *slot = Some(*v);
+                self.note_dtype(expr.dtype);
+                true
+            }
+            (Pattern::Number(n), ExprKind::Int(v)) if !expr.dtype.is_bool() => {
+                self.note_dtype(expr.dtype);
+                n == v
+            }
+            (Pattern::Bool(n), ExprKind::Int(v)) => expr.dtype.is_bool() && *n == (*v != 0),
+            (Pattern::Binary(op, p, q), ExprKind::Binary(o, a, b)) => {
+                op == o && self.matches(p, a) && self.matches(q, b)
+            }
+            (Pattern::Not(p), ExprKind::Not(a)) => self.matches(p, a),
+            (Pattern::Select(p), ExprKind::Select(c, t, f)) => {
+                self.matches(&p[0], c) && self.matches(&p[1], t) && self.matches(&p[2], f)
+            }
+            (Pattern::Ramp(p), ExprKind::Ramp { base, stride, lanes }) => {
+                self.same_lanes(*lanes) && self.matches(&p[0], base) && self.matches(&p[1], stride)
+            }
+            (Pattern::Broadcast(p), ExprKind::Broadcast { value, lanes }) => {
+                self.same_lanes(*lanes) && self.matches(p, value)
+            }
+            _ => false,
+        }
+    }
+
+    fn same_lanes(&mut self, lanes: u16) -> bool {
+        if self.lanes == 0 {
+            self.lanes = lanes;
+        }
+        self.lanes == lanes
+    }
+
+    fn note_dtype(&mut self, dtype: DType) {
+        if self.dtype.is_none() && dtype.is_integer() {
+            self.dtype = Some(dtype.element());
+        }
+    }
+
+    /// The expression under a name.
+    pub(super) fn any(&self, name: u8) -> Option<&Expr> {
+        self.any[name as usize].as_ref()
+    }
+
+    /// The lanes of the vectors matched; 0 if none was.
+    pub(super) fn lanes(&self) -> u16 {
+        self.lanes
+    }
+
+    /// A number in the dtype of the rule's operands.
+    pub(super) fn number(&self, value: i128) -> Expr {
+        Expr::constant(self.dtype.unwrap_or(DType::INT32), value)
+    }
+
+    /// The value of a pattern of constants; `None` if it has other names or divides by zero. Booleans are 0 and 1.
+    pub(super) fn constant(&self, pattern: &Pattern) -> Option<i128> {
+        match pattern {
+            Pattern::Const(n) => self.constants[*n as usize],
+            Pattern::Number(v) => Some(*v),
+            Pattern::Bool(v) => Some(*v as i128),
+            Pattern::Any(n) => self.any[*n as usize].as_ref()?.as_int(),
+            Pattern::Binary(op, a, b) => {
+                let (a, b) = (self.constant(a)?, self.constant(b)?);
+                // Wide enough that nothing wraps: whether a constant of the replacement fits is checked there.
+                match op {
+                    BinOp::Mul => a.checked_mul(b),
+                    BinOp::Or => Some((a != 0 || b != 0) as i128),
+                    BinOp::And => Some((a != 0 && b != 0) as i128),
+                    _ if op.is_comparison() => fold::eval_int(*op, DType::INT64, a, b),
+                    _ => wide(*op, a, b),
+                }
+            }
+            Pattern::Not(a) => Some((self.constant(a)? == 0) as i128),
+            _ => None,
+        }
+    }
+}
+
+fn wide(op: BinOp, a: i128, b: i128) -> Option<i128> {
+    match op {
+        BinOp::Add => a.checked_add(b),
+        BinOp::Sub => a.checked_sub(b),
+        BinOp::Min => Some(a.min(b)),
+        BinOp::Max => Some(a.max(b)),
+        BinOp::Div => a.checked_div(b),
+        BinOp::Mod => a.checked_rem(b),
+        BinOp::FloorDiv if b != 0 => Some(fold::floor_div(a, b)),
+        BinOp::FloorMod if b != 0 => Some(fold::floor_mod(a, b)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+pub(super) fn parses(row: &(&str, &str, &str)) -> bool {
+    read_rule(row).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::Var;
+
+    #[test]
+    fn a_rule_with_tilde_matches_commuted_operands() {
+        let set = RuleSet::read(&[("~x * c1 + x", "x * (c1 + 1)", "c1 > 1")]);
+        let x = Expr::var(&Var::new("x", DType::INT32));
+        let product = Expr::binary(BinOp::Mul, x.clone(), Expr::int32(3));
+        for (a, b) in [(&product, &x), (&x, &product)] {
+            let rule = set.binary(BinOp::Add, a, b).next().unwrap();
+            let found = Match::binary(rule, a, b).unwrap();
+            assert_eq!(found.any(0), Some(&x));
+            assert_eq!(found.constant(&rule.condition[0]), Some(1));
+        }
+        assert_eq!(set.binary(BinOp::Add, &x, &x).count(), 0);
+    }
+
+    #[test]
+    fn precedence_is_python_s() {
+        let mut names = Vec::new();
+        let p = Reader::read("x + y * c1 // c2 < 3 and not z", &mut names).unwrap();
+        assert!(matches!(p, Pattern::Binary(BinOp::And, ..)));
+        assert!(Reader::read("x + ", &mut names).is_none());
+    }
+}

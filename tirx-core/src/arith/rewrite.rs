@@ -1,0 +1,776 @@
+//! Rewriting one node at a time: rules, constraints, comparisons by bounds.
+//!
+//! **Idea.** Operands are simplified first; then the node is built by [`Analyzer::make`], which folds constants, asks
+//! the bounds, the constraints and the modular sets, and applies the first rule of the table that holds. What a rule
+//! puts in its place is built by `make` again, node by node; operands that it moves are not visited again.
+//! Both simplifiers share this walk; in canonical mode, integer arithmetic goes through [`super::canonical`].
+//!
+//! **Termination.** Rules nest at most [`DEEPEST`] deep; past that a node is only folded.
+//!
+//! **Cost.** Linear in the expression for the walk; a comparison, quotient or remainder looks at its operands once
+//! more for their bounds.
+
+use super::analyzer::{has_effect, is_pure_and_memory_free};
+use super::const_int_bound::ConstIntBound;
+use super::pattern::{Match, Pattern, Rule};
+use super::rules::{INDEX_RULES, LOGIC_RULES, VECTOR_RULES};
+use super::{Analyzer, fold};
+use crate::intrin::Op;
+use crate::ir::{BinOp, DType, Expr, ExprKind};
+
+/// Most rules applied to the result of a rule.
+const DEEPEST: u32 = 8;
+
+/// Which simplifier is at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Rewrite,
+    Canonical,
+}
+
+/// Which orders of two numbers are possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Orders {
+    less: bool,
+    equal: bool,
+    greater: bool,
+}
+
+/// A signed scalar that index arithmetic is done in: it does not overflow.
+pub(super) fn is_index(dtype: DType) -> bool {
+    dtype.is_int() && dtype.is_scalar() && matches!(dtype.bits, 32 | 64)
+}
+
+impl Analyzer {
+    /// Applies the rules of the table, constraints and bounds, leaves first.
+    pub fn rewrite_simplify(&mut self, expr: &Expr) -> Expr {
+        self.visit(expr, Mode::Rewrite)
+    }
+
+    pub(super) fn visit(&mut self, expr: &Expr, mode: Mode) -> Expr {
+        if mode == Mode::Canonical && is_index(expr.dtype) {
+            return self.canonical(expr).into_expr();
+        }
+        self.visit_node(expr, mode)
+    }
+
+    /// Visits a node whose kind has no canonical form of its own.
+    pub(super) fn visit_node(&mut self, expr: &Expr, mode: Mode) -> Expr {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => expr.clone(),
+            ExprKind::Var(v) => match self.var_values.get(v) {
+                Some(value) => value.clone(),
+                None => expr.clone(),
+            },
+            ExprKind::Binary(op, a, b) => {
+                let (x, y) = (self.visit(a, mode), self.visit(b, mode));
+                self.make_at(*op, x, y, mode, Some(expr)).or_at(span)
+            }
+            ExprKind::Not(a) => {
+                let x = self.visit(a, mode);
+                self.negate(x, mode).or_at(span)
+            }
+            ExprKind::Cast(a) => {
+                let x = self.visit(a, mode);
+                self.convert(x, a, expr).or_at(span)
+            }
+            ExprKind::Select(c, t, f) => {
+                let c2 = self.visit(c, mode);
+                match c2.as_int() {
+                    // The operands have no effect, so the value not chosen can go.
+                    Some(0) => return self.visit(f, mode),
+                    Some(_) => return self.visit(t, mode),
+                    None => {}
+                }
+                let (t2, f2) = self.visit_choices(&c2, t, f, mode);
+                if t2.same_node(t) && f2.same_node(f) && c2.same_node(c) {
+                    return expr.clone();
+                }
+                self.choose(c2, t2, f2, mode).or_at(span)
+            }
+            ExprKind::Ramp { base, stride, lanes } => {
+                let (b, s) = (self.visit(base, mode), self.visit(stride, mode));
+                if *lanes == 1 {
+                    return b;
+                }
+                if s.is_int(0) {
+                    return Expr::broadcast(b, *lanes).at(span);
+                }
+                if b.same_node(base) && s.same_node(stride) {
+                    return expr.clone();
+                }
+                Expr::ramp(b, s, *lanes).at(span)
+            }
+            ExprKind::Broadcast { value, lanes } => {
+                let v = self.visit(value, mode);
+                if *lanes == 1 {
+                    return v;
+                }
+                if v.same_node(value) {
+                    return expr.clone();
+                }
+                Expr::broadcast(v, *lanes).at(span)
+            }
+            ExprKind::BufferLoad {
+                buffer,
+                indices,
+                predicate,
+            } => {
+                let new = self.visit_all(indices, mode);
+                let new_predicate = predicate.as_ref().map(|p| self.visit(p, mode));
+                let same = new.iter().zip(indices).all(|(a, b)| a.same_node(b))
+                    && new_predicate.iter().zip(predicate).all(|(a, b)| a.same_node(b));
+                if same {
+                    return expr.clone();
+                }
+                let kind = ExprKind::BufferLoad {
+                    buffer: buffer.clone(),
+                    indices: new,
+                    predicate: new_predicate,
+                };
+                Expr::new(kind, expr.dtype, span)
+            }
+            ExprKind::Shuffle { vectors, indices } => {
+                let new = self.visit_all(vectors, mode);
+                if new.iter().zip(vectors).all(|(a, b)| a.same_node(b)) {
+                    return expr.clone();
+                }
+                let kind = ExprKind::Shuffle {
+                    vectors: new,
+                    indices: indices.clone(),
+                };
+                Expr::new(kind, expr.dtype, span)
+            }
+            ExprKind::Call { op, args } => self.visit_call(*op, args, expr, mode),
+            ExprKind::Let(var, value, body) => {
+                let v = self.visit(value, mode);
+                let scope = self.scope();
+                if matches!(v.kind, ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_)) {
+                    self.bind_value(var, &v);
+                    let result = self.visit(body, mode);
+                    self.leave(scope);
+                    return result;
+                }
+                self.bind_facts_of(var, &v);
+                let b = self.visit(body, mode);
+                self.leave(scope);
+                if v.same_node(value) && b.same_node(body) {
+                    return expr.clone();
+                }
+                Expr::let_in(var, v, b).at(span)
+            }
+        }
+    }
+
+    fn visit_all(&mut self, exprs: &[Expr], mode: Mode) -> Vec<Expr> {
+        exprs.iter().map(|e| self.visit(e, mode)).collect()
+    }
+
+    /// Both arms of a choice, each where the condition has the value that leads there.
+    fn visit_choices(&mut self, condition: &Expr, t: &Expr, f: &Expr, mode: Mode) -> (Expr, Expr) {
+        if condition.dtype != DType::BOOL {
+            return (self.visit(t, mode), self.visit(f, mode));
+        }
+        let t2 = self.with_constraint(condition, |a| a.visit(t, mode));
+        let otherwise = self.negate(condition.clone(), Mode::Rewrite);
+        let f2 = self.with_constraint(&otherwise, |a| a.visit(f, mode));
+        (t2, f2)
+    }
+
+    fn choose(&mut self, condition: Expr, t: Expr, f: Expr, mode: Mode) -> Expr {
+        let whole = Expr::select(condition, t, f);
+        for rule in LOGIC_RULES.select() {
+            if let Some(found) = Match::whole(rule, &whole)
+                && let Some(result) = self.apply(rule, &found, mode)
+            {
+                return result;
+            }
+        }
+        whole
+    }
+
+    fn visit_call(&mut self, op: Op, args: &[Expr], expr: &Expr, mode: Mode) -> Expr {
+        if op == Op::IfThenElse
+            && let [c, t, f] = args
+        {
+            let c2 = self.visit(c, mode);
+            match c2.as_int() {
+                Some(0) => return self.visit(f, mode),
+                Some(_) => return self.visit(t, mode),
+                None => {}
+            }
+            let (t2, f2) = self.visit_choices(&c2, t, f, mode);
+            if t2 == f2 {
+                return t2;
+            }
+            if c2.same_node(c) && t2.same_node(t) && f2.same_node(f) {
+                return expr.clone();
+            }
+            return Expr::call(op, expr.dtype, vec![c2, t2, f2]).at(expr.span);
+        }
+        let new = self.visit_all(args, mode);
+        if let Some(folded) = fold_call(op, &new, expr.dtype) {
+            return folded.or_at(expr.span);
+        }
+        if op == Op::Likely
+            && let [inner] = &*new
+            && self.literal_value(inner).is_some()
+        {
+            return inner.clone();
+        }
+        if new.iter().zip(args).all(|(a, b)| a.same_node(b)) {
+            return expr.clone();
+        }
+        Expr::call(op, expr.dtype, new).at(expr.span)
+    }
+
+    fn convert(&mut self, value: Expr, old: &Expr, whole: &Expr) -> Expr {
+        let dtype = whole.dtype;
+        if let ExprKind::Broadcast { value: inner, lanes } = &value.kind {
+            return Expr::broadcast(fold::cast(inner.clone(), dtype.element()), *lanes);
+        }
+        if let ExprKind::Ramp { base, stride, lanes } = &value.kind
+            && value.dtype.is_int()
+            && dtype.is_int()
+            && (dtype.bits >= value.dtype.bits && value.dtype.bits >= 32)
+        {
+            let to = dtype.element();
+            return Expr::ramp(
+                fold::cast(base.clone(), to),
+                fold::cast(stride.clone(), to),
+                *lanes,
+            );
+        }
+        // A detour through a wider integer changes nothing.
+        if let ExprKind::Cast(inner) = &value.kind
+            && inner.dtype == dtype
+            && dtype.is_integer()
+            && value.dtype.is_integer()
+            && value.dtype.bits >= dtype.bits
+        {
+            return inner.clone();
+        }
+        if value.same_node(old) {
+            return whole.clone();
+        }
+        fold::cast(value, dtype)
+    }
+
+    /// A binary node of simplified operands, simplified.
+    pub(super) fn make(&mut self, op: BinOp, a: Expr, b: Expr, mode: Mode) -> Expr {
+        if mode == Mode::Canonical && is_index(a.dtype) && !op.is_comparison() {
+            let whole = Expr::binary(op, a, b);
+            return self.canonical(&whole).into_expr();
+        }
+        self.make_at(op, a, b, mode, None)
+    }
+
+    /// As [`Analyzer::make`]; gives `original` back if nothing changes.
+    pub(super) fn make_at(
+        &mut self,
+        op: BinOp,
+        a: Expr,
+        b: Expr,
+        mode: Mode,
+        original: Option<&Expr>,
+    ) -> Expr {
+        match op {
+            BinOp::Gt => return self.make_at(BinOp::Lt, b, a, mode, None),
+            BinOp::Ge => return self.make_at(BinOp::Le, b, a, mode, None),
+            _ => {}
+        }
+        let keep = |a: Expr, b: Expr| match original.map(|o| (o, &o.kind)) {
+            Some((whole, ExprKind::Binary(o, x, y))) if *o == op && x.same_node(&a) && y.same_node(&b) => {
+                whole.clone()
+            }
+            _ => Expr::binary(op, a, b),
+        };
+        let folded = fold::binary(op, a.clone(), b.clone());
+        if !matches!(&folded.kind, ExprKind::Binary(o, ..) if *o == op) {
+            return folded;
+        }
+        if a.dtype.is_vector() {
+            return self.make_vector(op, &a, &b, mode).unwrap_or_else(|| keep(a, b));
+        }
+        let integer = a.dtype.is_integer();
+        let result = if op.is_comparison() && integer {
+            self.compare_node(op, &a, &b, mode)
+        } else if op.is_logical() {
+            self.try_rules(&LOGIC_RULES, op, &a, &b, mode)
+        } else if integer {
+            self.arithmetic_node(op, &a, &b, mode)
+        } else {
+            None
+        };
+        let result = result.unwrap_or_else(|| keep(a, b));
+        match self.literal_value(&result) {
+            Some(value) => Expr::bool(value),
+            None => result,
+        }
+    }
+
+    /// The value of a condition that a constraint says literally.
+    fn literal_value(&mut self, condition: &Expr) -> Option<bool> {
+        if condition.dtype != DType::BOOL || self.literals.is_empty() || condition.as_int().is_some() {
+            return None;
+        }
+        if self.literals.contains(condition) {
+            return Some(true);
+        }
+        let opposite = plain_negation(condition);
+        self.literals.contains(&opposite).then_some(false)
+    }
+
+    /// `not a` of a simplified operand, simplified.
+    pub(super) fn negate(&mut self, a: Expr, mode: Mode) -> Expr {
+        if let Some(v) = a.as_int() {
+            return Expr::bool(v == 0);
+        }
+        if let ExprKind::Broadcast { value, lanes } = &a.kind {
+            let inner = self.negate(value.clone(), mode);
+            return Expr::broadcast(inner, *lanes);
+        }
+        if let ExprKind::Binary(op, ..) = &a.kind
+            && op.is_comparison()
+        {
+            let opposite = plain_negation(&a);
+            if opposite.as_binary(*op).is_none() && !matches!(opposite.kind, ExprKind::Not(_)) {
+                return match &opposite.kind {
+                    ExprKind::Binary(o, p, q) => self.make_at(*o, p.clone(), q.clone(), mode, None),
+                    _ => opposite,
+                };
+            }
+        }
+        if a.dtype.is_scalar() {
+            let whole = Expr::logical_not(a.clone());
+            for rule in LOGIC_RULES.negation() {
+                if let Some(found) = Match::whole(rule, &whole)
+                    && let Some(result) = self.apply(rule, &found, mode)
+                {
+                    return result;
+                }
+            }
+            if let Some(value) = self.literal_value(&whole) {
+                return Expr::bool(value);
+            }
+            return whole;
+        }
+        Expr::logical_not(a)
+    }
+
+    fn make_vector(&mut self, op: BinOp, a: &Expr, b: &Expr, mode: Mode) -> Option<Expr> {
+        use BinOp::*;
+        if let (ExprKind::Broadcast { value: x, lanes: l }, ExprKind::Broadcast { value: y, lanes: m }) =
+            (&a.kind, &b.kind)
+            && l == m
+            && x.dtype == y.dtype
+        {
+            let inner = self.make(op, x.clone(), y.clone(), mode);
+            return Some(Expr::broadcast(inner, *l));
+        }
+        if !a.dtype.is_int() || !matches!(a.dtype.bits, 32 | 64) {
+            return None;
+        }
+        let zero = |e: &Expr| matches!(&e.kind, ExprKind::Broadcast { value, .. } if value.is_int(0));
+        let one = |e: &Expr| matches!(&e.kind, ExprKind::Broadcast { value, .. } if value.is_int(1));
+        match op {
+            Add if zero(a) => return Some(b.clone()),
+            Add | Sub if zero(b) => return Some(a.clone()),
+            Mul if one(a) => return Some(b.clone()),
+            Mul if one(b) => return Some(a.clone()),
+            FloorDiv if one(b) => return Some(a.clone()),
+            _ => {}
+        }
+        if let (ExprKind::Ramp { base, stride, lanes }, ExprKind::Broadcast { value, .. }) =
+            (&a.kind, &b.kind)
+            && matches!(op, FloorDiv | FloorMod)
+            && let (Some(s), Some(c)) = (stride.as_int(), value.as_int())
+            && base.dtype.is_scalar()
+            && c > 0
+        {
+            return self.divide_ramp(op, base, s, *lanes, value, mode);
+        }
+        if let (ExprKind::Ramp { base, lanes, .. }, ExprKind::Broadcast { value, .. }) = (&a.kind, &b.kind)
+            && op == Lt
+            && base.dtype.is_scalar()
+        {
+            // All lanes alike where the ends agree.
+            let (first, limit) = (self.const_int_bound(a), self.const_int_bound(value));
+            if first.max < limit.min {
+                return Some(Expr::broadcast(Expr::bool(true), *lanes));
+            }
+            if first.min >= limit.max {
+                return Some(Expr::broadcast(Expr::bool(false), *lanes));
+            }
+        }
+        self.try_rules(&VECTOR_RULES, op, a, b, mode)
+    }
+
+    /// A ramp divided by `value`: a ramp or a broadcast again where each lane's share is known.
+    fn divide_ramp(
+        &mut self,
+        op: BinOp,
+        base: &Expr,
+        step: i128,
+        lanes: u16,
+        value: &Expr,
+        mode: Mode,
+    ) -> Option<Expr> {
+        let c = value.as_int()?;
+        let dtype = base.dtype;
+        let quotient = op == BinOp::FloorDiv;
+        if step % c == 0 {
+            let first = self.make(op, base.clone(), value.clone(), mode);
+            return Some(match quotient {
+                true => Expr::ramp(first, Expr::constant(dtype, step / c), lanes),
+                false => Expr::broadcast(first, lanes),
+            });
+        }
+        // The remainder of the base, and how far the ramp goes from there.
+        let modular = self.modular_set(base);
+        if modular.coeff % c != 0 {
+            return None;
+        }
+        let first = fold::floor_mod(modular.base, c);
+        let last = first + step * (lanes as i128 - 1);
+        if !(0..c).contains(&last) {
+            return None;
+        }
+        Some(match quotient {
+            true => Expr::broadcast(self.make(op, base.clone(), value.clone(), mode), lanes),
+            false => Expr::ramp(Expr::constant(dtype, first), Expr::constant(dtype, step), lanes),
+        })
+    }
+
+    fn try_rules(
+        &mut self,
+        rules: &'static super::pattern::RuleSet,
+        op: BinOp,
+        a: &Expr,
+        b: &Expr,
+        mode: Mode,
+    ) -> Option<Expr> {
+        if self.depth >= DEEPEST {
+            return None;
+        }
+        for rule in rules.binary(op, a, b) {
+            if let Some(found) = Match::binary(rule, a, b)
+                && let Some(result) = self.apply(rule, &found, mode)
+            {
+                return Some(result);
+            }
+        }
+        None
+    }
+
+    fn apply(&mut self, rule: &Rule, found: &Match, mode: Mode) -> Option<Expr> {
+        if !rule.condition.iter().all(|c| self.holds(c, found)) {
+            return None;
+        }
+        if rule.moved != 0 {
+            // What is dropped or doubled must have no effect.
+            for name in 0..16u8 {
+                if rule.moved & (1 << name) != 0 && found.any(name).is_some_and(has_effect) {
+                    return None;
+                }
+            }
+        }
+        self.depth += 1;
+        let result = self.instantiate(&rule.replacement, found, mode);
+        self.depth -= 1;
+        result
+    }
+
+    fn holds(&self, condition: &Pattern, found: &Match) -> bool {
+        if let Some(value) = found.constant(condition) {
+            return value != 0;
+        }
+        let Pattern::Binary(op, a, b) = condition else {
+            return false;
+        };
+        let (Some(x), Some(y)) = (self.bound_of(a, found), self.bound_of(b, found)) else {
+            return false;
+        };
+        match op {
+            BinOp::Lt => x.max < y.min,
+            BinOp::Le => x.max <= y.min,
+            BinOp::Gt => x.min > y.max,
+            BinOp::Ge => x.min >= y.max,
+            BinOp::Ne => x.max < y.min || x.min > y.max,
+            _ => false,
+        }
+    }
+
+    fn bound_of(&self, pattern: &Pattern, found: &Match) -> Option<ConstIntBound> {
+        match pattern {
+            Pattern::Any(name) => Some(self.const_int_bound(found.any(*name)?)),
+            _ => found.constant(pattern).map(ConstIntBound::exactly),
+        }
+    }
+
+    /// Builds the replacement. `None` if a constant does not fit.
+    fn instantiate(&mut self, pattern: &Pattern, found: &Match, mode: Mode) -> Option<Expr> {
+        if !matches!(pattern, Pattern::Any(_) | Pattern::Bool(_) | Pattern::Not(_))
+            && let Some(value) = found.constant(pattern)
+            && !matches!(pattern, Pattern::Binary(op, ..) if op.is_comparison() || op.is_logical())
+        {
+            let result = found.number(value);
+            return (result.as_int() == Some(value)).then_some(result);
+        }
+        match pattern {
+            Pattern::Any(name) => found.any(*name).cloned(),
+            Pattern::Bool(value) => Some(Expr::bool(*value)),
+            Pattern::Binary(op, a, b) => {
+                let (a, b) = (
+                    self.instantiate(a, found, mode)?,
+                    self.instantiate(b, found, mode)?,
+                );
+                Some(self.make(*op, a, b, mode))
+            }
+            Pattern::Not(a) => {
+                let a = self.instantiate(a, found, mode)?;
+                Some(self.negate(a, mode))
+            }
+            Pattern::Select(parts) => {
+                let c = self.instantiate(&parts[0], found, mode)?;
+                let t = self.instantiate(&parts[1], found, mode)?;
+                let f = self.instantiate(&parts[2], found, mode)?;
+                Some(Expr::select(c, t, f))
+            }
+            Pattern::Ramp(parts) => {
+                let base = self.instantiate(&parts[0], found, mode)?;
+                let stride = self.instantiate(&parts[1], found, mode)?;
+                Some(if stride.is_int(0) {
+                    Expr::broadcast(base, found.lanes())
+                } else {
+                    Expr::ramp(base, stride, found.lanes())
+                })
+            }
+            Pattern::Broadcast(value) => Some(Expr::broadcast(
+                self.instantiate(value, found, mode)?,
+                found.lanes(),
+            )),
+            Pattern::Const(_) | Pattern::Number(_) => None,
+        }
+    }
+
+    /// Which orders of two integer expressions are possible here.
+    fn orders(&mut self, a: &Expr, b: &Expr) -> Orders {
+        let (x, y) = (self.const_int_bound(a), self.const_int_bound(b));
+        let mut orders = Orders {
+            less: x.min < y.max,
+            equal: x.min <= y.max && y.min <= x.max,
+            greater: x.max > y.min,
+        };
+        if a == b {
+            return Orders {
+                less: false,
+                equal: true,
+                greater: false,
+            };
+        }
+        if !is_index(a.dtype) {
+            return orders;
+        }
+        let difference = self.canonical_difference(a, b);
+        let bound = self.bound_of_sum(&difference);
+        orders.less &= bound.min < 0;
+        orders.greater &= bound.max > 0;
+        orders.equal &= bound.min <= 0 && bound.max >= 0;
+        if orders.equal && !self.modular_of_sum(&difference).is_multiple_of_zero() {
+            orders.equal = false;
+        }
+        if orders.less || orders.greater {
+            // A fact f >= 0 shows d >= k if d - f >= k.
+            for i in 0..self.facts.len() {
+                let fact = &self.facts[i];
+                if !fact.shares_term(&difference) {
+                    continue;
+                }
+                let above = self.bound_of_sum(&difference.minus(fact)).min;
+                let below = self.bound_of_sum(&difference.negated().minus(fact)).min;
+                orders.less &= above < 0;
+                orders.equal &= above <= 0 && below <= 0;
+                orders.greater &= below < 0;
+            }
+        }
+        orders
+    }
+
+    fn compare_node(&mut self, op: BinOp, a: &Expr, b: &Expr, mode: Mode) -> Option<Expr> {
+        let orders = self.orders(a, b);
+        let decided = match op {
+            BinOp::Lt => (orders.less, orders.equal || orders.greater),
+            BinOp::Le => (orders.less || orders.equal, orders.greater),
+            BinOp::Eq => (orders.equal, orders.less || orders.greater),
+            _ => (orders.less || orders.greater, orders.equal),
+        };
+        match decided {
+            (true, false) => return Some(Expr::bool(true)),
+            (false, true) => return Some(Expr::bool(false)),
+            _ => {}
+        }
+        // At an end of the range one comparison says it.
+        let sharper = match op {
+            BinOp::Le if !orders.less => Some((BinOp::Eq, a, b)),
+            BinOp::Ne if !orders.greater => Some((BinOp::Lt, a, b)),
+            BinOp::Ne if !orders.less => Some((BinOp::Lt, b, a)),
+            _ => None,
+        };
+        if let Some((op, a, b)) = sharper {
+            return Some(self.make_at(op, a.clone(), b.clone(), mode, None));
+        }
+        match op {
+            BinOp::Lt | BinOp::Eq if is_index(a.dtype) => {
+                if op == BinOp::Lt
+                    && mode == Mode::Canonical
+                    && let Some(result) = self.canonical_less(a, b)
+                {
+                    return Some(result);
+                }
+                self.try_rules(&INDEX_RULES, op, a, b, mode)
+            }
+            // The rules know only `<` and `==`.
+            BinOp::Le if is_index(a.dtype) => {
+                let less = self.try_rules(&INDEX_RULES, BinOp::Lt, b, a, mode)?;
+                Some(self.negate(less, mode))
+            }
+            BinOp::Ne if is_index(a.dtype) => {
+                let equal = self.try_rules(&INDEX_RULES, BinOp::Eq, a, b, mode)?;
+                Some(self.negate(equal, mode))
+            }
+            _ => None,
+        }
+    }
+
+    fn arithmetic_node(&mut self, op: BinOp, a: &Expr, b: &Expr, mode: Mode) -> Option<Expr> {
+        use BinOp::*;
+        match op {
+            Min | Max => {
+                let orders = self.orders(a, b);
+                if !orders.greater {
+                    return Some(if op == Min { a.clone() } else { b.clone() });
+                }
+                if !orders.less {
+                    return Some(if op == Min { b.clone() } else { a.clone() });
+                }
+            }
+            FloorDiv | Div | FloorMod | Mod => {
+                if let Some(result) = self.divide_by_bounds(op, a, b) {
+                    return Some(result);
+                }
+            }
+            _ => {}
+        }
+        if !is_index(a.dtype) {
+            return None;
+        }
+        // A minimum or maximum goes to the left of a sum.
+        let chosen = |e: &Expr| matches!(&e.kind, ExprKind::Binary(Min | Max, ..));
+        let result = self.try_rules(&INDEX_RULES, op, a, b, mode);
+        if result.is_none() && op == Add && chosen(b) && !chosen(a) {
+            return Some(self.make(op, b.clone(), a.clone(), mode));
+        }
+        result
+    }
+
+    /// A quotient or remainder that the bounds or the modular set of the dividend decide.
+    fn divide_by_bounds(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
+        let x = self.const_int_bound(a);
+        let Some(c) = b.as_int() else {
+            // 0 <= a < b.
+            let inside = x.min >= 0 && is_index(a.dtype) && {
+                let orders = self.orders(a, b);
+                !orders.equal && !orders.greater
+            };
+            return inside.then(|| match op {
+                BinOp::FloorMod | BinOp::Mod => a.clone(),
+                _ => Expr::constant(a.dtype, 0),
+            });
+        };
+        if c <= 0 || !x.is_finite() {
+            return None;
+        }
+        let truncating = matches!(op, BinOp::Div | BinOp::Mod);
+        if truncating && x.min < 0 {
+            return None;
+        }
+        let (low, high) = (fold::floor_div(x.min, c), fold::floor_div(x.max, c));
+        let remainder = matches!(op, BinOp::FloorMod | BinOp::Mod);
+        if low == high && !(remainder && low != 0) {
+            return Some(match remainder {
+                true => a.clone(),
+                false => Expr::constant(a.dtype, low),
+            });
+        }
+        if remainder {
+            let modular = self.modular_set(a);
+            if modular.coeff % c == 0 {
+                return Some(Expr::constant(a.dtype, fold::floor_mod(modular.base, c)));
+            }
+            if low == high && is_index(a.dtype) {
+                return Some(self.make(
+                    BinOp::Sub,
+                    a.clone(),
+                    Expr::constant(a.dtype, low * c),
+                    Mode::Rewrite,
+                ));
+            }
+        }
+        None
+    }
+}
+
+/// The opposite of a condition, without simplifying. For floating operands `not (a < b)` is no `b <= a` (NaN).
+pub(super) fn plain_negation(condition: &Expr) -> Expr {
+    if let ExprKind::Binary(op, a, b) = &condition.kind {
+        let ordered = !a.dtype.is_floating();
+        let make = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
+        match op {
+            BinOp::Lt if ordered => return make(BinOp::Le, b, a),
+            BinOp::Le if ordered => return make(BinOp::Lt, b, a),
+            BinOp::Gt if ordered => return make(BinOp::Le, a, b),
+            BinOp::Ge if ordered => return make(BinOp::Lt, a, b),
+            BinOp::Eq => return make(BinOp::Ne, a, b),
+            BinOp::Ne => return make(BinOp::Eq, a, b),
+            _ => {}
+        }
+    }
+    match &condition.kind {
+        ExprKind::Not(inner) => inner.clone(),
+        _ => Expr::logical_not(condition.clone()),
+    }
+}
+
+/// Calls on constants.
+fn fold_call(op: Op, args: &[Expr], dtype: DType) -> Option<Expr> {
+    if op == Op::Likely {
+        return args.first().filter(|a| a.as_int().is_some()).cloned();
+    }
+    if !dtype.is_integer() || !dtype.is_scalar() {
+        return None;
+    }
+    let [a, b] = args else { return None };
+    let (x, y) = (a.as_int(), b.as_int());
+    if let (Some(x), Some(y)) = (x, y) {
+        let in_width = (0..dtype.bits as i128).contains(&y);
+        let value = match op {
+            Op::BitwiseAnd => x & y,
+            Op::BitwiseOr => x | y,
+            Op::BitwiseXor => x ^ y,
+            Op::ShiftLeft if in_width => x << y,
+            Op::ShiftRight if in_width => x >> y,
+            _ => return None,
+        };
+        return Some(Expr::constant(dtype, value));
+    }
+    let pure = |e: &Expr| is_pure_and_memory_free(e);
+    match (op, x, y) {
+        (Op::BitwiseAnd, _, Some(0)) if pure(a) => Some(b.clone()),
+        (Op::BitwiseAnd, Some(0), _) if pure(b) => Some(a.clone()),
+        (Op::BitwiseOr | Op::BitwiseXor | Op::ShiftLeft | Op::ShiftRight, _, Some(0)) => Some(a.clone()),
+        (Op::BitwiseOr | Op::BitwiseXor, Some(0), _) => Some(b.clone()),
+        _ => None,
+    }
+}
