@@ -44,4 +44,4 @@ pub use func::{AttrValue, Attrs, IRModule, PrimFunc};
 pub use mutate::{Mutator, substitute, substitute_stmt};
 pub use stmt::{AttrNode, ForKind, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, StmtNode};
 pub use var::{IterKind, IterVar, Type, Var};
-pub use visit::{Visitor, uses_var};
+pub use visit::{Visitor, is_pure, uses_var};

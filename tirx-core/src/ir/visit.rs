@@ -1,6 +1,7 @@
 //! Reading walks.
 
 use super::{AttrNode, Buffer, Expr, ExprKind, Stmt, StmtKind, Var};
+use crate::intrin::Effect;
 
 /// Visits every node once per occurrence, in program order. Override what you care about and call the `walk_*`
 /// method to go deeper.
@@ -148,4 +149,15 @@ pub fn uses_var(stmt: &Stmt, pred: impl Fn(&Var) -> bool) -> bool {
     let mut uses = Uses(pred, false);
     uses.visit_stmt(stmt);
     uses.1
+}
+
+/// Whether evaluating `expr` reads no memory and no machine state and does nothing else: it may be evaluated
+/// elsewhere, more often or not at all.
+pub fn is_pure(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::BufferLoad { .. } => return false,
+        ExprKind::Call { op, .. } if op.effect() > Effect::Pure => return false,
+        _ => {}
+    }
+    expr.operands().into_iter().all(is_pure)
 }

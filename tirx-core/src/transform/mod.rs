@@ -4,7 +4,14 @@
 //! keeps spans; its head comment says what it assumes and what it establishes. [`pipeline`] has their order, the
 //! manager that runs them and the options they read.
 
+pub mod annotate_entry_func;
+pub mod flatten_buffer;
 pub mod lower_tirx;
+pub mod lower_tirx_opaque;
+pub mod make_packed_api;
 pub mod pipeline;
+pub mod split_host_device;
+pub mod unify_thread_binding;
+pub mod verify_memory;
 
 pub use pipeline::{Lowering, Options, PIPELINE, Pass, PassContext, PassFn, Step, Target, lower, pass_names};

@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::{
+    annotate_entry_func, flatten_buffer, lower_tirx, lower_tirx_opaque, make_packed_api, split_host_device,
+    unify_thread_binding, verify_memory,
+};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::{AttrValue, IRModule};
 use crate::source::Span;
@@ -143,7 +147,14 @@ pub static PIPELINE: &[Pass] = &[
     // CommonSubexprElim, FP8ComputeLegalize, VerifyMemory, AnnotateEntryFunc, SplitHostDevice, MakePackedAPI,
     // FP8StorageLegalize, BF16StorageLegalize; then LowerWarpMemory, StmtSimplify3 and LowerIntrin.
     pass("BindTarget", bind_target),
-    pass("LowerTIRx", super::lower_tirx::run),
+    pass("LowerTIRx", lower_tirx::run),
+    pass("UnifyThreadBinding", unify_thread_binding::run),
+    pass("LowerTIRxOpaque", lower_tirx_opaque::run),
+    pass("FlattenBuffer", flatten_buffer::run),
+    pass("VerifyMemory", verify_memory::run),
+    pass("AnnotateEntryFunc", annotate_entry_func::run),
+    pass("SplitHostDevice", split_host_device::run),
+    pass("MakePackedAPI", make_packed_api::run),
 ];
 
 /// The names that `stop_after` takes.

@@ -2,11 +2,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::facts::is_pure;
 use super::scope_ids::{Declared, resolve};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{
-    AttrNode, Expr, ExprKind, IterKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor, substitute,
+    AttrNode, Expr, ExprKind, IterKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor, is_pure,
+    substitute,
 };
 use crate::source::Span;
 

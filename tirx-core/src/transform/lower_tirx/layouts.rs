@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::facts::Facts;
+use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{
-    AttrNode, Buffer, DType, Expr, ExprKind, ForKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind,
+    AttrNode, Buffer, DType, Expr, ExprKind, ForKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, is_pure,
 };
 use crate::layout::apply::{row_major, strided_offset};
 use crate::source::Span;
@@ -14,7 +14,7 @@ use crate::source::Span;
 pub(super) fn lower(mut func: PrimFunc) -> Result<PrimFunc> {
     let mut apply = Apply {
         flat: FxHashMap::default(),
-        facts: Facts::default(),
+        facts: Analyzer::new(),
         failed: None,
         span: func.span,
     };
@@ -52,7 +52,7 @@ enum Purpose {
 
 struct Apply {
     flat: FxHashMap<Buffer, Buffer>,
-    facts: Facts,
+    facts: Analyzer,
     failed: Option<Box<Diagnostic>>,
     /// The statement at hand.
     span: Span,
@@ -218,7 +218,13 @@ impl Mutator for Apply {
             }
             StmtKind::Bind(var, value) => {
                 let new = this.walk_stmt(stmt);
-                this.facts.bind_value(var, value);
+                if var.dtype().is_integer() {
+                    if is_pure(value) {
+                        this.facts.bind_value(var, value);
+                    } else {
+                        this.facts.bind_facts_of(var, value);
+                    }
+                }
                 new
             }
             StmtKind::For {
@@ -229,7 +235,7 @@ impl Mutator for Apply {
                 ..
             } => {
                 if *kind != ForKind::ThreadBinding || extent.dtype == DType::INT32 {
-                    this.facts.bind_range(var, min, extent);
+                    this.facts.bind(var, min, extent);
                 }
                 this.walk_stmt(stmt)
             }
@@ -238,7 +244,7 @@ impl Mutator for Apply {
                 value,
                 ..
             } => {
-                this.facts.bind_range(var, &Expr::constant(value.dtype, 0), value);
+                this.facts.bind(var, &Expr::constant(value.dtype, 0), value);
                 this.walk_stmt(stmt)
             }
             _ => this.walk_stmt(stmt),

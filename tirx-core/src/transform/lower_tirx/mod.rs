@@ -7,7 +7,7 @@
 //!
 //! **Phases.** [`launch`] finds the device regions, collects their scope ids and wraps the region;
 //! [`scope_ids`] infers the extents and says what each id is; [`layouts`] flattens the buffers, over the whole
-//! function; [`facts`] simplifies the offsets with what is known of the variables.
+//! function, and simplifies the offsets with what is known of the variables.
 //!
 //! **Afterwards** no `ScopeId` statement, no `tirx.device_entry` attribute and no buffer with a layout is left. A
 //! parameter's buffer keeps its shape (the host checks it) and gets a flat view `DeclBuffer` at the top of the
@@ -22,7 +22,6 @@
 //!
 //! **Cost.** Two walks of the function.
 
-mod facts;
 mod launch;
 mod layouts;
 mod scope_ids;

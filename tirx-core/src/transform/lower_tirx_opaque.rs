@@ -1,0 +1,190 @@
+//! LowerTIRxOpaque: what remains of the language above plain TIR goes.
+//!
+//! **Phases**, in one walk: loops of kind `ThreadBinding` become `thread_extent` attributes again, the form in which
+//! the later passes and code generation know the launch; loops that run once and carry no annotation become their
+//! body, with the variable replaced by its only value; `pragma_*` annotations of a loop become attributes around it.
+//!
+//! **Invariants.** A loop whose body leaves it by `break` or `continue` stays a loop.
+//!
+//! **Cost.** One walk, and one more of the body of each loop that runs once.
+
+use rustc_hash::FxHashMap;
+
+use super::PassContext;
+use crate::diagnostic::{Diagnostics, Result};
+use crate::intrin::Op;
+use crate::ir::{
+    AttrNode, AttrValue, Expr, ExprKind, ForKind, IRModule, IterKind, IterVar, Mutator, PrimFunc, Stmt,
+    StmtKind, Var, Visitor,
+};
+
+/// Lowers every function.
+pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
+    Ok(module.map(|func| {
+        let body = Opaque::default().stmt(&func.body);
+        PrimFunc { body, ..func }
+    }))
+}
+
+#[derive(Default)]
+struct Opaque {
+    /// The only values of the variables of removed loops.
+    values: FxHashMap<Var, Expr>,
+}
+
+impl Mutator for Opaque {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        match &expr.kind {
+            ExprKind::Var(v) => match self.values.get(v) {
+                Some(value) => value.clone().or_at(expr.span),
+                None => expr.clone(),
+            },
+            _ if self.values.is_empty() => expr.clone(),
+            _ => self.walk_expr(expr),
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        let StmtKind::For {
+            var,
+            min,
+            extent,
+            kind,
+            thread,
+            annotations,
+            step,
+            body,
+        } = &stmt.kind
+        else {
+            return self.walk_stmt(stmt);
+        };
+        if let (ForKind::ThreadBinding, Some(thread)) = (kind, thread) {
+            let iter = IterVar {
+                var: var.clone(),
+                dom: None,
+                kind: IterKind::ThreadIndex,
+                thread_tag: thread.thread_tag.clone(),
+            };
+            let key = if thread.thread_tag.starts_with("vthread") {
+                "virtual_thread"
+            } else {
+                "thread_extent"
+            };
+            let extent = self.expr(extent);
+            let body = self.stmt(body);
+            return Stmt::attr(AttrNode::IterVar(iter), key, extent, body, stmt.span);
+        }
+        if extent.is_int(1) && annotations.is_empty() && !jumps(body) {
+            let value = self.expr(min);
+            self.values.insert(var.clone(), value);
+            return self.stmt(body);
+        }
+        if !annotations.iter().any(|(key, _)| key.starts_with("pragma_")) {
+            return self.walk_stmt(stmt);
+        }
+        let (pragmas, rest): (Vec<_>, Vec<_>) = annotations
+            .iter()
+            .cloned()
+            .partition(|(key, value)| key.starts_with("pragma_") && to_expr(value).is_some());
+        let plain = StmtKind::For {
+            var: var.clone(),
+            min: min.clone(),
+            extent: extent.clone(),
+            kind: *kind,
+            thread: thread.clone(),
+            annotations: rest,
+            step: step.clone(),
+            body: body.clone(),
+        };
+        let mut result = self.walk_stmt(&Stmt::new(plain, stmt.span));
+        for (key, value) in pragmas.into_iter().rev() {
+            if let Some(value) = to_expr(&value) {
+                result = Stmt::attr(AttrNode::None, key, value, result, stmt.span);
+            }
+        }
+        result
+    }
+}
+
+fn to_expr(value: &AttrValue) -> Option<Expr> {
+    match value {
+        AttrValue::Bool(v) => Some(Expr::bool(*v)),
+        AttrValue::Int(v) => Some(Expr::constant(crate::ir::DType::INT32, *v as i128)),
+        AttrValue::Str(s) => Some(Expr::string(s.clone())),
+        AttrValue::Expr(e) => Some(e.clone()),
+        _ => None,
+    }
+}
+
+/// Whether `body` has a `break` or `continue` of the loop around it.
+fn jumps(body: &Stmt) -> bool {
+    struct Jumps(bool);
+    impl Visitor for Jumps {
+        fn visit_expr(&mut self, _: &Expr) {}
+        fn visit_stmt(&mut self, stmt: &Stmt) {
+            match &stmt.kind {
+                // Theirs are their own.
+                StmtKind::For { .. } | StmtKind::While(..) => {}
+                StmtKind::Evaluate(e) => {
+                    self.0 |= e.as_call(Op::BreakLoop).is_some() || e.as_call(Op::ContinueLoop).is_some()
+                }
+                _ => self.walk_stmt(stmt),
+            }
+        }
+    }
+    let mut jumps = Jumps(false);
+    jumps.visit_stmt(body);
+    jumps.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::DType;
+    use crate::source::Span;
+
+    fn lower(stmt: &Stmt) -> Stmt {
+        Opaque::default().stmt(stmt)
+    }
+
+    #[test]
+    fn a_loop_that_runs_once_is_its_body() {
+        let i = Var::new("i", DType::INT32);
+        let once = |body: Stmt| Stmt::for_serial(&i, Expr::int32(1), body, Span::NONE);
+        let lowered = lower(&once(Stmt::evaluate(Expr::var(&i) + Expr::int32(2))));
+        let StmtKind::Evaluate(e) = &lowered.kind else {
+            panic!("{lowered:?}")
+        };
+        assert_eq!(*e, Expr::int32(0) + Expr::int32(2));
+
+        let leaves = once(Stmt::evaluate(Expr::call(Op::BreakLoop, DType::VOID, vec![])));
+        assert!(matches!(lower(&leaves).kind, StmtKind::For { .. }));
+    }
+
+    #[test]
+    fn pragmas_become_attributes() {
+        let i = Var::new("i", DType::INT32);
+        let kind = StmtKind::For {
+            var: i.clone(),
+            min: Expr::int32(0),
+            extent: Expr::int32(4),
+            kind: ForKind::Serial,
+            thread: None,
+            annotations: vec![
+                ("foo".into(), AttrValue::Int(1)),
+                ("pragma_unroll_explicit".into(), AttrValue::Bool(true)),
+            ],
+            step: None,
+            body: Stmt::evaluate(Expr::var(&i)),
+        };
+        let lowered = lower(&Stmt::new(kind, Span::NONE));
+        let StmtKind::Attr { key, body, .. } = &lowered.kind else {
+            panic!("{lowered:?}")
+        };
+        assert_eq!(&**key, "pragma_unroll_explicit");
+        let StmtKind::For { annotations, .. } = &body.kind else {
+            panic!("{body:?}")
+        };
+        assert_eq!(annotations.len(), 1);
+    }
+}

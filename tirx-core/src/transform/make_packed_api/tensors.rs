@@ -1,0 +1,404 @@
+//! The descriptors of tensor arguments: what they define, and what they must satisfy.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::DEVICE_TYPE_CUDA;
+use super::arguments::{Arguments, EXPECTED, assert, equal, extent_text};
+use super::fields::{Field, dtype_code, get, is_null};
+use crate::arith::fold;
+use crate::intrin::Op;
+use crate::ir::{BinOp, Buffer, DType, Expr, Stmt, StmtKind, Type, Var, substitute};
+use crate::source::Span;
+
+const EXPECTED_MATCH: &str = "`,\n  expected to match ";
+const EXPECTED_ALIGNMENT: &str = "`,\n  expected data alignment=";
+
+/// Checks under construction.
+pub(super) struct Tensors<'a> {
+    arguments: &'a mut Arguments,
+    symbol: &'a str,
+    /// The device number of the first tensor.
+    pub(super) device: Option<Var>,
+    first: Arc<str>,
+    /// Variables that have a value, with the field or parameter it came from.
+    defined: FxHashMap<Var, Arc<str>>,
+    /// Second part: agreement of what several arguments say.
+    agreement: Vec<Stmt>,
+    /// Third part: constants and expressions.
+    values: Vec<Stmt>,
+    /// Data pointers.
+    data: Vec<Stmt>,
+}
+
+/// The tensor at hand.
+struct Subject<'b> {
+    index: usize,
+    buffer: &'b Buffer,
+    handle: Expr,
+    span: Span,
+}
+
+impl<'a> Tensors<'a> {
+    pub(super) fn new(arguments: &'a mut Arguments, symbol: &'a str) -> Tensors<'a> {
+        let scalars = arguments.statements.iter().filter_map(|s| match &s.kind {
+            StmtKind::Bind(var, _) => Some((var.clone(), var.name_arc())),
+            _ => None,
+        });
+        let defined = scalars.collect();
+        Tensors {
+            arguments,
+            symbol,
+            device: None,
+            first: "".into(),
+            defined,
+            agreement: Vec::new(),
+            values: Vec::new(),
+            data: Vec::new(),
+        }
+    }
+
+    /// The second and third part and the data pointers.
+    pub(super) fn finish(self) -> Vec<Stmt> {
+        let mut all = self.agreement;
+        all.extend(self.values);
+        all.extend(self.data);
+        all
+    }
+
+    /// Everything about one tensor. `align` is what its data pointer must be a multiple of, in bytes.
+    pub(super) fn tensor(&mut self, index: usize, buffer: &Buffer, align: u32) {
+        let Some(Some(handle)) = self.arguments.handles.get(index).cloned() else {
+            return;
+        };
+        let subject = Subject {
+            index,
+            buffer,
+            handle: Expr::var(&handle),
+            span: buffer.span,
+        };
+        self.rank_and_dtype(&subject);
+        let field = |name: &str| {
+            Var::at(
+                format!("{}_{}_{name}", self.symbol, buffer.name),
+                Type::pointer(DType::INT64, "global"),
+                subject.span,
+            )
+        };
+        let (shape, strides) = (field("shape"), field("strides"));
+        self.arguments.bind(
+            &shape,
+            get(&subject.handle, 0, Field::Shape, DType::HANDLE),
+            subject.span,
+        );
+        let shape = Expr::var(&shape);
+        for (dimension, extent) in buffer.shape.iter().enumerate() {
+            let actual = element(&shape, dimension, extent.dtype);
+            self.value(&subject, extent, actual, &format!("shape[{dimension}]"));
+        }
+        self.arguments.bind(
+            &strides,
+            get(&subject.handle, 0, Field::Strides, DType::HANDLE),
+            subject.span,
+        );
+        self.strides(&subject, &shape, &Expr::var(&strides));
+        self.offset(&subject);
+        self.device(&subject);
+        self.data(&subject, align);
+    }
+
+    fn rank_and_dtype(&mut self, subject: &Subject<'_>) {
+        let Subject {
+            index,
+            buffer,
+            handle,
+            span,
+        } = subject;
+        let present = Expr::logical_not(is_null(handle.clone()));
+        self.arguments.type_check(present, *index, "Tensor", *span);
+        let rank = buffer.shape.len();
+        let right_rank = equal(
+            Expr::int32(rank as i32),
+            get(handle, 0, Field::Rank, DType::INT32),
+        );
+        let name = &*buffer.name;
+        let message = self.arguments.message(
+            &["Mismatched ", name, ".ndim"],
+            *index,
+            EXPECTED,
+            &[&rank.to_string()],
+        );
+        self.arguments.assert(right_rank, "ValueError", message, *span);
+        let part = |field: Field, dtype: DType, value: i128| {
+            equal(get(handle, 0, field, dtype), Expr::constant(dtype, value))
+        };
+        let dtype = buffer.dtype;
+        let conditions = [
+            part(Field::DTypeCode, DType::UINT8, dtype_code(dtype)),
+            part(Field::DTypeBits, DType::UINT8, dtype.bits as i128),
+            part(Field::DTypeLanes, DType::UINT16, dtype.lanes as i128),
+        ];
+        let right_dtype = conditions
+            .into_iter()
+            .reduce(|a, b| Expr::binary(BinOp::And, a, b))
+            .unwrap_or_else(|| Expr::bool(true));
+        let message = self.arguments.message(
+            &["Mismatched ", name, ".dtype"],
+            *index,
+            EXPECTED,
+            &[&dtype.to_string()],
+        );
+        self.arguments.assert(right_dtype, "TypeError", message, *span);
+    }
+
+    /// `declared` is what the program says a field is: an unknown variable is defined by it, a known one must agree,
+    /// anything else must equal it.
+    fn value(&mut self, subject: &Subject<'_>, declared: &Expr, actual: Expr, field: &str) {
+        let name = &subject.buffer.name;
+        let path: Arc<str> = format!("{name}.{field}").into();
+        if let Some(var) = declared.as_var() {
+            match self.defined.get(var) {
+                None => {
+                    self.arguments.bind(var, actual, subject.span);
+                    self.defined.insert(var.clone(), path);
+                }
+                Some(source) => {
+                    let message = self.arguments.message(
+                        &["Mismatched ", &path],
+                        subject.index,
+                        EXPECTED_MATCH,
+                        &[source],
+                    );
+                    let agree = equal(declared.clone(), actual);
+                    self.agreement
+                        .push(assert(agree, "ValueError", message, subject.span));
+                }
+            }
+            return;
+        }
+        let expected = self.describe(declared);
+        let message = self
+            .arguments
+            .message(&["Invalid ", &path], subject.index, EXPECTED, &[&expected]);
+        let condition = match declared.as_int() {
+            Some(_) => equal(actual, declared.clone()),
+            None => equal(declared.clone(), actual),
+        };
+        self.values
+            .push(assert(condition, "ValueError", message, subject.span));
+    }
+
+    /// An expression for people, its variables named by the fields they come from.
+    fn describe(&self, expr: &Expr) -> String {
+        // Printed text has identifiers only, so each variable stands in under a name of its own.
+        let mut sources: Vec<(String, Arc<str>)> = Vec::new();
+        let stand_ins = std::cell::RefCell::new(&mut sources);
+        let named = substitute(expr, &|v| {
+            let source = self.defined.get(v)?;
+            let mut sources = stand_ins.borrow_mut();
+            let name = format!("tirx_field_{}_of_argument", sources.len());
+            sources.push((name.clone(), source.clone()));
+            Some(Expr::var(&v.renamed(name)))
+        });
+        let text = extent_text(&named);
+        sources
+            .iter()
+            .fold(text, |text, (name, source)| text.replace(name, source))
+    }
+
+    fn strides(&mut self, subject: &Subject<'_>, shape: &Expr, strides: &Expr) {
+        let buffer = subject.buffer;
+        if buffer.strides.is_empty() {
+            self.compact(subject, strides);
+            return;
+        }
+        // What a missing stride array means: compact row-major of the actual shape.
+        let mut compact: Option<Expr> = None;
+        for (dimension, stride) in buffer.strides.iter().enumerate().rev() {
+            let dtype = stride.dtype;
+            let implied = compact
+                .clone()
+                .map_or_else(|| Expr::constant(dtype, 1), |c| fold::cast(c, dtype));
+            let actual = Expr::call(
+                Op::IfThenElse,
+                dtype,
+                vec![
+                    is_null(strides.clone()),
+                    implied,
+                    element(strides, dimension, dtype),
+                ],
+            );
+            self.value(subject, stride, actual, &format!("strides[{dimension}]"));
+            let extent = element(shape, dimension, dtype);
+            compact = Some(match compact {
+                None => extent,
+                Some(c) => fold::mul(fold::cast(c, dtype), extent),
+            });
+        }
+    }
+
+    /// Where strides are given they must be those of a compact tensor; those of unit dimensions do not matter.
+    fn compact(&mut self, subject: &Subject<'_>, strides: &Expr) {
+        let mut condition: Option<Expr> = None;
+        let mut expected: Option<Expr> = None;
+        for (dimension, extent) in subject.buffer.shape.iter().enumerate().rev() {
+            let stride = expected.clone().unwrap_or_else(|| Expr::int32(1));
+            if !extent.is_int(1) {
+                let actual = element(strides, dimension, stride.dtype);
+                let right = equal(stride.clone(), actual);
+                let right = match extent.as_int() {
+                    Some(_) => right,
+                    None => {
+                        let unit = equal(extent.clone(), Expr::constant(extent.dtype, 1));
+                        Expr::binary(BinOp::Or, unit, right)
+                    }
+                };
+                condition = Some(match condition {
+                    None => right,
+                    Some(c) => Expr::binary(BinOp::And, c, right),
+                });
+            }
+            expected = Some(crate::layout::apply::binary(BinOp::Mul, stride, extent.clone()));
+        }
+        let Some(condition) = condition else { return };
+        let name = &*subject.buffer.name;
+        let message = self.arguments.message(
+            &["Mismatched ", name, ".strides"],
+            subject.index,
+            "`,\n  expected to be compact array",
+            &[],
+        );
+        let check = assert(condition, "ValueError", message, subject.span);
+        let given = Expr::logical_not(is_null(strides.clone()));
+        self.agreement
+            .push(Stmt::if_else(given, check, None, subject.span));
+    }
+
+    fn offset(&mut self, subject: &Subject<'_>) {
+        let buffer = subject.buffer;
+        let element_bytes = (buffer.dtype.bytes() as i128).max(1);
+        let actual = get(&subject.handle, 0, Field::ByteOffset, DType::UINT64);
+        let Some(offset) = buffer.elem_offset.as_ref().filter(|o| o.as_int().is_none()) else {
+            let elements = buffer.elem_offset.as_ref().and_then(Expr::as_int).unwrap_or(0);
+            let bytes = Expr::constant(DType::UINT64, elements * element_bytes);
+            let path = format!("{}.byte_offset", buffer.name);
+            let expected = extent_text(&bytes);
+            let message = self
+                .arguments
+                .message(&["Invalid ", &path], subject.index, EXPECTED, &[&expected]);
+            self.values
+                .push(assert(equal(bytes, actual), "ValueError", message, subject.span));
+            return;
+        };
+        let elements = fold::cast(
+            Expr::binary(BinOp::Div, actual, Expr::constant(DType::UINT64, element_bytes)),
+            offset.dtype,
+        );
+        self.value(subject, offset, elements, "elem_offset");
+        if buffer.offset_factor > 1 {
+            let factor = buffer.offset_factor as i128;
+            let rest = Expr::binary(BinOp::Mod, offset.clone(), Expr::constant(offset.dtype, factor));
+            let aligned = equal(rest, Expr::constant(offset.dtype, 0));
+            let bytes = (factor * element_bytes).to_string();
+            let message = self.arguments.message(
+                &["Misaligned Tensor data"],
+                subject.index,
+                EXPECTED_ALIGNMENT,
+                &[&bytes, " bytes"],
+            );
+            self.arguments
+                .assert(aligned, "ValueError", message, subject.span);
+        }
+    }
+
+    fn device(&mut self, subject: &Subject<'_>) {
+        let name = &*subject.buffer.name;
+        let device_type = get(&subject.handle, 0, Field::DeviceType, DType::INT32);
+        let message = self.arguments.message(
+            &["Mismatched ", name, ".device_type"],
+            subject.index,
+            EXPECTED,
+            &["cuda"],
+        );
+        let right = equal(device_type, Expr::int32(DEVICE_TYPE_CUDA));
+        self.arguments.assert(right, "ValueError", message, subject.span);
+        let actual = get(&subject.handle, 0, Field::DeviceId, DType::INT32);
+        match &self.device {
+            None => {
+                let device = Var::at("dev_id", DType::INT32, subject.span);
+                self.arguments.bind(&device, actual, subject.span);
+                self.device = Some(device);
+                self.first = subject.buffer.name.clone();
+            }
+            Some(device) => {
+                let path = format!("{name}.device_id");
+                let source = format!("{}.device_id", self.first);
+                let message = self.arguments.message(
+                    &["Mismatched ", &path],
+                    subject.index,
+                    EXPECTED_MATCH,
+                    &[&source],
+                );
+                let same = equal(Expr::var(device), actual);
+                self.agreement
+                    .push(assert(same, "ValueError", message, subject.span));
+            }
+        }
+    }
+
+    fn data(&mut self, subject: &Subject<'_>, align: u32) {
+        let buffer = subject.buffer;
+        let pointer = Expr::call(
+            Op::Reinterpret,
+            DType::HANDLE,
+            vec![get(&subject.handle, 0, Field::Data, DType::HANDLE)],
+        );
+        let present = Expr::logical_not(is_null(pointer.clone()));
+        let elements = buffer
+            .shape
+            .iter()
+            .cloned()
+            .reduce(|a, b| crate::layout::apply::binary(BinOp::Mul, a, b));
+        let present = match elements {
+            // An empty tensor may have no data.
+            Some(count) if count.as_int().is_none_or(|c| c == 0) => {
+                let empty = equal(count.clone(), Expr::constant(count.dtype, 0));
+                Expr::binary(BinOp::Or, empty, present)
+            }
+            _ => present,
+        };
+        let name = &*buffer.name;
+        let message = self.arguments.message(
+            &[name, " data pointer is NULL"],
+            subject.index,
+            "`,\n  expected non-NULL data pointer",
+            &[],
+        );
+        self.agreement
+            .push(assert(present, "ValueError", message, subject.span));
+
+        self.data.push(Stmt::bind(&buffer.data, pointer, subject.span));
+        self.data
+            .push(Stmt::new(StmtKind::DeclBuffer(buffer.clone()), subject.span));
+        if align > 1 {
+            let address = Expr::call(Op::Reinterpret, DType::UINT64, vec![Expr::var(&buffer.data)]);
+            let divisor = Expr::constant(DType::UINT64, align as i128);
+            let rest = Expr::binary(BinOp::Mod, address, divisor);
+            let aligned = equal(rest, Expr::constant(DType::UINT64, 0));
+            let message = self.arguments.message(
+                &["Misaligned ", name, ".data"],
+                subject.index,
+                EXPECTED_ALIGNMENT,
+                &[&align.to_string(), " bytes"],
+            );
+            self.data
+                .push(assert(aligned, "ValueError", message, subject.span));
+        }
+    }
+}
+
+/// Element `index` of an array of `int64`, as `dtype`.
+fn element(array: &Expr, index: usize, dtype: DType) -> Expr {
+    fold::cast(get(array, index, Field::Int64Element, DType::INT64), dtype)
+}

@@ -1,0 +1,483 @@
+//! SplitHostDevice: each launch becomes a device function, and a call of it on the host.
+//!
+//! **Idea.** The outermost `thread_extent` attribute of a launch and everything in it moves to a function of its own.
+//! What the region reads from outside become the parameters: first pointers, then scalars, each group in order of
+//! names. Views that the host declares over those pointers are declared again at the top of the kernel.
+//! The host calls it by name with the arguments followed by the launch parameters, one a tag of
+//! `tirx.kernel_launch_params` that has a value.
+//!
+//! **Launch parameters** are the hardware indices in order of appearance; then the flags
+//! `tirx.use_programtic_dependent_launch` and `tirx.use_cooperative_launch` (the region's attributes of these names; no
+//! value); then `tirx.use_dyn_shared_memory` with the bytes of the one `shared.dyn` allocation.
+//!
+//! **Names.** The kernel of function `f` is `f_kernel`, further ones `f_kernel_1`, `f_kernel_2`, …
+//!
+//! **Invariants.** Runs after FlattenBuffer: buffers have no offset or strides, so a buffer's shape is not read by
+//! its accesses; a variable that occurs in the shape of a view alone is no parameter and stays free there.
+//! The device function shares no variable with the host function.
+//!
+//! **Cost.** Two walks of each region, one of the host part.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+use super::{PassContext, Target};
+use crate::arith::fold;
+use crate::diagnostic::{Diagnostic, Diagnostics, Result};
+use crate::intrin::Op;
+use crate::ir::{
+    AttrNode, AttrValue, Attrs, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind,
+    Var, Visitor, substitute_stmt,
+};
+use crate::source::Span;
+
+/// Attribute of a device function: the launch parameters by tag.
+pub const KERNEL_LAUNCH_PARAMS: &str = "tirx.kernel_launch_params";
+/// The tag of the dynamic shared memory size, in bytes; always the last.
+pub const DYNAMIC_SHARED_MEMORY: &str = "tirx.use_dyn_shared_memory";
+/// The flag of a programmatic dependent launch (the name is TVM's).
+pub const PROGRAMMATIC_LAUNCH: &str = "tirx.use_programtic_dependent_launch";
+/// The flag of a cooperative launch.
+pub const COOPERATIVE_LAUNCH: &str = "tirx.use_cooperative_launch";
+/// The second argument of `__launch_bounds__`.
+pub const MIN_BLOCKS_PER_SM: &str = "tirx.launch_bounds_min_blocks_per_sm";
+/// `calling_conv` of a device function.
+pub const DEVICE_KERNEL_LAUNCH: i64 = 2;
+
+/// Splits every function that has a launch.
+pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
+    let mut names: FxHashSet<Arc<str>> = module.functions.iter().map(|(n, _)| n.clone()).collect();
+    let mut functions = Vec::with_capacity(module.functions.len() * 2);
+    for (name, func) in module.functions {
+        if func.attr("calling_conv").is_some() {
+            functions.push((name, func));
+            continue;
+        }
+        let target = func
+            .attr("target")
+            .and_then(Target::from_attr)
+            .unwrap_or_else(|| context.target.clone());
+        let mut split = Split {
+            prefix: format!("{}_kernel", func.global_symbol().unwrap_or(&name)),
+            target,
+            span: func.span,
+            names: &mut names,
+            kernels: Vec::new(),
+            declared: FxHashMap::default(),
+            failed: None,
+        };
+        for (_, buffer) in &func.buffer_map {
+            split.declare(buffer);
+        }
+        let body = split.stmt(&func.body);
+        if let Some(error) = split.failed {
+            return Err(error.into());
+        }
+        functions.append(&mut split.kernels);
+        functions.push((name, PrimFunc { body, ..func }));
+    }
+    Ok(IRModule { functions, ..module })
+}
+
+struct Split<'a> {
+    prefix: String,
+    target: Target,
+    span: Span,
+    names: &'a mut FxHashSet<Arc<str>>,
+    kernels: Vec<(Arc<str>, PrimFunc)>,
+    /// Buffers of the host, numbered in order of declaration.
+    declared: FxHashMap<Buffer, usize>,
+    failed: Option<Box<Diagnostic>>,
+}
+
+impl Split<'_> {
+    fn declare(&mut self, buffer: &Buffer) {
+        let number = self.declared.len();
+        self.declared.insert(buffer.clone(), number);
+    }
+
+    fn fresh_name(&mut self) -> Arc<str> {
+        let mut name: Arc<str> = self.prefix.as_str().into();
+        let mut number = 0;
+        while !self.names.insert(name.clone()) {
+            number += 1;
+            name = format!("{}_{number}", self.prefix).into();
+        }
+        name
+    }
+
+    /// Makes the kernel of a launch; gives the call.
+    fn kernel(&mut self, region: &Stmt) -> Result<Stmt> {
+        let mut launch = Launch::default();
+        let body = launch.stmt(region);
+        if let Some(error) = launch.failed {
+            return Err(error);
+        }
+        let mut reads = Reads::default();
+        reads.visit_stmt(&body);
+        for (tag, extent, span) in &launch.extents {
+            let mut inner = Reads::default();
+            inner.visit_expr(extent);
+            if inner.order.iter().any(|v| reads.bound.contains(v)) || inner.loads {
+                return Err(Box::new(
+                    Diagnostic::new(
+                        *span,
+                        format!("the extent of {tag} is computed inside the launch"),
+                    )
+                    .label("the host computes launch extents, before the kernel runs"),
+                ));
+            }
+        }
+
+        // Parameters: pointers first, each group by name; equal names in order of first use.
+        let mut outer: Vec<Var> = reads
+            .order
+            .into_iter()
+            .filter(|v| !reads.bound.contains(v))
+            .collect();
+        outer.sort_by(|a, b| {
+            let key = |v: &Var| !v.dtype().is_handle();
+            key(a).cmp(&key(b)).then_with(|| a.name().cmp(b.name()))
+        });
+        let mut views: Vec<Buffer> = reads.buffers;
+        views.sort_by_key(|b| self.declared.get(b).copied().unwrap_or(usize::MAX));
+
+        // Fresh variables: for the parameters, and for those that only a view's shape mentions.
+        let mut fresh: FxHashMap<Var, Var> = outer
+            .iter()
+            .map(|v| (v.clone(), v.renamed(v.name_arc())))
+            .collect();
+        for view in &views {
+            let mut shape = Reads::default();
+            view.exprs().into_iter().for_each(|e| shape.visit_expr(e));
+            for var in shape.order {
+                fresh
+                    .entry(var.clone())
+                    .or_insert_with(|| var.renamed(var.name_arc()));
+            }
+        }
+        let params: Vec<Var> = outer.iter().map(|v| fresh[v].clone()).collect();
+        let declarations = views
+            .into_iter()
+            .map(|b| Stmt::new(StmtKind::DeclBuffer(b.clone()), b.span));
+        let body = Stmt::seq(declarations.chain([body]));
+        let body = substitute_stmt(&body, &|v| fresh.get(v).map(Expr::var));
+
+        let name = self.fresh_name();
+        let mut tags: Vec<AttrValue> = Vec::new();
+        let mut args = vec![Expr::string(name.clone())];
+        args.extend(outer.iter().map(Expr::var));
+        for (tag, extent, _) in launch.extents {
+            tags.push(AttrValue::Str(tag));
+            args.push(extent);
+        }
+        tags.extend(launch.flags.iter().map(|f| AttrValue::Str((*f).into())));
+        if let Some((bytes, _)) = launch.dynamic_shared {
+            tags.push(AttrValue::Str(DYNAMIC_SHARED_MEMORY.into()));
+            args.push(bytes);
+        }
+
+        let mut attrs = Attrs::new();
+        let mut set = |key: &str, value: AttrValue| attrs.insert(key.into(), value);
+        set("calling_conv", AttrValue::Int(DEVICE_KERNEL_LAUNCH));
+        set("global_symbol", AttrValue::Str(name.clone()));
+        set("target", self.target.device_attr());
+        set("tirx.is_global_func", AttrValue::Bool(true));
+        set("tirx.noalias", AttrValue::Bool(true));
+        set(KERNEL_LAUNCH_PARAMS, AttrValue::List(tags));
+        if let Some(blocks) = launch.min_blocks {
+            set(MIN_BLOCKS_PER_SM, AttrValue::Int(blocks));
+        }
+        let kernel = PrimFunc {
+            params,
+            buffer_map: Vec::new(),
+            ret: None,
+            attrs,
+            body,
+            span: self.span,
+        };
+        self.kernels.push((name, kernel));
+        let call = Expr::call(Op::TvmCallPacked, DType::INT32, args).at(region.span);
+        Ok(Stmt::new(StmtKind::Evaluate(call), region.span))
+    }
+}
+
+impl Mutator for Split<'_> {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        expr.clone()
+    }
+
+    fn buffer_def(&mut self, buffer: &Buffer) -> Buffer {
+        self.declare(buffer);
+        buffer.clone()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        match &stmt.kind {
+            _ if self.failed.is_some() => stmt.clone(),
+            StmtKind::Attr {
+                node: AttrNode::IterVar(_),
+                key,
+                ..
+            } if &**key == "thread_extent" => self.kernel(stmt).unwrap_or_else(|error| {
+                self.failed = Some(error);
+                stmt.clone()
+            }),
+            _ => self.walk_stmt(stmt),
+        }
+    }
+}
+
+/// Collects what the launch needs and takes the attributes out that say so.
+#[derive(Default)]
+struct Launch {
+    extents: Vec<(Arc<str>, Expr, Span)>,
+    flags: Vec<&'static str>,
+    min_blocks: Option<i64>,
+    dynamic_shared: Option<(Expr, Span)>,
+    failed: Option<Box<Diagnostic>>,
+}
+
+impl Launch {
+    fn dynamic(&mut self, buffer: &Buffer, span: Span) {
+        if let Some((_, first)) = &self.dynamic_shared {
+            let error = Diagnostic::new(span, "a kernel has at most one dynamic shared memory allocation")
+                .note(*first, "the first one")
+                .help("allocate one buffer of bytes and declare views in it, as T.SMEMPool does");
+            self.failed.get_or_insert(Box::new(error));
+            return;
+        }
+        let count = buffer
+            .shape
+            .iter()
+            .map(|e| fold::cast(e.clone(), DType::INT64))
+            .reduce(fold::mul)
+            .unwrap_or_else(|| Expr::int64(1));
+        let bits = buffer.dtype.bits as i64 * buffer.dtype.lanes as i64;
+        let bytes = if bits % 8 == 0 {
+            fold::mul(count, Expr::int64(bits / 8))
+        } else {
+            let bits = fold::mul(count, Expr::int64(bits));
+            fold::floordiv(fold::add(bits, Expr::int64(7)), Expr::int64(8))
+        };
+        self.dynamic_shared = Some((bytes, span));
+    }
+}
+
+impl Mutator for Launch {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        expr.clone()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        match &stmt.kind {
+            StmtKind::Attr {
+                node: AttrNode::IterVar(iter),
+                key,
+                value,
+                ..
+            } if &**key == "thread_extent" => {
+                if !self.extents.iter().any(|(tag, ..)| *tag == iter.thread_tag) {
+                    self.extents
+                        .push((iter.thread_tag.clone(), value.clone(), stmt.span));
+                }
+                self.walk_stmt(stmt)
+            }
+            StmtKind::Attr { key, value, body, .. } if &**key == MIN_BLOCKS_PER_SM => {
+                match value.as_int() {
+                    Some(blocks) if blocks > 0 => self.min_blocks = Some(blocks as i64),
+                    _ => {
+                        let message = format!("{MIN_BLOCKS_PER_SM} must be a positive constant");
+                        let error = Diagnostic::new(value.span.or(stmt.span), message);
+                        self.failed.get_or_insert(Box::new(error));
+                    }
+                }
+                self.stmt(body)
+            }
+            StmtKind::Attr { key, value, body, .. }
+                if [PROGRAMMATIC_LAUNCH, COOPERATIVE_LAUNCH].contains(&&**key) =>
+            {
+                for flag in [PROGRAMMATIC_LAUNCH, COOPERATIVE_LAUNCH] {
+                    if flag == &**key && !value.is_int(0) && !self.flags.contains(&flag) {
+                        self.flags.push(flag);
+                        // One order, whatever the order of the attributes.
+                        self.flags.sort_unstable_by(|a, b| b.cmp(a));
+                    }
+                }
+                self.stmt(body)
+            }
+            StmtKind::AllocBuffer(buffer, _) if buffer.scope() == "shared.dyn" => {
+                self.dynamic(buffer, stmt.span.or(buffer.span));
+                stmt.clone()
+            }
+            _ => self.walk_stmt(stmt),
+        }
+    }
+}
+
+/// Variables and buffers that a region reads, in order of first use, and the variables it binds.
+#[derive(Default)]
+struct Reads {
+    order: Vec<Var>,
+    seen: FxHashSet<Var>,
+    bound: FxHashSet<Var>,
+    /// Buffers accessed that the region does not declare.
+    buffers: Vec<Buffer>,
+    known: FxHashSet<Buffer>,
+    loads: bool,
+}
+
+impl Reads {
+    fn read(&mut self, var: &Var) {
+        if self.seen.insert(var.clone()) {
+            self.order.push(var.clone());
+        }
+    }
+}
+
+impl Visitor for Reads {
+    fn visit_expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Var(v) => self.read(v),
+            ExprKind::BufferLoad { .. } => self.loads = true,
+            _ => {}
+        }
+        self.walk_expr(expr);
+    }
+
+    fn visit_stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::AllocBuffer(buffer, _) => {
+                // The size of dynamic shared memory may depend on a parameter.
+                buffer.shape.iter().for_each(|e| self.visit_expr(e));
+                self.bound.insert(buffer.data.clone());
+                self.known.insert(buffer.clone());
+            }
+            StmtKind::DeclBuffer(buffer) => {
+                self.read(&buffer.data);
+                buffer.allocated_addr.iter().for_each(|e| self.visit_expr(e));
+                self.known.insert(buffer.clone());
+            }
+            _ => self.walk_stmt(stmt),
+        }
+    }
+
+    fn visit_var_def(&mut self, var: &Var) {
+        self.bound.insert(var.clone());
+    }
+
+    fn visit_buffer_use(&mut self, buffer: &Buffer) {
+        self.read(&buffer.data);
+        if self.known.insert(buffer.clone()) {
+            self.buffers.push(buffer.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Options;
+    use super::*;
+    use crate::ir::{IterKind, IterVar, Type};
+    use crate::source::SourceMap;
+
+    fn launch(tag: &str, extent: Expr, body: impl FnOnce(&Var) -> Stmt) -> Stmt {
+        let var = Var::new(tag.replace('.', "_"), DType::INT32);
+        let body = body(&var);
+        let iter = IterVar {
+            var,
+            dom: None,
+            kind: IterKind::ThreadIndex,
+            thread_tag: tag.into(),
+        };
+        Stmt::attr(AttrNode::IterVar(iter), "thread_extent", extent, body, Span::NONE)
+    }
+
+    fn split(func: PrimFunc) -> Result<IRModule, Diagnostics> {
+        let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
+        run(IRModule::single("main", func, SourceMap::new()), &context)
+    }
+
+    fn shared(name: &str, elements: i32) -> Stmt {
+        let buffer = Buffer::fresh(
+            name,
+            vec![Expr::int32(elements)],
+            DType::FLOAT32,
+            "shared.dyn",
+            Span::NONE,
+        );
+        Stmt::new(StmtKind::AllocBuffer(buffer, vec![]), Span::NONE)
+    }
+
+    fn kernel_file(dynamic: &[i32]) -> PrimFunc {
+        let b = Buffer::fresh("B", vec![Expr::int32(64)], DType::FLOAT32, "global", Span::NONE);
+        let a = Buffer::fresh("A", vec![Expr::int32(64)], DType::FLOAT32, "global", Span::NONE);
+        let (n, m) = (Var::new("n", DType::INT32), Var::new("m", DType::INT32));
+        let view = a.with(|n| n.layout = None);
+        let region = launch("blockIdx.x", Expr::var(&n), |_| {
+            launch("threadIdx.x", Expr::int32(64), |t| {
+                let load = Expr::load(&b, vec![Expr::var(t)]);
+                let store = Stmt::store(&view, vec![Expr::var(t) + Expr::var(&m)], load, Span::NONE);
+                let body = Stmt::seq(dynamic.iter().map(|d| shared("S", *d)).chain([store]));
+                Stmt::attr(
+                    AttrNode::None,
+                    MIN_BLOCKS_PER_SM,
+                    Expr::int32(2),
+                    body,
+                    Span::NONE,
+                )
+            })
+        });
+        let pointers = [Var::new("b", DType::HANDLE), Var::new("a", DType::HANDLE)];
+        PrimFunc {
+            params: vec![pointers[0].clone(), pointers[1].clone(), n, m],
+            buffer_map: pointers.into_iter().zip([b, a]).collect(),
+            ret: None,
+            attrs: Attrs::new(),
+            body: Stmt::seq([Stmt::new(StmtKind::DeclBuffer(view), Span::NONE), region]),
+            span: Span::NONE,
+        }
+        .with_attr("global_symbol", AttrValue::Str("copy".into()))
+    }
+
+    #[test]
+    fn a_launch_becomes_a_kernel_and_a_call() {
+        let module = split(kernel_file(&[100])).unwrap();
+        let names: Vec<&str> = module.functions.iter().map(|(n, _)| &**n).collect();
+        assert_eq!(names, ["copy_kernel", "main"]);
+        let kernel = module.get("copy_kernel").unwrap();
+        let params: Vec<&str> = kernel.params.iter().map(Var::name).collect();
+        assert_eq!(params, ["A_ptr", "B_ptr", "m", "n"]);
+        assert_eq!(*kernel.params[0].ty(), Type::pointer(DType::FLOAT32, "global"));
+        assert_eq!(kernel.attr(MIN_BLOCKS_PER_SM), Some(&AttrValue::Int(2)));
+        let tags: Vec<&str> = kernel
+            .attr(KERNEL_LAUNCH_PARAMS)
+            .unwrap()
+            .as_list()
+            .unwrap()
+            .iter()
+            .filter_map(AttrValue::as_str)
+            .collect();
+        assert_eq!(tags, ["blockIdx.x", "threadIdx.x", DYNAMIC_SHARED_MEMORY]);
+
+        let host = module.get("main").unwrap();
+        let StmtKind::Evaluate(call) = &host.body.as_slice()[1].kind else {
+            panic!()
+        };
+        let args = call.as_call(Op::TvmCallPacked).unwrap();
+        assert_eq!(args[0].as_str(), Some("copy_kernel"));
+        assert_eq!(args.len(), 1 + 4 + 3);
+        assert!(args[7].is_int(400) && args[7].dtype == DType::INT64);
+        // No variable is shared between host and device.
+        assert!(host.params.iter().all(|p| !kernel.params.contains(p)));
+    }
+
+    #[test]
+    fn dynamic_shared_memory_is_one_allocation() {
+        let error = split(kernel_file(&[4, 8])).unwrap_err();
+        assert_eq!(
+            error.0[0].message,
+            "a kernel has at most one dynamic shared memory allocation"
+        );
+    }
+}
