@@ -30,18 +30,23 @@
 
 mod buffer;
 mod dtype;
+mod equal;
 mod expr;
 mod func;
+pub mod image;
 mod mutate;
 mod stmt;
 mod var;
+mod verify;
 mod visit;
 
 pub use buffer::{Buffer, BufferNode, DEFAULT_ALIGN};
 pub use dtype::{DType, TypeCode, UnknownDType};
+pub use equal::{Comparison, Mismatch, Structural, structural_equal, structural_hash};
 pub use expr::{BinOp, Expr, ExprKind, ExprNode};
 pub use func::{AttrValue, Attrs, IRModule, PrimFunc};
 pub use mutate::{Mutator, substitute, substitute_stmt};
 pub use stmt::{AttrNode, ForKind, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, StmtNode};
 pub use var::{IterKind, IterVar, Type, Var};
+pub use verify::{verify, verify_func};
 pub use visit::{Visitor, is_pure, uses_var};

@@ -1,0 +1,650 @@
+//! Bytes to IR. Whatever the bytes are, the answer is a module or an error.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::variants::{BINARY, CODES, ITERS, LOOPS};
+use super::{ImageError, MAGIC, VERSION};
+use crate::intrin::Op;
+use crate::ir::{
+    AttrNode, AttrValue, Attrs, Buffer, BufferNode, DType, Expr, ExprKind, IRModule, IterVar, PrimFunc,
+    ScopeIdDef, ScopeIdKind, Stmt, StmtKind, Type, Var,
+};
+use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::source::{FileId, SourceMap, Span};
+
+/// Levels of nesting that an image may have: beyond what the front end and the passes produce.
+const DEPTH: u32 = 1000;
+/// Most lines of all files together, so that a corrupt number does not make a text of gigabytes.
+const LINES: u64 = 1 << 22;
+
+/// The module that [`encode`](super::encode) wrote.
+///
+/// The result is well-formed as a tree; whether it makes sense as a program is [`verify`](crate::ir::verify)'s
+/// question, worth asking where the bytes are not trusted.
+pub fn decode(bytes: &[u8]) -> Result<IRModule, ImageError> {
+    let mut decoder = Decoder {
+        bytes,
+        at: 0,
+        depth: 0,
+        strings: Vec::new(),
+        ops: FxHashMap::default(),
+        spans: Vec::new(),
+        dtypes: Vec::new(),
+        vars: Vec::new(),
+        buffers: Vec::new(),
+    };
+    let sources = decoder.tables()?;
+    let module = decoder.module(sources)?;
+    if decoder.at != bytes.len() {
+        return decoder.fail("bytes after the module");
+    }
+    Ok(module)
+}
+
+type Outcome<T> = Result<T, ImageError>;
+
+struct Decoder<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    depth: u32,
+    strings: Vec<Arc<str>>,
+    ops: FxHashMap<usize, Op>,
+    spans: Vec<Span>,
+    dtypes: Vec<DType>,
+    vars: Vec<Var>,
+    buffers: Vec<Option<Buffer>>,
+}
+
+impl Decoder<'_> {
+    fn fail<T>(&self, message: impl Into<String>) -> Outcome<T> {
+        Err(ImageError {
+            message: message.into(),
+            offset: self.at,
+        })
+    }
+
+    fn byte(&mut self) -> Outcome<u8> {
+        let Some(byte) = self.bytes.get(self.at) else {
+            return self.fail("the bytes end early");
+        };
+        self.at += 1;
+        Ok(*byte)
+    }
+
+    fn wide(&mut self) -> Outcome<u128> {
+        let mut value = 0u128;
+        for shift in (0..).step_by(7) {
+            let byte = self.byte()?;
+            if shift >= 126 && byte > 3 {
+                return self.fail("a number is too large");
+            }
+            value |= u128::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        Ok(value)
+    }
+
+    fn uint(&mut self) -> Outcome<u64> {
+        let value = self.wide()?;
+        u64::try_from(value).or_else(|_| self.fail("a number is too large"))
+    }
+
+    fn u32(&mut self) -> Outcome<u32> {
+        let value = self.wide()?;
+        u32::try_from(value).or_else(|_| self.fail("a number is too large"))
+    }
+
+    fn lanes(&mut self) -> Outcome<u16> {
+        let value = self.wide()?;
+        u16::try_from(value).or_else(|_| self.fail("too many lanes"))
+    }
+
+    fn int(&mut self) -> Outcome<i128> {
+        let value = self.wide()?;
+        Ok((value >> 1) as i128 ^ -((value & 1) as i128))
+    }
+
+    fn f64(&mut self) -> Outcome<f64> {
+        let Some(bytes) = self.bytes.get(self.at..self.at + 8) else {
+            return self.fail("the bytes end early");
+        };
+        self.at += 8;
+        Ok(f64::from_bits(
+            bytes.iter().rev().fold(0, |v, b| v << 8 | u64::from(*b)),
+        ))
+    }
+
+    /// A count of things that take at least one byte each.
+    fn count(&mut self) -> Outcome<usize> {
+        let count = self.uint()?;
+        if count > (self.bytes.len() - self.at) as u64 {
+            return self.fail("a count is too large");
+        }
+        Ok(count as usize)
+    }
+
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Outcome<T>) -> Outcome<Vec<T>> {
+        let count = self.count()?;
+        // Not reserved: the count may lie by the size of an item.
+        let mut list = Vec::new();
+        for _ in 0..count {
+            list.push(item(self)?);
+        }
+        Ok(list)
+    }
+
+    fn flag(&mut self) -> Outcome<bool> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => self.fail("a flag is neither 0 nor 1"),
+        }
+    }
+
+    fn text(&mut self) -> Outcome<Arc<str>> {
+        let length = self.count()?;
+        let bytes = &self.bytes[self.at..self.at + length];
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return self.fail("a string is not UTF-8");
+        };
+        self.at += length;
+        Ok(text.into())
+    }
+
+    fn tables(&mut self) -> Outcome<SourceMap> {
+        if self.bytes.get(..4) != Some(MAGIC) {
+            return self.fail("the mark is missing");
+        }
+        self.at = 4;
+        let version = self.byte()?;
+        if version != VERSION {
+            return self.fail(format!("version {version} is not {VERSION}"));
+        }
+        self.strings = self.list(Self::text)?;
+        let mut sources = SourceMap::new();
+        // Start of each carried line, by file.
+        let mut starts: Vec<BTreeMap<u32, (u32, u32)>> = Vec::new();
+        let mut blank = 0u64;
+        for _ in 0..self.count()? {
+            let name = self.text()?;
+            let mut text = String::new();
+            let mut lines = BTreeMap::new();
+            let mut number = 0u64;
+            for i in 0..self.count()? {
+                let next = number.saturating_add(self.uint()?);
+                blank = blank.saturating_add(next - number);
+                if blank > LINES || (i > 0 && next == number) {
+                    return self.fail("a line number is out of order");
+                }
+                let ends = next - number;
+                (0..ends).for_each(|_| text.push('\n'));
+                number = next;
+                let line = self.text()?;
+                if line.contains('\n') {
+                    return self.fail("a line holds a line end");
+                }
+                lines.insert(number as u32, (text.len() as u32, line.len() as u32));
+                text.push_str(&line);
+            }
+            sources.add(&*name, text);
+            starts.push(lines);
+        }
+        self.spans = self.list(|d| {
+            let (file, line, column, length) = (d.uint()? as usize, d.u32()?, d.u32()?, d.u32()?);
+            let Some((start, size)) = starts.get(file).and_then(|f| f.get(&line)) else {
+                return d.fail("a span points at no line");
+            };
+            if u64::from(column) + u64::from(length) > u64::from(*size) {
+                return d.fail("a span leaves its line");
+            }
+            let start = start + column;
+            Ok(Span::new(FileId(file as u32 + 1), start, start + length))
+        })?;
+        self.dtypes = self.list(|d| {
+            let code = d.byte()?;
+            let Some(code) = CODES.get(code as usize) else {
+                return d.fail("an unknown type code");
+            };
+            let dtype = DType {
+                code: *code,
+                bits: d.byte()?,
+                lanes: d.lanes()?,
+            };
+            // The name decides what is a dtype.
+            if dtype.to_string().parse() != Ok(dtype) {
+                return d.fail("an unknown dtype");
+            }
+            Ok(dtype)
+        })?;
+        Ok(sources)
+    }
+
+    fn string(&mut self) -> Outcome<Arc<str>> {
+        let id = self.uint()? as usize;
+        match self.strings.get(id) {
+            Some(text) => Ok(text.clone()),
+            None => self.fail("a string is missing"),
+        }
+    }
+
+    fn op(&mut self) -> Outcome<Op> {
+        let at = self.at;
+        let id = self.uint()? as usize;
+        if let Some(op) = self.ops.get(&id) {
+            return Ok(*op);
+        }
+        self.at = at;
+        let name = self.string()?;
+        match Op::from_name(&name) {
+            Some(op) => {
+                self.ops.insert(id, op);
+                Ok(op)
+            }
+            None => self.fail(format!("unknown operator {name}")),
+        }
+    }
+
+    fn dtype(&mut self) -> Outcome<DType> {
+        let id = self.uint()? as usize;
+        match self.dtypes.get(id) {
+            Some(dtype) => Ok(*dtype),
+            None => self.fail("a dtype is missing"),
+        }
+    }
+
+    fn span(&mut self) -> Outcome<Span> {
+        let id = self.uint()? as usize;
+        if id == 0 {
+            return Ok(Span::NONE);
+        }
+        match self.spans.get(id - 1) {
+            Some(span) => Ok(*span),
+            None => self.fail("a span is missing"),
+        }
+    }
+
+    fn ty(&mut self) -> Outcome<Type> {
+        match self.byte()? {
+            0 => Ok(Type::Prim(self.dtype()?)),
+            1 => Ok(Type::Pointer {
+                element: self.dtype()?,
+                scope: self.string()?,
+            }),
+            _ => self.fail("an unknown type"),
+        }
+    }
+
+    fn var(&mut self) -> Outcome<Var> {
+        let id = self.uint()? as usize;
+        if let Some(var) = self.vars.get(id) {
+            return Ok(var.clone());
+        }
+        if id != self.vars.len() {
+            return self.fail("a variable is missing");
+        }
+        let (name, ty, span) = (self.string()?, self.ty()?, self.span()?);
+        let var = Var::at(name, ty, span);
+        self.vars.push(var.clone());
+        Ok(var)
+    }
+
+    fn buffer(&mut self) -> Outcome<Buffer> {
+        let id = self.uint()? as usize;
+        match self.buffers.get(id) {
+            Some(Some(buffer)) => return Ok(buffer.clone()),
+            Some(None) => return self.fail("a buffer describes itself"),
+            None if id != self.buffers.len() => return self.fail("a buffer is missing"),
+            None => self.buffers.push(None),
+        }
+        let name = self.string()?;
+        let data = self.var()?;
+        let dtype = self.dtype()?;
+        let shape = self.exprs()?;
+        let strides = self.exprs()?;
+        let elem_offset = self.option()?;
+        let layout = match self.flag()? {
+            false => None,
+            true => {
+                let (shard, replica) = (self.iters()?, self.iters()?);
+                let offset = self.list(|d| Ok((Axis(d.string()?), d.expr()?)))?;
+                Some(Layout::Tile(Arc::new(TileLayout {
+                    shard,
+                    replica,
+                    offset,
+                })))
+            }
+        };
+        let (align, offset_factor) = (self.u32()?, self.u32()?);
+        let allocated_addr = self.exprs()?;
+        let span = self.span()?;
+        let buffer = Buffer::new(BufferNode {
+            name,
+            data,
+            dtype,
+            shape,
+            strides,
+            elem_offset,
+            layout,
+            align,
+            offset_factor,
+            allocated_addr,
+            span,
+        });
+        self.buffers[id] = Some(buffer.clone());
+        Ok(buffer)
+    }
+
+    fn iters(&mut self) -> Outcome<Vec<Iter>> {
+        self.list(|d| {
+            Ok(Iter {
+                extent: d.expr()?,
+                stride: d.expr()?,
+                axis: Axis(d.string()?),
+            })
+        })
+    }
+
+    fn exprs(&mut self) -> Outcome<Vec<Expr>> {
+        self.list(Self::expr)
+    }
+
+    fn option(&mut self) -> Outcome<Option<Expr>> {
+        Ok(if self.flag()? { Some(self.expr()?) } else { None })
+    }
+
+    fn deeper(&mut self) -> Outcome<()> {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            self.fail("nesting is too deep")
+        } else {
+            Ok(())
+        }
+    }
+
+    // One function a form keeps the frames of this recursion small in unoptimized builds.
+    fn expr(&mut self) -> Outcome<Expr> {
+        self.deeper()?;
+        let tag = self.byte()?;
+        let dtype = self.dtype()?;
+        let span = self.span()?;
+        let e = match tag {
+            4..=6 | 12 | 16.. => self.tree(tag, dtype, span),
+            _ => self.leaf(tag, dtype, span),
+        };
+        self.depth -= 1;
+        e
+    }
+
+    /// Forms whose operands are expressions alone.
+    fn tree(&mut self, tag: u8, dtype: DType, span: Span) -> Outcome<Expr> {
+        let a = self.expr()?;
+        if tag == 4 {
+            return Ok(Expr::new(ExprKind::Cast(a), dtype, span));
+        }
+        if tag == 5 {
+            return Ok(Expr::new(ExprKind::Not(a), dtype, span));
+        }
+        let var = if tag == 12 { Some(self.var()?) } else { None };
+        let b = self.expr()?;
+        if let Some(var) = var {
+            return Ok(Expr::new(ExprKind::Let(var, a, b), dtype, span));
+        }
+        if tag == 6 {
+            let c = self.expr()?;
+            return Ok(Expr::new(ExprKind::Select(a, b, c), dtype, span));
+        }
+        match BINARY.get(tag as usize - 16) {
+            Some(op) => Ok(Expr::new(ExprKind::Binary(*op, a, b), dtype, span)),
+            None => self.fail("an unknown expression"),
+        }
+    }
+
+    fn leaf(&mut self, tag: u8, dtype: DType, span: Span) -> Outcome<Expr> {
+        let kind = self.leaf_kind(tag)?;
+        Ok(Expr::new(kind, dtype, span))
+    }
+
+    fn leaf_kind(&mut self, tag: u8) -> Outcome<ExprKind> {
+        match tag {
+            0 => Ok(ExprKind::Var(self.var()?)),
+            1 => Ok(ExprKind::Int(self.int()?)),
+            2 => Ok(ExprKind::Float(self.f64()?)),
+            3 => Ok(ExprKind::Str(self.string()?)),
+            7 => self.load(),
+            8..=10 => self.vector(tag),
+            11 => self.call(),
+            _ => self.fail("an unknown expression"),
+        }
+    }
+
+    fn load(&mut self) -> Outcome<ExprKind> {
+        let buffer = self.buffer()?;
+        let indices = self.exprs()?;
+        Ok(ExprKind::BufferLoad {
+            buffer,
+            indices,
+            predicate: self.option()?,
+        })
+    }
+
+    fn call(&mut self) -> Outcome<ExprKind> {
+        let op = self.op()?;
+        Ok(ExprKind::Call {
+            op,
+            args: self.exprs()?,
+        })
+    }
+
+    fn vector(&mut self, tag: u8) -> Outcome<ExprKind> {
+        Ok(match tag {
+            8 => ExprKind::Ramp {
+                base: self.expr()?,
+                stride: self.expr()?,
+                lanes: self.lanes()?,
+            },
+            9 => ExprKind::Broadcast {
+                value: self.expr()?,
+                lanes: self.lanes()?,
+            },
+            _ => ExprKind::Shuffle {
+                vectors: self.exprs()?,
+                indices: self.exprs()?,
+            },
+        })
+    }
+
+    fn attr_value(&mut self) -> Outcome<AttrValue> {
+        self.deeper()?;
+        let value = match self.byte()? {
+            0 => AttrValue::None,
+            1 => AttrValue::Bool(self.flag()?),
+            2 => {
+                let value = self.int()?;
+                AttrValue::Int(i64::try_from(value).or_else(|_| self.fail("a number is too large"))?)
+            }
+            3 => AttrValue::Float(self.f64()?),
+            4 => AttrValue::Str(self.string()?),
+            5 => AttrValue::List(self.list(Self::attr_value)?),
+            6 => AttrValue::Dict(self.attrs()?),
+            7 => AttrValue::Expr(self.expr()?),
+            8 => AttrValue::Target(self.attrs()?),
+            _ => return self.fail("an unknown attribute value"),
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn pairs(&mut self) -> Outcome<Vec<(Arc<str>, AttrValue)>> {
+        self.list(|d| Ok((d.string()?, d.attr_value()?)))
+    }
+
+    fn attrs(&mut self) -> Outcome<Attrs> {
+        Ok(self.pairs()?.into_iter().collect())
+    }
+
+    fn iter_var(&mut self) -> Outcome<IterVar> {
+        let var = self.var()?;
+        let thread_tag = self.string()?;
+        let kind = self.byte()?;
+        let Some(kind) = ITERS.get(kind as usize) else {
+            return self.fail("an unknown kind of index");
+        };
+        let dom = if self.flag()? {
+            Some((self.expr()?, self.expr()?))
+        } else {
+            None
+        };
+        Ok(IterVar {
+            var,
+            dom,
+            kind: *kind,
+            thread_tag,
+        })
+    }
+
+    fn attr_node(&mut self) -> Outcome<AttrNode> {
+        Ok(match self.byte()? {
+            0 => AttrNode::None,
+            1 => AttrNode::Str(self.string()?),
+            2 => AttrNode::IterVar(self.iter_var()?),
+            3 => AttrNode::Buffer(self.buffer()?),
+            4 => AttrNode::Expr(self.expr()?),
+            _ => return self.fail("an unknown attribute node"),
+        })
+    }
+
+    fn scope_id(&mut self) -> Outcome<ScopeIdDef> {
+        let kind = self.byte()?;
+        let Some((kind, _)) = ScopeIdKind::ALL.get(kind as usize) else {
+            return self.fail("an unknown scope id");
+        };
+        let extents = if self.flag()? { Some(self.exprs()?) } else { None };
+        let preferred = if self.flag()? { Some(self.exprs()?) } else { None };
+        let vars = self.list(Self::var)?;
+        Ok(ScopeIdDef {
+            kind: *kind,
+            vars,
+            extents,
+            preferred,
+        })
+    }
+
+    fn stmt(&mut self) -> Outcome<Stmt> {
+        self.deeper()?;
+        let tag = self.byte()?;
+        let span = self.span()?;
+        let kind = self.stmt_kind(tag)?;
+        self.depth -= 1;
+        Ok(Stmt::new(kind, span))
+    }
+
+    fn stmt_kind(&mut self, tag: u8) -> Outcome<StmtKind> {
+        Ok(match tag {
+            0 => {
+                let value = self.expr()?;
+                StmtKind::Bind(self.var()?, value)
+            }
+            1 => {
+                let (key, value) = (self.string()?, self.expr()?);
+                StmtKind::Attr {
+                    node: self.attr_node()?,
+                    key,
+                    value,
+                    body: self.stmt()?,
+                }
+            }
+            2 => {
+                let (buffer, indices, value) = (self.buffer()?, self.exprs()?, self.expr()?);
+                StmtKind::BufferStore {
+                    buffer,
+                    indices,
+                    value,
+                    predicate: self.option()?,
+                }
+            }
+            3 => StmtKind::AllocBuffer(self.buffer()?, self.pairs()?),
+            4 => StmtKind::DeclBuffer(self.buffer()?),
+            5 => StmtKind::ScopeId(self.scope_id()?),
+            6 => StmtKind::Seq(self.list(Self::stmt)?),
+            7 => StmtKind::Evaluate(self.expr()?),
+            8 => self.for_loop()?,
+            9 => StmtKind::While(self.expr()?, self.stmt()?),
+            10 => {
+                let condition = self.expr()?;
+                let otherwise = self.flag()?;
+                let then = self.stmt()?;
+                StmtKind::If(condition, then, if otherwise { Some(self.stmt()?) } else { None })
+            }
+            11 => {
+                let (condition, kind) = (self.expr()?, self.string()?);
+                StmtKind::Assert {
+                    condition,
+                    kind,
+                    message: self.list(Self::string)?,
+                }
+            }
+            _ => return self.fail("an unknown statement"),
+        })
+    }
+
+    fn for_loop(&mut self) -> Outcome<StmtKind> {
+        let kind = self.byte()?;
+        let Some(kind) = LOOPS.get(kind as usize) else {
+            return self.fail("an unknown kind of loop");
+        };
+        let (min, extent, step, var) = (self.expr()?, self.expr()?, self.option()?, self.var()?);
+        let thread = if self.flag()? {
+            Some(self.iter_var()?)
+        } else {
+            None
+        };
+        let annotations = self.pairs()?;
+        Ok(StmtKind::For {
+            var,
+            min,
+            extent,
+            kind: *kind,
+            thread,
+            annotations,
+            step,
+            body: self.stmt()?,
+        })
+    }
+
+    fn func(&mut self) -> Outcome<PrimFunc> {
+        let params = self.list(Self::var)?;
+        let buffer_map = self.list(|d| {
+            let position = d.uint()? as usize;
+            match params.get(position) {
+                Some(param) => Ok((param.clone(), d.buffer()?)),
+                None => d.fail("a parameter is missing"),
+            }
+        })?;
+        let ret = if self.flag()? { Some(self.ty()?) } else { None };
+        let attrs = self.attrs()?;
+        let span = self.span()?;
+        Ok(PrimFunc {
+            params,
+            buffer_map,
+            ret,
+            attrs,
+            body: self.stmt()?,
+            span,
+        })
+    }
+
+    fn module(&mut self, sources: SourceMap) -> Outcome<IRModule> {
+        let attrs = self.attrs()?;
+        let functions = self.list(|d| Ok((d.string()?, d.func()?)))?;
+        Ok(IRModule {
+            functions,
+            attrs,
+            sources,
+        })
+    }
+}

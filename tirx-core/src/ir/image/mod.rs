@@ -1,0 +1,99 @@
+//! IR as compact bytes: what a shipped binary carries for the simulator.
+//!
+//! The bytes are deterministic: the same module gives the same bytes on any machine. Variables and buffers are
+//! numbered by first occurrence; strings, dtypes and spans are tables. Of the source texts only the lines that spans
+//! point to are carried, with the names of their files, so that a fault shows the kernel's line.
+//!
+//! Format: `TIRX`, a version byte, the tables (strings, lines, spans, dtypes), then the module. Numbers are LEB128,
+//! signed ones zigzag. Operators go by name, so that the table of intrinsics may grow.
+
+mod decode;
+mod encode;
+#[cfg(test)]
+mod tests;
+
+pub use decode::decode;
+pub use encode::{Encoder, encode};
+
+use std::fmt;
+
+/// The first bytes.
+const MAGIC: &[u8; 4] = b"TIRX";
+/// The format's version; a decoder refuses others.
+const VERSION: u8 = 1;
+
+/// Why bytes are no image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageError {
+    /// What is wrong.
+    pub message: String,
+    /// At which byte.
+    pub offset: usize,
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a TIRx image: {} at byte {}", self.message, self.offset)
+    }
+}
+
+impl std::error::Error for ImageError {}
+
+/// Numbers of variants, by position. Appending keeps old images readable.
+mod variants {
+    use crate::ir::{BinOp, ForKind, IterKind, TypeCode};
+
+    pub(super) const BINARY: [BinOp; 17] = [
+        BinOp::Add,
+        BinOp::Sub,
+        BinOp::Mul,
+        BinOp::Div,
+        BinOp::Mod,
+        BinOp::FloorDiv,
+        BinOp::FloorMod,
+        BinOp::Min,
+        BinOp::Max,
+        BinOp::Eq,
+        BinOp::Ne,
+        BinOp::Lt,
+        BinOp::Le,
+        BinOp::Gt,
+        BinOp::Ge,
+        BinOp::And,
+        BinOp::Or,
+    ];
+
+    pub(super) const LOOPS: [ForKind; 5] = [
+        ForKind::Serial,
+        ForKind::Parallel,
+        ForKind::Vectorized,
+        ForKind::Unrolled,
+        ForKind::ThreadBinding,
+    ];
+
+    pub(super) const ITERS: [IterKind; 3] = [IterKind::DataPar, IterKind::ThreadIndex, IterKind::CommReduce];
+
+    pub(super) const CODES: [TypeCode; 17] = [
+        TypeCode::Int,
+        TypeCode::UInt,
+        TypeCode::Float,
+        TypeCode::BFloat,
+        TypeCode::Bool,
+        TypeCode::Handle,
+        TypeCode::Float8_e3m4,
+        TypeCode::Float8_e4m3,
+        TypeCode::Float8_e4m3b11fnuz,
+        TypeCode::Float8_e4m3fn,
+        TypeCode::Float8_e4m3fnuz,
+        TypeCode::Float8_e5m2,
+        TypeCode::Float8_e5m2fnuz,
+        TypeCode::Float8_e8m0fnu,
+        TypeCode::Float6_e2m3fn,
+        TypeCode::Float6_e3m2fn,
+        TypeCode::Float4_e2m1fn,
+    ];
+
+    pub(super) fn number<T: PartialEq>(list: &[T], item: &T) -> u8 {
+        list.iter().position(|x| x == item).unwrap_or(list.len()) as u8
+    }
+}
