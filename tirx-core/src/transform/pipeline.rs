@@ -236,9 +236,15 @@ pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, 
     };
     let context = PassContext::new(lowering.target.clone(), &lowering.options);
     let mut module = module;
+    if lowering.verify {
+        verified(&module, "before lowering")?;
+    }
     for (index, pass) in PIPELINE[..last].iter().enumerate() {
         let start = lowering.timer.map(|now| now());
         module = (pass.run)(module, &context)?;
+        if lowering.verify {
+            verified(&module, pass.name)?;
+        }
         let nanoseconds = lowering
             .timer
             .zip(start)
@@ -253,6 +259,15 @@ pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, 
         }
     }
     Ok(module)
+}
+
+/// The verifier's errors, with the pass that caused them.
+fn verified(module: &IRModule, pass: &str) -> Result<(), Diagnostics> {
+    crate::ir::verify(module).map_err(|errors| {
+        let named =
+            |error: Diagnostic| error.note(Span::NONE, format!("the IR is that of {pass}; this is a bug"));
+        Diagnostics(errors.0.into_iter().map(named).collect())
+    })
 }
 
 /// Gives each function that names no target the one of the run.
