@@ -6,6 +6,7 @@
 
 pub mod annotate_entry_func;
 pub mod flatten_buffer;
+pub mod lower_intrin;
 pub mod lower_tirx;
 pub mod lower_tirx_opaque;
 pub mod make_packed_api;

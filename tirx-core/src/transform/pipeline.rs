@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{
-    annotate_entry_func, flatten_buffer, lower_tirx, lower_tirx_opaque, make_packed_api, split_host_device,
-    unify_thread_binding, verify_memory,
+    annotate_entry_func, flatten_buffer, lower_intrin, lower_tirx, lower_tirx_opaque, make_packed_api,
+    split_host_device, unify_thread_binding, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::{AttrValue, IRModule};
@@ -155,6 +155,7 @@ pub static PIPELINE: &[Pass] = &[
     pass("AnnotateEntryFunc", annotate_entry_func::run),
     pass("SplitHostDevice", split_host_device::run),
     pass("MakePackedAPI", make_packed_api::run),
+    pass("LowerIntrin", lower_intrin::run),
 ];
 
 /// The names that `stop_after` takes.
