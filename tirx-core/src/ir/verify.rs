@@ -508,6 +508,10 @@ impl Verifier<'_> {
                     });
                     self.define(&buffer.data, buffer.span);
                 }
+                // Nothing computes the extent of a flat view: in a kernel it may mention what the host alone knows.
+                if buffer.shape.len() == 1 {
+                    buffer.shape.iter().for_each(|e| self.define_free(e));
+                }
                 self.description(buffer);
                 self.declare(buffer);
             }

@@ -5,7 +5,10 @@
 //! manager that runs them and the options they read.
 
 pub mod annotate_entry_func;
+pub mod bf16_compute_legalize;
 pub mod flatten_buffer;
+pub mod fp8_compute_legalize;
+mod legalize_compute;
 pub mod lower_intrin;
 pub mod lower_tirx;
 pub mod lower_tirx_opaque;

@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{
-    annotate_entry_func, flatten_buffer, lower_intrin, lower_tirx, lower_tirx_opaque, make_packed_api,
-    split_host_device, unify_thread_binding, verify_memory,
+    annotate_entry_func, bf16_compute_legalize, flatten_buffer, fp8_compute_legalize, lower_intrin,
+    lower_tirx, lower_tirx_opaque, make_packed_api, split_host_device, unify_thread_binding, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::{AttrValue, IRModule};
@@ -31,6 +31,13 @@ impl Target {
 
     /// Threads of a warp.
     pub const WARP_SIZE: i128 = 32;
+
+    /// Ten times the major compute capability plus the minor one; 0 for an architecture of another form.
+    pub fn compute_capability(&self) -> u32 {
+        let digits = self.arch.trim_start_matches("sm_");
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits[..end].parse().unwrap_or(0)
+    }
 
     /// The form it takes as a function's `target` attribute.
     pub fn to_attr(&self) -> AttrValue {
@@ -151,6 +158,8 @@ pub static PIPELINE: &[Pass] = &[
     pass("UnifyThreadBinding", unify_thread_binding::run),
     pass("LowerTIRxOpaque", lower_tirx_opaque::run),
     pass("FlattenBuffer", flatten_buffer::run),
+    pass("BF16ComputeLegalize", bf16_compute_legalize::run),
+    pass("FP8ComputeLegalize", fp8_compute_legalize::run),
     pass("VerifyMemory", verify_memory::run),
     pass("AnnotateEntryFunc", annotate_entry_func::run),
     pass("SplitHostDevice", split_host_device::run),

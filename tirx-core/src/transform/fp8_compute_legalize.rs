@@ -1,0 +1,17 @@
+//! FP8ComputeLegalize: float8, float6 and float4 arithmetic, which no CUDA target has outside of tensor cores.
+//!
+//! Operations are done in float32 (see [`legalize_compute`](super::legalize_compute)). TVM 0.26 leaves them as they are
+//! on CUDA, and nvcc then rejects them: its narrow types convert and do nothing else.
+
+use super::PassContext;
+use super::legalize_compute::legalize;
+use crate::diagnostic::Diagnostics;
+use crate::ir::{DType, IRModule};
+
+/// Legalizes every function.
+pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
+    fn narrow(dtype: DType) -> bool {
+        dtype.is_floating() && dtype.bits <= 8
+    }
+    Ok(module.map(|func| legalize(func, narrow)))
+}
