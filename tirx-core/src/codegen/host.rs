@@ -130,10 +130,8 @@ pub fn parse_check(parts: &[Arc<str>], names: &[String]) -> Option<Check> {
     let mut subject: String = parts[..=marked].concat();
     subject.truncate(subject.len() - ON_ARGUMENT.len());
     // index, "when calling", signature, a phrase, and the expected value where there is one
-    let expected = match parts.len() > marked + 5 {
-        true => parts.last().map_or(String::new(), |p| p.to_string()),
-        false => String::new(),
-    };
+    // index, "when calling", signature, a phrase, and the expected value in parts where there is one
+    let expected: String = parts.get(marked + 5..).unwrap_or_default().concat();
     let mut alignment = false;
     for prefix in ["Mismatched ", "Invalid ", "Misaligned "] {
         if let Some(rest) = subject.strip_prefix(prefix) {
@@ -164,8 +162,12 @@ pub fn parse_check(parts: &[Arc<str>], names: &[String]) -> Option<Check> {
         index,
         argument,
         field,
-        // A null check ends with a phrase, not with a value.
-        expected: if null { String::new() } else { expected },
+        expected: match (null, expected.strip_suffix(" bytes")) {
+            // A null check ends with a phrase, not with a value.
+            (true, _) => String::new(),
+            (false, Some(bytes)) if alignment => bytes.to_string(),
+            (false, _) => expected,
+        },
         null,
         alignment,
     })
@@ -434,7 +436,10 @@ mod tests {
         assert_eq!((kind.argument.as_str(), kind.field.as_str()), ("s", "type"));
         let null = check(&with(&["A", " data pointer is NULL on argument #", "0"], &[]));
         assert!(null.null && null.field == "data" && null.argument == "A");
-        let aligned = check(&with(&["Misaligned ", "A", ".data on argument #", "0"], &["16"]));
+        let aligned = check(&with(
+            &["Misaligned ", "A", ".data on argument #", "0"],
+            &["16", " bytes"],
+        ));
         assert!(aligned.alignment && aligned.field == "data" && aligned.expected == "16");
         assert_eq!(
             parse_check(&parts(&["Expected ", "3", " arguments"]), &names),

@@ -53,7 +53,8 @@ impl Code {
 
     /// The text as an operand of something that binds like `binds`.
     fn operand(&self, binds: Binds) -> String {
-        if self.binds < binds {
+        // A conversion stands in parentheses everywhere but under another one: `as u32 < n` would begin generics.
+        if self.binds < binds || (self.binds == Binds::Cast && binds != Binds::Cast) {
             format!("({})", self.text)
         } else {
             self.text.clone()
@@ -284,10 +285,26 @@ impl<'a> Printer<'a> {
             };
             return self.comparison(mirrored, b, a);
         }
-        let (x, y) = (self.typed(a)?, self.code(b)?);
-        // `as` before `<` would begin generics.
-        let text = format!("{} {sign} {}", x.operand(Binds::Unary), y.operand(Binds::Unary));
+        // What a descriptor holds is compared in its own 64 bits: a value that does not fit is not equal.
+        let (x, y) = match (op, descriptor_value(a), descriptor_value(b)) {
+            (BinOp::Eq | BinOp::Ne, Some(a), Some(b)) => (self.code(a)?, self.code(b)?),
+            (BinOp::Eq | BinOp::Ne, Some(a), None) => (self.code(a)?, self.widened(b)?),
+            (BinOp::Eq | BinOp::Ne, None, Some(b)) => (self.widened(a)?, self.code(b)?),
+            _ => (self.typed(a)?, self.code(b)?),
+        };
+        let text = format!("{} {sign} {}", x.operand(Binds::BitOr), y.operand(Binds::BitOr));
         Ok(join(Binds::Compare, text, &[&x, &y]))
+    }
+
+    /// An int32 value as i64.
+    fn widened(&mut self, expr: &Expr) -> Result<Code> {
+        match self.value(expr)? {
+            Value::Int(v) => Ok(literal(DType::INT64, v, false)),
+            _ => {
+                let code = self.code(expr)?;
+                Ok(join(Binds::Tight, format!("i64::from({})", code.text), &[&code]))
+            }
+        }
     }
 
     fn binary(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Result<Value> {
@@ -563,6 +580,22 @@ impl<'a> Printer<'a> {
             }
             _ => return Err(unknown()),
         })
+    }
+}
+
+/// The 64-bit field of a descriptor behind an expression that narrows it to 32 bits.
+pub(super) fn descriptor_value(expr: &Expr) -> Option<&Expr> {
+    match &expr.kind {
+        ExprKind::Cast(inner)
+            if expr.dtype == DType::INT32
+                && inner.dtype == DType::INT64
+                && inner
+                    .as_call(Op::TvmStructGet)
+                    .is_some_and(|args| args.last().is_some_and(|f| f.is_int(17))) =>
+        {
+            Some(inner)
+        }
+        _ => None,
     }
 }
 

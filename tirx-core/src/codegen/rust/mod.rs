@@ -220,7 +220,7 @@ pub fn launcher(authored: &PrimFunc, module: &IRModule) -> Result<Launcher, Diag
 
 fn signature(authored: &PrimFunc, host: &PrimFunc, module: &IRModule) -> Result<Signature, Diagnostics> {
     let written = written_arguments(host, module);
-    let mut names = names::Names::reserving(&["stream", "args"]);
+    let mut names = names::Names::reserving(&["stream", "args", "constexpr"]);
     let mut errors = Vec::new();
     let mut params = Vec::new();
     for (index, var) in authored.params.iter().enumerate() {
@@ -374,3 +374,6 @@ fn string_literal(text: &str) -> String {
 fn internal(span: Span, message: impl Into<String>) -> Diagnostics {
     Diagnostic::new(span, message).into()
 }
+
+#[cfg(test)]
+mod tests;

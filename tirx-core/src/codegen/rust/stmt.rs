@@ -7,7 +7,7 @@ use crate::ir::{
     BinOp, DType, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Type, Var, Visitor,
 };
 
-use super::expr::{Code, Handle, Printer, Value, bits};
+use super::expr::{Code, Handle, Printer, Value, bits, descriptor_value};
 use super::names::Names;
 use super::{Raw, Signature, internal, message_text, rust_scalar, string_literal};
 
@@ -174,9 +174,43 @@ impl HostPrinter<'_> {
                     reads: code.reads,
                 });
                 self.printer.define_name(var, &name);
+                if let Some(wide) = descriptor_value(value) {
+                    self.fits(wide, &name)?;
+                }
             }
             known => self.printer.define(var, known),
         }
+        Ok(())
+    }
+
+    /// Checks that an extent or stride was not cut when it was read as an `int32`.
+    fn fits(&mut self, wide: &Expr, name: &str) -> Result<()> {
+        let Value::Code(code) = self.printer.value(wide)? else {
+            return Ok(());
+        };
+        let (Some(index), Some(position)) = (argument_index(&code.text), element_position(wide)) else {
+            return Ok(());
+        };
+        let argument = self.kernel_names.get(index).cloned().unwrap_or_default();
+        let field = if code.text.contains(".shape(") {
+            "shape"
+        } else {
+            "strides"
+        };
+        self.lines.push(Line::reading(
+            format!(
+                "if i64::from({name}) != {} {{ return Err(::tirx_rt::host::mismatch(KERNEL, {index}, {}, {}, \
+                 \"at most 2147483647\", {})); }}",
+                code.text,
+                string_literal(&argument),
+                string_literal(&format!("{field}[{position}]")),
+                code.text
+            ),
+            &[&Code {
+                reads: vec![name.to_string()],
+                ..code.clone()
+            }],
+        ));
         Ok(())
     }
 
@@ -265,6 +299,7 @@ impl HostPrinter<'_> {
             {
                 field = format!("strides[{position}]");
             }
+            let actual = descriptor_value(actual).unwrap_or(actual);
             let (actual, known) = (self.printer.code(actual)?, self.printer.value(expected)?);
             let expected = self.printer.code(expected)?;
             let mut reads = actual.reads.clone();
@@ -546,6 +581,11 @@ fn find_equality(condition: &Expr) -> Option<(&Expr, &Expr)> {
 
 fn reads_argument(expr: &Expr) -> bool {
     find(expr, &|e| e.as_call(Op::TvmStructGet).is_some()).is_some()
+}
+
+/// The argument that a piece of Rust like `args[1].shape(0)` reads.
+fn argument_index(text: &str) -> Option<usize> {
+    text.strip_prefix("args[")?.split_once(']')?.0.parse().ok()
 }
 
 /// Which element of an array of extents or strides an expression reads.
