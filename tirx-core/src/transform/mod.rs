@@ -6,9 +6,12 @@
 
 pub mod annotate_entry_func;
 pub mod bf16_compute_legalize;
+pub mod bf16_storage_legalize;
 pub mod flatten_buffer;
 pub mod fp8_compute_legalize;
+pub mod fp8_storage_legalize;
 mod legalize_compute;
+mod legalize_storage;
 pub mod lower_intrin;
 pub mod lower_tirx;
 pub mod lower_tirx_opaque;

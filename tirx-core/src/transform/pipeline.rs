@@ -9,8 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{
-    annotate_entry_func, bf16_compute_legalize, flatten_buffer, fp8_compute_legalize, lower_intrin,
-    lower_tirx, lower_tirx_opaque, make_packed_api, split_host_device, unify_thread_binding, verify_memory,
+    annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, flatten_buffer, fp8_compute_legalize,
+    fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque, make_packed_api, split_host_device,
+    unify_thread_binding, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::{AttrValue, IRModule};
@@ -164,6 +165,8 @@ pub static PIPELINE: &[Pass] = &[
     pass("AnnotateEntryFunc", annotate_entry_func::run),
     pass("SplitHostDevice", split_host_device::run),
     pass("MakePackedAPI", make_packed_api::run),
+    pass("FP8StorageLegalize", fp8_storage_legalize::run),
+    pass("BF16StorageLegalize", bf16_storage_legalize::run),
     pass("LowerIntrin", lower_intrin::run),
 ];
 
