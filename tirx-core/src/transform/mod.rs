@@ -15,6 +15,7 @@ mod legalize_storage;
 pub mod lower_intrin;
 pub mod lower_tirx;
 pub mod lower_tirx_opaque;
+pub mod lower_warp_memory;
 pub mod make_packed_api;
 pub mod pipeline;
 pub mod split_host_device;

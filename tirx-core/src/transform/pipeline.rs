@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::{
     annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, flatten_buffer, fp8_compute_legalize,
-    fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque, make_packed_api, split_host_device,
-    unify_thread_binding, verify_memory,
+    fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque, lower_warp_memory, make_packed_api,
+    split_host_device, unify_thread_binding, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::{AttrValue, IRModule};
@@ -167,6 +167,7 @@ pub static PIPELINE: &[Pass] = &[
     pass("MakePackedAPI", make_packed_api::run),
     pass("FP8StorageLegalize", fp8_storage_legalize::run),
     pass("BF16StorageLegalize", bf16_storage_legalize::run),
+    pass("LowerWarpMemory", lower_warp_memory::run),
     pass("LowerIntrin", lower_intrin::run),
 ];
 
