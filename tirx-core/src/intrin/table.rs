@@ -145,7 +145,7 @@ ops! {
     /// Number of one bits.
     Popcount = "tirx.popcount", "popcount", (1, 1), Pure, Arg(0);
     /// Number of leading zero bits.
-    Clz = "tirx.clz", "clz", (1, 1), Pure, Arg(0);
+    Clz = "tirx.clz", "clz", (1, 1), Pure, Is(DType::INT32);
     /// A `uint64` constant from its low and high 32 bits.
     LargeUintImm = "tirx.large_uint_imm", "large_uint_imm", (2, 2), Pure, Explicit;
     /// Fixed-point multiply, round, shift.
@@ -259,9 +259,9 @@ ops! {
     /// Barrier of the grid (cooperative launch).
     CudaGridSync = "tirx.cuda.grid_sync", "cuda.grid_sync", (0, 0), UpdateState, Is(DType::VOID);
     /// Block barrier; whether the predicate holds in all threads.
-    CudaSyncthreadsAnd = "tirx.cuda.syncthreads_and", "cuda.syncthreads_and", (1, 1), UpdateState, Is(DType::INT32);
+    CudaSyncthreadsAnd = "tirx.cuda.syncthreads_and", "cuda.syncthreads_and", (1, 1), UpdateState, Is(DType::INT64);
     /// Block barrier; whether the predicate holds in any thread.
-    CudaSyncthreadsOr = "tirx.cuda.syncthreads_or", "cuda.syncthreads_or", (1, 1), UpdateState, Is(DType::INT32);
+    CudaSyncthreadsOr = "tirx.cuda.syncthreads_or", "cuda.syncthreads_or", (1, 1), UpdateState, Is(DType::INT64);
     /// Device-wide memory fence.
     CudaThreadFence = "tirx.cuda.thread_fence", "cuda.thread_fence", (0, 0), UpdateState, Is(DType::VOID);
     /// `atomicAdd(pointer, value)`; gives the old value.
@@ -285,7 +285,7 @@ ops! {
     /// Minimum over the lanes of a mask.
     CudaReduceMinSyncU32 = "tirx.cuda.reduce_min_sync_u32", "cuda.reduce_min_sync_u32", (2, 2), UpdateState, Is(DType::UINT32);
     /// Position of the lowest one bit, from 1; 0 for none.
-    CudaFfsU32 = "tirx.cuda.ffs_u32", "cuda.ffs_u32", (1, 1), Pure, Is(DType::UINT32);
+    CudaFfsU32 = "tirx.cuda.ffs_u32", "cuda.ffs_u32", (1, 1), Pure, Is(DType::INT32);
     /// `__ldg(pointer)`.
     CudaLdg = "tirx.cuda.ldg", "cuda.ldg", (1, 2), ReadState, Explicit;
     /// Fast approximate division.
@@ -299,7 +299,7 @@ ops! {
     /// bfloat16 to float32.
     CudaBfloat162float = "tirx.cuda.bfloat162float", "cuda.bfloat162float", (1, 1), Pure, Is(DType::FLOAT32);
     /// The cycle counter.
-    CudaClock64 = "tirx.cuda.clock64", "cuda.clock64", (0, 0), ReadState, Is(DType::INT64);
+    CudaClock64 = "tirx.cuda.clock64", "cuda.clock64", (0, 0), ReadState, Is(DType::UINT64);
     /// Sleeps about so many nanoseconds.
     CudaNanoSleep = "tirx.cuda.nano_sleep", "cuda.nano_sleep", (1, 1), UpdateState, Is(DType::VOID);
     /// Linear index of the thread in its block.

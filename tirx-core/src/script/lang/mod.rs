@@ -1,99 +1,209 @@
 //! The language that kernels see: the `T` namespace, and operators, attributes and indices on IR values.
 //!
-//! The evaluator calls these functions for whatever has an IR operand or lies in a namespace of the language.
+//! The evaluator calls these functions for whatever has an IR operand or lies in a namespace of the language. Functions
+//! of `T` stand in tables ([`call::Function`]: name, parameters, what it does), so that keyword arguments and arity
+//! errors work alike for all of them:
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `namespace` | what a dotted path means |
+//! | `dtypes` | dtypes as values and annotations |
+//! | `math` | arithmetic, mathematics, node constructors |
+//! | `buffers`, `methods`, `access`, `views` | buffers, their attributes, elements and views |
+//! | `launch`, `loops` | scope ids, regions, loops, statements |
+//! | `calls`, `cuda` | calls out of the language, device functions |
+//! | `layouts` | `TileLayout(S[…] + R[…] + offset)` |
+//! | `refused` | names that TVM has and this compiler does not |
+
+mod access;
+mod buffers;
+mod call;
+mod calls;
+mod convert;
+mod cuda;
+mod dtypes;
+mod launch;
+mod layouts;
+mod linear;
+mod loops;
+mod math;
+mod methods;
+mod namespace;
+mod objects;
+mod operators;
+mod refused;
+mod views;
 
 use ruff_python_ast::{BoolOp, CmpOp, Operator, UnaryOp};
 
-use super::eval::{Args, Interpreter, Value};
-use crate::diagnostic::{Result, error};
-use crate::ir::{Buffer, DType, Expr};
+pub use convert::pointer_type;
+pub use loops::range_loop;
+
+use super::eval::{Annotation, Args, Interpreter, Value};
+use super::typing;
+use crate::diagnostic::{Diagnostic, Result, error};
+use crate::ir::{AttrValue, BinOp, Buffer, DType, Expr, Stmt, StmtKind};
 use crate::source::Span;
 
 /// The value of `path.name`: `("T", "alloc_shared")`, `("T.cuda", "cta_sync")`, `("layout", "TileLayout")`.
-/// Roots are `T`, `I`, `Tx` and `layout` (`tvm.tirx.layout`: `TileLayout`, `S`, `R`, axes …).
-pub fn attribute(_path: &str, _name: &str) -> Option<Value> {
-    None
+/// Roots are `T`, `I`, `Tx` and `layout` (`tvm.tirx.layout`: `TileLayout`, `S`, `R`, axes …). A name that TVM has and
+/// this compiler does not is a [`Value::Unavailable`] with the reason.
+pub fn attribute(path: &str, name: &str) -> Option<Value> {
+    namespace::attribute(path, name)
 }
 
 /// The names that `path` has, for suggestions; empty for an unknown path.
-pub fn names(_path: &str) -> Vec<String> {
-    Vec::new()
+pub fn names(path: &str) -> Vec<String> {
+    namespace::names(path)
 }
 
 /// `a op b`, at least one an IR value (or both dtypes, layouts, objects).
-pub fn binary(_interp: &mut Interpreter, _op: Operator, a: &Value, b: &Value, span: Span) -> Result<Value> {
-    unsupported("operator", a, Some(b), span)
+pub fn binary(interp: &mut Interpreter, op: Operator, a: &Value, b: &Value, span: Span) -> Result<Value> {
+    operators::binary(interp, op, a, b, span)
 }
 
 /// `a op b`, at least one an IR value. Not for `is`, `in`.
-pub fn compare(_interp: &mut Interpreter, _op: CmpOp, a: &Value, b: &Value, span: Span) -> Result<Value> {
-    unsupported("comparison", a, Some(b), span)
+pub fn compare(interp: &mut Interpreter, op: CmpOp, a: &Value, b: &Value, span: Span) -> Result<Value> {
+    operators::compare(interp, op, a, b, span)
 }
 
 /// `a and b`, `a or b`, at least one an IR value.
-pub fn logical(_interp: &mut Interpreter, _op: BoolOp, a: &Value, b: &Value, span: Span) -> Result<Value> {
-    unsupported("logical operator", a, Some(b), span)
+pub fn logical(interp: &mut Interpreter, op: BoolOp, a: &Value, b: &Value, span: Span) -> Result<Value> {
+    operators::logical(interp, op, a, b, span)
 }
 
 /// `-a`, `not a`, `~a`, `+a` of an IR value.
-pub fn unary(_interp: &mut Interpreter, _op: UnaryOp, a: &Value, span: Span) -> Result<Value> {
-    unsupported("operator", a, None, span)
+pub fn unary(interp: &mut Interpreter, op: UnaryOp, a: &Value, span: Span) -> Result<Value> {
+    operators::unary(interp, op, a, span)
 }
 
 /// `value.name` of an expression, buffer, region, layout or dtype.
-pub fn value_attribute(_interp: &mut Interpreter, value: &Value, name: &str, span: Span) -> Result<Value> {
-    error(span, format!("{} has no attribute \"{name}\"", value.type_name()))
+pub fn value_attribute(interp: &mut Interpreter, value: &Value, name: &str, span: Span) -> Result<Value> {
+    let found = match value {
+        Value::Buffer(b) => return methods::buffer(b, name, span),
+        Value::Expr(e) => return methods::expression(e, name, span),
+        Value::DType(d) => return methods::dtype(*d, name, span),
+        Value::MetaVar(inner) => return value_attribute(interp, inner, name, span),
+        Value::Layout(layout) => layouts::attribute(layout, name, span)?,
+        Value::Object(o) => o.clone().attribute(interp, name, span)?,
+        Value::Region(region) => match name {
+            "buffer" => Some(Value::Buffer(region.buffer.clone())),
+            "region" => {
+                let pair = |(min, extent): &(Expr, Expr)| {
+                    Value::tuple(vec![layouts::number(min), layouts::number(extent)])
+                };
+                Some(Value::list(region.ranges.iter().map(pair).collect()))
+            }
+            "dtype" => Some(Value::DType(region.buffer.dtype)),
+            "shape" => Some(Value::tuple(
+                region.ranges.iter().map(|(_, e)| layouts::number(e)).collect(),
+            )),
+            _ => None,
+        },
+        _ => None,
+    };
+    match found {
+        Some(value) => Ok(value),
+        None => error(span, format!("{} has no attribute \"{name}\"", value.type_name())),
+    }
 }
 
 /// `value[index]` of a buffer (load or region), region, expression, namespace object. A tuple index is a
 /// [`Value::Tuple`], slices in it [`Value::Slice`].
-pub fn subscript(_interp: &mut Interpreter, value: &Value, _index: &Value, span: Span) -> Result<Value> {
-    error(span, format!("{} cannot be subscripted", value.type_name()))
+pub fn subscript(interp: &mut Interpreter, value: &Value, index: &Value, span: Span) -> Result<Value> {
+    match value {
+        Value::Buffer(b) => access::load(b, index, span),
+        Value::DType(d) => dtypes::subscript(*d, index, span),
+        Value::MetaVar(inner) => subscript(interp, inner, index, span),
+        Value::Object(o) => o.clone().subscript(interp, index, span),
+        Value::Annotation(a) if matches!(**a, Annotation::Let(None)) => {
+            dtypes::let_annotation(interp, index, span)
+        }
+        // `x[0]` of a scalar: what its name stands for, written out.
+        Value::Expr(_) => match convert::buffer(value) {
+            Some(b) if b.shape.len() == 1 && b.shape[0].is_int(1) => access::load(&b, index, span),
+            _ => not_subscriptable(value, span),
+        },
+        _ => not_subscriptable(value, span),
+    }
+}
+
+fn not_subscriptable<T>(value: &Value, span: Span) -> Result<T> {
+    let diagnostic = Diagnostic::new(span, format!("{} cannot be subscripted", value.type_name()));
+    Err(Box::new(match value {
+        Value::Expr(e) if e.dtype.is_handle() => {
+            diagnostic.help("declare a buffer over the pointer: T.decl_buffer(shape, dtype, data=pointer)")
+        }
+        _ => diagnostic,
+    }))
 }
 
 /// `target[index] = value`: emits a store.
 pub fn store(
-    _interp: &mut Interpreter,
+    interp: &mut Interpreter,
     target: &Value,
-    _index: &Value,
-    _value: &Value,
+    index: &Value,
+    value: &Value,
     span: Span,
 ) -> Result<()> {
-    error(
-        span,
-        format!("{} cannot be assigned to by index", target.type_name()),
-    )
+    match convert::buffer(target) {
+        Some(buffer) => access::store(interp, &buffer, index, value, None, span),
+        None => error(
+            span,
+            format!("{} cannot be assigned to by index", target.type_name()),
+        ),
+    }
 }
 
 /// `dtype(args)`: conversion, or a fresh variable without arguments; `T.handle("float32", "shared")` too.
-pub fn call_dtype(_interp: &mut Interpreter, dtype: DType, _args: Args, span: Span) -> Result<Value> {
-    error(span, format!("{dtype} cannot be called"))
+pub fn call_dtype(_interp: &mut Interpreter, dtype: DType, args: Args, span: Span) -> Result<Value> {
+    dtypes::call(dtype, args, span)
 }
 
 /// A value as an expression: literals get their default dtypes.
 pub fn to_expr(value: &Value, span: Span) -> Result<Expr> {
     match value {
-        Value::Expr(e) => Ok(e.clone().or_at(span)),
-        _ => error(
-            span,
-            format!("expected an expression, found {}", value.type_name()),
-        ),
+        Value::Str(s) => Ok(Expr::string(&**s).at(span)),
+        value => convert::expr(value, span),
     }
 }
 
 /// A value converted to `dtype` as a store to a buffer of that dtype does.
-pub fn to_expr_of(value: &Value, _dtype: DType, span: Span) -> Result<Expr> {
-    to_expr(value, span)
+pub fn to_expr_of(value: &Value, dtype: DType, span: Span) -> Result<Expr> {
+    access::stored(value, dtype, "the place", span)
 }
 
-/// A value as the condition of `if`, `while`, `assert`: a scalar bool expression.
+/// A value as the condition of `if`, `while`, `assert`: a scalar bool expression. Numbers are compared with zero.
 pub fn condition(value: &Value, span: Span) -> Result<Expr> {
-    to_expr(value, span)
+    let e = convert::expr(value, span)?;
+    if e.dtype == DType::BOOL {
+        return Ok(e);
+    }
+    if e.dtype.is_scalar() && (e.dtype.is_integer() || e.dtype.is_floating()) {
+        return typing::compare(BinOp::Ne, e.into(), typing::Operand::Int(0), span);
+    }
+    let diagnostic = Diagnostic::new(span, format!("a condition must be a bool, found {}", e.dtype));
+    Err(Box::new(if e.dtype.is_handle() {
+        diagnostic.help("test a pointer with T.isnullptr(p)")
+    } else {
+        diagnostic
+    }))
 }
 
 /// A value as an attribute or annotation value (`T.attr`, `T.func_attr`, `annotations=`).
-pub fn to_attr(value: &Value, span: Span) -> Result<crate::ir::AttrValue> {
-    error(span, format!("{} cannot be an attribute", value.type_name()))
+pub fn to_attr(value: &Value, span: Span) -> Result<AttrValue> {
+    convert::attr(value, span)
+}
+
+/// The type that an annotation names: a dtype, `T.handle("float32", "shared")`, `x.ty`.
+pub fn to_type(value: &Value, span: Span) -> Result<crate::ir::Type> {
+    match convert::type_of_value(value, span)? {
+        Some(ty) => Ok(ty),
+        None => error(
+            span,
+            format!("expected a type, found {}", convert::describe(value)),
+        ),
+    }
 }
 
 /// A fresh one-element buffer in scope `local` with its allocation emitted: what `x: T.int32` makes.
@@ -110,26 +220,6 @@ pub fn local_vector(
     span: Span,
 ) -> Result<Buffer> {
     let buffer = Buffer::fresh(name, shape, dtype, "local", span);
-    interp.emit(crate::ir::Stmt::new(
-        crate::ir::StmtKind::AllocBuffer(buffer.clone(), Vec::new()),
-        span,
-    ))?;
+    interp.emit(Stmt::new(StmtKind::AllocBuffer(buffer.clone(), Vec::new()), span))?;
     Ok(buffer)
-}
-
-fn unsupported(what: &str, a: &Value, b: Option<&Value>, span: Span) -> Result<Value> {
-    match b {
-        Some(b) => error(
-            span,
-            format!(
-                "unsupported operands of this {what}: {} and {}",
-                a.type_name(),
-                b.type_name()
-            ),
-        ),
-        None => error(
-            span,
-            format!("unsupported operand of this {what}: {}", a.type_name()),
-        ),
-    }
 }

@@ -1,0 +1,182 @@
+//! Dtypes as values: `T.float32`, `T.f32`, `T.int32()`, `T.float32(x)`, `T.handle("float32", "shared")`.
+
+use super::super::eval::{Annotation, Args, Interpreter, Param, Value, optional};
+use super::super::typing::{self, Operand};
+use super::call::Call;
+use super::convert;
+use crate::diagnostic::{Diagnostic, Result, error};
+use crate::ir::{DType, Expr, Type, Var};
+use crate::source::Span;
+
+/// Scalars that have vector forms under `T`.
+const VECTOR_BASES: [&str; 26] = [
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "bfloat16",
+    "bool",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float4_e2m1fn",
+    "int4",
+    "uint4",
+];
+const SHORT: [(&str, &str); 14] = [
+    ("i8", "int8"),
+    ("i16", "int16"),
+    ("i32", "int32"),
+    ("i64", "int64"),
+    ("u8", "uint8"),
+    ("u16", "uint16"),
+    ("u32", "uint32"),
+    ("u64", "uint64"),
+    ("f16", "float16"),
+    ("f32", "float32"),
+    ("f64", "float64"),
+    ("bf16", "bfloat16"),
+    ("boolean", "bool"),
+    ("TensorMap", "handle"),
+];
+
+/// `T.<name>`, if it is a dtype.
+pub(super) fn lookup(name: &str) -> Option<DType> {
+    let name = match SHORT.iter().find(|(short, _)| *short == name) {
+        Some(("TensorMap", _)) => return None,
+        Some((_, long)) => long,
+        None => name,
+    };
+    name.parse().ok()
+}
+
+/// The scalar names and the vector names with usual lane counts.
+pub(super) fn all_names() -> Vec<String> {
+    let mut names: Vec<String> = vec!["handle".into(), "void".into()];
+    for base in VECTOR_BASES {
+        names.push(base.to_string());
+        names.extend([2, 4, 8, 16, 32, 64].map(|lanes| format!("{base}x{lanes}")));
+    }
+    names
+}
+
+/// The short names.
+pub(super) fn short_names() -> impl Iterator<Item = &'static str> {
+    SHORT
+        .iter()
+        .map(|(short, _)| *short)
+        .filter(|s| *s != "TensorMap")
+}
+
+/// `dtype(args)`.
+pub(super) fn call(dtype: DType, args: Args, span: Span) -> Result<Value> {
+    if dtype.is_handle() {
+        const PARAMS: &[Param] = &[optional("dtype"), optional("storage_scope")];
+        let call = Call::new("T.handle", PARAMS, false, args, span)?;
+        return handle(&call);
+    }
+    const PARAMS: &[Param] = &[optional("expr")];
+    let call = Call::new("T.<dtype>", PARAMS, false, args, span).map_err(|mut e| {
+        e.message = e.message.replace("T.<dtype>", &format!("T.{dtype}"));
+        e.help = e.help.map(|h| h.replace("T.<dtype>", &format!("T.{dtype}")));
+        e
+    })?;
+    let Some((value, at)) = call.get("expr") else {
+        let var = Var::at(call.names.name_or("v"), dtype, span);
+        return Ok(Value::Expr(Expr::var(&var).at(span)));
+    };
+    let at = at.or(span);
+    let operand = match value {
+        Value::Str(text) => match python_float(text) {
+            Some(v) => Operand::Float(v),
+            None => {
+                let diagnostic = Diagnostic::new(at, format!("T.{dtype}: \"{text}\" is no number"));
+                return Err(Box::new(
+                    diagnostic.help("the strings are \"inf\", \"-inf\" and \"nan\""),
+                ));
+            }
+        },
+        value => match convert::operand(value, at) {
+            Some(operand) => operand?,
+            None => {
+                let found = convert::describe(value);
+                return error(
+                    at,
+                    format!("T.{dtype}: expected a number or expression, found {found}"),
+                );
+            }
+        },
+    };
+    typing::cast(operand, dtype, span).map(Value::Expr)
+}
+
+/// What Python's `float(text)` accepts.
+fn python_float(text: &str) -> Option<f64> {
+    text.trim().replace('_', "").parse().ok()
+}
+
+fn handle(call: &Call) -> Result<Value> {
+    if let Some((value, _)) = call.get("dtype")
+        && let Some(name) = value.as_str()
+        && ["TensorMap", "tensormap", "CUtensorMap", "cuTensorMap"].contains(&name)
+    {
+        return call.fail("tensor maps are not supported yet (asynchronous copies)");
+    }
+    let scope = call.text_or("storage_scope", "global")?;
+    let ty = match call.get("dtype") {
+        None if &*scope == "global" => Type::Prim(DType::HANDLE),
+        None => Type::pointer(DType::VOID, scope),
+        Some(_) => match call.dtype("dtype")? {
+            d if d.is_void() && &*scope == "global" => Type::Prim(DType::HANDLE),
+            d => Type::pointer(d, scope),
+        },
+    };
+    let var = Var::at(call.names.name_or("v"), ty, call.span);
+    Ok(Value::Expr(Expr::var(&var).at(call.span)))
+}
+
+/// `dtype[extents]`: a local buffer as an annotation.
+pub(super) fn subscript(dtype: DType, index: &Value, span: Span) -> Result<Value> {
+    let items = index.as_items().unwrap_or_else(|| vec![index.clone()]);
+    let mut shape = Vec::new();
+    for item in &items {
+        match convert::extent(item, span) {
+            Some(extent) => shape.push(extent?),
+            None => {
+                let found = convert::describe(item);
+                return error(span, format!("T.{dtype}[…]: expected extents, found {found}"));
+            }
+        }
+    }
+    Ok(Value::Annotation(std::rc::Rc::new(Annotation::LocalVector(
+        dtype, shape,
+    ))))
+}
+
+/// `T.let[type]`.
+pub(super) fn let_annotation(_interp: &mut Interpreter, index: &Value, span: Span) -> Result<Value> {
+    match convert::type_of_value(index, span)? {
+        Some(ty) => Ok(Value::Annotation(std::rc::Rc::new(Annotation::Let(Some(ty))))),
+        None => {
+            let found = convert::describe(index);
+            let diagnostic = Diagnostic::new(span, format!("T.let[…]: expected a type, found {found}"));
+            Err(Box::new(diagnostic.help(
+                "write T.let[T.int32] or T.let[T.handle(\"float32\", \"shared\")]",
+            )))
+        }
+    }
+}

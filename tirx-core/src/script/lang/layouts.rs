@@ -1,0 +1,744 @@
+//! Layouts as text writes them: `TileLayout(S[(4, 8):(8 @ laneid, 1)] + R[2:4 @ warpid] + 1 @ laneid)`.
+
+use std::any::Any;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ruff_python_ast::Operator;
+
+use super::super::eval::{Args, Interpreter, Object, Param, Value, optional, required};
+use super::super::typing::{self, Arithmetic, Operand};
+use super::call::{Call, Function, function};
+use super::convert;
+use crate::diagnostic::{Diagnostic, Result, error};
+use crate::ir::{DType, Expr};
+use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::source::Span;
+
+/// Hardware axes, then memory axes.
+pub(super) const AXES: [&str; 18] = [
+    "bx",
+    "by",
+    "bz",
+    "cbx",
+    "cby",
+    "cbz",
+    "tx",
+    "warpid",
+    "laneid",
+    "wgid",
+    "tid_in_wg",
+    "wid_in_wg",
+    "m",
+    "P",
+    "F",
+    "Bank",
+    "TCol",
+    "TLane",
+];
+const MEMORY_AXES: [&str; 6] = ["m", "P", "F", "Bank", "TCol", "TLane"];
+
+/// Whether an axis spreads elements over threads or blocks.
+pub(super) fn is_hardware(axis: &Axis) -> bool {
+    !MEMORY_AXES.contains(&&*axis.0)
+}
+
+const ITER: &[Param] = &[required("extent"), required("stride"), required("axis")];
+const FROM_ITERS: &[Param] = &[optional("shard"), optional("replica"), optional("offset")];
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    function("T.Iter", ITER, iter),
+    function("layout.Axis.get", const { &[required("name")] }, |_, c| {
+        let name = c.text("name")?;
+        match axis(&name) {
+            Some(value) => Ok(value),
+            None => c.fail(format!("unknown axis \"{name}\"; axes are {}", AXES.join(", "))),
+        }
+    }),
+    function("T.TileLayout.from_iters", FROM_ITERS, from_iters),
+];
+
+/// The axis of this name.
+pub(super) fn axis(name: &str) -> Option<Value> {
+    AXES.contains(&name)
+        .then(|| Value::Object(Rc::new(AxisValue(Axis(name.into())))))
+}
+
+/// `S`, `R`, `TileLayout`.
+pub(super) fn builder(name: &str) -> Option<Value> {
+    Some(Value::Object(match name {
+        "S" => Rc::new(SpecBuilder { replica: false }),
+        "R" => Rc::new(SpecBuilder { replica: true }),
+        "TileLayout" => Rc::new(TileLayoutClass),
+        _ => return None,
+    }))
+}
+
+/// `laneid`.
+struct AxisValue(Axis);
+
+impl Object for AxisValue {
+    fn type_name(&self) -> &str {
+        "layout axis"
+    }
+
+    fn attribute(&self, _interp: &mut Interpreter, name: &str, _span: Span) -> Result<Option<Value>> {
+        let hardware = is_hardware(&self.0);
+        Ok(match name {
+            "name" => Some(Value::str(&*self.0.0)),
+            "is_thread" => Some(Value::builtin("Axis.is_thread", move |_, _, _| {
+                Ok(Value::Bool(hardware))
+            })),
+            "is_memory" => Some(Value::builtin("Axis.is_memory", move |_, _, _| {
+                Ok(Value::Bool(!hardware))
+            })),
+            _ => None,
+        })
+    }
+
+    fn binary(
+        &self,
+        _interp: &mut Interpreter,
+        op: Operator,
+        other: &Value,
+        reflected: bool,
+        span: Span,
+    ) -> Result<Option<Value>> {
+        if op != Operator::MatMult || !reflected {
+            return Ok(None);
+        }
+        let value = integer(other, span)?;
+        Ok(Some(Value::Object(Rc::new(Offset(vec![(
+            self.0.clone(),
+            value,
+        )])))))
+    }
+
+    fn equals(&self, other: &dyn Object) -> bool {
+        other
+            .as_any()
+            .downcast_ref::<AxisValue>()
+            .is_some_and(|o| o.0 == self.0)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// `4 @ laneid`, and sums of such.
+struct Offset(Vec<(Axis, Expr)>);
+
+impl Object for Offset {
+    fn type_name(&self) -> &str {
+        "layout offset"
+    }
+
+    fn binary(
+        &self,
+        _interp: &mut Interpreter,
+        op: Operator,
+        other: &Value,
+        reflected: bool,
+        span: Span,
+    ) -> Result<Option<Value>> {
+        if op != Operator::Add {
+            return Ok(None);
+        }
+        // A layout specification adds itself; see there.
+        let Some(other) = offset(other, span)? else {
+            return Ok(None);
+        };
+        let sum = if reflected {
+            merge(&other, &self.0, span)?
+        } else {
+            merge(&self.0, &other, span)?
+        };
+        Ok(Some(Value::Object(Rc::new(Offset(sum)))))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// `S[…] + R[…] + offset`.
+#[derive(Clone, Default)]
+struct Spec {
+    shard: Vec<Iter>,
+    replica: Vec<Iter>,
+    offset: Vec<(Axis, Expr)>,
+}
+
+impl Object for Spec {
+    fn type_name(&self) -> &str {
+        "layout specification"
+    }
+
+    fn binary(
+        &self,
+        _interp: &mut Interpreter,
+        op: Operator,
+        other: &Value,
+        reflected: bool,
+        span: Span,
+    ) -> Result<Option<Value>> {
+        if op != Operator::Add {
+            return Ok(None);
+        }
+        let mut sum = self.clone();
+        if let Value::Object(o) = other
+            && let Some(spec) = o.as_any().downcast_ref::<Spec>()
+        {
+            let (first, second) = if reflected { (spec, self) } else { (self, spec) };
+            sum.shard = if first.shard.is_empty() {
+                second.shard.clone()
+            } else {
+                first.shard.clone()
+            };
+            sum.replica = if second.replica.is_empty() {
+                first.replica.clone()
+            } else {
+                second.replica.clone()
+            };
+            sum.offset = merge(&first.offset, &second.offset, span)?;
+        } else if let Some(offset) = offset(other, span)? {
+            sum.offset = if reflected {
+                merge(&offset, &self.offset, span)?
+            } else {
+                merge(&self.offset, &offset, span)?
+            };
+        } else {
+            return Ok(None);
+        }
+        Ok(Some(Value::Object(Rc::new(sum))))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// An offset: on axes, or a plain number on the memory axis.
+fn offset(value: &Value, span: Span) -> Result<Option<Vec<(Axis, Expr)>>> {
+    if let Value::Object(o) = value
+        && let Some(offset) = o.as_any().downcast_ref::<Offset>()
+    {
+        return Ok(Some(offset.0.clone()));
+    }
+    match convert::operand(value, span) {
+        Some(Ok(operand)) if operand.dtype().is_integer() => {
+            Ok(Some(vec![(Axis::memory(), typing::literal(operand, span)?)]))
+        }
+        Some(Err(e)) => Err(e),
+        _ => Ok(None),
+    }
+}
+
+fn merge(a: &[(Axis, Expr)], b: &[(Axis, Expr)], span: Span) -> Result<Vec<(Axis, Expr)>> {
+    let mut sum = a.to_vec();
+    for (axis, value) in b {
+        match sum.iter_mut().find(|(other, _)| other == axis) {
+            Some((_, total)) => *total = plus(total, value, span)?,
+            None => sum.push((axis.clone(), value.clone())),
+        }
+    }
+    Ok(sum)
+}
+
+fn plus(a: &Expr, b: &Expr, span: Span) -> Result<Expr> {
+    typing::binary(Arithmetic::Add, a.clone().into(), b.clone().into(), span)
+}
+
+fn integer(value: &Value, span: Span) -> Result<Expr> {
+    match convert::operand(value, span) {
+        Some(operand) => match operand? {
+            operand if operand.dtype().is_integer() => typing::literal(operand, span),
+            operand => error(
+                span,
+                format!("a layout needs integers, found {}", operand.dtype()),
+            ),
+        },
+        None => error(
+            span,
+            format!("a layout needs integers, found {}", convert::describe(value)),
+        ),
+    }
+}
+
+/// `S` and `R`.
+struct SpecBuilder {
+    replica: bool,
+}
+
+impl Object for SpecBuilder {
+    fn type_name(&self) -> &str {
+        "layout specification"
+    }
+
+    fn subscript(&self, _interp: &mut Interpreter, index: &Value, span: Span) -> Result<Value> {
+        let items = |v: &Value| v.as_items().unwrap_or_else(|| vec![v.clone()]);
+        let (extents, strides) = match index {
+            Value::Slice(slice) => {
+                if !matches!(slice.step, Value::None) {
+                    return error(span, "a layout is written extents : strides");
+                }
+                (items(&slice.start), Some(items(&slice.stop)))
+            }
+            other => (items(other), None),
+        };
+        let extents = extents
+            .iter()
+            .map(|e| integer(e, span))
+            .collect::<Result<Vec<_>>>()?;
+        if let Some(bad) = extents.iter().filter_map(Expr::as_int).find(|v| *v < 1) {
+            return error(span, format!("extents of a layout must be positive, found {bad}"));
+        }
+        let iters = match strides {
+            None => {
+                let Layout::Tile(tile) = Layout::row_major(&extents);
+                tile.shard.clone()
+            }
+            Some(strides) if strides.len() != extents.len() => {
+                let message = format!("{} strides for {} extents", strides.len(), extents.len());
+                return error(span, message);
+            }
+            Some(strides) => extents
+                .into_iter()
+                .zip(&strides)
+                .map(|(extent, stride)| {
+                    let (axis, stride) = on_axis(stride, span)?;
+                    Ok(Iter { extent, stride, axis })
+                })
+                .collect::<Result<Vec<_>>>()?,
+        };
+        let mut spec = Spec::default();
+        if self.replica {
+            spec.replica = iters;
+        } else {
+            spec.shard = iters;
+        }
+        Ok(Value::Object(Rc::new(spec)))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A stride with its axis: `8`, `8 @ laneid`, `"laneid"`, `(8, laneid)`.
+fn on_axis(value: &Value, span: Span) -> Result<(Axis, Expr)> {
+    let named = |value: &Value| -> Option<Axis> {
+        match value {
+            Value::Str(name) => AXES.contains(&&**name).then(|| Axis((&**name).into())),
+            Value::Object(o) => o.as_any().downcast_ref::<AxisValue>().map(|a| a.0.clone()),
+            _ => None,
+        }
+    };
+    if let Value::Object(o) = value
+        && let Some(Offset(terms)) = o.as_any().downcast_ref::<Offset>()
+        && let [(axis, stride)] = &terms[..]
+    {
+        return Ok((axis.clone(), stride.clone()));
+    }
+    if let Some(axis) = named(value) {
+        return Ok((axis, Expr::int32(1).at(span)));
+    }
+    if let Some([stride, axis]) = value.as_items().as_deref()
+        && let Some(axis) = named(axis)
+    {
+        return Ok((axis, integer(stride, span)?));
+    }
+    match value {
+        Value::Str(name) => error(
+            span,
+            format!("unknown axis \"{name}\"; axes are {}", AXES.join(", ")),
+        ),
+        value => Ok((Axis::memory(), integer(value, span)?)),
+    }
+}
+
+/// A specification as a layout.
+pub(super) fn from_spec(value: &Value, _span: Span) -> Result<Option<Layout>> {
+    let Value::Object(o) = value else { return Ok(None) };
+    Ok(o.as_any().downcast_ref::<Spec>().map(|spec| {
+        Layout::Tile(Arc::new(TileLayout {
+            shard: spec.shard.clone(),
+            replica: spec.replica.clone(),
+            offset: spec.offset.clone(),
+        }))
+    }))
+}
+
+/// `TileLayout`: called, it makes a layout of a specification.
+struct TileLayoutClass;
+
+impl Object for TileLayoutClass {
+    fn type_name(&self) -> &str {
+        "class TileLayout"
+    }
+
+    fn call(&self, _interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+        let call = Call::new("T.TileLayout", const { &[required("spec")] }, false, args, span)?;
+        let (value, at) = call.need("spec", "a specification such as S[(4, 8):(8, 1)]")?;
+        match value {
+            Value::Layout(_) => Ok(value.clone()),
+            value => match from_spec(value, at)? {
+                Some(layout) => Ok(Value::Layout(layout)),
+                None => call.expected("spec", "a specification such as S[(4, 8):(8, 1)]"),
+            },
+        }
+    }
+
+    fn attribute(&self, _interp: &mut Interpreter, name: &str, span: Span) -> Result<Option<Value>> {
+        match name {
+            "from_iters" => Ok(super::namespace::lookup("T.TileLayout.from_iters")),
+            "trainium" => error(
+                span,
+                "layouts of Trainium are not supported: this compiler targets CUDA",
+            ),
+            _ => Ok(None),
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// `T.Iter(extent, stride, axis)`.
+struct IterValue(Iter);
+
+impl Object for IterValue {
+    fn type_name(&self) -> &str {
+        "layout iterator"
+    }
+
+    fn attribute(&self, _interp: &mut Interpreter, name: &str, _span: Span) -> Result<Option<Value>> {
+        Ok(match name {
+            "extent" => Some(number(&self.0.extent)),
+            "stride" => Some(number(&self.0.stride)),
+            "axis" => Some(Value::Object(Rc::new(AxisValue(self.0.axis.clone())))),
+            _ => None,
+        })
+    }
+
+    fn equals(&self, other: &dyn Object) -> bool {
+        other
+            .as_any()
+            .downcast_ref::<IterValue>()
+            .is_some_and(|o| o.0 == self.0)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// An integer expression: a plain int where it is an `int32` constant.
+pub(super) fn number(e: &Expr) -> Value {
+    match e.as_int() {
+        Some(v) if e.dtype == DType::INT32 => Value::Int(v),
+        _ => Value::Expr(e.clone()),
+    }
+}
+
+fn iter(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let (axis, _) = call.need("axis", "an axis")?;
+    let (axis, _) = on_axis(axis, call.span)?;
+    let iter = Iter {
+        extent: call.expr("extent")?,
+        stride: call.expr("stride")?,
+        axis,
+    };
+    Ok(Value::Object(Rc::new(IterValue(iter))))
+}
+
+fn from_iters(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let iters = |name: &str| -> Result<Vec<Iter>> {
+        if call.get(name).is_none() {
+            return Ok(Vec::new());
+        }
+        let items = call.items(name, "a list of iterators")?;
+        let of = |v: &Value| match v {
+            Value::Object(o) => o.as_any().downcast_ref::<IterValue>().map(|i| i.0.clone()),
+            _ => None,
+        };
+        match items.iter().map(of).collect::<Option<Vec<_>>>() {
+            Some(iters) => Ok(iters),
+            None => call.expected(name, "a list of iterators"),
+        }
+    };
+    let (shard, replica) = (iters("shard")?, iters("replica")?);
+    let mut offset = Vec::new();
+    if let Some((value, span)) = call.get("offset") {
+        let Value::Dict(dict) = value else {
+            return call.expected("offset", "a dictionary from axes to integers");
+        };
+        for (axis, value) in dict.borrow().iter() {
+            offset.push((on_axis(axis, span)?.0, integer(value, span)?));
+        }
+    }
+    Ok(Value::Layout(Layout::Tile(Arc::new(TileLayout {
+        shard,
+        replica,
+        offset,
+    }))))
+}
+
+/// `layout.name`.
+pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Option<Value>> {
+    let Layout::Tile(tile) = layout.clone();
+    let iters = |list: &[Iter]| {
+        Value::list(
+            list.iter()
+                .map(|i| Value::Object(Rc::new(IterValue(i.clone())) as Rc<dyn Object>))
+                .collect(),
+        )
+    };
+    let method = |name: &str, f: fn(&TileLayout, Args, Span) -> Result<Value>| {
+        let tile = tile.clone();
+        Value::builtin(format!("TileLayout.{name}"), move |_, args, span| {
+            f(&tile, args, span)
+        })
+    };
+    let _ = span;
+    Ok(Some(match name {
+        "shard" => iters(&tile.shard),
+        "replica" => iters(&tile.replica),
+        "offset" => {
+            let terms = tile.offset.iter().map(|(axis, e)| {
+                Value::tuple(vec![Value::Object(Rc::new(AxisValue(axis.clone()))), number(e)])
+            });
+            Value::list(terms.collect())
+        }
+        "size" => method("size", |tile, _, span| {
+            let one = Expr::int32(1).at(span);
+            let product = tile.shard.iter().try_fold(one, |p, i| {
+                typing::binary(Arithmetic::Mul, p.into(), i.extent.clone().into(), span)
+            })?;
+            Ok(number(&product))
+        }),
+        "span" => method("span", |tile, _, _| {
+            Ok(number(&Layout::Tile(Arc::new(tile.clone())).memory_span()))
+        }),
+        "storage" => method("storage", |tile, _, _| Ok(Value::Layout(storage(tile)))),
+        "is_trivial" => method("is_trivial", |tile, _, _| {
+            let shape: Vec<Expr> = tile.shard.iter().map(|i| i.extent.clone()).collect();
+            Ok(Value::Bool(
+                Layout::Tile(Arc::new(tile.clone())).is_row_major(&shape),
+            ))
+        }),
+        "pack" => method("pack", |tile, args, span| resize(tile, args, span, "pack")),
+        "unpack" => method("unpack", |tile, args, span| resize(tile, args, span, "unpack")),
+        "permute_dims" => method("permute_dims", |tile, args, span| {
+            let call = Call::new(
+                "TileLayout.permute_dims",
+                const { &[required("perm")] },
+                false,
+                args,
+                span,
+            )?;
+            let perm = call.items("perm", "a list of dimensions")?;
+            let order: Option<Vec<usize>> = perm
+                .iter()
+                .map(|v| {
+                    convert::const_int(v)
+                        .and_then(|v| usize::try_from(v).ok())
+                        .filter(|v| *v < tile.shard.len())
+                })
+                .collect();
+            match order {
+                Some(order) if order.len() == tile.shard.len() => {
+                    Ok(Value::Layout(Layout::Tile(Arc::new(TileLayout {
+                        shard: order.iter().map(|i| tile.shard[*i].clone()).collect(),
+                        ..tile.clone()
+                    }))))
+                }
+                _ => call.fail(format!(
+                    "the permutation must name each of {} iterators once",
+                    tile.shard.len()
+                )),
+            }
+        }),
+        _ => return Ok(None),
+    }))
+}
+
+fn resize(tile: &TileLayout, args: Args, span: Span, which: &'static str) -> Result<Value> {
+    let call = Call::new("TileLayout.pack", const { &[required("num")] }, false, args, span)?;
+    let num = call.int("num")?;
+    let layout = if which == "pack" {
+        pack(tile, num, span)?
+    } else {
+        unpack(tile, num, span)?
+    };
+    Ok(Value::Layout(layout))
+}
+
+/// The iterators on memory axes alone.
+pub(super) fn storage(tile: &TileLayout) -> Layout {
+    let keep = |list: &[Iter]| list.iter().filter(|i| !is_hardware(&i.axis)).cloned().collect();
+    Layout::Tile(Arc::new(TileLayout {
+        shard: keep(&tile.shard),
+        replica: keep(&tile.replica),
+        offset: tile
+            .offset
+            .iter()
+            .filter(|(a, _)| !is_hardware(a))
+            .cloned()
+            .collect(),
+    }))
+}
+
+/// The layout of elements `num` times as wide.
+pub(super) fn pack(tile: &TileLayout, num: i128, span: Span) -> Result<Layout> {
+    let fits = |i: &Iter| {
+        i.stride.is_int(1) && !is_hardware(&i.axis) && i.extent.as_int().is_some_and(|e| e % num == 0)
+    };
+    if num < 1 || !tile.shard.last().is_some_and(fits) {
+        let diagnostic = Diagnostic::new(span, format!("the layout cannot be packed by {num}"));
+        return Err(Box::new(
+            diagnostic.label("the last dimension must be contiguous and divisible"),
+        ));
+    }
+    let by = |e: &Expr| typing::binary(Arithmetic::FloorDiv, e.clone().into(), Operand::Int(num), span);
+    let mut shard = tile.shard.clone();
+    if let Some((last, outer)) = shard.split_last_mut() {
+        last.extent = by(&last.extent)?;
+        for iter in outer {
+            iter.stride = by(&iter.stride)?;
+        }
+    }
+    Ok(Layout::Tile(Arc::new(TileLayout {
+        shard,
+        ..tile.clone()
+    })))
+}
+
+/// The layout of elements `num` times as narrow.
+pub(super) fn unpack(tile: &TileLayout, num: i128, span: Span) -> Result<Layout> {
+    let mut shard = tile.shard.clone();
+    for iter in &mut shard {
+        iter.stride = typing::binary(
+            Arithmetic::Mul,
+            iter.stride.clone().into(),
+            Operand::Int(num),
+            span,
+        )?;
+    }
+    shard.push(Iter {
+        extent: typing::constant(DType::INT32, num, span)?,
+        stride: Expr::int32(1).at(span),
+        axis: Axis::memory(),
+    });
+    Ok(Layout::Tile(Arc::new(TileLayout {
+        shard,
+        ..tile.clone()
+    })))
+}
+
+/// The iterators split so that each dimension of `shape` owns a run of them; `None` where the shape does not align.
+pub(super) fn group(tile: &TileLayout, shape: &[Expr], span: Span) -> Result<Option<Vec<Vec<Iter>>>> {
+    let mut rest = tile.shard.clone();
+    let mut groups = Vec::with_capacity(shape.len());
+    for extent in shape.iter().rev() {
+        let mut run = Vec::new();
+        let mut need = extent.clone();
+        loop {
+            let unit = rest.last().is_some_and(|i| i.extent.is_int(1));
+            if need.is_int(1) && !(unit && run.is_empty()) {
+                break;
+            }
+            let Some(last) = rest.pop() else { return Ok(None) };
+            match (need.as_int(), last.extent.as_int()) {
+                _ if last.extent == need => {
+                    run.push(last);
+                    need = Expr::int32(1);
+                }
+                (Some(n), Some(e)) if e > 0 && n % e == 0 => {
+                    run.push(last);
+                    need = Expr::constant(need.dtype, n / e).at(span);
+                }
+                (Some(n), Some(e)) if n > 0 && e % n == 0 => {
+                    let step = |k: i128| {
+                        typing::binary(Arithmetic::Mul, last.stride.clone().into(), Operand::Int(k), span)
+                    };
+                    rest.push(Iter {
+                        extent: Expr::constant(last.extent.dtype, e / n).at(span),
+                        stride: step(n)?,
+                        axis: last.axis.clone(),
+                    });
+                    run.push(Iter {
+                        extent: need.clone(),
+                        stride: last.stride.clone(),
+                        axis: last.axis.clone(),
+                    });
+                    need = Expr::int32(1);
+                }
+                _ => return Ok(None),
+            }
+        }
+        // A dimension of one element that no iterator stands for.
+        if run.is_empty() {
+            run.push(Iter {
+                extent: Expr::constant(extent.dtype, 1).at(span),
+                stride: Expr::constant(extent.dtype, 1).at(span),
+                axis: Axis::memory(),
+            });
+        }
+        run.reverse();
+        groups.push(run);
+    }
+    groups.reverse();
+    Ok(rest.iter().all(|i| i.extent.is_int(1)).then_some(groups))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tile(iters: &[(i32, i32)]) -> TileLayout {
+        TileLayout {
+            shard: iters
+                .iter()
+                .map(|(e, s)| Iter {
+                    extent: Expr::int32(*e),
+                    stride: Expr::int32(*s),
+                    axis: Axis::memory(),
+                })
+                .collect(),
+            ..TileLayout::default()
+        }
+    }
+
+    fn grouped(iters: &[(i32, i32)], shape: &[i32]) -> Option<Vec<Vec<(i128, i128)>>> {
+        let shape: Vec<Expr> = shape.iter().map(|e| Expr::int32(*e)).collect();
+        let groups = group(&tile(iters), &shape, Span::NONE).unwrap()?;
+        let pair = |i: &Iter| (i.extent.as_int().unwrap(), i.stride.as_int().unwrap());
+        Some(groups.iter().map(|run| run.iter().map(pair).collect()).collect())
+    }
+
+    #[test]
+    fn shapes_split_iterators() {
+        // 16 rows of 16 seen as (64, 4).
+        assert_eq!(
+            grouped(&[(16, 16), (16, 1)], &[64, 4]),
+            Some(vec![vec![(16, 16), (4, 4)], vec![(4, 1)]])
+        );
+        assert_eq!(
+            grouped(&[(1, 8), (8, 1)], &[1, 8]),
+            Some(vec![vec![(1, 8)], vec![(8, 1)]])
+        );
+        assert_eq!(grouped(&[(4, 8), (8, 1)], &[3, 8]), None);
+    }
+
+    #[test]
+    fn packing_divides_strides() {
+        let Layout::Tile(packed) = pack(&tile(&[(4, 8), (8, 1)]), 2, Span::NONE).unwrap();
+        assert_eq!(*packed, tile(&[(4, 4), (4, 1)]));
+        let Layout::Tile(unpacked) = unpack(&tile(&[(4, 8), (8, 1)]), 2, Span::NONE).unwrap();
+        assert_eq!(*unpacked, tile(&[(4, 16), (8, 2), (2, 1)]));
+        assert!(pack(&tile(&[(4, 1), (8, 4)]), 2, Span::NONE).is_err());
+    }
+}

@@ -1,0 +1,256 @@
+//! What a dotted path means: functions from the tables, dtypes, namespaces, layout names, and refusals.
+
+use std::rc::Rc;
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
+use super::super::eval::{Annotation, Value};
+use super::call::{Call, Function};
+use super::{buffers, calls, cuda, dtypes, launch, layouts, loops, math, refused};
+use crate::diagnostic::error;
+use crate::intrin::Op;
+
+/// All tables.
+static TABLES: [&[Function]; 7] = [
+    buffers::FUNCTIONS,
+    calls::FUNCTIONS,
+    cuda::FUNCTIONS,
+    launch::FUNCTIONS,
+    layouts::FUNCTIONS,
+    loops::FUNCTIONS,
+    math::FUNCTIONS,
+];
+
+static INDEX: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock::new(|| {
+    TABLES
+        .iter()
+        .flat_map(|t| t.iter())
+        .map(|f| (f.name, f))
+        .collect()
+});
+
+/// The function of a table by its full name.
+pub(super) fn lookup(full: &str) -> Option<Value> {
+    let function: &'static Function = INDEX.get(full)?;
+    Some(Value::builtin(function.name, move |interp, args, span| {
+        function.call(interp, args, span)
+    }))
+}
+
+/// Operators of the intrinsic table whose calls follow its arity and result rule.
+fn generic(script: &str) -> Option<Value> {
+    let op = Op::from_script(script)?;
+    let name: &'static str = generic_name(op);
+    Some(Value::builtin(name, move |_, args, span| {
+        let call = Call::new(name, &[], true, args, span)?;
+        calls::generic(op, &call)
+    }))
+}
+
+fn generic_name(op: Op) -> &'static str {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        Op::ALL
+            .iter()
+            .map(|op| format!("T.{}", op.info().script))
+            .collect()
+    });
+    &NAMES[op as usize]
+}
+
+const NAMESPACES: [&str; 2] = ["T.cuda", "layout.Axis"];
+
+/// The value of `path.name`.
+pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
+    let full = format!("{path}.{name}");
+    if NAMESPACES.contains(&full.as_str()) {
+        return Some(Value::namespace(&full));
+    }
+    if let Some(value) = lookup(&full) {
+        return Some(value);
+    }
+    match path {
+        "T" => {
+            if let Some(dtype) = dtypes::lookup(name) {
+                return Some(Value::DType(dtype));
+            }
+            if let Some(value) = layouts::builder(name) {
+                return Some(value);
+            }
+            let annotation = match name {
+                "let" => Some(Annotation::Let(None)),
+                "constexpr" => Some(Annotation::Constexpr),
+                _ => None,
+            };
+            if let Some(annotation) = annotation {
+                return Some(Value::Annotation(Rc::new(annotation)));
+            }
+            match name {
+                "meta_var" => return Some(meta_var()),
+                "static_assert" => return Some(static_assert()),
+                "Optional" => return Some(Value::Object(Rc::new(Wrapper::Optional))),
+                "Ptr" | "ptr" | "buffer_var" => return Some(Value::Object(Rc::new(Wrapper::Pointer))),
+                "Axis" => return Some(Value::namespace("layout.Axis")),
+                _ => {}
+            }
+        }
+        "layout" => {
+            if name == "Iter" {
+                return lookup("T.Iter");
+            }
+            if let Some(value) = layouts::builder(name).or_else(|| layouts::axis(name)) {
+                return Some(value);
+            }
+        }
+        "layout.Axis" => return layouts::axis(name),
+        _ => {}
+    }
+    if let Some(script) = full.strip_prefix("T.")
+        && let Some(value) = generic(script)
+    {
+        return Some(value);
+    }
+    refused::reason(path, name).map(|reason| Value::Unavailable(reason.into()))
+}
+
+/// The names that `path` has, for suggestions.
+pub(super) fn names(path: &str) -> Vec<String> {
+    let prefix = format!("{path}.");
+    let direct = |full: &str| -> Option<String> {
+        let rest = full.strip_prefix(&prefix)?;
+        (!rest.contains('.')).then(|| rest.to_string())
+    };
+    let mut names: Vec<String> = TABLES
+        .iter()
+        .flat_map(|t| t.iter())
+        .filter_map(|f| direct(f.name))
+        .chain(Op::ALL.iter().filter_map(|op| direct(generic_name(*op))))
+        .collect();
+    match path {
+        "T" => {
+            names.extend(dtypes::all_names());
+            names.extend(dtypes::short_names().map(String::from));
+            let own = [
+                "let",
+                "constexpr",
+                "meta_var",
+                "static_assert",
+                "Optional",
+                "S",
+                "R",
+                "TileLayout",
+                "cuda",
+                "prim_func",
+                "jit",
+                "inline",
+                "macro",
+                "meta_class",
+            ];
+            names.extend(own.map(String::from));
+        }
+        "layout" => {
+            names.extend(["TileLayout", "S", "R", "Axis", "Iter"].map(String::from));
+            names.extend(layouts::AXES.map(String::from));
+        }
+        "layout.Axis" => names.extend(layouts::AXES.map(String::from)),
+        _ => {}
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn meta_var() -> Value {
+    Value::builtin("T.meta_var", |_, args, span| {
+        let [(value, _)] = args.exactly("T.meta_var", ["value"], span)?;
+        Ok(Value::MetaVar(Rc::new(value)))
+    })
+}
+
+fn static_assert() -> Value {
+    use super::super::eval::{optional, required};
+    Value::builtin("T.static_assert", |_, args, span| {
+        let call = Call::new(
+            "T.static_assert",
+            const { &[required("x"), optional("message")] },
+            false,
+            args,
+            span,
+        )?;
+        let Some((value, _)) = call.get("x") else {
+            return error(span, "T.static_assert failed: None");
+        };
+        let holds = match value {
+            Value::Bool(v) => *v,
+            Value::Expr(e) if e.as_int().is_some() => !e.is_int(0),
+            Value::Expr(e) => {
+                return error(
+                    span,
+                    format!(
+                        "T.static_assert needs a condition known now, found an expression of dtype {}",
+                        e.dtype
+                    ),
+                );
+            }
+            Value::Str(s) => !s.is_empty(),
+            other => other.as_int() != Some(0),
+        };
+        if holds {
+            return Ok(Value::None);
+        }
+        let message = call.text_or("message", "")?;
+        match &*message {
+            "" => error(span, "T.static_assert failed"),
+            message => error(span, format!("T.static_assert failed: {message}")),
+        }
+    })
+}
+
+/// Things that are called or subscripted with an annotation inside.
+enum Wrapper {
+    /// `T.Optional[annotation]`
+    Optional,
+    /// `T.Ptr("float32")`
+    Pointer,
+}
+
+impl super::super::eval::Object for Wrapper {
+    fn type_name(&self) -> &str {
+        match self {
+            Wrapper::Optional => "T.Optional",
+            Wrapper::Pointer => "T.Ptr",
+        }
+    }
+
+    fn call(
+        &self,
+        interp: &mut super::super::eval::Interpreter,
+        args: super::super::eval::Args,
+        span: crate::source::Span,
+    ) -> crate::diagnostic::Result<Value> {
+        match self {
+            Wrapper::Optional => {
+                let [(value, _)] = args.exactly("T.Optional", ["annotation"], span)?;
+                Ok(Value::Annotation(Rc::new(Annotation::Optional(value))))
+            }
+            Wrapper::Pointer => super::call_dtype(interp, crate::ir::DType::HANDLE, args, span),
+        }
+    }
+
+    fn subscript(
+        &self,
+        interp: &mut super::super::eval::Interpreter,
+        index: &Value,
+        span: crate::source::Span,
+    ) -> crate::diagnostic::Result<Value> {
+        let items = match self {
+            Wrapper::Optional => vec![index.clone()],
+            Wrapper::Pointer => index.as_items().unwrap_or_else(|| vec![index.clone()]),
+        };
+        self.call(interp, super::super::eval::Args::of(items, span), span)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}

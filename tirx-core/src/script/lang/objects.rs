@@ -1,0 +1,59 @@
+//! Small values of the language that are neither numbers nor IR: types, targets.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::eval::{Interpreter, Object, Value};
+use crate::diagnostic::Result;
+use crate::ir::{AttrValue, Type};
+use crate::source::Span;
+
+/// The type of an expression: `x.ty`, `T.handle().ty`.
+pub(super) struct TypeValue(pub Type);
+
+impl Object for TypeValue {
+    fn type_name(&self) -> &str {
+        "type"
+    }
+
+    fn attribute(&self, _interp: &mut Interpreter, name: &str, _span: Span) -> Result<Option<Value>> {
+        Ok(match (name, &self.0) {
+            ("dtype", ty) => Some(Value::DType(ty.dtype())),
+            ("storage_scope", Type::Pointer { scope, .. }) => Some(Value::str(&**scope)),
+            ("element_type", Type::Pointer { element, .. }) => Some(Value::DType(*element)),
+            _ => None,
+        })
+    }
+
+    fn equals(&self, other: &dyn Object) -> bool {
+        other
+            .as_any()
+            .downcast_ref::<TypeValue>()
+            .is_some_and(|o| o.0 == self.0)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// `T.target({...})`.
+pub(super) struct TargetValue(pub BTreeMap<Arc<str>, AttrValue>);
+
+impl Object for TargetValue {
+    fn type_name(&self) -> &str {
+        "target"
+    }
+
+    fn equals(&self, other: &dyn Object) -> bool {
+        other
+            .as_any()
+            .downcast_ref::<TargetValue>()
+            .is_some_and(|o| o.0 == self.0)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

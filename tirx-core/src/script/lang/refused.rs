@@ -1,0 +1,183 @@
+//! Names of TVM's `T` that this compiler does not have, by family, with what the user is told.
+
+/// Why `path.name` is not there; `None` for a name that TVM does not have either.
+pub(super) fn reason(path: &str, name: &str) -> Option<String> {
+    let full = format!("{path}.{name}");
+    let has = |list: &[&str]| list.contains(&name);
+    if path.starts_with("T.ptx") || full == "T.ptx" || path.starts_with("Tx") {
+        let family = if path.starts_with("Tx") {
+            "tile primitives"
+        } else {
+            "PTX intrinsics"
+        };
+        return Some(format!("{full} is not supported yet ({family})"));
+    }
+    match path {
+        "T" if has(&[
+            "cta",
+            "warp",
+            "warpgroup",
+            "wg",
+            "thread",
+            "cluster",
+            "tile",
+            "ExecScope",
+        ]) =>
+        {
+            Some(format!("{full} is not supported yet (tile primitives)"))
+        }
+        "T" if has(&["ComposeLayout", "Layout", "wg_reg_tile"])
+            || (path == "T" && name == "SwizzleLayout") =>
+        {
+            Some(format!("{full} is not supported yet (layout algebra)"))
+        }
+        "T" if has(&["SMEMPool"]) => Some(format!("{full} is not supported yet (pooled shared memory)")),
+        "T" if has(&[
+            "TMEMPool",
+            "tmem",
+            "TensorMap",
+            "alloc_tcgen05_ldst_frag",
+            "alloc_cast_frag",
+        ]) =>
+        {
+            Some(format!(
+                "{full} is not supported yet (tensor memory and asynchronous copies)"
+            ))
+        }
+        "T" if has(&[
+            "tvm_load_matrix_sync",
+            "tvm_mma_sync",
+            "tvm_bmma_sync",
+            "tvm_fill_fragment",
+            "tvm_store_matrix_sync",
+        ]) =>
+        {
+            Some(format!("{full} is not supported yet (tensor cores)"))
+        }
+        "T" if name.starts_with("cooperative_tensor") => Some(format!(
+            "{full} is not supported: it belongs to Metal and this compiler targets CUDA"
+        )),
+        "T" if has(&[
+            "nki",
+            "metal",
+            "webgpu",
+            "nvshmem",
+            "vscale",
+            "get_active_lane_mask",
+        ]) =>
+        {
+            Some(format!(
+                "{full} is not supported: it belongs to another backend than CUDA"
+            ))
+        }
+        "T" if name.starts_with("call_llvm") || name == "llvm_lookup_intrinsic_id" => Some(format!(
+            "{full} is not supported: this compiler does not use LLVM"
+        )),
+        "T" if has(&[
+            "sblock",
+            "sblock_alloc_buffer",
+            "sblock_attr",
+            "block_name_suffix_context",
+            "axis",
+            "reads",
+            "writes",
+            "where",
+            "init",
+            "Reduce",
+            "CommReducer",
+            "comm_reducer",
+            "index_map",
+            "IterVar",
+            "iter_var",
+            "Range",
+            "ProducerLoad",
+            "filter",
+            "selector",
+        ]) =>
+        {
+            Some(format!(
+                "{full} is not supported: it belongs to schedulable TIR (blocks), not to TIRx"
+            ))
+        }
+        "T" if has(&[
+            "call_cpacked",
+            "call_cpacked_lowered",
+            "call_packed_lowered",
+            "tvm_call_cpacked",
+            "tvm_call_cpacked_lowered",
+            "tvm_call_packed_lowered",
+            "tvm_stack_make_array",
+            "tvm_stack_make_shape",
+            "tvm_global_barrier_kinit",
+            "tvm_kernel_replace_point",
+            "tvm_thread_invariant",
+            "anylist_getitem",
+            "anylist_resetitem",
+            "anylist_setitem_call_cpacked",
+            "anylist_setitem_call_packed",
+            "lookup_param",
+            "TVMBackendAllocWorkspace",
+            "TVMBackendFreeWorkspace",
+            "start_profile_intrinsic",
+            "end_profile_intrinsic",
+            "call_kernel",
+            "ignore_loop_partition",
+            "q_multiply_shift_per_axis",
+            "add_to_parent",
+            "Call",
+            "CallEffectKind",
+            "DtypeConstructor",
+            "LetAnnotation",
+            "LocalVectorAnnotation",
+            "ScopeIdDef",
+            "scalar_wrapper",
+            "register_script_namespace",
+            "builder",
+            "parser",
+            "frame",
+            "Return",
+            "func_ret",
+            "arg",
+        ]) =>
+        {
+            Some(format!(
+                "{full} is not supported: it is part of TVM's own runtime or builder, not of kernels"
+            ))
+        }
+        "T.cuda"
+            if has(&[
+                "bfloat1622float2",
+                "cvta_generic_to_shared",
+                "fadd2_rn",
+                "fmul2_rn",
+                "float22bfloat162_rn",
+                "float22bfloat162_rn_from_float2",
+                "float22half2",
+                "float2_x",
+                "float2_y",
+                "float8tohalf8",
+                "half8tofloat8",
+                "fp8x4_e4m3_from_float4",
+                "hmax2",
+                "hmin2",
+                "make_float2",
+                "get_tmem_addr",
+                "mma_fill",
+                "mma_fill_legacy",
+                "mma_store",
+                "mma_store_legacy",
+                "runtime_instr_desc",
+                "sm100_2sm_leader_smem_addr",
+                "smem_addr_from_uint64",
+                "timer_end",
+                "timer_finalize",
+                "timer_init",
+                "timer_start",
+                "iket",
+            ]) =>
+        {
+            Some(format!("{full} is not supported yet"))
+        }
+        _ => None,
+    }
+}
