@@ -23,3 +23,6 @@ pub mod unify_thread_binding;
 pub mod verify_memory;
 
 pub use pipeline::{Lowering, Options, PIPELINE, Pass, PassContext, PassFn, Step, Target, lower, pass_names};
+
+#[cfg(test)]
+mod tests;

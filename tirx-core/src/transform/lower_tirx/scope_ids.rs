@@ -5,7 +5,7 @@
 //! known of a pair of levels. Extents multiply: where two of `a → b`, `b → c` and `a → c` are known, the third
 //! follows. [`infer`] closes the declared ones under that rule; where all three are known they must agree.
 
-use crate::arith::fold;
+use crate::arith::{Analyzer, fold};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ScopeIdDef, ScopeIdKind, Var};
@@ -278,11 +278,15 @@ fn int32(e: &Expr) -> Expr {
     fold::cast(e.clone(), DType::INT32)
 }
 
-/// Whether two extents are equal as far as can be seen: constants by value, others by their form.
+/// Whether two extents are provably equal.
 fn same(a: &Expr, b: &Expr) -> bool {
     match (a.as_int(), b.as_int()) {
         (Some(x), Some(y)) => x == y,
-        _ => int32(a) == int32(b),
+        (None, None) => {
+            let (a, b) = (int32(a), int32(b));
+            a == b || Analyzer::new().can_prove_equal(&a, &b)
+        }
+        _ => false,
     }
 }
 
