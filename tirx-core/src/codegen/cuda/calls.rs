@@ -237,6 +237,7 @@ impl Emitter<'_> {
                 .map(|ty| Code::primary("clock64()").cast(&ty)),
             Op::CudaNanoSleep => self.function("__nanosleep", args),
             Op::CudaThreadRank => Ok(self.thread_rank()),
+            Op::PtxFetchRegister => self.special_register(e, args),
             Op::CudaFdividef => self.function("__fdividef", args),
             Op::CudaFloatAsUint => self.function("__float_as_uint", args),
             Op::CudaUintAsFloat => self.function("__uint_as_float", args),
@@ -683,6 +684,27 @@ impl Emitter<'_> {
                 Code::primary("tirx_thread_rank()")
             }
         }
+    }
+
+    /// `T.ptx.fetch_register(bits, name)`.
+    fn special_register(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
+        let (helper, name) = match args.iter().find_map(Expr::as_str) {
+            Some("clusterid.x") => (Helper::ClusterIdX, "tirx_cluster_id_x()"),
+            Some("clusterid.y") => (Helper::ClusterIdY, "tirx_cluster_id_y()"),
+            Some("clusterid.z") => (Helper::ClusterIdZ, "tirx_cluster_id_z()"),
+            Some("cluster_ctarank") => (Helper::ClusterCtaRank, "tirx_cluster_cta_rank()"),
+            Some("cluster_ctaid.x") => (Helper::ClusterCtaIdX, "tirx_cluster_cta_id_x()"),
+            Some("cluster_ctaid.y") => (Helper::ClusterCtaIdY, "tirx_cluster_cta_id_y()"),
+            Some("cluster_ctaid.z") => (Helper::ClusterCtaIdZ, "tirx_cluster_cta_id_z()"),
+            other => {
+                return error(
+                    e.span,
+                    format!("special register `{}` cannot be read yet", other.unwrap_or("?")),
+                );
+            }
+        };
+        self.needs.helpers.insert(helper);
+        Ok(Code::primary(name))
     }
 
     fn printf(&mut self, args: &[Expr]) -> Result<Code> {

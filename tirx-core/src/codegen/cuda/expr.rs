@@ -40,8 +40,11 @@ impl Emitter<'_> {
             ExprKind::Binary(op, a, b) if op.is_logical() => self.logical(*op, a, b),
             ExprKind::Binary(op, a, b) => {
                 let (x, y) = (self.expr(a)?, self.expr(b)?);
-                let op = self.simplest_division(*op, a, b);
-                self.binary(op, a.dtype, (x, a.as_int()), (y, b.as_int()), e.span)
+                let codes = self.binary_lanes(*op, (a, vec![x]), (b, vec![y]), e.span)?;
+                match codes.into_iter().next() {
+                    Some(code) => Ok(code),
+                    None => error(e.span, "an operator without operands"),
+                }
             }
             ExprKind::Not(a) => Ok(Code::new(
                 format!("!{}", self.expr(a)?.at(level::UNARY)),
@@ -104,9 +107,7 @@ impl Emitter<'_> {
     /// `const T name = value;`, from here to the end of the block.
     pub(super) fn bind(&mut self, var: &Var, value: &Expr, span: Span) -> Result<()> {
         let code = self.expr(value)?;
-        if self.is_nonnegative(value) {
-            self.nonnegative.insert(var.clone());
-        }
+        self.analyzer.bind_facts_of(var, value);
         if var.dtype().is_handle() {
             return self.bind_pointer(var, code, span);
         }
@@ -327,8 +328,19 @@ impl Emitter<'_> {
                         computed(Code::new(text, level::BIT_AND), Width::Promoted)
                     }
                     None => {
-                        self.needs.helpers.insert(Helper::FloorDivision);
-                        let name = if divide { "tirx_floordiv" } else { "tirx_floormod" };
+                        let positive = b_const.is_some_and(|v| v > 0);
+                        let helper = if positive {
+                            Helper::FloorDivisionByPositive
+                        } else {
+                            Helper::FloorDivision
+                        };
+                        self.needs.helpers.insert(helper);
+                        let name = match (divide, positive) {
+                            (true, true) => "tirx_floordiv_positive",
+                            (true, false) => "tirx_floordiv",
+                            (false, true) => "tirx_floormod_positive",
+                            (false, false) => "tirx_floormod",
+                        };
                         let ty = match dtype.bits {
                             64 => "<int64_t>",
                             32 => "",
@@ -461,55 +473,69 @@ impl Emitter<'_> {
         Ok(Code::new(format!("*({qualifier}{vector}*){base}"), level::UNARY))
     }
 
-    /// Floor division as truncating division where the operands cannot be negative. A power of two stays: the shift
-    /// or mask it becomes is right for all.
-    pub(super) fn simplest_division(&self, op: BinOp, a: &Expr, b: &Expr) -> BinOp {
-        let power = |v: i128| v > 0 && v.count_ones() == 1;
-        let constant = match &b.kind {
+    /// A binary operator on the lanes of `a` and `b`. What is known of the operands' ranges makes floor division
+    /// truncating division where nothing is negative, if need be after moving the dividend up by a multiple of the
+    /// divisor.
+    pub(super) fn binary_lanes(
+        &mut self,
+        op: BinOp,
+        (a, xs): (&Expr, Vec<Code>),
+        (b, ys): (&Expr, Vec<Code>),
+        span: Span,
+    ) -> Result<Vec<Code>> {
+        let constant = |e: &Expr| match &e.kind {
             ExprKind::Broadcast { value, .. } => value.as_int(),
-            _ => b.as_int(),
+            _ => e.as_int(),
         };
-        if constant.is_some_and(power) || !self.is_nonnegative(a) || !self.is_nonnegative(b) {
-            return op;
+        let (ca, cb) = (constant(a), constant(b));
+        let dtype = a.dtype.element();
+        let divides = matches!(op, BinOp::FloorDiv | BinOp::FloorMod) && dtype.is_int() && ca.is_none();
+        let power = cb.is_some_and(|v| v > 0 && v.count_ones() == 1);
+        if divides && !power && self.is_nonnegative(a) && self.is_nonnegative(b) {
+            let op = if op == BinOp::FloorDiv {
+                BinOp::Div
+            } else {
+                BinOp::Mod
+            };
+            return self.binary_each(op, dtype, (xs, ca), (ys, cb), span);
         }
-        match op {
-            BinOp::FloorDiv => BinOp::Div,
-            BinOp::FloorMod => BinOp::Mod,
-            _ => op,
+        let bound = self.analyzer.const_int_bound(a);
+        if let (true, Some(divisor)) = (divides && !power && dtype.bits >= 32 && bound.is_finite(), cb)
+            && divisor > 0
+        {
+            let turns = (-bound.min + divisor - 1) / divisor;
+            let up = turns * divisor;
+            if dtype.max_int().is_some_and(|max| bound.max + up <= max) {
+                let moved = (vec![int_literal(dtype, up); xs.len()], Some(up));
+                let xs = self.binary_each(BinOp::Add, dtype, (xs, None), moved, span)?;
+                if op == BinOp::FloorMod {
+                    return self.binary_each(BinOp::Mod, dtype, (xs, None), (ys, cb), span);
+                }
+                let quotients = self.binary_each(BinOp::Div, dtype, (xs, None), (ys, cb), span)?;
+                let back = (vec![int_literal(dtype, turns); quotients.len()], Some(turns));
+                return self.binary_each(BinOp::Sub, dtype, (quotients, None), back, span);
+            }
         }
+        self.binary_each(op, a.dtype, (xs, ca), (ys, cb), span)
     }
 
-    /// Whether `e` is an integer that cannot be negative, as far as a glance tells.
+    fn binary_each(
+        &mut self,
+        op: BinOp,
+        dtype: DType,
+        (xs, ca): (Vec<Code>, Option<i128>),
+        (ys, cb): (Vec<Code>, Option<i128>),
+        span: Span,
+    ) -> Result<Vec<Code>> {
+        xs.into_iter()
+            .zip(ys)
+            .map(|(x, y)| self.binary(op, dtype, (x, ca), (y, cb), span))
+            .collect()
+    }
+
+    /// Whether `e` is an integer that cannot be negative.
     pub(super) fn is_nonnegative(&self, e: &Expr) -> bool {
-        if !e.dtype.is_integer() || e.dtype.is_uint() {
-            return e.dtype.is_uint() || e.dtype.is_bool();
-        }
-        match &e.kind {
-            ExprKind::Int(v) => *v >= 0,
-            ExprKind::Var(v) => self.nonnegative.contains(v),
-            ExprKind::Cast(a) => {
-                let grows = a.dtype.bits < e.dtype.bits || (a.dtype.is_int() && a.dtype.bits == e.dtype.bits);
-                (grows || a.dtype.is_bool()) && self.is_nonnegative(a)
-            }
-            ExprKind::Binary(BinOp::Add | BinOp::Mul | BinOp::Div | BinOp::FloorDiv | BinOp::Min, a, b) => {
-                self.is_nonnegative(a) && self.is_nonnegative(b)
-            }
-            ExprKind::Binary(BinOp::Max, a, b) => self.is_nonnegative(a) || self.is_nonnegative(b),
-            ExprKind::Binary(BinOp::Mod, a, _) => self.is_nonnegative(a),
-            ExprKind::Binary(BinOp::FloorMod, _, b) => self.is_nonnegative(b),
-            ExprKind::Select(_, t, f) => self.is_nonnegative(t) && self.is_nonnegative(f),
-            ExprKind::Broadcast { value, .. } => self.is_nonnegative(value),
-            ExprKind::Ramp { base, stride, .. } => self.is_nonnegative(base) && self.is_nonnegative(stride),
-            ExprKind::Call {
-                op: crate::intrin::Op::ShiftRight,
-                args,
-            } => args.first().is_some_and(|a| self.is_nonnegative(a)),
-            ExprKind::Call {
-                op: crate::intrin::Op::BitwiseAnd,
-                args,
-            } => args.iter().any(|a| self.is_nonnegative(a)),
-            _ => false,
-        }
+        e.dtype.is_integer() && self.analyzer.const_int_bound(e).min >= 0
     }
 }
 

@@ -72,6 +72,8 @@ pub(super) enum Helper {
     BitCast,
     /// `tirx_floordiv(a, b)`, `tirx_floormod(a, b)` for signed integers.
     FloorDivision,
+    /// `tirx_floordiv_positive(a, b)`, `tirx_floormod_positive(a, b)`.
+    FloorDivisionByPositive,
     /// `tirx_max(half, half)`, `tirx_min`.
     HalfMinMax,
     /// `tirx_max(nv_bfloat16, nv_bfloat16)`, `tirx_min`.
@@ -87,6 +89,9 @@ pub(super) enum Helper {
     ClusterCtaIdX,
     ClusterCtaIdY,
     ClusterCtaIdZ,
+    ClusterIdX,
+    ClusterIdY,
+    ClusterIdZ,
     /// `tirx_thread_rank()`.
     ThreadRank,
     /// `tirx_trap_unless(condition)`.
@@ -134,6 +139,7 @@ impl Helper {
             Helper::Vec => VEC.into(),
             Helper::BitCast => BIT_CAST.into(),
             Helper::FloorDivision => FLOOR_DIVISION.into(),
+            Helper::FloorDivisionByPositive => FLOOR_DIVISION_BY_POSITIVE.into(),
             Helper::HalfMinMax => min_max_16("half"),
             Helper::Bf16MinMax => min_max_16("nv_bfloat16"),
             Helper::Fp4 => FP4.into(),
@@ -143,6 +149,9 @@ impl Helper {
             Helper::ClusterCtaIdX => special("tirx_cluster_cta_id_x", "cluster_ctaid.x"),
             Helper::ClusterCtaIdY => special("tirx_cluster_cta_id_y", "cluster_ctaid.y"),
             Helper::ClusterCtaIdZ => special("tirx_cluster_cta_id_z", "cluster_ctaid.z"),
+            Helper::ClusterIdX => special("tirx_cluster_id_x", "clusterid.x"),
+            Helper::ClusterIdY => special("tirx_cluster_id_y", "clusterid.y"),
+            Helper::ClusterIdZ => special("tirx_cluster_id_z", "clusterid.z"),
             Helper::ThreadRank => THREAD_RANK.into(),
             Helper::TrapUnless => TRAP_UNLESS.into(),
             Helper::WarpSum => warp_reduce("sum", "value + other"),
@@ -225,7 +234,7 @@ __device__ __forceinline__ To tirx_bit_cast(const From& from) {
 ";
 
 const FLOOR_DIVISION: &str = "\
-// Division rounded to minus infinity, and its remainder.
+// Integer division rounded to minus infinity, and its remainder.
 template <typename T>
 __device__ __forceinline__ T tirx_floordiv(T a, T b) {
   const T quotient = a / b;
@@ -237,6 +246,20 @@ template <typename T>
 __device__ __forceinline__ T tirx_floormod(T a, T b) {
   const T remainder = a % b;
   return remainder + (remainder != 0 && (remainder ^ b) < 0 ? b : 0);
+}
+";
+
+const FLOOR_DIVISION_BY_POSITIVE: &str = "\
+// Integer division rounded to minus infinity and its remainder, for a positive divisor.
+template <typename T>
+__device__ __forceinline__ T tirx_floordiv_positive(T a, T b) {
+  return a / b - (a % b < 0);
+}
+
+template <typename T>
+__device__ __forceinline__ T tirx_floormod_positive(T a, T b) {
+  const T remainder = a % b;
+  return remainder < 0 ? remainder + b : remainder;
 }
 ";
 

@@ -32,12 +32,13 @@ mod stmt;
 mod types;
 mod vector;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use self::analysis::Facts;
 use self::code::Code;
 use self::helpers::Needs;
 use self::names::Names;
+use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostics, Result, error};
 use crate::ir::{AttrValue, DType, IRModule, PrimFunc, Var};
 use crate::source::Span;
@@ -155,8 +156,8 @@ struct Emitter<'m> {
     names: Names,
     vars: FxHashMap<Var, Code>,
     pointers: FxHashMap<Var, Pointer>,
-    /// Integer variables that are never negative.
-    nonnegative: FxHashSet<Var>,
+    /// Ranges of integer variables.
+    analyzer: Analyzer,
     facts: Facts,
     needs: Needs,
     raw: Vec<RawSource>,
@@ -177,7 +178,7 @@ impl<'m> Emitter<'m> {
             names: Names::default(),
             vars: FxHashMap::default(),
             pointers: FxHashMap::default(),
-            nonnegative: FxHashSet::default(),
+            analyzer: Analyzer::new(),
             facts: Facts::default(),
             needs: Needs::default(),
             raw: Vec::new(),
@@ -203,7 +204,7 @@ impl<'m> Emitter<'m> {
         self.indent = 0;
         self.vars.clear();
         self.pointers.clear();
-        self.nonnegative.clear();
+        self.analyzer = Analyzer::new();
         self.static_shared = 0;
         self.dynamic_shared = false;
         self.facts = Facts::of(&func.body);

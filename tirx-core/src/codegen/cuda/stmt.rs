@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::code::{Code, level, string_literal};
 use super::helpers::{Header, Helper};
 use super::{Emitter, Pointer, types};
-use crate::arith::fold;
+use crate::arith::{ConstIntBound, fold};
 use crate::diagnostic::{Result, error};
 use crate::intrin::{Effect, Op};
 use crate::ir::{AttrNode, AttrValue, BinOp, Buffer, Expr, ExprKind, ForKind, IterVar, Stmt, StmtKind, Var};
@@ -273,9 +273,13 @@ impl Emitter<'_> {
             first.text,
             bound.at(level::SHIFT)
         ));
-        if self.is_nonnegative(min) {
-            self.nonnegative.insert(var.clone());
-        }
+        let (low, count) = (
+            self.analyzer.const_int_bound(min),
+            self.analyzer.const_int_bound(extent),
+        );
+        let last = low.max.saturating_add(count.max).saturating_sub(1).max(low.min);
+        let range = ConstIntBound::new(low.min, last).intersect(ConstIntBound::of_dtype(var.dtype()));
+        self.analyzer.set_bound(var, range);
         self.vars.insert(var.clone(), Code::primary(name));
         let result = self.block(body);
         self.names.close();
@@ -319,7 +323,9 @@ impl Emitter<'_> {
             tag => return error(span, format!("CUDA has no hardware index `{tag}`")),
         };
         self.vars.insert(iv.var.clone(), code);
-        self.nonnegative.insert(iv.var.clone());
+        let extent = self.facts.extent(&iv.thread_tag).and_then(Expr::as_int);
+        let last = extent.map_or(i32::MAX as i128, |n| (n - 1).max(0));
+        self.analyzer.set_bound(&iv.var, ConstIntBound::new(0, last));
         Ok(())
     }
 
@@ -416,7 +422,7 @@ impl Emitter<'_> {
         self.names.reserve(&name);
         self.reserved_for_good.push(name.clone());
         let align = (buffer.align as usize).max(16).next_power_of_two();
-        self.line(&format!("extern __shared__ alignas({align}) {ty} {name}[];"));
+        self.line(&format!("extern __shared__ __align__({align}) {ty} {name}[];"));
         self.define(buffer, name, ty, false);
         Ok(())
     }

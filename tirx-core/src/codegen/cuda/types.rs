@@ -50,6 +50,8 @@ pub(super) enum VectorForm {
     Fields(&'static str),
     /// `tirx_vec<T, N>`.
     Array,
+    /// CUDA's packed type of two or four bytes; its lanes are those of a `tirx_vec` of the same bits.
+    Bytes,
     /// A type without access to its lanes.
     Packed,
 }
@@ -70,6 +72,16 @@ pub(super) fn vector(dtype: DType) -> Option<(String, VectorForm)> {
             4 => Some(("__nv_fp4x4_e2m1".into(), VectorForm::Packed)),
             _ => None,
         };
+    }
+    let packed = match (dtype.code, dtype.lanes) {
+        (TypeCode::Float8_e4m3fn, 2) => "__nv_fp8x2_e4m3",
+        (TypeCode::Float8_e4m3fn, 4) => "__nv_fp8x4_e4m3",
+        (TypeCode::Float8_e5m2, 2) => "__nv_fp8x2_e5m2",
+        (TypeCode::Float8_e5m2, 4) => "__nv_fp8x4_e5m2",
+        _ => "",
+    };
+    if !packed.is_empty() {
+        return Some((packed.into(), VectorForm::Bytes));
     }
     let builtin = match (dtype.code, dtype.bits) {
         (TypeCode::Int, 8) => "char",

@@ -5,11 +5,12 @@
 //! statement. Loads and stores of consecutive elements are one access of the vector type.
 
 use super::code::{Code, int_literal, level};
+use super::helpers::Helper;
 use super::types::{self, FIELDS, VectorForm};
 use super::{Emitter, expr};
 use crate::diagnostic::{Result, error};
 use crate::intrin::Op;
-use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind};
+use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind, TypeCode};
 use crate::source::Span;
 
 impl Emitter<'_> {
@@ -50,6 +51,24 @@ impl Emitter<'_> {
                 let (x, y) = (args[1].clone(), args[2].clone());
                 self.lazy_choice(&args[0], e.dtype, e.span, |s| s.vector(&x), |s| s.vector(&y))
             }
+            // Four halves become four bytes two by two.
+            ExprKind::Cast(a)
+                if types::is_half(a.dtype.element())
+                    && e.dtype.lanes == 4
+                    && matches!(types::vector(e.dtype), Some((_, VectorForm::Bytes))) =>
+            {
+                let ty = self.spell(e.dtype, e.span)?;
+                let lanes = self.lanes(a)?;
+                let mut pairs = Vec::new();
+                for two in lanes.chunks(2) {
+                    pairs.push(self.join(a.dtype.with_lanes(2), two.to_vec(), e.span)?.text);
+                }
+                Ok(Code::primary(format!("{ty}({})", pairs.join(", "))))
+            }
+            ExprKind::Cast(a) if converts_whole(a.dtype, e.dtype) => {
+                let ty = self.spell(e.dtype, e.span)?;
+                Ok(self.vector(a)?.cast(&ty))
+            }
             ExprKind::Select(c, t, f) if c.dtype.is_scalar() => {
                 let (c, x, y) = (self.expr(c)?, self.vector(t)?, self.vector(f)?);
                 Ok(expr::ternary(c, x, y))
@@ -59,6 +78,11 @@ impl Emitter<'_> {
     }
 
     fn join_lanes(&mut self, e: &Expr) -> Result<Code> {
+        if let Some(word) = self.four_bytes(e)? {
+            self.needs.helpers.insert(Helper::BitCast);
+            let ty = self.spell(e.dtype, e.span)?;
+            return Ok(Code::primary(format!("tirx_bit_cast<{ty}>({})", word.text)));
+        }
         let lanes = self.lanes(e)?;
         self.join(e.dtype, lanes, e.span)
     }
@@ -75,6 +99,13 @@ impl Emitter<'_> {
                 let lanes: Vec<String> = lanes.into_iter().map(|c| c.in_range(element).text).collect();
                 Code::primary(format!("{make}({})", lanes.join(", ")))
             }
+            VectorForm::Bytes => {
+                self.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
+                let scalar = self.spell(element, span)?;
+                let lanes: Vec<String> = lanes.into_iter().map(|c| c.text).collect();
+                let array = format!("tirx_vec<{scalar}, {}>{{{}}}", dtype.lanes, lanes.join(", "));
+                Code::primary(format!("tirx_bit_cast<{ty}>({array})"))
+            }
             VectorForm::Packed => return error(span, format!("`{dtype}` cannot be put together from lanes")),
             // Braces refuse to narrow.
             VectorForm::Array => {
@@ -86,8 +117,13 @@ impl Emitter<'_> {
 
     /// The lanes of a C++ value of a vector type; `value` is a name.
     pub(super) fn split(&mut self, dtype: DType, value: &Code) -> Vec<Code> {
-        let fields = matches!(types::vector(dtype), Some((_, VectorForm::Fields(_))));
-        let name = &value.text;
+        let form = types::vector(dtype).map(|v| v.1);
+        let fields = matches!(form, Some(VectorForm::Fields(_)));
+        let mut name = value.text.clone();
+        if let (Some(VectorForm::Bytes), Some(scalar)) = (form, types::element(dtype)) {
+            self.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
+            name = format!("tirx_bit_cast<tirx_vec<{scalar}, {}>>({name})", dtype.lanes);
+        }
         (0..dtype.lanes as usize)
             .map(|i| {
                 Code::primary(if fields {
@@ -182,17 +218,8 @@ impl Emitter<'_> {
                     .collect()
             }
             ExprKind::Binary(op, a, b) => {
-                let op = self.simplest_division(*op, a, b);
                 let (x, y) = (self.lanes(a)?, self.lanes(b)?);
-                let constant = |e: &Expr| match &e.kind {
-                    ExprKind::Broadcast { value, .. } => value.as_int(),
-                    _ => None,
-                };
-                let (cx, cy) = (constant(a), constant(b));
-                x.into_iter()
-                    .zip(y)
-                    .map(|(x, y)| self.binary(op, a.dtype, (x, cx), (y, cy), e.span))
-                    .collect()
+                self.binary_lanes(*op, (a, x), (b, y), e.span)
             }
             ExprKind::Not(a) => {
                 let lanes = self.lanes(a)?;
@@ -310,7 +337,7 @@ impl Emitter<'_> {
             let place = place.in_range(index.dtype.element()).text;
             let name = &pointer.name;
             let code = if buffer.dtype.is_float4() {
-                self.needs.helpers.insert(super::helpers::Helper::Fp4);
+                self.needs.helpers.insert(Helper::Fp4);
                 Code::primary(format!("tirx_fp4_load({name}, {place})"))
             } else if pointer.scalar {
                 Code::primary(name.clone())
@@ -379,30 +406,107 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// Conversions that the hardware does on two elements at once.
+    /// Conversions that the hardware does on several elements at once.
     fn packed_cast(&mut self, e: &Expr, a: &Expr) -> Result<Option<Vec<Code>>> {
         let (from, to) = (a.dtype.element(), e.dtype.element());
-        if !e.dtype.lanes.is_multiple_of(2) || from != DType::FLOAT32 {
+        if !e.dtype.lanes.is_multiple_of(2) {
             return Ok(None);
         }
-        let pair = match to {
-            DType::FLOAT16 => ("half2", "__floats2half2_rn"),
-            DType::BFLOAT16 => ("nv_bfloat162", "__floats2bfloat162_rn"),
+        let packed8 = |d: DType| match d.code {
+            TypeCode::Float8_e4m3fn => Some("e4m3"),
+            TypeCode::Float8_e5m2 => Some("e5m2"),
+            _ => None,
+        };
+        let wide = |d: DType| d == DType::FLOAT32 || types::is_half(d);
+        let (group, form) = match (packed8(from), packed8(to)) {
+            (None, None) if from == DType::FLOAT32 && to == DType::FLOAT16 => {
+                (2, "__floats2half2_rn".to_string())
+            }
+            (None, None) if from == DType::FLOAT32 && to == DType::BFLOAT16 => {
+                (2, "__floats2bfloat162_rn".to_string())
+            }
+            (Some(_), None) | (None, Some(_)) if wide(from) || wide(to) => {
+                let four =
+                    e.dtype.lanes.is_multiple_of(4) && (from == DType::FLOAT32 || to == DType::FLOAT32);
+                let group = if four { 4 } else { 2 };
+                if packed8(from).is_some() && to.is_bfloat16() {
+                    return Ok(None);
+                }
+                (group, String::new())
+            }
             _ => return Ok(None),
         };
-        self.spell(to.with_lanes(2), e.span)?;
+        let whole = self.spell(to.with_lanes(group), e.span)?;
         let lanes = self.lanes(a)?;
         let mut out = Vec::with_capacity(lanes.len());
-        for two in lanes.chunks_exact(2) {
-            let name = self.names.fresh("pair");
-            let text = format!(
-                "const {} {name} = {}({}, {});",
-                pair.0, pair.1, two[0].text, two[1].text
-            );
-            self.line(&text);
-            out.extend(["x", "y"].map(|f| Code::primary(format!("{name}.{f}"))));
+        for some in lanes.chunks_exact(group as usize) {
+            let value = if packed8(from).is_none() && packed8(to).is_none() {
+                format!("{form}({}, {})", some[0].text, some[1].text)
+            } else {
+                let joined = self.join(from.with_lanes(group), some.to_vec(), e.span)?.text;
+                format!("({whole}){joined}")
+            };
+            let name = self.names.fresh("packed");
+            self.line(&format!("const {whole} {name} = {value};"));
+            out.extend(self.split(to.with_lanes(group), &Code::primary(name)));
         }
         Ok(Some(out))
+    }
+
+    /// Four bytes at once in one 32-bit register: sums, differences and bit operations.
+    fn four_bytes(&mut self, e: &Expr) -> Result<Option<Code>> {
+        if !e.dtype.is_integer() || e.dtype.bits != 8 || e.dtype.lanes != 4 {
+            return Ok(None);
+        }
+        let (name, a, b) = match &e.kind {
+            ExprKind::Binary(BinOp::Add, a, b) => ("__vadd4", a, b),
+            ExprKind::Binary(BinOp::Sub, a, b) => ("__vsub4", a, b),
+            ExprKind::Call { op, args } if args.len() == 2 => match op {
+                Op::BitwiseAnd => ("&", &args[0], &args[1]),
+                Op::BitwiseOr => ("|", &args[0], &args[1]),
+                Op::BitwiseXor => ("^", &args[0], &args[1]),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let x = self.as_word(a)?;
+        let y = self.as_word(b)?;
+        Ok(Some(if name.starts_with('_') {
+            Code::primary(format!("{name}({}, {})", x.text, y.text))
+        } else {
+            let text = format!("{} {name} {}", x.at(level::UNARY), y.at(level::UNARY));
+            Code::new(text, level::BIT_OR)
+        }))
+    }
+
+    /// A vector of four bytes as `unsigned int`.
+    fn as_word(&mut self, e: &Expr) -> Result<Code> {
+        if let Some(word) = self.four_bytes(e)? {
+            return Ok(word);
+        }
+        if let ExprKind::Broadcast { value, .. } = &e.kind
+            && let Some(v) = value.as_int()
+        {
+            let word = (v as u8 as i128) * 0x0101_0101;
+            return Ok(int_literal(DType::UINT32, word));
+        }
+        if let ExprKind::BufferLoad {
+            buffer,
+            indices,
+            predicate: None,
+        } = &e.kind
+            && let [index] = &indices[..]
+            && let Some(base) = consecutive(index)
+            && buffer.dtype.is_scalar()
+        {
+            return self.elements(buffer, base, DType::UINT32, e.span);
+        }
+        self.needs.helpers.insert(Helper::BitCast);
+        let code = self.vector(e)?;
+        Ok(Code::primary(format!(
+            "tirx_bit_cast<unsigned int>({})",
+            code.text
+        )))
     }
 
     /// Stores a vector value.
@@ -424,6 +528,11 @@ impl Emitter<'_> {
             return error(span, "a vector cannot be stored into one element");
         };
         if let (None, Some(base), false) = (predicate, consecutive(index), value.dtype.is_float4()) {
+            if let Some(word) = self.four_bytes(value)? {
+                let place = self.elements(buffer, base, DType::UINT32, span)?;
+                self.line(&format!("{} = {};", place.text, word.text));
+                return Ok(());
+            }
             let code = self.vector(value)?;
             let place = self.elements(buffer, base, value.dtype, span)?;
             self.line(&format!("{} = {};", place.text, code.text));
@@ -466,6 +575,13 @@ pub(super) fn consecutive(index: &Expr) -> Option<&Expr> {
         ExprKind::Ramp { base, stride, .. } if stride.is_int(1) && base.dtype.is_scalar() => Some(base),
         _ => None,
     }
+}
+
+/// Whether CUDA converts one vector type to the other.
+fn converts_whole(from: DType, to: DType) -> bool {
+    let bytes = |d: DType| matches!(types::vector(d), Some((_, VectorForm::Bytes)));
+    let wide = |d: DType| d.element() == DType::FLOAT32 || d == DType::FLOAT16.with_lanes(2);
+    bytes(from) && wide(to) || wide(from) && bytes(to)
 }
 
 /// Whether a call gives its vector as one C++ value.
