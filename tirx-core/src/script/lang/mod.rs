@@ -34,6 +34,9 @@ mod operators;
 mod refused;
 mod views;
 
+#[cfg(test)]
+mod tests;
+
 use ruff_python_ast::{BoolOp, CmpOp, Operator, UnaryOp};
 
 pub use convert::pointer_type;

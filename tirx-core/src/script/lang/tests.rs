@@ -1,0 +1,363 @@
+//! The namespace without the evaluator: functions are looked up and called as the evaluator would.
+
+use std::rc::Rc;
+
+use super::super::eval::Slice;
+use super::*;
+use crate::ir::{ExprKind, Type, Var};
+
+fn interp() -> Interpreter {
+    let mut interp = Interpreter::default();
+    interp.open_block(Span::NONE).unwrap();
+    interp
+}
+
+fn run(interp: &mut Interpreter, function: &Value, args: Args) -> Result<Value> {
+    match function {
+        Value::Builtin(f) => (f.call)(interp, args, Span::NONE),
+        Value::DType(d) => call_dtype(interp, *d, args, Span::NONE),
+        Value::Object(o) => o.clone().call(interp, args, Span::NONE),
+        other => panic!("{} is not called", other.type_name()),
+    }
+}
+
+fn args(values: impl IntoIterator<Item = Value>) -> Args {
+    Args::of(values, Span::NONE)
+}
+
+/// `T.<name>(values)`.
+fn t(interp: &mut Interpreter, name: &str, values: impl IntoIterator<Item = Value>) -> Result<Value> {
+    let (path, name) = match name.rsplit_once('.') {
+        Some((path, name)) => (format!("T.{path}"), name),
+        None => ("T".to_string(), name),
+    };
+    let function = attribute(&path, name).unwrap_or_else(|| panic!("no {path}.{name}"));
+    run(interp, &function, args(values))
+}
+
+fn ok(result: Result<Value>) -> String {
+    match result {
+        Ok(Value::Expr(e)) => format!("{e:?}"),
+        Ok(Value::Int(v)) => v.to_string(),
+        Ok(other) => other.type_name(),
+        Err(e) => format!("error: {}", e.message),
+    }
+}
+
+fn int(v: i128) -> Value {
+    Value::Int(v)
+}
+
+fn tuple(items: &[i128]) -> Value {
+    Value::tuple(items.iter().map(|v| int(*v)).collect())
+}
+
+fn var(name: &str, dtype: DType) -> Value {
+    Value::Expr(Expr::var(&Var::new(name, dtype)))
+}
+
+fn slice(start: Value, stop: Value, step: Value) -> Value {
+    Value::Slice(Rc::new(Slice { start, stop, step }))
+}
+
+fn buffer(interp: &mut Interpreter, shape: &[i128], dtype: &str) -> (Value, Buffer) {
+    let value = t(interp, "alloc_shared", [tuple(shape), Value::str(dtype)]).unwrap();
+    let Value::Buffer(b) = &value else { panic!() };
+    let b = b.clone();
+    (value, b)
+}
+
+#[test]
+fn every_row_is_found_and_every_refusal_has_a_reason() {
+    for name in [
+        "exp",
+        "alloc_local",
+        "cta_id",
+        "grid",
+        "Cast",
+        "f32",
+        "float32x4",
+        "let",
+        "S",
+        "TileLayout",
+    ] {
+        assert!(attribute("T", name).is_some(), "T.{name}");
+    }
+    for name in ["cta_sync", "atomic_add", "func_call", "__shfl_xor_sync"] {
+        assert!(attribute("T.cuda", name).is_some(), "T.cuda.{name}");
+    }
+    assert!(attribute("T", "aloc_local").is_none());
+    assert!(names("T").contains(&"alloc_local".to_string()));
+    assert!(names("T.cuda").contains(&"cta_sync".to_string()));
+    for (path, name) in [
+        ("T", "ptx"),
+        ("T.ptx", "mbarrier"),
+        ("T", "nki"),
+        ("T", "sblock"),
+        ("T.cuda", "hmax2"),
+    ] {
+        match attribute(path, name) {
+            Some(Value::Unavailable(reason)) => assert!(reason.contains(name), "{reason}"),
+            _ => panic!("{path}.{name}"),
+        }
+    }
+}
+
+#[test]
+fn functions_promote_and_check_their_operands() {
+    let mut i = interp();
+    let x = || var("x", DType::INT32);
+    let y = || var("y", DType::FLOAT32);
+    assert!(ok(t(&mut i, "exp", [y()])).contains("Exp"));
+    assert_eq!(
+        ok(t(&mut i, "exp", [x()])),
+        "error: T.exp: needs a floating-point operand, found int32"
+    );
+    assert_eq!(ok(t(&mut i, "exp", [])), "error: T.exp() misses \"x\"");
+    assert_eq!(
+        ok(t(&mut i, "exp", [y(), y()])),
+        "error: T.exp() takes 1 positional argument but 2 were given"
+    );
+    assert_eq!(
+        ok(t(&mut i, "exp", [Value::str("a")])),
+        "error: T.exp: parameter \"x\" must be a number or expression, found the string \"a\""
+    );
+    assert!(ok(t(&mut i, "max", [int(3), int(4)])).contains("Int(4)"));
+    assert!(ok(t(&mut i, "floor", [Value::Float(2.5)])).contains("Float(2.0)"));
+    assert!(ok(t(&mut i, "clz", [var("l", DType::INT64)])).ends_with(":int32"));
+    assert!(ok(t(&mut i, "isnan", [var("h", DType::FLOAT16)])).contains("Cast"));
+    assert_eq!(
+        ok(t(&mut i, "alloc_shared", [int(4), Value::str("flot32")])),
+        "error: unknown dtype \"flot32\""
+    );
+    assert_eq!(
+        ok(t(
+            &mut i,
+            "alloc_buffer",
+            [
+                int(4),
+                Value::str("float32"),
+                Value::None,
+                Value::None,
+                Value::None,
+                Value::None,
+                Value::str("shard")
+            ]
+        )),
+        "error: T.alloc_buffer: unknown scope \"shard\""
+    );
+}
+
+#[test]
+fn dtypes_convert_and_declare() {
+    let mut i = interp();
+    assert!(ok(t(&mut i, "float32", [Value::str("-inf")])).contains("Float(-inf)"));
+    assert_eq!(ok(t(&mut i, "int8", [int(128)])), "error: 128 does not fit int8");
+    let mut named = args([]);
+    named.names = vec!["n".into()];
+    let Ok(Value::Expr(n)) = run(&mut i, &attribute("T", "int64").unwrap(), named) else {
+        panic!()
+    };
+    let n = n.as_var().unwrap();
+    assert_eq!((n.name(), n.ty()), ("n", &Type::Prim(DType::INT64)));
+    let Ok(Value::Expr(p)) = t(&mut i, "handle", [Value::str("float32"), Value::str("shared")]) else {
+        panic!()
+    };
+    assert_eq!(p.as_var().unwrap().ty(), &Type::pointer(DType::FLOAT32, "shared"));
+    let vector = subscript(&mut i, &Value::DType(DType::FLOAT32), &tuple(&[2, 3]), Span::NONE).unwrap();
+    assert!(
+        matches!(&vector, Value::Annotation(a) if matches!(&**a, Annotation::LocalVector(_, s) if s.len() == 2))
+    );
+    let of = subscript(
+        &mut i,
+        &attribute("T", "let").unwrap(),
+        &Value::Expr(p),
+        Span::NONE,
+    )
+    .unwrap();
+    assert!(
+        matches!(&of, Value::Annotation(a) if matches!(&**a, Annotation::Let(Some(Type::Pointer { .. }))))
+    );
+}
+
+#[test]
+fn elements_are_checked_against_the_shape() {
+    let mut i = interp();
+    let (a, _) = buffer(&mut i, &[16, 8], "float32");
+    let mut at = |index: Value| ok(subscript(&mut i, &a, &index, Span::NONE));
+    assert!(at(tuple(&[15, 7])).contains("BufferLoad"));
+    assert_eq!(
+        at(tuple(&[16, 0])),
+        "error: index 16 is out of range for dimension 0 of buffer"
+    );
+    assert_eq!(
+        at(tuple(&[0, -1])),
+        "error: index -1 is out of range for dimension 1 of buffer"
+    );
+    assert_eq!(
+        at(tuple(&[0, 0, 0])),
+        "error: buffer has 2 dimensions but 3 indices were given"
+    );
+    assert_eq!(
+        at(Value::tuple(vec![int(0), Value::Float(1.5)])),
+        "error: index 1 of buffer must be an integer, found float32"
+    );
+    assert_eq!(at(tuple(&[0])), "buffer region");
+    let wide = |from, to| Value::tuple(vec![int(0), slice(int(from), int(to), Value::None)]);
+    assert_eq!(at(wide(0, 4)), "buffer region");
+    assert_eq!(
+        at(wide(0, 9)),
+        "error: slice bound 9 is out of range for dimension 1 of buffer"
+    );
+    let stepped = Value::tuple(vec![int(0), slice(int(0), int(8), int(2))]);
+    assert!(at(stepped).contains("lanes: 4"));
+}
+
+#[test]
+fn stores_cast_but_do_not_broadcast() {
+    let mut i = interp();
+    let (a, _) = buffer(&mut i, &[16], "float32");
+    let mut put = |index: Value, value: Value| match store(&mut i, &a, &index, &value, Span::NONE) {
+        Ok(()) => "ok".to_string(),
+        Err(e) => e.message.clone(),
+    };
+    assert_eq!(put(int(0), int(1)), "ok");
+    assert_eq!(put(int(0), var("n", DType::INT64)), "ok");
+    assert_eq!(
+        put(int(16), int(1)),
+        "index 16 is out of range for dimension 0 of buffer"
+    );
+    let four = || slice(int(0), int(4), Value::None);
+    assert_eq!(
+        put(four(), Value::Float(1.0)),
+        "cannot store float32 in buffer: the place has float32x4"
+    );
+    assert_eq!(
+        put(
+            four(),
+            Value::Expr(Expr::broadcast(Expr::float(DType::FLOAT32, 1.0), 4))
+        ),
+        "ok"
+    );
+    assert_eq!(
+        put(int(0), Value::str("x")),
+        "cannot store the string \"x\" in buffer"
+    );
+    let stmts = i.close_block();
+    // The allocation and three stores; the literal became the buffer's dtype at once.
+    assert_eq!(stmts.as_slice().len(), 4);
+    let StmtKind::BufferStore { value, .. } = &stmts.as_slice()[1].kind else {
+        panic!()
+    };
+    assert_eq!(value.as_float(), Some(1.0));
+}
+
+#[test]
+fn regions_are_values_where_they_are_vectors() {
+    let mut i = interp();
+    let (a, b) = buffer(&mut i, &[16, 8], "float32");
+    let m0 = var("m0", DType::INT32);
+    let m1 = binary(&mut i, Operator::Add, &m0, &int(4), Span::NONE).unwrap();
+    let index = Value::tuple(vec![int(0), slice(m0, m1, Value::None)]);
+    let Ok(Value::Region(region)) = subscript(&mut i, &a, &index, Span::NONE) else {
+        panic!()
+    };
+    assert!(region.ranges[1].1.is_int(4));
+    let e = to_expr(&Value::Region(region), Span::NONE).unwrap();
+    assert_eq!(e.dtype, DType::FLOAT32.with_lanes(4));
+    let ExprKind::BufferLoad { buffer, indices, .. } = &e.kind else {
+        panic!()
+    };
+    assert_eq!(*buffer, b);
+    assert!(matches!(indices[1].kind, ExprKind::Ramp { lanes: 4, .. }));
+}
+
+#[test]
+fn views_keep_the_pointer_and_change_the_description() {
+    let mut i = interp();
+    let (a, b) = buffer(&mut i, &[4, 8], "float16");
+    let mut method = |name: &str, values: Vec<Value>| -> Buffer {
+        let f = value_attribute(&mut i, &a, name, Span::NONE).unwrap();
+        match run(&mut i, &f, args(values)) {
+            Ok(Value::Buffer(b)) => b,
+            Ok(other) => panic!("{}", other.type_name()),
+            Err(e) => panic!("{}", e.message),
+        }
+    };
+    let shape = |b: &Buffer| b.shape.iter().map(|e| e.as_int().unwrap()).collect::<Vec<_>>();
+    let flat = method("view", vec![int(-1)]);
+    assert_eq!((shape(&flat), &flat.data), (vec![32], &b.data));
+    assert_eq!(flat.layout, b.layout);
+    let wide = method("view", vec![Value::str("float32")]);
+    assert_eq!((shape(&wide), wide.dtype), (vec![4, 4], DType::FLOAT32));
+    let turned = method("permute", vec![int(1), int(0)]);
+    assert_eq!(shape(&turned), vec![8, 4]);
+    let Some(crate::layout::Layout::Tile(tile)) = &turned.layout else {
+        panic!()
+    };
+    assert!(tile.shard[0].stride.is_int(1) && tile.shard[1].stride.is_int(8));
+    let sub = value_attribute(&mut i, &a, "sub", Span::NONE).unwrap();
+    let row = subscript(&mut i, &sub, &int(3), Span::NONE).unwrap();
+    let Value::Buffer(row) = row else { panic!() };
+    assert!(row.elem_offset.as_ref().unwrap().is_int(24));
+    assert_eq!(shape(&row), vec![8]);
+    let wrong = value_attribute(&mut i, &a, "vlod", Span::NONE)
+        .map(|_| ())
+        .unwrap_err();
+    assert_eq!(wrong.help.as_deref(), Some("did you mean \"vload\"?"));
+}
+
+#[test]
+fn layouts_are_built_from_their_text_form() {
+    let mut i = interp();
+    let s = attribute("T", "S").unwrap();
+    let lane = attribute("layout", "laneid").unwrap();
+    let stride = binary(&mut i, Operator::MatMult, &int(8), &lane, Span::NONE).unwrap();
+    let index = slice(tuple(&[4, 8]), Value::tuple(vec![stride, int(1)]), Value::None);
+    let spec = subscript(&mut i, &s, &index, Span::NONE).unwrap();
+    let offset = binary(&mut i, Operator::MatMult, &int(2), &lane, Span::NONE).unwrap();
+    let spec = binary(&mut i, Operator::Add, &spec, &offset, Span::NONE).unwrap();
+    let spec = binary(&mut i, Operator::Add, &spec, &int(5), Span::NONE).unwrap();
+    let Ok(Value::Layout(crate::layout::Layout::Tile(tile))) = t(&mut i, "TileLayout", [spec]) else {
+        panic!()
+    };
+    assert_eq!(&*tile.shard[0].axis.0, "laneid");
+    assert!(tile.shard[0].stride.is_int(8) && tile.shard[1].axis.is_memory());
+    assert_eq!(tile.offset.len(), 2);
+    let plain = subscript(&mut i, &s, &tuple(&[4, 8]), Span::NONE).unwrap();
+    let Ok(Value::Layout(plain)) = t(&mut i, "TileLayout", [plain]) else {
+        panic!()
+    };
+    assert!(plain.is_row_major(&[Expr::int32(4), Expr::int32(8)]));
+}
+
+#[test]
+fn atomics_take_the_dtype_of_what_they_point_to() {
+    let mut i = interp();
+    let (a, _) = buffer(&mut i, &[4], "uint32");
+    let ptr_to = value_attribute(&mut i, &a, "ptr_to", Span::NONE).unwrap();
+    let pointer = run(&mut i, &ptr_to, args([Value::list(vec![int(1)])])).unwrap();
+    assert!(ok(t(&mut i, "cuda.atomic_add", [pointer.clone(), int(1)])).ends_with(":uint32"));
+    assert_eq!(
+        ok(t(
+            &mut i,
+            "cuda.atomic_add",
+            [pointer.clone(), var("y", DType::FLOAT32)]
+        )),
+        "error: T.cuda.atomic_add: the pointer is to uint32 but \"value\" is float32"
+    );
+    let Value::Expr(p) = pointer else { panic!() };
+    assert_eq!(pointer_type(&p), Type::pointer(DType::UINT32, "shared"));
+    assert_eq!(
+        ok(t(&mut i, "cuda.func_call", [Value::str("f")])),
+        "error: T.cuda.func_call: parameter \"source_code\" must be given"
+    );
+}
+
+#[test]
+fn conditions_are_bool() {
+    let n = var("n", DType::INT32);
+    assert_eq!(condition(&n, Span::NONE).unwrap().dtype, DType::BOOL);
+    let p = var("p", DType::HANDLE);
+    assert!(condition(&p, Span::NONE).is_err());
+}
