@@ -6,6 +6,7 @@ use super::super::eval::{Args, Interpreter, Value, keyword, optional, required, 
 use super::super::typing::{self, Arithmetic, Operand};
 use super::call::{Call, Function, function, variadic};
 use super::convert;
+use super::indexers;
 use super::layouts;
 use super::objects::TypeValue;
 use super::views;
@@ -111,11 +112,11 @@ static METHODS: &[Function] = &[
         views::local,
     ),
     variadic("Buffer.permute", const { &[required(SELF)] }, views::permute),
-    variadic("Buffer.tile", const { &[required(SELF)] }, views::tile),
+    variadic("Buffer.tile", const { &[required(SELF)] }, indexers::tile),
     function(
         "Buffer.chunk",
         const { &[required(SELF), required("spec")] },
-        views::chunk,
+        indexers::chunk,
     ),
 ];
 
@@ -180,8 +181,8 @@ pub(super) fn buffer(buffer: &Buffer, name: &str, span: Span) -> Result<Value> {
         "name" => Value::str(&*buffer.name),
         "allocated_addr" => numbers(&buffer.allocated_addr),
         "ty" => Value::Object(Rc::new(TypeValue(Type::Prim(buffer.dtype)))),
-        "sub" => views::sub(buffer),
-        "rearrange" => views::rearrange(buffer),
+        "sub" => indexers::sub(buffer),
+        "rearrange" => indexers::rearrange(buffer),
         _ => {
             let method = METHODS
                 .iter()

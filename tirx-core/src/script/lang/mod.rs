@@ -9,10 +9,10 @@
 //! | `namespace` | what a dotted path means |
 //! | `dtypes` | dtypes as values and annotations |
 //! | `math` | arithmetic, mathematics, node constructors |
-//! | `buffers`, `methods`, `access`, `views` | buffers, their attributes, elements and views |
+//! | `buffers`, `methods`, `access`, `views`, `indexers` | buffers, their attributes, elements and views |
 //! | `launch`, `loops` | scope ids, regions, loops, statements |
 //! | `calls`, `cuda` | calls out of the language, device functions |
-//! | `layouts` | `TileLayout(S[…] + R[…] + offset)` |
+//! | `layouts`, `layout_parts` | `TileLayout(S[…] + R[…] + offset)` |
 //! | `refused` | names that TVM has and this compiler does not |
 
 mod access;
@@ -22,7 +22,9 @@ mod calls;
 mod convert;
 mod cuda;
 mod dtypes;
+mod indexers;
 mod launch;
+mod layout_parts;
 mod layouts;
 mod linear;
 mod loops;

@@ -361,3 +361,46 @@ fn conditions_are_bool() {
     let p = var("p", DType::HANDLE);
     assert!(condition(&p, Span::NONE).is_err());
 }
+
+/// What TVM 0.26 exports as `T`, without dtypes and the decorators (which the evaluator knows).
+const EXPORTED: &str = "\
+    Add And Assert Bind Break Broadcast Buffer BufferLoad Call CallEffectKind Cast CommReducer ComposeLayout \
+    Continue Div DtypeConstructor EQ Else ExecScope FloatImm FloorDiv FloorMod GE GT If IntImm Iter IterVar \
+    LE LT Layout Let LetAnnotation LocalVectorAnnotation Max Min Mod Mul NE Not Optional Or ProducerLoad Ptr \
+    R Ramp Range Reduce Return S SMEMPool ScopeIdDef Select Shuffle StringImm Sub TMEMPool \
+    TVMBackendAllocWorkspace TVMBackendFreeWorkspace TensorMap Then TileLayout Var While abs acos acosh \
+    add_to_parent address_of alloc_buffer alloc_cast_frag alloc_local alloc_scalar alloc_shared \
+    alloc_tcgen05_ldst_frag anylist_getitem anylist_resetitem anylist_setitem_call_cpacked \
+    anylist_setitem_call_packed arg asin asinh assume atan atan2 atanh attr axis bf16 bind bitwise_and \
+    bitwise_not bitwise_or bitwise_xor block_name_suffix_context bool boolean break_loop broadcast buffer \
+    buffer_decl buffer_store buffer_var builder call_cpacked call_cpacked_lowered call_extern call_intrin \
+    call_kernel call_llvm_intrin call_llvm_pure_intrin call_packed call_packed_lowered call_pure_extern cast \
+    ceil ceildiv cluster cluster_id clz comm_reducer constexpr continue_loop cooperative_tensor_fill \
+    cooperative_tensor_load cooperative_tensor_multiply_accumulate cooperative_tensor_store copysign cos cosh \
+    cta cta_id cta_id_in_cluster cta_id_in_pair cuda decl_buffer decl_scalar device_entry dp4a \
+    end_profile_intrinsic env_thread erf evaluate exp exp10 exp2 f16 f32 f64 fabs filter floor floordiv \
+    floormod fma fmod func_attr func_name func_ret get_active_lane_mask grid handle handle_add_byte_offset \
+    hypot i16 i32 i64 i8 if_then_else ignore_loop_partition index_map infinity init isfinite isinf isnan \
+    isnullptr iter_var lane_id launch_thread ldexp let likely llvm_lookup_intrinsic_id local_scalar log log10 \
+    log1p log2 lookup_param match_buffer max max_value meta_var metal min min_value nearbyint nextafter nki \
+    nvshmem parallel parser popcount pow print_buffer ptr ptr_byte_offset ptx q_multiply_shift \
+    q_multiply_shift_per_axis ramp reads register_script_namespace reinterpret round rsqrt sblock \
+    sblock_alloc_buffer sblock_attr scalar_wrapper scope_id selector serial shared_scalar shift_left \
+    shift_right sigmoid sin sinh smem sqrt start_profile_intrinsic static_assert tan tanh target thread \
+    thread_binding thread_id thread_id_in_wg thread_return tile tmem trunc truncdiv truncmod tvm_access_ptr \
+    tvm_bmma_sync tvm_call_cpacked tvm_call_cpacked_lowered tvm_call_packed tvm_call_packed_lowered \
+    tvm_fill_fragment tvm_global_barrier_kinit tvm_kernel_replace_point tvm_load_matrix_sync tvm_mma_sync \
+    tvm_stack_alloca tvm_stack_make_array tvm_stack_make_shape tvm_storage_sync tvm_store_matrix_sync \
+    tvm_struct_get tvm_struct_set tvm_thread_allreduce tvm_thread_invariant tvm_throw_last_error tvm_tuple \
+    tvm_warp_activemask tvm_warp_shuffle tvm_warp_shuffle_down tvm_warp_shuffle_up tvm_warp_shuffle_xor \
+    type_annotation u16 u32 u64 u8 undef unroll var vectorcombine vectorhigh vectorized vectorlow void vscale \
+    warp warp_id warp_id_in_wg warpgroup warpgroup_id webgpu wg wg_reg_tile where writes";
+
+#[test]
+fn no_name_of_tvm_is_a_silent_gap() {
+    let missing: Vec<&str> = EXPORTED
+        .split_whitespace()
+        .filter(|n| attribute("T", n).is_none())
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
