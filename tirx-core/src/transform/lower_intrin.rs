@@ -176,9 +176,11 @@ fn const_value(expr: &Expr) -> Option<i128> {
     }
 }
 
-/// An operand that is written twice must do what it does once.
+/// An operand that is written several times gets a name where it does something, or is large: nested divisions would
+/// grow without bound.
 fn named(operand: &Expr, body: impl FnOnce(Expr) -> Expr) -> Expr {
-    if repeatable(operand) {
+    const LARGE: u64 = 32;
+    if operand.size() <= LARGE && repeatable(operand) {
         return body(operand.clone());
     }
     let var = Var::new("operand", operand.dtype);

@@ -5,7 +5,8 @@ use rustc_hash::FxHashMap;
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{
-    AttrNode, Buffer, DType, Expr, ExprKind, ForKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, is_pure,
+    AttrNode, Buffer, DType, Expr, ExprKind, ForKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var,
+    is_pure,
 };
 use crate::layout::apply::{row_major, strided_offset};
 use crate::source::Span;
@@ -123,6 +124,21 @@ impl Apply {
         self.facts.simplify(&offset).or_at(span)
     }
 
+    /// An immutable value stands for its variable in indices, unless it is large: bindings of bindings could grow
+    /// without bound.
+    fn learn_value(&mut self, var: &Var, value: &Expr) {
+        const LARGE: u64 = 256;
+        if is_pure(value) {
+            let before = self.facts.scope();
+            self.facts.bind_value(var, value);
+            if self.facts.value_of(var).is_none_or(|v| v.size() <= LARGE) {
+                return;
+            }
+            self.facts.leave(before);
+        }
+        self.facts.bind_facts_of(var, value);
+    }
+
     fn in_span<T>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.span;
         self.span = span.or(outer);
@@ -219,11 +235,7 @@ impl Mutator for Apply {
             StmtKind::Bind(var, value) => {
                 let new = this.walk_stmt(stmt);
                 if var.dtype().is_integer() {
-                    if is_pure(value) {
-                        this.facts.bind_value(var, value);
-                    } else {
-                        this.facts.bind_facts_of(var, value);
-                    }
+                    this.learn_value(var, value);
                 }
                 new
             }
@@ -255,7 +267,7 @@ impl Mutator for Apply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{Attrs, Type, Var};
+    use crate::ir::{Attrs, Type};
     use crate::layout::{Axis, Iter, Layout, TileLayout};
     use std::sync::Arc;
 
@@ -327,6 +339,32 @@ mod tests {
         assert!(view.elem_offset.as_ref().is_some_and(|o| o.is_int(64)));
         assert!(view.shape[0].is_int(32) && view.layout.is_none());
         assert!(lowered.buffer_map[0].1.layout.is_none() && lowered.buffer_map[0].1.shape.len() == 2);
+    }
+
+    #[test]
+    fn chains_of_bindings_stay_small() {
+        // x1 = (x0 * x0) ^ x0, x2 = (x1 * x1) ^ x1, …: written out, 2^60 terms.
+        let (mut func, i, _) = store_to(|_| {});
+        let xor = |e: Expr| {
+            let square = e.clone() * e.clone();
+            Expr::call(crate::intrin::Op::BitwiseXor, DType::INT32, vec![square, e])
+        };
+        let mut stmts = Vec::new();
+        let mut last = i.clone();
+        for _ in 0..60 {
+            let next = Var::new("x", DType::INT32);
+            stmts.push(Stmt::bind(&next, xor(Expr::var(&last)), Span::NONE));
+            last = next;
+        }
+        let store = crate::ir::substitute_stmt(&func.body, &|v| (*v == i).then(|| Expr::var(&last)));
+        stmts.push(store);
+        func.body = Stmt::seq(stmts);
+        let lowered = lower(func).unwrap();
+        let Some(StmtKind::BufferStore { indices, .. }) = lowered.body.as_slice().last().map(|s| &s.kind)
+        else {
+            panic!()
+        };
+        assert!(indices[0].size() < 1000);
     }
 
     #[test]
