@@ -297,7 +297,7 @@ fn data(interp: &mut Interpreter, call: &Call, name: &str) -> Result<Option<Var>
     if let Some(var) = e.as_var() {
         return Ok(Some(var.clone()));
     }
-    let var = Var::at(format!("{name}_ptr"), convert::pointer_type(&e), call.span);
+    let var = Var::at(format!("{name}_ptr"), convert::expr_type(&e), call.span);
     interp.emit(Stmt::bind(&var, e, call.span))?;
     Ok(Some(var))
 }

@@ -199,11 +199,11 @@ pub(super) fn attr_dict(value: &Value, span: Span) -> Result<BTreeMap<Arc<str>, 
     Ok(out)
 }
 
-/// The type of a pointer-valued expression: what it points to and where.
-pub fn pointer_type(e: &Expr) -> Type {
+/// The type of an expression: for a pointer what it points to and where, as far as it is known, else its dtype.
+pub fn expr_type(e: &Expr) -> Type {
     use crate::intrin::Op;
     let untyped = Type::Prim(DType::HANDLE);
-    let scope_of = |e: &Expr| match pointer_type(e) {
+    let scope_of = |e: &Expr| match expr_type(e) {
         Type::Pointer { scope, .. } => scope,
         Type::Prim(_) => "global".into(),
     };
@@ -228,7 +228,7 @@ pub fn pointer_type(e: &Expr) -> Type {
         ExprKind::Call {
             op: Op::HandleAddByteOffset,
             args,
-        } if args.len() == 2 => match pointer_type(&args[0]) {
+        } if args.len() == 2 => match expr_type(&args[0]) {
             Type::Pointer { scope, .. } if &*scope != "global" => Type::pointer(DType::VOID, scope),
             _ => untyped,
         },

@@ -209,7 +209,7 @@ fn address(call: &Call, name: &str) -> Result<(Expr, Option<DType>)> {
     if !pointer.dtype.is_handle() || pointer.as_str().is_some() {
         return call.expected(name, "a pointer such as A.ptr_to([i])");
     }
-    let element = match convert::pointer_type(&pointer) {
+    let element = match convert::expr_type(&pointer) {
         Type::Pointer { element, .. } if !element.is_void() => Some(element),
         _ => None,
     };

@@ -251,7 +251,7 @@ fn bind(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
                     Some(ty) => ty,
                     None => return call.expected("type_annotation", "a type"),
                 },
-                None => convert::pointer_type(&value),
+                None => convert::expr_type(&value),
             };
             Var::at(call.names.name_or("v"), ty, call.span)
         }

@@ -216,7 +216,7 @@ fn no_attribute<'a>(
 pub(super) fn expression(e: &Expr, name: &str, span: Span) -> Result<Value> {
     Ok(match (name, &e.kind) {
         ("dtype", _) => Value::DType(e.dtype),
-        ("ty", _) => Value::Object(Rc::new(TypeValue(convert::pointer_type(e)))),
+        ("ty", _) => Value::Object(Rc::new(TypeValue(convert::expr_type(e)))),
         ("astype", _) => {
             let e = e.clone();
             Value::builtin("astype", move |_, args, span| {

@@ -41,7 +41,7 @@ mod tests;
 
 use ruff_python_ast::{BoolOp, CmpOp, Operator, UnaryOp};
 
-pub use convert::pointer_type;
+pub use convert::expr_type;
 pub use loops::range_loop;
 
 use super::eval::{Annotation, Args, Interpreter, Value};

@@ -347,7 +347,7 @@ fn atomics_take_the_dtype_of_what_they_point_to() {
         "error: T.cuda.atomic_add: the pointer is to uint32 but \"value\" is float32"
     );
     let Value::Expr(p) = pointer else { panic!() };
-    assert_eq!(pointer_type(&p), Type::pointer(DType::UINT32, "shared"));
+    assert_eq!(expr_type(&p), Type::pointer(DType::UINT32, "shared"));
     assert_eq!(
         ok(t(&mut i, "cuda.func_call", [Value::str("f")])),
         "error: T.cuda.func_call: parameter \"source_code\" must be given"
