@@ -16,6 +16,7 @@ pub(super) fn lower(mut func: PrimFunc) -> Result<PrimFunc> {
     let mut apply = Apply {
         flat: FxHashMap::default(),
         facts: Analyzer::new(),
+        simplified: FxHashMap::default(),
         failed: None,
         span: func.span,
     };
@@ -54,6 +55,8 @@ enum Purpose {
 struct Apply {
     flat: FxHashMap<Buffer, Buffer>,
     facts: Analyzer,
+    /// Offsets simplified since a fact was last learned: programs repeat them.
+    simplified: FxHashMap<Expr, Expr>,
     failed: Option<Box<Diagnostic>>,
     /// The statement at hand.
     span: Span,
@@ -121,13 +124,19 @@ impl Apply {
             }
             None => row_major(&indices, &buffer.shape),
         };
-        self.facts.simplify(&offset).or_at(span)
+        if let Some(known) = self.simplified.get(&offset) {
+            return known.clone();
+        }
+        let simple = self.facts.simplify(&offset).or_at(span);
+        self.simplified.insert(offset, simple.clone());
+        simple
     }
 
     /// An immutable value stands for its variable in indices, unless it is large: bindings of bindings could grow
     /// without bound.
     fn learn_value(&mut self, var: &Var, value: &Expr) {
         const LARGE: u64 = 256;
+        self.simplified.clear();
         if is_pure(value) {
             let before = self.facts.scope();
             self.facts.bind_value(var, value);
@@ -247,6 +256,7 @@ impl Mutator for Apply {
                 ..
             } => {
                 if *kind != ForKind::ThreadBinding || extent.dtype == DType::INT32 {
+                    this.simplified.clear();
                     this.facts.bind(var, min, extent);
                 }
                 this.walk_stmt(stmt)
