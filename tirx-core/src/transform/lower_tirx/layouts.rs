@@ -125,7 +125,7 @@ impl Apply {
             None => row_major(&indices, &buffer.shape),
         };
         if let Some(known) = self.simplified.get(&offset) {
-            return known.clone();
+            return known.clone().at(span);
         }
         let simple = self.facts.simplify(&offset).or_at(span);
         self.simplified.insert(offset, simple.clone());
@@ -266,6 +266,7 @@ impl Mutator for Apply {
                 value,
                 ..
             } => {
+                this.simplified.clear();
                 this.facts.bind(var, &Expr::constant(value.dtype, 0), value);
                 this.walk_stmt(stmt)
             }
