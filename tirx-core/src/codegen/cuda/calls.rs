@@ -2,10 +2,10 @@
 
 use super::code::{Code, Width, level, string_literal};
 use super::helpers::{Header, Helper};
-use super::{Emitter, Pointer, RawSource, math, types};
+use super::{Emitter, RawSource, math, types};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::Op;
-use crate::ir::{DType, Expr, ExprKind, Type, Var};
+use crate::ir::{DType, Expr};
 use crate::source::Span;
 
 impl Emitter<'_> {
@@ -386,259 +386,12 @@ impl Emitter<'_> {
         Ok(Code::primary(format!("{name}({})", self.arguments(args)?)))
     }
 
-    fn arguments(&mut self, args: &[Expr]) -> Result<String> {
+    pub(super) fn arguments(&mut self, args: &[Expr]) -> Result<String> {
         let mut out = Vec::with_capacity(args.len());
         for arg in args {
             out.push(self.expr(arg)?.in_range(arg.dtype).text);
         }
         Ok(out.join(", "))
-    }
-
-    /// A lane mask as 32 bits.
-    fn mask(&mut self, mask: &Expr) -> Result<String> {
-        match mask.as_int() {
-            Some(v) => Ok(format!("{:#x}U", v as u32)),
-            None => Ok(self.expr(mask)?.text),
-        }
-    }
-
-    fn masked(&mut self, name: &str, args: &[Expr]) -> Result<Code> {
-        let mask = self.mask(&args[0])?;
-        let rest = self.arguments(&args[1..])?;
-        Ok(Code::primary(format!("{name}({mask}, {rest})")))
-    }
-
-    fn shuffle(&mut self, name: &str, e: &Expr, args: &[Expr]) -> Result<Code> {
-        let dtype = e.dtype;
-        let mask = self.mask(&args[0])?;
-        let value = self.expr(&args[1])?;
-        let lane = self.expr(&args[2])?.in_range(args[2].dtype);
-        let width = if args[3].is_int(32) {
-            String::new()
-        } else {
-            format!(", {}", self.expr(&args[3])?.text)
-        };
-        let call = |value: &str| Code::primary(format!("{name}({mask}, {value}, {}{width})", lane.text));
-        if types::is_storage_only(dtype) {
-            self.needs.helpers.insert(Helper::BitCast);
-            self.needs.headers.insert(Header::Cstdint);
-            let ty = self.spell(dtype, e.span)?;
-            let moved = call(&format!("(int)tirx_bit_cast<uint8_t>({})", value.text)).cast("uint8_t");
-            return Ok(Code::primary(format!("tirx_bit_cast<{ty}>({})", moved.text)));
-        }
-        if types::is_promoted(dtype) {
-            return Ok(call(&value.text).with_width(Width::Dirty));
-        }
-        let code = call(&value.text);
-        Ok(if dtype.is_bool() { code.cast("bool") } else { code })
-    }
-
-    /// The bits of a value as another type of the same size.
-    pub(super) fn reinterpret(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
-        let (from, to) = (args[0].dtype, e.dtype);
-        if from.is_handle() || to.is_handle() {
-            let code = self.expr(&args[0])?;
-            let ty = if to.is_handle() {
-                "void*".to_string()
-            } else {
-                self.spell(to, e.span)?
-            };
-            return Ok(if from.is_handle() && to.is_handle() {
-                code
-            } else {
-                code.cast(&ty)
-            });
-        }
-        let text = self.bit_cast_text(&args[0], to)?;
-        Ok(Code::primary(text))
-    }
-
-    fn bit_cast_text(&mut self, arg: &Expr, to: DType) -> Result<String> {
-        let from = arg.dtype;
-        let code = self.expr(arg)?.exact(from);
-        if from == to {
-            return Ok(code.text);
-        }
-        let same_size_integers = from.is_integer() && to.is_integer() && from.is_scalar() && to.is_scalar();
-        let ty = self.spell(to, arg.span)?;
-        if from.bytes() != to.bytes() {
-            return error(
-                arg.span,
-                format!("`{from}` cannot be reinterpreted as `{to}`: they differ in size"),
-            );
-        }
-        if same_size_integers {
-            return Ok(code.cast(&ty).text);
-        }
-        let known = match (from, to) {
-            (DType::FLOAT32, DType::INT32) => "__float_as_int",
-            (DType::FLOAT32, DType::UINT32) => "__float_as_uint",
-            (DType::INT32, DType::FLOAT32) => "__int_as_float",
-            (DType::UINT32, DType::FLOAT32) => "__uint_as_float",
-            (DType::FLOAT64, DType::INT64) => "__double_as_longlong",
-            (DType::INT64, DType::FLOAT64) => "__longlong_as_double",
-            (DType::FLOAT16, DType::INT16) => "__half_as_short",
-            (DType::FLOAT16, DType::UINT16) => "__half_as_ushort",
-            (DType::INT16, DType::FLOAT16) => "__short_as_half",
-            (DType::UINT16, DType::FLOAT16) => "__ushort_as_half",
-            (DType::BFLOAT16, DType::INT16) => "__bfloat16_as_short",
-            (DType::BFLOAT16, DType::UINT16) => "__bfloat16_as_ushort",
-            (DType::INT16, DType::BFLOAT16) => "__short_as_bfloat16",
-            (DType::UINT16, DType::BFLOAT16) => "__ushort_as_bfloat16",
-            _ => {
-                self.needs.helpers.insert(Helper::BitCast);
-                return Ok(format!("tirx_bit_cast<{ty}>({})", code.text));
-            }
-        };
-        Ok(format!("{known}({})", code.text))
-    }
-
-    /// `&A[i]`.
-    fn address_of(&mut self, place: &Expr) -> Result<Code> {
-        let ExprKind::BufferLoad { buffer, indices, .. } = &place.kind else {
-            return match &place.kind {
-                ExprKind::Var(_) => self.expr(place),
-                _ => error(place.span, "`address_of` takes an element of a buffer"),
-            };
-        };
-        let index = self.single_index(buffer, indices, place.span)?;
-        let index = match index.map(|i| (i, &i.kind)) {
-            Some((_, ExprKind::Ramp { base, .. })) => Some(base),
-            Some((i, _)) => Some(i),
-            None => None,
-        };
-        if buffer.dtype.is_float4() && buffer.dtype.is_scalar() {
-            let base = self.pointer(&buffer.data, place.span)?.name;
-            let index = self.index(index)?;
-            return Ok(Code::new(format!("{base} + ({index}) / 2"), level::SUM));
-        }
-        let element = self.element(buffer, index, place.span)?;
-        Ok(Code::new(format!("&{}", element.at(level::UNARY)), level::UNARY))
-    }
-
-    /// What the C++ type of a pointer expression points to, where that is known.
-    pub(super) fn pointee(&self, e: &Expr) -> Option<DType> {
-        match &e.kind {
-            ExprKind::Var(var) => match var.ty() {
-                Type::Pointer { element, .. } => Some(*element),
-                Type::Prim(_) => None,
-            },
-            ExprKind::Call { op, args } => match op {
-                Op::AddressOf => match &args.first()?.kind {
-                    ExprKind::BufferLoad { buffer, .. } => Some(buffer.dtype),
-                    ExprKind::Var(_) => self.pointee(&args[0]),
-                    _ => None,
-                },
-                Op::TvmAccessPtr => Some(args.first()?.dtype),
-                Op::PtrByteOffset => {
-                    let annotation = args.get(2)?;
-                    match &annotation.kind {
-                        ExprKind::Str(s) => s.parse().ok(),
-                        _ if annotation.dtype.is_handle() => None,
-                        _ => Some(annotation.dtype),
-                    }
-                }
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// A pointer expression as `ty*`, where `ty` spells `element`.
-    fn typed_pointer(&mut self, e: &Expr, element: DType, ty: &str) -> Result<Code> {
-        let code = self.expr(e)?;
-        let known = match e.as_var().and_then(|v| self.pointers.get(v)) {
-            Some(pointer) => pointer.element == ty,
-            None => self.pointee(e) == Some(element),
-        };
-        Ok(if known { code } else { code.cast(&format!("{ty}*")) })
-    }
-
-    /// A pointer variable bound to a pointer expression.
-    pub(super) fn bind_pointer(&mut self, var: &Var, code: Code, span: Span) -> Result<()> {
-        let element = match var.ty() {
-            Type::Pointer { element, .. } => self.spell(*element, span)?,
-            Type::Prim(_) => "void".into(),
-        };
-        let name = self.names.fresh(var.name());
-        let value = code.cast(&format!("{element}*"));
-        self.line(&format!("{element}* const {name} = {};", value.text));
-        let pointer = Pointer {
-            name,
-            element,
-            constant: false,
-            scalar: false,
-        };
-        self.pointers.insert(var.clone(), pointer);
-        Ok(())
-    }
-
-    fn atomic_add(&mut self, e: &Expr, args: &[Expr], discards: bool) -> Result<Code> {
-        let dtype = args[1].dtype;
-        let native = match (dtype.is_integer(), dtype.lanes) {
-            (true, 1) => dtype.bits >= 32,
-            (false, 1) => dtype.is_float() || dtype.is_bfloat16(),
-            (_, 2) => dtype.element() == DType::FLOAT32 || types::is_half(dtype),
-            (_, 4) => dtype.element() == DType::FLOAT32,
-            _ => false,
-        };
-        if !native {
-            return error(e.span, format!("there is no atomic addition of `{dtype}`"));
-        }
-        // The 64-bit overload is that of `unsigned long long`; two's complement makes it serve both.
-        let wide = dtype.is_integer() && dtype.bits == 64;
-        let ty = if wide {
-            "unsigned long long".to_string()
-        } else {
-            self.spell(dtype, e.span)?
-        };
-        let pointer = if wide {
-            self.expr(&args[0])?.cast("unsigned long long*")
-        } else {
-            self.typed_pointer(&args[0], dtype, &ty)?
-        };
-        let value = self.expr(&args[1])?;
-        let value = if wide { value.cast(&ty) } else { value };
-        let code = Code::primary(format!("atomicAdd({}, {})", pointer.text, value.text));
-        if !wide || discards {
-            return Ok(code);
-        }
-        let ty = self.spell(dtype, e.span)?;
-        Ok(code.cast(&ty))
-    }
-
-    fn atomic_cas(&mut self, e: &Expr, args: &[Expr], discards: bool) -> Result<Code> {
-        let dtype = args[1].dtype;
-        if dtype.lanes != 1 || dtype.bits < 16 || dtype.is_bool() || dtype.is_handle() {
-            return error(
-                e.span,
-                format!("there is no atomic compare-and-swap of `{dtype}`"),
-            );
-        }
-        // Overloads exist for these; others go by their bits.
-        let (ty, bits) = match dtype.bits {
-            16 => ("unsigned short", DType::UINT16),
-            32 if dtype.is_int() => ("int", DType::INT32),
-            32 => ("unsigned int", DType::UINT32),
-            _ => ("unsigned long long", DType::UINT64),
-        };
-        let pointer = self.expr(&args[0])?;
-        let pointer = if dtype.bits == 32 && dtype.is_integer() {
-            self.typed_pointer(&args[0], dtype, ty)?
-        } else {
-            pointer.cast(&format!("{ty}*"))
-        };
-        let same = dtype == bits;
-        let compare = self.bit_cast_text(&args[1], bits)?;
-        let value = self.bit_cast_text(&args[2], bits)?;
-        let code = Code::primary(format!("atomicCAS({}, {compare}, {value})", pointer.text));
-        if same && dtype.bits == 32 || discards || dtype == DType::INT32 {
-            return Ok(code);
-        }
-        let old = self.temporary("old", bits, code, e.span)?;
-        let var = Var::new("old", bits);
-        self.vars.insert(var.clone(), old);
-        Ok(Code::primary(self.bit_cast_text(&Expr::var(&var), dtype)?))
     }
 
     fn raw_source(&mut self, name: &str, source: &str, span: Span) -> Result<()> {
@@ -661,29 +414,6 @@ impl Emitter<'_> {
             span,
         });
         Ok(())
-    }
-
-    /// The linear index of the thread in its block, from the extents where they are constant.
-    fn thread_rank(&mut self) -> Code {
-        let extent = |tag: &str| self.facts.extent(tag).map(|e| e.as_int());
-        match (
-            extent("threadIdx.x"),
-            extent("threadIdx.y"),
-            extent("threadIdx.z"),
-        ) {
-            (_, None | Some(Some(1)), None | Some(Some(1))) => Code::primary("threadIdx.x").cast("int"),
-            (Some(Some(x)), Some(_), None | Some(Some(1))) => {
-                Code::new(format!("(int)threadIdx.y * {x} + (int)threadIdx.x"), level::SUM)
-            }
-            (Some(Some(x)), Some(Some(y)), Some(_)) => Code::new(
-                format!("((int)threadIdx.z * {y} + (int)threadIdx.y) * {x} + (int)threadIdx.x"),
-                level::SUM,
-            ),
-            _ => {
-                self.needs.helpers.insert(Helper::ThreadRank);
-                Code::primary("tirx_thread_rank()")
-            }
-        }
     }
 
     /// `T.ptx.fetch_register(bits, name)`.
@@ -726,73 +456,6 @@ impl Emitter<'_> {
         text.push(')');
         Ok(Code::primary(text))
     }
-
-    fn reduction(&mut self, op: &Expr) -> Result<(&'static str, [Helper; 2])> {
-        match op.as_str() {
-            Some("sum" | "add") => Ok(("sum", [Helper::WarpSum, Helper::CtaSum])),
-            Some("max") => Ok(("max", [Helper::WarpMax, Helper::CtaMax])),
-            Some("min") => Ok(("min", [Helper::WarpMin, Helper::CtaMin])),
-            other => error(
-                op.span,
-                format!(
-                    "unknown reduction `{}`: one of sum, max, min",
-                    other.unwrap_or("?")
-                ),
-            ),
-        }
-    }
-
-    fn warp_reduce(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
-        let (name, [warp, _]) = self.reduction(&args[1])?;
-        let width = args.get(2).map_or(Some(32), Expr::as_int);
-        let Some(width) = width.filter(|w| (1..=32).contains(w) && w.count_ones() == 1) else {
-            return error(
-                e.span,
-                "the width of a warp reduction is a constant power of two up to 32",
-            );
-        };
-        self.needs.helpers.insert(warp);
-        let value = self.expr(&args[0])?.exact(e.dtype);
-        Ok(Code::primary(format!(
-            "tirx_warp_{name}<{width}>({})",
-            value.text
-        )))
-    }
-
-    fn cta_reduce(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
-        let dtype = e.dtype;
-        let (name, [_, cta]) = self.reduction(&args[1])?;
-        let Some(warps) = args[2].as_int().filter(|w| (1..=32).contains(w)) else {
-            return error(
-                e.span,
-                "the number of warps of a block reduction is a constant up to 32",
-            );
-        };
-        self.needs.helpers.insert(cta);
-        let value = self.expr(&args[0])?.exact(dtype);
-        let ty = self.spell(dtype, e.span)?;
-        let scratch = self.typed_pointer(&args[3], dtype, &ty)?;
-        let identity = match name {
-            "sum" => Expr::constant(dtype, 0),
-            "max" => extreme(dtype, true),
-            _ => extreme(dtype, false),
-        };
-        let identity = self.expr(&identity)?.exact(dtype);
-        let thread = self.thread_rank();
-        Ok(Code::primary(format!(
-            "tirx_cta_{name}<{warps}>({}, {}, {}, {})",
-            value.text, scratch.text, identity.text, thread.text
-        )))
-    }
-}
-
-/// The value that every other exceeds (or that exceeds every other).
-fn extreme(dtype: DType, least: bool) -> Expr {
-    if dtype.is_floating() {
-        return Expr::float(dtype, if least { f64::NEG_INFINITY } else { f64::INFINITY });
-    }
-    let value = if least { dtype.min_int() } else { dtype.max_int() };
-    Expr::constant(dtype, value.unwrap_or(0))
 }
 
 fn narrow(code: Code, dtype: DType, width: Width) -> Code {

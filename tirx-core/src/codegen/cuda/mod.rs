@@ -11,6 +11,8 @@
 //! | `expr` | scalar expressions |
 //! | `vector` | vector expressions, lane by lane |
 //! | `calls` | intrinsics |
+//! | `memory` | pointers, bit casts, atomics |
+//! | `threads` | shuffles, ranks, reductions |
 //! | `math` | which function computes what, by dtype |
 //! | `code` | text with precedence; literals |
 //! | `types` | dtypes as C++ types |
@@ -27,8 +29,10 @@ mod expr;
 mod helpers;
 mod launch;
 mod math;
+mod memory;
 mod names;
 mod stmt;
+mod threads;
 mod types;
 mod vector;
 

@@ -255,12 +255,9 @@ impl Emitter<'_> {
             })
             .transpose()?;
         let ty = self.spell(var.dtype(), span)?;
-        match annotations.iter().find_map(|(k, v)| pragma(k, v)).or_else(|| {
-            // A region may ask for it too: `pragma_unroll_explicit`.
-            (kind == ForKind::Unrolled).then(|| "#pragma unroll".to_string())
-        }) {
-            Some(text) => self.line(&text),
-            None => {}
+        let unroll = || (kind == ForKind::Unrolled).then(|| "#pragma unroll".to_string());
+        if let Some(text) = annotations.iter().find_map(|(k, v)| pragma(k, v)).or_else(unroll) {
+            self.line(&text);
         }
         self.names.open();
         let name = self.names.fresh(var.name());

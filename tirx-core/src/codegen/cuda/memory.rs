@@ -1,0 +1,219 @@
+//! How are pointers, bits in memory and atomics written?
+
+use super::code::{Code, level};
+use super::helpers::Helper;
+use super::{Emitter, Pointer, types};
+use crate::diagnostic::{Result, error};
+use crate::intrin::Op;
+use crate::ir::{DType, Expr, ExprKind, Type, Var};
+use crate::source::Span;
+
+impl Emitter<'_> {
+    /// The bits of a value as another type of the same size.
+    pub(super) fn reinterpret(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
+        let (from, to) = (args[0].dtype, e.dtype);
+        if from.is_handle() || to.is_handle() {
+            let code = self.expr(&args[0])?;
+            let ty = if to.is_handle() {
+                "void*".to_string()
+            } else {
+                self.spell(to, e.span)?
+            };
+            return Ok(if from.is_handle() && to.is_handle() {
+                code
+            } else {
+                code.cast(&ty)
+            });
+        }
+        let text = self.bit_cast_text(&args[0], to)?;
+        Ok(Code::primary(text))
+    }
+
+    pub(super) fn bit_cast_text(&mut self, arg: &Expr, to: DType) -> Result<String> {
+        let from = arg.dtype;
+        let code = self.expr(arg)?.exact(from);
+        if from == to {
+            return Ok(code.text);
+        }
+        let same_size_integers = from.is_integer() && to.is_integer() && from.is_scalar() && to.is_scalar();
+        let ty = self.spell(to, arg.span)?;
+        if from.bytes() != to.bytes() {
+            return error(
+                arg.span,
+                format!("`{from}` cannot be reinterpreted as `{to}`: they differ in size"),
+            );
+        }
+        if same_size_integers {
+            return Ok(code.cast(&ty).text);
+        }
+        let known = match (from, to) {
+            (DType::FLOAT32, DType::INT32) => "__float_as_int",
+            (DType::FLOAT32, DType::UINT32) => "__float_as_uint",
+            (DType::INT32, DType::FLOAT32) => "__int_as_float",
+            (DType::UINT32, DType::FLOAT32) => "__uint_as_float",
+            (DType::FLOAT64, DType::INT64) => "__double_as_longlong",
+            (DType::INT64, DType::FLOAT64) => "__longlong_as_double",
+            (DType::FLOAT16, DType::INT16) => "__half_as_short",
+            (DType::FLOAT16, DType::UINT16) => "__half_as_ushort",
+            (DType::INT16, DType::FLOAT16) => "__short_as_half",
+            (DType::UINT16, DType::FLOAT16) => "__ushort_as_half",
+            (DType::BFLOAT16, DType::INT16) => "__bfloat16_as_short",
+            (DType::BFLOAT16, DType::UINT16) => "__bfloat16_as_ushort",
+            (DType::INT16, DType::BFLOAT16) => "__short_as_bfloat16",
+            (DType::UINT16, DType::BFLOAT16) => "__ushort_as_bfloat16",
+            _ => {
+                self.needs.helpers.insert(Helper::BitCast);
+                return Ok(format!("tirx_bit_cast<{ty}>({})", code.text));
+            }
+        };
+        Ok(format!("{known}({})", code.text))
+    }
+
+    /// `&A[i]`.
+    pub(super) fn address_of(&mut self, place: &Expr) -> Result<Code> {
+        let ExprKind::BufferLoad { buffer, indices, .. } = &place.kind else {
+            return match &place.kind {
+                ExprKind::Var(_) => self.expr(place),
+                _ => error(place.span, "`address_of` takes an element of a buffer"),
+            };
+        };
+        let index = self.single_index(buffer, indices, place.span)?;
+        let index = match index.map(|i| (i, &i.kind)) {
+            Some((_, ExprKind::Ramp { base, .. })) => Some(base),
+            Some((i, _)) => Some(i),
+            None => None,
+        };
+        if buffer.dtype.is_float4() && buffer.dtype.is_scalar() {
+            let base = self.pointer(&buffer.data, place.span)?.name;
+            let index = self.index(index)?;
+            return Ok(Code::new(format!("{base} + ({index}) / 2"), level::SUM));
+        }
+        let element = self.element(buffer, index, place.span)?;
+        Ok(Code::new(format!("&{}", element.at(level::UNARY)), level::UNARY))
+    }
+
+    /// What the C++ type of a pointer expression points to, where that is known.
+    pub(super) fn pointee(&self, e: &Expr) -> Option<DType> {
+        match &e.kind {
+            ExprKind::Var(var) => match var.ty() {
+                Type::Pointer { element, .. } => Some(*element),
+                Type::Prim(_) => None,
+            },
+            ExprKind::Call { op, args } => match op {
+                Op::AddressOf => match &args.first()?.kind {
+                    ExprKind::BufferLoad { buffer, .. } => Some(buffer.dtype),
+                    ExprKind::Var(_) => self.pointee(&args[0]),
+                    _ => None,
+                },
+                Op::TvmAccessPtr => Some(args.first()?.dtype),
+                Op::PtrByteOffset => {
+                    let annotation = args.get(2)?;
+                    match &annotation.kind {
+                        ExprKind::Str(s) => s.parse().ok(),
+                        _ if annotation.dtype.is_handle() => None,
+                        _ => Some(annotation.dtype),
+                    }
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// A pointer expression as `ty*`, where `ty` spells `element`.
+    pub(super) fn typed_pointer(&mut self, e: &Expr, element: DType, ty: &str) -> Result<Code> {
+        let code = self.expr(e)?;
+        let known = match e.as_var().and_then(|v| self.pointers.get(v)) {
+            Some(pointer) => pointer.element == ty,
+            None => self.pointee(e) == Some(element),
+        };
+        Ok(if known { code } else { code.cast(&format!("{ty}*")) })
+    }
+
+    /// A pointer variable bound to a pointer expression.
+    pub(super) fn bind_pointer(&mut self, var: &Var, code: Code, span: Span) -> Result<()> {
+        let element = match var.ty() {
+            Type::Pointer { element, .. } => self.spell(*element, span)?,
+            Type::Prim(_) => "void".into(),
+        };
+        let name = self.names.fresh(var.name());
+        let value = code.cast(&format!("{element}*"));
+        self.line(&format!("{element}* const {name} = {};", value.text));
+        let pointer = Pointer {
+            name,
+            element,
+            constant: false,
+            scalar: false,
+        };
+        self.pointers.insert(var.clone(), pointer);
+        Ok(())
+    }
+
+    pub(super) fn atomic_add(&mut self, e: &Expr, args: &[Expr], discards: bool) -> Result<Code> {
+        let dtype = args[1].dtype;
+        let native = match (dtype.is_integer(), dtype.lanes) {
+            (true, 1) => dtype.bits >= 32,
+            (false, 1) => dtype.is_float() || dtype.is_bfloat16(),
+            (_, 2) => dtype.element() == DType::FLOAT32 || types::is_half(dtype),
+            (_, 4) => dtype.element() == DType::FLOAT32,
+            _ => false,
+        };
+        if !native {
+            return error(e.span, format!("there is no atomic addition of `{dtype}`"));
+        }
+        // The 64-bit overload is that of `unsigned long long`; two's complement makes it serve both.
+        let wide = dtype.is_integer() && dtype.bits == 64;
+        let ty = if wide {
+            "unsigned long long".to_string()
+        } else {
+            self.spell(dtype, e.span)?
+        };
+        let pointer = if wide {
+            self.expr(&args[0])?.cast("unsigned long long*")
+        } else {
+            self.typed_pointer(&args[0], dtype, &ty)?
+        };
+        let value = self.expr(&args[1])?;
+        let value = if wide { value.cast(&ty) } else { value };
+        let code = Code::primary(format!("atomicAdd({}, {})", pointer.text, value.text));
+        if !wide || discards {
+            return Ok(code);
+        }
+        let ty = self.spell(dtype, e.span)?;
+        Ok(code.cast(&ty))
+    }
+
+    pub(super) fn atomic_cas(&mut self, e: &Expr, args: &[Expr], discards: bool) -> Result<Code> {
+        let dtype = args[1].dtype;
+        if dtype.lanes != 1 || dtype.bits < 16 || dtype.is_bool() || dtype.is_handle() {
+            return error(
+                e.span,
+                format!("there is no atomic compare-and-swap of `{dtype}`"),
+            );
+        }
+        // Overloads exist for these; others go by their bits.
+        let (ty, bits) = match dtype.bits {
+            16 => ("unsigned short", DType::UINT16),
+            32 if dtype.is_int() => ("int", DType::INT32),
+            32 => ("unsigned int", DType::UINT32),
+            _ => ("unsigned long long", DType::UINT64),
+        };
+        let pointer = self.expr(&args[0])?;
+        let pointer = if dtype.bits == 32 && dtype.is_integer() {
+            self.typed_pointer(&args[0], dtype, ty)?
+        } else {
+            pointer.cast(&format!("{ty}*"))
+        };
+        let same = dtype == bits;
+        let compare = self.bit_cast_text(&args[1], bits)?;
+        let value = self.bit_cast_text(&args[2], bits)?;
+        let code = Code::primary(format!("atomicCAS({}, {compare}, {value})", pointer.text));
+        if same && dtype.bits == 32 || discards || dtype == DType::INT32 {
+            return Ok(code);
+        }
+        let old = self.temporary("old", bits, code, e.span)?;
+        let var = Var::new("old", bits);
+        self.vars.insert(var.clone(), old);
+        Ok(Code::primary(self.bit_cast_text(&Expr::var(&var), dtype)?))
+    }
+}

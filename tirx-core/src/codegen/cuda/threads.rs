@@ -1,0 +1,138 @@
+//! How do threads of a warp or a block work together: shuffles, ranks, reductions?
+
+use super::code::{Code, Width, level};
+use super::helpers::{Header, Helper};
+use super::{Emitter, types};
+use crate::diagnostic::{Result, error};
+use crate::ir::{DType, Expr};
+
+impl Emitter<'_> {
+    /// A lane mask as 32 bits.
+    pub(super) fn mask(&mut self, mask: &Expr) -> Result<String> {
+        match mask.as_int() {
+            Some(v) => Ok(format!("{:#x}U", v as u32)),
+            None => Ok(self.expr(mask)?.text),
+        }
+    }
+
+    pub(super) fn masked(&mut self, name: &str, args: &[Expr]) -> Result<Code> {
+        let mask = self.mask(&args[0])?;
+        let rest = self.arguments(&args[1..])?;
+        Ok(Code::primary(format!("{name}({mask}, {rest})")))
+    }
+
+    pub(super) fn shuffle(&mut self, name: &str, e: &Expr, args: &[Expr]) -> Result<Code> {
+        let dtype = e.dtype;
+        let mask = self.mask(&args[0])?;
+        let value = self.expr(&args[1])?;
+        let lane = self.expr(&args[2])?.in_range(args[2].dtype);
+        let width = if args[3].is_int(32) {
+            String::new()
+        } else {
+            format!(", {}", self.expr(&args[3])?.text)
+        };
+        let call = |value: &str| Code::primary(format!("{name}({mask}, {value}, {}{width})", lane.text));
+        if types::is_storage_only(dtype) {
+            self.needs.helpers.insert(Helper::BitCast);
+            self.needs.headers.insert(Header::Cstdint);
+            let ty = self.spell(dtype, e.span)?;
+            let moved = call(&format!("(int)tirx_bit_cast<uint8_t>({})", value.text)).cast("uint8_t");
+            return Ok(Code::primary(format!("tirx_bit_cast<{ty}>({})", moved.text)));
+        }
+        if types::is_promoted(dtype) {
+            return Ok(call(&value.text).with_width(Width::Dirty));
+        }
+        let code = call(&value.text);
+        Ok(if dtype.is_bool() { code.cast("bool") } else { code })
+    }
+
+    /// The linear index of the thread in its block, from the extents where they are constant.
+    pub(super) fn thread_rank(&mut self) -> Code {
+        let extent = |tag: &str| self.facts.extent(tag).map(|e| e.as_int());
+        match (
+            extent("threadIdx.x"),
+            extent("threadIdx.y"),
+            extent("threadIdx.z"),
+        ) {
+            (_, None | Some(Some(1)), None | Some(Some(1))) => Code::primary("threadIdx.x").cast("int"),
+            (Some(Some(x)), Some(_), None | Some(Some(1))) => {
+                Code::new(format!("(int)threadIdx.y * {x} + (int)threadIdx.x"), level::SUM)
+            }
+            (Some(Some(x)), Some(Some(y)), Some(_)) => Code::new(
+                format!("((int)threadIdx.z * {y} + (int)threadIdx.y) * {x} + (int)threadIdx.x"),
+                level::SUM,
+            ),
+            _ => {
+                self.needs.helpers.insert(Helper::ThreadRank);
+                Code::primary("tirx_thread_rank()")
+            }
+        }
+    }
+
+    pub(super) fn reduction(&mut self, op: &Expr) -> Result<(&'static str, [Helper; 2])> {
+        match op.as_str() {
+            Some("sum" | "add") => Ok(("sum", [Helper::WarpSum, Helper::CtaSum])),
+            Some("max") => Ok(("max", [Helper::WarpMax, Helper::CtaMax])),
+            Some("min") => Ok(("min", [Helper::WarpMin, Helper::CtaMin])),
+            other => error(
+                op.span,
+                format!(
+                    "unknown reduction `{}`: one of sum, max, min",
+                    other.unwrap_or("?")
+                ),
+            ),
+        }
+    }
+
+    pub(super) fn warp_reduce(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
+        let (name, [warp, _]) = self.reduction(&args[1])?;
+        let width = args.get(2).map_or(Some(32), Expr::as_int);
+        let Some(width) = width.filter(|w| (1..=32).contains(w) && w.count_ones() == 1) else {
+            return error(
+                e.span,
+                "the width of a warp reduction is a constant power of two up to 32",
+            );
+        };
+        self.needs.helpers.insert(warp);
+        let value = self.expr(&args[0])?.exact(e.dtype);
+        Ok(Code::primary(format!(
+            "tirx_warp_{name}<{width}>({})",
+            value.text
+        )))
+    }
+
+    pub(super) fn cta_reduce(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
+        let dtype = e.dtype;
+        let (name, [_, cta]) = self.reduction(&args[1])?;
+        let Some(warps) = args[2].as_int().filter(|w| (1..=32).contains(w)) else {
+            return error(
+                e.span,
+                "the number of warps of a block reduction is a constant up to 32",
+            );
+        };
+        self.needs.helpers.insert(cta);
+        let value = self.expr(&args[0])?.exact(dtype);
+        let ty = self.spell(dtype, e.span)?;
+        let scratch = self.typed_pointer(&args[3], dtype, &ty)?;
+        let identity = match name {
+            "sum" => Expr::constant(dtype, 0),
+            "max" => extreme(dtype, true),
+            _ => extreme(dtype, false),
+        };
+        let identity = self.expr(&identity)?.exact(dtype);
+        let thread = self.thread_rank();
+        Ok(Code::primary(format!(
+            "tirx_cta_{name}<{warps}>({}, {}, {}, {})",
+            value.text, scratch.text, identity.text, thread.text
+        )))
+    }
+}
+
+/// The value that every other exceeds (or that exceeds every other).
+fn extreme(dtype: DType, least: bool) -> Expr {
+    if dtype.is_floating() {
+        return Expr::float(dtype, if least { f64::NEG_INFINITY } else { f64::INFINITY });
+    }
+    let value = if least { dtype.min_int() } else { dtype.max_int() };
+    Expr::constant(dtype, value.unwrap_or(0))
+}
