@@ -214,6 +214,11 @@ fn elem_offset(call: &Call, dtype: DType) -> Result<Option<Expr>> {
     if elements.is_some() {
         return call.fail("elem_offset and byte_offset cannot both be given");
     }
+    if let Some(v) = bytes.as_int()
+        && v * 8 % i128::from(dtype.bits) != 0
+    {
+        return call.fail(format!("byte offset {v} is no multiple of the size of {dtype}"));
+    }
     use super::super::typing::{Arithmetic, Operand, binary};
     let bits = binary(Arithmetic::Mul, bytes.into(), Operand::Int(8), call.span)?;
     binary(

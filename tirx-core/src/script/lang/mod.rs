@@ -10,6 +10,7 @@
 //! | `dtypes` | dtypes as values and annotations |
 //! | `math` | arithmetic, mathematics, node constructors |
 //! | `buffers`, `methods`, `access`, `views`, `indexers` | buffers, their attributes, elements and views |
+//! | `pool` | pooled dynamic shared memory |
 //! | `launch`, `loops` | scope ids, regions, loops, statements |
 //! | `calls`, `cuda` | calls out of the language, device functions |
 //! | `layouts`, `layout_parts` | `TileLayout(S[…] + R[…] + offset)` |
@@ -33,6 +34,7 @@ mod methods;
 mod namespace;
 mod objects;
 mod operators;
+mod pool;
 mod refused;
 mod views;
 

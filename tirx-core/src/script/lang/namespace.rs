@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::super::eval::{Annotation, Value};
 use super::call::{Call, Function};
-use super::{buffers, calls, cuda, dtypes, launch, layouts, loops, math, refused};
+use super::{buffers, calls, cuda, dtypes, launch, layouts, loops, math, pool, refused};
 use crate::diagnostic::error;
 use crate::intrin::Op;
 
 /// All tables.
-static TABLES: [&[Function]; 7] = [
+static TABLES: [&[Function]; 8] = [
     buffers::FUNCTIONS,
     calls::FUNCTIONS,
     cuda::FUNCTIONS,
@@ -20,6 +20,7 @@ static TABLES: [&[Function]; 7] = [
     layouts::FUNCTIONS,
     loops::FUNCTIONS,
     math::FUNCTIONS,
+    pool::FUNCTIONS,
 ];
 
 static INDEX: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock::new(|| {

@@ -31,7 +31,6 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
         {
             Some(format!("{full} is not supported yet (layout algebra)"))
         }
-        "T" if has(&["SMEMPool"]) => Some(format!("{full} is not supported yet (pooled shared memory)")),
         "T" if has(&[
             "TMEMPool",
             "tmem",

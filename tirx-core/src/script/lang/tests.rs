@@ -355,6 +355,37 @@ fn atomics_take_the_dtype_of_what_they_point_to() {
 }
 
 #[test]
+fn a_pool_places_views_one_behind_the_other() {
+    let mut i = interp();
+    let pool = t(&mut i, "SMEMPool", []).unwrap();
+    let mut method = |name: &str, values: Vec<Value>| {
+        let f = value_attribute(&mut i, &pool, name, Span::NONE).unwrap();
+        run(&mut i, &f, args(values))
+    };
+    let offset = |v: &Value| match v {
+        Value::Buffer(b) => b.elem_offset.as_ref().map_or(0, |e| e.as_int().unwrap()),
+        other => panic!("{}", other.type_name()),
+    };
+    let first = method("alloc", vec![tuple(&[4, 4]), Value::str("float16")]).unwrap();
+    let second = method("alloc", vec![int(8), Value::str("float32")]).unwrap();
+    assert_eq!((offset(&first), offset(&second)), (0, 8));
+    method("move_base_to", vec![int(2)]).unwrap();
+    let wrong = method("alloc", vec![int(8), Value::str("float32")])
+        .map(|_| ())
+        .unwrap_err();
+    assert_eq!(
+        wrong.message,
+        "T.decl_buffer: byte offset 2 is no multiple of the size of float32"
+    );
+    method("commit", vec![]).unwrap();
+    let stmts = i.close_block();
+    let StmtKind::Attr { key, value, .. } = &stmts.as_slice().last().unwrap().kind else {
+        panic!()
+    };
+    assert_eq!((&**key, value.as_int()), ("tirx.dyn_smem_bytes", Some(64)));
+}
+
+#[test]
 fn conditions_are_bool() {
     let n = var("n", DType::INT32);
     assert_eq!(condition(&n, Span::NONE).unwrap().dtype, DType::BOOL);

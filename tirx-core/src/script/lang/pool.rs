@@ -1,0 +1,194 @@
+//! `T.SMEMPool`: tiles placed one after the other in dynamic shared memory.
+//!
+//! The pool is a cursor over one allocation of bytes in scope `shared.dyn` (or over a pointer that is given). `alloc`
+//! declares a view at the cursor and moves it behind the view, `move_base_to` sets it (so that tiles whose lives do not
+//! overlap can share memory), `commit` says how many bytes the launch must provide.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::super::eval::{Args, Interpreter, Object, Param, Value, optional, required};
+use super::call::{Call, Function, function};
+use super::convert;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::ir::{AttrNode, Buffer, DType, Expr, Stmt, StmtKind, Var};
+use crate::source::Span;
+
+const POOL: &[Param] = &[optional("ptr")];
+const ALLOC: &[Param] = &[
+    required("shape"),
+    optional("dtype"),
+    optional("strides"),
+    optional("scope"),
+    optional("align"),
+    optional("layout"),
+];
+
+pub(super) static FUNCTIONS: &[Function] = &[function("T.SMEMPool", POOL, new)];
+
+struct State {
+    /// The pool's own allocation; `None` where a pointer was given.
+    buffer: Option<Buffer>,
+    data: Var,
+    /// The cursor, in bytes.
+    offset: Cell<i128>,
+    /// The highest place of the cursor.
+    high: Cell<i128>,
+}
+
+struct Pool(Rc<State>);
+
+fn new(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let (buffer, data) = match call.get("ptr") {
+        Some((value, span)) => match value.as_expr().and_then(|e| e.as_var()) {
+            Some(var) if var.dtype().is_handle() => (None, var.clone()),
+            _ => {
+                let e = convert::expr(value, span)?;
+                if !e.dtype.is_handle() {
+                    return call.expected("ptr", "a pointer");
+                }
+                let name = format!("{}_ptr", call.names.name_or("pool"));
+                let var = Var::at(name, convert::expr_type(&e), call.span);
+                interp.emit(Stmt::bind(&var, e, call.span))?;
+                (None, var)
+            }
+        },
+        None => {
+            let name = format!("{}_buf", call.names.name_or("pool"));
+            let buffer = Buffer::fresh(name, vec![Expr::int32(0)], DType::UINT8, "shared.dyn", call.span);
+            interp.emit(Stmt::new(
+                StmtKind::AllocBuffer(buffer.clone(), Vec::new()),
+                call.span,
+            ))?;
+            let data = buffer.data.clone();
+            (Some(buffer), data)
+        }
+    };
+    Ok(Value::Object(Rc::new(Pool(Rc::new(State {
+        buffer,
+        data,
+        offset: Cell::new(0),
+        high: Cell::new(0),
+    })))))
+}
+
+impl State {
+    fn move_to(&self, offset: i128) {
+        self.offset.set(offset);
+        self.high.set(self.high.get().max(offset));
+    }
+}
+
+impl Object for Pool {
+    fn type_name(&self) -> &str {
+        "SMEMPool"
+    }
+
+    fn attribute(&self, _interp: &mut Interpreter, name: &str, span: Span) -> Result<Option<Value>> {
+        let state = self.0.clone();
+        Ok(match name {
+            "buf" => Some(state.buffer.clone().map_or(Value::None, Value::Buffer)),
+            "ptr" => Some(Value::Expr(Expr::var(&state.data).at(span))),
+            "offset" => Some(Value::Int(state.offset.get())),
+            "max_offset" => Some(Value::Int(state.high.get())),
+            "alloc" => Some(Value::builtin("SMEMPool.alloc", move |interp, args, span| {
+                alloc(interp, &state, args, span)
+            })),
+            "move_base_to" => Some(Value::builtin("SMEMPool.move_base_to", move |_, args, span| {
+                let call = Call::new(
+                    "SMEMPool.move_base_to",
+                    const { &[required("offset")] },
+                    false,
+                    args,
+                    span,
+                )?;
+                match call.int("offset")? {
+                    v if v >= 0 => state.move_to(v),
+                    v => return call.fail(format!("the offset must not be negative, found {v}")),
+                }
+                Ok(Value::None)
+            })),
+            "commit" => Some(Value::builtin("SMEMPool.commit", move |interp, args, span| {
+                commit(interp, &state, args, span)
+            })),
+            "alloc_tcgen05_mma_AB" => Some(Value::Unavailable(
+                "SMEMPool.alloc_tcgen05_mma_AB is not supported yet (tensor cores)".into(),
+            )),
+            _ => None,
+        })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new("SMEMPool.alloc", ALLOC, false, args.clone(), span)?;
+    let align = call.int_or("align", 0)?;
+    if align > 0 {
+        let at = state.offset.get();
+        state.move_to((at + align - 1) / align * align);
+    }
+    let dtype = call.dtype_or("dtype", DType::FLOAT32)?;
+    let mut elements: i128 = 1;
+    for extent in call.shape("shape")? {
+        match extent.as_int() {
+            Some(v) => elements = elements.saturating_mul(v),
+            None => return call.fail("the shape must be constant"),
+        }
+    }
+    // The arguments of a declaration, at the cursor.
+    let mut args = Args {
+        names: args.names,
+        names_are_tuple: args.names_are_tuple,
+        ..Args::default()
+    };
+    for name in ["shape", "dtype", "strides", "align", "layout"] {
+        if call.given(name) {
+            let value = call.get(name).map_or(Value::None, |(v, _)| v.clone());
+            args.keyword.push((name.into(), value, span));
+        }
+    }
+    let pointer = Value::Expr(Expr::var(&state.data).at(span));
+    args.keyword.push(("data".into(), pointer, span));
+    args.keyword
+        .push(("byte_offset".into(), Value::Int(state.offset.get()), span));
+    let Some(Value::Builtin(declare)) = super::namespace::lookup("T.decl_buffer") else {
+        return call.fail("T.decl_buffer is missing");
+    };
+    let buffer = (declare.call)(interp, args, span)?;
+    let bits = elements.saturating_mul(dtype.bits as i128 * dtype.lanes as i128);
+    state.move_to(state.offset.get().saturating_add(bits.saturating_add(7) / 8));
+    Ok(buffer)
+}
+
+fn commit(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new(
+        "SMEMPool.commit",
+        const { &[optional("size")] },
+        false,
+        args,
+        span,
+    )?;
+    if state.buffer.is_none() {
+        return Ok(Value::None);
+    }
+    let high = state.high.get();
+    let size = call.int_or("size", high)?;
+    if size < high {
+        let message =
+            format!("SMEMPool.commit: size {size} is smaller than the {high} bytes that were allocated");
+        return Err(Box::new(Diagnostic::new(span, message)));
+    }
+    let bytes = Expr::constant(DType::INT64, size).at(span);
+    interp.emit(Stmt::attr(
+        AttrNode::None,
+        "tirx.dyn_smem_bytes",
+        bytes,
+        Stmt::nop(),
+        span,
+    ))?;
+    Ok(Value::None)
+}
