@@ -28,5 +28,6 @@ mod corpus_test;
 mod properties_test;
 
 pub use analyzer::{Analyzer, Scope};
+pub(crate) use analyzer::{has_effect, is_pure_and_memory_free};
 pub use const_int_bound::ConstIntBound;
 pub use modular_set::ModularSet;

@@ -7,6 +7,7 @@
 pub mod annotate_entry_func;
 pub mod bf16_compute_legalize;
 pub mod bf16_storage_legalize;
+pub mod common_subexpr_elim;
 pub mod flatten_buffer;
 pub mod fp8_compute_legalize;
 pub mod fp8_storage_legalize;
@@ -17,9 +18,13 @@ pub mod lower_tirx;
 pub mod lower_tirx_opaque;
 pub mod lower_warp_memory;
 pub mod make_packed_api;
+pub mod narrow_data_type;
 pub mod pipeline;
 pub mod split_host_device;
+pub mod stmt_simplify;
 pub mod unify_thread_binding;
+pub mod unroll_loop;
+pub mod vectorize_loop;
 pub mod verify_memory;
 
 pub use pipeline::{Lowering, Options, PIPELINE, Pass, PassContext, PassFn, Step, Target, lower, pass_names};

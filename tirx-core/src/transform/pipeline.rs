@@ -9,9 +9,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{
-    annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, flatten_buffer, fp8_compute_legalize,
-    fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque, lower_warp_memory, make_packed_api,
-    split_host_device, unify_thread_binding, verify_memory,
+    annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, common_subexpr_elim, flatten_buffer,
+    fp8_compute_legalize, fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque,
+    lower_warp_memory, make_packed_api, narrow_data_type, split_host_device, stmt_simplify,
+    unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::{AttrValue, IRModule};
@@ -157,9 +158,15 @@ pub static PIPELINE: &[Pass] = &[
     pass("BindTarget", bind_target),
     pass("LowerTIRx", lower_tirx::run),
     pass("UnifyThreadBinding", unify_thread_binding::run),
+    pass("StmtSimplify", stmt_simplify::run),
     pass("LowerTIRxOpaque", lower_tirx_opaque::run),
     pass("FlattenBuffer", flatten_buffer::run),
     pass("BF16ComputeLegalize", bf16_compute_legalize::run),
+    pass("NarrowDataType", narrow_data_type::run),
+    pass("VectorizeLoop", vectorize_loop::run),
+    pass("UnrollLoop", unroll_loop::run),
+    pass("StmtSimplify2", stmt_simplify::run),
+    pass("CommonSubexprElim", common_subexpr_elim::run),
     pass("FP8ComputeLegalize", fp8_compute_legalize::run),
     pass("VerifyMemory", verify_memory::run),
     pass("AnnotateEntryFunc", annotate_entry_func::run),
@@ -168,6 +175,7 @@ pub static PIPELINE: &[Pass] = &[
     pass("FP8StorageLegalize", fp8_storage_legalize::run),
     pass("BF16StorageLegalize", bf16_storage_legalize::run),
     pass("LowerWarpMemory", lower_warp_memory::run),
+    pass("StmtSimplify3", stmt_simplify::run_on_device),
     pass("LowerIntrin", lower_intrin::run),
 ];
 

@@ -1,0 +1,576 @@
+//! CommonSubexprElim: what is computed more than once from variables alone gets a name.
+//!
+//! **What is eligible.** A scalar number computed by operators and casts from variables and constants. Not: whatever
+//! reads memory (a store in between may change it), calls, conditions, vectors; their operands are looked into.
+//!
+//! **Which are named.** Equal expressions are one *class*; a class knows the classes it is an operand of. Largest first,
+//! a class counts its uses: one for each place outside of other classes, one for each class that contains it and got
+//! a name, and the uses of each that did not. Two uses or more make a name. So `n * 9` inside `n * 9 + 1` gets none of
+//! its own when only the sum repeats.
+//!
+//! **Where.** Before the first statement of the innermost body that holds all uses. Being pure, the value may be
+//! computed where no use is reached; the exception is a division that might be by zero, which is only named where
+//! it would be computed anyway.
+//!
+//! **Names.** `cse_v1, cse_v2, …`: small expressions first, then in program order, so that the result does not depend
+//! on anything but the program.
+//!
+//! **Cost.** Expressions are interned bottom-up, so that equality is equality of numbers: the pass is linear in the
+//! program, times the nesting depth of bodies.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::PassContext;
+use crate::diagnostic::Diagnostics;
+use crate::intrin::Op;
+use crate::ir::{
+    AttrNode, BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var,
+};
+
+/// See the [module](self).
+pub fn run(module: IRModule, ctx: &PassContext) -> Result<IRModule, Diagnostics> {
+    if ctx.disable_cse {
+        return Ok(module);
+    }
+    Ok(module.map(eliminate))
+}
+
+fn eliminate(mut func: PrimFunc) -> PrimFunc {
+    let mut table = Table::default();
+    table.scopes.push(Scope::default());
+    table.body(&func.body, 0);
+    let names = table.choose();
+    if names.is_empty() {
+        return func;
+    }
+    let mut rewriter = Rewriter::new(table, names);
+    func.body = rewriter.body(&func.body);
+    func
+}
+
+/// Before statement `index` of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    scope: u32,
+    index: u32,
+}
+
+/// A body: of the function, a loop, a branch, an attribute.
+#[derive(Default)]
+struct Scope {
+    /// The statement that it is the body of. The function's body is its own parent.
+    parent: u32,
+    index: u32,
+    depth: u32,
+}
+
+/// An expression by its parts.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Var(Var),
+    Int(DType, i128),
+    Float(DType, u64),
+    Binary(BinOp, u32, u32),
+    Cast(DType, u32),
+    Not(u32),
+    Select(u32, u32, u32),
+}
+
+/// Equal expressions.
+struct Class {
+    expr: Expr,
+    depth: u32,
+    /// May get a name.
+    nameable: bool,
+    /// Holds a division that may be by zero.
+    risky: bool,
+    /// Uses outside of other classes.
+    uses: u64,
+    /// One entry for each operand of another class that it is.
+    parents: Vec<u32>,
+    place: Option<Place>,
+    /// Where it is certainly computed, if risky.
+    computed: Vec<Place>,
+}
+
+#[derive(Default)]
+struct Table {
+    classes: Vec<Class>,
+    by_key: FxHashMap<Key, u32>,
+    scopes: Vec<Scope>,
+    /// Bound within an expression: not known outside of it.
+    inner_vars: FxHashSet<Var>,
+}
+
+impl Table {
+    /// Sees an expression at a place and gives its class; `None` if it is not made of operators on variables. Operands
+    /// that have a class in one that has none are used here. `lazy`: it may not be computed here.
+    fn see(&mut self, expr: &Expr, place: Place, lazy: bool) -> Option<u32> {
+        let (key, operands): (Key, [Option<u32>; 3]) = match &expr.kind {
+            ExprKind::Var(v) if v.dtype().is_handle() || self.inner_vars.contains(v) => return None,
+            ExprKind::Var(v) => (Key::Var(v.clone()), [None; 3]),
+            ExprKind::Int(v) => (Key::Int(expr.dtype, *v), [None; 3]),
+            ExprKind::Float(v) => (Key::Float(expr.dtype, v.to_bits()), [None; 3]),
+            ExprKind::Binary(op, a, b) if !op.is_logical() => {
+                let [x, y] = self.see_all([a, b], place, lazy)?;
+                (Key::Binary(*op, x, y), [Some(x), Some(y), None])
+            }
+            ExprKind::Cast(a) => {
+                let x = self.see(a, place, lazy)?;
+                (Key::Cast(expr.dtype, x), [Some(x), None, None])
+            }
+            ExprKind::Not(a) => {
+                let x = self.see(a, place, lazy)?;
+                (Key::Not(x), [Some(x), None, None])
+            }
+            ExprKind::Select(c, t, f) => {
+                let [x, y, z] = self.see_all([c, t, f], place, lazy)?;
+                (Key::Select(x, y, z), [Some(x), Some(y), Some(z)])
+            }
+            ExprKind::Call {
+                op: Op::IfThenElse,
+                args,
+            } if args.len() == 3 => {
+                self.expr(&args[0], place, lazy);
+                self.expr(&args[1], place, true);
+                self.expr(&args[2], place, true);
+                return None;
+            }
+            ExprKind::Binary(_, a, b) => {
+                self.expr(a, place, lazy);
+                self.expr(b, place, true);
+                return None;
+            }
+            ExprKind::Let(var, value, body) => {
+                self.expr(value, place, lazy);
+                self.inner_vars.insert(var.clone());
+                self.expr(body, place, lazy);
+                return None;
+            }
+            _ => {
+                expr.operands()
+                    .into_iter()
+                    .for_each(|e| self.expr(e, place, lazy));
+                return None;
+            }
+        };
+        if let Some(known) = self.by_key.get(&key) {
+            return Some(*known);
+        }
+        let id = self.classes.len() as u32;
+        let (mut depth, mut risky) = (0, false);
+        for operand in operands.into_iter().flatten() {
+            let class = &mut self.classes[operand as usize];
+            depth = depth.max(class.depth + 1);
+            risky |= class.risky;
+            class.parents.push(id);
+        }
+        if let ExprKind::Binary(BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod, _, b) =
+            &expr.kind
+        {
+            risky |= !expr.dtype.is_floating() && b.as_int().is_none_or(|v| v == 0);
+        }
+        self.classes.push(Class {
+            expr: expr.clone(),
+            depth,
+            nameable: depth > 0 && expr.dtype.is_scalar() && !expr.dtype.is_bool() && !expr.dtype.is_handle(),
+            risky,
+            uses: 0,
+            parents: Vec::new(),
+            place: None,
+            computed: Vec::new(),
+        });
+        self.by_key.insert(key, id);
+        Some(id)
+    }
+
+    /// Sees the operands of one node: all classes, or uses of those there are.
+    fn see_all<const N: usize>(&mut self, exprs: [&Expr; N], place: Place, lazy: bool) -> Option<[u32; N]> {
+        let classes = exprs.map(|e| self.see(e, place, lazy));
+        if classes.iter().all(Option::is_some) {
+            return Some(classes.map(Option::unwrap_or_default));
+        }
+        for class in classes.into_iter().flatten() {
+            self.used(class, place, lazy);
+        }
+        None
+    }
+
+    fn expr(&mut self, expr: &Expr, place: Place, lazy: bool) {
+        if let Some(class) = self.see(expr, place, lazy) {
+            self.used(class, place, lazy);
+        }
+    }
+
+    fn used(&mut self, id: u32, place: Place, lazy: bool) {
+        let merged = match self.classes[id as usize].place {
+            Some(other) => self.common(other, place),
+            None => place,
+        };
+        let class = &mut self.classes[id as usize];
+        class.uses += 1;
+        class.place = Some(merged);
+        if class.risky && !lazy && class.computed.last() != Some(&place) {
+            class.computed.push(place);
+        }
+    }
+
+    /// The last place that comes before both.
+    fn common(&self, mut a: Place, mut b: Place) -> Place {
+        let lift = |place: Place| {
+            let scope = &self.scopes[place.scope as usize];
+            Place {
+                scope: scope.parent,
+                index: scope.index,
+            }
+        };
+        while a.scope != b.scope {
+            let (x, y) = (
+                self.scopes[a.scope as usize].depth,
+                self.scopes[b.scope as usize].depth,
+            );
+            if x >= y {
+                a = lift(a);
+            }
+            if y >= x {
+                b = lift(b);
+            }
+        }
+        Place {
+            scope: a.scope,
+            index: a.index.min(b.index),
+        }
+    }
+
+    fn body(&mut self, body: &Stmt, scope: u32) {
+        for (index, stmt) in body.as_slice().iter().enumerate() {
+            let index = index as u32;
+            self.stmt(stmt, Place { scope, index });
+        }
+    }
+
+    fn inner_body(&mut self, body: &Stmt, at: Place) {
+        let scope = self.scopes.len() as u32;
+        self.scopes.push(Scope {
+            parent: at.scope,
+            index: at.index,
+            depth: self.scopes[at.scope as usize].depth + 1,
+        });
+        self.body(body, scope);
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, at: Place) {
+        stmt_exprs(stmt, &mut |e| self.expr(e, at, false));
+        for body in bodies(stmt) {
+            self.inner_body(body, at);
+        }
+    }
+
+    /// Decides which classes get a name; gives them in the order of their names.
+    fn choose(&mut self) -> Vec<u32> {
+        // A class is made after its operands, so backwards is largest first.
+        let mut counts = vec![0u64; self.classes.len()];
+        let mut named = vec![false; self.classes.len()];
+        let mut computed_at_place = vec![false; self.classes.len()];
+        for id in (0..self.classes.len()).rev() {
+            let class = &self.classes[id];
+            let (mut count, mut place) = (class.uses, class.place);
+            for &parent in &class.parents {
+                let parent = parent as usize;
+                count = count.saturating_add(if named[parent] { 1 } else { counts[parent] });
+                place = match (place, self.classes[parent].place) {
+                    (Some(a), Some(b)) => Some(self.common(a, b)),
+                    (a, b) => a.or(b),
+                };
+            }
+            let safe = !class.risky
+                || place.is_some_and(|p| class.computed.contains(&p))
+                || class
+                    .parents
+                    .iter()
+                    .any(|p| computed_at_place[*p as usize] && self.classes[*p as usize].place == place);
+            computed_at_place[id] = safe && class.risky;
+            counts[id] = count;
+            named[id] = class.nameable && count >= 2 && safe && place.is_some();
+            self.classes[id].place = place;
+        }
+        let mut chosen: Vec<u32> = (0..self.classes.len() as u32)
+            .filter(|id| named[*id as usize])
+            .collect();
+        chosen.sort_by_key(|id| (self.classes[*id as usize].depth, *id));
+        chosen
+    }
+}
+
+/// The expressions of a statement itself, in program order.
+fn stmt_exprs<'a>(stmt: &'a Stmt, see: &mut dyn FnMut(&'a Expr)) {
+    match &stmt.kind {
+        StmtKind::Bind(_, e) | StmtKind::Evaluate(e) | StmtKind::While(e, _) | StmtKind::If(e, ..) => see(e),
+        StmtKind::Attr { value, .. } => see(value),
+        StmtKind::BufferStore {
+            indices,
+            value,
+            predicate,
+            ..
+        } => {
+            see(value);
+            indices.iter().chain(predicate).for_each(see);
+        }
+        StmtKind::For {
+            min, extent, step, ..
+        } => [Some(min), Some(extent), step.as_ref()]
+            .into_iter()
+            .flatten()
+            .for_each(see),
+        StmtKind::Assert { condition, .. } => see(condition),
+        StmtKind::AllocBuffer(buffer, _) | StmtKind::DeclBuffer(buffer) => {
+            buffer.exprs().into_iter().for_each(see)
+        }
+        StmtKind::ScopeId(_) | StmtKind::Seq(_) => {}
+    }
+}
+
+/// The bodies of a statement.
+fn bodies(stmt: &Stmt) -> Vec<&Stmt> {
+    match &stmt.kind {
+        StmtKind::Attr { body, .. } | StmtKind::For { body, .. } | StmtKind::While(_, body) => vec![body],
+        StmtKind::If(_, then, otherwise) => std::iter::once(then).chain(otherwise).collect(),
+        _ => vec![],
+    }
+}
+
+struct Rewriter {
+    table: Table,
+    /// The variable of a class that has a name.
+    vars: FxHashMap<u32, Var>,
+    /// Classes to be defined at a place, in order.
+    definitions: FxHashMap<Place, Vec<u32>>,
+    /// Declared buffers whose description changed.
+    buffers: FxHashMap<Buffer, Buffer>,
+    next_scope: u32,
+}
+
+impl Rewriter {
+    fn new(table: Table, names: Vec<u32>) -> Rewriter {
+        let mut vars = FxHashMap::default();
+        let mut definitions: FxHashMap<Place, Vec<u32>> = FxHashMap::default();
+        for (i, id) in names.into_iter().enumerate() {
+            let class = &table.classes[id as usize];
+            let var = Var::at(format!("cse_v{}", i + 1), class.expr.dtype, class.expr.span);
+            vars.insert(id, var);
+            if let Some(place) = class.place {
+                definitions.entry(place).or_default().push(id);
+            }
+        }
+        Rewriter {
+            table,
+            vars,
+            definitions,
+            buffers: FxHashMap::default(),
+            next_scope: 0,
+        }
+    }
+
+    /// A body with its definitions. Scopes are numbered as the table numbered them.
+    fn body(&mut self, body: &Stmt) -> Stmt {
+        let scope = self.next_scope;
+        self.next_scope += 1;
+        let mut out = Vec::new();
+        let mut changed = false;
+        for (index, stmt) in body.as_slice().iter().enumerate() {
+            let index = index as u32;
+            for id in self
+                .definitions
+                .remove(&Place { scope, index })
+                .into_iter()
+                .flatten()
+            {
+                let Some(var) = self.vars.get(&id).cloned() else {
+                    continue;
+                };
+                let expr = self.table.classes[id as usize].expr.clone();
+                let value = self.rebuild(&expr).1;
+                out.push(Stmt::bind(&var, value, stmt.span));
+                changed = true;
+            }
+            let new = self.stmt(stmt);
+            changed |= !new.same_node(stmt);
+            out.push(new);
+        }
+        if !changed {
+            return body.clone();
+        }
+        match out.len() {
+            1 => out.remove(0),
+            _ => Stmt::new(StmtKind::Seq(out), body.span),
+        }
+    }
+
+    /// The expression's class, and the expression with named operands replaced (not itself).
+    fn rebuild(&mut self, expr: &Expr) -> (Option<u32>, Expr) {
+        let span = expr.span;
+        let (key, new) = match &expr.kind {
+            ExprKind::Var(v) => (Some(Key::Var(v.clone())), expr.clone()),
+            ExprKind::Int(v) => (Some(Key::Int(expr.dtype, *v)), expr.clone()),
+            ExprKind::Float(v) => (Some(Key::Float(expr.dtype, v.to_bits())), expr.clone()),
+            ExprKind::Binary(op, a, b) if !op.is_logical() => {
+                let ((x, c), (y, d)) = (self.replace(a), self.replace(b));
+                let new = match c.same_node(a) && d.same_node(b) {
+                    true => expr.clone(),
+                    false => Expr::binary(*op, c, d).at(span),
+                };
+                (x.zip(y).map(|(x, y)| Key::Binary(*op, x, y)), new)
+            }
+            ExprKind::Cast(a) => {
+                let (x, c) = self.replace(a);
+                let new = if c.same_node(a) {
+                    expr.clone()
+                } else {
+                    c.cast(expr.dtype).at(span)
+                };
+                (x.map(|x| Key::Cast(expr.dtype, x)), new)
+            }
+            ExprKind::Not(a) => {
+                let (x, c) = self.replace(a);
+                let new = if c.same_node(a) {
+                    expr.clone()
+                } else {
+                    Expr::logical_not(c).at(span)
+                };
+                (x.map(Key::Not), new)
+            }
+            ExprKind::Select(a, b, c) => {
+                let ((x, d), (y, e), (z, f)) = (self.replace(a), self.replace(b), self.replace(c));
+                let new = match d.same_node(a) && e.same_node(b) && f.same_node(c) {
+                    true => expr.clone(),
+                    false => Expr::select(d, e, f).at(span),
+                };
+                let key = x.zip(y).zip(z).map(|((x, y), z)| Key::Select(x, y, z));
+                (key, new)
+            }
+            _ => (None, self.walk_expr(expr)),
+        };
+        let class = key.and_then(|key| self.table.by_key.get(&key).copied());
+        (class, new)
+    }
+
+    fn replace(&mut self, expr: &Expr) -> (Option<u32>, Expr) {
+        let (class, new) = self.rebuild(expr);
+        match class.and_then(|id| self.vars.get(&id)) {
+            Some(var) => (class, Expr::var(var).at(expr.span)),
+            None => (class, new),
+        }
+    }
+}
+
+impl Mutator for Rewriter {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        self.replace(expr).1
+    }
+
+    fn buffer_use(&mut self, buffer: &Buffer) -> Buffer {
+        self.buffers.get(buffer).unwrap_or(buffer).clone()
+    }
+
+    fn buffer_def(&mut self, buffer: &Buffer) -> Buffer {
+        let mut changed = false;
+        let mut part = |e: &Expr, this: &mut Rewriter| {
+            let new = this.expr(e);
+            changed |= !new.same_node(e);
+            new
+        };
+        let shape = buffer.shape.iter().map(|e| part(e, self)).collect();
+        let strides = buffer.strides.iter().map(|e| part(e, self)).collect();
+        let elem_offset = buffer.elem_offset.as_ref().map(|e| part(e, self));
+        let allocated_addr = buffer.allocated_addr.iter().map(|e| part(e, self)).collect();
+        let layout = buffer
+            .layout
+            .as_ref()
+            .map(|l| l.map_exprs(&mut |e| part(e, self)));
+        if !changed {
+            return buffer.clone();
+        }
+        let new = buffer.with(|node| {
+            node.shape = shape;
+            node.strides = strides;
+            node.elem_offset = elem_offset;
+            node.allocated_addr = allocated_addr;
+            node.layout = layout;
+        });
+        self.buffers.insert(buffer.clone(), new.clone());
+        new
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        let span = stmt.span;
+        match &stmt.kind {
+            StmtKind::Attr {
+                node,
+                key,
+                value,
+                body,
+            } => {
+                let node2 = match node {
+                    AttrNode::Buffer(buffer) => AttrNode::Buffer(self.buffer_use(buffer)),
+                    other => other.clone(),
+                };
+                let (v, b) = (self.expr(value), self.body(body));
+                if v.same_node(value) && b.same_node(body) && node2 == *node {
+                    return stmt.clone();
+                }
+                Stmt::attr(node2, key.clone(), v, b, span)
+            }
+            StmtKind::For {
+                var,
+                min,
+                extent,
+                kind,
+                thread,
+                annotations,
+                step,
+                body,
+            } => {
+                let (m, e) = (self.expr(min), self.expr(extent));
+                let s = step.as_ref().map(|s| self.expr(s));
+                let b = self.body(body);
+                let same = m.same_node(min)
+                    && e.same_node(extent)
+                    && s.iter().zip(step).all(|(a, b)| a.same_node(b))
+                    && b.same_node(body);
+                if same {
+                    return stmt.clone();
+                }
+                let kind = StmtKind::For {
+                    var: var.clone(),
+                    min: m,
+                    extent: e,
+                    kind: *kind,
+                    thread: thread.clone(),
+                    annotations: annotations.clone(),
+                    step: s,
+                    body: b,
+                };
+                Stmt::new(kind, span)
+            }
+            StmtKind::While(condition, body) => {
+                let (c, b) = (self.expr(condition), self.body(body));
+                if c.same_node(condition) && b.same_node(body) {
+                    return stmt.clone();
+                }
+                Stmt::new(StmtKind::While(c, b), span)
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                let (c, t) = (self.expr(condition), self.body(then));
+                let o = otherwise.as_ref().map(|s| self.body(s));
+                let same = c.same_node(condition)
+                    && t.same_node(then)
+                    && o.iter().zip(otherwise).all(|(a, b)| a.same_node(b));
+                if same {
+                    return stmt.clone();
+                }
+                Stmt::if_else(c, t, o, span)
+            }
+            _ => self.walk_stmt(stmt),
+        }
+    }
+}
