@@ -238,14 +238,16 @@ const FLOOR_DIVISION: &str = "\
 template <typename T>
 __device__ __forceinline__ T tirx_floordiv(T a, T b) {
   const T quotient = a / b;
-  const T remainder = a - quotient * b;
-  return quotient - (remainder != 0 && (remainder ^ b) < 0);
+  const T remainder = a % b;
+  const bool down = b >= 0 ? remainder < 0 : remainder > 0;
+  return down ? quotient - 1 : quotient;
 }
 
 template <typename T>
 __device__ __forceinline__ T tirx_floormod(T a, T b) {
   const T remainder = a % b;
-  return remainder + (remainder != 0 && (remainder ^ b) < 0 ? b : 0);
+  const bool down = b >= 0 ? remainder < 0 : remainder > 0;
+  return down ? remainder + b : remainder;
 }
 ";
 
