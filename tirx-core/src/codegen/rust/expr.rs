@@ -285,6 +285,25 @@ impl<'a> Printer<'a> {
             };
             return self.comparison(mirrored, b, a);
         }
+        if matches!(op, BinOp::Eq | BinOp::Ne)
+            && b.is_int(0)
+            && let ExprKind::Binary(BinOp::Mod | BinOp::FloorMod, value, divisor) = &a.kind
+            && value.dtype.is_uint()
+            && let Some(divisor) = divisor.as_int().filter(|d| *d > 0)
+        {
+            let value = self.typed(value)?;
+            let negation = if op == BinOp::Ne { "!" } else { "" };
+            let text = format!(
+                "{negation}{}.is_multiple_of({divisor})",
+                value.operand(Binds::Tight)
+            );
+            let binds = if negation.is_empty() {
+                Binds::Tight
+            } else {
+                Binds::Unary
+            };
+            return Ok(join(binds, text, &[&value]));
+        }
         // What a descriptor holds is compared in its own 64 bits: a value that does not fit is not equal.
         let (x, y) = match (op, descriptor_value(a), descriptor_value(b)) {
             (BinOp::Eq | BinOp::Ne, Some(a), Some(b)) => (self.code(a)?, self.code(b)?),
@@ -620,8 +639,8 @@ pub(super) fn bits(name: &str, dtype: DType) -> String {
         (true, 64) => format!("{name}.to_bits()"),
         (true, _) => format!("u64::from({name}.to_bits())"),
         // Sign extension would not be wrong, but zeros are what the high bytes are said to hold.
-        _ if dtype.is_int() && dtype.bits < 64 => format!("u64::from({name} as u{})", dtype.bits),
-        _ if dtype.is_int() => format!("{name} as u64"),
+        _ if dtype.is_int() && dtype.bits < 64 => format!("u64::from({name}.cast_unsigned())"),
+        _ if dtype.is_int() => format!("{name}.cast_unsigned()"),
         _ => format!("u64::from({name})"),
     }
 }

@@ -284,7 +284,7 @@ impl HostPrinter<'_> {
                 Some(data) => self.printer.code(data)?,
                 None => Code::tight(string_literal("unaligned")),
             };
-            let actual = format!("format_args!(\"{{:#x}}\", {})", address.text);
+            let actual = formatted("{:#x}", "", &address);
             let expected = string_literal(&format!("a multiple of {}", check.expected));
             (expected, actual, address.reads)
         } else if let Some((a, b)) = find_equality(condition) {
@@ -310,11 +310,7 @@ impl HostPrinter<'_> {
                 expected.text
             } else {
                 let words = check.expected.replace('{', "{{").replace('}', "}}");
-                format!(
-                    "format_args!({}, {})",
-                    string_literal(&format!("{{}} ({words})")),
-                    expected.text
-                )
+                formatted("{}", &format!(" ({words})"), &expected)
             };
             (text, actual.text, reads)
         } else {
@@ -581,6 +577,19 @@ fn find_equality(condition: &Expr) -> Option<(&Expr, &Expr)> {
 
 fn reads_argument(expr: &Expr) -> bool {
     find(expr, &|e| e.as_call(Op::TvmStructGet).is_some()).is_some()
+}
+
+/// `format_args!` of one value, a plain name inside the braces: `"{n} (A.shape[0])"`.
+fn formatted(braces: &str, rest: &str, code: &Code) -> String {
+    if code.reads.first() == Some(&code.text) {
+        let braces = braces.replacen('{', &format!("{{{}", code.text), 1);
+        return format!("format_args!({})", string_literal(&format!("{braces}{rest}")));
+    }
+    format!(
+        "format_args!({}, {})",
+        string_literal(&format!("{braces}{rest}")),
+        code.text
+    )
 }
 
 /// The argument that a piece of Rust like `args[1].shape(0)` reads.

@@ -19,15 +19,15 @@ if !args[1].strides_is_null() {
 if args[1].stride(1) != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "strides[1]", 1, args[1].stride(1))); }
 if n.wrapping_mul(2) != 1 && args[1].stride(0) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "strides[0]", 4, args[1].stride(0))); }
 }
-if dev_id != args[1].device_id() { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "device_id", format_args!("{} (A.device_id)", dev_id), args[1].device_id())); }
+if dev_id != args[1].device_id() { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "device_id", format_args!("{dev_id} (A.device_id)"), args[1].device_id())); }
 if n.wrapping_mul(2).wrapping_mul(4) != 0 && args[1].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "data", "a pointer", "null")); }
 if args[0].shape(1) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "shape[1]", 4, args[0].shape(1))); }
 if i64::from(n.wrapping_mul(2)) != args[1].shape(0) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape[0]", format_args!("{} (A.shape[0] * 2)", n.wrapping_mul(2)), args[1].shape(0))); }
 if args[1].shape(1) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape[1]", 4, args[1].shape(1))); }
 let a_ptr = args[0].data();
-if a_ptr % 2 != 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a multiple of 2", format_args!("{:#x}", a_ptr))); }
+if !a_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a multiple of 2", format_args!("{a_ptr:#x}"))); }
 let b_ptr = args[1].data();
-if b_ptr % 2 != 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "data", "a multiple of 2", format_args!("{:#x}", b_ptr))); }
+if !b_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "data", "a multiple of 2", format_args!("{b_ptr:#x}"))); }
 ::tirx_rt::host::begin(stream, args, &["A", "B", "s", "k", "flag"], KERNEL)?;
 unsafe { raw(stream, a_ptr, b_ptr, flag, k, n, s) }?;
 Ok(())
@@ -36,5 +36,5 @@ Ok(())
 // scale_rows_kernel: a_ptr: device pointer to float16; b_ptr: device pointer to float16; flag: bool; k: int32; n: int32; s: float16
 pub unsafe fn raw(stream: &::tirx_rt::Stream, a_ptr: u64, b_ptr: u64, flag: bool, k: i32, n: i32, s: ::tirx_rt::f16) -> Result<(), ::tirx_rt::Error> {
 let config = ::tirx_rt::LaunchConfig { grid: [::tirx_rt::host::extent(KERNEL, "blockIdx.x", i64::from(n.wrapping_add(255).div_euclid(256)))?, 1, 1], block: [256, 1, 1], ..::tirx_rt::LaunchConfig::default() };
-unsafe { LOADED.launch(0, stream, &config, &[a_ptr, b_ptr, u64::from(flag), u64::from(k as u32), u64::from(n as u32), u64::from(s.to_bits())]) }
+unsafe { LOADED.launch(0, stream, &config, &[a_ptr, b_ptr, u64::from(flag), u64::from(k.cast_unsigned()), u64::from(n.cast_unsigned()), u64::from(s.to_bits())]) }
 }
