@@ -35,6 +35,8 @@ pub struct Analyzer {
     pub(super) constraint_depth: usize,
     /// How deep rules have applied to results of rules.
     pub(super) depth: u32,
+    /// Results of [`Analyzer::simplify`], as long as nothing is learned or forgotten.
+    simplified: FxHashMap<Expr, Expr>,
     undo: Vec<Undo>,
 }
 
@@ -48,6 +50,9 @@ enum Undo {
     Fact,
     Constraint,
 }
+
+/// Most results remembered; forgetting them all is then still cheap.
+const MOST_REMEMBERED: usize = 512;
 
 /// Marks what was known when it was taken; [`Analyzer::leave`] goes back to it.
 #[must_use = "leave() takes it"]
@@ -72,6 +77,9 @@ impl Analyzer {
                 Some(value) => map.insert(var, value),
                 None => map.remove(&var),
             };
+        }
+        if self.undo.len() > scope.0 {
+            self.simplified.clear();
         }
         while self.undo.len() > scope.0 {
             match self.undo.pop() {
@@ -127,7 +135,7 @@ impl Analyzer {
         self.bind_facts_of(var, &value);
         if value.dtype == var.dtype() {
             let old = self.var_values.insert(var.clone(), value);
-            self.undo.push(Undo::Value(var.clone(), old));
+            self.note(Undo::Value(var.clone(), old));
         }
     }
 
@@ -150,13 +158,19 @@ impl Analyzer {
     /// Learns bounds of a variable directly.
     pub fn set_bound(&mut self, var: &Var, bound: ConstIntBound) {
         let old = self.var_bounds.insert(var.clone(), bound);
-        self.undo.push(Undo::Bound(var.clone(), old));
+        self.note(Undo::Bound(var.clone(), old));
     }
 
     /// Learns the modular set of a variable directly.
     pub fn set_modular(&mut self, var: &Var, modular: ModularSet) {
         let old = self.var_modular.insert(var.clone(), modular);
-        self.undo.push(Undo::Modular(var.clone(), old));
+        self.note(Undo::Modular(var.clone(), old));
+    }
+
+    /// Something was learned.
+    fn note(&mut self, undo: Undo) {
+        self.undo.push(undo);
+        self.simplified.clear();
     }
 
     fn forget_modular(&mut self, var: &Var) {
@@ -170,7 +184,7 @@ impl Analyzer {
     pub fn enter_constraint(&mut self, condition: &Expr) -> Scope {
         let scope = self.scope();
         self.constraint_depth += 1;
-        self.undo.push(Undo::Constraint);
+        self.note(Undo::Constraint);
         let condition = self.rewrite_simplify(&strip_likely(condition));
         self.learn(&condition);
         scope
@@ -197,7 +211,7 @@ impl Analyzer {
             return;
         }
         self.literals.push(condition.clone());
-        self.undo.push(Undo::Literal);
+        self.note(Undo::Literal);
         if let ExprKind::Binary(op, a, b) = &condition.kind
             && a.dtype.is_integer()
             && a.dtype.is_scalar()
@@ -264,7 +278,7 @@ impl Analyzer {
                     expr: expr.clone(),
                     bound,
                 });
-                self.undo.push(Undo::KnownBound);
+                self.note(Undo::KnownBound);
                 // x + c within [l, h] bounds x as well.
                 if let ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) = &expr.kind
                     && let Some(c) = b.as_int()
@@ -296,7 +310,7 @@ impl Analyzer {
         // Constant bounds say all there is to say about a single variable.
         if fact.len() > 1 {
             self.facts.push(fact);
-            self.undo.push(Undo::Fact);
+            self.note(Undo::Fact);
         }
     }
 
@@ -323,15 +337,23 @@ impl Analyzer {
     }
 
     fn simplify_pure(&mut self, expr: &Expr) -> Expr {
+        if let Some(known) = self.simplified.get(expr) {
+            return known.clone().or_at(expr.span);
+        }
         // Canonical first, because rewriting may hide structure that it needs; last, because it decides the order of
         // terms.
-        let mut result = self.canonical_simplify(expr);
-        if result.as_int().is_none() && !result.same_node(expr) || !is_leaf(&result) {
-            result = self.rewrite_simplify(&result);
-            if !is_leaf(&result) {
+        let first = self.canonical_simplify(expr);
+        let mut result = first.clone();
+        if !is_leaf(&result) {
+            result = self.rewrite_simplify(&first);
+            if !is_leaf(&result) && !result.same_node(&first) {
                 result = self.canonical_simplify(&result);
             }
         }
+        if self.simplified.len() >= MOST_REMEMBERED {
+            self.simplified = FxHashMap::default();
+        }
+        self.simplified.insert(expr.clone(), result.clone());
         result.or_at(expr.span)
     }
 

@@ -748,9 +748,7 @@ impl Analyzer {
             if term.scale.abs() > 1 {
                 weighty = true;
                 divisor = gcd(divisor, term.scale);
-            } else if !(term.lower == 1 && term.upper == INFINITE && term.scale == 1)
-                && !(term.upper != INFINITE && term.scale == 1)
-            {
+            } else if term.scale != 1 || (term.lower != 1 && term.upper == INFINITE) {
                 return None;
             }
         }

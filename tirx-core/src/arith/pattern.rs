@@ -1,6 +1,6 @@
 //! How a rewrite rule is written, read and matched.
 //!
-//! A rule is three texts: a pattern, its replacement and conditions (joined by `&`). In them `c1 … c9` stand for integer
+//! A rule is three texts: a pattern, its replacement and conditions (joined by `&`). In them `c1 … c3` stand for integer
 //! constants, other identifiers for any expression, `lanes` is the vector length of `ramp` and `bcast`, numbers
 //! are themselves. A leading `~` means that the rule also holds with the operands of its commutative operators
 //! swapped; all those variants are made when the table is read.
@@ -14,7 +14,10 @@ use crate::arith::fold;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 /// Most names a rule may use.
-const NAMES: usize = 8;
+const NAMES: usize = 6;
+
+/// Most constants a rule may use: `c1 … c3`.
+const CONSTANTS: usize = 4;
 
 /// A pattern tree.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +55,7 @@ pub(super) struct Rule {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Match {
     any: [Option<Expr>; NAMES],
-    constants: [Option<i128>; NAMES + 2],
+    constants: [Option<i128>; CONSTANTS],
     /// The integer dtype of the rule's operands (one lane).
     dtype: Option<DType>,
     lanes: u16,
@@ -365,7 +368,7 @@ impl Reader<'_> {
         }
         if let Some(digit) = word.strip_prefix('c')
             && let Ok(index) = digit.parse::<u8>()
-            && (index as usize) < NAMES + 2
+            && (index as usize) < CONSTANTS
         {
             return Some(Pattern::Const(index));
         }

@@ -286,9 +286,13 @@ impl Analyzer {
             }
             _ => Expr::binary(op, a, b),
         };
-        let folded = fold::binary(op, a.clone(), b.clone());
-        if !matches!(&folded.kind, ExprKind::Binary(o, ..) if *o == op) {
-            return folded;
+        // Only constants fold.
+        let constant = |e: &Expr| matches!(e.kind, ExprKind::Int(_) | ExprKind::Float(_));
+        if constant(&a) || constant(&b) {
+            let folded = fold::binary(op, a.clone(), b.clone());
+            if !matches!(&folded.kind, ExprKind::Binary(o, ..) if *o == op) {
+                return folded;
+            }
         }
         if a.dtype.is_vector() {
             return self.make_vector(op, &a, &b, mode).unwrap_or_else(|| keep(a, b));

@@ -42,6 +42,7 @@ const INDEX: &[Row] = &[
     ("x + c1 + c2", "x + (c1 + c2)", ""),
     ("c1 - x + c2", "c1 + c2 - x", ""),
     ("c1 - x + y", "y - x + c1", ""),
+    ("select(x, y, z) + select(x, v, w)", "select(x, y + v, z + w)", ""),
     ("x + (c1 - y)", "x - y + c1", ""),
     ("x + c1 + y", "x + y + c1", ""),
     ("x + (y + c1)", "x + y + c1", ""),
@@ -86,6 +87,7 @@ const INDEX: &[Row] = &[
     ("x + c1 - y", "x - y + c1", ""),
     ("x - (y + c1)", "x - y + (0 - c1)", ""),
     ("x - (y - z)", "x + z - y", ""),
+    ("select(x, y, z) - select(x, v, w)", "select(x, y - v, z - w)", ""),
     // Products.
     ("c1 * x", "x * c1", ""),
     ("x * c1 * c2", "x * (c1 * c2)", ""),
@@ -196,6 +198,16 @@ const INDEX: &[Row] = &[
         "c1 > 0 & c2 > 0 & c1 % c2 == 0",
     ),
     // Minimum and maximum; that one operand is always the smaller is seen before.
+    (
+        "min(select(x, y, z), select(x, v, w))",
+        "select(x, min(y, v), min(z, w))",
+        "",
+    ),
+    (
+        "max(select(x, y, z), select(x, v, w))",
+        "select(x, max(y, v), max(z, w))",
+        "",
+    ),
     ("~min(max(x, y), x)", "x", ""),
     ("~max(min(x, y), x)", "x", ""),
     ("~min(min(x, y), x)", "min(x, y)", ""),
@@ -255,6 +267,8 @@ const INDEX: &[Row] = &[
     ("c1 - x < y", "c1 < y + x", ""),
     ("x < c1 - y", "x + y < c1", ""),
     ("x < y + 1", "x <= y", ""),
+    ("x < y + c1", "x + (0 - c1) < y", "c1 < 0"),
+    ("x + c1 < y", "x < y + (0 - c1)", "c1 < 0"),
     ("x * c1 < y * c1", "x < y", "c1 > 0"),
     ("x * c1 < y * c1", "y < x", "c1 < 0"),
     ("x * c1 < c2", "x < (c2 - 1) // c1 + 1", "c1 > 0"),

@@ -30,4 +30,6 @@ pub mod verify_memory;
 pub use pipeline::{Lowering, Options, PIPELINE, Pass, PassContext, PassFn, Step, Target, lower, pass_names};
 
 #[cfg(test)]
+mod simplification_tests;
+#[cfg(test)]
 mod tests;
