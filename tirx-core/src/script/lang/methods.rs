@@ -343,8 +343,11 @@ fn vector_index(call: &Call, buffer: &Buffer, wanted: DType) -> Result<Value> {
         && let Some(last) = items.last_mut()
     {
         let base = convert::expr(last, call.span)?;
-        let one = Expr::constant(base.dtype, 1).at(call.span);
-        *last = Value::Expr(Expr::ramp(base, one, lanes).at(call.span));
+        // An index that has its lanes already (printed IR) stays.
+        if base.dtype.is_scalar() {
+            let one = Expr::constant(base.dtype, 1).at(call.span);
+            *last = Value::Expr(Expr::ramp(base, one, lanes).at(call.span));
+        }
     }
     Ok(Value::tuple(items))
 }
