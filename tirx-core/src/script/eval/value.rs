@@ -395,6 +395,8 @@ pub struct Region {
     pub buffer: Buffer,
     /// First coordinate and extent of each dimension.
     pub ranges: Vec<(Expr, Expr)>,
+    /// How many dimensions were written; the others are whole.
+    pub written: usize,
 }
 
 /// A statement with a body, before it has one.

@@ -221,6 +221,7 @@ pub(super) fn load(buffer: &Buffer, index: &Value, span: Span) -> Result<Value> 
     let stepped = |i: &Index| matches!(i, Index::Slice { step, .. } if !step.is_int(1));
     let sliced = parsed.iter().any(|i| matches!(i, Index::Slice { .. }));
     if (sliced && !parsed.iter().any(stepped)) || parsed.len() < buffer.shape.len() {
+        let written = parsed.len();
         let mut ranges = Vec::with_capacity(buffer.shape.len());
         for item in parsed {
             ranges.push(match item {
@@ -240,6 +241,7 @@ pub(super) fn load(buffer: &Buffer, index: &Value, span: Span) -> Result<Value> 
         return Ok(Value::Region(Rc::new(Region {
             buffer: buffer.clone(),
             ranges,
+            written,
         })));
     }
     let indices = indices(buffer, parsed, span)?;
@@ -261,6 +263,17 @@ fn indices(buffer: &Buffer, parsed: Vec<Index>, span: Span) -> Result<Vec<Expr>>
 /// The elements of a region as one value: each dimension is one element or, the last, a constant number.
 pub(super) fn region_load(region: &Region, span: Span) -> Result<Expr> {
     let buffer = &region.buffer;
+    let (dims, written) = (buffer.shape.len(), region.written);
+    if written < dims {
+        let message = format!(
+            "{} has {} but {} {} given",
+            buffer.name,
+            plural(dims, "dimension"),
+            plural(written, "index"),
+            if written == 1 { "was" } else { "were" },
+        );
+        return Err(Box::new(declared(Diagnostic::new(span, message), buffer)));
+    }
     let mut indices = Vec::with_capacity(region.ranges.len());
     for (min, extent) in &region.ranges {
         let stop = linear::sum(min, extent, span)?;

@@ -206,10 +206,12 @@ fn grid(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     for (i, (value, at)) in call.rest.iter().enumerate() {
         let at = at.or(call.span);
         let name = call.names.name_at(i, count, "i");
-        // A pair is the start and the stop.
+        // A pair is the start and the extent.
         let (start, stop) = match value {
             Value::Tuple(pair) if pair.len() == 2 => {
-                (Some(convert::expr(&pair[0], at)?), convert::expr(&pair[1], at)?)
+                let (start, extent) = (convert::expr(&pair[0], at)?, convert::expr(&pair[1], at)?);
+                let stop = linear::sum(&start, &extent, at)?;
+                (Some(start), stop)
             }
             value => (None, convert::expr(value, at)?),
         };
