@@ -618,7 +618,8 @@ pub(super) fn descriptor_value(expr: &Expr) -> Option<&Expr> {
     }
 }
 
-fn logical(op: BinOp, a: &Code, b: &Code) -> Code {
+/// `a && b` or `a || b`.
+pub(super) fn logical(op: BinOp, a: &Code, b: &Code) -> Code {
     let (sign, binds) = if op == BinOp::And {
         ("&&", Binds::And)
     } else {

@@ -7,7 +7,7 @@ use crate::ir::{
     BinOp, DType, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Type, Var, Visitor,
 };
 
-use super::expr::{Code, Handle, Printer, Value, bits, descriptor_value};
+use super::expr::{Code, Handle, Printer, Value, bits, descriptor_value, logical};
 use super::names::Names;
 use super::{Raw, Signature, internal, message_text, rust_scalar, string_literal};
 
@@ -18,6 +18,8 @@ struct Line {
     text: String,
     defines: Option<String>,
     reads: Vec<String>,
+    /// Of a check: the condition under which it fails, and the error.
+    check: Option<(Code, String)>,
 }
 
 impl Line {
@@ -26,7 +28,17 @@ impl Line {
             text: text.into(),
             defines: None,
             reads: Vec::new(),
+            check: None,
         }
+    }
+
+    /// `if failed { return Err(error); }`; the error reads `reads`.
+    fn check(failed: Code, error: String, reads: Vec<String>) -> Line {
+        let text = format!("if {} {{ return Err({error}); }}", failed.text);
+        let mut line = Line::reading(text, &[&failed]);
+        line.reads.extend(reads);
+        line.check = Some((failed, error));
+        line
     }
 
     fn reading(text: impl Into<String>, codes: &[&Code]) -> Line {
@@ -172,6 +184,7 @@ impl HostPrinter<'_> {
                     text: format!("let {name} = {};", code.text),
                     defines: Some(name.clone()),
                     reads: code.reads,
+                    check: None,
                 });
                 self.printer.define_name(var, &name);
                 if let Some(wide) = descriptor_value(value) {
@@ -232,6 +245,15 @@ impl HostPrinter<'_> {
             // All that was checked inside is known.
             self.lines.pop();
             return Ok(());
+        } else if self.lines.len() == at + 2
+            && let Some((failed, error)) = self.lines[at + 1].check.take()
+        {
+            // One check under a condition is one condition.
+            let reads = std::mem::take(&mut self.lines[at + 1].reads);
+            self.lines.truncate(at);
+            self.lines
+                .push(Line::check(logical(BinOp::And, &code, &failed), error, reads));
+            return Ok(());
         }
         self.lines.push(Line::new("}"));
         Ok(())
@@ -262,12 +284,7 @@ impl HostPrinter<'_> {
                 )
             }
         };
-        let mut line = Line::reading(
-            format!("if {} {{ return Err({error}); }}", failed.text),
-            &[&failed],
-        );
-        line.reads.extend(reads);
-        self.lines.push(line);
+        self.lines.push(Line::check(failed, error, reads));
         Ok(())
     }
 
