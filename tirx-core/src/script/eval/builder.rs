@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Interpreter;
 use super::limits;
 use crate::diagnostic::{Result, error};
-use crate::ir::{Attrs, Buffer, Stmt, Type, Var};
+use crate::ir::{Attrs, Buffer, Stmt, StmtKind, Type, Var};
 use crate::source::Span;
 
 /// The function being built. Builtins read and change it through [`Interpreter::function_mut`].
@@ -75,6 +75,12 @@ impl Interpreter {
                 span,
                 format!("the kernel has more than {} statements", limits::STATEMENTS),
             );
+        }
+        if let StmtKind::AllocBuffer(b, _) | StmtKind::DeclBuffer(b) = &stmt.kind
+            && matches!(&b.shape[..], [one] if one.is_int(1))
+        {
+            // Until it is bound to a name, a load of it is the scalar itself: `s = T.local_scalar("int32")`.
+            self.fresh_scalars.insert(b.id());
         }
         match self.blocks.last_mut() {
             Some(block) => {

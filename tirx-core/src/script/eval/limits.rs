@@ -19,10 +19,10 @@ pub const EXPR_DEPTH: u32 = 600;
 pub const EXPR_SIZE: u64 = 1 << 20;
 /// Python calls within calls.
 pub const CALLS: usize = 200;
-/// Evaluations within evaluations; with [`STACK`] about 60 KiB each.
-pub const DEPTH: usize = 8000;
+/// Evaluations within evaluations; with [`STACK`] about 64 KiB each.
+pub const DEPTH: usize = 4000;
 /// Stack of the thread that evaluates (reserved, not used, unless needed).
-pub const STACK: usize = 512 << 20;
+pub const STACK: usize = 256 << 20;
 /// Items of one list, tuple, set, dictionary or range that is expanded; bytes of one text.
 pub const ITEMS: usize = 4 << 20;
 /// Open brackets within brackets.

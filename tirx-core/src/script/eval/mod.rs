@@ -6,17 +6,38 @@
 //! assignment and the like build statements.
 
 mod args;
+mod attribute;
 mod builder;
+mod builtins;
+mod call;
+mod class;
+mod code;
+mod decorators;
 mod dict;
+mod expr;
+mod format;
+mod imports;
+mod index;
+mod kernel;
+mod kernel_stmt;
 pub mod limits;
+mod methods;
+mod modules;
 mod names;
+mod ops;
 mod scope;
+mod stmt;
+#[cfg(test)]
+mod tests;
 mod value;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use ruff_python_ast::{self as ast, name::Name};
+use ruff_text_size::TextRange;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use args::{Args, Param, count, keyword, optional, quoted, required};
 pub use builder::{FunctionBuilder, Wrap};
@@ -25,20 +46,172 @@ pub use names::suggest;
 pub use scope::{Scope, ScopeKind};
 pub use value::*;
 
-use crate::ir::{Buffer, Var};
+pub(crate) use kernel::ParameterRole;
+
+use super::parse::ParsedFile;
+use crate::diagnostic::Result;
+use crate::ir::{Attrs, Buffer, DType, IRModule, Stmt, Var};
+use crate::source::{FileId, SourceMap, Span};
 use builder::Block;
+
+/// How statements run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// As Python.
+    Meta,
+    /// As part of a kernel.
+    Kernel,
+}
+
+/// A loop that statements stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LoopKind {
+    /// It runs at compile time; so many blocks were open where it began.
+    Meta(usize),
+    /// It is a loop of the kernel.
+    Run,
+}
+
+/// What an error was raised as.
+#[derive(Clone)]
+enum Raised {
+    /// An exception, which `except` may catch.
+    Exception(Value),
+    /// The use of a value of the host.
+    Unavailable,
+}
+
+/// A call that is running.
+struct CallInfo {
+    #[allow(dead_code, reason = "kept for messages of later diagnostics")]
+    name: Rc<str>,
+    class: Option<Rc<Class>>,
+    receiver: Option<Value>,
+    blocks: usize,
+}
 
 /// The state of one evaluation. Builtins get it to emit statements, call values back and see the function that
 /// is being built.
-#[derive(Default)]
 pub struct Interpreter {
+    // The text.
+    file: FileId,
+    sources: SourceMap,
+    files: BTreeMap<String, ParsedFile>,
+    loaded: FxHashMap<String, Rc<Module>>,
+    loading: Vec<String>,
+    codes: FxHashMap<(FileId, u32), Rc<Code>>,
+    // Python.
+    scope: Rc<Scope>,
+    mode: Mode,
+    builtins: FxHashMap<&'static str, Value>,
+    module_classes: FxHashMap<Rc<str>, Rc<Class>>,
+    calls: Vec<CallInfo>,
+    loops: Vec<LoopKind>,
+    yields: Vec<Vec<Value>>,
+    raised: Option<(String, Raised)>,
+    handling: Vec<Value>,
+    class_order: Vec<Rc<str>>,
+    class_def: Option<Rc<ast::StmtClassDef>>,
+    // The function being built.
     function: Option<FunctionBuilder>,
     blocks: Vec<Block>,
-    emitted: usize,
-    steps: u64,
-    fatal: bool,
+    branches: Vec<(Option<Stmt>, Option<Stmt>)>,
+    module_attrs: Attrs,
+    /// Variables that have a name.
+    known_vars: FxHashSet<Var>,
+    /// Variables that shapes of parameters made.
+    match_vars: FxHashMap<Name, Var>,
+    /// While a shape of a parameter is evaluated: dtypes of the names it may make.
+    match_names: Option<Rc<FxHashMap<Name, DType>>>,
+    /// One-element buffers that no name is bound to yet.
+    fresh_scalars: FxHashSet<usize>,
+    /// Names of blocks that have ended, for messages.
+    ended_names: FxHashMap<Name, Span>,
     renamed_buffers: FxHashMap<usize, (Buffer, Arc<str>)>,
     renamed_vars: FxHashMap<Var, Arc<str>>,
+    // Limits.
+    emitted: usize,
+    steps: u64,
+    depth: usize,
+    fatal: bool,
+}
+
+impl Interpreter {
+    /// An evaluation over parsed files; `files` are those that may be imported.
+    pub(crate) fn new(sources: SourceMap, files: BTreeMap<String, ParsedFile>) -> Interpreter {
+        Interpreter {
+            file: FileId::NONE,
+            sources,
+            files,
+            loaded: FxHashMap::default(),
+            loading: Vec::new(),
+            codes: FxHashMap::default(),
+            scope: Scope::new(ScopeKind::Module, None),
+            mode: Mode::Meta,
+            builtins: builtins::table(),
+            module_classes: FxHashMap::default(),
+            calls: Vec::new(),
+            loops: Vec::new(),
+            yields: Vec::new(),
+            raised: None,
+            handling: Vec::new(),
+            class_order: Vec::new(),
+            class_def: None,
+            function: None,
+            blocks: Vec::new(),
+            branches: Vec::new(),
+            module_attrs: Attrs::new(),
+            known_vars: FxHashSet::default(),
+            match_vars: FxHashMap::default(),
+            match_names: None,
+            fresh_scalars: FxHashSet::default(),
+            ended_names: FxHashMap::default(),
+            renamed_buffers: FxHashMap::default(),
+            renamed_vars: FxHashMap::default(),
+            emitted: 0,
+            steps: 0,
+            depth: 0,
+            fatal: false,
+        }
+    }
+
+    /// Runs the statements of the main file and gives its names.
+    pub(crate) fn run_main(&mut self, file: &ParsedFile) -> Result<Rc<Scope>> {
+        self.file = file.file;
+        self.run_module(&file.module.body)?;
+        Ok(self.scope.clone())
+    }
+
+    /// Builds an `@I.ir_module`; `None` for another value.
+    pub(crate) fn build_module_value(&mut self, value: &Value) -> Option<Result<IRModule>> {
+        let Value::Object(o) = value else { return None };
+        let o = o.clone();
+        let module = o.as_any().downcast_ref::<decorators::ModuleValue>()?;
+        let sources = self.sources.clone();
+        Some(self.build_module(module, sources))
+    }
+
+    /// Whether a value is an `@I.ir_module`, and where its class is.
+    pub(crate) fn module_span(value: &Value) -> Option<Span> {
+        match value {
+            Value::Object(o) => o
+                .as_any()
+                .downcast_ref::<decorators::ModuleValue>()
+                .map(|m| m.class.span),
+            _ => None,
+        }
+    }
+
+    /// The text under a range of the current file.
+    fn text_of(&self, range: TextRange) -> String {
+        self.sources.text(self.span_at(range)).to_string()
+    }
+}
+
+impl Default for Interpreter {
+    fn default() -> Interpreter {
+        Interpreter::new(SourceMap::new(), BTreeMap::new())
+    }
 }
 
 impl Class {
@@ -51,6 +224,3 @@ impl Class {
         }
     }
 }
-
-#[allow(unused)]
-type Shared<T> = Rc<T>;

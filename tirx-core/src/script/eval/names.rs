@@ -3,6 +3,10 @@
 /// The closest of `known` to `name`, if it is close: one edit for short names, a third of the length for long ones.
 pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
+    // Any letter is one edit from any other.
+    if name.chars().count() < 2 {
+        return None;
+    }
     let mut best: Option<(usize, &str)> = None;
     for candidate in known {
         if candidate == name || candidate.len().abs_diff(name.len()) > limit {

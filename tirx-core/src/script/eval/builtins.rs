@@ -1,0 +1,871 @@
+//! Python's builtin functions and types.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::class::{Descriptor, DescriptorKind};
+use super::format::{parse_int, quote};
+use super::ops::as_float;
+use super::value::{Class, ClassKind, Range, Slice, Value};
+use super::{Args, Interpreter, args, methods};
+use crate::diagnostic::{Result, error};
+use crate::source::Span;
+
+type Function = fn(&mut Interpreter, Args, Span) -> Result<Value>;
+
+const FUNCTIONS: &[(&str, Function)] = &[
+    ("len", len),
+    ("zip", zip),
+    ("enumerate", enumerate),
+    ("min", |i, a, s| extreme(i, a, s, "min")),
+    ("max", |i, a, s| extreme(i, a, s, "max")),
+    ("sum", sum),
+    ("sorted", sorted),
+    ("reversed", reversed),
+    ("abs", abs),
+    ("round", round),
+    ("divmod", divmod),
+    ("pow", pow),
+    ("all", |i, a, s| quantify(i, a, s, "all", false)),
+    ("any", |i, a, s| quantify(i, a, s, "any", true)),
+    ("map", map),
+    ("filter", filter),
+    ("isinstance", isinstance),
+    ("issubclass", issubclass),
+    ("callable", callable),
+    ("hasattr", hasattr),
+    ("getattr", getattr),
+    ("setattr", setattr),
+    ("print", |_, _, _| Ok(Value::None)),
+    ("repr", |i, a, s| {
+        let [(v, at)] = a.exactly("repr", ["object"], s)?;
+        i.repr(&v, at).map(Value::str)
+    }),
+    ("format", format_value),
+    ("iter", |i, a, s| {
+        let [(v, at)] = a.exactly("iter", ["iterable"], s)?;
+        i.iterator(&v, at)
+    }),
+    ("next", next),
+    ("id", |i, a, s| {
+        let [(v, at)] = a.exactly("id", ["object"], s)?;
+        // Addresses differ from run to run; a value's own hash does not.
+        match super::key(&v) {
+            Ok(super::Key::Int(n)) => Ok(Value::Int(n)),
+            _ => i.raise(
+                "TypeError",
+                at,
+                "id() is not supported in kernel files: it differs from run to run",
+            ),
+        }
+    }),
+    ("hash", |i, a, s| {
+        let [(v, at)] = a.exactly("hash", ["object"], s)?;
+        match super::key(&v) {
+            Ok(super::Key::Int(n)) => Ok(Value::Int(n)),
+            _ => i.raise(
+                "TypeError",
+                at,
+                "hash() of other than numbers is not supported in kernel files",
+            ),
+        }
+    }),
+    ("bin", |_, a, s| radix(a, s, "bin")),
+    ("oct", |_, a, s| radix(a, s, "oct")),
+    ("hex", |_, a, s| radix(a, s, "hex")),
+    ("ord", |i, a, s| {
+        let [(v, at)] = a.exactly("ord", ["character"], s)?;
+        match v.as_str().and_then(|t| t.chars().next()) {
+            Some(c) => Ok(Value::Int(c as i128)),
+            None => i.raise("TypeError", at, "ord() needs one character"),
+        }
+    }),
+    ("chr", |i, a, s| {
+        let [(v, at)] = a.exactly("chr", ["code"], s)?;
+        match v
+            .as_int()
+            .and_then(|n| u32::try_from(n).ok())
+            .and_then(char::from_u32)
+        {
+            Some(c) => Ok(Value::str(c.to_string())),
+            None => i.raise("ValueError", at, "chr() needs a character code"),
+        }
+    }),
+    ("super", |i, a, s| match a.positional.len() {
+        0 | 2 => i.make_super(s),
+        _ => error(s, "super() takes no arguments"),
+    }),
+    ("property", |_, a, s| descriptor(a, s, DescriptorKind::Property)),
+    ("staticmethod", |_, a, s| descriptor(a, s, DescriptorKind::Static)),
+    ("classmethod", |_, a, s| descriptor(a, s, DescriptorKind::Class)),
+    ("vars", |i, a, s| {
+        let [(v, at)] = a.exactly("vars", ["object"], s)?;
+        i.get_attribute(&v, "__dict__", at)
+    }),
+];
+
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("Exception", "BaseException"),
+    ("ArithmeticError", "Exception"),
+    ("AssertionError", "Exception"),
+    ("AttributeError", "Exception"),
+    ("ImportError", "Exception"),
+    ("LookupError", "Exception"),
+    ("NameError", "Exception"),
+    ("RuntimeError", "Exception"),
+    ("StopIteration", "Exception"),
+    ("TypeError", "Exception"),
+    ("ValueError", "Exception"),
+    ("OSError", "Exception"),
+    ("Warning", "Exception"),
+    ("UserWarning", "Warning"),
+    ("OverflowError", "ArithmeticError"),
+    ("ZeroDivisionError", "ArithmeticError"),
+    ("ModuleNotFoundError", "ImportError"),
+    ("IndexError", "LookupError"),
+    ("KeyError", "LookupError"),
+    ("NotImplementedError", "RuntimeError"),
+    ("RecursionError", "RuntimeError"),
+];
+
+const TYPES: &[&str] = &[
+    "int",
+    "float",
+    "str",
+    "list",
+    "tuple",
+    "dict",
+    "set",
+    "frozenset",
+    "range",
+    "slice",
+    "type",
+    "NoneType",
+    "function",
+    "module",
+    "ellipsis",
+];
+
+/// Functions that are refused by name, with the reason.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "open",
+        "kernel files cannot read files: builds would not be reproducible",
+    ),
+    ("input", "kernel files cannot read input"),
+    ("eval", "eval() is not supported in kernel files"),
+    ("exec", "exec() is not supported in kernel files"),
+    ("compile", "compile() is not supported in kernel files"),
+    ("__import__", "__import__() is not supported in kernel files"),
+    ("globals", "globals() is not supported in kernel files"),
+    ("locals", "locals() is not supported in kernel files"),
+    ("bytes", "bytes are not supported in kernel files"),
+    ("bytearray", "bytes are not supported in kernel files"),
+    ("complex", "complex numbers are not supported in kernel files"),
+];
+
+/// The names that every file sees.
+pub(super) fn table() -> FxHashMap<&'static str, Value> {
+    let mut table: FxHashMap<&'static str, Value> = FxHashMap::default();
+    let object = Interpreter::builtin_class("object", &[]);
+    let base = Interpreter::builtin_class("BaseException", &[&object]);
+    let mut classes: FxHashMap<&str, Rc<Class>> = FxHashMap::default();
+    classes.insert("object", object.clone());
+    classes.insert("BaseException", base);
+    for (name, parent) in EXCEPTIONS {
+        if let Some(parent) = classes.get(parent) {
+            let class = Interpreter::builtin_class(name, &[parent]);
+            classes.insert(name, class);
+        }
+    }
+    for name in TYPES {
+        classes.insert(name, Interpreter::builtin_class(name, &[&object]));
+    }
+    if let Some(int) = classes.get("int") {
+        let class = Interpreter::builtin_class("bool", &[int]);
+        classes.insert("bool", class);
+    }
+    table.extend(classes.into_iter().map(|(n, c)| (n, Value::Class(c))));
+    table.insert("IOError", table["OSError"].clone());
+    for (name, function) in FUNCTIONS {
+        table.insert(name, Value::builtin(*name, function));
+    }
+    for (name, why) in REFUSED {
+        table.insert(name, Value::builtin(*name, move |_, _, span| error(span, *why)));
+    }
+    table.insert("NotImplemented", Value::NotImplemented);
+    table.insert("Ellipsis", Value::Ellipsis);
+    table.insert("__name__", Value::str("kernel_file"));
+    table.insert("__file__", Value::str("kernel_file"));
+    table.insert("__debug__", Value::Bool(true));
+    table
+}
+
+impl Interpreter {
+    /// `int(…)`, `list(…)` and the other types of Python.
+    pub(super) fn call_type(&mut self, name: &str, mut args: Args, span: Span) -> Result<Value> {
+        let none = args.positional.is_empty() && args.keyword.is_empty();
+        Ok(match name {
+            "object" => Value::None,
+            "int" if none => Value::Int(0),
+            "int" => {
+                let bound = args.bind("int", &[args::required("x"), args::optional("base")], span)?;
+                let Some((value, at)) = &bound[0] else {
+                    return Ok(Value::Int(0));
+                };
+                if let (Value::Str(s), base) = (value, &bound[1]) {
+                    let base = base.as_ref().and_then(|b| b.0.as_int()).unwrap_or(10);
+                    let parsed = parse_int(s, u32::try_from(base).unwrap_or(1), *at);
+                    return match parsed {
+                        Ok(v) => Ok(Value::Int(v)),
+                        Err(e) => self.raise("ValueError", *at, e.message),
+                    };
+                }
+                match self.plain_number(value) {
+                    Value::Float(v) if v.is_finite() && v.abs() < 1e38 => Value::Int(v.trunc() as i128),
+                    Value::Float(_) => return self.raise("OverflowError", *at, "this number is no integer"),
+                    Value::Expr(e) if e.as_int().is_some() => Value::Int(e.as_int().unwrap_or(0)),
+                    Value::Instance(i) if self.class_attribute(&i.class, "__int__").is_some() => {
+                        let f = self.class_attribute(&i.class, "__int__").unwrap_or(Value::None);
+                        self.call_method(&f, value, Args::default(), span)?
+                    }
+                    v => match v.as_int() {
+                        Some(v) => Value::Int(v),
+                        None => return self.not_convertible(value, "int", *at),
+                    },
+                }
+            }
+            "float" if none => Value::Float(0.0),
+            "float" => {
+                let [(value, at)] = args.exactly("float", ["x"], span)?;
+                if let Value::Str(s) = &value {
+                    let text = s.trim().replace('_', "").to_lowercase();
+                    return match text.parse::<f64>() {
+                        Ok(v) => Ok(Value::Float(v)),
+                        Err(_) => self.raise("ValueError", at, format!("{} is no number", quote(s))),
+                    };
+                }
+                match as_float(&self.plain_number(&value)) {
+                    Some(v) => Value::Float(v),
+                    None => match value.as_expr().and_then(|e| e.as_float()) {
+                        Some(v) => Value::Float(v),
+                        None => return self.not_convertible(&value, "float", at),
+                    },
+                }
+            }
+            "bool" if none => Value::Bool(false),
+            "bool" => {
+                let [(value, at)] = args.exactly("bool", ["x"], span)?;
+                Value::Bool(self.truth(&value, at)?)
+            }
+            "str" if none => Value::str(""),
+            "str" => {
+                let [(value, at)] = args.exactly("str", ["object"], span)?;
+                Value::str(self.display(&value, at)?)
+            }
+            "list" | "tuple" | "set" | "frozenset" => {
+                let items = match none {
+                    true => Vec::new(),
+                    false => {
+                        let [(value, at)] = args.exactly(name, ["iterable"], span)?;
+                        self.iterate(&value, at)?
+                    }
+                };
+                match name {
+                    "list" => Value::list(items),
+                    "tuple" => Value::tuple(items),
+                    _ => self.make_set(items, span)?,
+                }
+            }
+            "dict" => {
+                let dict = Rc::new(RefCell::new(super::Dict::default()));
+                for (value, at) in std::mem::take(&mut args.positional) {
+                    self.update_dict(&dict, &value, at)?;
+                }
+                for (k, v, _) in args.keyword {
+                    dict.borrow_mut()
+                        .insert(super::Key::Str(k.clone()), Value::Str(k), v);
+                }
+                Value::Dict(dict)
+            }
+            "range" => {
+                let mut bounds = Vec::new();
+                for (value, at) in &args.positional {
+                    match self.plain_number(value) {
+                        Value::Expr(_) => {
+                            return Err(Box::new(
+                                crate::Diagnostic::new(*at, "this bound is only known when the kernel runs")
+                                    .help("in a kernel, write the loop as `for i in range(n):`"),
+                            ));
+                        }
+                        v => match v.as_int() {
+                            Some(v) if v.abs() < 1 << 62 => bounds.push(v),
+                            Some(_) => return self.raise("OverflowError", *at, "this bound is too large"),
+                            None => {
+                                return self.raise(
+                                    "TypeError",
+                                    *at,
+                                    format!("range() needs int, found {}", v.type_name()),
+                                );
+                            }
+                        },
+                    }
+                }
+                let range = match bounds[..] {
+                    [stop] => Range {
+                        start: 0,
+                        stop,
+                        step: 1,
+                    },
+                    [start, stop] => Range { start, stop, step: 1 },
+                    [start, stop, step] if step != 0 => Range { start, stop, step },
+                    [_, _, _] => return self.raise("ValueError", span, "range() step cannot be zero"),
+                    _ => {
+                        return error(
+                            span,
+                            format!("range() takes 1 to 3 arguments but {} were given", bounds.len()),
+                        );
+                    }
+                };
+                Value::Range(range)
+            }
+            "slice" => {
+                let v: Vec<Value> = args.positional.into_iter().map(|a| a.0).collect();
+                let (start, stop, step) = match &v[..] {
+                    [stop] => (Value::None, stop.clone(), Value::None),
+                    [start, stop] => (start.clone(), stop.clone(), Value::None),
+                    [start, stop, step] => (start.clone(), stop.clone(), step.clone()),
+                    _ => return error(span, "slice() takes 1 to 3 arguments"),
+                };
+                Value::Slice(Rc::new(Slice { start, stop, step }))
+            }
+            "type" => {
+                let [(value, _)] = args.exactly("type", ["object"], span)?;
+                self.class_of(&value)
+            }
+            _ => return error(span, format!("{name} cannot be called")),
+        })
+    }
+
+    fn not_convertible<R>(&mut self, value: &Value, to: &str, span: Span) -> Result<R> {
+        match value {
+            Value::Expr(_) => Err(Box::new(
+                crate::Diagnostic::new(
+                    span,
+                    format!("{to}() needs a value that is known at compile time"),
+                )
+                .help(format!("to convert at run time, use T.{to}32(…)")),
+            )),
+            Value::Unavailable(why) => self.unavailable(why, span),
+            _ => self.raise(
+                "TypeError",
+                span,
+                format!("{} cannot become {to}", value.type_name()),
+            ),
+        }
+    }
+
+    /// Python's `type(value)`.
+    pub(super) fn class_of(&self, value: &Value) -> Value {
+        let name = match value {
+            Value::Instance(i) => return Value::Class(i.class.clone()),
+            Value::None => "NoneType",
+            Value::Ellipsis => "ellipsis",
+            Value::Class(_) => "type",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int",
+            Value::Float(_) => "float",
+            Value::Str(_) => "str",
+            Value::Tuple(_) => "tuple",
+            Value::List(_) => "list",
+            Value::Dict(_) => "dict",
+            Value::Set(_) => "set",
+            Value::Slice(_) => "slice",
+            Value::Range(_) => "range",
+            Value::Function(_) | Value::Builtin(_) | Value::Method(_) => "function",
+            Value::Namespace(_) | Value::Module(_) => "module",
+            _ => "object",
+        };
+        self.builtins.get(name).cloned().unwrap_or(Value::None)
+    }
+
+    /// Python's `isinstance(value, classes)`.
+    pub(super) fn is_instance(&mut self, value: &Value, classes: &Value, span: Span) -> Result<bool> {
+        match classes {
+            Value::Tuple(items) => {
+                for c in items.iter() {
+                    if self.is_instance(value, c, span)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Value::Class(class) => {
+                let own = match self.class_of(value) {
+                    Value::Class(c) => c,
+                    _ => return Ok(false),
+                };
+                if let (Value::Class(_), ClassKind::Builtin) = (value, &*class.kind.borrow()) {
+                    return Ok(matches!(&*class.name, "type" | "object"));
+                }
+                // `IntEnum` members are integers.
+                let is_int_enum = matches!(&*own.kind.borrow(), ClassKind::Enum { integer: true });
+                if is_int_enum && &*class.name == "int" {
+                    return Ok(true);
+                }
+                Ok(Rc::ptr_eq(&own, class) || own.mro.iter().any(|c| Rc::ptr_eq(c, class)))
+            }
+            Value::None => Ok(matches!(value, Value::None)),
+            // The classes of the language are its constructors.
+            Value::Builtin(f) => Ok(match f.name.rsplit('.').next().unwrap_or("") {
+                "Buffer" => matches!(value, Value::Buffer(_)),
+                "BufferRegion" => matches!(value, Value::Region(_)),
+                "Var" => value.as_expr().is_some_and(|e| e.as_var().is_some()),
+                "Expr" | "PrimExpr" => matches!(value, Value::Expr(_)),
+                "IntImm" => value.as_expr().is_some_and(|e| e.as_int().is_some()),
+                "FloatImm" => value.as_expr().is_some_and(|e| e.as_float().is_some()),
+                "TileLayout" | "Layout" => matches!(value, Value::Layout(_)),
+                _ => false,
+            }),
+            Value::Object(o) => match (o.type_name(), value) {
+                ("buffer constructor" | "Buffer", Value::Buffer(_)) => Ok(true),
+                _ => Ok(false),
+            },
+            Value::DType(d) => Ok(value.as_expr().is_some_and(|e| e.dtype == *d)),
+            // Names of the host (`torch.Tensor`) have no values here.
+            Value::Unavailable(why) if why.contains("\"tvm") => {
+                let last = why
+                    .split('"')
+                    .nth(1)
+                    .and_then(|p| p.rsplit('.').next())
+                    .unwrap_or("");
+                Ok(match last {
+                    "Buffer" => matches!(value, Value::Buffer(_)),
+                    "BufferRegion" => matches!(value, Value::Region(_)),
+                    "PrimExpr" | "Expr" => matches!(value, Value::Expr(_)),
+                    "Var" => value.as_expr().is_some_and(|e| e.as_var().is_some()),
+                    "IntImm" => value.as_expr().is_some_and(|e| e.as_int().is_some()),
+                    _ => return self.unavailable(why, span),
+                })
+            }
+            Value::Unavailable(_) => Ok(false),
+            other => error(
+                span,
+                format!("isinstance() needs a class, found {}", other.type_name()),
+            ),
+        }
+    }
+}
+
+fn len(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let [(value, at)] = args.exactly("len", ["object"], span)?;
+    let n = match &value {
+        Value::Str(s) => s.chars().count(),
+        Value::Tuple(items) => items.len(),
+        Value::List(items) => items.borrow().len(),
+        Value::Dict(d) => d.borrow().len(),
+        Value::Set(s) => s.borrow().0.len(),
+        Value::Range(r) => r.len(),
+        Value::Buffer(b) => b.shape.len(),
+        Value::Instance(i) => {
+            if let Some(f) = interp.class_attribute(&i.class, "__len__") {
+                return interp.call_method(&f, &value, Args::default(), at);
+            }
+            if matches!(&*i.class.kind.borrow(), ClassKind::NamedTuple(_)) {
+                i.fields.borrow().len()
+            } else {
+                return interp.raise("TypeError", at, format!("{} has no length", value.type_name()));
+            }
+        }
+        Value::Class(c) if matches!(&*c.kind.borrow(), ClassKind::Enum { .. }) => {
+            interp.enum_members(c).len()
+        }
+        Value::Unavailable(why) => return interp.unavailable(why, at),
+        other => return interp.raise("TypeError", at, format!("{} has no length", other.type_name())),
+    };
+    Ok(Value::Int(n as i128))
+}
+
+fn zip(interp: &mut Interpreter, mut args: Args, span: Span) -> Result<Value> {
+    let strict = match args.take_keyword("strict") {
+        Some((v, at)) => interp.truth(&v, at)?,
+        None => false,
+    };
+    let values: Vec<Value> = args.positional.into_iter().map(|a| a.0).collect();
+    let rows = interp.zip(&values, strict, span)?;
+    Ok(Value::iterator(rows.into_iter().map(Value::tuple).collect()))
+}
+
+fn enumerate(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let bound = args.bind(
+        "enumerate",
+        &[args::required("iterable"), args::optional("start")],
+        span,
+    )?;
+    let start = bound[1].as_ref().and_then(|v| v.0.as_int()).unwrap_or(0);
+    let items = match &bound[0] {
+        Some((v, at)) => interp.iterate(v, *at)?,
+        None => Vec::new(),
+    };
+    let pairs = items.into_iter().enumerate();
+    Ok(Value::iterator(
+        pairs
+            .map(|(i, v)| Value::tuple(vec![Value::Int(start + i as i128), v]))
+            .collect(),
+    ))
+}
+
+fn extreme(interp: &mut Interpreter, mut args: Args, span: Span, name: &'static str) -> Result<Value> {
+    let key = args
+        .take_keyword("key")
+        .map(|k| k.0)
+        .filter(|k| !matches!(k, Value::None));
+    let default = args.take_keyword("default").map(|d| d.0);
+    let items = match &args.positional[..] {
+        [(one, at)] => interp.iterate(one, *at)?,
+        [] => return error(span, format!("{name}() needs arguments")),
+        many => many.iter().map(|a| a.0.clone()).collect(),
+    };
+    let mut best: Option<(Value, Value)> = None;
+    for item in items {
+        if item.is_ir() || best.as_ref().is_some_and(|b| b.0.is_ir()) {
+            return Err(Box::new(
+                crate::Diagnostic::new(
+                    span,
+                    format!("{name}() cannot compare values that are only known when the kernel runs"),
+                )
+                .help(format!("use T.{name}(a, b)")),
+            ));
+        }
+        let k = match &key {
+            Some(f) => interp.call_value(f, Args::of([item.clone()], span), span)?,
+            None => item.clone(),
+        };
+        let better = match &best {
+            None => true,
+            Some((_, b)) => match interp.order(&k, b, span)? {
+                Some(o) => {
+                    if name == "min" {
+                        o.is_lt()
+                    } else {
+                        o.is_gt()
+                    }
+                }
+                None => {
+                    return interp.raise(
+                        "TypeError",
+                        span,
+                        format!("{name}() cannot compare {} and {}", k.type_name(), b.type_name()),
+                    );
+                }
+            },
+        };
+        if better {
+            best = Some((item, k));
+        }
+    }
+    match (best, default) {
+        (Some((v, _)), _) => Ok(v),
+        (None, Some(v)) => Ok(v),
+        (None, None) => interp.raise("ValueError", span, format!("{name}() of nothing")),
+    }
+}
+
+fn sum(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let bound = args.bind(
+        "sum",
+        &[args::required("iterable"), args::optional("start")],
+        span,
+    )?;
+    let mut total = bound[1].as_ref().map_or(Value::Int(0), |v| v.0.clone());
+    let Some((items, at)) = &bound[0] else {
+        return Ok(total);
+    };
+    for item in interp.iterate(items, *at)? {
+        // `0 + x` of a run-time x is x, as TVM folds it.
+        total = match (&total, &item) {
+            (Value::Int(0), Value::Expr(_)) => item,
+            _ => interp.binary(ruff_python_ast::Operator::Add, &total, &item, span)?,
+        };
+        if let Value::Expr(e) = &total {
+            interp.check_expr(e, span)?;
+        }
+    }
+    Ok(total)
+}
+
+fn sorted(interp: &mut Interpreter, mut args: Args, span: Span) -> Result<Value> {
+    if args.positional.len() != 1 {
+        return error(span, "sorted() takes one iterable, key= and reverse=");
+    }
+    let (value, at) = args.positional.remove(0);
+    let items = interp.iterate(&value, at)?;
+    methods::sort(interp, items, args, span).map(Value::list)
+}
+
+fn reversed(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let [(value, at)] = args.exactly("reversed", ["sequence"], span)?;
+    let mut items = interp.iterate(&value, at)?;
+    items.reverse();
+    Ok(Value::iterator(items))
+}
+
+fn abs(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let [(value, at)] = args.exactly("abs", ["x"], span)?;
+    match interp.plain_number(&value) {
+        Value::Float(v) => Ok(Value::Float(v.abs())),
+        Value::Expr(_) => match crate::script::lang::attribute("T", "abs") {
+            Some(f) => interp.call_value(&f, Args::of([value], at), span),
+            None => error(at, "abs() needs a value that is known at compile time"),
+        },
+        v => match v.as_int() {
+            Some(v) => Ok(Value::Int(v.abs())),
+            None => interp.raise(
+                "TypeError",
+                at,
+                format!("abs() needs a number, found {}", v.type_name()),
+            ),
+        },
+    }
+}
+
+fn round(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let bound = args.bind(
+        "round",
+        &[args::required("number"), args::optional("ndigits")],
+        span,
+    )?;
+    let Some((value, at)) = &bound[0] else {
+        return Ok(Value::None);
+    };
+    let digits = bound[1].as_ref().and_then(|d| d.0.as_int());
+    match (value, digits) {
+        (Value::Float(v), None) => Ok(Value::Int(v.round_ties_even() as i128)),
+        (Value::Float(v), Some(d)) => {
+            let d = d.clamp(0, 300) as usize;
+            Ok(Value::Float(format!("{v:.d$}").parse().unwrap_or(*v)))
+        }
+        (v, _) if v.as_int().is_some() => Ok(Value::Int(v.as_int().unwrap_or(0))),
+        (v, _) => interp.raise(
+            "TypeError",
+            *at,
+            format!("round() needs a number, found {}", v.type_name()),
+        ),
+    }
+}
+
+fn divmod(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let [(a, _), (b, _)] = args.exactly("divmod", ["a", "b"], span)?;
+    let q = interp.binary(ruff_python_ast::Operator::FloorDiv, &a, &b, span)?;
+    let r = interp.binary(ruff_python_ast::Operator::Mod, &a, &b, span)?;
+    Ok(Value::tuple(vec![q, r]))
+}
+
+fn pow(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let bound = args.bind(
+        "pow",
+        &[
+            args::required("base"),
+            args::required("exp"),
+            args::optional("mod"),
+        ],
+        span,
+    )?;
+    let (Some((base, _)), Some((exp, _))) = (&bound[0], &bound[1]) else {
+        return Ok(Value::None);
+    };
+    if let Some((modulus, at)) = &bound[2] {
+        let (Some(mut b), Some(mut e), Some(m)) = (base.as_int(), exp.as_int(), modulus.as_int()) else {
+            return interp.raise("TypeError", *at, "pow() with three arguments needs int");
+        };
+        if m == 0 || e < 0 || m.abs() > 1 << 62 {
+            return interp.raise("ValueError", *at, "pow() modulus or exponent out of range");
+        }
+        let mut result = 1i128;
+        b = b.rem_euclid(m.abs());
+        while e > 0 {
+            if e & 1 == 1 {
+                result = result * b % m.abs();
+            }
+            b = b * b % m.abs();
+            e >>= 1;
+        }
+        return Ok(Value::Int(super::ops::floor_mod(result, m)));
+    }
+    interp.binary(ruff_python_ast::Operator::Pow, base, exp, span)
+}
+
+fn quantify(
+    interp: &mut Interpreter,
+    args: Args,
+    span: Span,
+    name: &'static str,
+    stop: bool,
+) -> Result<Value> {
+    let [(value, at)] = args.exactly(name, ["iterable"], span)?;
+    for item in interp.iterate(&value, at)? {
+        if interp.truth(&item, at)? == stop {
+            return Ok(Value::Bool(stop));
+        }
+    }
+    Ok(Value::Bool(!stop))
+}
+
+fn map(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let mut values = args.positional.into_iter().map(|a| a.0);
+    let Some(function) = values.next() else {
+        return error(span, "map() needs a function");
+    };
+    let values: Vec<Value> = values.collect();
+    let mut out = Vec::new();
+    for row in interp.zip(&values, false, span)? {
+        out.push(interp.call_value(&function, Args::of(row, span), span)?);
+    }
+    Ok(Value::iterator(out))
+}
+
+fn filter(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let [(function, _), (value, at)] = args.exactly("filter", ["function", "iterable"], span)?;
+    let mut out = Vec::new();
+    for item in interp.iterate(&value, at)? {
+        let keep = match &function {
+            Value::None => item.clone(),
+            f => interp.call_value(f, Args::of([item.clone()], span), span)?,
+        };
+        if interp.truth(&keep, span)? {
+            out.push(item);
+        }
+    }
+    Ok(Value::iterator(out))
+}
+
+fn isinstance(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let [(value, _), (classes, at)] = args.exactly("isinstance", ["object", "class"], span)?;
+    interp.is_instance(&value, &classes, at).map(Value::Bool)
+}
+
+fn issubclass(_: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let [(a, at), (b, _)] = args.exactly("issubclass", ["class", "classes"], span)?;
+    let Value::Class(class) = &a else {
+        return error(at, "issubclass() needs a class");
+    };
+    let options = b.as_items().unwrap_or_else(|| vec![b.clone()]);
+    Ok(Value::Bool(options.iter().any(|o| match o {
+        Value::Class(c) => Rc::ptr_eq(c, class) || class.mro.iter().any(|m| Rc::ptr_eq(m, c)),
+        _ => false,
+    })))
+}
+
+fn callable(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let [(value, _)] = args.exactly("callable", ["object"], span)?;
+    Ok(Value::Bool(match &value {
+        Value::Function(_) | Value::Method(_) | Value::Builtin(_) | Value::Class(_) | Value::DType(_) => true,
+        Value::Instance(i) => interp.class_attribute(&i.class, "__call__").is_some(),
+        _ => false,
+    }))
+}
+
+fn hasattr(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let [(value, _), (name, at)] = args.exactly("hasattr", ["object", "name"], span)?;
+    let Value::Str(name) = &name else {
+        return error(at, "an attribute's name is a str");
+    };
+    let found = interp.get_attribute(&value, name, at);
+    if found.is_err() && interp.fatal {
+        return found;
+    }
+    interp.raised = None;
+    Ok(Value::Bool(found.is_ok()))
+}
+
+fn getattr(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let params = [
+        args::required("object"),
+        args::required("name"),
+        args::optional("default"),
+    ];
+    let bound = args.bind("getattr", &params, span)?;
+    let (Some((value, _)), Some((Value::Str(name), at))) = (&bound[0], &bound[1]) else {
+        return error(span, "an attribute's name is a str");
+    };
+    match interp.get_attribute(value, name, *at) {
+        Ok(v) => Ok(v),
+        Err(e) => match &bound[2] {
+            Some((default, _)) if !interp.fatal => {
+                interp.raised = None;
+                Ok(default.clone())
+            }
+            _ => Err(e),
+        },
+    }
+}
+
+fn setattr(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let [(target, _), (name, at), (value, _)] = args.exactly("setattr", ["object", "name", "value"], span)?;
+    let Value::Str(name) = &name else {
+        return error(at, "an attribute's name is a str");
+    };
+    interp.set_attribute(&target, name, value, at)?;
+    Ok(Value::None)
+}
+
+fn format_value(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let bound = args.bind("format", &[args::required("value"), args::optional("spec")], span)?;
+    let spec = bound[1]
+        .as_ref()
+        .and_then(|s| s.0.as_str().map(String::from))
+        .unwrap_or_default();
+    match &bound[0] {
+        Some((v, at)) => interp.format(v, &spec, *at).map(Value::str),
+        None => Ok(Value::str("")),
+    }
+}
+
+fn next(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let bound = args.bind(
+        "next",
+        &[args::required("iterator"), args::optional("default")],
+        span,
+    )?;
+    let Some((value, at)) = &bound[0] else {
+        return Ok(Value::None);
+    };
+    let item = match value {
+        Value::Iterator(it) => interp.next_item(&it.clone(), *at)?,
+        Value::Instance(i) => match interp.class_attribute(&i.class, "__next__") {
+            Some(f) => return interp.call_method(&f, value, Args::default(), *at),
+            None => return interp.raise("TypeError", *at, format!("{} is no iterator", value.type_name())),
+        },
+        other => return interp.raise("TypeError", *at, format!("{} is no iterator", other.type_name())),
+    };
+    match (item, &bound[1]) {
+        (Some(v), _) => Ok(v),
+        (None, Some((default, _))) => Ok(default.clone()),
+        (None, None) => interp.raise("StopIteration", span, "the iterator has no more items"),
+    }
+}
+
+fn radix(args: Args, span: Span, name: &'static str) -> Result<Value> {
+    let [(value, at)] = args.exactly(name, ["x"], span)?;
+    let Some(v) = value.as_int() else {
+        return error(at, format!("{name}() needs int"));
+    };
+    let sign = if v < 0 { "-" } else { "" };
+    let v = v.unsigned_abs();
+    Ok(Value::str(match name {
+        "bin" => format!("{sign}0b{v:b}"),
+        "oct" => format!("{sign}0o{v:o}"),
+        _ => format!("{sign}0x{v:x}"),
+    }))
+}
+
+fn descriptor(args: Args, span: Span, kind: DescriptorKind) -> Result<Value> {
+    let [(function, _)] = args.exactly("this decorator", ["function"], span)?;
+    Ok(Value::Object(Rc::new(Descriptor {
+        kind,
+        function,
+        setter: None,
+    })))
+}

@@ -1,0 +1,400 @@
+//! Subscripts, iteration and unpacking.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::ops::slice_indices;
+use super::value::{Annotation, ClassKind, Iter, Range, Value};
+use super::{Args, Interpreter};
+use crate::diagnostic::{Result, error};
+use crate::ir::Type;
+use crate::script::lang;
+use crate::source::Span;
+
+impl Interpreter {
+    /// `value[index]`.
+    pub fn subscript(&mut self, value: &Value, index: &Value, span: Span) -> Result<Value> {
+        match value {
+            Value::Tuple(items) => self.sequence_item(items, index, span, Value::tuple),
+            Value::List(items) => {
+                let items = items.borrow().clone();
+                self.sequence_item(&items, index, span, Value::list)
+            }
+            Value::Str(s) => {
+                let chars: Vec<Value> = s.chars().map(|c| Value::str(c.to_string())).collect();
+                let join = |items: Vec<Value>| {
+                    Value::str(items.iter().filter_map(Value::as_str).collect::<String>())
+                };
+                self.sequence_item(&chars, index, span, join)
+            }
+            Value::Range(r) => match index {
+                Value::Slice(s) => {
+                    let (start, stop, step) = slice_indices(s, r.len(), span)?;
+                    Ok(Value::Range(Range {
+                        start: r.start + start * r.step,
+                        stop: r.start + stop * r.step,
+                        step: r.step * step,
+                    }))
+                }
+                _ => {
+                    let at = self.position(index, r.len(), span)?;
+                    Ok(Value::Int(r.get(at)))
+                }
+            },
+            Value::Dict(d) => {
+                let key = self.key_of(index, span)?;
+                let found = d.borrow().get(&key).cloned();
+                match found {
+                    Some(v) => Ok(v),
+                    None => {
+                        let text = self.repr(index, span)?;
+                        self.raise("KeyError", span, format!("no key {text} in this dict"))
+                    }
+                }
+            }
+            Value::Instance(i) => {
+                if let Some(f) = self.class_attribute(&i.class, "__getitem__") {
+                    return self.call_method(&f, value, Args::of([index.clone()], span), span);
+                }
+                if matches!(&*i.class.kind.borrow(), ClassKind::NamedTuple(_)) {
+                    let items: Vec<Value> = i.fields.borrow().iter().map(|f| f.1.clone()).collect();
+                    return self.sequence_item(&items, index, span, Value::tuple);
+                }
+                error(span, format!("{} cannot be subscripted", value.type_name()))
+            }
+            // `Enum["NAME"]`; `list[int]` is an annotation.
+            Value::Class(c) if matches!(&*c.kind.borrow(), ClassKind::Enum { .. }) => match index.as_str() {
+                Some(name) => self.get_attribute(value, name, span),
+                None => error(span, "enum members are looked up by name"),
+            },
+            Value::Class(_) => Ok(value.clone()),
+            Value::Namespace(p) if p.starts_with("typing") => Ok(Value::None),
+            Value::DType(dtype) => {
+                let items = index.as_items().unwrap_or_else(|| vec![index.clone()]);
+                let shape = items
+                    .iter()
+                    .map(|i| lang::to_expr(i, span))
+                    .collect::<Result<_>>()?;
+                Ok(Value::Annotation(Rc::new(Annotation::LocalVector(*dtype, shape))))
+            }
+            Value::Annotation(a) if matches!(**a, Annotation::Let(_)) => {
+                let ty = self.annotation_type(index, span)?;
+                Ok(Value::Annotation(Rc::new(Annotation::Let(Some(ty)))))
+            }
+            Value::Object(o) => o.clone().subscript(self, index, span),
+            Value::Unavailable(why) => self.unavailable(why, span),
+            Value::Expr(_)
+            | Value::Buffer(_)
+            | Value::Region(_)
+            | Value::Builtin(_)
+            | Value::Namespace(_) => {
+                lang::subscript(self, value, index, span).map(|v| super::expr::at(v, span))
+            }
+            other => self.raise(
+                "TypeError",
+                span,
+                format!("{} cannot be subscripted", other.type_name()),
+            ),
+        }
+    }
+
+    /// The type that `T.let[…]` or a parameter annotation names.
+    pub(super) fn annotation_type(&mut self, value: &Value, span: Span) -> Result<Type> {
+        match value {
+            Value::DType(d) => Ok(Type::Prim(*d)),
+            Value::Expr(e) => match e.as_var() {
+                Some(v) => Ok(v.ty().clone()),
+                None => error(span, "a type is a dtype such as T.int32 or T.handle(\"float32\")"),
+            },
+            Value::Str(s) => match s.parse::<crate::ir::DType>() {
+                Ok(d) => Ok(Type::Prim(d)),
+                Err(e) => error(span, e.to_string()),
+            },
+            Value::Builtin(_) => {
+                let v = self.call_value(value, Args::default(), span)?;
+                match &v {
+                    Value::Expr(_) => self.annotation_type(&v, span),
+                    _ => error(span, "a type is a dtype such as T.int32 or T.handle(\"float32\")"),
+                }
+            }
+            Value::Unavailable(why) => self.unavailable(why, span),
+            other => error(
+                span,
+                format!(
+                    "a type is a dtype such as T.int32 or T.handle(\"float32\"), found {}",
+                    other.type_name()
+                ),
+            ),
+        }
+    }
+
+    fn sequence_item(
+        &mut self,
+        items: &[Value],
+        index: &Value,
+        span: Span,
+        make: impl Fn(Vec<Value>) -> Value,
+    ) -> Result<Value> {
+        match index {
+            Value::Slice(s) => {
+                let (start, stop, step) = slice_indices(s, items.len(), span)?;
+                let range = Range { start, stop, step };
+                let picked = (0..range.len())
+                    .filter_map(|i| items.get(range.get(i) as usize).cloned())
+                    .collect();
+                Ok(make(picked))
+            }
+            _ => {
+                let at = self.position(index, items.len(), span)?;
+                Ok(items[at].clone())
+            }
+        }
+    }
+
+    /// A position within `len`, negative ones from the end.
+    pub(super) fn position(&mut self, index: &Value, len: usize, span: Span) -> Result<usize> {
+        let number = self.plain_number(index);
+        let Some(i) = number.as_int() else {
+            if let Value::Expr(_) = index {
+                return Err(Box::new(
+                    crate::Diagnostic::new(span, "this index is only known when the kernel runs")
+                        .help("tuples and lists are compile-time values; use a buffer"),
+                ));
+            }
+            return self.raise(
+                "TypeError",
+                span,
+                format!("an index must be int, found {}", index.type_name()),
+            );
+        };
+        let at = if i < 0 { i + len as i128 } else { i };
+        if at < 0 || at >= len as i128 {
+            return self.raise(
+                "IndexError",
+                span,
+                format!("index {i} is out of range for length {len}"),
+            );
+        }
+        Ok(at as usize)
+    }
+
+    /// `target[index] = value`.
+    pub(super) fn set_item(&mut self, target: &Value, index: &Value, value: Value, span: Span) -> Result<()> {
+        match target {
+            Value::List(items) => {
+                if let Value::Slice(s) = index {
+                    let new = self.iterate(&value, span)?;
+                    let len = items.borrow().len();
+                    let (start, stop, step) = slice_indices(s, len, span)?;
+                    if step == 1 {
+                        let (start, stop) = (start as usize, stop.max(start) as usize);
+                        items.borrow_mut().splice(start..stop, new);
+                        let len = items.borrow().len();
+                        return self.check_items(len, span);
+                    }
+                    let range = Range { start, stop, step };
+                    if range.len() != new.len() {
+                        return self.raise(
+                            "ValueError",
+                            span,
+                            format!("{} values for a slice of {}", new.len(), range.len()),
+                        );
+                    }
+                    for (i, v) in new.into_iter().enumerate() {
+                        items.borrow_mut()[range.get(i) as usize] = v;
+                    }
+                    return Ok(());
+                }
+                let len = items.borrow().len();
+                let at = self.position(index, len, span)?;
+                items.borrow_mut()[at] = value;
+                Ok(())
+            }
+            Value::Dict(d) => {
+                let key = self.key_of(index, span)?;
+                d.borrow_mut().insert(key, index.clone(), value);
+                let len = d.borrow().len();
+                if len > super::limits::ITEMS {
+                    return self.limit(span, "a dict grew too large");
+                }
+                Ok(())
+            }
+            Value::Instance(i) => match self.class_attribute(&i.class, "__setitem__") {
+                Some(f) => {
+                    self.call_method(&f, target, Args::of([index.clone(), value], span), span)?;
+                    Ok(())
+                }
+                None => error(
+                    span,
+                    format!("{} cannot be assigned to by index", target.type_name()),
+                ),
+            },
+            Value::Expr(_) | Value::Buffer(_) | Value::Region(_) => {
+                if !self.is_building() {
+                    return error(span, "a buffer can only be written in a kernel");
+                }
+                lang::store(self, target, index, &value, span)
+            }
+            Value::Unavailable(why) => self.unavailable(why, span),
+            other => self.raise(
+                "TypeError",
+                span,
+                format!("{} cannot be assigned to by index", other.type_name()),
+            ),
+        }
+    }
+
+    /// All items of a value.
+    ///
+    /// # Errors
+    /// For values without items, and for endless ones.
+    pub fn iterate(&mut self, value: &Value, span: Span) -> Result<Vec<Value>> {
+        let items: Vec<Value> = match value {
+            Value::Tuple(items) => items.to_vec(),
+            Value::List(items) => items.borrow().clone(),
+            Value::Str(s) => s.chars().map(|c| Value::str(c.to_string())).collect(),
+            Value::Dict(d) => d.borrow().iter().map(|(k, _)| k.clone()).collect(),
+            Value::Set(s) => s.borrow().iter().cloned().collect(),
+            Value::Range(r) => {
+                self.check_items(r.len(), span)?;
+                (0..r.len()).map(|i| Value::Int(r.get(i))).collect()
+            }
+            Value::Iterator(it) => {
+                if it.count.is_some() {
+                    return error(span, "this iterator is endless");
+                }
+                let rest = it.items[it.next.get()..].to_vec();
+                it.next.set(it.items.len());
+                rest
+            }
+            Value::Class(c) if matches!(&*c.kind.borrow(), ClassKind::Enum { .. }) => self.enum_members(c),
+            Value::Instance(i) => {
+                if let Some(f) = self.class_attribute(&i.class, "__iter__") {
+                    let it = self.call_method(&f, value, Args::default(), span)?;
+                    if let Value::Instance(j) = &it {
+                        let Some(next) = self.class_attribute(&j.class, "__next__") else {
+                            return error(span, "__iter__ gave no iterator");
+                        };
+                        return self.drain(&next, &it, span);
+                    }
+                    return self.nested(span, |i| i.iterate(&it, span));
+                }
+                if matches!(&*i.class.kind.borrow(), ClassKind::NamedTuple(_)) {
+                    return Ok(i.fields.borrow().iter().map(|f| f.1.clone()).collect());
+                }
+                if let Some(f) = self.class_attribute(&i.class, "__len__")
+                    && let Some(get) = self.class_attribute(&i.class, "__getitem__")
+                {
+                    let len = self.call_method(&f, value, Args::default(), span)?;
+                    let len = len.as_int().unwrap_or(0);
+                    self.check_items(len.max(0) as usize, span)?;
+                    let mut items = Vec::new();
+                    for at in 0..len {
+                        items.push(self.call_method(&get, value, Args::of([Value::Int(at)], span), span)?);
+                    }
+                    return Ok(items);
+                }
+                return self.raise("TypeError", span, format!("{} has no items", value.type_name()));
+            }
+            Value::Unavailable(why) => return self.unavailable(why, span),
+            Value::Frame(_) => {
+                return Err(Box::new(
+                    crate::Diagnostic::new(
+                        span,
+                        "a loop of the kernel cannot run in a plain Python function",
+                    )
+                    .help("make the function a @T.inline, or loop over range(...) at compile time"),
+                ));
+            }
+            other => return self.raise("TypeError", span, format!("{} has no items", other.type_name())),
+        };
+        self.check_items(items.len(), span)?;
+        Ok(items)
+    }
+
+    fn drain(&mut self, next: &Value, iterator: &Value, span: Span) -> Result<Vec<Value>> {
+        let mut items = Vec::new();
+        loop {
+            match self.call_method(next, iterator, Args::default(), span) {
+                Ok(v) => items.push(v),
+                Err(e) => {
+                    if self.raised_is(&e, "StopIteration") {
+                        self.raised = None;
+                        return Ok(items);
+                    }
+                    return Err(e);
+                }
+            }
+            self.check_items(items.len(), span)?;
+        }
+    }
+
+    /// An iterator over a value: iterators give themselves.
+    pub(super) fn iterator(&mut self, value: &Value, span: Span) -> Result<Value> {
+        match value {
+            Value::Iterator(_) => Ok(value.clone()),
+            _ => Ok(Value::iterator(self.iterate(value, span)?)),
+        }
+    }
+
+    /// The next item of an iterator.
+    pub(super) fn next_item(&mut self, it: &Iter, span: Span) -> Result<Option<Value>> {
+        let at = it.next.get();
+        it.next.set(at + 1);
+        if let Some((start, step)) = &it.count {
+            let offset = self.binary(
+                ruff_python_ast::Operator::Mult,
+                step,
+                &Value::Int(at as i128),
+                span,
+            )?;
+            return self
+                .binary(ruff_python_ast::Operator::Add, start, &offset, span)
+                .map(Some);
+        }
+        Ok(it.items.get(at).cloned())
+    }
+
+    /// Items of several iterables side by side, as `zip`; endless ones take the length of the others.
+    pub(super) fn zip(&mut self, values: &[Value], strict: bool, span: Span) -> Result<Vec<Vec<Value>>> {
+        let mut columns: Vec<Option<Vec<Value>>> = Vec::new();
+        for value in values {
+            match value {
+                Value::Iterator(it) if it.count.is_some() => columns.push(None),
+                _ => columns.push(Some(self.iterate(value, span)?)),
+            }
+        }
+        let lens: Vec<usize> = columns.iter().flatten().map(Vec::len).collect();
+        let Some(&len) = lens.iter().min() else {
+            return if values.is_empty() {
+                Ok(Vec::new())
+            } else {
+                error(span, "all of these iterators are endless")
+            };
+        };
+        if strict && lens.iter().any(|l| *l != len) {
+            return self.raise("ValueError", span, "zip() arguments have different lengths");
+        }
+        let mut rows = vec![Vec::with_capacity(values.len()); len];
+        for (value, column) in values.iter().zip(columns) {
+            for (i, row) in rows.iter_mut().enumerate() {
+                let item = match (&column, value) {
+                    (Some(items), _) => items[i].clone(),
+                    (None, Value::Iterator(it)) => self.next_item(it, span)?.unwrap_or(Value::None),
+                    _ => Value::None,
+                };
+                row.push(item);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// An endless count.
+    pub(super) fn counter(start: Value, step: Value) -> Value {
+        Value::Iterator(Rc::new(Iter {
+            items: Vec::new(),
+            next: Cell::new(0),
+            count: Some((start, step)),
+        }))
+    }
+}

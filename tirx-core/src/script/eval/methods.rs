@@ -1,0 +1,795 @@
+//! Methods of Python's own types.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ruff_python_ast::Operator;
+
+use super::dict::Set;
+use super::ops::set_operation;
+use super::value::Value;
+use super::{Args, Interpreter, args, class};
+use crate::diagnostic::Result;
+use crate::source::Span;
+
+const STR: &[&str] = &[
+    "upper",
+    "lower",
+    "strip",
+    "lstrip",
+    "rstrip",
+    "split",
+    "rsplit",
+    "splitlines",
+    "join",
+    "replace",
+    "startswith",
+    "endswith",
+    "find",
+    "rfind",
+    "index",
+    "count",
+    "format",
+    "isdigit",
+    "isalpha",
+    "isalnum",
+    "isidentifier",
+    "isupper",
+    "islower",
+    "isspace",
+    "zfill",
+    "ljust",
+    "rjust",
+    "center",
+    "title",
+    "capitalize",
+    "removeprefix",
+    "removesuffix",
+    "partition",
+    "rpartition",
+    "encode",
+];
+const LIST: &[&str] = &[
+    "append", "extend", "insert", "pop", "remove", "clear", "index", "count", "sort", "reverse", "copy",
+];
+const TUPLE: &[&str] = &["index", "count"];
+const DICT: &[&str] = &[
+    "get",
+    "keys",
+    "values",
+    "items",
+    "pop",
+    "popitem",
+    "setdefault",
+    "update",
+    "clear",
+    "copy",
+];
+const SET: &[&str] = &[
+    "add",
+    "remove",
+    "discard",
+    "pop",
+    "clear",
+    "copy",
+    "update",
+    "union",
+    "intersection",
+    "difference",
+    "symmetric_difference",
+    "issubset",
+    "issuperset",
+    "isdisjoint",
+];
+const INT: &[&str] = &["bit_length", "bit_count", "is_integer", "conjugate"];
+const FLOAT: &[&str] = &["is_integer", "hex", "as_integer_ratio"];
+
+/// Names of a value's methods.
+pub(super) fn names(value: &Value) -> Vec<&'static str> {
+    match value {
+        Value::Str(_) => STR,
+        Value::List(_) => LIST,
+        Value::Tuple(_) | Value::Range(_) => TUPLE,
+        Value::Dict(_) => DICT,
+        Value::Set(_) => SET,
+        Value::Int(_) | Value::Bool(_) => INT,
+        Value::Float(_) => FLOAT,
+        _ => &[],
+    }
+    .to_vec()
+}
+
+/// `value.name` as a method.
+pub(super) fn attribute(value: &Value, name: &str) -> Option<Value> {
+    let found = names(value).into_iter().find(|n| *n == name)?;
+    Some(class::method(value.clone(), function(found)))
+}
+
+/// `str.upper`, `dict.fromkeys`, ….
+pub(super) fn unbound(class: &str, name: &str) -> Option<Value> {
+    if (class, name) == ("dict", "fromkeys") {
+        return Some(Value::builtin("dict.fromkeys", |interp, args, span| {
+            let bound = args.bind(
+                "dict.fromkeys",
+                &[args::required("iterable"), args::optional("value")],
+                span,
+            )?;
+            let value = bound[1].as_ref().map_or(Value::None, |v| v.0.clone());
+            let mut dict = super::Dict::default();
+            if let Some((items, at)) = &bound[0] {
+                for item in interp.iterate(items, *at)? {
+                    let key = interp.key_of(&item, *at)?;
+                    dict.insert(key, item, value.clone());
+                }
+            }
+            Ok(Value::Dict(Rc::new(RefCell::new(dict))))
+        }));
+    }
+    let list = match class {
+        "str" => STR,
+        "list" => LIST,
+        "tuple" => TUPLE,
+        "dict" => DICT,
+        "set" => SET,
+        "int" => INT,
+        "float" => FLOAT,
+        _ => return None,
+    };
+    list.iter().find(|n| **n == name).map(|n| function(n))
+}
+
+fn function(name: &'static str) -> Value {
+    Value::builtin(name, move |interp, mut args: Args, span| {
+        if args.positional.is_empty() {
+            return interp.raise(
+                "TypeError",
+                span,
+                format!("{name}() needs its object as first argument"),
+            );
+        }
+        let receiver = args.positional.remove(0).0;
+        match &receiver {
+            Value::Str(s) => str_method(interp, &s.clone(), name, args, span),
+            Value::List(items) => list_method(interp, &items.clone(), name, args, span),
+            Value::Tuple(_) | Value::Range(_) => {
+                let items = interp.iterate(&receiver, span)?;
+                sequence_method(interp, &items, name, args, span)
+            }
+            Value::Dict(d) => dict_method(interp, &d.clone(), name, args, span),
+            Value::Set(s) => set_method(interp, &s.clone(), name, args, span),
+            _ => number_method(interp, &receiver, name, span),
+        }
+    })
+}
+
+/// The arguments by position, keywords refused.
+fn plain(
+    interp: &mut Interpreter,
+    name: &str,
+    args: Args,
+    range: std::ops::RangeInclusive<usize>,
+    span: Span,
+) -> Result<Vec<Value>> {
+    if let Some((key, _, at)) = args.keyword.first() {
+        return interp.raise("TypeError", *at, format!("{name}() has no parameter \"{key}\""));
+    }
+    let n = args.positional.len();
+    if !range.contains(&n) {
+        let expected = match (range.start(), range.end()) {
+            (a, b) if a == b => args::count(*a, "argument"),
+            (a, b) => format!("{a} to {}", args::count(*b, "argument")),
+        };
+        return interp.raise(
+            "TypeError",
+            span,
+            format!("{name}() takes {expected} but {n} were given"),
+        );
+    }
+    Ok(args.positional.into_iter().map(|a| a.0).collect())
+}
+
+fn text(interp: &mut Interpreter, name: &str, value: &Value, span: Span) -> Result<Rc<str>> {
+    match value {
+        Value::Str(s) => Ok(s.clone()),
+        other => interp.raise(
+            "TypeError",
+            span,
+            format!("{name}() needs a str, found {}", other.type_name()),
+        ),
+    }
+}
+
+fn str_method(interp: &mut Interpreter, s: &str, name: &str, mut args: Args, span: Span) -> Result<Value> {
+    if name == "format" {
+        return interp.brace_format(s, &args, span).map(Value::str);
+    }
+    if name == "split" || name == "rsplit" {
+        let limit = args.take_keyword("maxsplit").map(|v| v.0);
+        let sep = args.take_keyword("sep").map(|v| v.0);
+        let mut list = plain(interp, name, args, 0..=2, span)?;
+        let sep = sep
+            .or_else(|| (!list.is_empty()).then(|| list.remove(0)))
+            .unwrap_or(Value::None);
+        let limit = limit.or(list.pop()).and_then(|v| v.as_int()).unwrap_or(-1);
+        let n = if limit < 0 { usize::MAX } else { limit as usize };
+        let parts: Vec<String> = match &sep {
+            Value::None if n == usize::MAX => s.split_whitespace().map(String::from).collect(),
+            Value::None => {
+                let mut rest = s.trim_start();
+                let mut parts = Vec::new();
+                while !rest.is_empty() && parts.len() < n {
+                    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                    parts.push(rest[..end].to_string());
+                    rest = rest[end..].trim_start();
+                }
+                if !rest.is_empty() {
+                    parts.push(rest.to_string());
+                }
+                parts
+            }
+            Value::Str(sep) if sep.is_empty() => return interp.raise("ValueError", span, "empty separator"),
+            Value::Str(sep) if name == "rsplit" && n != usize::MAX => {
+                let mut parts: Vec<String> = s.rsplitn(n + 1, &**sep).map(String::from).collect();
+                parts.reverse();
+                parts
+            }
+            Value::Str(sep) => s.splitn(n.saturating_add(1), &**sep).map(String::from).collect(),
+            other => {
+                return interp.raise(
+                    "TypeError",
+                    span,
+                    format!("a separator must be str, found {}", other.type_name()),
+                );
+            }
+        };
+        interp.check_items(parts.len(), span)?;
+        return Ok(Value::list(parts.into_iter().map(Value::str).collect()));
+    }
+    let list = plain(interp, name, args, 0..=3, span)?;
+    let arg = |i: usize| list.get(i).cloned().unwrap_or(Value::None);
+    let need = |interp: &mut Interpreter, i: usize| {
+        let value = arg(i);
+        text(interp, name, &value, span)
+    };
+    let chars = |interp: &mut Interpreter| -> Result<Option<Vec<char>>> {
+        match arg(0) {
+            Value::None => Ok(None),
+            v => Ok(Some(text(interp, name, &v, span)?.chars().collect())),
+        }
+    };
+    let all = |test: fn(char) -> bool| Value::Bool(!s.is_empty() && s.chars().all(test));
+    Ok(match name {
+        "upper" => Value::str(s.to_uppercase()),
+        "lower" => Value::str(s.to_lowercase()),
+        "title" => {
+            let mut start = true;
+            let titled = s.chars().map(|c| {
+                let out = if start {
+                    c.to_ascii_uppercase()
+                } else {
+                    c.to_ascii_lowercase()
+                };
+                start = !c.is_alphabetic();
+                out
+            });
+            Value::str(titled.collect::<String>())
+        }
+        "capitalize" => {
+            let mut c = s.chars();
+            let first = c.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+            Value::str(format!("{first}{}", c.as_str().to_lowercase()))
+        }
+        "strip" | "lstrip" | "rstrip" => {
+            let set = chars(interp)?;
+            let is = |c: char| set.as_ref().map_or(c.is_whitespace(), |set| set.contains(&c));
+            Value::str(match name {
+                "strip" => s.trim_matches(is),
+                "lstrip" => s.trim_start_matches(is),
+                _ => s.trim_end_matches(is),
+            })
+        }
+        "splitlines" => Value::list(s.lines().map(Value::str).collect()),
+        "join" => {
+            let mut parts = Vec::new();
+            let mut total = 0;
+            for item in interp.iterate(&arg(0), span)? {
+                let part = text(interp, "join", &item, span)?;
+                total += part.len() + s.len();
+                if total > super::limits::ITEMS {
+                    return interp.limit(span, "a text grew too long");
+                }
+                parts.push(part.to_string());
+            }
+            Value::str(parts.join(s))
+        }
+        "replace" => {
+            let (from, to) = (need(interp, 0)?, need(interp, 1)?);
+            let count = arg(2)
+                .as_int()
+                .filter(|n| *n >= 0)
+                .map_or(usize::MAX, |n| n as usize);
+            let size = (s.len() + 1).saturating_mul(to.len().max(1));
+            interp.check_items(
+                size.min(s.len() + s.matches(&*from).count().saturating_mul(to.len())),
+                span,
+            )?;
+            Value::str(s.replacen(&*from, &to, count))
+        }
+        "startswith" | "endswith" => {
+            let options = match arg(0) {
+                Value::Tuple(items) => items.to_vec(),
+                other => vec![other],
+            };
+            let mut found = false;
+            for option in options {
+                let t = text(interp, name, &option, span)?;
+                found |= if name == "startswith" {
+                    s.starts_with(&*t)
+                } else {
+                    s.ends_with(&*t)
+                };
+            }
+            Value::Bool(found)
+        }
+        "find" | "rfind" | "index" => {
+            let part = need(interp, 0)?;
+            let at = if name == "rfind" {
+                s.rfind(&*part)
+            } else {
+                s.find(&*part)
+            };
+            match at {
+                Some(at) => Value::Int(s[..at].chars().count() as i128),
+                None if name == "index" => return interp.raise("ValueError", span, "substring not found"),
+                None => Value::Int(-1),
+            }
+        }
+        "count" => {
+            let part = need(interp, 0)?;
+            Value::Int(if part.is_empty() {
+                s.chars().count() + 1
+            } else {
+                s.matches(&*part).count()
+            } as i128)
+        }
+        "isdigit" => all(|c| c.is_ascii_digit()),
+        "isalpha" => all(char::is_alphabetic),
+        "isalnum" => all(char::is_alphanumeric),
+        "isspace" => all(char::is_whitespace),
+        "isupper" => Value::Bool(s.chars().any(char::is_uppercase) && !s.chars().any(char::is_lowercase)),
+        "islower" => Value::Bool(s.chars().any(char::is_lowercase) && !s.chars().any(char::is_uppercase)),
+        "isidentifier" => {
+            let mut c = s.chars();
+            let first = c.next().is_some_and(|c| c.is_alphabetic() || c == '_');
+            Value::Bool(first && c.all(|c| c.is_alphanumeric() || c == '_'))
+        }
+        "zfill" | "ljust" | "rjust" | "center" => {
+            let width = arg(0).as_int().unwrap_or(0).max(0) as usize;
+            interp.check_items(width, span)?;
+            let missing = width.saturating_sub(s.chars().count());
+            let fill = match (name, arg(1)) {
+                ("zfill", _) => "0".to_string(),
+                (_, Value::Str(f)) => f.to_string(),
+                _ => " ".to_string(),
+            };
+            Value::str(match name {
+                "ljust" => format!("{s}{}", fill.repeat(missing)),
+                "center" => format!(
+                    "{}{s}{}",
+                    fill.repeat(missing / 2),
+                    fill.repeat(missing - missing / 2)
+                ),
+                "zfill" if s.starts_with(['-', '+']) => {
+                    format!("{}{}{}", &s[..1], fill.repeat(missing), &s[1..])
+                }
+                _ => format!("{}{s}", fill.repeat(missing)),
+            })
+        }
+        "removeprefix" => {
+            let part = need(interp, 0)?;
+            Value::str(s.strip_prefix(&*part).unwrap_or(s))
+        }
+        "removesuffix" => {
+            let part = need(interp, 0)?;
+            Value::str(s.strip_suffix(&*part).unwrap_or(s))
+        }
+        "partition" | "rpartition" => {
+            let sep = need(interp, 0)?;
+            let split = if name == "partition" {
+                s.split_once(&*sep)
+            } else {
+                s.rsplit_once(&*sep)
+            };
+            let parts = match (split, name) {
+                (Some((a, b)), _) => [a, &*sep, b],
+                (None, "partition") => [s, "", ""],
+                (None, _) => ["", "", s],
+            };
+            Value::tuple(parts.map(Value::str).to_vec())
+        }
+        _ => {
+            return interp.raise(
+                "TypeError",
+                span,
+                format!("str.{name} is not supported in kernel files"),
+            );
+        }
+    })
+}
+
+fn sequence_method(
+    interp: &mut Interpreter,
+    items: &[Value],
+    name: &str,
+    args: Args,
+    span: Span,
+) -> Result<Value> {
+    let list = plain(interp, name, args, 1..=1, span)?;
+    let mut count = 0;
+    for (i, item) in items.iter().enumerate() {
+        if interp.equals(item, &list[0], span)? {
+            if name == "index" {
+                return Ok(Value::Int(i as i128));
+            }
+            count += 1;
+        }
+    }
+    match name {
+        "count" => Ok(Value::Int(count)),
+        _ => {
+            let text = interp.repr(&list[0], span)?;
+            interp.raise("ValueError", span, format!("{text} is not in this sequence"))
+        }
+    }
+}
+
+fn list_method(
+    interp: &mut Interpreter,
+    items: &Rc<RefCell<Vec<Value>>>,
+    name: &str,
+    args: Args,
+    span: Span,
+) -> Result<Value> {
+    match name {
+        "index" | "count" => {
+            let all = items.borrow().clone();
+            return sequence_method(interp, &all, name, args, span);
+        }
+        "sort" => {
+            let all = items.borrow().clone();
+            let sorted = sort(interp, all, args, span)?;
+            *items.borrow_mut() = sorted;
+            return Ok(Value::None);
+        }
+        _ => {}
+    }
+    let range = match name {
+        "append" | "extend" | "remove" => 1..=1,
+        "insert" => 2..=2,
+        "pop" => 0..=1,
+        _ => 0..=0,
+    };
+    let mut list = plain(interp, name, args, range, span)?;
+    match name {
+        "append" => {
+            let len = items.borrow().len();
+            if len >= super::limits::ITEMS {
+                return interp.limit(span, "a list grew too large");
+            }
+            items.borrow_mut().push(list.remove(0));
+        }
+        "extend" => {
+            let more = interp.iterate(&list[0], span)?;
+            items.borrow_mut().extend(more);
+            let len = items.borrow().len();
+            interp.check_items(len, span)?;
+        }
+        "insert" => {
+            let len = items.borrow().len() as i128;
+            let at = list[0].as_int().unwrap_or(0);
+            let at = (if at < 0 { at + len } else { at }).clamp(0, len) as usize;
+            interp.check_items(len as usize, span)?;
+            items.borrow_mut().insert(at, list.remove(1));
+        }
+        "pop" => {
+            let len = items.borrow().len();
+            if len == 0 {
+                return interp.raise("IndexError", span, "pop from an empty list");
+            }
+            let at = match list.first() {
+                Some(i) => interp.position(i, len, span)?,
+                None => len - 1,
+            };
+            return Ok(items.borrow_mut().remove(at));
+        }
+        "remove" => {
+            let all = items.borrow().clone();
+            for (i, item) in all.iter().enumerate() {
+                if interp.equals(item, &list[0], span)? {
+                    items.borrow_mut().remove(i);
+                    return Ok(Value::None);
+                }
+            }
+            return interp.raise("ValueError", span, "the item is not in this list");
+        }
+        "clear" => items.borrow_mut().clear(),
+        "reverse" => items.borrow_mut().reverse(),
+        _ => return Ok(Value::list(items.borrow().clone())),
+    }
+    Ok(Value::None)
+}
+
+/// Sorts by `key` and `reverse`; stable.
+pub(super) fn sort(
+    interp: &mut Interpreter,
+    items: Vec<Value>,
+    mut args: Args,
+    span: Span,
+) -> Result<Vec<Value>> {
+    let key = args
+        .take_keyword("key")
+        .map(|k| k.0)
+        .filter(|k| !matches!(k, Value::None));
+    let reverse = match args.take_keyword("reverse") {
+        Some((v, at)) => interp.truth(&v, at)?,
+        None => false,
+    };
+    plain(interp, "sort", args, 0..=0, span)?;
+    let mut keyed = Vec::with_capacity(items.len());
+    for item in items {
+        let k = match &key {
+            Some(f) => interp.call_value(f, Args::of([item.clone()], span), span)?,
+            None => item.clone(),
+        };
+        keyed.push((k, item));
+    }
+    let mut failure = None;
+    let mut compare = |a: &(Value, Value), b: &(Value, Value)| {
+        if failure.is_some() {
+            return std::cmp::Ordering::Equal;
+        }
+        match interp.order(&a.0, &b.0, span) {
+            Ok(Some(o)) => o,
+            Ok(None) => {
+                let message = format!("cannot order {} and {}", a.0.type_name(), b.0.type_name());
+                failure = interp.raise::<()>("TypeError", span, message).err();
+                std::cmp::Ordering::Equal
+            }
+            Err(e) => {
+                failure = Some(e);
+                std::cmp::Ordering::Equal
+            }
+        }
+    };
+    merge_sort(&mut keyed, reverse, &mut compare);
+    match failure {
+        Some(e) => Err(e),
+        None => Ok(keyed.into_iter().map(|k| k.1).collect()),
+    }
+}
+
+/// A stable sort that does not mind an order that contradicts itself (the standard one may panic).
+fn merge_sort<T: Clone>(
+    items: &mut [T],
+    reverse: bool,
+    compare: &mut dyn FnMut(&T, &T) -> std::cmp::Ordering,
+) {
+    let n = items.len();
+    if n < 2 {
+        return;
+    }
+    let (left, right) = items.split_at_mut(n / 2);
+    merge_sort(left, reverse, compare);
+    merge_sort(right, reverse, compare);
+    let mut out = Vec::with_capacity(n);
+    let (mut i, mut j) = (0, 0);
+    while i < left.len() && j < right.len() {
+        let order = compare(&right[j], &left[i]);
+        let take_right = if reverse { order.is_gt() } else { order.is_lt() };
+        if take_right {
+            out.push(right[j].clone());
+            j += 1;
+        } else {
+            out.push(left[i].clone());
+            i += 1;
+        }
+    }
+    out.extend_from_slice(&left[i..]);
+    out.extend_from_slice(&right[j..]);
+    items.clone_from_slice(&out);
+}
+
+fn dict_method(
+    interp: &mut Interpreter,
+    dict: &Rc<RefCell<super::Dict>>,
+    name: &str,
+    args: Args,
+    span: Span,
+) -> Result<Value> {
+    if name == "update" {
+        for (value, at) in &args.positional {
+            interp.update_dict(dict, value, *at)?;
+        }
+        for (k, v, _) in args.keyword {
+            dict.borrow_mut()
+                .insert(super::Key::Str(k.clone()), Value::Str(k), v);
+        }
+        return Ok(Value::None);
+    }
+    let range = match name {
+        "get" | "pop" | "setdefault" => 1..=2,
+        _ => 0..=0,
+    };
+    let list = plain(interp, name, args, range, span)?;
+    let key = match list.first() {
+        Some(k) => Some(interp.key_of(k, span)?),
+        None => None,
+    };
+    let default = list.get(1).cloned();
+    Ok(match (name, key) {
+        ("get", Some(key)) => dict
+            .borrow()
+            .get(&key)
+            .cloned()
+            .or(default)
+            .unwrap_or(Value::None),
+        ("pop", Some(key)) => {
+            let removed = dict.borrow_mut().remove(&key);
+            match removed.or(default) {
+                Some(v) => v,
+                None => {
+                    let text = interp.repr(&list[0], span)?;
+                    return interp.raise("KeyError", span, format!("no key {text} in this dict"));
+                }
+            }
+        }
+        ("setdefault", Some(key)) => {
+            let found = dict.borrow().get(&key).cloned();
+            match found {
+                Some(v) => v,
+                None => {
+                    let value = default.unwrap_or(Value::None);
+                    dict.borrow_mut().insert(key, list[0].clone(), value.clone());
+                    value
+                }
+            }
+        }
+        ("popitem", _) => match dict.borrow_mut().pop_last() {
+            Some((k, v)) => Value::tuple(vec![k, v]),
+            None => return interp.raise("KeyError", span, "popitem from an empty dict"),
+        },
+        ("keys", _) => Value::list(dict.borrow().iter().map(|(k, _)| k.clone()).collect()),
+        ("values", _) => Value::list(dict.borrow().iter().map(|(_, v)| v.clone()).collect()),
+        ("items", _) => Value::list(
+            dict.borrow()
+                .iter()
+                .map(|(k, v)| Value::tuple(vec![k.clone(), v.clone()]))
+                .collect(),
+        ),
+        ("clear", _) => {
+            dict.borrow_mut().clear();
+            Value::None
+        }
+        _ => Value::Dict(Rc::new(RefCell::new(dict.borrow().clone()))),
+    })
+}
+
+impl Interpreter {
+    /// Adds the entries of a dict, or of pairs.
+    pub(super) fn update_dict(
+        &mut self,
+        dict: &Rc<RefCell<super::Dict>>,
+        from: &Value,
+        span: Span,
+    ) -> Result<()> {
+        let pairs: Vec<(Value, Value)> = match from {
+            Value::Dict(d) => d.borrow().iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            other => {
+                let mut pairs = Vec::new();
+                for item in self.iterate(other, span)? {
+                    match &self.iterate(&item, span)?[..] {
+                        [k, v] => pairs.push((k.clone(), v.clone())),
+                        _ => return self.raise("ValueError", span, "a dict is made from pairs"),
+                    }
+                }
+                pairs
+            }
+        };
+        for (k, v) in pairs {
+            let key = self.key_of(&k, span)?;
+            dict.borrow_mut().insert(key, k, v);
+        }
+        let len = dict.borrow().len();
+        self.check_items(len, span)
+    }
+}
+
+fn set_method(
+    interp: &mut Interpreter,
+    set: &Rc<RefCell<Set>>,
+    name: &str,
+    args: Args,
+    span: Span,
+) -> Result<Value> {
+    let list = plain(interp, name, args, 0..=8, span)?;
+    let mut others = Vec::new();
+    if !matches!(name, "add" | "remove" | "discard" | "pop" | "clear" | "copy") {
+        for other in &list {
+            let items = interp.iterate(other, span)?;
+            match interp.make_set(items, span)? {
+                Value::Set(s) => others.push(s.borrow().clone()),
+                _ => continue,
+            }
+        }
+    }
+    let fold = |op: Operator| {
+        let mut out = set.borrow().clone();
+        for other in &others {
+            out = set_operation(op, &out, other).unwrap_or_default();
+        }
+        out
+    };
+    let wrap = |s: Set| Value::Set(Rc::new(RefCell::new(s)));
+    let first = list.first().cloned().unwrap_or(Value::None);
+    Ok(match name {
+        "add" => {
+            let key = interp.key_of(&first, span)?;
+            set.borrow_mut().insert(key, first);
+            Value::None
+        }
+        "remove" | "discard" => {
+            let key = interp.key_of(&first, span)?;
+            let gone = set.borrow_mut().0.remove(&key).is_none();
+            if gone && name == "remove" {
+                return interp.raise("KeyError", span, "the item is not in this set");
+            }
+            Value::None
+        }
+        "pop" => match set.borrow_mut().0.pop_last() {
+            Some((k, _)) => k,
+            None => return interp.raise("KeyError", span, "pop from an empty set"),
+        },
+        "clear" => {
+            set.borrow_mut().0.clear();
+            Value::None
+        }
+        "copy" => wrap(set.borrow().clone()),
+        "update" => {
+            let all = fold(Operator::BitOr);
+            *set.borrow_mut() = all;
+            Value::None
+        }
+        "union" => wrap(fold(Operator::BitOr)),
+        "intersection" => wrap(fold(Operator::BitAnd)),
+        "difference" => wrap(fold(Operator::Sub)),
+        "symmetric_difference" => wrap(fold(Operator::BitXor)),
+        "issubset" => Value::Bool(fold(Operator::Sub).0.is_empty()),
+        "isdisjoint" => Value::Bool(fold(Operator::BitAnd).0.is_empty()),
+        _ => {
+            let own = set.borrow();
+            let missing = others
+                .iter()
+                .any(|o| set_operation(Operator::Sub, o, &own).is_some_and(|s| !s.0.is_empty()));
+            Value::Bool(!missing)
+        }
+    })
+}
+
+fn number_method(interp: &mut Interpreter, value: &Value, name: &str, span: Span) -> Result<Value> {
+    Ok(match (name, value) {
+        ("bit_length", v) => {
+            Value::Int(v.as_int().map_or(0, |v| 128 - v.unsigned_abs().leading_zeros()) as i128)
+        }
+        ("bit_count", v) => Value::Int(v.as_int().map_or(0, |v| v.unsigned_abs().count_ones()) as i128),
+        ("is_integer", Value::Float(v)) => Value::Bool(v.fract() == 0.0),
+        ("is_integer", _) => Value::Bool(true),
+        ("conjugate", v) => v.clone(),
+        _ => {
+            return interp.raise(
+                "TypeError",
+                span,
+                format!("{name} is not supported in kernel files"),
+            );
+        }
+    })
+}

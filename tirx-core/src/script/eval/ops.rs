@@ -1,0 +1,745 @@
+//! Operators on meta values, with Python's semantics.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use ruff_python_ast::{CmpOp, Operator, UnaryOp};
+
+use super::dict::{self, Dict, Set};
+use super::expr::at;
+use super::value::{ClassKind, Value};
+use super::{Args, Interpreter};
+use crate::diagnostic::{Result, error};
+use crate::script::lang;
+use crate::source::Span;
+
+/// The text of an operator, and the methods of a class that define it.
+fn operator_names(op: Operator) -> (&'static str, &'static str, &'static str) {
+    match op {
+        Operator::Add => ("+", "__add__", "__radd__"),
+        Operator::Sub => ("-", "__sub__", "__rsub__"),
+        Operator::Mult => ("*", "__mul__", "__rmul__"),
+        Operator::MatMult => ("@", "__matmul__", "__rmatmul__"),
+        Operator::Div => ("/", "__truediv__", "__rtruediv__"),
+        Operator::Mod => ("%", "__mod__", "__rmod__"),
+        Operator::Pow => ("**", "__pow__", "__rpow__"),
+        Operator::LShift => ("<<", "__lshift__", "__rlshift__"),
+        Operator::RShift => (">>", "__rshift__", "__rrshift__"),
+        Operator::BitOr => ("|", "__or__", "__ror__"),
+        Operator::BitXor => ("^", "__xor__", "__rxor__"),
+        Operator::BitAnd => ("&", "__and__", "__rand__"),
+        Operator::FloorDiv => ("//", "__floordiv__", "__rfloordiv__"),
+    }
+}
+
+fn compare_names(op: CmpOp) -> (&'static str, &'static str, &'static str) {
+    match op {
+        CmpOp::Eq => ("==", "__eq__", "__eq__"),
+        CmpOp::NotEq => ("!=", "__ne__", "__ne__"),
+        CmpOp::Lt => ("<", "__lt__", "__gt__"),
+        CmpOp::LtE => ("<=", "__le__", "__ge__"),
+        CmpOp::Gt => (">", "__gt__", "__lt__"),
+        CmpOp::GtE => (">=", "__ge__", "__le__"),
+        CmpOp::Is => ("is", "", ""),
+        CmpOp::IsNot => ("is not", "", ""),
+        CmpOp::In => ("in", "", ""),
+        CmpOp::NotIn => ("not in", "", ""),
+    }
+}
+
+impl Interpreter {
+    /// `a op b` of any values.
+    pub fn binary(&mut self, op: Operator, a: &Value, b: &Value, span: Span) -> Result<Value> {
+        let (text, method, reflected) = operator_names(op);
+        for value in [a, b] {
+            if let Value::Unavailable(why) = value {
+                return self.unavailable(why, span);
+            }
+        }
+        if let Value::Instance(i) = a
+            && let Some(function) = self.class_attribute(&i.class, method)
+        {
+            let result = self.call_method(&function, a, Args::of([b.clone()], span), span)?;
+            if !matches!(result, Value::NotImplemented) {
+                return Ok(result);
+            }
+        }
+        if let Value::Instance(i) = b
+            && let Some(function) = self.class_attribute(&i.class, reflected)
+        {
+            let result = self.call_method(&function, b, Args::of([a.clone()], span), span)?;
+            if !matches!(result, Value::NotImplemented) {
+                return Ok(result);
+            }
+        }
+        if let Value::Object(o) = a
+            && let Some(v) = o.clone().binary(self, op, b, false, span)?
+        {
+            return Ok(at(v, span));
+        }
+        if let Value::Object(o) = b
+            && let Some(v) = o.clone().binary(self, op, a, true, span)?
+        {
+            return Ok(at(v, span));
+        }
+        let of_language = |v: &Value| v.is_ir() || matches!(v, Value::Layout(_) | Value::DType(_));
+        if of_language(a) || of_language(b) {
+            return lang::binary(self, op, a, b, span).map(|v| at(v, span));
+        }
+        // `int | None` and the like, in annotations.
+        if op == Operator::BitOr
+            && [a, b]
+                .iter()
+                .any(|v| matches!(v, Value::Class(_) | Value::Annotation(_) | Value::Builtin(_)))
+        {
+            return Ok(if matches!(a, Value::None) {
+                b.clone()
+            } else {
+                a.clone()
+            });
+        }
+        match self.meta_binary(op, a, b, span)? {
+            Some(v) => Ok(v),
+            None => self.raise(
+                "TypeError",
+                span,
+                format!(
+                    "unsupported operands of \"{text}\": {} and {}",
+                    a.type_name(),
+                    b.type_name()
+                ),
+            ),
+        }
+    }
+
+    fn meta_binary(&mut self, op: Operator, a: &Value, b: &Value, span: Span) -> Result<Option<Value>> {
+        let (a, b) = (&self.plain_number(a), &self.plain_number(b));
+        if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
+            if let (Value::Bool(p), Value::Bool(q)) = (a, b) {
+                match op {
+                    Operator::BitAnd => return Ok(Some(Value::Bool(p & q))),
+                    Operator::BitOr => return Ok(Some(Value::Bool(p | q))),
+                    Operator::BitXor => return Ok(Some(Value::Bool(p ^ q))),
+                    _ => {}
+                }
+            }
+            return self.int_binary(op, x, y, span).map(Some);
+        }
+        if let (Some(x), Some(y)) = (as_float(a), as_float(b)) {
+            return self.float_binary(op, x, y, span);
+        }
+        Ok(match (op, a, b) {
+            (Operator::Add, Value::Str(x), Value::Str(y)) => {
+                self.check_items(x.len() + y.len(), span)?;
+                Some(Value::str(format!("{x}{y}")))
+            }
+            (Operator::Add, Value::Tuple(x), Value::Tuple(y)) => {
+                self.check_items(x.len() + y.len(), span)?;
+                Some(Value::tuple(x.iter().chain(y.iter()).cloned().collect()))
+            }
+            (Operator::Add, Value::List(x), Value::List(y)) => {
+                let mut items = x.borrow().clone();
+                items.extend(y.borrow().iter().cloned());
+                self.check_items(items.len(), span)?;
+                Some(Value::list(items))
+            }
+            (Operator::Mult, x, n) | (Operator::Mult, n, x)
+                if n.as_int().is_some() && matches!(x, Value::Str(_) | Value::Tuple(_) | Value::List(_)) =>
+            {
+                let n = usize::try_from(n.as_int().unwrap_or(0).max(0)).unwrap_or(usize::MAX);
+                Some(self.repeat(x, n, span)?)
+            }
+            (Operator::Mod, Value::Str(template), _) => {
+                Some(Value::str(self.percent_format(template, b, span)?))
+            }
+            (Operator::BitOr, Value::Dict(x), Value::Dict(y)) => {
+                let mut dict = x.borrow().clone();
+                for (k, v) in y.borrow().iter() {
+                    let key = self.key_of(k, span)?;
+                    dict.insert(key, k.clone(), v.clone());
+                }
+                Some(Value::Dict(Rc::new(RefCell::new(dict))))
+            }
+            (op, Value::Set(x), Value::Set(y)) => {
+                let (x, y) = (x.borrow(), y.borrow());
+                set_operation(op, &x, &y).map(|s| Value::Set(Rc::new(RefCell::new(s))))
+            }
+            _ => None,
+        })
+    }
+
+    fn repeat(&mut self, value: &Value, n: usize, span: Span) -> Result<Value> {
+        let len = match value {
+            Value::Str(s) => s.len(),
+            Value::Tuple(items) => items.len(),
+            Value::List(items) => items.borrow().len(),
+            _ => 0,
+        };
+        self.check_items(len.saturating_mul(n), span)?;
+        Ok(match value {
+            Value::Str(s) => Value::str(s.repeat(n)),
+            Value::Tuple(items) => {
+                Value::tuple(std::iter::repeat_n(&**items, n).flatten().cloned().collect())
+            }
+            Value::List(items) => {
+                let items = items.borrow();
+                Value::list(std::iter::repeat_n(&**items, n).flatten().cloned().collect())
+            }
+            other => other.clone(),
+        })
+    }
+
+    fn int_binary(&mut self, op: Operator, x: i128, y: i128, span: Span) -> Result<Value> {
+        let checked = match op {
+            Operator::Add => x.checked_add(y),
+            Operator::Sub => x.checked_sub(y),
+            Operator::Mult => x.checked_mul(y),
+            Operator::Div | Operator::FloorDiv | Operator::Mod if y == 0 => {
+                return self.raise("ZeroDivisionError", span, "division by zero");
+            }
+            Operator::Div => return Ok(Value::Float(x as f64 / y as f64)),
+            Operator::FloorDiv => floor_div(x, y),
+            Operator::Mod => Some(floor_mod(x, y)),
+            Operator::Pow if y < 0 => {
+                return self
+                    .float_binary(op, x as f64, y as f64, span)
+                    .map(|v| v.unwrap_or(Value::None));
+            }
+            Operator::Pow => u32::try_from(y).ok().and_then(|y| match x {
+                0 | 1 => Some(if y == 0 { 1 } else { x }),
+                -1 => Some(if y % 2 == 0 { 1 } else { -1 }),
+                _ => x.checked_pow(y),
+            }),
+            Operator::LShift | Operator::RShift if y < 0 => {
+                return self.raise("ValueError", span, "negative shift count");
+            }
+            Operator::LShift => match u32::try_from(y) {
+                Ok(y) if y < 127 => x.checked_mul(1i128 << y),
+                _ if x == 0 => Some(0),
+                _ => None,
+            },
+            Operator::RShift => Some(x >> y.min(127)),
+            Operator::BitAnd => Some(x & y),
+            Operator::BitOr => Some(x | y),
+            Operator::BitXor => Some(x ^ y),
+            Operator::MatMult => {
+                return self.raise("TypeError", span, "unsupported operands of \"@\": int and int");
+            }
+        };
+        match checked {
+            Some(v) => Ok(Value::Int(v)),
+            None => self.raise("OverflowError", span, "this integer is larger than 127 bits"),
+        }
+    }
+
+    fn float_binary(&mut self, op: Operator, x: f64, y: f64, span: Span) -> Result<Option<Value>> {
+        let value = match op {
+            Operator::Add => x + y,
+            Operator::Sub => x - y,
+            Operator::Mult => x * y,
+            Operator::Div | Operator::FloorDiv | Operator::Mod if y == 0.0 => {
+                return self.raise("ZeroDivisionError", span, "division by zero");
+            }
+            Operator::Div => x / y,
+            Operator::FloorDiv => {
+                let remainder = float_mod(x, y);
+                ((x - remainder) / y).round()
+            }
+            Operator::Mod => float_mod(x, y),
+            Operator::Pow if x == 0.0 && y < 0.0 => {
+                return self.raise("ZeroDivisionError", span, "zero to a negative power");
+            }
+            Operator::Pow => x.powf(y),
+            _ => return Ok(None),
+        };
+        Ok(Some(Value::Float(value)))
+    }
+
+    pub(super) fn meta_unary(&mut self, op: UnaryOp, a: &Value, span: Span) -> Result<Value> {
+        let method = match op {
+            UnaryOp::USub => "__neg__",
+            UnaryOp::UAdd => "__pos__",
+            UnaryOp::Invert => "__invert__",
+            UnaryOp::Not => "",
+        };
+        if let Value::Instance(i) = a
+            && let Some(function) = self.class_attribute(&i.class, method)
+        {
+            return self.call_method(&function, a, Args::default(), span);
+        }
+        let number = self.plain_number(a);
+        let result = match (op, &number) {
+            (UnaryOp::USub, Value::Float(v)) => Some(Value::Float(-v)),
+            (UnaryOp::UAdd, Value::Float(v)) => Some(Value::Float(*v)),
+            (op, v) => match (op, v.as_int()) {
+                (UnaryOp::USub, Some(v)) => v.checked_neg().map(Value::Int),
+                (UnaryOp::UAdd, Some(v)) => Some(Value::Int(v)),
+                (UnaryOp::Invert, Some(v)) => Some(Value::Int(!v)),
+                _ => None,
+            },
+        };
+        match result {
+            Some(v) => Ok(v),
+            None => {
+                if let Value::Unavailable(why) = a {
+                    return self.unavailable(why, span);
+                }
+                let text = match op {
+                    UnaryOp::USub => "-",
+                    UnaryOp::UAdd => "+",
+                    UnaryOp::Invert => "~",
+                    UnaryOp::Not => "not",
+                };
+                self.raise(
+                    "TypeError",
+                    span,
+                    format!("unsupported operand of \"{text}\": {}", a.type_name()),
+                )
+            }
+        }
+    }
+
+    /// The number behind an `IntEnum` member; any other value as it is.
+    pub(super) fn plain_number(&self, value: &Value) -> Value {
+        if let Value::Instance(i) = value
+            && matches!(&*i.class.kind.borrow(), ClassKind::Enum { integer: true })
+            && let Some(v) = i.get("value")
+        {
+            return v;
+        }
+        value.clone()
+    }
+
+    /// Python's truth of a value.
+    ///
+    /// # Errors
+    /// For values that are only known when the kernel runs.
+    pub fn truth(&mut self, value: &Value, span: Span) -> Result<bool> {
+        Ok(match value {
+            Value::None => false,
+            Value::Bool(b) => *b,
+            Value::Int(v) => *v != 0,
+            Value::Float(v) => *v != 0.0,
+            Value::Str(s) => !s.is_empty(),
+            Value::Tuple(items) => !items.is_empty(),
+            Value::List(items) => !items.borrow().is_empty(),
+            Value::Dict(d) => !d.borrow().is_empty(),
+            Value::Set(s) => !s.borrow().0.is_empty(),
+            Value::Range(r) => !r.is_empty(),
+            Value::MetaVar(v) => return self.truth(&v.clone(), span),
+            Value::Unavailable(why) => return self.unavailable(why, span),
+            Value::Expr(_) | Value::Region(_) => {
+                return Err(Box::new(
+                    crate::Diagnostic::new(span, "this condition is only known when the kernel runs")
+                        .help("a plain Python function decides at compile time; make it a @T.inline to build `if`, or use T.if_then_else"),
+                ));
+            }
+            Value::Instance(i) => {
+                if let Some(f) = self.class_attribute(&i.class, "__bool__") {
+                    let v = self.call_method(&f, value, Args::default(), span)?;
+                    return self.truth(&v, span);
+                }
+                if let Some(f) = self.class_attribute(&i.class, "__len__") {
+                    let v = self.call_method(&f, value, Args::default(), span)?;
+                    return self.truth(&v, span);
+                }
+                match self.plain_number(value) {
+                    Value::Instance(_) => true,
+                    number => return self.truth(&number, span),
+                }
+            }
+            _ => true,
+        })
+    }
+
+    pub(super) fn meta_compare(&mut self, op: CmpOp, a: &Value, b: &Value, span: Span) -> Result<Value> {
+        let result = match op {
+            CmpOp::Is => identical(a, b),
+            CmpOp::IsNot => !identical(a, b),
+            CmpOp::In => self.contains(b, a, span)?,
+            CmpOp::NotIn => !self.contains(b, a, span)?,
+            CmpOp::Eq => self.equals(a, b, span)?,
+            CmpOp::NotEq => !self.equals(a, b, span)?,
+            CmpOp::Lt | CmpOp::LtE | CmpOp::Gt | CmpOp::GtE => {
+                let (text, method, reflected) = compare_names(op);
+                for (x, y, name) in [(a, b, method), (b, a, reflected)] {
+                    if let Value::Instance(i) = x
+                        && let Some(f) = self.class_attribute(&i.class, name)
+                    {
+                        return self.call_method(&f, x, Args::of([y.clone()], span), span);
+                    }
+                }
+                if let (Value::Set(x), Value::Set(y)) = (a, b) {
+                    let (x, y) = (x.borrow(), y.borrow());
+                    let within = |p: &Set, q: &Set| p.0.len() <= q.0.len() && has_all(p, q);
+                    return Ok(Value::Bool(match op {
+                        CmpOp::LtE => within(&x, &y),
+                        CmpOp::GtE => within(&y, &x),
+                        CmpOp::Lt => within(&x, &y) && x.0.len() < y.0.len(),
+                        _ => within(&y, &x) && y.0.len() < x.0.len(),
+                    }));
+                }
+                let Some(order) = self.order(a, b, span)? else {
+                    if as_float(a).is_some() && as_float(b).is_some() {
+                        return Ok(Value::Bool(false)); // NaN
+                    }
+                    for value in [a, b] {
+                        if let Value::Unavailable(why) = value {
+                            return self.unavailable(why, span);
+                        }
+                    }
+                    return self.raise(
+                        "TypeError",
+                        span,
+                        format!(
+                            "\"{text}\" cannot compare {} and {}",
+                            a.type_name(),
+                            b.type_name()
+                        ),
+                    );
+                };
+                match op {
+                    CmpOp::Lt => order.is_lt(),
+                    CmpOp::LtE => order.is_le(),
+                    CmpOp::Gt => order.is_gt(),
+                    _ => order.is_ge(),
+                }
+            }
+        };
+        Ok(Value::Bool(result))
+    }
+
+    /// Python's `==` of meta values; IR values within containers are equal when they are the same expression.
+    pub fn equals(&mut self, a: &Value, b: &Value, span: Span) -> Result<bool> {
+        for (x, y) in [(a, b), (b, a)] {
+            if let Value::Instance(i) = x {
+                if let Some(f) = self.class_attribute(&i.class, "__eq__") {
+                    let v = self.call_method(&f, x, Args::of([y.clone()], span), span)?;
+                    if !matches!(v, Value::NotImplemented) {
+                        return self.truth(&v, span);
+                    }
+                }
+                if let Value::Instance(j) = y
+                    && Rc::ptr_eq(&i.class, &j.class)
+                    && matches!(
+                        &*i.class.kind.borrow(),
+                        ClassKind::DataClass(_) | ClassKind::NamedTuple(_)
+                    )
+                {
+                    if Rc::ptr_eq(i, j) {
+                        return Ok(true);
+                    }
+                    let (p, q) = (i.fields.borrow().clone(), j.fields.borrow().clone());
+                    if p.len() != q.len() {
+                        return Ok(false);
+                    }
+                    return self.all_equal(p.iter().map(|f| &f.1), q.iter().map(|f| &f.1), span);
+                }
+            }
+        }
+        let (a, b) = (&self.plain_number(a), &self.plain_number(b));
+        self.step(span)?;
+        Ok(match (a, b) {
+            (Value::Tuple(x), Value::Tuple(y)) => {
+                x.len() == y.len() && self.nested(span, |i| i.all_equal(x.iter(), y.iter(), span))?
+            }
+            (Value::List(x), Value::List(y)) => {
+                if Rc::ptr_eq(x, y) {
+                    return Ok(true);
+                }
+                let (x, y) = (x.borrow().clone(), y.borrow().clone());
+                x.len() == y.len() && self.nested(span, |i| i.all_equal(x.iter(), y.iter(), span))?
+            }
+            (Value::Dict(x), Value::Dict(y)) => {
+                if Rc::ptr_eq(x, y) {
+                    return Ok(true);
+                }
+                let (x, y) = (x.borrow().clone(), y.borrow().clone());
+                if x.len() != y.len() {
+                    return Ok(false);
+                }
+                for (k, v) in x.iter() {
+                    let key = self.key_of(k, span)?;
+                    let Some(w) = y.get(&key) else { return Ok(false) };
+                    if !self.nested(span, |i| i.equals(v, w, span))? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            (Value::Set(x), Value::Set(y)) => {
+                let (x, y) = (x.borrow(), y.borrow());
+                x.0.len() == y.0.len() && has_all(&x, &y)
+            }
+            (Value::Slice(x), Value::Slice(y)) => {
+                let (p, q) = ([&x.start, &x.stop, &x.step], [&y.start, &y.stop, &y.step]);
+                self.all_equal(p.into_iter(), q.into_iter(), span)?
+            }
+            (Value::Layout(x), Value::Layout(y)) => x == y,
+            (Value::Expr(x), Value::Expr(y)) => x == y,
+            (Value::Object(x), Value::Object(y)) => Rc::ptr_eq(x, y) || x.equals(&**y),
+            // A dtype equals its name.
+            (Value::DType(d), Value::Str(s)) | (Value::Str(s), Value::DType(d)) => d.to_string() == **s,
+            (
+                Value::Int(_) | Value::Bool(_) | Value::Float(_),
+                Value::Int(_) | Value::Bool(_) | Value::Float(_),
+            ) => match (a.as_int(), b.as_int()) {
+                (Some(x), Some(y)) => x == y,
+                _ => as_float(a) == as_float(b),
+            },
+            (Value::Unavailable(why), _) | (_, Value::Unavailable(why)) => {
+                return self.unavailable(why, span);
+            }
+            _ => match (dict::key(a), dict::key(b)) {
+                (Ok(x), Ok(y)) => x == y,
+                _ => identical(a, b),
+            },
+        })
+    }
+
+    fn all_equal<'a>(
+        &mut self,
+        a: impl Iterator<Item = &'a Value>,
+        b: impl Iterator<Item = &'a Value>,
+        span: Span,
+    ) -> Result<bool> {
+        for (x, y) in a.zip(b) {
+            if !self.equals(x, y, span)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs `f` one level deeper, within the limit.
+    pub(super) fn nested<R>(
+        &mut self,
+        span: Span,
+        f: impl FnOnce(&mut Interpreter) -> Result<R>,
+    ) -> Result<R> {
+        self.depth += 1;
+        if self.depth > super::limits::DEPTH {
+            self.depth -= 1;
+            return self.limit(span, "values are nested too deep");
+        }
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Which comes first; `None` where there is no order.
+    pub(super) fn order(&mut self, a: &Value, b: &Value, span: Span) -> Result<Option<Ordering>> {
+        let (a, b) = (&self.plain_number(a), &self.plain_number(b));
+        if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
+            return Ok(Some(x.cmp(&y)));
+        }
+        if let (Some(x), Some(y)) = (as_float(a), as_float(b)) {
+            return Ok(x.partial_cmp(&y));
+        }
+        if let (Value::Str(x), Value::Str(y)) = (a, b) {
+            return Ok(Some(x.cmp(y)));
+        }
+        if let Value::Instance(i) = a
+            && let Some(f) = self.class_attribute(&i.class, "__lt__")
+        {
+            let less = self.call_method(&f, a, Args::of([b.clone()], span), span)?;
+            if self.truth(&less, span)? {
+                return Ok(Some(Ordering::Less));
+            }
+            return Ok(Some(if self.equals(a, b, span)? {
+                Ordering::Equal
+            } else {
+                Ordering::Greater
+            }));
+        }
+        match (a, b) {
+            (Value::Tuple(_), Value::Tuple(_)) | (Value::List(_), Value::List(_)) => {
+                let (x, y) = (a.as_items().unwrap_or_default(), b.as_items().unwrap_or_default());
+                for (p, q) in x.iter().zip(&y) {
+                    if !self.equals(p, q, span)? {
+                        return self.nested(span, |i| i.order(p, q, span));
+                    }
+                }
+                Ok(Some(x.len().cmp(&y.len())))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn contains(&mut self, container: &Value, item: &Value, span: Span) -> Result<bool> {
+        match container {
+            Value::Str(s) => match item {
+                Value::Str(part) => Ok(s.contains(&**part)),
+                _ => self.raise(
+                    "TypeError",
+                    span,
+                    format!("\"in\" a str needs a str, found {}", item.type_name()),
+                ),
+            },
+            Value::Dict(d) => {
+                let key = self.key_of(item, span)?;
+                Ok(d.borrow().get(&key).is_some())
+            }
+            Value::Set(s) => {
+                let key = self.key_of(item, span)?;
+                Ok(s.borrow().contains(&key))
+            }
+            Value::Range(r) => Ok(match item.as_int() {
+                Some(v) => {
+                    let inside = if r.step > 0 {
+                        v >= r.start && v < r.stop
+                    } else {
+                        v <= r.start && v > r.stop
+                    };
+                    inside && (v - r.start) % r.step == 0
+                }
+                None => false,
+            }),
+            Value::Instance(i) if self.class_attribute(&i.class, "__contains__").is_some() => {
+                let f = self
+                    .class_attribute(&i.class, "__contains__")
+                    .unwrap_or(Value::None);
+                let v = self.call_method(&f, container, Args::of([item.clone()], span), span)?;
+                self.truth(&v, span)
+            }
+            _ => {
+                for x in self.iterate(container, span)? {
+                    if identical(&x, item) || self.equals(&x, item, span)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// `int`, `float` and `bool` as a number.
+pub(super) fn as_float(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float(v) => Some(*v),
+        other => other.as_int().map(|v| v as f64),
+    }
+}
+
+/// Python's `is`.
+pub(super) fn identical(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::None, Value::None)
+        | (Value::Ellipsis, Value::Ellipsis)
+        | (Value::NotImplemented, Value::NotImplemented) => true,
+        (Value::Bool(x), Value::Bool(y)) => x == y,
+        (Value::Int(x), Value::Int(y)) => x == y,
+        (Value::Str(x), Value::Str(y)) => x == y,
+        (Value::List(x), Value::List(y)) => Rc::ptr_eq(x, y),
+        (Value::Dict(x), Value::Dict(y)) => Rc::ptr_eq(x, y),
+        (Value::Set(x), Value::Set(y)) => Rc::ptr_eq(x, y),
+        (Value::Tuple(x), Value::Tuple(y)) => Rc::ptr_eq(x, y),
+        (Value::Function(x), Value::Function(y)) => Rc::ptr_eq(x, y),
+        (Value::Builtin(x), Value::Builtin(y)) => Rc::ptr_eq(x, y),
+        (Value::Class(x), Value::Class(y)) => Rc::ptr_eq(x, y),
+        (Value::Instance(x), Value::Instance(y)) => Rc::ptr_eq(x, y),
+        (Value::Kernel(x), Value::Kernel(y)) => Rc::ptr_eq(x, y),
+        (Value::Annotation(x), Value::Annotation(y)) => Rc::ptr_eq(x, y),
+        (Value::Object(x), Value::Object(y)) => Rc::ptr_eq(x, y),
+        (Value::DType(x), Value::DType(y)) => x == y,
+        (Value::Namespace(x), Value::Namespace(y)) => x == y,
+        (Value::Buffer(x), Value::Buffer(y)) => x == y,
+        (Value::Expr(x), Value::Expr(y)) => {
+            x.same_node(y) || (x.as_var().is_some() && x.as_var() == y.as_var())
+        }
+        _ => false,
+    }
+}
+
+fn has_all(a: &Set, b: &Set) -> bool {
+    a.iter().all(|v| dict::key(v).is_ok_and(|k| b.contains(&k)))
+}
+
+/// `|`, `&`, `-`, `^` of sets.
+pub(super) fn set_operation(op: Operator, a: &Set, b: &Set) -> Option<Set> {
+    let mut out = Set(Dict::default());
+    let mut add = |from: &Set, keep: &dyn Fn(&dict::Key) -> bool| {
+        for item in from.iter() {
+            if let Ok(key) = dict::key(item)
+                && keep(&key)
+            {
+                out.insert(key, item.clone());
+            }
+        }
+    };
+    match op {
+        Operator::BitOr => {
+            add(a, &|_| true);
+            add(b, &|_| true);
+        }
+        Operator::BitAnd => add(a, &|k| b.contains(k)),
+        Operator::Sub => add(a, &|k| !b.contains(k)),
+        Operator::BitXor => {
+            add(a, &|k| !b.contains(k));
+            add(b, &|k| !a.contains(k));
+        }
+        _ => return None,
+    }
+    Some(out)
+}
+
+/// Python's `//`.
+pub(super) fn floor_div(x: i128, y: i128) -> Option<i128> {
+    let q = x.checked_div(y)?;
+    Some(if x % y != 0 && (x < 0) != (y < 0) {
+        q - 1
+    } else {
+        q
+    })
+}
+
+/// Python's `%`; `y` is not zero.
+pub(super) fn floor_mod(x: i128, y: i128) -> i128 {
+    let r = x.checked_rem(y).unwrap_or(0);
+    if r != 0 && (r < 0) != (y < 0) { r + y } else { r }
+}
+
+fn float_mod(x: f64, y: f64) -> f64 {
+    let r = x % y;
+    if r != 0.0 && (r < 0.0) != (y < 0.0) {
+        r + y
+    } else {
+        r
+    }
+}
+
+/// A slice's `start`, `stop`, `step` within `len`, as Python clips them.
+pub(super) fn slice_indices(
+    slice: &super::value::Slice,
+    len: usize,
+    span: Span,
+) -> Result<(i128, i128, i128)> {
+    let part = |v: &Value| match v {
+        Value::None => Ok(None),
+        v => match v.as_int() {
+            Some(i) => Ok(Some(i)),
+            None => error(span, format!("slice bounds must be int, found {}", v.type_name())),
+        },
+    };
+    let step = part(&slice.step)?.unwrap_or(1);
+    if step == 0 {
+        return error(span, "slice step cannot be zero");
+    }
+    let len = len as i128;
+    let clip =
+        |v: i128, low: i128, high: i128| (if v < 0 { v.saturating_add(len) } else { v }).clamp(low, high);
+    let (start, stop) = if step > 0 {
+        (
+            part(&slice.start)?.map_or(0, |v| clip(v, 0, len)),
+            part(&slice.stop)?.map_or(len, |v| clip(v, 0, len)),
+        )
+    } else {
+        (
+            part(&slice.start)?.map_or(len - 1, |v| clip(v, -1, len - 1)),
+            part(&slice.stop)?.map_or(-1, |v| clip(v, -1, len - 1)),
+        )
+    };
+    Ok((start, stop, step))
+}

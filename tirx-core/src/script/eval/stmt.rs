@@ -1,0 +1,583 @@
+//! Statements, as Python runs them; those of a kernel body are in [`super::kernel_stmt`].
+
+use std::rc::Rc;
+
+use ruff_python_ast as ast;
+use ruff_text_size::Ranged;
+
+use super::value::{FunctionMode, Value};
+use super::{Args, Interpreter, LoopKind, Mode, Raised, ScopeKind};
+use crate::diagnostic::{Diagnostic, Result, error};
+use crate::source::Span;
+
+/// How a statement ended.
+#[derive(Clone)]
+pub(super) enum Flow {
+    /// At its end.
+    Normal,
+    /// With `break`.
+    Break,
+    /// With `continue`.
+    Continue,
+    /// With `return`.
+    Return(Value),
+}
+
+impl Interpreter {
+    /// Runs statements in order.
+    pub(super) fn exec_block(&mut self, stmts: &[ast::Stmt]) -> Result<Flow> {
+        for stmt in stmts {
+            match self.exec(stmt)? {
+                Flow::Normal => {}
+                other => return Ok(other),
+            }
+        }
+        Ok(Flow::Normal)
+    }
+
+    /// Runs a statement.
+    pub(super) fn exec(&mut self, stmt: &ast::Stmt) -> Result<Flow> {
+        let span = self.span(stmt);
+        self.step(span)?;
+        self.depth += 1;
+        let result = if self.depth > super::limits::DEPTH {
+            self.limit(span, "evaluation is nested too deep")
+        } else if self.mode == Mode::Kernel {
+            self.exec_kernel(stmt, span)
+        } else {
+            self.exec_meta(stmt, span)
+        };
+        self.depth -= 1;
+        result
+    }
+
+    fn exec_meta(&mut self, stmt: &ast::Stmt, span: Span) -> Result<Flow> {
+        match stmt {
+            ast::Stmt::Assign(s) => {
+                let value = self.eval(&s.value)?;
+                for target in &s.targets {
+                    self.bind(target, value.clone())?;
+                }
+                Ok(Flow::Normal)
+            }
+            ast::Stmt::AnnAssign(s) => {
+                if let Some(v) = &s.value {
+                    let value = self.eval(v)?;
+                    self.bind(&s.target, value)?;
+                }
+                Ok(Flow::Normal)
+            }
+            ast::Stmt::AugAssign(s) => {
+                let (_, value) = self.augmented(s, span)?;
+                self.bind(&s.target, value)?;
+                Ok(Flow::Normal)
+            }
+            ast::Stmt::If(s) => {
+                let test = self.eval(&s.test)?;
+                if self.truth(&test, self.span(&*s.test))? {
+                    return self.exec_block(&s.body);
+                }
+                for clause in &s.elif_else_clauses {
+                    let taken = match &clause.test {
+                        Some(t) => {
+                            let test = self.eval(t)?;
+                            self.truth(&test, self.span(t))?
+                        }
+                        None => true,
+                    };
+                    if taken {
+                        return self.exec_block(&clause.body);
+                    }
+                }
+                Ok(Flow::Normal)
+            }
+            ast::Stmt::For(s) => {
+                let source = self.eval(&s.iter)?;
+                self.exec_meta_for(s, &source, span)
+            }
+            ast::Stmt::While(s) => {
+                self.loops.push(LoopKind::Meta(self.blocks.len()));
+                let result = self.exec_meta_while(s, span);
+                self.loops.pop();
+                result
+            }
+            ast::Stmt::Expr(s) => {
+                self.eval(&s.value)?;
+                Ok(Flow::Normal)
+            }
+            ast::Stmt::Return(s) => {
+                let value = match &s.value {
+                    Some(v) => self.eval(v)?,
+                    None => Value::None,
+                };
+                Ok(Flow::Return(value))
+            }
+            ast::Stmt::Break(_) => Ok(Flow::Break),
+            ast::Stmt::Continue(_) => Ok(Flow::Continue),
+            ast::Stmt::With(s) => self.exec_with(s, span),
+            ast::Stmt::Assert(s) => {
+                let test = self.eval(&s.test)?;
+                if !self.truth(&test, self.span(&*s.test))? {
+                    let message = match &s.msg {
+                        Some(m) => {
+                            let v = self.eval(m)?;
+                            self.display(&v, span)?
+                        }
+                        None => self.text_of(s.test.range()),
+                    };
+                    return self.raise("AssertionError", span, format!("assertion failed: {message}"));
+                }
+                Ok(Flow::Normal)
+            }
+            _ => self.exec_common(stmt, span),
+        }
+    }
+
+    /// Statements that mean the same in a kernel.
+    pub(super) fn exec_common(&mut self, stmt: &ast::Stmt, span: Span) -> Result<Flow> {
+        match stmt {
+            ast::Stmt::Pass(_) => Ok(Flow::Normal),
+            ast::Stmt::FunctionDef(s) => self.exec_def(s, span),
+            ast::Stmt::ClassDef(s) => self.exec_class(s, span),
+            ast::Stmt::Import(s) => {
+                for alias in &s.names {
+                    self.import(alias)?;
+                }
+                Ok(Flow::Normal)
+            }
+            ast::Stmt::ImportFrom(s) => {
+                self.import_from(s)?;
+                Ok(Flow::Normal)
+            }
+            ast::Stmt::Raise(s) => self.exec_raise(s, span),
+            ast::Stmt::Try(s) => self.exec_try(s, span),
+            ast::Stmt::Delete(s) => {
+                for target in &s.targets {
+                    self.delete(target)?;
+                }
+                Ok(Flow::Normal)
+            }
+            ast::Stmt::Global(_) | ast::Stmt::Nonlocal(_) if self.mode == Mode::Meta => Ok(Flow::Normal),
+            ast::Stmt::Global(_) | ast::Stmt::Nonlocal(_) => error(
+                span,
+                "\"global\" and \"nonlocal\" are not supported in the body of a kernel",
+            ),
+            ast::Stmt::Match(_) => error(span, "\"match\" is not supported in kernel files; use if/elif"),
+            ast::Stmt::TypeAlias(_) => error(span, "\"type\" statements are not supported in kernel files"),
+            ast::Stmt::IpyEscapeCommand(_) => error(span, "IPython commands are not Python"),
+            _ => error(span, "this statement is not supported here"),
+        }
+    }
+
+    /// A loop over values that are known now.
+    pub(super) fn exec_meta_for(&mut self, s: &ast::StmtFor, source: &Value, span: Span) -> Result<Flow> {
+        if s.is_async {
+            return error(span, "\"async for\" is not supported in kernel files");
+        }
+        let at = self.span(&*s.iter);
+        self.loops.push(LoopKind::Meta(self.blocks.len()));
+        let result = self.run_meta_for(s, source, at);
+        self.loops.pop();
+        result
+    }
+
+    fn run_meta_for(&mut self, s: &ast::StmtFor, source: &Value, at: Span) -> Result<Flow> {
+        // A range or an endless count is not expanded first: a `break` may end it early.
+        let mut index = 0usize;
+        let items = match source {
+            Value::Range(_) => None,
+            Value::Iterator(it) if it.count.is_some() => None,
+            _ => Some(self.iterate(source, at)?),
+        };
+        loop {
+            let item = match (&items, source) {
+                (Some(items), _) => items.get(index).cloned(),
+                (None, Value::Range(r)) if index < r.len() => Some(Value::Int(r.get(index))),
+                (None, Value::Iterator(it)) => self.next_item(&it.clone(), at)?,
+                _ => None,
+            };
+            let Some(item) = item else { break };
+            index += 1;
+            self.step(at)?;
+            let mode = std::mem::replace(&mut self.mode, Mode::Meta);
+            let bound = self.bind(&s.target, item);
+            self.mode = mode;
+            bound?;
+            match self.exec_block(&s.body)? {
+                Flow::Normal | Flow::Continue => {}
+                Flow::Break => return Ok(Flow::Normal),
+                Flow::Return(v) => return Ok(Flow::Return(v)),
+            }
+        }
+        self.exec_block(&s.orelse)
+    }
+
+    fn exec_meta_while(&mut self, s: &ast::StmtWhile, span: Span) -> Result<Flow> {
+        loop {
+            self.step(span)?;
+            let test = self.eval(&s.test)?;
+            if !self.truth(&test, self.span(&*s.test))? {
+                return self.exec_block(&s.orelse);
+            }
+            match self.exec_block(&s.body)? {
+                Flow::Normal | Flow::Continue => {}
+                Flow::Break => return Ok(Flow::Normal),
+                Flow::Return(v) => return Ok(Flow::Return(v)),
+            }
+        }
+    }
+
+    /// The value of the target before, and `target op value`; lists are changed in place.
+    pub(super) fn augmented(&mut self, s: &ast::StmtAugAssign, span: Span) -> Result<(Value, Value)> {
+        let before = match &*s.target {
+            ast::Expr::Name(n) => {
+                let mut load = n.clone();
+                load.ctx = ast::ExprContext::Load;
+                self.eval(&ast::Expr::Name(load))?
+            }
+            ast::Expr::Attribute(a) => {
+                let object = self.eval(&a.value)?;
+                self.get_attribute(&object, &a.attr.id, span)?
+            }
+            ast::Expr::Subscript(sub) => {
+                let object = self.eval(&sub.value)?;
+                let index = self.eval_index(&sub.slice)?;
+                self.subscript(&object, &index, self.span(sub))?
+            }
+            other => return error(self.span(other), "this cannot be assigned to"),
+        };
+        let value = self.eval(&s.value)?;
+        match (&before, s.op) {
+            (Value::List(items), ast::Operator::Add) => {
+                let more = self.iterate(&value, span)?;
+                items.borrow_mut().extend(more);
+                let len = items.borrow().len();
+                self.check_items(len, span)?;
+                Ok((before.clone(), before))
+            }
+            _ => {
+                let after = self.binary(s.op, &before, &value, span)?;
+                Ok((before, after))
+            }
+        }
+    }
+
+    /// Binds a value to a target as Python does.
+    pub(super) fn bind(&mut self, target: &ast::Expr, value: Value) -> Result<()> {
+        let span = self.span(target);
+        let value = match value {
+            Value::MetaVar(v) => (*v).clone(),
+            other => other,
+        };
+        match target {
+            ast::Expr::Name(n) => {
+                self.assign_name(&n.id, value);
+                Ok(())
+            }
+            ast::Expr::Tuple(t) => self.unpack(&t.elts, &value, span, &mut |i, t, v| i.bind(t, v)),
+            ast::Expr::List(t) => self.unpack(&t.elts, &value, span, &mut |i, t, v| i.bind(t, v)),
+            ast::Expr::Attribute(a) => {
+                let object = self.eval(&a.value)?;
+                self.set_attribute(&object, &a.attr.id, value, span)
+            }
+            ast::Expr::Subscript(s) => {
+                let object = self.eval(&s.value)?;
+                let index = self.eval_index(&s.slice)?;
+                self.set_item(&object, &index, value, span)
+            }
+            ast::Expr::Starred(s) => self.bind(&s.value, value),
+            _ => error(span, "this cannot be assigned to"),
+        }
+    }
+
+    /// Sets a name in the scope it belongs to.
+    pub(super) fn assign_name(&mut self, name: &ast::name::Name, value: Value) {
+        if let Value::Buffer(b) = &value {
+            self.fresh_scalars.remove(&b.id());
+        }
+        match &self.scope.kind {
+            ScopeKind::Function(code) if code.globals.contains(name) => {
+                self.scope.module().set(name.clone(), value);
+            }
+            ScopeKind::Function(code) if code.nonlocals.contains(name) => {
+                let mut scope = self.scope.parent.clone();
+                while let Some(s) = scope {
+                    if s.get_own(name).is_some() {
+                        s.set(name.clone(), value);
+                        return;
+                    }
+                    scope = s.parent.clone();
+                }
+                self.scope.set(name.clone(), value);
+            }
+            ScopeKind::Class => {
+                self.class_order.push(name.as_str().into());
+                self.scope.set(name.clone(), value);
+            }
+            _ => self.scope.set(name.clone(), value),
+        }
+    }
+
+    /// Spreads a value over the parts of a tuple target.
+    pub(super) fn unpack(
+        &mut self,
+        targets: &[ast::Expr],
+        value: &Value,
+        span: Span,
+        bind: &mut dyn FnMut(&mut Interpreter, &ast::Expr, Value) -> Result<()>,
+    ) -> Result<()> {
+        let value = match value {
+            Value::MetaVar(v) => (**v).clone(),
+            other => other.clone(),
+        };
+        let items = self.iterate(&value, span)?;
+        let star = targets.iter().position(|t| matches!(t, ast::Expr::Starred(_)));
+        let wrong = |expected: String| {
+            let message = format!("{expected} on the left, {} on the right", items.len());
+            Diagnostic::new(span, message)
+        };
+        match star {
+            None if items.len() != targets.len() => {
+                let d = wrong(super::count(targets.len(), "name"));
+                self.raise("ValueError", d.span, d.message)
+            }
+            None => {
+                for (t, v) in targets.iter().zip(items) {
+                    bind(self, t, v)?;
+                }
+                Ok(())
+            }
+            Some(_) if items.len() + 1 < targets.len() => {
+                let d = wrong(format!("at least {}", super::count(targets.len() - 1, "name")));
+                self.raise("ValueError", d.span, d.message)
+            }
+            Some(at) => {
+                let after = targets.len() - at - 1;
+                let middle = items.len() - after;
+                for (t, v) in targets[..at].iter().zip(&items[..at]) {
+                    bind(self, t, v.clone())?;
+                }
+                if let ast::Expr::Starred(s) = &targets[at] {
+                    bind(self, &s.value, Value::list(items[at..middle].to_vec()))?;
+                }
+                for (t, v) in targets[at + 1..].iter().zip(&items[middle..]) {
+                    bind(self, t, v.clone())?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn delete(&mut self, target: &ast::Expr) -> Result<()> {
+        let span = self.span(target);
+        match target {
+            ast::Expr::Name(n) => {
+                if self.scope.vars.borrow_mut().remove(&n.id).is_none() {
+                    return self.raise("NameError", span, format!("unknown name \"{}\"", n.id));
+                }
+                Ok(())
+            }
+            ast::Expr::Subscript(s) => {
+                let object = self.eval(&s.value)?;
+                let index = self.eval_index(&s.slice)?;
+                match &object {
+                    Value::List(items) => {
+                        let len = items.borrow().len();
+                        let at = self.position(&index, len, span)?;
+                        items.borrow_mut().remove(at);
+                        Ok(())
+                    }
+                    Value::Dict(d) => {
+                        let key = self.key_of(&index, span)?;
+                        if d.borrow_mut().remove(&key).is_none() {
+                            return self.raise("KeyError", span, "no such key in this dict");
+                        }
+                        Ok(())
+                    }
+                    other => error(span, format!("items of {} cannot be deleted", other.type_name())),
+                }
+            }
+            ast::Expr::Tuple(t) => t.elts.iter().try_for_each(|e| self.delete(e)),
+            _ => error(span, "this cannot be deleted"),
+        }
+    }
+
+    fn exec_def(&mut self, s: &ast::StmtFunctionDef, span: Span) -> Result<Flow> {
+        if s.is_async {
+            return error(span, "\"async def\" is not supported in kernel files");
+        }
+        let mode = std::mem::replace(&mut self.mode, Mode::Meta);
+        let result = self.decorated_function(s);
+        self.mode = mode;
+        let value = result?;
+        self.assign_name(&s.name.id, value);
+        Ok(Flow::Normal)
+    }
+
+    fn decorated_function(&mut self, s: &ast::StmtFunctionDef) -> Result<Value> {
+        let mut decorators = Vec::new();
+        for d in &s.decorator_list {
+            decorators.push((self.eval(&d.expression)?, self.span(&d.expression)));
+        }
+        let mut value = Value::Function(self.make_function(s)?);
+        for (decorator, span) in decorators.into_iter().rev() {
+            value = self.call_value(&decorator, Args::of([value], span), span)?;
+        }
+        Ok(value)
+    }
+
+    fn exec_class(&mut self, s: &ast::StmtClassDef, _span: Span) -> Result<Flow> {
+        let mut decorators = Vec::new();
+        for d in &s.decorator_list {
+            decorators.push((self.eval(&d.expression)?, self.span(&d.expression)));
+        }
+        let class = self.make_class(s)?;
+        let mut value = Value::Class(class);
+        // Decorators that need the text of the class find it here.
+        let saved = self.class_def.replace(Rc::new(s.clone()));
+        let mut result = Ok(());
+        for (decorator, span) in decorators.into_iter().rev() {
+            match self.call_value(&decorator, Args::of([value.clone()], span), span) {
+                Ok(v) => value = v,
+                Err(e) => {
+                    result = Err(e);
+                    break;
+                }
+            }
+        }
+        self.class_def = saved;
+        result?;
+        self.assign_name(&s.name.id, value);
+        Ok(Flow::Normal)
+    }
+
+    fn exec_raise(&mut self, s: &ast::StmtRaise, span: Span) -> Result<Flow> {
+        let Some(exc) = &s.exc else {
+            return match self.handling.last().cloned() {
+                Some(value) => self.raise_value(value, span),
+                None => error(span, "nothing to raise again"),
+            };
+        };
+        let value = match self.eval(exc)? {
+            Value::Class(c) if self.is_exception(&c) => self.construct(&c, Args::default(), span)?,
+            other => other,
+        };
+        self.raise_value(value, span)
+    }
+
+    fn raise_value<R>(&mut self, value: Value, span: Span) -> Result<R> {
+        let Value::Instance(i) = &value else {
+            return error(
+                span,
+                format!("only exceptions can be raised, not {}", value.type_name()),
+            );
+        };
+        if !self.is_exception(&i.class) {
+            return error(
+                span,
+                format!("only exceptions can be raised, not {}", value.type_name()),
+            );
+        }
+        let text = self.display(&value, span)?;
+        let message = if text.is_empty() {
+            i.class.name.to_string()
+        } else {
+            format!("{}: {text}", i.class.name)
+        };
+        self.raised = Some((message.clone(), Raised::Exception(value.clone())));
+        error(span, message)
+    }
+
+    /// An error that `except class` catches.
+    pub fn raise<R>(&mut self, class: &str, span: Span, message: impl Into<String>) -> Result<R> {
+        let message = message.into();
+        let value = self.exception(class, &message);
+        self.raised = Some((message.clone(), Raised::Exception(value)));
+        error(span, message)
+    }
+
+    /// The error for a value of the host.
+    pub fn unavailable<R>(&mut self, why: &str, span: Span) -> Result<R> {
+        self.raised = Some((why.to_string(), Raised::Unavailable));
+        error(span, why)
+    }
+
+    /// Whether the error is an exception of a class.
+    pub(super) fn raised_is(&self, e: &Diagnostic, class: &str) -> bool {
+        match &self.raised {
+            Some((message, Raised::Exception(Value::Instance(i)))) if *message == e.message => {
+                std::iter::once(&i.class)
+                    .chain(&i.class.mro)
+                    .any(|c| &*c.name == class)
+            }
+            _ => false,
+        }
+    }
+
+    fn exec_try(&mut self, s: &ast::StmtTry, span: Span) -> Result<Flow> {
+        let result = self.exec_block(&s.body);
+        let result = match result {
+            Ok(Flow::Normal) => self.exec_block(&s.orelse),
+            Ok(flow) => Ok(flow),
+            Err(e) if self.fatal => return Err(e),
+            Err(e) => self.handle(s, e, span),
+        };
+        match self.exec_block(&s.finalbody)? {
+            Flow::Normal => result,
+            other => Ok(other),
+        }
+    }
+
+    fn handle(&mut self, s: &ast::StmtTry, e: Box<Diagnostic>, span: Span) -> Result<Flow> {
+        let exception = match self.raised.clone() {
+            Some((message, Raised::Exception(v))) if message == e.message => v,
+            _ => self.exception("Exception", &e.message),
+        };
+        for handler in &s.handlers {
+            let ast::ExceptHandler::ExceptHandler(h) = handler;
+            let matches = match &h.type_ {
+                None => true,
+                Some(t) => {
+                    let class = self.eval(t)?;
+                    self.is_instance(&exception, &class, span)?
+                }
+            };
+            if !matches {
+                continue;
+            }
+            self.raised = None;
+            if let Some(name) = &h.name {
+                self.assign_name(&name.id, exception.clone());
+            }
+            self.handling.push(exception);
+            let result = self.exec_block(&h.body);
+            self.handling.pop();
+            return result;
+        }
+        Err(e)
+    }
+
+    /// A function as `@T.inline` or `@T.macro` makes it.
+    pub(super) fn inline_function(
+        &mut self,
+        value: &Value,
+        mode: FunctionMode,
+        snapshot: bool,
+        span: Span,
+    ) -> Result<Value> {
+        match value {
+            Value::Function(f) => {
+                let scope = if snapshot {
+                    f.scope.snapshot()
+                } else {
+                    f.scope.clone()
+                };
+                Ok(Value::Function(super::class::with_mode(f, mode, scope)))
+            }
+            other => error(
+                span,
+                format!("this decorator needs a function, found {}", other.type_name()),
+            ),
+        }
+    }
+}

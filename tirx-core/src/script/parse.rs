@@ -1,0 +1,312 @@
+//! Python text to a syntax tree, by ruff's parser, with limits that keep hostile text from exhausting the stack.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ruff_python_ast as ast;
+use ruff_text_size::{Ranged, TextRange};
+
+use super::eval::limits;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::source::{FileId, Span};
+
+/// A parsed kernel file.
+#[derive(Clone)]
+pub(crate) struct ParsedFile {
+    /// Which file.
+    pub(crate) file: FileId,
+    /// Its statements.
+    pub(crate) module: Arc<ast::ModModule>,
+}
+
+/// The span of a node.
+pub(super) fn span_of(file: FileId, range: TextRange) -> Span {
+    Span::new(file, range.start().to_u32(), range.end().to_u32())
+}
+
+/// Parses a file.
+///
+/// # Errors
+/// Syntax errors (the first of each line), and texts beyond the limits.
+pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnostics> {
+    check_limits(file, text)?;
+    let parsed = ruff_python_parser::parse_unchecked_source(text, ruff_python_ast::PySourceType::Python);
+    if !parsed.errors().is_empty() {
+        let mut lines = BTreeSet::new();
+        let errors = parsed.errors().iter().filter(|e| {
+            let start = e.location.start().to_usize().min(text.len());
+            lines.insert(text.as_bytes()[..start].iter().filter(|b| **b == b'\n').count())
+        });
+        let list: Vec<Diagnostic> = errors
+            .take(8)
+            .map(|e| {
+                let message = e.error.to_string();
+                let mut chars = message.chars();
+                let first = chars
+                    .next()
+                    .map(|c| c.to_lowercase().to_string())
+                    .unwrap_or_default();
+                Diagnostic::new(
+                    span_of(file, e.location),
+                    format!("syntax error: {first}{}", chars.as_str()),
+                )
+            })
+            .collect();
+        return Err(Diagnostics(list));
+    }
+    Ok(ParsedFile {
+        file,
+        module: Arc::new(parsed.into_syntax()),
+    })
+}
+
+/// The dotted names of all modules that `import` statements of the file name, in order.
+pub(super) fn imported_modules(module: &ast::ModModule) -> Vec<(String, TextRange)> {
+    fn walk(stmts: &[ast::Stmt], out: &mut Vec<(String, TextRange)>) {
+        for stmt in stmts {
+            match stmt {
+                ast::Stmt::Import(s) => {
+                    out.extend(s.names.iter().map(|a| (a.name.to_string(), a.range())));
+                }
+                ast::Stmt::ImportFrom(s) => {
+                    let base = s.module.as_ref().map(|m| m.to_string()).unwrap_or_default();
+                    let dot = if base.is_empty() { "" } else { "." };
+                    if !base.is_empty() {
+                        out.push((base.clone(), s.range()));
+                    }
+                    out.extend(
+                        s.names
+                            .iter()
+                            .map(|a| (format!("{base}{dot}{}", a.name), a.range())),
+                    );
+                }
+                ast::Stmt::FunctionDef(s) => walk(&s.body, out),
+                ast::Stmt::ClassDef(s) => walk(&s.body, out),
+                ast::Stmt::For(s) => walk(&s.body, out),
+                ast::Stmt::While(s) => walk(&s.body, out),
+                ast::Stmt::With(s) => walk(&s.body, out),
+                ast::Stmt::If(s) => {
+                    walk(&s.body, out);
+                    s.elif_else_clauses.iter().for_each(|c| walk(&c.body, out));
+                }
+                ast::Stmt::Try(s) => {
+                    walk(&s.body, out);
+                    for handler in &s.handlers {
+                        let ast::ExceptHandler::ExceptHandler(h) = handler;
+                        walk(&h.body, out);
+                    }
+                    walk(&s.orelse, out);
+                    walk(&s.finalbody, out);
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut out = Vec::new();
+    walk(&module.body, &mut out);
+    out
+}
+
+/// Refuses text whose syntax tree would be too deep: brackets in brackets, long operator chains, deep indentation.
+///
+/// It reads characters, not Python: text in plain strings and comments is skipped, text in f-strings counts as code.
+fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
+    let fail = |at: usize, message: String| {
+        let span = Span::new(file, at as u32, at as u32 + 1);
+        Err(Diagnostics::from(Diagnostic::new(span, message)))
+    };
+    if text.len() > limits::SOURCE_BYTES {
+        return fail(
+            0,
+            format!("the file is larger than {} bytes", limits::SOURCE_BYTES),
+        );
+    }
+    let bytes = text.as_bytes();
+    // Operators seen since the last separator, one entry an open bracket; their sum bounds the tree's depth.
+    let mut chains: Vec<usize> = vec![0];
+    let mut total = 0usize;
+    let mut indents: Vec<usize> = vec![0];
+    let mut line_start = true;
+    let mut i = 0;
+    while i < bytes.len() {
+        if line_start && chains.len() == 1 {
+            let width = bytes[i..]
+                .iter()
+                .take_while(|b| matches!(b, b' ' | b'\t'))
+                .count();
+            let next = bytes.get(i + width);
+            if !matches!(next, Some(b'\n' | b'\r' | b'#') | None) {
+                while indents.last().is_some_and(|w| *w > width) {
+                    indents.pop();
+                }
+                if indents.last() != Some(&width) {
+                    indents.push(width);
+                }
+                if indents.len() > limits::INDENTS {
+                    return fail(i, format!("blocks are nested more than {} deep", limits::INDENTS));
+                }
+            }
+        }
+        line_start = false;
+        let mut chain = 0;
+        match bytes[i] {
+            b'#' => {
+                while i < bytes.len() && bytes[i] != b'\n' {
+                    i += 1;
+                }
+                continue;
+            }
+            b'\n' => {
+                line_start = true;
+                if chains.len() == 1 {
+                    chains[0] = 0;
+                    total = 0;
+                }
+            }
+            b',' | b';' => {
+                if let Some(last) = chains.last_mut() {
+                    total -= *last;
+                    *last = 0;
+                }
+            }
+            b'(' | b'[' | b'{' => {
+                chain = 1;
+                chains.push(0);
+                if chains.len() > limits::BRACKETS {
+                    return fail(
+                        i,
+                        format!("brackets are nested more than {} deep", limits::BRACKETS),
+                    );
+                }
+            }
+            b')' | b']' | b'}' if chains.len() > 1 => {
+                total -= chains.pop().unwrap_or(0);
+            }
+            quote @ (b'"' | b'\'') => {
+                let mut prefix = i;
+                while prefix > 0 && bytes[prefix - 1].is_ascii_alphabetic() && i - prefix < 2 {
+                    prefix -= 1;
+                }
+                let letters = &bytes[prefix..i];
+                if !letters.iter().any(|b| matches!(b, b'f' | b'F' | b't' | b'T')) {
+                    i = skip_string(bytes, i, quote);
+                    continue;
+                }
+            }
+            b'.' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'~' | b'<' | b'>' | b'='
+            | b'@' | b':' => chain = 1,
+            c if c.is_ascii_alphabetic() => {
+                let start = i;
+                while i < bytes.len() && (bytes[i].is_ascii_alphanumeric() || bytes[i] == b'_') {
+                    i += 1;
+                }
+                let keyword: &[u8] = &bytes[start..i];
+                if matches!(
+                    keyword,
+                    b"not" | b"lambda" | b"if" | b"await" | b"and" | b"or" | b"in" | b"is" | b"for"
+                ) {
+                    i -= 1;
+                    chain = 1;
+                } else {
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        if chain > 0 {
+            total += 1;
+            // An opening bracket belongs to the chain around it: `f()()()`.
+            let at = chains.len() - 1 - matches!(bytes[i], b'(' | b'[' | b'{') as usize;
+            chains[at] += 1;
+            if total > limits::CHAIN {
+                return fail(
+                    i,
+                    format!("an expression chains more than {} operators", limits::CHAIN),
+                );
+            }
+        }
+        i += 1;
+    }
+    Ok(())
+}
+
+/// The position after the string that starts at `i`.
+fn skip_string(bytes: &[u8], i: usize, quote: u8) -> usize {
+    let triple = bytes[i..].starts_with(&[quote; 3]);
+    let mut j = i + if triple { 3 } else { 1 };
+    while j < bytes.len() {
+        match bytes[j] {
+            b'\\' => j += 1,
+            b'\n' if !triple => return j,
+            c if c == quote && !triple => return j + 1,
+            c if c == quote && bytes[j..].starts_with(&[quote; 3]) => return j + 3,
+            _ => {}
+        }
+        j += 1;
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::SourceMap;
+
+    fn parse(text: &str) -> Result<(), String> {
+        let mut sources = SourceMap::new();
+        let file = sources.add("k.py", text);
+        parse_file(file, text).map(|_| ()).map_err(|d| d.render(&sources))
+    }
+
+    #[test]
+    fn syntax_errors_point_at_the_text() {
+        let message = parse("x = 1\ny = (2\n").unwrap_err();
+        assert!(message.starts_with("error: syntax error: "), "{message}");
+        assert!(message.contains("k.py:"), "{message}");
+        let message = parse("def f(:\n    pass\n").unwrap_err();
+        assert!(message.contains("k.py:1:7"), "{message}");
+    }
+
+    #[test]
+    fn hostile_text_is_refused_on_a_small_stack() {
+        let cases = [
+            "(".repeat(100_000),
+            format!("x = {}1", "-".repeat(100_000)),
+            format!("x = {}1", "not ".repeat(100_000)),
+            format!("x = a{}", ".b".repeat(100_000)),
+            format!("x = a{}", "()".repeat(100_000)),
+            format!("x = 1{}", " + 1".repeat(100_000)),
+            format!("x = {}1", "lambda: ".repeat(100_000)),
+            format!("x = 1{}", " if a else 1".repeat(100_000)),
+            format!("x = f\"{{a{}}}\"", ".b".repeat(100_000)),
+            (0..2000)
+                .map(|i| format!("{}if a:\n", " ".repeat(i)))
+                .collect::<String>(),
+        ];
+        for case in cases {
+            let head: String = case.chars().take(20).collect();
+            let run = std::thread::Builder::new()
+                .stack_size(1 << 20)
+                .spawn(move || parse(&case))
+                .unwrap();
+            let error = run.join().unwrap().expect_err(&head);
+            assert!(
+                error.contains("nested more than") || error.contains("chains more than"),
+                "{head}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_just_within_the_limits_parses_and_drops() {
+        let chain = format!("x = 1{}", " + 1".repeat(limits::CHAIN - 5));
+        let brackets = format!("x = {}1{}", "(".repeat(90), ")".repeat(90));
+        for case in [chain, brackets, format!("x = [{}]", "1, ".repeat(100_000))] {
+            let run = std::thread::Builder::new()
+                .stack_size(1 << 20)
+                .spawn(move || parse(&case))
+                .unwrap();
+            run.join().unwrap().unwrap();
+        }
+    }
+}
