@@ -165,6 +165,33 @@ impl Arithmetic {
 
 /// `a op b`.
 pub fn binary(op: Arithmetic, a: Operand, b: Operand, span: Span) -> Result<Expr> {
+    let (a, b) = operands(op, a, b, span)?;
+    match fold::arithmetic(op, &a, &b, span)? {
+        Some(folded) => Ok(folded.or_at(span)),
+        None => node(op, a, b, span),
+    }
+}
+
+/// `a op b` with promotion and without folding.
+pub fn binary_unfolded(op: Arithmetic, a: Operand, b: Operand, span: Span) -> Result<Expr> {
+    let (a, b) = operands(op, a, b, span)?;
+    node(op, a, b, span)
+}
+
+fn node(op: Arithmetic, a: Expr, b: Expr, span: Span) -> Result<Expr> {
+    let result = match (op.bin_op(), op.intrinsic()) {
+        (Some(op), _) => Expr::binary(op, a, b),
+        (None, Some(op)) => {
+            let dtype = a.dtype;
+            Expr::call(op, dtype, vec![a, b])
+        }
+        (None, None) => return error(span, "operator without a form"),
+    };
+    Ok(result.at(span))
+}
+
+/// The operands checked and promoted.
+fn operands(op: Arithmetic, a: Operand, b: Operand, span: Span) -> Result<(Expr, Expr)> {
     use Arithmetic::*;
     let (left, right) = (a.dtype(), b.dtype());
     for dtype in [left, right] {
@@ -199,18 +226,7 @@ pub fn binary(op: Arithmetic, a: Operand, b: Operand, span: Span) -> Result<Expr
             span,
         )));
     }
-    if let Some(folded) = fold::arithmetic(op, &a, &b, span)? {
-        return Ok(folded.or_at(span));
-    }
-    let result = match (op.bin_op(), op.intrinsic()) {
-        (Some(op), _) => Expr::binary(op, a, b),
-        (None, Some(op)) => {
-            let dtype = a.dtype;
-            Expr::call(op, dtype, vec![a, b])
-        }
-        (None, None) => return error(span, "operator without a form"),
-    };
-    Ok(result.at(span))
+    Ok((a, b))
 }
 
 /// An int literal in a bit operation takes the other operand's dtype; one that only fits as unsigned bits

@@ -40,6 +40,16 @@ macro_rules! arithmetic {
     };
 }
 
+/// Bit operations in function form are what printed IR has for nodes: unlike the operators they do not fold.
+macro_rules! bits {
+    ($op:ident) => {
+        |_, c| {
+            typing::binary_unfolded(Arithmetic::$op, c.operand("x")?, c.operand("y")?, c.span)
+                .map(Value::Expr)
+        }
+    };
+}
+
 macro_rules! node {
     ($op:ident) => {
         |_, c| binary_node(c, BinOp::$op)
@@ -73,11 +83,11 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.min", AB, arithmetic!("a", "b", Min)),
     function("T.max", AB, arithmetic!("a", "b", Max)),
     function("T.pow", XY, arithmetic!("x", "y", Pow)),
-    function("T.shift_left", XY, arithmetic!("x", "y", ShiftLeft)),
-    function("T.shift_right", XY, arithmetic!("x", "y", ShiftRight)),
-    function("T.bitwise_and", XY, arithmetic!("x", "y", BitwiseAnd)),
-    function("T.bitwise_or", XY, arithmetic!("x", "y", BitwiseOr)),
-    function("T.bitwise_xor", XY, arithmetic!("x", "y", BitwiseXor)),
+    function("T.shift_left", XY, bits!(ShiftLeft)),
+    function("T.shift_right", XY, bits!(ShiftRight)),
+    function("T.bitwise_and", XY, bits!(BitwiseAnd)),
+    function("T.bitwise_or", XY, bits!(BitwiseOr)),
+    function("T.bitwise_xor", XY, bits!(BitwiseXor)),
     function("T.bitwise_not", X, |_, c| {
         typing::invert(c.operand("x")?, c.span).map(Value::Expr)
     }),

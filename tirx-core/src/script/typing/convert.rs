@@ -50,6 +50,7 @@ pub fn float_constant(dtype: DType, value: f64, span: Span) -> Result<Expr> {
     if let Some(max) = max_finite(dtype)
         && value.is_finite()
         && value.abs() > max
+        && !rounds_to_finite(dtype, value)
     {
         let diagnostic = Diagnostic::new(span, format!("{value:e} exceeds the range of {dtype}"));
         let diagnostic = diagnostic.label(format!("{dtype} holds {} to {max}", -max));
@@ -58,6 +59,15 @@ pub fn float_constant(dtype: DType, value: f64, span: Span) -> Result<Expr> {
         ))));
     }
     Ok(Expr::float(dtype, value).at(span))
+}
+
+/// Whether a number just above the largest value is only that value written with fewer digits.
+fn rounds_to_finite(dtype: DType, value: f64) -> bool {
+    match dtype.code {
+        TypeCode::Float if dtype.bits == 32 => (value as f32).is_finite(),
+        TypeCode::BFloat => half::bf16::from_f64(value).is_finite(),
+        _ => false,
+    }
 }
 
 /// The largest finite value of a floating dtype, as TVM knows it.

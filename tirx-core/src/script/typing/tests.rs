@@ -323,6 +323,10 @@ fn casts_fold_constants_and_check_ranges() {
             to(Float(1e40), "float32"),
             "error: 1e40 exceeds the range of float32",
         ),
+        (
+            to(Float(3.40282350e38), "float32"),
+            "float32(340282346638528860000000000000000000000)",
+        ),
         (to(x(), "int32x4"), "Broadcast(x, 4)"),
         (to(Int(3), "float32x4"), "Broadcast(float32(3), 4)"),
         (
