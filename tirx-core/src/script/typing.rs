@@ -172,6 +172,24 @@ pub fn binary(op: Arithmetic, a: Operand, b: Operand, span: Span) -> Result<Expr
     }
 }
 
+/// Whether operator text of this node would fold, or be refused, when it is read: the printer writes such nodes as
+/// `T.Add(a, b)`. Comparisons and logic never fold.
+pub fn folds(op: BinOp, a: &Expr, b: &Expr) -> bool {
+    let arithmetic = match op {
+        BinOp::Add => Arithmetic::Add,
+        BinOp::Sub => Arithmetic::Sub,
+        BinOp::Mul => Arithmetic::Mul,
+        BinOp::Div => Arithmetic::TrueDiv,
+        BinOp::Mod => Arithmetic::TruncMod,
+        BinOp::FloorDiv => Arithmetic::FloorDiv,
+        BinOp::FloorMod => Arithmetic::FloorMod,
+        BinOp::Min => Arithmetic::Min,
+        BinOp::Max => Arithmetic::Max,
+        _ => return false,
+    };
+    !matches!(fold::arithmetic(arithmetic, a, b, Span::NONE), Ok(None))
+}
+
 /// `a op b` with promotion and without folding.
 pub fn binary_unfolded(op: Arithmetic, a: Operand, b: Operand, span: Span) -> Result<Expr> {
     let (a, b) = operands(op, a, b, span)?;

@@ -1,7 +1,7 @@
 //! Expressions as text: Python's operators where they mean the same, `T.` functions elsewhere.
 
+use super::super::typing;
 use super::{Printer, literal};
-use crate::arith::fold;
 use crate::intrin::{Op, ResultRule};
 use crate::ir::{AttrValue, BinOp, Buffer, DType, Expr, ExprKind, Type, Var};
 
@@ -64,12 +64,9 @@ fn is_number(e: &Expr) -> bool {
     matches!(e.kind, ExprKind::Int(_) | ExprKind::Float(_))
 }
 
-/// Whether the front end, reading operator text, would fold the node away.
+/// Whether the front end, reading operator text, would fold the node away. Two numbers stand in function form always.
 fn folds(op: BinOp, a: &Expr, b: &Expr) -> bool {
-    if !is_number(a) && !is_number(b) {
-        return false;
-    }
-    (is_number(a) && is_number(b)) || fold::binary(op, a.clone(), b.clone()).as_binary(op).is_none()
+    (is_number(a) && is_number(b)) || typing::folds(op, a, b)
 }
 
 impl Printer {
