@@ -346,7 +346,8 @@ impl Analyzer {
         let mut result = first.clone();
         if !is_leaf(&result) {
             result = self.rewrite_simplify(&first);
-            if !is_leaf(&result) && !result.same_node(&first) {
+            // Terms of one index that sorting parted come together in a second round.
+            if !is_leaf(&result) && (!result.same_node(&first) || has_three_terms(&result)) {
                 result = self.canonical_simplify(&result);
             }
         }
@@ -432,6 +433,16 @@ fn is_leaf(expr: &Expr) -> bool {
 
 fn is_simple(expr: &Expr) -> bool {
     is_leaf(expr)
+}
+
+/// Whether there is a sum of three terms in it.
+fn has_three_terms(expr: &Expr) -> bool {
+    let is_sum = |e: &Expr| matches!(e.kind, ExprKind::Binary(BinOp::Add | BinOp::Sub, ..));
+    match &expr.kind {
+        ExprKind::Binary(_, a, b) => is_sum(expr) && is_sum(a) || has_three_terms(a) || has_three_terms(b),
+        ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => false,
+        _ => expr.operands().into_iter().any(has_three_terms),
+    }
 }
 
 /// Whether evaluating the expression may do more than give a value.

@@ -556,10 +556,22 @@ impl Analyzer {
                 if bound.min >= 0 && bound.max < c {
                     return Canon::Sum(Sum::constant(dtype, 0));
                 }
-                return Canon::Sum(Sum::of_term(self.divide_term(other.into_term(), c, truncates)));
+                let term = other.into_term();
+                if !truncates && term.scale > c && term.scale % c != 0 {
+                    let left = Term {
+                        scale: term.scale % c,
+                        ..term.clone()
+                    };
+                    let bound = left.bound(self);
+                    if bound.min >= 0 && bound.max < c {
+                        let scale = term.scale / c;
+                        return Canon::Sum(Sum::of_term(Term { scale, ..term }));
+                    }
+                }
+                return Canon::Sum(Sum::of_term(self.divide_term(term, c, truncates)));
             }
         };
-        let (mut quotient, rest) = sum.split(c);
+        let (mut quotient, mut rest) = sum.split(c);
         if rest.terms.is_empty() && rest.base == 0 {
             quotient.divide_exactly(c);
             return Canon::Sum(quotient);
@@ -579,6 +591,26 @@ impl Analyzer {
             return Canon::Sum(quotient);
         }
         let bound = self.bound_of_sum(&rest);
+        if !truncates && !(bound.min >= 0 && bound.max < c) {
+            // Weights above the divisor: their whole multiples divide, if what remains of them is nothing.
+            let mut small = rest.clone();
+            small
+                .terms
+                .iter_mut()
+                .for_each(|t| t.scale = fold::floor_mod(t.scale, c));
+            small.base = fold::floor_mod(small.base, c);
+            let left = self.bound_of_sum(&small);
+            if left.min >= 0 && left.max < c {
+                rest.terms
+                    .iter_mut()
+                    .for_each(|t| t.scale = fold::floor_div(t.scale, c));
+                rest.base = fold::floor_div(rest.base, c);
+                rest.terms.retain(|t| t.scale != 0);
+                quotient.add_sum(&rest, 1);
+                quotient.single = false;
+                return Canon::Sum(quotient);
+            }
+        }
         if !(bound.min >= 0 && bound.max < c) {
             let rest = Canon::Expr(rest.into_expr());
             let rest = match rest {
@@ -748,15 +780,13 @@ impl Analyzer {
             if term.scale.abs() > 1 {
                 weighty = true;
                 divisor = gcd(divisor, term.scale);
-            } else if term.scale != 1 || (term.lower != 1 && term.upper == INFINITE) {
-                return None;
             }
         }
         if !weighty || divisor <= 1 {
             return None;
         }
         let (mut quotient, rest) = difference.split(divisor);
-        if rest.terms.is_empty() && rest.base == 0 && quotient.base == 0 {
+        if rest.terms.is_empty() && rest.base == 0 && quotient.base == 0 && quotient.terms.len() > 1 {
             return None;
         }
         let bound = self.bound_of_sum(&rest);

@@ -202,16 +202,18 @@ fn count(pattern: &Pattern, name: u8) -> usize {
 fn commute(pattern: &Pattern) -> Vec<Pattern> {
     match pattern {
         Pattern::Binary(op, a, b) => {
-            let mut out = Vec::new();
+            // As written first, so that operands keep their order where they can.
+            let (mut out, mut swapped) = (Vec::new(), Vec::new());
             for x in commute(a) {
                 for y in commute(b) {
                     out.push(Pattern::Binary(*op, Box::new(x.clone()), Box::new(y.clone())));
                     let constant = matches!(y, Pattern::Const(_) | Pattern::Number(_));
                     if op.is_commutative() && !constant {
-                        out.push(Pattern::Binary(*op, Box::new(y.clone()), Box::new(x.clone())));
+                        swapped.push(Pattern::Binary(*op, Box::new(y.clone()), Box::new(x.clone())));
                     }
                 }
             }
+            out.append(&mut swapped);
             out
         }
         Pattern::Not(a) => commute(a)
