@@ -15,8 +15,11 @@ use crate::ir::{BinOp, DType, Expr, ExprKind};
 impl Layout {
     /// The offset on the memory axis, in elements, of `coordinate` in a buffer of `shape`; other axes are ignored.
     /// The two slices have one length.
+    ///
+    /// It is computed in the widest integer type of coordinates and extents.
     pub fn memory_offset(&self, coordinate: &[Expr], shape: &[Expr]) -> Expr {
         let Layout::Tile(tile) = self;
+        let coordinate = &in_index_type(coordinate, shape)[..];
         let mut sum: Option<Expr> = None;
         match group(shape, &tile.shard) {
             Some(groups) => {
@@ -68,7 +71,7 @@ impl Layout {
 /// `Σ coordinate[i] * strides[i]`.
 pub fn strided_offset(coordinate: &[Expr], strides: &[Expr]) -> Expr {
     let mut sum = None;
-    for (c, s) in coordinate.iter().zip(strides) {
+    for (c, s) in in_index_type(coordinate, strides).iter().zip(strides) {
         accumulate(&mut sum, scale(c, s));
     }
     sum.unwrap_or_else(|| Expr::int32(0))
@@ -78,10 +81,19 @@ pub fn strided_offset(coordinate: &[Expr], strides: &[Expr]) -> Expr {
 pub fn row_major(coordinate: &[Expr], shape: &[Expr]) -> Expr {
     let Layout::Tile(tile) = Layout::row_major(shape);
     let mut sum = None;
-    for (c, iter) in coordinate.iter().zip(&tile.shard) {
+    for (c, iter) in in_index_type(coordinate, shape).iter().zip(&tile.shard) {
         accumulate(&mut sum, scale(c, &iter.stride));
     }
     sum.unwrap_or_else(|| Expr::int32(0))
+}
+
+/// Coordinates in the widest type of themselves and `others`.
+fn in_index_type(coordinate: &[Expr], others: &[Expr]) -> Vec<Expr> {
+    let all = coordinate.iter().chain(others).map(|e| e.dtype.element());
+    match all.reduce(wider) {
+        Some(dtype) => coordinate.iter().map(|c| cast_index(c.clone(), dtype)).collect(),
+        None => Vec::new(),
+    }
 }
 
 /// Which run of iterators each dimension is split over; `None` where the extents do not agree.
@@ -131,7 +143,8 @@ fn split(sum: &mut Option<Expr>, coordinate: &Expr, run: &[Iter]) {
     }
     right.reverse();
     for (position, iter) in run.iter().enumerate() {
-        if !iter.axis.is_memory() || iter.extent.is_int(1) {
+        // A digit of extent one is zero, unless it is all there is: then the coordinate goes through as it stands.
+        if !iter.axis.is_memory() || iter.extent.is_int(1) && run.len() > 1 {
             continue;
         }
         let mut digit = coordinate.clone();

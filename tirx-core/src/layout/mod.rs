@@ -65,7 +65,7 @@ impl Layout {
             let here = stride.clone().unwrap_or_else(|| Expr::constant(extent.dtype, 1));
             stride = Some(match &stride {
                 None => extent.clone(),
-                Some(s) => crate::arith::fold::mul(s.clone().cast(extent.dtype), extent.clone()),
+                Some(s) => apply::binary(crate::ir::BinOp::Mul, s.clone(), extent.clone()),
             });
             shard.push(Iter {
                 extent: extent.clone(),

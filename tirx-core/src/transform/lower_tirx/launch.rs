@@ -5,8 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::scope_ids::{Declared, resolve};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{
-    AttrNode, Expr, ExprKind, IterKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor, is_pure,
-    substitute,
+    AttrNode, Expr, ExprKind, ForKind, IterKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor,
+    is_pure, substitute,
 };
 use crate::source::Span;
 
@@ -63,6 +63,12 @@ fn wrap(region: &Stmt, span: Span) -> Result<Stmt> {
         return Err(error);
     }
     if collect.declared.is_empty() {
+        if !has_launch(&body) {
+            return Err(Box::new(
+                Diagnostic::new(span, "the kernel does not say how many threads it has")
+                    .help("declare scope ids, as in bx = T.cta_id([1]); tx = T.thread_id([128])"),
+            ));
+        }
         return Ok(body);
     }
     let resolved = resolve(&collect.declared)?;
@@ -158,6 +164,28 @@ impl Mutator for Collect {
             _ => self.walk_stmt(stmt),
         }
     }
+}
+
+/// Whether the region binds threads itself, by `T.launch_thread` or `T.thread_binding`.
+fn has_launch(region: &Stmt) -> bool {
+    struct Find(bool);
+    impl Visitor for Find {
+        fn visit_expr(&mut self, _: &Expr) {}
+        fn visit_stmt(&mut self, stmt: &Stmt) {
+            match &stmt.kind {
+                StmtKind::Attr { key, .. } if &**key == "thread_extent" => self.0 = true,
+                StmtKind::For {
+                    kind: ForKind::ThreadBinding,
+                    ..
+                } => self.0 = true,
+                _ if self.0 => {}
+                _ => self.walk_stmt(stmt),
+            }
+        }
+    }
+    let mut find = Find(false);
+    find.visit_stmt(region);
+    find.0
 }
 
 /// The variables that are read.

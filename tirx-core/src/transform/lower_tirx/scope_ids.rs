@@ -156,7 +156,8 @@ impl<'a> Hierarchy<'a> {
         let mut changed = true;
         while changed {
             changed = false;
-            for a in 0..6 {
+            // Inner levels first, so that a contradiction is reported where it is closest.
+            for a in (0..6).rev() {
                 for b in a + 1..6 {
                     for c in b + 1..6 {
                         changed |= self.close_triple(a, b, c)?;
@@ -239,6 +240,7 @@ impl<'a> Hierarchy<'a> {
             .label(format!("{} {child}s in a {parent}", text(other)));
         let shown = self.place(&other.from);
         let mut all: Vec<usize> = one.from.iter().chain(&other.from).copied().collect();
+        all.sort_unstable();
         all.dedup();
         all.retain(|i| self.declared[*i].span != shown);
         Box::new(self.explain(diagnostic, &all))
