@@ -1,1 +1,99 @@
-//! tirx-build
+//! The build.rs side of TIRx: kernels become a build dependency.
+//!
+//! # A first kernel
+//!
+//! `kernels/vector.py`, in the language of TIRx:
+//!
+//! ```python
+//! from tvm.script import tirx as T
+//!
+//! @T.jit
+//! def add(A: T.Buffer((N,), "float32"), B: T.Buffer((N,), "float32"),
+//!         C: T.Buffer((N,), "float32"), *, N: T.constexpr):
+//!     T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([N])
+//!     C[tx] = A[tx] + B[tx]
+//! ```
+//!
+//! `kernels.toml`, beside `Cargo.toml`:
+//!
+//! ```toml
+//! [defaults]
+//! targets = ["sm_90a", "sm_100a"]      # one native image each
+//! ptx     = "compute_90"               # optional: PTX for newer GPUs
+//!
+//! [toolchain]
+//! cuda = "13.0"                        # the release that nvcc must be of
+//! auto-install = true                  # fetch it through pip where it is missing
+//!
+//! [[kernel]]
+//! name   = "add"
+//! source = "kernels/vector.py"         # or: script = """ … """
+//! entry  = "add"                       # optional where it is the kernel's name, or the file's only kernel
+//! specialize = [{ N = 256 }, { N = 1024 }]
+//! ```
+//!
+//! `build.rs`, with `tirx-build` among the build dependencies and `tirx-rt` among the dependencies:
+//!
+//! ```no_run
+//! fn main() -> tirx_build::Result<()> {
+//!     tirx_build::compile_kernels("kernels.toml")
+//! }
+//! ```
+//!
+//! `main.rs`:
+//!
+//! ```ignore
+//! tirx_rt::include_kernels!();
+//! // kernels::add::n256(&stream, &a, &b, &mut c)?;
+//! ```
+//!
+//! # nvcc
+//!
+//! The first of these that exists is used:
+//!
+//! 1. `TIRX_NVCC` (a path; `none` builds without nvcc), then `NVCC`;
+//! 2. `bin/nvcc` below `CUDA_HOME`, then `CUDA_PATH`;
+//! 3. `nvcc` on `PATH`;
+//! 4. pip's `nvidia/cu*/bin/nvcc` of the active virtual environment, of `python3`, of what
+//!    `cargo tirx toolchain install` fetched;
+//! 5. `/usr/local/cuda`, `/usr/local/cuda-*`, `/opt/cuda`.
+//!
+//! A release that the manifest does not pin, or that is too old for a target, is passed over (for the variables of 1
+//! it is an error). Where nothing is left and `auto-install` is set, the pinned release is fetched through pip into a
+//! per-user cache. Where that fails too, the build succeeds with IR images, which the simulator runs, and says so in
+//! one warning; a kernel with `require = true` makes it an error.
+//!
+//! # What is written
+//!
+//! Into `OUT_DIR`: `tirx_kernels.rs`, and per kernel (`tirx/add-n256.*`) the CUDA text, the IR image and the fat
+//! binary. The texts and the image depend on nothing but the inputs: no path, no time. `TIRX_DUMP=dir` writes the IR
+//! after every pass, too.
+
+#![warn(missing_docs)]
+#![forbid(unsafe_code)]
+
+mod builder;
+pub mod compile;
+mod environment;
+mod error;
+mod generate;
+pub mod manifest;
+mod nvcc;
+mod suggest;
+pub mod target;
+pub mod toolchain;
+
+use std::path::PathBuf;
+
+pub use builder::{Builder, Report};
+pub use environment::Environment;
+pub use error::{Error, Result};
+pub use nvcc::Outcome;
+
+/// Compiles the kernels of a manifest into Cargo's `OUT_DIR` and tells Cargo what they depend on. For build scripts.
+///
+/// # Errors
+/// What is wrong with the manifest, a kernel or the toolchain, rendered for the build's output.
+pub fn compile_kernels(manifest: impl Into<PathBuf>) -> Result<()> {
+    Builder::new().manifest(manifest).compile()
+}

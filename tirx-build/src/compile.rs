@@ -1,0 +1,232 @@
+//! One kernel from text to everything that is made of it, in memory: the only place that calls the compiler.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tirx_core::codegen::cuda::CudaSource;
+use tirx_core::codegen::rust::Launcher;
+use tirx_core::codegen::{cuda, host, rust};
+use tirx_core::diagnostic::Diagnostics;
+use tirx_core::ir::{IRModule, PrimFunc, image};
+use tirx_core::script::{ConstValue, Imports, KernelFile, print};
+use tirx_core::source::SourceMap;
+use tirx_core::transform::{Lowering, Options, Step, Target, lower};
+
+use crate::error::Error;
+
+/// Kernel files that import each other: `import name` reads `name.py` beside the file.
+#[derive(Debug)]
+pub struct FileImports {
+    folder: PathBuf,
+    shown: String,
+    asked: RefCell<Vec<PathBuf>>,
+}
+
+impl FileImports {
+    /// Imports of a file in `folder`; `shown` is what messages call the folder (empty, or ending in `/`).
+    pub fn new(folder: impl Into<PathBuf>, shown: impl Into<String>) -> FileImports {
+        FileImports {
+            folder: folder.into(),
+            shown: shown.into(),
+            asked: RefCell::default(),
+        }
+    }
+
+    /// The files that were read, in order.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.asked.borrow().clone()
+    }
+}
+
+impl Imports for FileImports {
+    fn read(&self, module: &str) -> Option<(String, String)> {
+        let named = module
+            .split('.')
+            .all(|part| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_'));
+        if !named {
+            return None;
+        }
+        let relative = format!("{}.py", module.replace('.', "/"));
+        let path = self.folder.join(&relative);
+        let text = fs::read_to_string(&path).ok()?;
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(&path) {
+            asked.push(path);
+        }
+        Some((format!("{}{relative}", self.shown), text))
+    }
+}
+
+/// A file whose definitions can be built.
+pub struct Loaded {
+    file: KernelFile,
+    sources: SourceMap,
+}
+
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loaded")
+            .field("entries", &self.file.entries())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Loaded {
+    /// Reads a kernel file's text. `name` is what messages call it.
+    pub fn new(name: &str, text: &str, imports: &dyn Imports) -> Result<Loaded, Error> {
+        let mut sources = SourceMap::new();
+        let file = KernelFile::load(&mut sources, name, text, imports);
+        let file = file.map_err(|d| Error::from_diagnostics(&d, &sources))?;
+        Ok(Loaded { file, sources })
+    }
+
+    /// The file's definitions.
+    pub fn file(&self) -> &KernelFile {
+        &self.file
+    }
+
+    /// The texts of the file and what it imports.
+    pub fn sources(&self) -> &SourceMap {
+        &self.sources
+    }
+
+    /// Builds an entry with values for its compile-time parameters.
+    pub fn build(
+        &self,
+        entry: Option<&str>,
+        values: &BTreeMap<String, ConstValue>,
+    ) -> Result<IRModule, Error> {
+        self.file
+            .build(entry, values)
+            .map_err(|d| Error::from_diagnostics(&d, &self.sources))
+    }
+}
+
+/// How to lower.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The architecture: `sm_90a`.
+    pub arch: String,
+    /// Switches of passes.
+    pub options: Options,
+    /// Last pass to run; `None` for all.
+    pub stop_after: Option<String>,
+    /// Where to write the IR after each pass.
+    pub dump: Option<PathBuf>,
+}
+
+impl Settings {
+    /// All passes for an architecture.
+    pub fn new(arch: impl Into<String>) -> Settings {
+        Settings {
+            arch: arch.into(),
+            options: Options::default(),
+            stop_after: None,
+            dump: None,
+        }
+    }
+}
+
+/// Runs the pipeline. With a dump folder, `00-parsed.py` and `NN-Pass.py` are written there.
+pub fn run_passes(
+    module: IRModule,
+    settings: &Settings,
+    timer: Option<&dyn Fn() -> u64>,
+    on_pass: &mut dyn FnMut(&Step<'_>),
+) -> Result<IRModule, Error> {
+    let sources = module.sources.clone();
+    let mut failed: Option<Error> = None;
+    if let Some(folder) = &settings.dump {
+        fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))?;
+        write_dump(folder, "00-parsed", &module)?;
+    }
+    let mut observe = |step: &Step<'_>| {
+        on_pass(step);
+        if let Some(folder) = &settings.dump
+            && failed.is_none()
+        {
+            let name = format!("{:02}-{}", step.index + 1, step.pass);
+            failed = write_dump(folder, &name, step.module).err();
+        }
+    };
+    let mut lowering = Lowering {
+        options: settings.options.clone(),
+        stop_after: settings.stop_after.as_deref(),
+        observer: Some(&mut observe),
+        timer,
+        ..Lowering::new(Target::cuda(settings.arch.as_str()))
+    };
+    let lowered = lower(module, &mut lowering).map_err(|d| Error::from_diagnostics(&d, &sources));
+    match failed {
+        Some(error) => Err(error),
+        None => lowered,
+    }
+}
+
+fn write_dump(folder: &Path, name: &str, module: &IRModule) -> Result<(), Error> {
+    let path = folder.join(format!("{name}.py"));
+    fs::write(&path, print(module)).map_err(|e| Error::io("write", &path, &e))
+}
+
+/// The CUDA text of a lowered module.
+pub fn cuda_source(module: &IRModule) -> Result<CudaSource, Error> {
+    cuda::emit(module).map_err(|d| render(&d, module))
+}
+
+/// The function that a user wrote, of a module that was not lowered.
+pub fn authored(module: &IRModule) -> Result<&PrimFunc, Error> {
+    match module.functions.as_slice() {
+        [(_, func)] => Ok(func),
+        functions => functions
+            .iter()
+            .find(|(name, _)| &**name == "main")
+            .map(|(_, func)| func)
+            .ok_or_else(|| {
+                let names: Vec<&str> = functions.iter().map(|(name, _)| &**name).collect();
+                Error::new(format_args!(
+                    "the module has no function `main`; it has {}",
+                    names.join(", ")
+                ))
+            }),
+    }
+}
+
+/// Everything that is made of one specialization of a kernel.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The function as written, specialized.
+    pub authored: PrimFunc,
+    /// The text that its spans point into.
+    pub sources: SourceMap,
+    /// The CUDA text and what is in it.
+    pub cuda: CudaSource,
+    /// The IR image of the device functions.
+    pub ir: Vec<u8>,
+    /// The pieces of the Rust launcher.
+    pub launcher: Launcher,
+}
+
+/// Compiles a module that was built from a kernel file.
+pub fn compile(module: IRModule, settings: &Settings) -> Result<Compiled, Error> {
+    let authored = authored(&module)?.clone();
+    let lowered = run_passes(module, settings, None, &mut |_| {})?;
+    let cuda = cuda_source(&lowered)?;
+    if let Some(folder) = &settings.dump {
+        let path = folder.join("kernel.cu");
+        fs::write(&path, &cuda.text).map_err(|e| Error::io("write", &path, &e))?;
+    }
+    let launcher = rust::launcher(&authored, &lowered).map_err(|d| render(&d, &lowered))?;
+    Ok(Compiled {
+        ir: image::encode(&host::device_module(&lowered)),
+        sources: lowered.sources.clone(),
+        authored,
+        cuda,
+        launcher,
+    })
+}
+
+fn render(diagnostics: &Diagnostics, module: &IRModule) -> Error {
+    Error::from_diagnostics(diagnostics, &module.sources)
+}

@@ -1,0 +1,67 @@
+//! The environment variables a build looks at, as a value: what was looked at can be told to Cargo, and tests
+//! need not change the process.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Environment variables. Remembers which ones were read.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, OsString>,
+    read: RefCell<BTreeSet<String>>,
+}
+
+impl Environment {
+    /// No variables.
+    pub fn empty() -> Environment {
+        Environment::default()
+    }
+
+    /// Those of this process (names that are not Unicode are left out).
+    pub fn process() -> Environment {
+        Environment {
+            variables: std::env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+                .collect(),
+            read: RefCell::default(),
+        }
+    }
+
+    /// The environment with a variable set.
+    pub fn with(mut self, name: &str, value: impl Into<OsString>) -> Environment {
+        self.variables.insert(name.to_string(), value.into());
+        self
+    }
+
+    /// The environment with a variable removed.
+    pub fn without(mut self, name: &str) -> Environment {
+        self.variables.remove(name);
+        self
+    }
+
+    /// A variable's value; an empty one counts as unset.
+    pub fn get(&self, name: &str) -> Option<OsString> {
+        self.read.borrow_mut().insert(name.to_string());
+        self.variables
+            .get(name)
+            .filter(|value| !value.is_empty())
+            .cloned()
+    }
+
+    /// A variable that names a file or directory.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from)
+    }
+
+    /// The names asked for so far, in order of the alphabet.
+    pub fn names_read(&self) -> Vec<String> {
+        self.read.borrow().iter().cloned().collect()
+    }
+
+    /// All variables, for a process to be started.
+    pub fn variables(&self) -> &BTreeMap<String, OsString> {
+        &self.variables
+    }
+}

@@ -1,0 +1,95 @@
+//! What can stop a build, as text for the person who reads the build's output.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use tirx_core::diagnostic::{Diagnostic, Diagnostics};
+use tirx_core::source::SourceMap;
+
+/// A build that could not be done: one or more rendered messages, plain text, each beginning with `error:`.
+///
+/// `Debug` prints what `Display` prints, so that `fn main() -> tirx_build::Result<()>` in a build script shows the
+/// message as it was written and not as a Rust structure.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error {
+    messages: Vec<String>,
+}
+
+/// A result whose error is a build's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error without a place in a file.
+    pub fn new(message: impl fmt::Display) -> Error {
+        Error {
+            messages: vec![format!("error: {message}\n")],
+        }
+    }
+
+    /// A diagnostic, rendered over the texts it points into.
+    pub fn from_diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Error {
+        Error {
+            messages: vec![diagnostic.render(sources)],
+        }
+    }
+
+    /// Diagnostics, rendered over the texts they point into.
+    pub fn from_diagnostics(diagnostics: &Diagnostics, sources: &SourceMap) -> Error {
+        Error {
+            messages: diagnostics.0.iter().map(|d| d.render(sources)).collect(),
+        }
+    }
+
+    /// A file operation that failed. `action` is a verb phrase: `read`, `write`.
+    pub fn io(action: &str, path: &Path, error: &io::Error) -> Error {
+        Error::new(format_args!("cannot {action} `{}`: {error}", path.display()))
+    }
+
+    /// The error with a `= help:` line at the end.
+    pub fn help(mut self, help: impl fmt::Display) -> Error {
+        if let Some(last) = self.messages.last_mut() {
+            last.push_str(&format!("  = help: {help}\n"));
+        }
+        self
+    }
+
+    /// The error with a `= note:` line at the end.
+    pub fn note(mut self, note: impl fmt::Display) -> Error {
+        if let Some(last) = self.messages.last_mut() {
+            last.push_str(&format!("  = note: {note}\n"));
+        }
+        self
+    }
+
+    /// All messages of several errors as one error; `Ok` where there is none.
+    pub fn all(errors: impl IntoIterator<Item = Error>) -> Result<()> {
+        let mut messages = Vec::new();
+        for message in errors.into_iter().flat_map(|e| e.messages) {
+            // Two specializations of one kernel report the same mistake once.
+            if !messages.contains(&message) {
+                messages.push(message);
+            }
+        }
+        if messages.is_empty() {
+            Ok(())
+        } else {
+            Err(Error { messages })
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.messages.join("\n").trim_end())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // `main` prints "Error: " before it; the message begins on a line of its own.
+        write!(f, "\n{self}")
+    }
+}
+
+impl std::error::Error for Error {}

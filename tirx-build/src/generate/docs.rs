@@ -1,0 +1,186 @@
+//! Documentation of a generated function, from the kernel: its docstring, source, parameters and errors.
+
+use tirx_core::codegen::rust::{Launcher, Param, ParamKind};
+use tirx_core::source::{SourceMap, Span};
+
+/// Lines of documentation of a typed function, without comment marks.
+pub(super) fn typed(docstring: &[String], origin: &str, values: &str, launcher: &Launcher) -> Vec<String> {
+    let mut lines: Vec<String> = docstring.to_vec();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines.push(match values {
+        "" => format!("{origin}."),
+        values => format!("{origin}, for {values}."),
+    });
+    lines.push(String::new());
+    for param in &launcher.signature.params {
+        lines.push(format!("- {}", parameter(param)));
+    }
+    if !launcher.signature.params.is_empty() {
+        lines.push(String::new());
+    }
+    lines.push("Returns when the launch is enqueued on `stream`.".to_string());
+    lines.push(String::new());
+    lines.push("# Errors".to_string());
+    lines.push(String::new());
+    let tensors = launcher
+        .signature
+        .params
+        .iter()
+        .any(|p| matches!(p.kind, ParamKind::Tensor { .. }));
+    if tensors {
+        lines.push(
+            "`Error::Argument` for a tensor whose rank, shape, strides, alignment or device does not fit;"
+                .to_string(),
+        );
+    }
+    lines.push("the errors of the launch itself.".to_string());
+    lines
+}
+
+fn parameter(param: &Param) -> String {
+    let name = if param.rust_name == param.name {
+        format!("`{}`", param.name)
+    } else {
+        format!("`{}` (`{}` in the kernel)", param.rust_name, param.name)
+    };
+    match &param.kind {
+        ParamKind::Scalar(dtype) => format!("{name}: {dtype}"),
+        ParamKind::Tensor {
+            dtype,
+            written,
+            shape,
+            strides,
+            ..
+        } => {
+            // A one-dimensional shape is written as Python writes it.
+            let tuple = |items: &[String]| match items {
+                [one] => format!("`({one},)`"),
+                items => format!("`({})`", items.join(", ")),
+            };
+            let mut text = format!("{name}: tensor of {dtype}, shape {}", tuple(shape));
+            if !strides.is_empty() {
+                text.push_str(&format!(", strides {}", tuple(strides)));
+            }
+            if dtype.is_float8() {
+                text.push_str(", as bit patterns");
+            }
+            text.push_str(if *written { "; written" } else { "; read" });
+            text
+        }
+    }
+}
+
+/// `Kernel `add` of `kernels/vector.py`, line 43`.
+pub(super) fn origin(entry: &str, sources: &SourceMap, span: Span) -> String {
+    match sources.locate(span) {
+        Some(at) => format!("Kernel `{entry}` of `{}`, line {}", at.file, at.line),
+        None => format!("Kernel `{entry}`"),
+    }
+}
+
+/// The docstring of a definition: the string that follows the signature of the definition at `span`.
+pub(super) fn docstring(sources: &SourceMap, span: Span) -> Vec<String> {
+    let text = sources
+        .file(span.file)
+        .and_then(|file| file.text.get(span.start as usize..))
+        .unwrap_or_default();
+    after_signature(text)
+        .and_then(string_literal)
+        .map(as_markdown)
+        .unwrap_or_default()
+}
+
+/// What follows the colon of `def name(...):`.
+fn after_signature(text: &str) -> Option<&str> {
+    // A span of a definition begins at its name, at `def` or at a decorator.
+    let start = if text.starts_with('@') || text.starts_with("def ") {
+        text.find("def ").unwrap_or(0)
+    } else {
+        0
+    };
+    let mut depth = 0usize;
+    let mut chars = text[start..].char_indices();
+    let mut quote: Option<char> = None;
+    while let Some((at, c)) = chars.next() {
+        match (quote, c) {
+            (Some(_), '\\') => {
+                chars.next();
+            }
+            (Some(q), c) if c == q => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '#') => {
+                // A comment in a long parameter list.
+                chars.by_ref().find(|(_, c)| *c == '\n');
+            }
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ':') if depth == 0 => return Some(&text[start + at + 1..]),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The content of a string literal at the begin of `text`, after blanks and comments.
+fn string_literal(text: &str) -> Option<&str> {
+    let mut text = text.trim_start();
+    while let Some(comment) = text.strip_prefix('#') {
+        text = comment.split_once('\n')?.1.trim_start();
+    }
+    let text = text.strip_prefix(['r', 'R', 'u', 'U']).unwrap_or(text);
+    for quote in ["\"\"\"", "'''", "\"", "'"] {
+        if let Some(rest) = text.strip_prefix(quote) {
+            return rest.split_once(quote).map(|(content, _)| content);
+        }
+    }
+    None
+}
+
+/// Lines that rustdoc shows as they read: no accidental code blocks, links or tags.
+fn as_markdown(docstring: &str) -> Vec<String> {
+    let mut lines: Vec<String> = docstring
+        .trim()
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with("```"))
+        .map(|line| line.replace('[', "\\[").replace(']', "\\]").replace('<', "\\<"))
+        .collect();
+    while lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn doc(text: &str) -> Vec<String> {
+        let mut sources = SourceMap::new();
+        let file = sources.add("k.py", text);
+        docstring(&sources, Span::new(file, 0, 1))
+    }
+
+    #[test]
+    fn docstrings_are_found_behind_any_signature() {
+        assert_eq!(
+            doc("def f(A: T.Buffer((N,), \"float32\"), *, N):\n    \"\"\"C = A.\"\"\"\n    pass\n"),
+            ["C = A."]
+        );
+        assert_eq!(
+            doc("@T.jit\ndef f(a,  # the (first:\n      b) -> T.int32:\n    'one'\n"),
+            ["one"]
+        );
+        assert!(doc("def f(a):\n    x = 1\n    \"\"\"not a docstring\"\"\"\n").is_empty());
+        assert!(doc("").is_empty());
+    }
+
+    #[test]
+    fn docstrings_become_plain_markdown() {
+        let text = "def f():\n    r'''Adds A[i].\n\n        indented <T>\n    ```\n    '''\n";
+        assert_eq!(doc(text), ["Adds A\\[i\\].", "", "indented \\<T>"]);
+    }
+}

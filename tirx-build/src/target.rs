@@ -1,0 +1,194 @@
+//! Which GPUs a kernel is compiled for, and which nvcc can do it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::toolchain::Version;
+
+/// Architectures nvcc can compile for: number, suffixes, and the first release that knows each.
+/// From the release notes of the CUDA Toolkit ("NVCC" sections, 11.0 to 13.0).
+const ARCHITECTURES: &[(u32, &str, Version)] = &[
+    (75, "", Version::new(10, 0)),
+    (80, "", Version::new(11, 0)),
+    (86, "", Version::new(11, 1)),
+    (87, "", Version::new(11, 4)),
+    (88, "", Version::new(13, 0)),
+    (89, "", Version::new(11, 8)),
+    (90, "", Version::new(11, 8)),
+    (90, "a", Version::new(12, 0)),
+    (100, "", Version::new(12, 8)),
+    (100, "a", Version::new(12, 8)),
+    (100, "f", Version::new(12, 9)),
+    (103, "", Version::new(12, 9)),
+    (103, "a", Version::new(12, 9)),
+    (103, "f", Version::new(12, 9)),
+    (110, "", Version::new(13, 0)),
+    (110, "a", Version::new(13, 0)),
+    (110, "f", Version::new(13, 0)),
+    (120, "", Version::new(12, 8)),
+    (120, "a", Version::new(12, 8)),
+    (120, "f", Version::new(12, 9)),
+    (121, "", Version::new(12, 9)),
+    (121, "a", Version::new(12, 9)),
+    (121, "f", Version::new(12, 9)),
+];
+
+/// A real architecture, `sm_90a`, or a virtual one, `compute_90`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Architecture {
+    /// What follows the prefix: `90a`.
+    name: String,
+    needs: Version,
+}
+
+impl Architecture {
+    /// As nvcc's `code=` takes it: `sm_90a`.
+    pub fn sm(&self) -> String {
+        format!("sm_{}", self.name)
+    }
+
+    /// As nvcc's `arch=` takes it: `compute_90a`.
+    pub fn compute(&self) -> String {
+        format!("compute_{}", self.name)
+    }
+
+    /// The first nvcc that can compile for it.
+    pub fn needs(&self) -> Version {
+        self.needs
+    }
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sm_{}", self.name)
+    }
+}
+
+/// A name that is no architecture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownArchitecture {
+    /// What is wrong.
+    pub message: String,
+    /// The nearest name, if one is near.
+    pub suggestion: Option<String>,
+}
+
+fn parse(text: &str, prefix: &str) -> Result<Architecture, UnknownArchitecture> {
+    let found = text.strip_prefix(prefix).and_then(|name| {
+        ARCHITECTURES
+            .iter()
+            .find(|(n, suffix, _)| name == format!("{n}{suffix}"))
+    });
+    if let Some((number, suffix, needs)) = found {
+        return Ok(Architecture {
+            name: format!("{number}{suffix}"),
+            needs: *needs,
+        });
+    }
+    let names: Vec<String> = ARCHITECTURES
+        .iter()
+        .map(|(n, s, _)| format!("{prefix}{n}{s}"))
+        .collect();
+    Err(UnknownArchitecture {
+        message: format!("unknown architecture `{text}`"),
+        suggestion: crate::suggest::nearest(text, names.iter().map(String::as_str)).map(str::to_string),
+    })
+}
+
+impl FromStr for Architecture {
+    type Err = UnknownArchitecture;
+
+    /// Reads `sm_90a`.
+    fn from_str(text: &str) -> Result<Architecture, UnknownArchitecture> {
+        parse(text, "sm_")
+    }
+}
+
+impl Architecture {
+    /// Reads `compute_90`, the form of PTX targets.
+    pub fn from_compute(text: &str) -> Result<Architecture, UnknownArchitecture> {
+        parse(text, "compute_")
+    }
+}
+
+/// What one kernel is compiled to: native images and, optionally, PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Targets {
+    /// One native image each; no duplicates.
+    pub native: Vec<Architecture>,
+    /// PTX for GPUs newer than these.
+    pub ptx: Option<Architecture>,
+}
+
+impl Targets {
+    /// The architecture that passes and code generation see: the first one named.
+    pub fn primary(&self) -> String {
+        match (self.native.first(), &self.ptx) {
+            (Some(arch), _) => arch.sm(),
+            (None, Some(ptx)) => ptx.sm(),
+            (None, None) => "sm_90a".to_string(),
+        }
+    }
+
+    /// The target that needs the newest nvcc, with its name as the manifest spells it.
+    pub fn most_demanding(&self) -> Option<(String, Version)> {
+        let native = self.native.iter().map(|a| (a.sm(), a.needs));
+        let ptx = self.ptx.iter().map(|a| (a.compute(), a.needs));
+        native.chain(ptx).max_by_key(|(_, version)| *version)
+    }
+
+    /// The `-gencode` arguments for nvcc.
+    pub fn gencode(&self) -> Vec<String> {
+        let native = self
+            .native
+            .iter()
+            .map(|a| format!("arch={},code={}", a.compute(), a.sm()));
+        let ptx = self.ptx.iter().map(|a| format!("arch={0},code={0}", a.compute()));
+        native
+            .chain(ptx)
+            .flat_map(|value| ["-gencode".to_string(), value])
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_architectures_parse_and_unknown_ones_suggest() {
+        let hopper: Architecture = "sm_90a".parse().unwrap();
+        assert_eq!(
+            (hopper.sm(), hopper.compute()),
+            ("sm_90a".into(), "compute_90a".into())
+        );
+        assert_eq!(hopper.needs(), Version::new(12, 0));
+        let error = "sm90a".parse::<Architecture>().unwrap_err();
+        assert_eq!(error.suggestion.as_deref(), Some("sm_90a"));
+        assert!("compute_90".parse::<Architecture>().is_err());
+        assert!("sm_90b".parse::<Architecture>().is_err());
+    }
+
+    #[test]
+    fn one_gencode_per_target_and_ptx() {
+        let targets = Targets {
+            native: vec!["sm_90a".parse().unwrap(), "sm_100a".parse().unwrap()],
+            ptx: Some(Architecture::from_compute("compute_90").unwrap()),
+        };
+        assert_eq!(
+            targets.gencode(),
+            [
+                "-gencode",
+                "arch=compute_90a,code=sm_90a",
+                "-gencode",
+                "arch=compute_100a,code=sm_100a",
+                "-gencode",
+                "arch=compute_90,code=compute_90",
+            ]
+        );
+        assert_eq!(
+            targets.most_demanding().unwrap(),
+            ("sm_100a".into(), Version::new(12, 8))
+        );
+    }
+}

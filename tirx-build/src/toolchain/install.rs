@@ -1,0 +1,229 @@
+//! Fetching a pinned nvcc through pip into a per-user cache.
+//!
+//! ```text
+//! <cache>/toolchains/cuda-13.0/nvidia/cu13/bin/nvcc     what pip unpacks
+//! <cache>/installed/cuda-13.0                           written last: a small place for build scripts to watch
+//! ```
+//!
+//! `<cache>` is `TIRX_CACHE_DIR`, else `$XDG_CACHE_HOME/tirx`, else the platform's place for caches. An installation
+//! goes to a temporary directory under a lock and is renamed when complete, so a build never sees half of one.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::discover::{ask_version, in_site_packages, on_path};
+use super::{Nvcc, Pin, Version};
+use crate::environment::Environment;
+use crate::error::Error;
+
+/// The packages on PyPI that make a working `nvcc -fatbin`; all are numbered like the release.
+const PACKAGES: [&str; 5] = [
+    "nvidia-cuda-nvcc",
+    "nvidia-cuda-runtime",
+    "nvidia-cuda-crt",
+    "nvidia-nvvm",
+    "nvidia-cuda-cccl",
+];
+
+/// Where tirx keeps what it fetches; `None` where the platform names no place.
+pub fn cache_dir(environment: &Environment) -> Option<PathBuf> {
+    if let Some(dir) = environment.path("TIRX_CACHE_DIR") {
+        return Some(dir);
+    }
+    if let Some(dir) = environment.path("XDG_CACHE_HOME").filter(|dir| dir.is_absolute()) {
+        return Some(dir.join("tirx"));
+    }
+    if cfg!(windows) {
+        return Some(environment.path("LOCALAPPDATA")?.join("tirx").join("cache"));
+    }
+    let home = environment.path("HOME")?;
+    let below = if cfg!(target_os = "macos") {
+        "Library/Caches"
+    } else {
+        ".cache"
+    };
+    Some(home.join(below).join("tirx"))
+}
+
+/// A small directory that changes when a toolchain is installed or removed.
+pub fn stamp_dir(environment: &Environment) -> Option<PathBuf> {
+    Some(cache_dir(environment)?.join("installed"))
+}
+
+fn toolchain_dir(cache: &Path, pin: Pin) -> PathBuf {
+    cache.join("toolchains").join(format!("cuda-{pin}"))
+}
+
+/// The nvcc of every toolchain in the cache, newest first.
+pub(super) fn cached(environment: &Environment) -> Vec<PathBuf> {
+    let Some(cache) = cache_dir(environment) else {
+        return Vec::new();
+    };
+    let mut toolchains: Vec<(Version, PathBuf)> = fs::read_dir(cache.join("toolchains"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let name = name.strip_prefix("cuda-")?;
+            let (major, minor) = name.split_once('.').unwrap_or((name, "0"));
+            Some((
+                Version::new(major.parse().ok()?, minor.parse().ok()?),
+                entry.path(),
+            ))
+        })
+        .collect();
+    toolchains.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+    toolchains
+        .iter()
+        .flat_map(|(_, dir)| in_site_packages(dir))
+        .collect()
+}
+
+/// The toolchains in the cache that run, newest first.
+pub fn installed(environment: &Environment) -> Vec<Nvcc> {
+    let ask = |path: PathBuf| ask_version(&path, "cargo tirx toolchain").ok();
+    cached(environment).into_iter().filter_map(ask).collect()
+}
+
+/// The Python to ask and to fetch with: `TIRX_PYTHON`, else `python3`, else `python`.
+pub(super) fn python(environment: &Environment) -> Option<PathBuf> {
+    environment
+        .path("TIRX_PYTHON")
+        .or_else(|| on_path(environment, "python3"))
+        .or_else(|| on_path(environment, "python"))
+}
+
+/// Fetches the nvcc of a release into the per-user cache, unless it is there already. Needs Python with pip (or with
+/// venv) and the network. `progress` is told what is being done, one line a call.
+pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&str)) -> Result<Nvcc, Error> {
+    let fail = |reason: String| Error::new(format_args!("cannot install nvcc {pin}: {reason}"));
+    if pin.major() < 13 {
+        let error = fail("pip has complete toolchains from CUDA 13.0 on".to_string());
+        return Err(error.help("install the CUDA toolkit, or pin `cuda = \"13.0\"`"));
+    }
+    let cache = cache_dir(environment)
+        .ok_or_else(|| fail("there is no cache directory; set TIRX_CACHE_DIR or HOME".to_string()))?;
+    let place = toolchain_dir(&cache, pin);
+    let parent = cache.join("toolchains");
+    fs::create_dir_all(&parent).map_err(|e| Error::io("create", &parent, &e))?;
+
+    // Held until the function ends: two builds on one machine fetch once.
+    let lock_path = parent.join(format!(".cuda-{pin}.lock"));
+    let lock = fs::File::create(&lock_path).map_err(|e| Error::io("create", &lock_path, &e))?;
+    lock.lock().map_err(|e| Error::io("lock", &lock_path, &e))?;
+    if let Some(nvcc) = usable(&place) {
+        return Ok(nvcc);
+    }
+
+    let python = python(environment)
+        .ok_or_else(|| fail("there is no python3 on PATH".to_string()).help("pip comes with Python 3"))?;
+    let work = parent.join(format!(".cuda-{pin}.new"));
+    remove_tree(&work)?;
+    fs::create_dir_all(&work).map_err(|e| Error::io("create", &work, &e))?;
+    progress(&format!("fetching nvcc {pin} through pip"));
+    let result = fetch(environment, &python, pin, &work).and_then(|()| {
+        usable(&work.join("site")).ok_or_else(|| "what pip unpacked has no nvcc that runs".to_string())
+    });
+    if let Err(reason) = result {
+        remove_tree(&work)?;
+        return Err(fail(reason));
+    }
+    // What is there now does not run, or `usable` had found it.
+    remove_tree(&place)?;
+    fs::rename(work.join("site"), &place).map_err(|e| Error::io("rename into", &place, &e))?;
+    remove_tree(&work)?;
+    let nvcc =
+        usable(&place).ok_or_else(|| fail("it does not run from its place in the cache".to_string()))?;
+
+    let stamps = cache.join("installed");
+    let stamp = stamps.join(format!("cuda-{pin}"));
+    fs::create_dir_all(&stamps)
+        .and_then(|()| fs::write(&stamp, format!("{}\n", nvcc.build)))
+        .map_err(|e| Error::io("write", &stamp, &e))?;
+    progress(&format!("installed {nvcc}"));
+    Ok(nvcc)
+}
+
+fn usable(dir: &Path) -> Option<Nvcc> {
+    in_site_packages(dir)
+        .into_iter()
+        .find_map(|file| ask_version(&file, "cargo tirx toolchain").ok())
+}
+
+fn remove_tree(dir: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", dir, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Runs pip so that the packages land in `work/site`. The error is a reason.
+fn fetch(environment: &Environment, python: &Path, pin: Pin, work: &Path) -> Result<(), String> {
+    let requirement = pin.pip_requirement();
+    let mut arguments: Vec<OsString> = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-input",
+        "--disable-pip-version-check",
+        "--no-compile",
+        "--no-warn-script-location",
+        "--only-binary",
+        ":all:",
+        "--timeout",
+        "20",
+        "--retries",
+        "1",
+        "--target",
+    ]
+    .map(OsString::from)
+    .to_vec();
+    arguments.push(work.join("site").into());
+    arguments.extend(PACKAGES.map(|package| format!("{package}=={requirement}").into()));
+    let python = if run(
+        environment,
+        python,
+        &["-m".into(), "pip".into(), "--version".into()],
+    )
+    .is_ok()
+    {
+        python.to_path_buf()
+    } else {
+        // Debian's python3 has no pip of its own; a virtual environment brings one.
+        let venv = work.join("venv");
+        run(
+            environment,
+            python,
+            &["-m".into(), "venv".into(), venv.clone().into()],
+        )
+        .map_err(|reason| format!("python3 has neither pip nor venv ({reason})"))?;
+        venv.join(if cfg!(windows) { "Scripts" } else { "bin" })
+            .join("python")
+    };
+    run(environment, &python, &arguments).map_err(|reason| format!("pip failed: {reason}"))
+}
+
+/// Runs a program; the error is the last line that it printed as an error, else its last line.
+fn run(environment: &Environment, program: &Path, arguments: &[OsString]) -> Result<(), String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(environment.variables())
+        // A build script inherits settings of the user's that would redirect the packages.
+        .env_remove("PIP_TARGET")
+        .env_remove("PIP_PREFIX")
+        .env_remove("PIP_USER")
+        .output()
+        .map_err(|error| format!("`{}` cannot be run: {error}", program.display()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let last = lines.iter().rfind(|l| l.starts_with("ERROR")).or(lines.last());
+    Err(last.map_or_else(|| output.status.to_string(), |line| line.to_string()))
+}

@@ -1,0 +1,151 @@
+//! nvcc: which one, of which release, and where it comes from.
+//!
+//! [`discover`] looks for one in a documented order; [`install`] fetches one through pip into a per-user cache.
+
+mod discover;
+mod install;
+
+pub(crate) use discover::install_help;
+pub use discover::{Discovered, Search, discover};
+pub use install::{cache_dir, install, installed, stamp_dir};
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A CUDA release: major and minor number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// 13 of 13.0.
+    pub major: u32,
+    /// 0 of 13.0.
+    pub minor: u32,
+}
+
+impl Version {
+    /// A release.
+    pub const fn new(major: u32, minor: u32) -> Version {
+        Version { major, minor }
+    }
+
+    /// The release in what `nvcc --version` prints (`Cuda compilation tools, release 13.0, V13.0.88`).
+    pub fn from_nvcc(output: &str) -> Option<Version> {
+        let after = output.split("release ").nth(1)?;
+        let text = after.split(|c: char| c != '.' && !c.is_ascii_digit()).next()?;
+        let (major, minor) = text.split_once('.')?;
+        Some(Version::new(major.parse().ok()?, minor.parse().ok()?))
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// The release a manifest asks for: `13` or `13.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pin {
+    major: u32,
+    minor: Option<u32>,
+}
+
+impl Pin {
+    /// Whether a release is the one asked for.
+    pub fn accepts(self, version: Version) -> bool {
+        self.major == version.major && self.minor.is_none_or(|minor| minor == version.minor)
+    }
+
+    /// The major number.
+    pub fn major(self) -> u32 {
+        self.major
+    }
+
+    /// As a requirement of pip: `13.0.*`.
+    pub fn pip_requirement(self) -> String {
+        format!("{self}.*")
+    }
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.minor {
+            Some(minor) => write!(f, "{}.{minor}", self.major),
+            None => write!(f, "{}", self.major),
+        }
+    }
+}
+
+/// A text that is no release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidPin;
+
+impl FromStr for Pin {
+    type Err = InvalidPin;
+
+    fn from_str(text: &str) -> Result<Pin, InvalidPin> {
+        // Only digits: `parse` alone would take "+13".
+        let number = |s: &str| {
+            let digits = !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+            digits.then(|| s.parse().ok()).flatten().ok_or(InvalidPin)
+        };
+        match text.split_once('.') {
+            Some((major, minor)) => Ok(Pin {
+                major: number(major)?,
+                minor: Some(number(minor)?),
+            }),
+            None => Ok(Pin {
+                major: number(text)?,
+                minor: None,
+            }),
+        }
+    }
+}
+
+/// An nvcc that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nvcc {
+    /// The program.
+    pub path: PathBuf,
+    /// Its release.
+    pub version: Version,
+    /// The line of `nvcc --version` that tells one build of a release from another (`V13.0.88`).
+    pub build: String,
+    /// Why this one: `TIRX_NVCC`, `PATH`, `/usr/local/cuda`, …
+    pub origin: String,
+}
+
+impl fmt::Display for Nvcc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "nvcc {} at `{}` (from {})",
+            self.version,
+            self.path.display(),
+            self.origin
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_release_from_the_version_text() {
+        let text = "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, V13.0.88\n";
+        assert_eq!(Version::from_nvcc(text), Some(Version::new(13, 0)));
+        assert_eq!(Version::from_nvcc("clang version 18"), None);
+    }
+
+    #[test]
+    fn pins_accept_their_releases() {
+        let exact: Pin = "13.0".parse().unwrap();
+        assert!(exact.accepts(Version::new(13, 0)) && !exact.accepts(Version::new(13, 1)));
+        let major: Pin = "12".parse().unwrap();
+        assert!(major.accepts(Version::new(12, 8)) && !major.accepts(Version::new(13, 0)));
+        for bad in ["", "latest", "13.", ".0", "13.0.1", "+13"] {
+            assert!(bad.parse::<Pin>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! Whole builds into temporary folders: outputs, toolchain, messages, and what Cargo is told.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tirx_build::{Builder, Environment, Error, Report};
+
+/// A package with a manifest and kernels, and a place for outputs.
+struct Package(tempfile::TempDir);
+
+impl Package {
+    /// With the fixtures.
+    fn new() -> Package {
+        let package = Package(tempfile::tempdir().unwrap());
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        for file in ["kernels.toml", "kernels.py"] {
+            fs::copy(fixtures.join(file), package.path(file)).unwrap();
+        }
+        fs::create_dir(package.path("out")).unwrap();
+        package
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.path().join(file)
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        fs::write(self.path(file), text).unwrap();
+    }
+
+    fn read(&self, file: &str) -> Vec<u8> {
+        fs::read(self.path(file)).unwrap_or_else(|e| panic!("{file}: {e}"))
+    }
+
+    fn text(&self, file: &str) -> String {
+        String::from_utf8(self.read(file)).unwrap()
+    }
+
+    /// Replaces a text in a file.
+    fn edit(&self, file: &str, from: &str, to: &str) {
+        let text = self.text(file);
+        assert!(text.contains(from), "{from} is not in {file}");
+        self.write(file, &text.replacen(from, to, 1));
+    }
+
+    /// An nvcc of this release that writes its arguments where the fat binary should be.
+    fn nvcc(&self, release: &str) -> PathBuf {
+        self.script(&format!(
+            "case $1 in --version) echo 'Cuda compilation tools, release {release}, V{release}.88'; exit;; esac\n\
+             all=\"$*\"\nwhile [ $# -gt 0 ]; do if [ \"$1\" = -o ]; then echo \"$all\" > \"$2\"; fi; shift; done"
+        ))
+    }
+
+    fn script(&self, body: &str) -> PathBuf {
+        let file = self.path("nvcc");
+        fs::write(&file, format!("#!/bin/sh\n{body}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        file
+    }
+
+    fn builder(&self, environment: Environment) -> Builder {
+        Builder::new()
+            .manifest(self.path("kernels.toml"))
+            .out_dir(self.path("out"))
+            .environment(environment.with("TIRX_CACHE_DIR", self.path("cache")))
+            .prefixes(Vec::new())
+    }
+
+    fn build(&self, environment: Environment) -> Result<Report, Error> {
+        self.builder(environment).build()
+    }
+
+    /// Builds with an nvcc that works.
+    fn with_nvcc(&self) -> Report {
+        let nvcc = self.nvcc("13.0");
+        self.build(Environment::empty().with("TIRX_NVCC", nvcc)).unwrap()
+    }
+
+    fn refused(&self) -> String {
+        self.build(Environment::empty().with("TIRX_NVCC", "none"))
+            .unwrap_err()
+            .to_string()
+    }
+}
+
+fn warnings(report: &Report) -> Vec<&String> {
+    report
+        .directives
+        .iter()
+        .filter(|line| line.starts_with("cargo::warning="))
+        .collect()
+}
+
+#[test]
+fn without_nvcc_there_are_ir_images_and_one_warning() {
+    let package = Package::new();
+    let report = package.build(Environment::empty()).unwrap();
+    assert!(report.nvcc.is_none());
+    let warnings = warnings(&report);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("no nvcc was found"), "{warnings:?}");
+    assert!(
+        warnings[0].contains("cargo tirx toolchain install"),
+        "{warnings:?}"
+    );
+    let generated = package.text("out/tirx_kernels.rs");
+    assert!(
+        generated.contains("fatbin: None") && !generated.contains("fatbin: Some"),
+        "{generated}"
+    );
+    assert!(package.path("out/tirx/add-n256.ir").is_file());
+    assert!(package.text("out/tirx/scale.cu").contains("scale_rows_kernel"));
+}
+
+#[test]
+fn a_required_kernel_needs_an_nvcc() {
+    let package = Package::new();
+    package.edit("kernels.toml", "ptx =", "require = true\nptx =");
+    let message = package.build(Environment::empty()).unwrap_err().to_string();
+    assert!(
+        message.contains("no nvcc was found; the manifest requires machine code for `add`, `scale`"),
+        "{message}"
+    );
+    assert!(
+        message.contains("= help: run `cargo tirx toolchain install`"),
+        "{message}"
+    );
+}
+
+#[test]
+fn all_targets_go_into_one_fat_binary_and_nothing_is_compiled_twice() {
+    let package = Package::new();
+    let first = package.with_nvcc();
+    assert_eq!((first.compiled, first.cached), (3, 0));
+    assert!(warnings(&first).is_empty());
+    let arguments = package.text("out/tirx/add-n1024.fatbin");
+    for part in [
+        "-gencode arch=compute_90a,code=sm_90a",
+        "-gencode arch=compute_100a,code=sm_100a",
+        "-gencode arch=compute_90,code=compute_90",
+        "-o add-n1024.fatbin add-n1024.cu",
+    ] {
+        assert!(arguments.contains(part), "{part}: {arguments}");
+    }
+    let second = package.with_nvcc();
+    assert_eq!((second.compiled, second.cached), (0, 3));
+    // One kernel changes: one is compiled.
+    package.edit("kernels.py", "A[tx] + B[tx]", "A[tx] - B[tx]");
+    package.edit("kernels.toml", "{ N = 256 }, ", "");
+    let third = package.with_nvcc();
+    assert_eq!((third.compiled, third.cached), (1, 1));
+    assert!(
+        !package.path("out/tirx/add-n256.fatbin").exists(),
+        "a stale output stays"
+    );
+}
+
+#[test]
+fn nvcc_that_fails_is_quoted_under_the_kernel() {
+    let package = Package::new();
+    let nvcc = package.script(
+        "case $1 in --version) echo 'release 13.0, V13.0.88'; exit;; esac\n\
+         echo 'scale.cu(12): error: identifier \"foo\" is undefined' >&2; exit 2",
+    );
+    let message = package
+        .build(Environment::empty().with("TIRX_NVCC", nvcc))
+        .unwrap_err()
+        .to_string();
+    for part in [
+        "nvcc 13.0 failed on kernel `scale`",
+        "--> kernels.py:16:5 (`scale_rows`)",
+        "| scale.cu(12): error: identifier \"foo\" is undefined",
+        "the generated text is tirx/scale.cu",
+        "failed on kernel `add::n256`",
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+}
+
+#[test]
+fn nvcc_of_a_wrong_release_is_refused() {
+    let package = Package::new();
+    let old = Environment::empty().with("TIRX_NVCC", package.nvcc("12.4"));
+    let message = package.build(old.clone()).unwrap_err().to_string();
+    assert!(
+        message.contains("it is CUDA 12.4, too old for sm_100a, which needs 12.8 or newer"),
+        "{message}"
+    );
+    package.edit(
+        "kernels.toml",
+        "[[kernel]]",
+        "[toolchain]\ncuda = \"13.0\"\n[[kernel]]",
+    );
+    let message = package.build(old).unwrap_err().to_string();
+    assert!(
+        message.contains("it is CUDA 12.4, the manifest pins 13.0"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_failed_installation_is_part_of_the_one_warning() {
+    let package = Package::new();
+    let toolchain = "[toolchain]\ncuda = \"13.0\"\nauto-install = true\n[[kernel]]";
+    package.edit("kernels.toml", "[[kernel]]", toolchain);
+    // No python3 on PATH: as good as no network.
+    let report = package.build(Environment::empty()).unwrap();
+    let warnings = warnings(&report);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("cannot install nvcc 13.0: there is no python3 on PATH"),
+        "{warnings:?}"
+    );
+    let offline = package
+        .build(Environment::empty().with("CARGO_NET_OFFLINE", "true"))
+        .unwrap();
+    assert!(
+        offline
+            .directives
+            .iter()
+            .any(|line| line.contains("and Cargo is offline"))
+    );
+}
+
+#[test]
+fn cargo_is_told_what_the_build_depends_on() {
+    let package = Package::new();
+    package.write("helpers.py", "FACTOR = 2\n");
+    package.edit("kernels.py", "from tvm", "import helpers\nfrom tvm");
+    let report = package.with_nvcc();
+    for file in ["kernels.toml", "kernels.py", "helpers.py", "nvcc"] {
+        let line = format!("cargo::rerun-if-changed={}", package.path(file).display());
+        assert!(
+            report.directives.contains(&line),
+            "{line}: {:#?}",
+            report.directives
+        );
+    }
+    for variable in ["TIRX_NVCC", "NVCC", "CUDA_HOME", "CUDA_PATH", "PATH", "TIRX_DUMP"] {
+        let line = format!("cargo::rerun-if-env-changed={variable}");
+        assert!(
+            report.directives.contains(&line),
+            "{line}: {:#?}",
+            report.directives
+        );
+    }
+    // A file that is missing would make Cargo run the build script every time.
+    for report in [report, package.build(Environment::empty()).unwrap()] {
+        for line in &report.directives {
+            if let Some(path) = line.strip_prefix("cargo::rerun-if-changed=") {
+                assert!(Path::new(path).exists(), "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_folders_give_the_same_bytes() {
+    let (one, two) = (Package::new(), Package::new());
+    one.with_nvcc();
+    two.with_nvcc();
+    for file in [
+        "tirx_kernels.rs",
+        "tirx/add-n256.cu",
+        "tirx/add-n256.ir",
+        "tirx/scale.cu",
+        "tirx/scale.ir",
+        "tirx/scale.fatbin",
+    ] {
+        let file = format!("out/{file}");
+        assert!(one.read(&file) == two.read(&file), "{file} differs");
+        let text = String::from_utf8_lossy(&one.read(&file)).into_owned();
+        assert!(
+            !text.contains(&*one.0.path().to_string_lossy()),
+            "{file} names the folder"
+        );
+    }
+}
+
+#[test]
+fn mistakes_in_the_manifest_point_at_it() {
+    let refused = |from: &str, to: &str| {
+        let package = Package::new();
+        package.edit("kernels.toml", from, to);
+        package.refused()
+    };
+    let message = refused("source = \"kernels.py\"\nentry", "source = \"kernel.py\"\nentry");
+    assert!(
+        message.contains("cannot read `kernel.py`") && message.contains("kernels.toml:12:10"),
+        "{message}"
+    );
+    let message = refused("scale_rows", "scale_row");
+    assert!(
+        message.contains("`kernels.py` defines no kernel `scale_row`"),
+        "{message}"
+    );
+    assert!(
+        message.contains("did you mean `scale_rows`?") && message.contains("kernels.toml:13:9"),
+        "{message}"
+    );
+    let message = refused("entry = \"scale_rows\"\n", "");
+    assert!(
+        message.contains("defines several kernels, none of them `scale`"),
+        "{message}"
+    );
+    let message = refused("{ N = 1024 }", "{ M = 1024 }");
+    assert!(
+        message.contains("no compile-time parameter `M`") && message.contains("kernels.toml:8:28"),
+        "{message}"
+    );
+    let message = refused("specialize = [{ N = 256 }, { N = 1024 }]", "");
+    assert!(message.contains("kernel `add` needs a value for N"), "{message}");
+    let message = refused("source = \"kernels.py\"", "script = \"x = 1\"");
+    assert!(message.contains("the script defines no kernel"), "{message}");
+    let package = Package::new();
+    fs::remove_file(package.path("kernels.toml")).unwrap();
+    assert!(package.refused().contains("kernels.toml`: No such file"));
+}
+
+#[test]
+fn an_error_in_a_kernel_shows_its_line_once() {
+    let package = Package::new();
+    package.edit("kernels.py", "A[tx] + B[tx]", "A[tx] + Z[tx]");
+    let message = package.refused();
+    assert!(message.contains("--> kernels.py:12:21"), "{message}");
+    // Two specializations, one mistake.
+    assert_eq!(message.matches("error: ").count(), 1, "{message}");
+    assert_eq!(
+        format!("{:?}", package.build(Environment::empty()).unwrap_err()),
+        format!("\n{message}")
+    );
+}
+
+#[test]
+fn targets_can_be_overridden() {
+    let package = Package::new();
+    let environment = Environment::empty().with("TIRX_NVCC", package.nvcc("13.0"));
+    package
+        .builder(environment.clone())
+        .targets(["sm_80"])
+        .build()
+        .unwrap();
+    let arguments = package.text("out/tirx/scale.fatbin");
+    assert!(
+        arguments.contains("code=sm_80") && !arguments.contains("90"),
+        "{arguments}"
+    );
+    let error = package
+        .builder(environment)
+        .targets(["sm80"])
+        .build()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("unknown architecture `sm80`") && error.contains("did you mean `sm_80`?"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_dump_has_a_file_per_pass() {
+    let package = Package::new();
+    let environment = Environment::empty()
+        .with("TIRX_NVCC", "none")
+        .with("TIRX_DUMP", package.path("dump"));
+    package.build(environment).unwrap();
+    assert!(package.text("dump/add-n256/00-parsed.py").contains("def main"));
+    assert!(package.path("dump/scale/kernel.cu").is_file());
+    let mut names: Vec<_> = fs::read_dir(package.path("dump/scale"))
+        .unwrap()
+        .flatten()
+        .map(|e| e.file_name())
+        .collect();
+    names.sort();
+    assert!(
+        names
+            .iter()
+            .any(|n| n.to_string_lossy().ends_with("-LowerTIRx.py")),
+        "{names:?}"
+    );
+}
+
+/// The generated text against a committed copy; `UPDATE_EXPECT=1` writes it anew.
+#[test]
+fn generated_launchers_are_as_committed() {
+    let package = Package::new();
+    package
+        .build(Environment::empty().with("TIRX_NVCC", "none"))
+        .unwrap();
+    let mut text = package.text("out/tirx_kernels.rs");
+    // Hashes change with every change of the compiler.
+    let hashes: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("hash: \""))
+        .map(|rest| rest.trim_end_matches("\",").to_string())
+        .collect();
+    assert_eq!(hashes.len(), 3);
+    for hash in hashes {
+        assert_eq!(hash.len(), 64);
+        text = text.replace(&hash, "…");
+    }
+    let expected_path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/expected.rs");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(&expected_path, &text).unwrap();
+    }
+    let expected = fs::read_to_string(&expected_path).unwrap_or_default();
+    assert!(
+        text == expected,
+        "differs from {} (UPDATE_EXPECT=1 writes it anew):\n{text}",
+        expected_path.display()
+    );
+}
