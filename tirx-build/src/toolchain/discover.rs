@@ -159,7 +159,7 @@ pub(super) fn ask_version(path: &Path, origin: &str) -> Result<Nvcc, String> {
 pub(super) fn on_path(environment: &Environment, command: &str) -> Option<PathBuf> {
     let path = environment.get("PATH")?;
     std::env::split_paths(&path)
-        .map(|dir| dir.join(command).with_extension(std::env::consts::EXE_EXTENSION))
+        .map(|dir| dir.join(format!("{command}{}", std::env::consts::EXE_SUFFIX)))
         .find(|file| is_program(file))
 }
 
@@ -177,8 +177,7 @@ fn is_program(file: &Path) -> bool {
 
 fn nvcc_below(root: &Path) -> PathBuf {
     root.join("bin")
-        .join("nvcc")
-        .with_extension(std::env::consts::EXE_EXTENSION)
+        .join(format!("nvcc{}", std::env::consts::EXE_SUFFIX))
 }
 
 fn home_candidates(environment: &Environment) -> Vec<(String, PathBuf)> {
@@ -424,13 +423,13 @@ mod tests {
     #[test]
     fn a_command_name_in_nvcc_is_looked_up() {
         let place = Place::new();
-        place.nvcc("other/my-nvcc", "13.1");
+        place.nvcc("other/nvcc-13.1", "13.1");
         let environment = Environment::empty()
-            .with("NVCC", "my-nvcc")
+            .with("NVCC", "nvcc-13.1")
             .with("PATH", place.dir("other"));
         assert_eq!(
             found(&search(&environment, &place)).path,
-            place.dir("other/my-nvcc")
+            place.dir("other/nvcc-13.1")
         );
     }
 

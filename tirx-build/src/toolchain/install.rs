@@ -227,3 +227,120 @@ fn run(environment: &Environment, program: &Path, arguments: &[OsString]) -> Res
     let last = lines.iter().rfind(|l| l.starts_with("ERROR")).or(lines.last());
     Err(last.map_or_else(|| output.status.to_string(), |line| line.to_string()))
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A folder with a `python3` that does what `body` says and logs its arguments, and a cache.
+    fn place(body: &str) -> (tempfile::TempDir, Environment) {
+        let dir = tempfile::tempdir().unwrap();
+        let python = dir.path().join("python3");
+        let log = dir.path().join("log");
+        fs::write(
+            &python,
+            format!("#!/bin/sh\necho \"$@\" >> {}\n{body}\n", log.display()),
+        )
+        .unwrap();
+        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = std::env::join_paths([dir.path(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
+        let environment = Environment::empty()
+            .with("PATH", path)
+            .with("TIRX_CACHE_DIR", dir.path().join("cache"));
+        (dir, environment)
+    }
+
+    /// What pip does: unpacks an nvcc below `--target`.
+    const UNPACK: &str = "target=\nwhile [ $# -gt 0 ]; do [ \"$1\" = --target ] && target=$2; shift; done\n\
+        [ -z \"$target\" ] && exit 0\nmkdir -p $target/nvidia/cu13/bin\ncd $target/nvidia/cu13/bin\n\
+        printf '#!/bin/sh\\necho release 13.0, V13.0.88\\n' > nvcc; chmod +x nvcc";
+
+    fn pin() -> Pin {
+        "13.0".parse().unwrap()
+    }
+
+    #[test]
+    fn an_installation_is_fetched_once() {
+        let (dir, environment) = place(UNPACK);
+        let mut said = Vec::new();
+        let nvcc = install(&environment, pin(), &mut |line| said.push(line.to_string())).unwrap();
+        let cache = dir.path().join("cache");
+        assert_eq!(nvcc.path, cache.join("toolchains/cuda-13.0/nvidia/cu13/bin/nvcc"));
+        assert_eq!(
+            fs::read_to_string(cache.join("installed/cuda-13.0")).unwrap(),
+            "V13.0.88\n"
+        );
+        assert_eq!(said[0], "fetching nvcc 13.0 through pip");
+        let log = fs::read_to_string(dir.path().join("log")).unwrap();
+        assert!(
+            log.contains("nvidia-cuda-nvcc==13.0.* nvidia-cuda-runtime==13.0.*"),
+            "{log}"
+        );
+        assert_eq!(install(&environment, pin(), &mut |_| {}).unwrap(), nvcc);
+        assert_eq!(fs::read_to_string(dir.path().join("log")).unwrap(), log);
+        assert_eq!(installed(&environment), [nvcc]);
+        // Nothing half done is left.
+        let names: Vec<_> = fs::read_dir(cache.join("toolchains"))
+            .unwrap()
+            .flatten()
+            .map(|e| e.file_name())
+            .collect();
+        assert!(
+            !names.iter().any(|n| n.to_string_lossy().ends_with(".new")),
+            "{names:?}"
+        );
+    }
+
+    #[test]
+    fn without_pip_a_virtual_environment_brings_it() {
+        let body = format!(
+            "case \"$*\" in \"-m pip --version\") exit 1;; \"-m venv\"*) mkdir -p $3/bin; cp $0 $3/bin/python; exit;; \
+             esac\n{UNPACK}"
+        );
+        let (dir, environment) = place(&body);
+        install(&environment, pin(), &mut |_| {}).unwrap();
+        assert!(
+            fs::read_to_string(dir.path().join("log"))
+                .unwrap()
+                .contains("-m venv")
+        );
+    }
+
+    #[test]
+    fn what_pip_says_is_in_the_message() {
+        let failing = "case $3 in install) echo 'WARNING: retrying' >&2; echo 'ERROR: No matching distribution' >&2; \
+            exit 1;; esac";
+        let (dir, environment) = place(failing);
+        let message = install(&environment, pin(), &mut |_| {}).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "error: cannot install nvcc 13.0: pip failed: ERROR: No matching distribution"
+        );
+        assert!(!dir.path().join("cache/toolchains/cuda-13.0").exists());
+        let (_dir, environment) = place("exit 0");
+        let message = install(&environment, pin(), &mut |_| {}).unwrap_err().to_string();
+        assert!(
+            message.contains("what pip unpacked has no nvcc that runs"),
+            "{message}"
+        );
+        let message = install(&environment, "12.4".parse().unwrap(), &mut |_| {})
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("from CUDA 13.0 on"), "{message}");
+    }
+
+    #[test]
+    fn the_cache_is_where_the_platform_keeps_caches() {
+        let environment = Environment::empty().with("HOME", "/home/user");
+        if cfg!(target_os = "linux") {
+            assert_eq!(cache_dir(&environment), Some("/home/user/.cache/tirx".into()));
+        }
+        let environment = environment.with("XDG_CACHE_HOME", "/var/cache/user");
+        assert_eq!(cache_dir(&environment), Some("/var/cache/user/tirx".into()));
+        let environment = environment.with("TIRX_CACHE_DIR", "/elsewhere");
+        assert_eq!(cache_dir(&environment), Some("/elsewhere".into()));
+        assert_eq!(cache_dir(&Environment::empty()), None);
+    }
+}
