@@ -1,2 +1,262 @@
-//! cargo-tirx
-fn main() {}
+//! `cargo tirx`: check, lower and print kernels, and install nvcc.
+//!
+//! IR and CUDA go to stdout, diagnostics to stderr. Exit code 1 says that the kernel, a file or an argument is at
+//! fault, 2 that the command line is.
+
+#![forbid(unsafe_code)]
+
+mod input;
+mod literal;
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+use tirx_build::Environment;
+use tirx_build::compile::cuda_source;
+use tirx_build::manifest::Manifest;
+use tirx_build::toolchain::{self, Discovered, Pin, Search};
+use tirx_core::codegen::host as host_ir;
+use tirx_core::script::print;
+use tirx_core::transform::pass_names;
+
+use input::{Failure, Input, Result, user};
+
+#[derive(Parser, Debug)]
+#[command(
+    name = "cargo-tirx",
+    bin_name = "cargo tirx",
+    version,
+    about = "TIRx kernels from the command line."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Compiles a file's kernels in memory and prints nothing but diagnostics.
+    Check(Input),
+    /// Prints the IR after the last pass, or after the one named.
+    Lower(Lower),
+    /// Prints the CUDA text.
+    Cuda(Input),
+    /// Prints the host function: what a launcher checks and launches.
+    Host(Input),
+    /// The nvcc that builds use.
+    #[command(subcommand)]
+    Toolchain(ToolchainCommand),
+}
+
+#[derive(clap::Args, Debug)]
+struct Lower {
+    #[command(flatten)]
+    input: Input,
+    /// The last pass to run; `parse` prints the kernel as written.
+    #[arg(long, value_name = "PASS")]
+    stop_after: Option<String>,
+    /// A table of the time that each pass took, on stderr.
+    #[arg(long)]
+    timing: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum ToolchainCommand {
+    /// Fetches the pinned nvcc through pip into the per-user cache.
+    Install {
+        /// The CUDA release; by default what `kernels.toml` here pins, else 13.0.
+        #[arg(long, value_name = "RELEASE")]
+        cuda: Option<String>,
+    },
+    /// Prints which nvcc a build here would use.
+    Show,
+}
+
+fn main() -> ExitCode {
+    // Cargo runs `cargo-tirx tirx …`.
+    let mut args: Vec<_> = std::env::args_os().collect();
+    if args.get(1).is_some_and(|arg| arg == "tirx") {
+        args.remove(1);
+    }
+    // Prints help and usage errors itself; the latter with exit code 2.
+    let cli = Cli::parse_from(args);
+    let result = match &cli.command {
+        Command::Check(input) => check(input),
+        Command::Lower(command) => lower(command),
+        Command::Cuda(input) => cuda(input),
+        Command::Host(input) => host_function(input),
+        Command::Toolchain(command) => toolchain_command(command),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::User(message)) => {
+            eprintln!("{}", message.trim_end());
+            ExitCode::from(1)
+        }
+        Err(Failure::Usage(message)) => {
+            eprintln!("{}", message.trim_end());
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Writes to stdout; a reader that went away (`| head`) is no error.
+fn out(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(user(format_args!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check(input: &Input) -> Result<()> {
+    let settings = input.settings()?;
+    let values = input.values()?;
+    let loaded = input.load()?;
+    let entries = match input.entry {
+        Some(_) => vec![input.pick(&loaded)?],
+        None => loaded.file().entries().iter().collect(),
+    };
+    if entries.is_empty() {
+        input.pick(&loaded)?;
+    }
+    let several = entries.len() > 1;
+    let mut errors: Vec<String> = Vec::new();
+    for entry in entries {
+        let missing: Vec<&str> = entry
+            .constexprs
+            .iter()
+            .filter(|p| p.required && !values.contains_key(&p.name))
+            .map(|p| p.name.as_str())
+            .collect();
+        if several && !missing.is_empty() {
+            eprintln!(
+                "note: `{}` was not checked: give -D {}=…",
+                entry.name,
+                missing.join("=… -D ")
+            );
+            continue;
+        }
+        let checked = || -> Result<()> {
+            let module = if several {
+                // A value is for the entries that have the parameter.
+                let own = values
+                    .iter()
+                    .filter(|(name, _)| entry.constexprs.iter().any(|p| p.name == **name))
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect();
+                loaded.build(Some(&entry.name), &own)?
+            } else {
+                input.build(&loaded, entry)?
+            };
+            cuda_source(&input.lower(module, &settings, None, &mut |_| {})?)?;
+            Ok(())
+        };
+        match checked() {
+            Ok(()) => {}
+            Err(Failure::User(message)) => errors.push(message.trim_end().to_string()),
+            Err(usage) => return Err(usage),
+        }
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::User(errors.join("\n\n")))
+    }
+}
+
+fn lower(command: &Lower) -> Result<()> {
+    let input = &command.input;
+    let mut settings = input.settings()?;
+    let parse_only = command.stop_after.as_deref() == Some("parse");
+    settings.stop_after = command.stop_after.clone();
+    if let Some(pass) = &command.stop_after
+        && !parse_only
+        && !pass_names().contains(&pass.as_str())
+    {
+        return Err(Failure::Usage(format!(
+            "error: there is no pass `{pass}`\n  = help: the passes are parse, {}",
+            pass_names().join(", ")
+        )));
+    }
+    let loaded = input.load()?;
+    let module = input.build(&loaded, input.pick(&loaded)?)?;
+    if parse_only {
+        return out(&print(&module));
+    }
+    let start = Instant::now();
+    let clock = move || start.elapsed().as_nanos() as u64;
+    let mut times: Vec<(&str, u64)> = Vec::new();
+    let lowered = input.lower(module, &settings, Some(&clock), &mut |step| {
+        times.push((step.pass, step.nanoseconds.unwrap_or_default()));
+    })?;
+    if command.timing {
+        let total: u64 = times.iter().map(|(_, time)| time).sum();
+        for (pass, time) in times.iter().chain([&("total", total)]) {
+            let share = *time as f64 / total.max(1) as f64 * 100.0;
+            eprintln!("{pass:<24} {:>10.1} µs {share:>5.1} %", *time as f64 / 1000.0);
+        }
+    }
+    out(&print(&lowered))
+}
+
+fn cuda(input: &Input) -> Result<()> {
+    let lowered = input.lowered()?;
+    let source = cuda_source(&lowered)?;
+    if source.kernels.is_empty() {
+        return Err(user("the module has no device function"));
+    }
+    out(&source.text)
+}
+
+fn host_function(input: &Input) -> Result<()> {
+    let mut lowered = input.lowered()?;
+    lowered.functions.retain(|(_, func)| host_ir::is_host(func));
+    if lowered.functions.is_empty() {
+        return Err(user("the module has no host function"));
+    }
+    out(&print(&lowered))
+}
+
+/// What the manifest here pins, if there is one that can be read.
+fn pinned() -> Option<Pin> {
+    let text = std::fs::read_to_string("kernels.toml").ok()?;
+    Manifest::parse("kernels.toml", &text).ok()?.toolchain.cuda
+}
+
+fn toolchain_command(command: &ToolchainCommand) -> Result<()> {
+    let environment = Environment::process();
+    match command {
+        ToolchainCommand::Install { cuda } => {
+            let text = cuda.clone().or_else(|| pinned().map(|pin| pin.to_string()));
+            let text = text.unwrap_or_else(|| "13.0".to_string());
+            let pin: Pin = text.parse().map_err(|_| {
+                Failure::Usage(format!(
+                    "error: `{text}` is no CUDA release\n  = help: write it as 13.0"
+                ))
+            })?;
+            let nvcc = toolchain::install(&environment, pin, &mut |line| eprintln!("{line}"))?;
+            out(&format!("{nvcc}\n"))
+        }
+        ToolchainCommand::Show => {
+            let pin = pinned();
+            let search = Search {
+                environment: &environment,
+                pin,
+                needs: None,
+                prefixes: None,
+            };
+            match toolchain::discover(&search)? {
+                Discovered::Found(nvcc) => out(&format!("{nvcc}\n")),
+                Discovered::Unsuitable(error) => Err(error.into()),
+                Discovered::Refused => out("none (TIRX_NVCC is `none`)\n"),
+                Discovered::Nothing => Err(user(
+                    "no nvcc was found\n  = help: run `cargo tirx toolchain install`, or set TIRX_NVCC to the nvcc to use",
+                )),
+            }
+        }
+    }
+}

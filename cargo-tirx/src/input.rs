@@ -1,0 +1,182 @@
+//! The options all commands share: which file, which entry, which compile-time values, which architecture.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tirx_build::compile::{FileImports, Loaded, Settings, run_passes};
+use tirx_build::target::Architecture;
+use tirx_core::codegen::host;
+use tirx_core::ir::IRModule;
+use tirx_core::script::{ConstValue, Entry};
+use tirx_core::transform::Step;
+
+use crate::literal;
+
+/// What can go wrong, as text for the terminal.
+pub(crate) enum Failure {
+    /// The user's kernel, file or arguments: exit code 1.
+    User(String),
+    /// The command line: exit code 2.
+    Usage(String),
+}
+
+impl From<tirx_build::Error> for Failure {
+    fn from(error: tirx_build::Error) -> Failure {
+        Failure::User(error.to_string())
+    }
+}
+
+/// An error with the usual head.
+pub(crate) fn user(message: impl std::fmt::Display) -> Failure {
+    Failure::User(format!("error: {message}"))
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct Input {
+    /// A kernel file, or printed IR.
+    pub(crate) file: PathBuf,
+    /// Which definition of the file; not needed where it has one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) entry: Option<String>,
+    /// A compile-time value: a Python literal or a word.
+    #[arg(short = 'D', value_name = "NAME=VALUE")]
+    pub(crate) define: Vec<String>,
+    /// The GPU architecture.
+    #[arg(long, value_name = "ARCH", default_value = "sm_90a")]
+    pub(crate) arch: String,
+    /// Vectorized loops become serial ones.
+    #[arg(long)]
+    pub(crate) disable_vectorize: bool,
+    /// No common-subexpression elimination.
+    #[arg(long)]
+    pub(crate) disable_cse: bool,
+}
+
+impl Input {
+    /// The values of `-D`.
+    pub(crate) fn values(&self) -> Result<BTreeMap<String, ConstValue>> {
+        let mut values = BTreeMap::new();
+        for text in &self.define {
+            let bad = |reason: String| Failure::Usage(format!("error: bad -D: {reason}"));
+            let (name, value) = literal::assignment(text).map_err(bad)?;
+            let value = literal::value(&value).map_err(bad)?;
+            if values.insert(name.clone(), value).is_some() {
+                return Err(bad(format!("`{name}` is given twice")));
+            }
+        }
+        Ok(values)
+    }
+
+    /// The file, read and evaluated.
+    pub(crate) fn load(&self) -> Result<Loaded> {
+        // A command line that is wrong is said to be before a file that is.
+        self.values()?;
+        let text = std::fs::read_to_string(&self.file)
+            .map_err(|error| user(format_args!("cannot read `{}`: {error}", self.file.display())))?;
+        let shown = self.file.to_string_lossy().into_owned();
+        let folder = self.file.parent().unwrap_or(Path::new(""));
+        let shown_folder = shown
+            .rsplit_once('/')
+            .map_or(String::new(), |(folder, _)| format!("{folder}/"));
+        let imports = FileImports::new(folder, shown_folder);
+        Ok(Loaded::new(&shown, &text, &imports)?)
+    }
+
+    /// The entry that is meant.
+    pub(crate) fn pick<'a>(&self, loaded: &'a Loaded) -> Result<&'a Entry> {
+        let entries = loaded.file().entries();
+        let names: Vec<&str> = entries.iter().map(|e| e.name.as_str()).collect();
+        let names = names.join(", ");
+        match (&self.entry, entries) {
+            (_, []) => Err(user(format_args!(
+                "`{}` defines no kernel\n  = help: decorate a function with @T.prim_func or @T.jit",
+                self.file.display()
+            ))),
+            (None, [only]) => Ok(only),
+            (None, _) => Err(user(format_args!(
+                "`{}` defines several kernels\n  = help: choose one with --entry: {names}",
+                self.file.display()
+            ))),
+            (Some(wanted), _) => entries.iter().find(|e| e.name == *wanted).ok_or_else(|| {
+                user(format_args!(
+                    "`{}` defines no kernel `{wanted}`\n  = help: it defines {names}",
+                    self.file.display()
+                ))
+            }),
+        }
+    }
+
+    /// The module of an entry, as written.
+    pub(crate) fn build(&self, loaded: &Loaded, entry: &Entry) -> Result<IRModule> {
+        let values = self.values()?;
+        if let Some(unknown) = values
+            .keys()
+            .find(|name| !entry.constexprs.iter().any(|p| p.name == **name))
+        {
+            let known: Vec<&str> = entry.constexprs.iter().map(|p| p.name.as_str()).collect();
+            let help = match known.as_slice() {
+                [] => "it has none: leave out -D".to_string(),
+                known => format!("its compile-time parameters are {}", known.join(", ")),
+            };
+            return Err(user(format_args!(
+                "`{}` has no compile-time parameter `{unknown}`\n  = help: {help}",
+                entry.name
+            )));
+        }
+        let missing: Vec<String> = entry
+            .constexprs
+            .iter()
+            .filter(|p| p.required && !values.contains_key(&p.name))
+            .map(|p| format!("-D {}=…", p.name))
+            .collect();
+        if !missing.is_empty() {
+            return Err(user(format_args!(
+                "`{}` needs compile-time values\n  = help: give {}",
+                entry.name,
+                missing.join(" ")
+            )));
+        }
+        Ok(loaded.build(Some(&entry.name), &values)?)
+    }
+
+    /// How to lower.
+    pub(crate) fn settings(&self) -> Result<Settings> {
+        if let Err(unknown) = self.arch.parse::<Architecture>() {
+            let help = unknown.suggestion.map_or(String::new(), |near| {
+                format!("\n  = help: did you mean `{near}`?")
+            });
+            return Err(Failure::Usage(format!("error: {}{help}", unknown.message)));
+        }
+        let mut settings = Settings::new(self.arch.as_str());
+        settings.options.disable_vectorize = self.disable_vectorize;
+        settings.options.disable_cse = self.disable_cse;
+        settings.dump = std::env::var_os("TIRX_DUMP")
+            .filter(|dir| !dir.is_empty())
+            .map(PathBuf::from);
+        Ok(settings)
+    }
+
+    /// A module through the pipeline. One that is lowered already (printed IR with device functions) stays as it is.
+    pub(crate) fn lower(
+        &self,
+        module: IRModule,
+        settings: &Settings,
+        timer: Option<&dyn Fn() -> u64>,
+        on_pass: &mut dyn FnMut(&Step<'_>),
+    ) -> Result<IRModule> {
+        if settings.stop_after.is_none() && !host::device_functions(&module).is_empty() {
+            return Ok(module);
+        }
+        Ok(run_passes(module, settings, timer, on_pass)?)
+    }
+
+    /// The lowered module of the entry.
+    pub(crate) fn lowered(&self) -> Result<IRModule> {
+        let settings = self.settings()?;
+        let loaded = self.load()?;
+        let module = self.build(&loaded, self.pick(&loaded)?)?;
+        self.lower(module, &settings, None, &mut |_| {})
+    }
+}
