@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::eval::{Annotation, Value};
 use super::call::{Call, Function};
+use super::objects::Metadata;
 use super::{buffers, calls, cuda, dtypes, launch, layouts, loops, math, pool, refused};
 use crate::diagnostic::error;
 use crate::intrin::Op;
@@ -96,8 +97,10 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
             }
         }
         "layout" => {
-            if name == "Iter" {
-                return lookup("T.Iter");
+            match name {
+                "Iter" => return lookup("T.Iter"),
+                "metadata" => return Some(Value::Object(Rc::new(Metadata::Table))),
+                _ => {}
             }
             if let Some(value) = layouts::builder(name).or_else(|| layouts::axis(name)) {
                 return Some(value);

@@ -1,11 +1,13 @@
-//! Small values of the language that are neither numbers nor IR: types, targets.
+//! Small values of the language that are neither numbers nor IR: types, targets, references to metadata.
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::super::eval::{Interpreter, Object, Value};
-use crate::diagnostic::Result;
+use super::convert;
+use crate::diagnostic::{Result, error};
 use crate::ir::{AttrValue, Type};
 use crate::source::Span;
 
@@ -51,6 +53,33 @@ impl Object for TargetValue {
             .as_any()
             .downcast_ref::<TargetValue>()
             .is_some_and(|o| o.0 == self.0)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// `metadata`: a table that TVM keeps beside printed IR and does not print. What the text says of it is which kind and
+/// which number; for a string (message parts with line breaks) that reference stands for the string itself.
+pub(super) enum Metadata {
+    /// The table.
+    Table,
+    /// The strings in it.
+    Strings,
+}
+
+impl Object for Metadata {
+    fn type_name(&self) -> &str {
+        "metadata"
+    }
+
+    fn subscript(&self, _interp: &mut Interpreter, index: &Value, span: Span) -> Result<Value> {
+        match (self, index.as_str(), convert::const_int(index)) {
+            (Metadata::Table, Some("tirx.StringImm"), _) => Ok(Value::Object(Rc::new(Metadata::Strings))),
+            (Metadata::Strings, _, Some(i)) => Ok(Value::str(format!("metadata[\"tirx.StringImm\"][{i}]"))),
+            _ => error(span, "the text refers to metadata that is not part of it"),
+        }
     }
 
     fn as_any(&self) -> &dyn Any {
