@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::super::eval::{Frame, Interpreter, Loop, Param, Value, keyword, optional, required};
-use super::super::typing::{self};
+use super::super::typing::{self, Arithmetic};
 use super::buffers::annotations;
 use super::call::{Call, Function, function, variadic};
 use super::convert;
@@ -122,11 +122,7 @@ fn make(
     }
     let start = start.unwrap_or_else(|| Expr::constant(stop.dtype, 0).at(span));
     let (min, stop) = typing::promote("a loop", start.into(), stop.into(), span)?;
-    let extent = if min.is_int(0) {
-        stop
-    } else {
-        linear::difference(&stop, &min, span)?
-    };
+    let extent = extent(&min, stop, span)?;
     let step = match step {
         Some(s) if s.is_int(1) => None,
         Some(s) => Some(typing::cast(s.into(), min.dtype, span)?),
@@ -141,6 +137,16 @@ fn make(
         annotations,
         step,
     })
+}
+
+/// `stop - min`, simplified, so that printing a loop as `range(min, min + extent)` and reading it back is the
+/// identity.
+fn extent(min: &Expr, stop: Expr, span: Span) -> Result<Expr> {
+    if stop.as_int().is_some() && min.is_int(0) || stop.as_var().is_some() && min.is_int(0) {
+        return Ok(stop);
+    }
+    let difference = typing::binary(Arithmetic::Sub, stop.into(), min.clone().into(), span)?;
+    Ok(crate::arith::Analyzer::new().simplify(&difference).or_at(span))
 }
 
 fn one(interp: &mut Interpreter, call: &mut Call, kind: ForKind) -> Result<Value> {
@@ -207,15 +213,17 @@ fn grid(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         let at = at.or(call.span);
         let name = call.names.name_at(i, count, "i");
         // A pair is the start and the extent.
-        let (start, stop) = match value {
+        let (start, extent) = match value {
             Value::Tuple(pair) if pair.len() == 2 => {
-                let (start, extent) = (convert::expr(&pair[0], at)?, convert::expr(&pair[1], at)?);
-                let stop = linear::sum(&start, &extent, at)?;
-                (Some(start), stop)
+                (Some(convert::expr(&pair[0], at)?), convert::expr(&pair[1], at)?)
             }
             value => (None, convert::expr(value, at)?),
         };
-        loops.push(make(
+        let stop = match &start {
+            Some(start) => linear::sum(start, &extent, at)?,
+            None => extent.clone(),
+        };
+        let made = make(
             name,
             start,
             stop,
@@ -223,7 +231,10 @@ fn grid(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
             None,
             Vec::new(),
             call.span,
-        )?);
+        )?;
+        // As written: only ranges are simplified.
+        let extent = typing::cast(extent.into(), made.var.dtype(), at)?;
+        loops.push(Loop { extent, ..made });
     }
     Ok(frame(Frame::For(loops)))
 }
