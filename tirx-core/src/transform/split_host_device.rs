@@ -63,12 +63,8 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
             span: func.span,
             names: &mut names,
             kernels: Vec::new(),
-            declared: FxHashMap::default(),
             failed: None,
         };
-        for (_, buffer) in &func.buffer_map {
-            split.declare(buffer);
-        }
         let body = split.stmt(&func.body);
         if let Some(error) = split.failed {
             return Err(error.into());
@@ -85,17 +81,10 @@ struct Split<'a> {
     span: Span,
     names: &'a mut FxHashSet<Arc<str>>,
     kernels: Vec<(Arc<str>, PrimFunc)>,
-    /// Buffers of the host, numbered in order of declaration.
-    declared: FxHashMap<Buffer, usize>,
     failed: Option<Box<Diagnostic>>,
 }
 
 impl Split<'_> {
-    fn declare(&mut self, buffer: &Buffer) {
-        let number = self.declared.len();
-        self.declared.insert(buffer.clone(), number);
-    }
-
     fn fresh_name(&mut self) -> Arc<str> {
         let mut name: Arc<str> = self.prefix.as_str().into();
         let mut number = 0;
@@ -139,8 +128,9 @@ impl Split<'_> {
             let key = |v: &Var| !v.dtype().is_handle();
             key(a).cmp(&key(b)).then_with(|| a.name().cmp(b.name()))
         });
+        // As TVM declares them: the one accessed first comes last.
         let mut views: Vec<Buffer> = reads.buffers;
-        views.sort_by_key(|b| self.declared.get(b).copied().unwrap_or(usize::MAX));
+        views.reverse();
 
         // Fresh variables: for the parameters, and for those that only a view's shape mentions.
         let mut fresh: FxHashMap<Var, Var> = outer
@@ -205,11 +195,6 @@ impl Split<'_> {
 impl Mutator for Split<'_> {
     fn expr(&mut self, expr: &Expr) -> Expr {
         expr.clone()
-    }
-
-    fn buffer_def(&mut self, buffer: &Buffer) -> Buffer {
-        self.declare(buffer);
-        buffer.clone()
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
@@ -352,6 +337,16 @@ impl Visitor for Reads {
                 buffer.shape.iter().for_each(|e| self.visit_expr(e));
                 self.bound.insert(buffer.data.clone());
                 self.known.insert(buffer.clone());
+            }
+            StmtKind::BufferStore {
+                buffer,
+                indices,
+                value,
+                predicate,
+            } => {
+                self.visit_buffer_use(buffer);
+                self.visit_expr(value);
+                indices.iter().chain(predicate).for_each(|e| self.visit_expr(e));
             }
             StmtKind::DeclBuffer(buffer) => {
                 self.read(&buffer.data);

@@ -100,8 +100,8 @@ fn scale_after_split_host_device() {
 class Module:
     @T.prim_func
     def scale_kernel(A_ptr: T.handle("float32", "global"), B_ptr: T.handle("float32", "global")):
-        B = T.decl_buffer((256,), data=B_ptr, layout=None)
         A = T.decl_buffer((256,), data=A_ptr, layout=None)
+        B = T.decl_buffer((256,), data=B_ptr, layout=None)
         with T.launch_thread("blockIdx.x", 1) as blockIdx_x:
             threadIdx_x = T.launch_thread("threadIdx.x", 256)
             bx: T.let[T.int32] = 0

@@ -109,7 +109,8 @@ impl Arguments {
                     self.handles.push(Some(handle));
                     continue;
                 }
-                self.bind(param, descriptor, span);
+                let pointer = Expr::call(Op::Reinterpret, DType::HANDLE, vec![descriptor]);
+                self.bind(param, pointer, span);
             } else if dtype.is_bool() {
                 self.type_check(
                     any(vec![is(type_index::BOOL), is(type_index::INT)]),

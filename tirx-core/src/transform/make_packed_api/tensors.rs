@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::DEVICE_TYPE_CUDA;
 use super::arguments::{Arguments, EXPECTED, assert, equal, extent_text};
 use super::fields::{Field, dtype_code, get, is_null};
-use crate::arith::fold;
+use crate::arith::{Analyzer, fold};
 use crate::intrin::Op;
 use crate::ir::{BinOp, Buffer, DType, Expr, Stmt, StmtKind, Type, Var, substitute};
 use crate::source::Span;
@@ -183,7 +183,7 @@ impl<'a> Tensors<'a> {
             .message(&["Invalid ", &path], subject.index, EXPECTED, &[&expected]);
         let condition = match declared.as_int() {
             Some(_) => equal(actual, declared.clone()),
-            None => equal(declared.clone(), actual),
+            None => equal(Analyzer::new().simplify(declared), actual),
         };
         self.values
             .push(assert(condition, "ValueError", message, subject.span));
@@ -242,8 +242,9 @@ impl<'a> Tensors<'a> {
     fn compact(&mut self, subject: &Subject<'_>, strides: &Expr) {
         let mut condition: Option<Expr> = None;
         let mut expected: Option<Expr> = None;
+        let index_type = subject.buffer.shape.first().map_or(DType::INT32, |e| e.dtype);
         for (dimension, extent) in subject.buffer.shape.iter().enumerate().rev() {
-            let stride = expected.clone().unwrap_or_else(|| Expr::int32(1));
+            let stride = expected.clone().unwrap_or_else(|| Expr::constant(index_type, 1));
             if !extent.is_int(1) {
                 let actual = element(strides, dimension, stride.dtype);
                 let right = equal(stride.clone(), actual);
