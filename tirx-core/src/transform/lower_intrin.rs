@@ -15,18 +15,20 @@
 //! the arithmetic analyzer: ranges of thread indices and loops, values of bindings, conditions around.
 //!
 //! **Others.** `sigmoid(x)` is `1 / (1 + exp(-x))`; the warp shuffles and the active mask of TIR are those of CUDA.
-//! Math functions stay operators, so that the simulator computes what they mean; code generation spells them.
+//! A `tvm_access_ptr` is the address of an element. Math functions stay operators, so that the simulator computes what they mean; code generation spells them.
 //!
 //! Only device functions are lowered: the host function is printed in languages that have floor division.
 //!
 //! **Cost.** One walk; bounds are computed once a division.
+
+use rustc_hash::FxHashMap;
 
 use super::PassContext;
 use crate::arith::Analyzer;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, BinOp, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var, is_pure,
+    AttrNode, BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var, is_pure,
 };
 
 /// Lowers the device functions.
@@ -37,6 +39,7 @@ pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnos
         }
         let mut pass = LowerIntrin {
             analyzer: Analyzer::new(),
+            buffers: FxHashMap::default(),
         };
         let body = pass.stmt(&func.body);
         PrimFunc { body, ..func }
@@ -45,6 +48,8 @@ pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnos
 
 struct LowerIntrin {
     analyzer: Analyzer,
+    /// Declared buffers by data pointer.
+    buffers: FxHashMap<Var, Vec<Buffer>>,
 }
 
 impl LowerIntrin {
@@ -152,6 +157,18 @@ impl LowerIntrin {
         })
     }
 
+    /// `address_of` the element that a `tvm_access_ptr` points to, where a buffer of the element type is declared over
+    /// the pointer.
+    fn access_ptr(&mut self, args: &[Expr]) -> Option<Expr> {
+        let [element, data, offset, ..] = args else {
+            return None;
+        };
+        let over = self.buffers.get(data.as_var()?)?;
+        let buffer = over.iter().find(|b| b.dtype == element.dtype)?.clone();
+        let load = Expr::load(&buffer, vec![self.expr(offset)]);
+        Some(Expr::call(Op::AddressOf, DType::HANDLE, vec![load]))
+    }
+
     fn not_negative(&mut self, expr: &Expr) -> bool {
         self.analyzer.can_prove_at_least(expr, 0)
     }
@@ -253,6 +270,13 @@ impl Mutator for LowerIntrin {
                 Expr::new(ExprKind::Call { op, args }, expr.dtype, span)
             }
             ExprKind::Call {
+                op: Op::TvmAccessPtr,
+                args,
+            } => match self.access_ptr(args) {
+                Some(pointer) => pointer.at(span),
+                None => self.walk_expr(expr),
+            },
+            ExprKind::Call {
                 op: Op::TvmWarpActivemask,
                 ..
             } => Expr::call(Op::CudaActivemask, DType::UINT32, vec![]).at(span),
@@ -274,6 +298,13 @@ impl Mutator for LowerIntrin {
                     self.analyzer.bind_facts_of(var, value);
                 }
                 new
+            }
+            StmtKind::AllocBuffer(buffer, _) | StmtKind::DeclBuffer(buffer) => {
+                self.buffers
+                    .entry(buffer.data.clone())
+                    .or_default()
+                    .push(buffer.clone());
+                stmt.clone()
             }
             StmtKind::For { var, min, extent, .. } => {
                 self.analyzer.bind(var, min, extent);
@@ -335,6 +366,7 @@ mod tests {
     fn lower(expr: &Expr, bounds: &[(&Var, i128, i128)]) -> Expr {
         let mut pass = LowerIntrin {
             analyzer: Analyzer::new(),
+            buffers: FxHashMap::default(),
         };
         for (var, min, max) in bounds {
             let bound = crate::arith::ConstIntBound::new(*min, *max);

@@ -6,7 +6,9 @@
 //!
 //! A loop that can't be copied stays a `T.unroll` loop, which CUDA prints under `#pragma unroll`: one whose length is
 //! not constant, one that `break` or `continue` leaves early, and one annotated `pragma_unroll_explicit = False`.
-//! Other loops stay as they are (TVM's automatic unrolling is off by default: a step limit of zero).
+//! Serial loops stay as they are, unless `pragma_auto_unroll_max_step` around them allows as many statements as the
+//! copies make; then they are treated like `T.unroll` loops. Both pragmas are attributes here (LowerTIRxOpaque makes
+//! them from a loop's annotations) and go.
 //!
 //! **Cost.** That of the copies. Loops are unrolled inside out; a function may grow to [`LARGEST`] statements,
 //! beyond that the loop is an error.
@@ -25,7 +27,11 @@ const LARGEST: usize = 1 << 20;
 /// See the [module](self).
 pub fn run(module: IRModule, _ctx: &PassContext) -> Result<IRModule, Diagnostics> {
     module.try_map(|mut func| {
-        let mut unroller = Unroller { error: None };
+        let mut unroller = Unroller {
+            explicit: true,
+            most_steps: 0,
+            error: None,
+        };
         func.body = unroller.stmt(&func.body);
         match unroller.error {
             Some(error) => Err(error.into()),
@@ -35,6 +41,10 @@ pub fn run(module: IRModule, _ctx: &PassContext) -> Result<IRModule, Diagnostics
 }
 
 struct Unroller {
+    /// Whether loops are copied rather than left to CUDA's compiler.
+    explicit: bool,
+    /// Serial loops of so many statements, all turns together, are unrolled too.
+    most_steps: i128,
     error: Option<Diagnostic>,
 }
 
@@ -44,16 +54,29 @@ impl Mutator for Unroller {
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        if let StmtKind::Attr { key, value, body, .. } = &stmt.kind
+            && let Some(value) = value.as_int()
+        {
+            let outer = (self.explicit, self.most_steps);
+            match &**key {
+                "pragma_unroll_explicit" => self.explicit = value != 0,
+                "pragma_auto_unroll_max_step" => self.most_steps = value,
+                _ => return self.walk_stmt(stmt),
+            }
+            let body = self.stmt(body);
+            (self.explicit, self.most_steps) = outer;
+            return body;
+        }
         let new = self.walk_stmt(stmt);
         let StmtKind::For {
             var,
             min,
             extent,
             kind,
+            thread,
             annotations,
             step,
             body,
-            ..
         } = &new.kind
         else {
             return new;
@@ -65,11 +88,24 @@ impl Mutator for Unroller {
         let implicit = annotations
             .iter()
             .any(|(key, value)| &**key == "pragma_unroll_explicit" && value.as_int() == Some(0));
-        let (Some(length), ForKind::Unrolled) = (length, *kind) else {
+        let Some(length) = length else { return new };
+        let steps = || (count_statements(body) as i128).saturating_mul(length);
+        let automatic = *kind == ForKind::Serial && self.most_steps > 0 && steps() <= self.most_steps;
+        if *kind != ForKind::Unrolled && !automatic || leaves_early(body) {
             return new;
-        };
-        if implicit || leaves_early(body) {
-            return new;
+        }
+        if implicit || !self.explicit {
+            let kind = StmtKind::For {
+                var: var.clone(),
+                min: min.clone(),
+                extent: extent.clone(),
+                kind: ForKind::Unrolled,
+                thread: thread.clone(),
+                annotations: annotations.clone(),
+                step: step.clone(),
+                body: body.clone(),
+            };
+            return Stmt::new(kind, stmt.span);
         }
         let step = match step {
             None => 1,
