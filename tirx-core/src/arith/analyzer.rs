@@ -190,6 +190,13 @@ impl Analyzer {
         scope
     }
 
+    /// Learns that `condition` holds for every thread alike (the length of a loop that has a turn is positive), until
+    /// the scope around it is left.
+    pub fn assume(&mut self, condition: &Expr) {
+        let condition = self.rewrite_simplify(&strip_likely(condition));
+        self.learn(&condition);
+    }
+
     /// Runs `f` where `condition` holds.
     pub fn with_constraint<R>(&mut self, condition: &Expr, f: impl FnOnce(&mut Analyzer) -> R) -> R {
         let scope = self.enter_constraint(condition);

@@ -251,7 +251,8 @@ impl Analyzer {
         {
             return inner.clone();
         }
-        if value.same_node(old) {
+        let constant = matches!(value.kind, ExprKind::Int(_) | ExprKind::Float(_));
+        if value.same_node(old) && !constant {
             return whole.clone();
         }
         fold::cast(value, dtype)

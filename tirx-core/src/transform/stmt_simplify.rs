@@ -16,7 +16,7 @@ use super::PassContext;
 use crate::arith::{Analyzer, fold};
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
-use crate::ir::{AttrNode, Expr, ExprKind, ForKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind};
+use crate::ir::{AttrNode, BinOp, Expr, ExprKind, ForKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind};
 
 /// Most nodes of a value that replaces a variable.
 const LARGEST_INLINED: u64 = 128;
@@ -63,6 +63,12 @@ impl Simplifier {
     /// `for`, with what its variable is known to be.
     fn loop_body(&mut self, var: &crate::ir::Var, min: &Expr, extent: &Expr, body: &Stmt) -> Stmt {
         let scope = self.analyzer.scope();
+        if extent.as_int().is_none() {
+            // The body runs, so there is a turn.
+            let zero = Expr::constant(extent.dtype, 0);
+            let runs = Expr::binary(BinOp::Lt, zero, extent.clone());
+            self.analyzer.assume(&runs);
+        }
         self.analyzer.bind(var, min, extent);
         let body = self.stmt(body);
         self.analyzer.leave(scope);
