@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tirx_core::codegen::rust::ParamKind;
 use tirx_core::diagnostic::Diagnostic;
 use tirx_core::script::{Entry, NoImports};
 
@@ -604,11 +605,33 @@ fn compile_kernel(
         }
     }
     Error::all(errors)?;
+    write_alike(&mut variants);
     Ok(GeneratedKernel {
         name: kernel.name.clone(),
         entry: entry.name.clone(),
         variants,
     })
+}
+
+/// A tensor that one specialization writes is `&mut` in all: which stores the compiler could drop (`x * 1`) is not
+/// part of a kernel's interface.
+fn write_alike(variants: &mut [Variant]) {
+    let count = |v: &Variant| v.compiled.launcher.signature.params.len();
+    let Some(params) = variants.iter().map(count).min() else {
+        return;
+    };
+    for index in 0..params {
+        let any = variants.iter().any(|v| {
+            let param = &v.compiled.launcher.signature.params[index];
+            matches!(param.kind, ParamKind::Tensor { written: true, .. })
+        });
+        for variant in variants.iter_mut() {
+            let param = &mut variant.compiled.launcher.signature.params[index];
+            if let ParamKind::Tensor { written, .. } = &mut param.kind {
+                *written = any;
+            }
+        }
+    }
 }
 
 fn targets_of<'a>(manifest: &'a Manifest, name: &str) -> Option<&'a Targets> {

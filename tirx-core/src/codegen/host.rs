@@ -148,6 +148,9 @@ pub fn parse_check(parts: &[Arc<str>], names: &[String]) -> Option<Check> {
         )
     } else if subject == "type" {
         (String::new(), subject)
+    } else if subject == "Tensor data" {
+        // What `offset_factor` asks of a view's offset.
+        (String::new(), "offset".to_string())
     } else if let Some((argument, field)) = subject.split_once('.') {
         (argument.to_string(), field.to_string())
     } else {

@@ -294,15 +294,22 @@ impl HostPrinter<'_> {
         let (expected, actual, reads) = if check.null {
             ("\"a pointer\"".to_string(), "\"null\"".to_string(), Vec::new())
         } else if check.alignment {
-            let data = find(condition, &|e| {
-                e.dtype.is_handle() || matches!(e.as_call(Op::Reinterpret), Some([a]) if a.dtype.is_handle())
-            });
-            let address = match data {
-                Some(data) => self.printer.code(data)?,
-                None => Code::tight(string_literal("unaligned")),
+            let remainder = |e: &Expr| matches!(e.kind, ExprKind::Binary(BinOp::Mod | BinOp::FloorMod, ..));
+            let (value, divisor) = match find(condition, &remainder).map(|e| &e.kind) {
+                Some(ExprKind::Binary(_, value, divisor)) => (value, divisor.as_int()),
+                _ => (condition, None),
             };
-            let actual = formatted("{:#x}", "", &address);
-            let expected = string_literal(&format!("a multiple of {}", check.expected));
+            let is_address = matches!(value.as_call(Op::Reinterpret), Some([a]) if a.dtype.is_handle());
+            let address = self.printer.code(value)?;
+            let actual = match is_address {
+                true => formatted("{:#x}", "", &address),
+                false => address.text.clone(),
+            };
+            let expected = match divisor {
+                Some(elements) if !is_address => format!("a multiple of {elements} elements"),
+                _ => format!("a multiple of {}", check.expected),
+            };
+            let expected = string_literal(&expected);
             (expected, actual, address.reads)
         } else if let Some((a, b)) = find_equality(condition) {
             let (actual, expected) = if reads_argument(b) && !reads_argument(a) || a.as_int().is_some() {
