@@ -1,1 +1,258 @@
-//! tests
+//! Tests that cross crates, and what they share.
+//!
+//! `kernels/*.py` are filetests: kernel files whose first comments say how they are tested.
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `# test: parse` | the printed IR is that of `kernels/NAME.parse.txt` |
+//! | `# test: parse only` | the same, and the kernels are not lowered |
+//! | `# test: lower PASS` | the IR after `PASS` is that of `kernels/NAME.PASS.txt` |
+//! | `# test: cuda sm_90a` | the CUDA text is that of `kernels/NAME.sm_90a.cu`; nvcc takes it, where `TIRX_NVCC` names one |
+//! | `# error: text` | building or lowering fails, and the rendered message holds the text (one line each) |
+//! | `# entry: name` | the kernel that is meant; all of the file's where there is none |
+//! | `# -D N=256` | a compile-time parameter |
+//!
+//! Whatever a file asks for, each of its kernels is also printed and parsed back after every pass, and verified.
+//! `TIRX_FILTER=name` runs the files whose path holds the name, `TIRX_SHOW=1` shows the text that failed.
+//! `TIRX_BLESS=1` writes the expectations instead of comparing; read the diff before committing it.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tirx_core::ir::{IRModule, structural_equal, verify};
+use tirx_core::script::{ConstValue, KernelFile, NoImports, print};
+use tirx_core::source::SourceMap;
+use tirx_core::transform::{Lowering, Step, Target, lower};
+
+/// The workspace's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Compile-time parameters.
+pub type Defines = BTreeMap<String, ConstValue>;
+
+/// One way a file is tested.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// Printed IR against a text.
+    Parse,
+    /// IR after a pass against a text.
+    Lower(String),
+    /// CUDA for an architecture against a text.
+    Cuda(String),
+}
+
+/// A filetest.
+#[derive(Debug)]
+pub struct Case {
+    /// The file.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: String,
+    /// The kernel that is meant.
+    pub entry: Option<String>,
+    /// Compile-time parameters.
+    pub defines: Defines,
+    /// Whether the kernels are lowered.
+    pub lowered: bool,
+    /// What is asked for.
+    pub tests: Vec<Test>,
+    /// What the error says; empty for a file without one.
+    pub errors: Vec<String>,
+}
+
+impl Case {
+    /// Reads a file and its directives.
+    pub fn read(path: &Path) -> Result<Case, String> {
+        let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let mut case = Case {
+            path: path.into(),
+            text: String::new(),
+            entry: None,
+            defines: Defines::new(),
+            lowered: true,
+            tests: Vec::new(),
+            errors: Vec::new(),
+        };
+        for line in text.lines().take_while(|l| l.starts_with('#') || l.is_empty()) {
+            let line = line.trim_start_matches('#').trim();
+            if let Some(test) = line.strip_prefix("test:") {
+                case.tests
+                    .push(match test.split_whitespace().collect::<Vec<_>>()[..] {
+                        ["parse"] => Test::Parse,
+                        ["parse", "only"] => {
+                            case.lowered = false;
+                            Test::Parse
+                        }
+                        ["lower", pass] => Test::Lower(pass.into()),
+                        ["cuda", arch] => Test::Cuda(arch.into()),
+                        _ => return Err(format!("{}: unknown test {test:?}", path.display())),
+                    });
+            } else if let Some(error) = line.strip_prefix("error:") {
+                case.errors.push(error.trim().into());
+            } else if let Some(entry) = line.strip_prefix("entry:") {
+                case.entry = Some(entry.trim().into());
+            } else if let Some((name, value)) = line.strip_prefix("-D").and_then(|d| d.split_once('=')) {
+                case.defines.insert(name.trim().into(), constant(value.trim()));
+            }
+        }
+        case.text = text;
+        Ok(case)
+    }
+
+    /// The file's name without its ending.
+    pub fn name(&self) -> String {
+        self.path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    /// The modules of the file's kernels, by kernel name; the error as it is rendered for users.
+    pub fn build(&self) -> Result<Vec<(String, IRModule)>, String> {
+        let name = format!("{}.py", self.name());
+        let entries: Vec<&str> = self.entry.as_deref().into_iter().collect();
+        build(&name, &self.text, &entries, &self.defines)
+    }
+
+    /// Compares a text with the expectation of this case, or writes it.
+    pub fn expect(&self, kind: &str, text: &str) -> Result<(), String> {
+        let path = self.path.with_file_name(format!("{}.{kind}", self.name()));
+        if std::env::var_os("TIRX_BLESS").is_some() {
+            return std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()));
+        }
+        let expected = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        if expected == text {
+            return Ok(());
+        }
+        let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), text.lines().collect());
+        let at = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+        let line = |lines: &[&str]| lines.get(at).map_or("the end".to_string(), ToString::to_string);
+        Err(format!(
+            "{} line {}:\n  expected {}\n  found    {}",
+            path.display(),
+            at + 1,
+            line(&a),
+            line(&b)
+        ))
+    }
+}
+
+/// Builds kernels of a text: those named, or all.
+pub fn build(
+    name: &str,
+    text: &str,
+    entries: &[&str],
+    defines: &Defines,
+) -> Result<Vec<(String, IRModule)>, String> {
+    let mut sources = SourceMap::new();
+    let file = KernelFile::load(&mut sources, name, text, &NoImports).map_err(|e| e.render(&sources))?;
+    let all: Vec<String> = match entries {
+        [] => file.entries().iter().map(|e| e.name.clone()).collect(),
+        some => some.iter().map(ToString::to_string).collect(),
+    };
+    let build = |entry: String| {
+        let module = file
+            .build(Some(&entry), defines)
+            .map_err(|e| e.render(&sources))?;
+        Ok((entry, module))
+    };
+    all.into_iter().map(build).collect()
+}
+
+/// A Python literal.
+pub fn constant(text: &str) -> ConstValue {
+    match text {
+        "None" => ConstValue::None,
+        "True" => ConstValue::Bool(true),
+        "False" => ConstValue::Bool(false),
+        _ => {
+            if let Ok(v) = text.parse() {
+                ConstValue::Int(v)
+            } else if let Ok(v) = text.parse() {
+                ConstValue::Float(v)
+            } else {
+                ConstValue::Str(text.trim_matches(['"', '\'']).into())
+            }
+        }
+    }
+}
+
+/// The kernels of the workspace's `kernels.toml`: a name, the file and what to build from it.
+pub fn example_kernels() -> Result<Vec<(String, IRModule)>, String> {
+    let manifest = std::fs::read_to_string(root().join("kernels.toml")).map_err(|e| e.to_string())?;
+    let manifest: toml::Table = manifest.parse().map_err(|e: toml::de::Error| e.to_string())?;
+    let mut modules = Vec::new();
+    for kernel in manifest["kernel"].as_array().into_iter().flatten() {
+        let text = |key: &str| kernel.get(key).and_then(toml::Value::as_str);
+        let (Some(name), Some(source)) = (text("name"), text("source")) else {
+            continue;
+        };
+        let path = root().join(source);
+        let code = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let entry = text("entry").unwrap_or(name);
+        let none = vec![toml::Value::Table(toml::Table::new())];
+        for values in kernel
+            .get("specialize")
+            .and_then(toml::Value::as_array)
+            .unwrap_or(&none)
+        {
+            let define = |(k, v): (&String, &toml::Value)| (k.clone(), constant(&v.to_string()));
+            let defines: Defines = values.as_table().into_iter().flatten().map(define).collect();
+            let suffix: String = defines.iter().map(|(k, v)| format!(" {k}={v:?}")).collect();
+            for (_, module) in build(source, &code, &[entry], &defines)? {
+                modules.push((format!("{name}{suffix}"), module));
+            }
+        }
+    }
+    Ok(modules)
+}
+
+/// Prints a module, parses the text and compares.
+pub fn round_trip(module: &IRModule) -> Result<(), String> {
+    let text = print(module);
+    let mut sources = SourceMap::new();
+    let failed = |what: String| match std::env::var_os("TIRX_SHOW") {
+        Some(_) => format!("{what}\n--- in:\n{text}"),
+        None => what,
+    };
+    let file = KernelFile::load(&mut sources, "printed.py", &text, &NoImports)
+        .map_err(|e| failed(e.render(&sources)))?;
+    let back = file
+        .build(None, &Defines::new())
+        .map_err(|e| failed(e.render(&sources)))?;
+    structural_equal(module, &back).map_err(|m| failed(m.to_string()))?;
+    let again = print(&back);
+    if again != text {
+        let line = text.lines().zip(again.lines()).find(|(a, b)| a != b);
+        return Err(failed(format!("printed again it differs: {line:?}")));
+    }
+    Ok(())
+}
+
+/// Checks a module before lowering and after each pass; gives what each stage left.
+pub fn stages(
+    module: &IRModule,
+    arch: &str,
+    check: &mut dyn FnMut(&str, &IRModule) -> Result<(), String>,
+) -> Result<IRModule, String> {
+    let sources = module.sources.clone();
+    verify(module).map_err(|e| e.render(&sources))?;
+    check("parsing", module)?;
+    let mut result = Ok(());
+    let mut observe = |step: &Step<'_>| {
+        if result.is_ok() {
+            result = check(step.pass, step.module).map_err(|e| format!("after {}: {e}", step.pass));
+        }
+    };
+    let mut lowering = Lowering::new(Target::cuda(arch));
+    lowering.verify = true;
+    lowering.observer = Some(&mut observe);
+    let lowered = lower(module.clone(), &mut lowering).map_err(|e| e.render(&sources));
+    result?;
+    lowered
+}

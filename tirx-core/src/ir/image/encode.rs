@@ -34,12 +34,14 @@ pub struct Encoder {
     dtypes: FxHashMap<DType, u64>,
     dtype_list: Vec<DType>,
     spans: FxHashMap<Span, u64>,
+    places: FxHashMap<Place, u64>,
     span_list: Vec<Place>,
     vars: FxHashMap<Var, u64>,
     buffers: FxHashMap<Buffer, u64>,
 }
 
 /// A span as it is stored: file, line, first column and length in bytes, all from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     file: FileId,
     line: u32,
@@ -58,6 +60,7 @@ impl Encoder {
             dtypes: FxHashMap::default(),
             dtype_list: Vec::new(),
             spans: FxHashMap::default(),
+            places: FxHashMap::default(),
             span_list: Vec::new(),
             vars: FxHashMap::default(),
             buffers: FxHashMap::default(),
@@ -211,13 +214,19 @@ impl Encoder {
                     .end
                     .saturating_sub(span.start)
                     .min((at.line_text.len() - before) as u32);
-                self.span_list.push(Place {
+                let place = Place {
                     file: span.file,
                     line: at.line - 1,
                     column: before as u32,
                     length,
-                });
-                self.span_list.len() as u64
+                };
+                // Spans of several lines may differ in what is cut off.
+                let next = self.span_list.len() as u64 + 1;
+                let id = *self.places.entry(place).or_insert(next);
+                if id == next {
+                    self.span_list.push(place);
+                }
+                id
             }
         };
         self.spans.insert(span, id);

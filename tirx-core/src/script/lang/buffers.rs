@@ -118,7 +118,7 @@ struct Fields {
     layout: Option<Layout>,
 }
 
-fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str) -> Result<Fields> {
+fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter: bool) -> Result<Fields> {
     let shape = call.shape("shape")?;
     let dtype = call.dtype_or("dtype", DType::FLOAT32)?;
     if dtype.is_void() {
@@ -137,7 +137,8 @@ fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str) -> Result<
         v => return call.fail(format!("offset_factor must not be negative, found {v}")),
     };
     let mut elem_offset = elem_offset(call, dtype)?;
-    if elem_offset.is_none() && offset_factor != 0 {
+    // A parameter's offset is read from the tensor; in the body nothing would give it a value.
+    if parameter && elem_offset.is_none() && offset_factor != 0 {
         let index = shape.first().map_or(DType::INT32, |e| e.dtype);
         let name = format!("{}_elem_offset", call.names.name_or("buffer"));
         elem_offset = Some(Expr::var(&Var::at(name, index, call.span)).at(call.span));
@@ -328,7 +329,7 @@ fn match_buffer(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         let message = format!("{} is a {} parameter, not a pointer", param.name(), param.dtype());
         return call.fail_with(message, format!("declare it as {}: T.handle", param.name()));
     }
-    let fields = fields(interp, call, "global")?;
+    let fields = fields(interp, call, "global", true)?;
     let name = call.names.name_or(param.name());
     let data = data(interp, call, &name)?;
     let buffer = build(fields, name, data, call.span);
@@ -347,7 +348,7 @@ fn match_buffer(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 
 /// `T.Buffer(...)`: a description; as an annotation, of a parameter.
 fn annotation(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let fields = fields(interp, call, "global")?;
+    let fields = fields(interp, call, "global", true)?;
     let name = call.names.name_or("buffer");
     let data = match call.get("data") {
         Some((value, _)) => match value.as_expr().and_then(|e| e.as_var()) {
@@ -366,7 +367,7 @@ fn alloc(interp: &mut Interpreter, call: &mut Call, scope: &str) -> Result<Value
             "a view over an existing one: T.decl_buffer(shape, dtype, data=…)",
         );
     }
-    let fields = fields(interp, call, scope)?;
+    let fields = fields(interp, call, scope, false)?;
     let annotations = annotations(call)?;
     let buffer = build(fields, call.names.name_or("buffer"), None, call.span);
     interp.emit(Stmt::new(
@@ -390,7 +391,7 @@ pub(super) fn annotations(call: &Call) -> Result<Vec<(Arc<str>, AttrValue)>> {
 fn decl_buffer(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let name = call.names.name_or("buffer");
     let Some(data) = data(interp, call, &name)? else {
-        let fields = fields(interp, call, "global")?;
+        let fields = fields(interp, call, "global", false)?;
         let buffer = build(fields, name, None, call.span);
         interp.emit(Stmt::new(
             StmtKind::AllocBuffer(buffer.clone(), Vec::new()),
@@ -409,7 +410,7 @@ fn decl_buffer(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
             data.name()
         ));
     }
-    let fields = fields(interp, call, &scope)?;
+    let fields = fields(interp, call, &scope, false)?;
     let buffer = build(fields, name, Some(data), call.span);
     interp.emit(Stmt::new(StmtKind::DeclBuffer(buffer.clone()), call.span))?;
     Ok(Value::Buffer(buffer))

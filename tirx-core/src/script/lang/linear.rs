@@ -11,6 +11,12 @@ pub(super) fn difference(a: &Expr, b: &Expr, span: Span) -> Result<Expr> {
     if !a.dtype.is_scalar() || !b.dtype.is_scalar() {
         return plain();
     }
+    // `b + x` is how a range is printed: `x` comes back as it was.
+    if let Some((start, length)) = a.as_binary(BinOp::Add)
+        && start == b
+    {
+        return Ok(length.clone());
+    }
     let (mut terms, mut constant) = (Vec::new(), 0);
     collect(a, 1, &mut terms, &mut constant);
     let before = terms.len();

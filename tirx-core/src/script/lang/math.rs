@@ -236,7 +236,8 @@ fn reinterpret(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         Some((v @ (Value::Expr(_) | Value::Buffer(_)), span)) => convert::argument(v, span, call.function)?,
         _ => call.expr("value")?,
     };
-    if value.dtype == dtype {
+    // Pointers to different elements are one dtype here, and the conversion says something to the reader.
+    if value.dtype == dtype && !dtype.is_handle() {
         return Ok(Value::Expr(value));
     }
     let bits = |d: DType| d.bits as u32 * d.lanes as u32;

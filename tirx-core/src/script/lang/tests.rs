@@ -287,7 +287,7 @@ fn views_keep_the_pointer_and_change_the_description() {
     let shape = |b: &Buffer| b.shape.iter().map(|e| e.as_int().unwrap()).collect::<Vec<_>>();
     let flat = method("view", vec![int(-1)]);
     assert_eq!((shape(&flat), &flat.data), (vec![32], &b.data));
-    assert_eq!(flat.layout, b.layout);
+    assert!(flat.layout.as_ref().unwrap().is_row_major(&flat.shape));
     let wide = method("view", vec![Value::str("float32")]);
     assert_eq!((shape(&wide), wide.dtype), (vec![4, 4], DType::FLOAT32));
     let turned = method("permute", vec![int(1), int(0)]);

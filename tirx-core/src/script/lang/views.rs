@@ -121,15 +121,23 @@ pub(super) fn view(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     } else if layout.is_none()
         && let (Some(t), Some(g)) = (total.as_int(), given.as_int())
         && t != g
+        // Printed IR says a declaration over the front of lowered storage so.
+        && (buffer.layout.is_some() || g > t)
     {
         return call.fail(format!(
             "{} has {t} elements but the new shape has {g}",
             buffer.name
         ));
     }
+    // The same elements in the same order: of a row-major buffer that is row-major again, in the plain form.
+    let keep = || match &buffer.layout {
+        Some(l) if l.is_row_major(&buffer.shape) => Some(Layout::row_major(&shape)),
+        other => other.clone(),
+    };
+    let layout = layout.or_else(keep);
     let change = Change {
         shape,
-        layout: layout.or_else(|| buffer.layout.clone()),
+        layout,
         ..Change::default()
     };
     declare(interp, &buffer, call.names.name_or("buffer"), change, call.span).map(Value::Buffer)

@@ -109,7 +109,11 @@ impl Printer {
             && parent.offset_factor == child.offset_factor
             && parent.allocated_addr.is_empty()
             && child.allocated_addr.is_empty()
-            && !child.shape.is_empty();
+            && !child.shape.is_empty()
+            && match (parent.const_size(), child.const_size()) {
+                (Some(a), Some(b)) => a == b || (parent.layout.is_none() && b < a),
+                _ => true,
+            };
         if !same {
             return None;
         }

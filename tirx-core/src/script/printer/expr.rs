@@ -23,7 +23,7 @@ fn function(op: BinOp) -> &'static str {
         BinOp::Sub => "Sub",
         BinOp::Mul => "Mul",
         BinOp::Div => "Div",
-        BinOp::Mod => "truncmod",
+        BinOp::Mod => "Mod",
         BinOp::FloorDiv => "FloorDiv",
         BinOp::FloorMod => "FloorMod",
         BinOp::Min => "Min",
@@ -156,6 +156,7 @@ impl Printer {
                 let name = match op {
                     BinOp::Min if !folded => "min",
                     BinOp::Max if !folded => "max",
+                    BinOp::Mod if !folded => "truncmod",
                     _ => function(op),
                 };
                 self.function_call(out, name, &[a, b]);
@@ -248,12 +249,17 @@ impl Printer {
         out.push_str(&format!("T.{script}("));
         let explicit = op.info().result == ResultRule::Explicit;
         let last = matches!(op, Op::TvmStructGet | Op::CudaLdg | Op::CudaFuncCall);
+        let said = match dtype {
+            DType::HANDLE => "T.handle().ty".to_string(),
+            _ => format!("\"{dtype}\""),
+        };
         if explicit && !last {
-            out.push_str(&format!("\"{dtype}\"{}", if all.is_empty() { "" } else { ", " }));
+            out.push_str(&said);
+            out.push_str(if all.is_empty() { "" } else { ", " });
         }
         self.list(out, &all);
         if explicit && last {
-            out.push_str(&format!(", \"{dtype}\""));
+            out.push_str(&format!(", {said}"));
         }
         out.push(')');
     }

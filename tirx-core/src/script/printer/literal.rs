@@ -60,7 +60,9 @@ pub(super) fn as_written(dtype: DType, value: f64) -> f64 {
         (16, false) => half::bf16::from_f64(v).to_f64(),
         _ => v,
     };
-    if dtype.bits == 64 || dtype.bits < 16 {
+    // The largest number is not written as a decimal but asked for.
+    let largest = dtype.bits == 32 && value.abs() == f64::from(f32::MAX);
+    if dtype.bits == 64 || dtype.bits < 16 || largest {
         return value;
     }
     (0..9)

@@ -179,6 +179,9 @@ impl Names {
 
     fn view(&self, data: &Var) -> Option<&Buffer> {
         let list = self.by_data.get(data)?;
+        if list.first()?.layout.is_some() {
+            return None;
+        }
         list.iter()
             .find(|b| b.layout.is_none() && self.buffers.get(*b).is_some_and(|n| !n.parameter))
     }

@@ -180,7 +180,8 @@ impl Visitor for Walk {
                 self.visit_expr(value);
                 match node {
                     AttrNode::IterVar(iter_var) => {
-                        let region = &**key == "thread_extent";
+                        let region = &**key == "thread_extent"
+                            || (&**key == "virtual_thread" && !self.bound.contains(&iter_var.var));
                         self.thread(iter_var, region);
                         self.bound.push(iter_var.var.clone());
                         self.body(body);

@@ -256,8 +256,11 @@ impl Printer {
                 text.push(')');
                 self.region(&text, inner, whole);
             }
-            AttrNode::IterVar(iter_var) if key == "thread_extent" => {
-                self.launch(iter_var, value, body, whole)
+            AttrNode::IterVar(iter_var)
+                if key == "thread_extent"
+                    || (key == "virtual_thread" && !self.names.knows(&iter_var.var)) =>
+            {
+                self.launch(iter_var, value, body, whole);
             }
             _ => {
                 let mut text = String::from("T.attr(");

@@ -335,6 +335,12 @@ fn operators_and_parentheses() {
         // What the parser would fold is said as a node.
         (bin(Add, &c(1), &c(2)), "T.Add(1, 2)"),
         (bin(Mul, &n, &c(1)), "T.Mul(n, 1)"),
+        (bin(Add, &bin(Add, &n, &m), &c(0)), "T.Add(n + m, 0)"),
+        (bin(Max, &n, &n), "T.Max(n, n)"),
+        (
+            Expr::call(Op::ShiftLeft, DType::INT32, vec![n.clone(), c(2)]),
+            "T.shift_left(n, 2)",
+        ),
         (Expr::logical_not(Expr::bool(true)), "T.Not(T.bool(True))"),
         (c(3).cast(DType::FLOAT32), "T.Cast(\"float32\", 3)"),
         (Expr::int64(7), "T.int64(7)"),
