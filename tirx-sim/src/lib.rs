@@ -1,1 +1,55 @@
-//! tirx-sim
+//! Runs lowered TIRx device functions on the CPU and checks them.
+//!
+//! A device function, the very IR that CUDA text is printed from, is compiled once ([`Program::compile`]) to a
+//! bytecode over registers of 32 lanes. A launch runs its blocks in parallel, each block's warps in lockstep of
+//! 32 lanes with divergence as on a GPU. Every access is checked: bounds, alignment, initialization and order. An
+//! error is a [`Fault`] with the kernel's source line, block and thread; nothing a kernel does harms the process.
+//!
+//! ```
+//! # fn demo(module: &tirx_core::ir::IRModule) -> Result<(), Box<dyn std::error::Error>> {
+//! use tirx_sim::{Launch, Memory, Program, StandIns};
+//!
+//! let program = Program::compile(module, "scale_kernel")?;
+//! let memory = Memory::new();
+//! let (a, b) = (memory.alloc(1024), memory.alloc(1024));
+//! let launch = Launch {
+//!     grid: [1, 1, 1],
+//!     block: [256, 1, 1],
+//!     cluster: [1, 1, 1],
+//!     shared_bytes: 0,
+//!     args: &[a.address(), b.address()],
+//! };
+//! let stats = program.launch(&memory, &launch, &StandIns::new())?;
+//! println!("{} lane operations", stats.lane_ops);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `memory` | global memory: allocations by address |
+//! | `numeric` | kinds of value, rounding, conversions |
+//! | `alu` | what arithmetic computes, for scalars and lanes |
+//! | `bytecode` | the instructions |
+//! | `compile` | IR to bytecode |
+//! | `exec` | running it |
+//! | `launch` | [`Program`], launch checks, blocks in parallel |
+//! | `stand_in` | Rust closures in the place of raw CUDA functions |
+//! | `fault` | errors |
+
+#![forbid(unsafe_code)]
+
+mod alu;
+mod bytecode;
+mod compile;
+mod exec;
+mod fault;
+mod launch;
+mod memory;
+mod numeric;
+mod stand_in;
+
+pub use fault::{Fault, FaultKind, FaultLocation, FaultNote};
+pub use launch::{Launch, LaunchOptions, ParamKind, Program, Stats};
+pub use memory::{Allocation, Memory};
+pub use stand_in::{StandInCall, StandIns};

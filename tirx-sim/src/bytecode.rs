@@ -1,0 +1,595 @@
+//! The instructions a device function is compiled to.
+//!
+//! A warp has vector registers of 32 lanes, in two files: 32-bit (`v`) and 64-bit (`w`). Values that are equal in
+//! all lanes of a strand live in its scalar registers (`s`, 64-bit, shared by all kinds). A write of a vector register
+//! changes the active lanes alone, so a lane's registers are its own whatever its neighbours do; scalar
+//! registers belong to a strand and are copied when strands part.
+//!
+//! Control flow is structured. `If` parts the active lanes, `Arrive` ends each side; `LoopBegin` … `LoopLatch`
+//! frame a loop whose lanes may leave at different times. Uniform branches and loops are plain jumps.
+
+use crate::alu::{Bin, Un};
+use crate::fault::FaultLocation;
+use crate::numeric::Kind;
+
+/// A register; the instruction says of which file.
+pub(crate) type R = u16;
+/// A position in the code.
+pub(crate) type Pc = u32;
+
+/// An operand of rarer instructions: a vector register (32- or 64-bit as the kind says) or a scalar one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Operand {
+    V(R),
+    S(R),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Inst {
+    // Moves.
+    Mov32 {
+        d: R,
+        a: R,
+    },
+    Mov64 {
+        d: R,
+        a: R,
+    },
+    MovS {
+        d: R,
+        a: R,
+    },
+    Splat32 {
+        d: R,
+        s: R,
+    },
+    Splat64 {
+        d: R,
+        s: R,
+    },
+    /// The first active lane's value.
+    First32 {
+        d: R,
+        a: R,
+    },
+    First64 {
+        d: R,
+        a: R,
+    },
+
+    // Arithmetic: vector, vector with scalar, scalar.
+    Bin32 {
+        op: Bin,
+        d: R,
+        a: R,
+        b: R,
+    },
+    Bin32S {
+        op: Bin,
+        d: R,
+        a: R,
+        s: R,
+    },
+    BinS32 {
+        op: Bin,
+        d: R,
+        a: R,
+        b: R,
+    },
+    Bin64 {
+        op: Bin,
+        d: R,
+        a: R,
+        b: R,
+    },
+    Bin64S {
+        op: Bin,
+        d: R,
+        a: R,
+        s: R,
+    },
+    BinS64 {
+        op: Bin,
+        d: R,
+        a: R,
+        b: R,
+    },
+    /// Comparisons of 64-bit operands give a 32-bit bool.
+    Cmp64 {
+        op: Bin,
+        d: R,
+        a: R,
+        b: R,
+    },
+    Cmp64S {
+        op: Bin,
+        d: R,
+        a: R,
+        s: R,
+    },
+    CmpS64 {
+        op: Bin,
+        d: R,
+        a: R,
+        b: R,
+    },
+    Un32 {
+        op: Un,
+        d: R,
+        a: R,
+    },
+    UnS32 {
+        op: Un,
+        d: R,
+        a: R,
+    },
+    Un64 {
+        op: Un,
+        d: R,
+        a: R,
+    },
+    UnS64 {
+        op: Un,
+        d: R,
+        a: R,
+    },
+    /// Rounds or wraps to what a kind can hold.
+    Canonical {
+        kind: Kind,
+        d: R,
+        a: R,
+    },
+    CanonicalS {
+        kind: Kind,
+        d: R,
+        a: R,
+    },
+    Convert {
+        from: Kind,
+        to: Kind,
+        d: R,
+        a: R,
+    },
+    ConvertS {
+        from: Kind,
+        to: Kind,
+        d: R,
+        a: R,
+    },
+    /// Between a register and the bits that memory would hold.
+    ToBits {
+        kind: Kind,
+        d: R,
+        a: R,
+    },
+    ToBitsS {
+        kind: Kind,
+        d: R,
+        a: R,
+    },
+    FromBits {
+        kind: Kind,
+        d: R,
+        a: R,
+    },
+    FromBitsS {
+        kind: Kind,
+        d: R,
+        a: R,
+    },
+    /// float32 `a * b + c`, rounded after each.
+    MulAdd {
+        d: R,
+        a: R,
+        b: R,
+        c: R,
+    },
+    /// `a * b + c`, rounded once; the kind says to what.
+    Fma {
+        kind: Kind,
+        d: R,
+        a: R,
+        b: R,
+        c: R,
+    },
+    FmaS {
+        kind: Kind,
+        d: R,
+        a: R,
+        b: R,
+        c: R,
+    },
+    Select32 {
+        d: R,
+        c: R,
+        a: R,
+        b: R,
+    },
+    Select64 {
+        d: R,
+        c: R,
+        a: R,
+        b: R,
+    },
+    SelectS {
+        d: R,
+        c: R,
+        a: R,
+        b: R,
+    },
+
+    // Uniform control flow.
+    Jump {
+        pc: Pc,
+    },
+    JumpIf {
+        s: R,
+        pc: Pc,
+    },
+    JumpIfNot {
+        s: R,
+        pc: Pc,
+    },
+    /// `i += step; if i < end jump`.
+    ForStep32 {
+        i: R,
+        step: R,
+        end: R,
+        pc: Pc,
+    },
+    ForStep64 {
+        i: R,
+        step: R,
+        end: R,
+        pc: Pc,
+    },
+
+    // Divergent control flow.
+    If {
+        c: R,
+        other: Pc,
+        join: Pc,
+    },
+    Arrive,
+    LoopBegin {
+        latch: Pc,
+        exit: Pc,
+    },
+    LoopTest {
+        c: R,
+    },
+    LoopTestS {
+        s: R,
+    },
+    LoopLatch,
+    Break,
+    Continue,
+    Return,
+    End,
+    /// A turn of a loop that may wait for another thread's writes.
+    Spin,
+    /// Counts work: so many IR operators follow in this block.
+    Step {
+        weight: u32,
+    },
+
+    // Memory; the access says what and how. `plus` is a scalar added to the index.
+    Load {
+        d: R,
+        index: R,
+        plus: R,
+        access: u16,
+    },
+    LoadWide {
+        d: R,
+        index: R,
+        plus: R,
+        access: u16,
+    },
+    /// One address for all lanes: a scalar result.
+    LoadS {
+        d: R,
+        index: R,
+        wide: bool,
+        access: u16,
+    },
+    /// One index into a local array for all lanes.
+    LoadRow {
+        d: R,
+        index: R,
+        wide: bool,
+        access: u16,
+    },
+    StoreRow {
+        v: R,
+        index: R,
+        wide: bool,
+        access: u16,
+    },
+    Store {
+        v: R,
+        index: R,
+        plus: R,
+        access: u16,
+    },
+    StoreWide {
+        v: R,
+        index: R,
+        plus: R,
+        access: u16,
+    },
+    Atomic {
+        id: u16,
+    },
+    /// Lanes must have written bit `bit` (a promoted element); `mark` notes that they have.
+    CheckInit {
+        bit: u16,
+    },
+    MarkInit {
+        bit: u16,
+    },
+    /// A new turn of the declaration's scope: its contents are undefined again.
+    ClearInit {
+        bit: u16,
+    },
+    /// The same for a local array.
+    ClearLocal {
+        array: u16,
+    },
+
+    // Warps and blocks.
+    Shuffle {
+        id: u16,
+    },
+    WarpSync,
+    ActiveMask {
+        d: R,
+    },
+    CtaSync,
+    CtaSyncReduce {
+        d: R,
+        v: R,
+        all: bool,
+    },
+    NamedSync {
+        id: R,
+    },
+    ClusterSync,
+    GridSync,
+    Clock {
+        d: R,
+    },
+
+    // Checks and output.
+    Assert {
+        c: R,
+        message: u16,
+    },
+    Extent {
+        s: R,
+        axis: Axis,
+    },
+    Print {
+        id: u16,
+    },
+    CallStandIn {
+        id: u16,
+    },
+}
+
+/// A hardware index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Axis {
+    Block(u8),
+    Thread(u8),
+    /// Index of the block in its cluster.
+    ClusterCta(u8),
+    /// Index of the cluster in the grid.
+    Cluster(u8),
+}
+
+impl Axis {
+    pub(crate) fn of(tag: &str) -> Option<Axis> {
+        let (name, dim) = tag.split_once('.')?;
+        let dim = match dim {
+            "x" => 0,
+            "y" => 1,
+            "z" => 2,
+            _ => return None,
+        };
+        Some(match name {
+            "blockIdx" => Axis::Block(dim),
+            "threadIdx" => Axis::Thread(dim),
+            "clusterCtaIdx" => Axis::ClusterCta(dim),
+            "clusterIdx" => Axis::Cluster(dim),
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn name(self) -> String {
+        let (name, dim) = match self {
+            Axis::Block(d) => ("blockIdx", d),
+            Axis::Thread(d) => ("threadIdx", d),
+            Axis::ClusterCta(d) => ("clusterCtaIdx", d),
+            Axis::Cluster(d) => ("clusterIdx", d),
+        };
+        format!("{name}.{}", ['x', 'y', 'z'][dim as usize])
+    }
+}
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Region {
+    /// Relative to a pointer parameter.
+    Param(u16),
+    /// A shared array.
+    Shared(u16),
+    /// A per-thread array.
+    Local(u16),
+    /// The index is an address.
+    Pointer,
+}
+
+/// What a load or store does.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub(crate) region: Region,
+    /// Of one element.
+    pub(crate) kind: Kind,
+    /// Elements, consecutive in memory and registers.
+    pub(crate) count: u16,
+    /// Bytes the address must be a multiple of.
+    pub(crate) align: u32,
+    /// The loop condition polls this place: reading it synchronizes with who wrote it.
+    pub(crate) poll: bool,
+    /// The buffer's name.
+    pub(crate) name: String,
+}
+
+/// A shared array.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedArray {
+    /// Where it starts in the block's shared memory, in bytes.
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+    pub(crate) name: String,
+    pub(crate) dynamic: bool,
+}
+
+/// A per-thread array that is not held in registers.
+#[derive(Clone, Debug)]
+pub(crate) struct LocalArray {
+    /// First word.
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+    pub(crate) name: String,
+}
+
+/// How lanes exchange values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ShuffleMode {
+    Index,
+    Up,
+    Down,
+    Xor,
+    /// Butterfly reduction over groups of `width` lanes.
+    Butterfly(Bin),
+    /// Mask of lanes whose value is not zero.
+    Ballot,
+    /// Reduction over the lanes of the mask.
+    Reduce(Bin),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Shuffle {
+    pub(crate) mode: ShuffleMode,
+    /// Of the value.
+    pub(crate) kind: Kind,
+    /// Vector, or scalar where the result is uniform.
+    pub(crate) d: Operand,
+    /// A vector register.
+    pub(crate) value: R,
+    /// 32-bit.
+    pub(crate) lane: Operand,
+    /// 32-bit.
+    pub(crate) width: Operand,
+    /// 32-bit.
+    pub(crate) mask: Operand,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum AtomicOp {
+    Add,
+    /// Compare and swap.
+    Cas,
+}
+
+/// An atomic; all operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct AtomicInst {
+    pub(crate) op: AtomicOp,
+    pub(crate) access: u16,
+    /// The index as `Load` has it, 64-bit where `wide`.
+    pub(crate) index: R,
+    pub(crate) wide: bool,
+    pub(crate) plus: R,
+    pub(crate) value: R,
+    /// Of compare and swap.
+    pub(crate) compare: R,
+    pub(crate) d: R,
+}
+
+/// A `printf` or `print_buffer`: text with values between.
+#[derive(Clone, Debug)]
+pub(crate) struct Print {
+    pub(crate) format: String,
+    pub(crate) args: Vec<(Kind, R)>,
+}
+
+/// A call of a raw CUDA function.
+#[derive(Clone, Debug)]
+pub(crate) struct ExternCall {
+    pub(crate) name: String,
+    /// Vector registers.
+    pub(crate) args: Vec<(Kind, R)>,
+    /// Vector register of the result.
+    pub(crate) result: Option<(Kind, R)>,
+}
+
+/// What a scalar register holds when a strand starts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Special {
+    Param(u16),
+    Index(Axis),
+    /// Linear index of the warp's first thread, by axis: uniform where the block's shape makes it so.
+    WarpThread(u8),
+    WarpId,
+    GridDim(u8),
+    BlockDim(u8),
+    ClusterDim(u8),
+    ClusterRank,
+}
+
+/// Code and tables of one device function.
+#[derive(Debug, Default)]
+pub(crate) struct Code {
+    pub(crate) name: String,
+    pub(crate) insts: Vec<Inst>,
+    /// For each instruction an index into `locations`.
+    pub(crate) places: Vec<u32>,
+    pub(crate) locations: Vec<Option<FaultLocation>>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) shared: Vec<SharedArray>,
+    pub(crate) locals: Vec<LocalArray>,
+    pub(crate) shuffles: Vec<Shuffle>,
+    pub(crate) atomics: Vec<AtomicInst>,
+    pub(crate) prints: Vec<Print>,
+    pub(crate) calls: Vec<ExternCall>,
+    pub(crate) messages: Vec<String>,
+    /// Pointer or kind of scalar.
+    pub(crate) params: Vec<(String, Kind)>,
+    /// Scalars when a strand starts: constants in place, the rest from `specials`.
+    pub(crate) scalars: Vec<u64>,
+    pub(crate) specials: Vec<(R, Special)>,
+    /// 32-bit vector registers that hold threadIdx.
+    pub(crate) thread_index: Vec<(R, u8)>,
+    pub(crate) v32: usize,
+    pub(crate) v64: usize,
+    pub(crate) local_words: usize,
+    pub(crate) init_bits: Vec<String>,
+    /// Hardware indices the function names; none for a function without launch attributes.
+    pub(crate) axes: Vec<Axis>,
+    /// Bytes of static shared memory.
+    pub(crate) static_shared: u32,
+    /// log2 of the bytes that shared memory is tracked by.
+    pub(crate) granule: u32,
+    /// Blocks of the whole grid run together.
+    pub(crate) grid_sync: bool,
+}
+
+impl Code {
+    pub(crate) fn location(&self, pc: usize) -> Option<FaultLocation> {
+        let place = *self.places.get(pc)?;
+        self.locations.get(place as usize)?.clone()
+    }
+}

@@ -1,0 +1,217 @@
+//! From a final device function to bytecode.
+//!
+//! | file | what it compiles |
+//! |---|---|
+//! | `scan` | nothing: what must be known of a function beforehand |
+//! | `registers` | values, registers, constants, jumps |
+//! | `statement` | statements and control flow |
+//! | `expression` | expressions but for calls |
+//! | `call` | intrinsics |
+//! | `memory` | loads, stores, atomics, pointers |
+//!
+//! A value that is the same in all lanes of a warp (constants, parameters, block indices and what follows from
+//! them) is computed once, in a scalar register. Arrays in scope `local` whose indices are all constants become
+//! vector registers.
+
+mod call;
+mod expression;
+mod memory;
+mod registers;
+mod scan;
+mod statement;
+
+use rustc_hash::FxHashMap;
+use tirx_core::Diagnostics;
+use tirx_core::diagnostic::{Diagnostic, Result, error};
+use tirx_core::ir::{IRModule, PrimFunc, Var};
+use tirx_core::source::{SourceMap, Span};
+
+use crate::bytecode::{Axis, Code, Inst, Pc, R, Special};
+use crate::numeric::Kind;
+use registers::{Registers, Val};
+
+/// Where the memory behind a data pointer is.
+#[derive(Clone, Debug)]
+enum Home {
+    Param(u16),
+    Shared(u16),
+    Local(u16),
+    /// A local array in registers: one a lane of an element; where initialization is tracked, the first bit.
+    Registers {
+        elements: Vec<R>,
+        init: Option<u16>,
+    },
+    /// A pointer value.
+    Pointer(Val),
+}
+
+/// A loop being compiled.
+#[derive(Clone, Copy)]
+struct Loop {
+    is_while: bool,
+}
+
+struct Compiler<'a> {
+    code: Code,
+    sources: &'a SourceMap,
+    scan: scan::Scan,
+    registers: Registers,
+    vars: FxHashMap<Var, Vec<Val>>,
+    homes: FxHashMap<Var, Home>,
+    specials: FxHashMap<SpecialKey, R>,
+    thread_index: [Option<R>; 3],
+    /// The text of what is being compiled.
+    span: Span,
+    places: FxHashMap<Span, u32>,
+    /// The `Step` that counts the current block.
+    block: usize,
+    /// No instruction before this one may be changed: a jump leads here.
+    label: usize,
+    loops: Vec<Loop>,
+    /// In a condition that decides whether a loop goes on.
+    polling: bool,
+}
+
+type SpecialKey = (u8, u16);
+
+/// Compiles the device function called `function` (its name in the module or its `global_symbol`).
+pub(crate) fn compile(module: &IRModule, function: &str) -> Result<Code, Diagnostics> {
+    let func = module.get(function).or_else(|| {
+        let mut functions = module.functions.iter().map(|(_, f)| f);
+        functions.find(|f| f.global_symbol() == Some(function))
+    });
+    let Some(func) = func else {
+        let names: Vec<String> = module.functions.iter().map(|(n, _)| format!("`{n}`")).collect();
+        let message = format!("the module has no function `{function}`");
+        return Err(Diagnostic::new(Span::NONE, message)
+            .help(format!("it has {}", names.join(", ")))
+            .into());
+    };
+    let mut compiler = Compiler {
+        code: Code {
+            name: function.to_string(),
+            ..Code::default()
+        },
+        sources: &module.sources,
+        scan: scan::Scan::of(func),
+        registers: Registers::default(),
+        vars: FxHashMap::default(),
+        homes: FxHashMap::default(),
+        specials: FxHashMap::default(),
+        thread_index: [None; 3],
+        span: func.span,
+        places: FxHashMap::default(),
+        block: 0,
+        label: 0,
+        loops: Vec::new(),
+        polling: false,
+    };
+    compiler.function(func).map_err(|mut d| {
+        d.span = d.span.or(func.span);
+        Diagnostics::from(d)
+    })?;
+    Ok(compiler.code)
+}
+
+impl Compiler<'_> {
+    fn function(&mut self, func: &PrimFunc) -> Result<()> {
+        for (i, param) in func.params.iter().enumerate() {
+            let Some(kind) = Kind::of(param.dtype()).filter(|_| param.dtype().is_scalar()) else {
+                return error(
+                    func.span,
+                    format!("parameter `{}` is {}", param.name(), param.dtype()),
+                );
+            };
+            self.code.params.push((param.name().to_string(), kind));
+            if kind == Kind::Ptr {
+                self.homes.insert(param.clone(), Home::Param(i as u16));
+            } else {
+                let register = self.special(Special::Param(i as u16))?;
+                self.vars.insert(param.clone(), vec![Val::scalar(kind, register)]);
+            }
+        }
+        // A device function's tensors are plain pointers; the map is empty after SplitHostDevice.
+        for (param, buffer) in &func.buffer_map {
+            if let Some(home) = self.homes.get(param).cloned() {
+                self.homes.insert(buffer.data.clone(), home);
+            }
+        }
+        self.begin_block();
+        self.statement(&func.body)?;
+        self.emit(Inst::End);
+        self.finish()
+    }
+
+    /// Fills in the tables that depend on the whole function.
+    fn finish(&mut self) -> Result<()> {
+        if self.code.insts.len() >= 1 << 24 {
+            return error(Span::NONE, "the kernel is too large for the simulator");
+        }
+        let smallest = self
+            .code
+            .accesses
+            .iter()
+            .filter(|a| !matches!(a.region, crate::bytecode::Region::Local(_)))
+            .map(|a| a.kind.bytes())
+            .min();
+        self.code.granule = smallest.unwrap_or(4).min(4).ilog2();
+        self.code.axes = self.scan.axes();
+        self.code.v32 = self.registers.count32();
+        self.code.v64 = self.registers.count64();
+        self.code.scalars = self.registers.initial_scalars();
+        Ok(())
+    }
+
+    /// The scalar register that holds a launch-time value.
+    fn special(&mut self, special: Special) -> Result<R> {
+        let key = match special {
+            Special::Param(i) => (0, i),
+            Special::Index(Axis::Block(d)) => (1, d as u16),
+            Special::Index(Axis::Thread(d)) => (2, d as u16),
+            Special::Index(Axis::ClusterCta(d)) => (3, d as u16),
+            Special::Index(Axis::Cluster(d)) => (4, d as u16),
+            Special::WarpThread(d) => (5, d as u16),
+            Special::WarpId => (6, 0),
+            Special::GridDim(d) => (7, d as u16),
+            Special::BlockDim(d) => (8, d as u16),
+            Special::ClusterDim(d) => (9, d as u16),
+            Special::ClusterRank => (10, 0),
+        };
+        if let Some(register) = self.specials.get(&key) {
+            return Ok(*register);
+        }
+        let register = self.registers.permanent_scalar(self.span)?;
+        self.specials.insert(key, register);
+        self.code.specials.push((register, special));
+        Ok(register)
+    }
+
+    /// threadIdx along an axis: a scalar where whole warps share it.
+    fn thread_index(&mut self, dim: u8) -> Result<Val> {
+        let x = self.scan.extent(Axis::Thread(0));
+        let xy = x.and_then(|x| Some(x * self.scan.extent(Axis::Thread(1)).unwrap_or(1)));
+        let uniform = match dim {
+            0 => false,
+            1 => x.is_some_and(|x| x % 32 == 0),
+            _ => xy.is_some_and(|xy| xy % 32 == 0) && x.is_some_and(|x| x % 32 == 0),
+        };
+        if uniform {
+            let register = self.special(Special::WarpThread(dim))?;
+            return Ok(Val::scalar(Kind::I32, register));
+        }
+        let register = match self.thread_index[dim as usize] {
+            Some(register) => register,
+            None => {
+                let register = self.registers.permanent_vector(self.span)?;
+                self.thread_index[dim as usize] = Some(register);
+                self.code.thread_index.push((register, dim));
+                register
+            }
+        };
+        Ok(Val::vector(Kind::I32, register))
+    }
+
+    fn here(&self) -> Pc {
+        self.code.insts.len() as Pc
+    }
+}

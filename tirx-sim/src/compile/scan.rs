@@ -1,0 +1,358 @@
+//! What must be known of a function before it is compiled: which local arrays can live in registers, which of
+//! their reads may come before a write, and the extents of the hardware indices.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tirx_core::intrin::Op;
+use tirx_core::ir::{AttrNode, BinOp, Buffer, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Var, Visitor};
+
+use crate::bytecode::Axis;
+use crate::numeric::Kind;
+
+/// Largest array, in elements, that is held in registers.
+const MOST_ELEMENTS: i128 = 256;
+
+/// The elements that an access with constant indices touches: first and count.
+pub(super) fn constant_elements(buffer: &Buffer, indices: &[Expr]) -> Option<(usize, usize)> {
+    let lanes = buffer.dtype.lanes as usize;
+    let (first, count) = match indices {
+        [] => (0, 1),
+        [index] => match &index.kind {
+            ExprKind::Int(i) => (usize::try_from(*i).ok()?, 1),
+            ExprKind::Ramp { base, stride, lanes } if stride.is_int(1) => {
+                (usize::try_from(base.as_int()?).ok()?, *lanes as usize)
+            }
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((first.checked_mul(lanes)?, count * lanes))
+}
+
+#[derive(Default)]
+pub(super) struct Scan {
+    /// Data pointers of local arrays that live in registers.
+    promoted: FxHashMap<Var, usize>,
+    /// Those with a read that may come before a write.
+    checked: FxHashSet<Var>,
+    extents: FxHashMap<Axis, Option<i128>>,
+}
+
+impl Scan {
+    pub(super) fn of(func: &PrimFunc) -> Scan {
+        let mut uses = Uses::default();
+        uses.visit_stmt(&func.body);
+        let mut scan = Scan {
+            extents: uses.extents,
+            ..Scan::default()
+        };
+        for (var, (elements, kind)) in uses.arrays {
+            if kind.is_some() && !uses.memory.contains(&var) {
+                scan.promoted.insert(var, elements);
+            }
+        }
+        let mut written = FxHashSet::default();
+        scan.writes(&func.body, &mut written);
+        scan
+    }
+
+    /// The number of elements, if the array lives in registers.
+    pub(super) fn promoted(&self, data: &Var) -> Option<usize> {
+        self.promoted.get(data).copied()
+    }
+
+    /// Whether reads of the array must be checked at run time.
+    pub(super) fn checked(&self, data: &Var) -> bool {
+        self.checked.contains(data)
+    }
+
+    /// The constant extent of a hardware index.
+    pub(super) fn extent(&self, axis: Axis) -> Option<i128> {
+        self.extents.get(&axis).copied().flatten()
+    }
+
+    /// The hardware indices the function uses.
+    pub(super) fn has_axis(&self, axis: Axis) -> bool {
+        self.extents.contains_key(&axis)
+    }
+
+    /// All of them.
+    pub(super) fn axes(&self) -> Vec<Axis> {
+        self.extents.keys().copied().collect()
+    }
+
+    /// Follows definite assignment: `written` holds the elements that every way here has written.
+    fn writes(&mut self, stmt: &Stmt, written: &mut FxHashSet<(Var, usize)>) {
+        match &stmt.kind {
+            StmtKind::Seq(stmts) => stmts.iter().for_each(|s| self.writes(s, written)),
+            StmtKind::Attr { value, body, .. } => {
+                self.reads(value, written);
+                self.writes(body, written);
+            }
+            StmtKind::AllocBuffer(buffer, _) => {
+                if self.promoted.contains_key(&buffer.data) {
+                    written.retain(|(var, _)| *var != buffer.data);
+                }
+            }
+            StmtKind::BufferStore {
+                buffer,
+                indices,
+                value,
+                predicate,
+            } => {
+                self.reads(value, written);
+                indices
+                    .iter()
+                    .chain(predicate)
+                    .for_each(|e| self.reads(e, written));
+                if predicate.is_none() && self.promoted.contains_key(&buffer.data) {
+                    if let Some((first, count)) = constant_elements(buffer, indices) {
+                        written.extend((first..first + count).map(|i| (buffer.data.clone(), i)));
+                    }
+                }
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                self.reads(condition, written);
+                let mut other = written.clone();
+                self.writes(then, written);
+                if let Some(otherwise) = otherwise {
+                    self.writes(otherwise, &mut other);
+                }
+                written.retain(|element| other.contains(element));
+            }
+            StmtKind::For {
+                min,
+                extent,
+                step,
+                body,
+                ..
+            } => {
+                self.reads(min, written);
+                self.reads(extent, written);
+                step.iter().for_each(|e| self.reads(e, written));
+                let mut inside = written.clone();
+                self.writes(body, &mut inside);
+                let surely = extent.as_int().is_some_and(|n| n > 0);
+                if surely && !jumps_out(body) {
+                    *written = inside;
+                }
+            }
+            StmtKind::While(condition, body) => {
+                self.reads(condition, written);
+                self.writes(body, &mut written.clone());
+            }
+            StmtKind::Bind(_, value) | StmtKind::Evaluate(value) => self.reads(value, written),
+            StmtKind::Assert { condition, .. } => self.reads(condition, written),
+            StmtKind::DeclBuffer(_) | StmtKind::ScopeId(_) => {}
+        }
+    }
+
+    fn reads(&mut self, expr: &Expr, written: &FxHashSet<(Var, usize)>) {
+        if let ExprKind::BufferLoad { buffer, indices, .. } = &expr.kind {
+            if self.promoted.contains_key(&buffer.data) {
+                let known = constant_elements(buffer, indices).is_some_and(|(first, count)| {
+                    (first..first + count).all(|i| written.contains(&(buffer.data.clone(), i)))
+                });
+                if !known {
+                    self.checked.insert(buffer.data.clone());
+                }
+            }
+        }
+        for operand in expr.operands() {
+            self.reads(operand, written);
+        }
+    }
+}
+
+/// Whether a loop body may leave a turn early.
+fn jumps_out(body: &Stmt) -> bool {
+    contains_call(body, |op| {
+        matches!(op, Op::BreakLoop | Op::ContinueLoop | Op::ThreadReturn)
+    })
+}
+
+/// Whether the loop body itself (inner loops aside) holds `break` or `continue`.
+pub(super) fn has_break_or_continue(body: &Stmt) -> bool {
+    match &body.kind {
+        StmtKind::Seq(stmts) => stmts.iter().any(has_break_or_continue),
+        StmtKind::If(_, then, otherwise) => {
+            has_break_or_continue(then) || otherwise.as_ref().is_some_and(has_break_or_continue)
+        }
+        StmtKind::Attr { body, .. } => has_break_or_continue(body),
+        StmtKind::Evaluate(e) => is_jump(e),
+        _ => false,
+    }
+}
+
+fn is_jump(e: &Expr) -> bool {
+    matches!(
+        &e.kind,
+        ExprKind::Call {
+            op: Op::BreakLoop | Op::ContinueLoop,
+            ..
+        }
+    )
+}
+
+/// Whether a branch does nothing but leave the loop.
+pub(super) fn is_break(stmt: &Stmt) -> bool {
+    matches!(&stmt.kind, StmtKind::Evaluate(e) if e.as_call(Op::BreakLoop).is_some())
+}
+
+/// Whether `stmt` holds a call of an operator that `pred` accepts.
+pub(super) fn contains_call(stmt: &Stmt, pred: impl Fn(Op) -> bool) -> bool {
+    struct Calls<F>(F, bool);
+    impl<F: Fn(Op) -> bool> Visitor for Calls<F> {
+        fn visit_expr(&mut self, expr: &Expr) {
+            if let ExprKind::Call { op, .. } = &expr.kind {
+                self.1 |= (self.0)(*op);
+            }
+            self.walk_expr(expr);
+        }
+    }
+    let mut calls = Calls(pred, false);
+    calls.visit_stmt(stmt);
+    calls.1
+}
+
+/// Whether a loop may wait for another thread: it reads memory that others can write, or calls out.
+pub(super) fn may_wait(condition: &Expr, body: &Stmt) -> bool {
+    struct Waits(bool);
+    impl Visitor for Waits {
+        fn visit_expr(&mut self, expr: &Expr) {
+            self.0 |= match &expr.kind {
+                ExprKind::BufferLoad { buffer, .. } => buffer.scope() != "local",
+                ExprKind::Call { op, .. } => matches!(
+                    op,
+                    Op::CudaFuncCall
+                        | Op::CallExtern
+                        | Op::CudaAtomicAdd
+                        | Op::CudaAtomicCas
+                        | Op::AtomicAdd
+                        | Op::CudaLdg
+                        | Op::CudaNanoSleep
+                ),
+                _ => false,
+            };
+            self.walk_expr(expr);
+        }
+    }
+    let mut waits = Waits(false);
+    waits.visit_expr(condition);
+    waits.visit_stmt(body);
+    waits.0
+}
+
+/// Whether evaluating needs no memory, cannot fault and costs little: it may run for lanes that do not need it.
+pub(super) fn is_harmless(expr: &Expr) -> bool {
+    let itself = match &expr.kind {
+        ExprKind::BufferLoad { buffer, indices, .. } => {
+            buffer.scope() == "local" && constant_elements(buffer, indices).is_some()
+        }
+        ExprKind::Call { op, .. } => {
+            matches!(
+                op,
+                Op::BitwiseAnd
+                    | Op::BitwiseOr
+                    | Op::BitwiseXor
+                    | Op::BitwiseNot
+                    | Op::ShiftLeft
+                    | Op::ShiftRight
+                    | Op::Fabs
+                    | Op::Likely
+                    | Op::Sqrt
+                    | Op::Fma
+                    | Op::Isnan
+            )
+        }
+        ExprKind::Binary(op, _, b)
+            if matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod) =>
+        {
+            expr.dtype.is_floating() || b.as_int().is_some_and(|v| v != 0)
+        }
+        _ => true,
+    };
+    itself && expr.operands().into_iter().all(is_harmless)
+}
+
+#[derive(Default)]
+struct Uses {
+    /// Local arrays: elements and kind.
+    arrays: FxHashMap<Var, (usize, Option<Kind>)>,
+    /// Those that need an address.
+    memory: FxHashSet<Var>,
+    extents: FxHashMap<Axis, Option<i128>>,
+}
+
+impl Uses {
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr], predicate: &Option<Expr>) {
+        if buffer.scope() != "local" {
+            return;
+        }
+        let inside = constant_elements(buffer, indices)
+            .zip(self.arrays.get(&buffer.data))
+            .is_some_and(|((first, count), (elements, kind))| {
+                first + count <= *elements && *kind == Kind::of(buffer.dtype.element())
+            });
+        if !inside || predicate.is_some() {
+            self.memory.insert(buffer.data.clone());
+        }
+    }
+}
+
+impl Visitor for Uses {
+    fn visit_expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            // A data pointer that is used as a value: somebody may reach the array through it.
+            ExprKind::Var(v) => {
+                self.memory.insert(v.clone());
+            }
+            ExprKind::Call {
+                op: Op::AddressOf | Op::BufferOffset,
+                args,
+            } => {
+                if let Some(ExprKind::BufferLoad { buffer, .. }) = args.first().map(|a| &a.kind) {
+                    self.memory.insert(buffer.data.clone());
+                }
+            }
+            ExprKind::BufferLoad {
+                buffer,
+                indices,
+                predicate,
+            } => self.access(buffer, indices, predicate),
+            _ => {}
+        }
+        self.walk_expr(expr);
+    }
+
+    fn visit_stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::AllocBuffer(buffer, _) if buffer.scope() == "local" => {
+                let lanes = buffer.dtype.lanes as i128;
+                let elements = buffer.const_size().map_or(i128::MAX, |n| n.saturating_mul(lanes));
+                let kind = Kind::of(buffer.dtype.element());
+                if elements > MOST_ELEMENTS {
+                    self.memory.insert(buffer.data.clone());
+                }
+                let elements = usize::try_from(elements).unwrap_or(usize::MAX);
+                self.arrays.insert(buffer.data.clone(), (elements, kind));
+            }
+            StmtKind::BufferStore {
+                buffer,
+                indices,
+                predicate,
+                ..
+            } => self.access(buffer, indices, predicate),
+            StmtKind::Attr {
+                node: AttrNode::IterVar(iv),
+                value,
+                ..
+            } => {
+                if let Some(axis) = Axis::of(&iv.thread_tag) {
+                    self.extents.insert(axis, value.as_int());
+                }
+            }
+            _ => {}
+        }
+        self.walk_stmt(stmt);
+    }
+}

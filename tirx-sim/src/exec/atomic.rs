@@ -1,0 +1,135 @@
+//! Atomics: lanes in order, each one step for the whole grid.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::access::{Spot, load_words, store_words};
+use super::run::Machine;
+use super::{Strand, Trap};
+use crate::alu::{Bin, LANES, scalar32, scalar64};
+use crate::bytecode::{AtomicOp, Region};
+use crate::fault::FaultKind;
+use crate::numeric::Kind;
+
+/// The new bits in memory, where they change.
+fn update(op: AtomicOp, kind: Kind, old: u64, value: u64, compare: u64) -> Option<u64> {
+    match op {
+        AtomicOp::Cas => (old == kind.store(compare)).then(|| kind.store(value)),
+        AtomicOp::Add => {
+            let before = kind.load(old);
+            let sum = match kind {
+                Kind::F64 => scalar64(Bin::AddF, before, value),
+                _ if kind.wide() => before.wrapping_add(value),
+                _ if kind.is_float() => {
+                    kind.canonical(scalar32(Bin::AddF, before as u32, value as u32)) as u64
+                }
+                _ => (before as u32).wrapping_add(value as u32) as u64,
+            };
+            Some(kind.store(sum))
+        }
+    }
+}
+
+/// Updates the part of a word that an element takes; the element's old bits.
+fn update_word(word: &AtomicU32, shift: u32, bits: u32, mut step: impl FnMut(u64) -> Option<u64>) -> u64 {
+    let mask = if bits == 32 {
+        u32::MAX
+    } else {
+        ((1 << bits) - 1) << shift
+    };
+    let part = |word: u32| ((word & mask) >> shift) as u64;
+    let result = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| {
+        step(part(old)).map(|new| old & !mask | ((new as u32) << shift) & mask)
+    });
+    match result {
+        Ok(old) | Err(old) => part(old),
+    }
+}
+
+impl Machine<'_, '_> {
+    pub(super) fn atomic(&mut self, pc: usize, id: u16, mask: u32, strand: &Strand) -> Result<(), Box<Trap>> {
+        let code = self.ctx.code;
+        let inst = &code.atomics[id as usize];
+        let access = &code.accesses[inst.access as usize];
+        let kind = access.kind;
+        let plus = strand.scalars[inst.plus as usize];
+        let register = |machine: &Self, r: u16, lane: usize| {
+            if kind.wide() {
+                machine.warp.v64[r as usize][lane]
+            } else {
+                machine.warp.v32[r as usize][lane] as u64
+            }
+        };
+        let mut shared_memory = false;
+        for lane in 0..LANES {
+            if mask >> lane & 1 == 0 {
+                continue;
+            }
+            let index = if inst.wide {
+                self.warp.v64[inst.index as usize][lane].wrapping_add(plus) as i64
+            } else {
+                self.warp.v32[inst.index as usize][lane].wrapping_add(plus as u32) as i32 as i64
+            };
+            let value = register(self, inst.value, lane);
+            let compare = register(self, inst.compare, lane);
+            let step = |old: u64| update(inst.op, kind, old, value, compare);
+            let spot = self.locate(access, lane as u32, index, "updates")?;
+            let old = match &spot {
+                Spot::Global(storage, offset) if kind.wide() => {
+                    let lock = self.ctx.memory.lock(storage.address + *offset as u64);
+                    let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                    let old = storage.load(*offset, 8);
+                    if let Some(new) = step(old) {
+                        self.shared.changes += (new != old) as u64;
+                        storage.store(*offset, 8, new);
+                    }
+                    old
+                }
+                Spot::Global(storage, offset) => {
+                    let word = &storage.words[offset / 4];
+                    let shift = (offset % 4 * 8) as u32;
+                    let old = update_word(word, shift, kind.bytes() * 8, step);
+                    self.shared.changes += step(old).is_some_and(|new| new != old) as u64;
+                    old
+                }
+                Spot::Shared(offset) => {
+                    shared_memory = true;
+                    let size = kind.bytes();
+                    let granule = code.granule;
+                    let stamp = self.shared.order.stamp(self.id, pc, true);
+                    for cell in *offset >> granule..(*offset + size as usize + (1 << granule) - 1) >> granule
+                    {
+                        let mut place = self.shared.cells[cell];
+                        let finding = self.shared.order.atomic(&mut place, stamp, lane as u32);
+                        self.shared.cells[cell] = place;
+                        if let Err(finding) = finding {
+                            let element = self.element(access, index, 0);
+                            return Err(self.found(access, lane as u32, element, finding, "updates"));
+                        }
+                    }
+                    let old = load_words(&self.shared.words, *offset, size);
+                    if let Some(new) = step(old) {
+                        self.shared.changes += (new != old) as u64;
+                        store_words(&mut self.shared.words, *offset, size, new);
+                    }
+                    old
+                }
+                Spot::Local(..) => {
+                    let message = format!("an atomic on the local array `{}`", access.name);
+                    return Err(Trap::new(FaultKind::OutOfBounds, lane as u32, message));
+                }
+            };
+            let old = kind.load(old);
+            if kind.wide() {
+                self.warp.v64[inst.d as usize][lane] = old;
+            } else {
+                self.warp.v32[inst.d as usize][lane] = old as u32;
+            }
+        }
+        if shared_memory || access.region == Region::Pointer {
+            // What this warp does from here on is not yet told by the atomic.
+            self.shared.order.warp_sync(self.id);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,445 @@
+//! A block: its warps in turn, its barriers, and whether anything moves.
+
+use super::exchange::Arguments;
+use super::run::{Machine, Stop, state};
+use super::shadow::{Cell, Order};
+use super::{Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
+use crate::alu::LANES;
+use crate::bytecode::{Axis, Operand, Special};
+use crate::fault::{Fault, FaultKind};
+
+/// Threads that a named barrier of a warpgroup waits for.
+const WARPGROUP: u32 = 128;
+
+pub(super) struct Block {
+    pub(super) shared: Shared,
+    warps: Vec<Warp>,
+}
+
+/// Who waits where for what, for a deadlock report.
+pub(super) struct Waiting {
+    pub(super) pc: usize,
+    pub(super) threads: u32,
+    /// Linear index of the first of them.
+    pub(super) first: u32,
+    pub(super) what: String,
+    pub(super) spins: bool,
+}
+
+impl Block {
+    pub(super) fn new(ctx: &Context<'_>) -> Block {
+        let code = ctx.code;
+        let threads: u32 = ctx.block.iter().product();
+        let shared_bytes = code.shared.iter().map(|a| a.offset + a.bytes).max().unwrap_or(0) as usize;
+        let mut warps = Vec::new();
+        for id in 0..threads.div_ceil(LANES as u32) {
+            let count = (threads - id * LANES as u32).min(LANES as u32);
+            let mut warp = Warp {
+                v32: vec![[0; LANES]; code.v32],
+                v64: vec![[0; LANES]; code.v64],
+                local: vec![[0; LANES]; code.local_words],
+                local_written: vec![0; code.local_words * 4],
+                written: vec![0; code.init_bits.len()],
+                exist: u32::MAX >> (LANES as u32 - count),
+                ..Warp::default()
+            };
+            for (register, dim) in &code.thread_index {
+                for lane in 0..LANES as u32 {
+                    let index = thread_of(ctx, id * LANES as u32 + lane)[*dim as usize];
+                    warp.v32[*register as usize][lane as usize] = index;
+                }
+            }
+            warps.push(warp);
+        }
+        Block {
+            shared: Shared {
+                words: vec![0; shared_bytes.div_ceil(4) + 1],
+                cells: vec![Cell::EMPTY; (shared_bytes >> code.granule) + 8],
+                order: Order::new(ctx.check_races),
+                output: String::new(),
+                lane_ops: 0,
+                steps: 0,
+                changes: 0,
+                last: None,
+                index: [0; 3],
+                linear: 0,
+            },
+            warps,
+        }
+    }
+
+    /// Makes it the block at `index`, about to start.
+    pub(super) fn start(&mut self, ctx: &Context<'_>, index: [u32; 3]) {
+        let [gx, gy, _] = ctx.grid.map(|d| d as u64);
+        let shared = &mut self.shared;
+        shared.index = index;
+        shared.linear = index[0] as u64 + index[1] as u64 * gx + index[2] as u64 * gx * gy;
+        shared.cells.fill(Cell::EMPTY);
+        shared.order.reset();
+        shared.output.clear();
+        shared.steps = 0;
+        for (id, warp) in self.warps.iter_mut().enumerate() {
+            warp.local_written.fill(0);
+            warp.written.fill(0);
+            warp.joins.clear();
+            warp.strands.clear();
+            warp.alive = warp.exist;
+            warp.returned = 0;
+            let mut scalars = ctx.code.scalars.clone();
+            for (register, special) in &ctx.code.specials {
+                scalars[*register as usize] = special_value(ctx, index, id, *special);
+            }
+            warp.strands.push(Strand {
+                mask: warp.exist,
+                ..Strand::fresh(scalars)
+            });
+        }
+    }
+
+    pub(super) fn done(&self) -> bool {
+        self.warps.iter().all(|w| w.alive == 0)
+    }
+
+    fn alive(&self) -> u32 {
+        self.warps.iter().map(|w| w.alive.count_ones()).sum()
+    }
+
+    /// Runs until nothing in the block can. Whether anything moved.
+    pub(super) fn run(&mut self, ctx: &Context<'_>) -> Result<bool, Box<Fault>> {
+        let mut any = false;
+        loop {
+            let mut progress = false;
+            for id in 0..self.warps.len() {
+                progress |= self.run_warp(ctx, id)?;
+            }
+            progress |= self.release(ctx)?;
+            let aborted = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed) < self.shared.linear;
+            if self.done() || aborted {
+                return Ok(true);
+            }
+            if !progress && !self.warps.iter_mut().any(Warp::run_ahead) {
+                return Ok(any);
+            }
+            any = true;
+        }
+    }
+
+    /// Runs each strand of a warp that is ready until it waits or yields. Whether anything moved.
+    fn run_warp(&mut self, ctx: &Context<'_>, id: usize) -> Result<bool, Box<Fault>> {
+        let mut progress = false;
+        let shared = &mut self.shared;
+        let warp = &mut self.warps[id];
+        while let Some(i) = warp
+            .strands
+            .iter()
+            .position(|s| s.status == Status::Ready && !s.spun)
+        {
+            let mut strand = warp.strands.remove(i);
+            let mut machine = Machine {
+                ctx,
+                shared,
+                warp,
+                id,
+                call: 0,
+            };
+            let stop = match machine.run(&mut strand) {
+                Ok(stop) => stop,
+                Err(trap) => return Err(fault(ctx, shared, id, strand.pc, *trap)),
+            };
+            match stop {
+                Stop::Gone => progress = true,
+                Stop::Blocked(status) => {
+                    progress = true;
+                    strand.status = status;
+                    warp.part(&mut strand);
+                    warp.strands.push(strand);
+                }
+                Stop::Spun => {
+                    warp.part(&mut strand);
+                    let now = state(warp, &strand) ^ shared.changes;
+                    progress |= strand.yielded(now);
+                    warp.strands.push(strand);
+                }
+            }
+            // Who waits for lanes of this warp may have all of them now.
+            if warp.strands.iter().any(|s| s.status != Status::Ready) {
+                let mut machine = Machine {
+                    ctx,
+                    shared,
+                    warp,
+                    id,
+                    call: 0,
+                };
+                match machine.meet_in_warp() {
+                    Ok(met) => progress |= met,
+                    Err((pc, trap)) => return Err(fault(ctx, shared, id, pc, *trap)),
+                }
+            }
+        }
+        warp.strands.iter_mut().for_each(|s| s.spun = false);
+        Ok(progress)
+    }
+
+    /// Opens the barriers at which everybody has arrived.
+    fn release(&mut self, ctx: &Context<'_>) -> Result<bool, Box<Fault>> {
+        let alive = self.alive();
+        let at = |block: &Block, pred: &dyn Fn(Status) -> bool| -> u32 {
+            let strands = block.warps.iter().flat_map(|w| &w.strands);
+            strands
+                .filter(|s| pred(s.status))
+                .map(|s| s.mask.count_ones())
+                .sum()
+        };
+        let mut released = false;
+        let arrived = at(self, &|s| matches!(s, Status::Barrier(_)));
+        if arrived > 0 && arrived == alive {
+            self.check_all_came(ctx)?;
+            self.open_barrier();
+            released = true;
+        }
+        let named: Vec<u32> = self
+            .warps
+            .iter()
+            .flat_map(|w| &w.strands)
+            .filter_map(|s| match s.status {
+                Status::Named(id) => Some(id),
+                _ => None,
+            })
+            .collect();
+        for id in named {
+            if at(self, &|s| s == Status::Named(id)) >= WARPGROUP {
+                let mut warps = 0u32;
+                for (w, warp) in self.warps.iter_mut().enumerate() {
+                    for strand in warp.strands.iter_mut().filter(|s| s.status == Status::Named(id)) {
+                        strand.status = Status::Ready;
+                        warps |= 1 << w;
+                    }
+                }
+                self.shared.order.meet(warps);
+                released = true;
+            }
+        }
+        Ok(released)
+    }
+
+    /// A block barrier that threads have passed by is an error, though the rest could go on.
+    fn check_all_came(&self, ctx: &Context<'_>) -> Result<(), Box<Fault>> {
+        let missing = |w: &Warp| w.exist & !w.alive & !w.returned;
+        let count: u32 = self.warps.iter().map(|w| missing(w).count_ones()).sum();
+        if count == 0 {
+            return Ok(());
+        }
+        let first = self.warps.iter().enumerate().find(|(_, w)| missing(w) != 0);
+        let absent = first.map_or(0, |(id, w)| {
+            id as u32 * LANES as u32 + missing(w).trailing_zeros()
+        });
+        let [x, y, z] = thread_of(ctx, absent);
+        for (id, warp) in self.warps.iter().enumerate() {
+            if let Some(strand) = warp
+                .strands
+                .iter()
+                .find(|s| matches!(s.status, Status::Barrier(_)))
+            {
+                let threads = if count == 1 { "thread" } else { "threads" };
+                let message = format!(
+                    "{count} {threads} of the block ended without reaching this barrier, thread ({x}, {y}, {z}) \
+                     the first"
+                );
+                let lane = strand.mask.trailing_zeros();
+                let trap = Trap::new(FaultKind::BarrierDivergence, lane, message);
+                return Err(fault(ctx, &self.shared, id, strand.pc.saturating_sub(1), *trap));
+            }
+        }
+        Ok(())
+    }
+
+    fn open_barrier(&mut self) {
+        let (mut all, mut any) = (true, false);
+        for warp in &self.warps {
+            for strand in &warp.strands {
+                if let Status::Barrier(Some((_, v, _))) = strand.status {
+                    let lanes = &warp.v32[v as usize];
+                    for lane in (0..LANES).filter(|l| strand.mask >> l & 1 != 0) {
+                        all &= lanes[lane] != 0;
+                        any |= lanes[lane] != 0;
+                    }
+                }
+            }
+        }
+        for strand in self.warps.iter_mut().flat_map(|w| &mut w.strands) {
+            if let Status::Barrier(wish) = strand.status {
+                if let Some((d, _, wants_all)) = wish {
+                    strand.scalars[d as usize] = if wants_all { all } else { any } as u64;
+                }
+                strand.status = Status::Ready;
+            }
+        }
+        self.shared.order.barrier();
+    }
+
+    /// Whether all threads that have not ended wait at a barrier over several blocks.
+    pub(super) fn all_at(&self, status: Status) -> bool {
+        let mut strands = self.warps.iter().flat_map(|w| &w.strands);
+        let lanes: u32 = strands
+            .by_ref()
+            .filter(|s| s.status == status)
+            .map(|s| s.mask.count_ones())
+            .sum();
+        lanes == self.alive()
+    }
+
+    pub(super) fn open(&mut self, status: Status) {
+        for strand in self.warps.iter_mut().flat_map(|w| &mut w.strands) {
+            if strand.status == status {
+                strand.status = Status::Ready;
+            }
+        }
+        self.shared.order.barrier();
+    }
+
+    /// Whether a strand turns in a loop rather than waits at an instruction.
+    pub(super) fn spins(&self) -> bool {
+        let mut strands = self.warps.iter().flat_map(|w| &w.strands);
+        strands.any(|s| s.status == Status::Ready)
+    }
+
+    /// Who waits where.
+    pub(super) fn waiting(&self, ctx: &Context<'_>) -> Vec<Waiting> {
+        let mut out: Vec<Waiting> = Vec::new();
+        for (id, warp) in self.warps.iter().enumerate() {
+            for strand in &warp.strands {
+                let what = match strand.status {
+                    Status::Ready => "turn in a loop that waits for memory which nobody writes".to_string(),
+                    Status::Barrier(_) => "wait at a block barrier".to_string(),
+                    Status::Named(barrier) => {
+                        format!("wait at named barrier {barrier} for {WARPGROUP} threads")
+                    }
+                    Status::WarpSync => "wait at a warp barrier for the other lanes".to_string(),
+                    Status::Exchange(_, needed) => {
+                        let missing: Vec<String> = (0..LANES as u32)
+                            .filter(|l| (needed & !strand.mask) >> l & 1 != 0)
+                            .map(|l| l.to_string())
+                            .collect();
+                        format!("wait to exchange values with lanes {}", missing.join(", "))
+                    }
+                    Status::Cluster => "wait at a cluster barrier".to_string(),
+                    Status::Grid => "wait at a grid barrier".to_string(),
+                };
+                let pc = strand.pc.saturating_sub(1);
+                let threads = strand.mask.count_ones();
+                match out.iter_mut().find(|w| w.pc == pc && w.what == what) {
+                    Some(same) => same.threads += threads,
+                    None => out.push(Waiting {
+                        pc: loop_place(ctx, pc),
+                        threads,
+                        first: id as u32 * LANES as u32 + strand.mask.trailing_zeros(),
+                        what,
+                        spins: strand.status == Status::Ready,
+                    }),
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The instruction to show for a strand that stopped at `pc`.
+fn loop_place(ctx: &Context<'_>, pc: usize) -> usize {
+    pc.min(ctx.code.insts.len().saturating_sub(1))
+}
+
+impl Machine<'_, '_> {
+    /// Lets strands go on whose warp barrier or exchange has all its lanes. On an error, with the instruction.
+    fn meet_in_warp(&mut self) -> Result<bool, (usize, Box<Trap>)> {
+        let mut met = false;
+        let alive = self.warp.alive;
+        let at_barrier = self
+            .warp
+            .strands
+            .iter()
+            .filter(|s| s.status == Status::WarpSync)
+            .fold(0, |mask, s| mask | s.mask);
+        if at_barrier != 0 && at_barrier == alive {
+            for strand in &mut self.warp.strands {
+                if strand.status == Status::WarpSync {
+                    strand.status = Status::Ready;
+                }
+            }
+            self.shared.order.warp_sync(self.id);
+            met = true;
+        }
+        let waiting: Vec<(usize, u16, u32)> = self
+            .warp
+            .strands
+            .iter()
+            .filter_map(|s| match s.status {
+                Status::Exchange(id, needed) => Some((s.pc, id, needed)),
+                _ => None,
+            })
+            .collect();
+        for (pc, id, needed) in waiting {
+            let is_here = |s: &Strand| s.pc == pc && matches!(s.status, Status::Exchange(i, _) if i == id);
+            let here = self
+                .warp
+                .strands
+                .iter()
+                .filter(|s| is_here(s))
+                .fold(0, |m, s| m | s.mask);
+            if here == 0 || needed & self.warp.alive & !here != 0 {
+                continue;
+            }
+            let shuffle = &self.ctx.code.shuffles[id as usize];
+            let mut arguments = Arguments::new();
+            let mut lanes = 0;
+            for strand in self.warp.strands.iter().filter(|s| is_here(s)) {
+                // Strands that wait for others still are left out.
+                let Status::Exchange(_, theirs) = strand.status else {
+                    continue;
+                };
+                if theirs & self.warp.alive & !here == 0 {
+                    self.arguments(shuffle, strand, &mut arguments);
+                    lanes |= strand.mask;
+                }
+            }
+            let uniform = self
+                .exchange(shuffle, lanes, &arguments)
+                .map_err(|trap| (pc - 1, trap))?;
+            for strand in &mut self.warp.strands {
+                if is_here(strand) && strand.mask & lanes != 0 {
+                    strand.status = Status::Ready;
+                    if let Operand::S(d) = shuffle.d {
+                        strand.scalars[d as usize] = uniform;
+                    }
+                }
+            }
+            met = true;
+        }
+        Ok(met)
+    }
+}
+
+/// The value of a launch-time scalar.
+fn special_value(ctx: &Context<'_>, index: [u32; 3], warp: usize, special: Special) -> u64 {
+    let cluster = ctx.cluster.map(|d| d.max(1));
+    let value = match special {
+        Special::Param(i) => {
+            let (_, kind) = &ctx.code.params[i as usize];
+            return kind.load(kind.truncate(ctx.args[i as usize]));
+        }
+        Special::Index(Axis::Block(d)) => index[d as usize],
+        Special::Index(Axis::ClusterCta(d)) => index[d as usize] % cluster[d as usize],
+        Special::Index(Axis::Cluster(d)) => index[d as usize] / cluster[d as usize],
+        Special::Index(Axis::Thread(d)) | Special::WarpThread(d) => {
+            thread_of(ctx, (warp * LANES) as u32)[d as usize]
+        }
+        Special::WarpId => warp as u32,
+        Special::GridDim(d) => ctx.grid[d as usize],
+        Special::BlockDim(d) => ctx.block[d as usize],
+        Special::ClusterDim(d) => cluster[d as usize],
+        Special::ClusterRank => {
+            let [x, y, z] = [0, 1, 2].map(|d| index[d] % cluster[d]);
+            x + cluster[0] * (y + cluster[1] * z)
+        }
+    };
+    value as u64
+}

@@ -1,0 +1,194 @@
+//! Shuffles, votes and reductions: lanes of a warp exchange values.
+
+use super::run::Machine;
+use super::{Strand, Trap};
+use crate::alu::{Bin, LANES, scalar32, scalar64};
+use crate::bytecode::{Operand, Shuffle, ShuffleMode};
+use crate::fault::FaultKind;
+
+/// What the lanes that take part give besides their values.
+pub(super) struct Arguments {
+    lane: [u32; LANES],
+    width: [u32; LANES],
+    mask: [u32; LANES],
+}
+
+impl Arguments {
+    pub(super) fn new() -> Arguments {
+        Arguments {
+            lane: [0; LANES],
+            width: [0; LANES],
+            mask: [0; LANES],
+        }
+    }
+}
+
+impl Machine<'_, '_> {
+    /// Adds the arguments of a strand's lanes.
+    pub(super) fn arguments(&self, shuffle: &Shuffle, strand: &Strand, out: &mut Arguments) {
+        let fill = |operand: Operand, out: &mut [u32; LANES]| {
+            for (i, out) in out.iter_mut().enumerate() {
+                if strand.mask >> i & 1 != 0 {
+                    *out = match operand {
+                        Operand::S(s) => strand.scalars[s as usize] as u32,
+                        Operand::V(v) => self.warp.v32[v as usize][i],
+                    };
+                }
+            }
+        };
+        fill(shuffle.lane, &mut out.lane);
+        fill(shuffle.width, &mut out.width);
+        fill(shuffle.mask, &mut out.mask);
+    }
+
+    /// The lanes that a strand's shuffle needs, as far as they are alive.
+    pub(super) fn needed(&self, shuffle: &Shuffle, strand: &Strand) -> Result<u32, Box<Trap>> {
+        if let Operand::S(s) = shuffle.mask {
+            let named = strand.scalars[s as usize] as u32;
+            return self.check_mask(named, strand.mask);
+        }
+        let mut arguments = Arguments::new();
+        self.arguments(shuffle, strand, &mut arguments);
+        let mut needed = 0;
+        for lane in 0..LANES as u32 {
+            if strand.mask >> lane & 1 != 0 {
+                needed |= self.check_mask(arguments.mask[lane as usize], 1 << lane)?;
+            }
+        }
+        Ok(needed)
+    }
+
+    fn check_mask(&self, named: u32, lanes: u32) -> Result<u32, Box<Trap>> {
+        let missing = lanes & !named;
+        if missing != 0 {
+            let lane = missing.trailing_zeros();
+            let message = format!("lane {lane} takes part with mask {named:#010x}, which does not name it");
+            return Err(Trap::new(FaultKind::InvalidLanes, lane, message));
+        }
+        Ok(named & self.warp.alive)
+    }
+
+    /// Exchanges the values of `lanes`, all of which are here. A uniform result is returned.
+    pub(super) fn exchange(
+        &mut self,
+        shuffle: &Shuffle,
+        lanes: u32,
+        arguments: &Arguments,
+    ) -> Result<u64, Box<Trap>> {
+        self.shared.order.warp_sync(self.id);
+        let wide = shuffle.kind.wide();
+        let mut values = [0u64; LANES];
+        for (i, value) in values.iter_mut().enumerate() {
+            *value = if wide {
+                self.warp.v64[shuffle.value as usize][i]
+            } else {
+                self.warp.v32[shuffle.value as usize][i] as u64
+            };
+        }
+        let out = self.results(shuffle, lanes, arguments, &values)?;
+        match shuffle.d {
+            Operand::S(_) => Ok(out[lanes.trailing_zeros() as usize % LANES]),
+            Operand::V(d) => {
+                for i in (0..LANES).filter(|i| lanes >> i & 1 != 0) {
+                    // Votes and reductions over masks are 32-bit whatever the value was.
+                    if wide && !matches!(shuffle.mode, ShuffleMode::Ballot | ShuffleMode::Reduce(_)) {
+                        self.warp.v64[d as usize][i] = out[i];
+                    } else {
+                        self.warp.v32[d as usize][i] = out[i] as u32;
+                    }
+                }
+                Ok(0)
+            }
+        }
+    }
+
+    fn results(
+        &self,
+        shuffle: &Shuffle,
+        lanes: u32,
+        arguments: &Arguments,
+        values: &[u64; LANES],
+    ) -> Result<[u64; LANES], Box<Trap>> {
+        let kind = shuffle.kind;
+        let combine = |op: Bin, a: u64, b: u64| {
+            if kind.wide() {
+                scalar64(op, a, b)
+            } else {
+                kind.canonical(scalar32(op, a as u32, b as u32)) as u64
+            }
+        };
+        let absent = |lane: u32, source: u32| {
+            let why = if self.warp.exist >> source & 1 == 0 {
+                "does not exist"
+            } else if self.warp.alive >> source & 1 == 0 {
+                "has ended"
+            } else {
+                "takes no part"
+            };
+            let message = format!("lane {lane} reads the value of lane {source}, which {why}");
+            Trap::new(FaultKind::InvalidLanes, lane, message)
+        };
+        let mut out = *values;
+        let members = || (0..LANES as u32).filter(|l| lanes >> l & 1 != 0);
+        match shuffle.mode {
+            ShuffleMode::Ballot => {
+                for lane in members() {
+                    let named = arguments.mask[lane as usize];
+                    out[lane as usize] = members()
+                        .filter(|l| named >> l & 1 != 0 && values[*l as usize] != 0)
+                        .fold(0, |bits, l| bits | 1 << l);
+                }
+            }
+            ShuffleMode::Reduce(op) => {
+                for lane in members() {
+                    let named = arguments.mask[lane as usize];
+                    let all = members()
+                        .filter(|l| named >> l & 1 != 0)
+                        .map(|l| values[l as usize]);
+                    out[lane as usize] = all.reduce(|a, b| combine(op, a, b)).unwrap_or(0);
+                }
+            }
+            ShuffleMode::Butterfly(op) => {
+                let width = arguments.width[lanes.trailing_zeros() as usize % LANES];
+                let mut step = width / 2;
+                while step > 0 {
+                    let before = out;
+                    for lane in members() {
+                        let source = lane ^ step;
+                        if lanes >> source & 1 == 0 {
+                            return Err(absent(lane, source));
+                        }
+                        out[lane as usize] = combine(op, before[lane as usize], before[source as usize]);
+                    }
+                    step /= 2;
+                }
+            }
+            ShuffleMode::Index | ShuffleMode::Up | ShuffleMode::Down | ShuffleMode::Xor => {
+                for lane in members() {
+                    let argument = arguments.lane[lane as usize];
+                    // A width that is no power of two up to 32 is undefined; take the next one.
+                    let width = arguments.width[lane as usize].clamp(1, 32).next_power_of_two();
+                    let first = lane & !(width - 1);
+                    let own = lane - first;
+                    let source = match shuffle.mode {
+                        ShuffleMode::Index => first + (argument & (width - 1)),
+                        ShuffleMode::Up => own.checked_sub(argument).map_or(lane, |l| first + l),
+                        ShuffleMode::Down => {
+                            let to = own.saturating_add(argument);
+                            if to < width { first + to } else { lane }
+                        }
+                        _ => {
+                            let to = lane ^ (argument & 31);
+                            if to < first + width { to } else { lane }
+                        }
+                    };
+                    if lanes >> source & 1 == 0 {
+                        return Err(absent(lane, source));
+                    }
+                    out[lane as usize] = values[source as usize];
+                }
+            }
+        }
+        Ok(out)
+    }
+}

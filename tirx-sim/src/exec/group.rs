@@ -1,0 +1,164 @@
+//! Blocks that run together on one thread: a cluster, or the grid where its blocks wait for each other.
+
+use super::block::Block;
+use super::{Context, Status, Trap, fault};
+use crate::fault::{Fault, FaultKind};
+
+/// Blocks that may wait for each other.
+pub(crate) struct Group {
+    blocks: Vec<Block>,
+    /// The group's number in the launch.
+    pub(crate) number: u64,
+}
+
+/// How far a group has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GroupStop {
+    Done,
+    /// It waits for memory that another group may write; whether it got anywhere.
+    Waiting(bool),
+}
+
+impl Group {
+    /// Room for the blocks of a group.
+    pub(crate) fn new(ctx: &Context<'_>) -> Group {
+        let count = if ctx.code.grid_sync {
+            ctx.grid.iter().map(|d| *d as u64).product()
+        } else {
+            ctx.cluster.iter().map(|d| *d as u64).product()
+        };
+        Group {
+            blocks: (0..count).map(|_| Block::new(ctx)).collect(),
+            number: 0,
+        }
+    }
+
+    /// How many groups a launch has.
+    pub(crate) fn count(ctx: &Context<'_>) -> u64 {
+        if ctx.code.grid_sync {
+            return 1;
+        }
+        let clusters = |d: usize| (ctx.grid[d] / ctx.cluster[d].max(1)) as u64;
+        clusters(0) * clusters(1) * clusters(2)
+    }
+
+    /// Makes it group `number`, about to start.
+    pub(crate) fn start(&mut self, ctx: &Context<'_>, number: u64) {
+        self.number = number;
+        let cluster = ctx.cluster.map(|d| d.max(1) as u64);
+        let clusters = [0, 1, 2].map(|d| (ctx.grid[d] as u64 / cluster[d]).max(1));
+        let size = cluster[0] * cluster[1] * cluster[2];
+        for (i, block) in self.blocks.iter_mut().enumerate() {
+            let which = if ctx.code.grid_sync {
+                i as u64 / size
+            } else {
+                number
+            };
+            let rank = i as u64 % size;
+            let at = split(which, clusters);
+            let within = split(rank, cluster);
+            let index = [0, 1, 2].map(|d| (at[d] * cluster[d] + within[d]) as u32);
+            block.start(ctx, index);
+        }
+    }
+
+    /// Runs until all blocks are done or nothing in the group can run.
+    pub(crate) fn run(&mut self, ctx: &Context<'_>) -> Result<GroupStop, Box<Fault>> {
+        let mut any = false;
+        loop {
+            let mut progress = false;
+            for block in self.blocks.iter_mut().filter(|b| !b.done()) {
+                progress |= block.run(ctx)?;
+            }
+            let first_fault = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed);
+            let aborted = self.blocks.iter().all(|b| b.shared.linear > first_fault);
+            if self.blocks.iter().all(Block::done) || aborted {
+                return Ok(GroupStop::Done);
+            }
+            progress |= self.open_barriers(ctx);
+            if !progress {
+                return if self.blocks.iter().any(Block::spins) {
+                    Ok(GroupStop::Waiting(any))
+                } else {
+                    Err(self.deadlock(ctx))
+                };
+            }
+            any = true;
+        }
+    }
+
+    fn open_barriers(&mut self, ctx: &Context<'_>) -> bool {
+        let size: u64 = ctx.cluster.iter().map(|d| d.max(&1)).map(|d| *d as u64).product();
+        let mut opened = false;
+        for cluster in self.blocks.chunks_mut(size as usize) {
+            opened |= open_all(cluster, Status::Cluster);
+        }
+        opened | open_all(&mut self.blocks, Status::Grid)
+    }
+
+    /// The report of a deadlock: who waits where, for what.
+    pub(crate) fn deadlock(&self, ctx: &Context<'_>) -> Box<Fault> {
+        let stuck: Vec<_> = self.blocks.iter().filter(|b| !b.done()).collect();
+        let Some(block) = stuck.first() else {
+            let trap = Trap::new(FaultKind::Deadlock, 0, "nothing can run");
+            return fault(ctx, &self.blocks[0].shared, 0, 0, *trap);
+        };
+        let waiting = block.waiting(ctx);
+        // Who waits at an instruction says more than who turns in a loop.
+        let main = waiting.iter().find(|w| !w.spins).or(waiting.first());
+        let (pc, first) = main.map_or((0, 0), |w| (w.pc, w.first));
+        let threads = |n: u32| {
+            if n == 1 {
+                "1 thread".to_string()
+            } else {
+                format!("{n} threads")
+            }
+        };
+        let parts: Vec<String> = waiting
+            .iter()
+            .map(|w| format!("{} {}", threads(w.threads), w.what))
+            .collect();
+        let others = match stuck.len() {
+            1 => String::new(),
+            n => format!(" ({} other blocks wait too)", n - 1),
+        };
+        let message = format!("no thread can run any more: {}{others}", parts.join("; "));
+        let mut trap = Trap::new(FaultKind::Deadlock, first % 32, message);
+        trap.notes = waiting
+            .iter()
+            .filter(|w| w.pc != pc)
+            .map(|w| (format!("{} {}", threads(w.threads), w.what), w.pc))
+            .collect();
+        fault(ctx, &block.shared, (first / 32) as usize, pc, *trap)
+    }
+
+    /// Lane operations since the last call, and the blocks' output in order.
+    pub(crate) fn harvest(&mut self) -> (u64, String) {
+        let mut output = String::new();
+        let mut lane_ops = 0;
+        for block in &mut self.blocks {
+            lane_ops += std::mem::take(&mut block.shared.lane_ops);
+            output.push_str(&std::mem::take(&mut block.shared.output));
+        }
+        (lane_ops, output)
+    }
+
+    /// Linear index of the group's first block.
+    pub(crate) fn first_block(&self) -> u64 {
+        self.blocks.iter().map(|b| b.shared.linear).min().unwrap_or(0)
+    }
+}
+
+fn open_all(blocks: &mut [Block], status: Status) -> bool {
+    let any_alive = blocks.iter().any(|b| !b.done());
+    let open = any_alive && blocks.iter().all(|b| b.all_at(status));
+    if open {
+        blocks.iter_mut().for_each(|b| b.open(status));
+    }
+    open
+}
+
+/// Coordinates of a linear index.
+fn split(linear: u64, [x, y, _]: [u64; 3]) -> [u64; 3] {
+    [linear % x, linear / x % y, linear / x / y]
+}

@@ -1,0 +1,221 @@
+//! Running bytecode.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `run` | the instruction loop of one strand |
+//! | `control` | divergence: strands part, wait for each other, run ahead |
+//! | `access` | loads, stores and their checks |
+//! | `atomic` | atomics |
+//! | `exchange` | shuffles, votes and reductions of a warp |
+//! | `block` | a block: its warps in turn, barriers, progress |
+//! | `group` | blocks that run together; deadlock reports |
+//! | `shadow` | the order of accesses, races |
+//! | `address` | pointers into shared and local arrays |
+//! | `print` | `printf` |
+//!
+//! A *strand* is a set of lanes of one warp at one instruction. A warp starts as one strand. At a divergent branch
+//! the strand runs one side, then the other; only when it must wait (for a barrier, another lane, or memory) do the
+//! sides become strands of their own, so that the other side can run. Lanes that are done with their side wait for
+//! the others where both meet; if nothing else in the block can run, they go on alone, as a GPU's
+//! independently scheduled threads may.
+
+mod access;
+pub(crate) mod address;
+mod atomic;
+mod block;
+mod control;
+mod exchange;
+mod group;
+mod print;
+mod run;
+mod shadow;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::alu::{Lanes32, Lanes64};
+use crate::bytecode::{Code, Pc, R};
+use crate::fault::{Fault, FaultKind, FaultNote};
+use crate::memory::{Memory, Storage};
+use crate::stand_in::StandIns;
+
+pub(crate) use group::{Group, GroupStop};
+
+/// What all blocks of a launch share.
+pub(crate) struct Context<'a> {
+    pub(crate) code: &'a Code,
+    pub(crate) memory: &'a Memory,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) cluster: [u32; 3],
+    pub(crate) args: &'a [u64],
+    /// The allocations behind pointer arguments, with the byte offset into each.
+    pub(crate) params: Vec<Option<(Arc<Storage>, u64)>>,
+    pub(crate) stand_ins: &'a StandIns,
+    pub(crate) check_races: bool,
+    pub(crate) step_limit: u64,
+    /// The lowest linear block index that has faulted; blocks after it need not go on.
+    pub(crate) first_fault: AtomicU64,
+}
+
+/// An error of a running strand.
+#[derive(Debug)]
+pub(crate) struct Trap {
+    pub(crate) kind: FaultKind,
+    pub(crate) lane: u32,
+    pub(crate) message: String,
+    /// Other instructions that have part in it.
+    pub(crate) notes: Vec<(String, usize)>,
+}
+
+impl Trap {
+    pub(crate) fn new(kind: FaultKind, lane: u32, message: impl Into<String>) -> Box<Trap> {
+        Box::new(Trap {
+            kind,
+            lane,
+            message: message.into(),
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// A place where lanes wait for each other.
+#[derive(Clone, Debug)]
+enum Frame {
+    /// A divergent branch.
+    If {
+        /// Lanes that have not run their side yet, and where it starts.
+        pending: u32,
+        other: Pc,
+        /// Lanes that are done.
+        joined: u32,
+        join: Pc,
+    },
+    /// A loop whose lanes leave at different times.
+    Loop {
+        /// Lanes that wait for the next turn.
+        next: u32,
+        latch: Pc,
+        /// Lanes that have left.
+        left: u32,
+        exit: Pc,
+    },
+    /// The sides of a branch are strands of their own; the outermost frame of each.
+    Join(usize),
+}
+
+/// A branch whose sides are strands.
+#[derive(Clone, Debug, Default)]
+struct Join {
+    /// What the strand that goes on continues in.
+    frames: Vec<Frame>,
+    joined: u32,
+    join: Pc,
+    /// Strands that have not arrived.
+    open: u32,
+    /// Those of a strand that has arrived.
+    scalars: Vec<u64>,
+}
+
+/// Why a strand does not run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Status {
+    Ready,
+    /// At a block barrier, with what it wants to know of all predicates: register of the result, of the
+    /// predicate, and whether all must hold.
+    Barrier(Option<(R, R, bool)>),
+    Named(u32),
+    WarpSync,
+    /// At a shuffle, for these lanes.
+    Exchange(u16, u32),
+    Cluster,
+    Grid,
+}
+
+/// Lanes of one warp at one instruction.
+#[derive(Clone, Debug)]
+struct Strand {
+    pc: usize,
+    mask: u32,
+    frames: Vec<Frame>,
+    scalars: Vec<u64>,
+    status: Status,
+    /// Turns of waiting loops since it last yielded, and after how many it does.
+    turns: u32,
+    patience: u32,
+    /// The state it last yielded in.
+    state: u64,
+    /// It yielded in this round.
+    spun: bool,
+}
+
+/// Turns of a loop that may wait before it yields: most loops that read memory do not wait.
+const PATIENCE: u32 = 256;
+/// The same once it has been seen to wait.
+const IMPATIENCE: u32 = 4;
+
+/// Thirty-two threads.
+#[derive(Debug, Default)]
+struct Warp {
+    v32: Vec<Lanes32>,
+    v64: Vec<Lanes64>,
+    /// Local arrays, by word.
+    local: Vec<Lanes32>,
+    /// Lanes that have written each byte of local arrays.
+    local_written: Vec<u32>,
+    /// Lanes that have written each tracked promoted element.
+    written: Vec<u32>,
+    strands: Vec<Strand>,
+    joins: Vec<Join>,
+    /// Lanes that exist and have not ended.
+    alive: u32,
+    /// Lanes that ended by `thread_return`.
+    returned: u32,
+    /// Lanes that exist.
+    exist: u32,
+}
+
+/// What the warps of a block share.
+struct Shared {
+    words: Vec<u32>,
+    cells: Vec<shadow::Cell>,
+    order: shadow::Order,
+    output: String,
+    /// IR operators times active lanes.
+    lane_ops: u64,
+    steps: u64,
+    /// Stores and atomics that may have changed something another strand waits for.
+    changes: u64,
+    /// The allocation last reached through a pointer.
+    last: Option<Arc<Storage>>,
+    index: [u32; 3],
+    linear: u64,
+}
+
+/// Builds the fault of a trap.
+fn fault(ctx: &Context<'_>, shared: &Shared, warp: usize, pc: usize, trap: Trap) -> Box<Fault> {
+    let linear = warp as u32 * 32 + trap.lane;
+    Box::new(Fault {
+        kind: trap.kind,
+        message: trap.message,
+        kernel: ctx.code.name.clone(),
+        location: ctx.code.location(pc),
+        block: shared.index,
+        thread: thread_of(ctx, linear),
+        notes: trap
+            .notes
+            .into_iter()
+            .map(|(message, pc)| FaultNote {
+                message,
+                location: ctx.code.location(pc),
+            })
+            .collect(),
+        output: shared.output.clone(),
+    })
+}
+
+/// threadIdx of a linear index.
+fn thread_of(ctx: &Context<'_>, linear: u32) -> [u32; 3] {
+    let [x, y, _] = ctx.block.map(|d| d.max(1));
+    [linear % x, linear / x % y, linear / x / y]
+}

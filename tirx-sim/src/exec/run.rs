@@ -1,0 +1,686 @@
+//! The instruction loop of one strand.
+
+use super::control::Settled;
+use super::exchange::Arguments;
+use super::{Context, Frame, IMPATIENCE, Shared, Status, Strand, Trap, Warp};
+use crate::alu::{
+    LANES, Lanes32, binary32, binary32_scalar, binary64, binary64_scalar, compare64, compare64_scalar,
+    multiply_add, put, scalar_compare64, scalar_unary32, scalar_unary64, scalar32, scalar64, unary32,
+    unary64,
+};
+use crate::bytecode::{Axis, Inst, Operand};
+use crate::fault::FaultKind;
+use crate::numeric::{Kind, convert};
+use crate::stand_in::StandInCall;
+
+/// One warp at work, with what it shares.
+pub(super) struct Machine<'m, 'c> {
+    pub(super) ctx: &'m Context<'c>,
+    pub(super) shared: &'m mut Shared,
+    pub(super) warp: &'m mut Warp,
+    /// The warp's number.
+    pub(super) id: usize,
+    /// The instruction of a raw call, for what its stand-in does to memory.
+    pub(super) call: usize,
+}
+
+/// Why a strand stopped running.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Stop {
+    /// All lanes ended, or wait within a join.
+    Gone,
+    Blocked(Status),
+    /// A loop that may wait has turned for a while.
+    Spun,
+}
+
+/// The lanes whose bool is set.
+#[inline(always)]
+fn bits(v: &Lanes32) -> u32 {
+    let mut out = 0;
+    for (i, lane) in v.iter().enumerate() {
+        out |= ((*lane != 0) as u32) << i;
+    }
+    out
+}
+
+/// `a * b + c`, rounded once to the kind.
+fn fma(kind: Kind, a: u64, b: u64, c: u64) -> u64 {
+    if kind == Kind::F64 {
+        let [a, b, c] = [a, b, c].map(f64::from_bits);
+        return a.mul_add(b, c).to_bits();
+    }
+    let [a, b, c] = [a, b, c].map(|x| f32::from_bits(x as u32));
+    match kind {
+        Kind::F32 => a.mul_add(b, c).to_bits() as u64,
+        _ if kind.is_float() => kind.constant(a as f64 * b as f64 + c as f64),
+        _ => {
+            let bits = |x: f32| x.to_bits();
+            let sum = bits(a).wrapping_mul(bits(b)).wrapping_add(bits(c));
+            kind.canonical(sum) as u64
+        }
+    }
+}
+
+impl Machine<'_, '_> {
+    /// Runs a strand until it stops. On an error `strand.pc` is at the instruction.
+    pub(super) fn run(&mut self, strand: &mut Strand) -> Result<Stop, Box<Trap>> {
+        let ctx = self.ctx;
+        let insts = &ctx.code.insts[..];
+        let mut pc = strand.pc;
+        let mut mask = strand.mask;
+
+        /// Leaves with an error at the current instruction.
+        macro_rules! check {
+            ($e:expr) => {
+                match $e {
+                    Ok(value) => value,
+                    Err(trap) => {
+                        strand.pc = pc - 1;
+                        strand.mask = mask;
+                        return Err(trap);
+                    }
+                }
+            };
+        }
+        /// Stops; the strand goes on behind this instruction.
+        macro_rules! stop {
+            ($stop:expr) => {{
+                strand.pc = pc;
+                strand.mask = mask;
+                return Ok($stop);
+            }};
+        }
+        /// Goes on with whatever lanes control flow leaves.
+        macro_rules! settled {
+            ($e:expr) => {{
+                strand.pc = pc;
+                strand.mask = mask;
+                match $e {
+                    Settled::Running => {
+                        pc = strand.pc;
+                        mask = strand.mask;
+                    }
+                    Settled::Parked | Settled::Finished => return Ok(Stop::Gone),
+                }
+            }};
+        }
+        macro_rules! s {
+            ($r:expr) => {
+                strand.scalars[$r as usize]
+            };
+        }
+        macro_rules! index {
+            ($r:expr, $wide:expr) => {
+                if $wide {
+                    s!($r) as i64
+                } else {
+                    s!($r) as u32 as i32 as i64
+                }
+            };
+        }
+
+        loop {
+            let inst = insts[pc];
+            pc += 1;
+            match inst {
+                Inst::Bin32 { op, d, a, b } => {
+                    if op.divides_integers() {
+                        check!(self.divisors32(b, mask));
+                    }
+                    binary32(op, &mut self.warp.v32, d as usize, a as usize, b as usize, mask);
+                }
+                Inst::Bin32S { op, d, a, s } => {
+                    let b = s!(s) as u32;
+                    if op.divides_integers() {
+                        check!(divisor(b as u64, mask));
+                    }
+                    binary32_scalar(op, &mut self.warp.v32, d as usize, a as usize, b, mask);
+                }
+                Inst::BinS32 { op, d, a, b } => {
+                    let (a, b) = (s!(a) as u32, s!(b) as u32);
+                    if op.divides_integers() {
+                        check!(divisor(b as u64, mask));
+                    }
+                    s!(d) = scalar32(op, a, b) as u64;
+                }
+                Inst::MulAdd { d, a, b, c } => {
+                    let [d, a, b, c] = [d, a, b, c].map(|r| r as usize);
+                    multiply_add(&mut self.warp.v32, d, a, b, c, mask);
+                }
+                Inst::Load {
+                    d,
+                    index,
+                    plus,
+                    access,
+                } => {
+                    let plus = s!(plus);
+                    check!(self.load(pc - 1, d, index, plus, access, mask));
+                }
+                Inst::Store {
+                    v,
+                    index,
+                    plus,
+                    access,
+                } => {
+                    let plus = s!(plus);
+                    check!(self.store(pc - 1, v, index, plus, access, mask));
+                }
+                Inst::ForStep32 {
+                    i,
+                    step,
+                    end,
+                    pc: target,
+                } => {
+                    let next = (s!(i) as u32).wrapping_add(s!(step) as u32);
+                    s!(i) = next as u64;
+                    if (next as i32) < (s!(end) as u32 as i32) {
+                        pc = target as usize;
+                    }
+                }
+                Inst::Step { weight } => {
+                    self.shared.lane_ops += weight as u64 * mask.count_ones() as u64;
+                    self.shared.steps += 1;
+                    if self.shared.steps > ctx.step_limit {
+                        check!(Err(Trap::new(
+                            FaultKind::StepLimit,
+                            mask.trailing_zeros() & 31,
+                            format!("the block has run {} branches and loop turns", ctx.step_limit),
+                        )));
+                    }
+                }
+
+                Inst::Mov32 { d, a } => {
+                    let value = self.warp.v32[a as usize];
+                    put(&mut self.warp.v32[d as usize], &value, mask);
+                }
+                Inst::Mov64 { d, a } => {
+                    let value = self.warp.v64[a as usize];
+                    put(&mut self.warp.v64[d as usize], &value, mask);
+                }
+                Inst::MovS { d, a } => s!(d) = s!(a),
+                Inst::Splat32 { d, s } => {
+                    put(&mut self.warp.v32[d as usize], &[s!(s) as u32; LANES], mask);
+                }
+                Inst::Splat64 { d, s } => put(&mut self.warp.v64[d as usize], &[s!(s); LANES], mask),
+                Inst::First32 { d, a } => {
+                    s!(d) = self.warp.v32[a as usize][mask.trailing_zeros() as usize & 31] as u64;
+                }
+                Inst::First64 { d, a } => {
+                    s!(d) = self.warp.v64[a as usize][mask.trailing_zeros() as usize & 31];
+                }
+
+                Inst::Bin64 { op, d, a, b } => {
+                    if op.divides_integers() {
+                        check!(self.divisors64(b, mask));
+                    }
+                    binary64(op, &mut self.warp.v64, d as usize, a as usize, b as usize, mask);
+                }
+                Inst::Bin64S { op, d, a, s } => {
+                    let b = s!(s);
+                    if op.divides_integers() {
+                        check!(divisor(b, mask));
+                    }
+                    binary64_scalar(op, &mut self.warp.v64, d as usize, a as usize, b, mask);
+                }
+                Inst::BinS64 { op, d, a, b } => {
+                    let (a, b) = (s!(a), s!(b));
+                    if op.divides_integers() {
+                        check!(divisor(b, mask));
+                    }
+                    s!(d) = scalar64(op, a, b);
+                }
+                Inst::Cmp64 { op, d, a, b } => {
+                    let out = compare64(op, &self.warp.v64[a as usize], &self.warp.v64[b as usize]);
+                    put(&mut self.warp.v32[d as usize], &out, mask);
+                }
+                Inst::Cmp64S { op, d, a, s } => {
+                    let out = compare64_scalar(op, &self.warp.v64[a as usize], s!(s));
+                    put(&mut self.warp.v32[d as usize], &out, mask);
+                }
+                Inst::CmpS64 { op, d, a, b } => s!(d) = scalar_compare64(op, s!(a), s!(b)) as u64,
+                Inst::Un32 { op, d, a } => unary32(op, &mut self.warp.v32, d as usize, a as usize, mask),
+                Inst::UnS32 { op, d, a } => s!(d) = scalar_unary32(op, s!(a) as u32) as u64,
+                Inst::Un64 { op, d, a } => unary64(op, &mut self.warp.v64, d as usize, a as usize, mask),
+                Inst::UnS64 { op, d, a } => s!(d) = scalar_unary64(op, s!(a)),
+                Inst::Canonical { kind, d, a } => {
+                    let out = canonical_lanes(kind, &self.warp.v32[a as usize]);
+                    put(&mut self.warp.v32[d as usize], &out, mask);
+                }
+                Inst::CanonicalS { kind, d, a } => s!(d) = kind.canonical(s!(a) as u32) as u64,
+                Inst::Convert { from, to, d, a } => self.convert(from, to, d as usize, a as usize, mask),
+                Inst::ConvertS { from, to, d, a } => s!(d) = convert(from, to, s!(a)),
+                Inst::ToBits { kind, d, a } => {
+                    let out = self.warp.v32[a as usize].map(|x| kind.store(x as u64) as u32);
+                    put(&mut self.warp.v32[d as usize], &out, mask);
+                }
+                Inst::ToBitsS { kind, d, a } => s!(d) = kind.store(s!(a)),
+                Inst::FromBits { kind, d, a } => {
+                    let out = self.warp.v32[a as usize].map(|x| kind.load(x as u64) as u32);
+                    put(&mut self.warp.v32[d as usize], &out, mask);
+                }
+                Inst::FromBitsS { kind, d, a } => s!(d) = kind.load(s!(a)),
+                Inst::Fma { kind, d, a, b, c } => self.fma(kind, [d, a, b, c], mask),
+                Inst::FmaS { kind, d, a, b, c } => s!(d) = fma(kind, s!(a), s!(b), s!(c)),
+                Inst::Select32 { d, c, a, b } => {
+                    let v = &self.warp.v32;
+                    let (c, a, b) = (&v[c as usize], &v[a as usize], &v[b as usize]);
+                    let mut out = [0; LANES];
+                    for i in 0..LANES {
+                        out[i] = if c[i] != 0 { a[i] } else { b[i] };
+                    }
+                    put(&mut self.warp.v32[d as usize], &out, mask);
+                }
+                Inst::Select64 { d, c, a, b } => {
+                    let w = &self.warp.v64;
+                    let (c, a, b) = (&self.warp.v32[c as usize], &w[a as usize], &w[b as usize]);
+                    let mut out = [0; LANES];
+                    for i in 0..LANES {
+                        out[i] = if c[i] != 0 { a[i] } else { b[i] };
+                    }
+                    put(&mut self.warp.v64[d as usize], &out, mask);
+                }
+                Inst::SelectS { d, c, a, b } => s!(d) = if s!(c) != 0 { s!(a) } else { s!(b) },
+
+                Inst::Jump { pc: target } => pc = target as usize,
+                Inst::JumpIf { s, pc: target } => {
+                    if s!(s) != 0 {
+                        pc = target as usize;
+                    }
+                }
+                Inst::JumpIfNot { s, pc: target } => {
+                    if s!(s) == 0 {
+                        pc = target as usize;
+                    }
+                }
+                Inst::ForStep64 {
+                    i,
+                    step,
+                    end,
+                    pc: target,
+                } => {
+                    let next = s!(i).wrapping_add(s!(step));
+                    s!(i) = next;
+                    if (next as i64) < (s!(end) as i64) {
+                        pc = target as usize;
+                    }
+                }
+
+                Inst::If { c, other, join } => {
+                    let chosen = mask & bits(&self.warp.v32[c as usize]);
+                    let rest = mask & !chosen;
+                    let has_other = other != join;
+                    if chosen == 0 && !has_other {
+                        pc = join as usize + 1;
+                        continue;
+                    }
+                    let (run, pending, joined) = match (chosen, has_other) {
+                        (0, _) => {
+                            pc = other as usize;
+                            (rest, 0, 0)
+                        }
+                        (_, true) => (chosen, rest, 0),
+                        (_, false) => (chosen, 0, rest),
+                    };
+                    mask = run;
+                    strand.frames.push(Frame::If {
+                        pending,
+                        other,
+                        joined,
+                        join,
+                    });
+                }
+                Inst::Arrive => settled!(self.warp.arrive(strand)),
+                Inst::LoopBegin { latch, exit } => strand.frames.push(Frame::Loop {
+                    next: 0,
+                    latch,
+                    left: 0,
+                    exit,
+                }),
+                Inst::LoopTest { c } => {
+                    let stay = mask & bits(&self.warp.v32[c as usize]);
+                    if stay != mask {
+                        leave_loop(strand, mask & !stay);
+                        mask = stay;
+                        if mask == 0 {
+                            settled!(self.warp.settle(strand));
+                        }
+                    }
+                }
+                Inst::LoopTestS { s } => {
+                    if s!(s) == 0 {
+                        leave_loop(strand, mask);
+                        mask = 0;
+                        settled!(self.warp.settle(strand));
+                    }
+                }
+                Inst::LoopLatch => {
+                    if let Some(Frame::Loop { next, .. }) = strand.frames.last_mut() {
+                        mask |= std::mem::take(next);
+                    }
+                }
+                Inst::Break => settled!(self.warp.leave(strand, true)),
+                Inst::Continue => settled!(self.warp.leave(strand, false)),
+                Inst::Return => {
+                    self.warp.alive &= !mask;
+                    self.warp.returned |= mask;
+                    mask = 0;
+                    settled!(self.warp.settle(strand));
+                }
+                Inst::End => {
+                    self.warp.alive &= !mask;
+                    mask = 0;
+                    settled!(self.warp.settle(strand));
+                }
+                Inst::Spin => {
+                    strand.turns += 1;
+                    if strand.turns >= strand.patience {
+                        strand.turns = 0;
+                        stop!(Stop::Spun);
+                    }
+                }
+
+                Inst::LoadWide {
+                    d,
+                    index,
+                    plus,
+                    access,
+                } => {
+                    let plus = s!(plus);
+                    check!(self.load_wide(pc - 1, d, index, plus, access, mask));
+                }
+                Inst::LoadS {
+                    d,
+                    index,
+                    wide,
+                    access,
+                } => {
+                    let at = index!(index, wide);
+                    check!(self.load_scalar(pc - 1, d, at, access, mask, &mut strand.scalars));
+                }
+                Inst::LoadRow {
+                    d,
+                    index,
+                    wide,
+                    access,
+                } => {
+                    let at = index!(index, wide);
+                    check!(self.load_row(pc - 1, d, at, access, mask));
+                }
+                Inst::StoreRow {
+                    v,
+                    index,
+                    wide,
+                    access,
+                } => {
+                    let at = index!(index, wide);
+                    check!(self.store_row(pc - 1, v, at, access, mask));
+                }
+                Inst::StoreWide {
+                    v,
+                    index,
+                    plus,
+                    access,
+                } => {
+                    let plus = s!(plus);
+                    check!(self.store_wide(pc - 1, v, index, plus, access, mask));
+                }
+                Inst::Atomic { id } => {
+                    strand.mask = mask;
+                    check!(self.atomic(pc - 1, id, mask, strand));
+                }
+                Inst::CheckInit { bit } => {
+                    let missing = mask & !self.warp.written[bit as usize];
+                    if missing != 0 {
+                        let name = &ctx.code.init_bits[bit as usize];
+                        let message = format!("reads {name} before this thread has written it");
+                        let lane = missing.trailing_zeros();
+                        check!(Err(Trap::new(FaultKind::Uninitialized, lane, message)));
+                    }
+                }
+                Inst::MarkInit { bit } => self.warp.written[bit as usize] |= mask,
+                Inst::ClearInit { bit } => self.warp.written[bit as usize] &= !mask,
+                Inst::ClearLocal { array } => {
+                    let array = &ctx.code.locals[array as usize];
+                    let first = array.offset as usize * 4;
+                    let bytes = &mut self.warp.local_written[first..first + array.bytes as usize];
+                    bytes.iter_mut().for_each(|written| *written &= !mask);
+                }
+
+                Inst::Shuffle { id } => {
+                    strand.mask = mask;
+                    let shuffle = &ctx.code.shuffles[id as usize];
+                    let needed = check!(self.needed(shuffle, strand));
+                    if needed & !mask != 0 {
+                        // The strand comes back to this instruction's end when the others are here.
+                        stop!(Stop::Blocked(Status::Exchange(id, needed)));
+                    }
+                    let mut arguments = Arguments::new();
+                    self.arguments(shuffle, strand, &mut arguments);
+                    let uniform = check!(self.exchange(shuffle, mask, &arguments));
+                    if let Operand::S(d) = shuffle.d {
+                        s!(d) = uniform;
+                    }
+                }
+                Inst::WarpSync => {
+                    if mask != self.warp.alive {
+                        stop!(Stop::Blocked(Status::WarpSync));
+                    }
+                    self.shared.order.warp_sync(self.id);
+                }
+                Inst::ActiveMask { d } => s!(d) = mask as u64,
+                Inst::CtaSync => stop!(Stop::Blocked(Status::Barrier(None))),
+                Inst::CtaSyncReduce { d, v, all } => stop!(Stop::Blocked(Status::Barrier(Some((d, v, all))))),
+                Inst::NamedSync { id } => {
+                    let barrier = s!(id) as u32;
+                    stop!(Stop::Blocked(Status::Named(barrier)));
+                }
+                Inst::ClusterSync => stop!(Stop::Blocked(Status::Cluster)),
+                Inst::GridSync => stop!(Stop::Blocked(Status::Grid)),
+                Inst::Clock { d } => {
+                    let now = self.shared.lane_ops / LANES as u64 + self.shared.steps;
+                    put(&mut self.warp.v64[d as usize], &[now; LANES], mask);
+                }
+
+                Inst::Assert { c, message } => {
+                    let failed = mask & !bits(&self.warp.v32[c as usize]);
+                    if failed != 0 {
+                        let message = ctx.code.messages.get(message as usize);
+                        let message = message.map_or("assertion failed", |m| m.as_str());
+                        let lane = failed.trailing_zeros();
+                        check!(Err(Trap::new(FaultKind::Assertion, lane, message)));
+                    }
+                }
+                Inst::Extent { s, axis } => {
+                    let extent = s!(s) as u32;
+                    let launched = match axis {
+                        Axis::Block(d) => ctx.grid[d as usize],
+                        Axis::Thread(d) => ctx.block[d as usize],
+                        Axis::ClusterCta(d) => ctx.cluster[d as usize],
+                        Axis::Cluster(d) => ctx.grid[d as usize] / ctx.cluster[d as usize].max(1),
+                    };
+                    if extent != launched {
+                        let message = format!(
+                            "{} has extent {extent} in the kernel and {launched} in the launch",
+                            axis.name()
+                        );
+                        check!(Err(Trap::new(FaultKind::Launch, 0, message)));
+                    }
+                }
+                Inst::Print { id } => self.print(id, mask),
+                Inst::CallStandIn { id } => {
+                    self.shared.changes += 1;
+                    self.call = pc - 1;
+                    check!(self.call_stand_in(id, mask));
+                }
+            }
+        }
+    }
+
+    fn divisors32(&self, b: u16, mask: u32) -> Result<(), Box<Trap>> {
+        let zero = mask & !bits(&self.warp.v32[b as usize]);
+        if zero == 0 {
+            return Ok(());
+        }
+        Err(division_by_zero(zero.trailing_zeros()))
+    }
+
+    fn divisors64(&self, b: u16, mask: u32) -> Result<(), Box<Trap>> {
+        let divisors = &self.warp.v64[b as usize];
+        match (0..LANES as u32).find(|l| mask >> l & 1 != 0 && divisors[*l as usize] == 0) {
+            Some(lane) => Err(division_by_zero(lane)),
+            None => Ok(()),
+        }
+    }
+
+    fn convert(&mut self, from: Kind, to: Kind, d: usize, a: usize, mask: u32) {
+        let warp = &mut *self.warp;
+        match (from.wide(), to.wide()) {
+            (false, false) => {
+                let out = narrow_conversion(from, to, &warp.v32[a]);
+                put(&mut warp.v32[d], &out, mask);
+            }
+            (false, true) => {
+                let out = warp.v32[a].map(|x| convert(from, to, x as u64));
+                put(&mut warp.v64[d], &out, mask);
+            }
+            (true, false) => {
+                let out = warp.v64[a].map(|x| convert(from, to, x) as u32);
+                put(&mut warp.v32[d], &out, mask);
+            }
+            (true, true) => {
+                let out = warp.v64[a].map(|x| convert(from, to, x));
+                put(&mut warp.v64[d], &out, mask);
+            }
+        }
+    }
+
+    fn fma(&mut self, kind: Kind, [d, a, b, c]: [u16; 4], mask: u32) {
+        let [d, a, b, c] = [d, a, b, c].map(|r| r as usize);
+        if kind.wide() {
+            let w = &self.warp.v64;
+            let out = std::array::from_fn(|i| fma(kind, w[a][i], w[b][i], w[c][i]));
+            put(&mut self.warp.v64[d], &out, mask);
+        } else {
+            let v = &self.warp.v32;
+            let out =
+                std::array::from_fn(|i| fma(kind, v[a][i] as u64, v[b][i] as u64, v[c][i] as u64) as u32);
+            put(&mut self.warp.v32[d], &out, mask);
+        }
+    }
+
+    fn call_stand_in(&mut self, id: u16, mask: u32) -> Result<(), Box<Trap>> {
+        let ctx = self.ctx;
+        let call = &ctx.code.calls[id as usize];
+        let first = mask.trailing_zeros() & 31;
+        let Some(function) = ctx.stand_ins.get(&call.name) else {
+            let message = format!(
+                "the simulator cannot run the raw CUDA function `{0}`: register a stand-in for it, \
+                 `StandIns::register(\"{0}\", |call| …)`",
+                call.name
+            );
+            return Err(Trap::new(FaultKind::StandIn, first, message));
+        };
+        for lane in (0..LANES as u32).filter(|l| mask >> l & 1 != 0) {
+            let value = |kind: Kind, register: u16| {
+                if kind.wide() {
+                    self.warp.v64[register as usize][lane as usize]
+                } else {
+                    kind.store(self.warp.v32[register as usize][lane as usize] as u64)
+                }
+            };
+            let args: Vec<u64> = call.args.iter().map(|(kind, r)| value(*kind, *r)).collect();
+            let thread = super::thread_of(ctx, self.id as u32 * 32 + lane);
+            let block = self.shared.index;
+            let mut request = StandInCall::new(&call.name, &args, block, thread, self, lane);
+            let result = function(&mut request);
+            let bits = result.map_err(|message| {
+                Trap::new(FaultKind::StandIn, lane, format!("`{}`: {message}", call.name))
+            })?;
+            if let Some((kind, d)) = call.result {
+                let value = kind.load(kind.truncate(bits));
+                if kind.wide() {
+                    self.warp.v64[d as usize][lane as usize] = value;
+                } else {
+                    self.warp.v32[d as usize][lane as usize] = value as u32;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The active lanes of the innermost loop's test leave.
+fn leave_loop(strand: &mut Strand, lanes: u32) {
+    if let Some(Frame::Loop { left, .. }) = strand.frames.last_mut() {
+        *left |= lanes;
+    }
+}
+
+fn divisor(b: u64, mask: u32) -> Result<(), Box<Trap>> {
+    if b != 0 {
+        return Ok(());
+    }
+    Err(division_by_zero(mask.trailing_zeros() & 31))
+}
+
+fn division_by_zero(lane: u32) -> Box<Trap> {
+    Trap::new(FaultKind::DivisionByZero, lane, "an integer is divided by zero")
+}
+
+fn canonical_lanes(kind: Kind, a: &Lanes32) -> Lanes32 {
+    match kind {
+        Kind::BF16 => a.map(|x| Kind::BF16.canonical(x)),
+        Kind::I8 => a.map(|x| Kind::I8.canonical(x)),
+        Kind::U8 => a.map(|x| Kind::U8.canonical(x)),
+        Kind::I16 => a.map(|x| Kind::I16.canonical(x)),
+        Kind::U16 => a.map(|x| Kind::U16.canonical(x)),
+        _ => a.map(|x| kind.canonical(x)),
+    }
+}
+
+/// Conversions among 32-bit registers; the frequent ones in loops of their own.
+fn narrow_conversion(from: Kind, to: Kind, a: &Lanes32) -> Lanes32 {
+    match (from, to) {
+        (Kind::I32, Kind::F32) => a.map(|x| (x as i32 as f32).to_bits()),
+        (Kind::U32 | Kind::U8 | Kind::U16, Kind::F32) => a.map(|x| (x as f32).to_bits()),
+        (Kind::F32, Kind::I32) => a.map(|x| f32::from_bits(x) as i32 as u32),
+        (Kind::F32, Kind::U32) => a.map(|x| f32::from_bits(x) as u32),
+        (Kind::F32, Kind::F16 | Kind::BF16) => canonical_lanes(to, a),
+        (Kind::I32 | Kind::U32, Kind::U8 | Kind::I8 | Kind::U16 | Kind::I16) => canonical_lanes(to, a),
+        _ => a.map(|x| convert(from, to, x as u64) as u32),
+    }
+}
+
+impl Strand {
+    /// Notes that the strand yielded in `state`; whether anything has changed since it last did.
+    pub(super) fn yielded(&mut self, state: u64) -> bool {
+        let changed = self.state != state;
+        self.state = state;
+        self.spun = true;
+        self.patience = if changed { super::PATIENCE } else { IMPATIENCE };
+        changed
+    }
+}
+
+/// A hash of all that a strand's loops may change.
+pub(super) fn state(warp: &Warp, strand: &Strand) -> u64 {
+    use std::hash::Hasher;
+    let mut hasher = rustc_hash::FxHasher::default();
+    for lanes in &warp.v32 {
+        for pair in lanes.chunks_exact(2) {
+            hasher.write_u64(pair[0] as u64 | (pair[1] as u64) << 32);
+        }
+    }
+    for lanes in warp.v64.iter() {
+        lanes.iter().for_each(|l| hasher.write_u64(*l));
+    }
+    for lanes in &warp.local {
+        lanes.iter().for_each(|l| hasher.write_u32(*l));
+    }
+    strand.scalars.iter().for_each(|s| hasher.write_u64(*s));
+    hasher.write_u32(strand.mask);
+    hasher.finish()
+}
+
+const _: () = assert!(std::mem::size_of::<Inst>() <= 16);

@@ -1,0 +1,348 @@
+//! Who wrote and read each place of shared memory, and which of those accesses are ordered.
+//!
+//! Time in a warp is counted in *segments*: a segment ends where the warp synchronizes (block barrier, warp
+//! barrier, shuffle, atomic). `seen[a][b]` is the first segment of warp `b` that warp `a` is not ordered behind:
+//! an access of `b` in an earlier segment happened before what `a` does now. A block barrier lets everyone see
+//! everything; a named barrier those who meet; an atomic, or a loop condition that reads what another thread
+//! wrote, lets its reader see what the writer did before. Within a warp only a synchronization orders two lanes.
+//!
+//! Each place has a [`Cell`]: its last write, its last read, and which warps have read it since the last block
+//! barrier. That misses races that need a longer memory, and reports none that is not there.
+
+/// Warps of the largest block.
+pub(crate) const WARPS: usize = 32;
+
+const LANE: u64 = 31;
+const ATOMIC: u64 = 1 << 10;
+const MULTIPLE: u64 = 1 << 11;
+const PC_SHIFT: u32 = 12;
+const PC_MASK: u64 = (1 << 20) - 1;
+const THREAD: u64 = 1023;
+/// Warp and segment of a stamp.
+const SEGMENT_AND_WARP: u64 = 0xffff_ffff << 32 | 31 << 5;
+
+/// An access: segment, instruction, flags, warp and lane in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(u64);
+
+/// Nobody has written: read by a check as if by an access that is never ordered.
+const NEVER: Stamp = Stamp(u64::MAX);
+
+impl Stamp {
+    fn segment(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn warp(self) -> usize {
+        (self.0 >> 5 & LANE) as usize
+    }
+
+    /// Linear index of the thread (of one of them, where lanes acted together).
+    pub(crate) fn thread(self) -> u32 {
+        (self.0 & THREAD) as u32
+    }
+
+    /// The instruction.
+    pub(crate) fn pc(self) -> usize {
+        (self.0 >> PC_SHIFT & PC_MASK) as usize
+    }
+
+    pub(crate) fn is_atomic(self) -> bool {
+        self.0 & ATOMIC != 0
+    }
+
+    fn same_thread(self, other: Stamp) -> bool {
+        (self.0 ^ other.0) & THREAD == 0 && self.0 & MULTIPLE == 0
+    }
+}
+
+/// What is known of one place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    write: Stamp,
+    read: Stamp,
+    /// The barrier epoch that `warps` is of.
+    epoch: u32,
+    /// Warps that have read in that epoch.
+    warps: u32,
+}
+
+impl Cell {
+    pub(crate) const EMPTY: Cell = Cell {
+        write: NEVER,
+        read: Stamp(0),
+        epoch: 0,
+        warps: 0,
+    };
+}
+
+/// What a check found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    Uninitialized,
+    /// Unordered with this write.
+    AfterWrite(Stamp),
+    /// Unordered with this read.
+    AfterRead(Stamp),
+}
+
+/// The order of events in a block.
+#[derive(Debug)]
+pub(crate) struct Order {
+    segment: [u32; WARPS],
+    seen: Vec<[u32; WARPS]>,
+    /// Counts block barriers.
+    epoch: u32,
+    /// Something finer than block barriers has ordered warps.
+    fine: bool,
+    /// Whether races are looked for.
+    pub(crate) check: bool,
+}
+
+impl Order {
+    pub(crate) fn new(check: bool) -> Order {
+        Order {
+            segment: [1; WARPS],
+            seen: vec![[1; WARPS]; WARPS],
+            epoch: 1,
+            fine: false,
+            check,
+        }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        *self = Order::new(self.check);
+    }
+
+    /// The stamp of an access of a warp, without lane.
+    #[inline(always)]
+    pub(crate) fn stamp(&self, warp: usize, pc: usize, atomic: bool) -> Stamp {
+        let pc = (pc as u64).min(PC_MASK);
+        let flag = if atomic { ATOMIC } else { 0 };
+        Stamp((self.segment[warp] as u64) << 32 | pc << PC_SHIFT | flag | (warp as u64) << 5)
+    }
+
+    /// A block barrier.
+    pub(crate) fn barrier(&mut self) {
+        self.epoch += 1;
+        self.segment.iter_mut().for_each(|s| *s += 1);
+        self.seen.fill(self.segment);
+    }
+
+    /// The warps of a set (a bit each) meet.
+    pub(crate) fn meet(&mut self, warps: u32) {
+        self.fine = true;
+        let mut all = [0; WARPS];
+        let members = || (0..WARPS).filter(move |w| warps >> w & 1 != 0);
+        for w in members() {
+            self.segment[w] += 1;
+            for (a, s) in all.iter_mut().zip(&self.seen[w]) {
+                *a = (*a).max(*s);
+            }
+        }
+        for w in members() {
+            all[w] = self.segment[w];
+        }
+        for w in members() {
+            self.seen[w] = all;
+        }
+    }
+
+    /// Lanes of a warp synchronize.
+    #[inline]
+    pub(crate) fn warp_sync(&mut self, warp: usize) {
+        self.segment[warp] += 1;
+        self.seen[warp][warp] = self.segment[warp];
+    }
+
+    /// `warp` sees what the writer of `stamp` has done before.
+    fn acquire(&mut self, warp: usize, stamp: Stamp) {
+        let writer = stamp.warp();
+        if stamp == NEVER || writer == warp {
+            return;
+        }
+        self.fine = true;
+        let theirs = self.seen[writer];
+        for (mine, theirs) in self.seen[warp].iter_mut().zip(theirs) {
+            *mine = (*mine).max(theirs);
+        }
+        self.seen[warp][warp] = self.segment[warp];
+        let mine = &mut self.seen[warp][writer];
+        *mine = (*mine).max(stamp.segment() + 1);
+    }
+
+    /// Lane `lane` reads.
+    #[inline(always)]
+    pub(crate) fn read(&self, cell: &mut Cell, stamp: Stamp, lane: u32) -> Result<(), Finding> {
+        let write = cell.write;
+        let warp = stamp.warp();
+        let stamp = Stamp(stamp.0 | lane as u64);
+        if write.segment() >= self.seen[warp][write.warp()] {
+            if write == NEVER {
+                return Err(Finding::Uninitialized);
+            }
+            if self.check && !write.same_thread(stamp) {
+                return Err(Finding::AfterWrite(write));
+            }
+        }
+        if self.check {
+            self.record_read(cell, stamp);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn record_read(&self, cell: &mut Cell, stamp: Stamp) {
+        let before = cell.read;
+        let difference = before.0 ^ stamp.0;
+        let together =
+            difference & SEGMENT_AND_WARP == 0 && (difference & LANE != 0 || before.0 & MULTIPLE != 0);
+        cell.read = Stamp(stamp.0 | if together { MULTIPLE } else { 0 });
+        let bit = 1 << stamp.warp();
+        cell.warps = if cell.epoch == self.epoch {
+            cell.warps | bit
+        } else {
+            bit
+        };
+        cell.epoch = self.epoch;
+    }
+
+    /// A loop condition of `warp` polls the place.
+    pub(crate) fn poll(&mut self, cell: &mut Cell, warp: usize) -> Result<(), Finding> {
+        if cell.write == NEVER {
+            return Err(Finding::Uninitialized);
+        }
+        self.acquire(warp, cell.write);
+        Ok(())
+    }
+
+    /// Lane `lane` writes; `same` says that the place holds the value already.
+    #[inline(always)]
+    pub(crate) fn write(&self, cell: &mut Cell, stamp: Stamp, lane: u32, same: bool) -> Result<(), Finding> {
+        let stamp = Stamp(stamp.0 | lane as u64);
+        if self.check {
+            let warp = stamp.warp();
+            let write = cell.write;
+            let unordered = write.segment() >= self.seen[warp][write.warp()] && write != NEVER;
+            if unordered && !same && !write.same_thread(stamp) {
+                return Err(Finding::AfterWrite(write));
+            }
+            self.check_reads(cell, stamp)?;
+        }
+        cell.write = stamp;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn check_reads(&self, cell: &Cell, stamp: Stamp) -> Result<(), Finding> {
+        let read = cell.read;
+        let warp = stamp.warp();
+        if cell.epoch == self.epoch && cell.warps & !(1 << warp) != 0 {
+            // Of several readers only the last is known in detail; a finer order than that of barriers may
+            // hold for the others.
+            let known = read.warp() != warp && read.segment() >= self.seen[warp][read.warp()];
+            if known || (!self.fine && read.warp() == warp) {
+                return Err(Finding::AfterRead(read));
+            }
+        }
+        let own = (read.0 ^ stamp.0) & SEGMENT_AND_WARP == 0;
+        if own && cell.epoch == self.epoch && !read.same_thread(stamp) {
+            return Err(Finding::AfterRead(read));
+        }
+        Ok(())
+    }
+
+    /// An atomic of lane `lane`: ordered behind the atomic before it, whoever made that.
+    pub(crate) fn atomic(&mut self, cell: &mut Cell, stamp: Stamp, lane: u32) -> Result<(), Finding> {
+        let write = cell.write;
+        if write == NEVER {
+            return Err(Finding::Uninitialized);
+        }
+        let stamp = Stamp(stamp.0 | lane as u64);
+        if write.is_atomic() {
+            self.acquire(stamp.warp(), write);
+        } else if self.check {
+            let unordered = write.segment() >= self.seen[stamp.warp()][write.warp()];
+            if unordered && !write.same_thread(stamp) {
+                return Err(Finding::AfterWrite(write));
+            }
+        }
+        if self.check {
+            self.check_reads(cell, stamp)?;
+        }
+        cell.write = stamp;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(order: &Order, cell: &mut Cell, warp: usize, lane: u32) -> Result<(), Finding> {
+        order.write(cell, order.stamp(warp, 7, false), lane, false)
+    }
+
+    fn read(order: &Order, cell: &mut Cell, warp: usize, lane: u32) -> Result<(), Finding> {
+        order.read(cell, order.stamp(warp, 9, false), lane)
+    }
+
+    #[test]
+    fn a_barrier_orders_writes_before_reads() {
+        let mut order = Order::new(true);
+        let mut cell = Cell::EMPTY;
+        assert_eq!(read(&order, &mut cell, 0, 0), Err(Finding::Uninitialized));
+        assert_eq!(write(&order, &mut cell, 0, 3), Ok(()));
+        assert_eq!(read(&order, &mut cell, 0, 3), Ok(()), "its own write");
+        assert!(matches!(read(&order, &mut cell, 0, 4), Err(Finding::AfterWrite(s)) if s.thread() == 3));
+        assert!(matches!(read(&order, &mut cell, 2, 3), Err(Finding::AfterWrite(s)) if s.pc() == 7));
+        order.barrier();
+        assert_eq!(read(&order, &mut cell, 2, 3), Ok(()));
+        assert!(matches!(write(&order, &mut cell, 1, 0), Err(Finding::AfterRead(s)) if s.thread() == 67));
+        order.barrier();
+        assert_eq!(write(&order, &mut cell, 1, 0), Ok(()));
+    }
+
+    #[test]
+    fn a_warp_barrier_orders_the_warp_alone() {
+        let mut order = Order::new(true);
+        let mut cell = Cell::EMPTY;
+        assert_eq!(write(&order, &mut cell, 1, 0), Ok(()));
+        order.warp_sync(1);
+        assert_eq!(read(&order, &mut cell, 1, 5), Ok(()));
+        assert!(read(&order, &mut cell, 0, 5).is_err());
+        assert!(write(&order, &mut cell, 1, 6).is_err(), "lane 5 has just read");
+        order.warp_sync(1);
+        assert_eq!(write(&order, &mut cell, 1, 6), Ok(()));
+    }
+
+    #[test]
+    fn meetings_and_polls_carry_order_on() {
+        let mut order = Order::new(true);
+        let (mut data, mut flag) = (Cell::EMPTY, Cell::EMPTY);
+        assert_eq!(write(&order, &mut data, 0, 0), Ok(()));
+        order.meet(0b11);
+        assert_eq!(read(&order, &mut data, 1, 0), Ok(()));
+        assert!(read(&order, &mut data, 2, 0).is_err());
+        assert_eq!(write(&order, &mut flag, 1, 0), Ok(()));
+        assert_eq!(order.poll(&mut flag, 2), Ok(()));
+        assert_eq!(read(&order, &mut data, 2, 0), Ok(()), "through warp 1");
+    }
+
+    #[test]
+    fn atomics_do_not_race_with_each_other() {
+        let mut order = Order::new(true);
+        let mut cell = Cell::EMPTY;
+        assert_eq!(write(&order, &mut cell, 0, 0), Ok(()));
+        order.barrier();
+        let stamp = order.stamp(0, 1, true);
+        assert_eq!(order.atomic(&mut cell, stamp, 0), Ok(()));
+        assert_eq!(order.atomic(&mut cell, stamp, 1), Ok(()));
+        let stamp = order.stamp(1, 1, true);
+        assert_eq!(order.atomic(&mut cell, stamp, 0), Ok(()));
+        assert!(
+            read(&order, &mut cell, 3, 0).is_err(),
+            "a plain read among atomics"
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! What can go wrong while a kernel runs, and how it is told.
+
+use std::fmt;
+
+use tirx_core::source::{SourceMap, Span};
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// The launch does not fit the kernel: extents, number of arguments, shared memory.
+    Launch,
+    /// An access outside the allocation or array.
+    OutOfBounds,
+    /// An access through a null pointer.
+    NullPointer,
+    /// An access at an address that is no multiple of its width.
+    Misaligned,
+    /// A read of shared memory or of a local array that nobody wrote.
+    Uninitialized,
+    /// Integer division or modulo by zero.
+    DivisionByZero,
+    /// Two unordered accesses, at least one a write.
+    Race,
+    /// Nothing can run any more.
+    Deadlock,
+    /// A block barrier that some threads of the block never reach.
+    BarrierDivergence,
+    /// A shuffle or vote that names or reads a lane that takes no part.
+    InvalidLanes,
+    /// An assertion in the kernel failed.
+    Assertion,
+    /// A raw CUDA function without a stand-in, or whose stand-in failed.
+    StandIn,
+    /// The limit of [`LaunchOptions::step_limit`](crate::LaunchOptions) was reached.
+    StepLimit,
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FaultKind::Launch => "launch does not fit the kernel",
+            FaultKind::OutOfBounds => "out-of-bounds access",
+            FaultKind::NullPointer => "null pointer access",
+            FaultKind::Misaligned => "misaligned access",
+            FaultKind::Uninitialized => "uninitialized read",
+            FaultKind::DivisionByZero => "division by zero",
+            FaultKind::Race => "data race",
+            FaultKind::Deadlock => "deadlock",
+            FaultKind::BarrierDivergence => "barrier not reached by all threads",
+            FaultKind::InvalidLanes => "invalid lanes",
+            FaultKind::Assertion => "assertion failed",
+            FaultKind::StandIn => "raw CUDA function",
+            FaultKind::StepLimit => "step limit reached",
+        })
+    }
+}
+
+/// A line of the kernel's source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FaultLocation {
+    /// The file as the user named it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// The line's text.
+    pub text: String,
+}
+
+impl FaultLocation {
+    pub(crate) fn of(sources: &SourceMap, span: Span) -> Option<FaultLocation> {
+        let at = sources.locate(span)?;
+        Some(FaultLocation {
+            file: at.file.to_string(),
+            line: at.line,
+            column: at.column,
+            text: at.line_text.to_string(),
+        })
+    }
+}
+
+/// Another place that has part in a fault: the other access of a race, a waiting thread of a deadlock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultNote {
+    /// What happened there.
+    pub message: String,
+    /// Where.
+    pub location: Option<FaultLocation>,
+}
+
+/// An error of a running kernel. `Display` shows everything, over several lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// What went wrong in detail, in one sentence.
+    pub message: String,
+    /// The device function's name.
+    pub kernel: String,
+    /// The kernel's line, where there is one.
+    pub location: Option<FaultLocation>,
+    /// `blockIdx` of the thread.
+    pub block: [u32; 3],
+    /// `threadIdx` of the thread.
+    pub thread: [u32; 3],
+    /// Other places that have part in it.
+    pub notes: Vec<FaultNote>,
+    /// What the kernel had printed until then.
+    pub output: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in kernel `{}`: {}", self.kind, self.kernel, self.message)?;
+        if let Some(at) = &self.location {
+            place(f, at)?;
+        }
+        if self.kind != FaultKind::Launch {
+            let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
+            write!(f, "\n  in block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
+        }
+        for note in &self.notes {
+            write!(f, "\nnote: {}", note.message)?;
+            if let Some(at) = &note.location {
+                place(f, at)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn place(f: &mut fmt::Formatter<'_>, at: &FaultLocation) -> fmt::Result {
+    let number = at.line.to_string();
+    let pad = " ".repeat(number.len());
+    write!(f, "\n{pad}--> {}:{}:{}", at.file, at.line, at.column)?;
+    write!(f, "\n{pad} |\n{number} | {}", at.text)
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,376 @@
+//! Launching: checks, blocks in parallel, results.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tirx_core::Diagnostics;
+use tirx_core::ir::IRModule;
+
+use crate::bytecode::{Axis, Code};
+use crate::compile;
+use crate::exec::{Context, Group, GroupStop};
+use crate::fault::{Fault, FaultKind};
+use crate::memory::Memory;
+use crate::numeric::Kind;
+use crate::stand_in::StandIns;
+
+/// Most threads of a block.
+const MOST_THREADS: u64 = 1024;
+/// Most shared memory of a block in bytes: 227 KiB, that of Hopper and Blackwell.
+const MOST_SHARED: u64 = 227 * 1024;
+
+/// A device function, compiled to run on the CPU. Compile once, launch often, from any thread.
+#[derive(Debug)]
+pub struct Program {
+    code: Code,
+}
+
+/// What a kernel parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ParamKind {
+    /// An address in [`Memory`].
+    Pointer,
+    /// A scalar, in the low bits of its argument.
+    Scalar {
+        /// Its width.
+        bits: u8,
+    },
+}
+
+/// One launch of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Blocks of a cluster along x, y, z; ones without clusters.
+    pub cluster: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared_bytes: u32,
+    /// One a parameter: addresses, and scalars as little-endian bits.
+    pub args: &'a [u64],
+}
+
+/// How a launch is run.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchOptions {
+    /// Whether unordered accesses to shared memory are errors.
+    pub check_races: bool,
+    /// Most branches and loop turns of one block, against kernels that never end. `None`: no limit.
+    pub step_limit: Option<u64>,
+}
+
+impl Default for LaunchOptions {
+    /// Races are checked; no step limit.
+    fn default() -> LaunchOptions {
+        LaunchOptions {
+            check_races: true,
+            step_limit: None,
+        }
+    }
+}
+
+/// What a launch did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Work done: operators of the lowered kernel (arithmetic, conversions, loads, stores, calls; loop control aside)
+    /// times the lanes they were run for. What is the same for a whole warp counts for each lane, as on a GPU.
+    pub lane_ops: u64,
+    /// What the kernel printed, by block.
+    pub output: String,
+}
+
+impl Program {
+    /// Compiles a device function of a lowered module (by its name or `global_symbol`).
+    ///
+    /// # Errors
+    /// Where the function is missing or holds what the simulator does not run, with the source line.
+    pub fn compile(module: &IRModule, function: &str) -> Result<Program, Diagnostics> {
+        let code = compile::compile(module, function)?;
+        Ok(Program { code })
+    }
+
+    /// The function's name.
+    pub fn name(&self) -> &str {
+        &self.code.name
+    }
+
+    /// What each argument of a launch is.
+    pub fn params(&self) -> Vec<ParamKind> {
+        let kind = |kind: &Kind| match kind {
+            Kind::Ptr => ParamKind::Pointer,
+            kind => ParamKind::Scalar {
+                bits: (kind.bytes() * 8) as u8,
+            },
+        };
+        self.code.params.iter().map(|(_, k)| kind(k)).collect()
+    }
+
+    /// Runs a grid to its end, blocks in parallel on rayon's threads.
+    ///
+    /// # Errors
+    /// The first error of the lowest block that has one. Memory holds what was written until then.
+    pub fn launch(&self, memory: &Memory, launch: &Launch<'_>, stand_ins: &StandIns) -> Result<Stats, Fault> {
+        self.launch_with(memory, launch, stand_ins, &LaunchOptions::default())
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    /// As for [`Program::launch`].
+    pub fn launch_with(
+        &self,
+        memory: &Memory,
+        launch: &Launch<'_>,
+        stand_ins: &StandIns,
+        options: &LaunchOptions,
+    ) -> Result<Stats, Fault> {
+        self.check(launch).map_err(|message| self.refusal(message))?;
+        let params = self
+            .code
+            .params
+            .iter()
+            .zip(launch.args)
+            .map(|((_, kind), address)| {
+                let storage = (*kind == Kind::Ptr).then(|| memory.find(*address)).flatten()?;
+                let offset = address - storage.address;
+                Some((storage, offset))
+            });
+        let ctx = Context {
+            code: &self.code,
+            memory,
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster,
+            args: launch.args,
+            params: params.collect(),
+            stand_ins,
+            check_races: options.check_races,
+            step_limit: options.step_limit.unwrap_or(u64::MAX),
+            first_fault: AtomicU64::new(u64::MAX),
+        };
+        let state = Run {
+            total: Group::count(&ctx),
+            next: AtomicU64::new(0),
+            inner: Mutex::new(Inner::default()),
+        };
+        let workers = (rayon::current_num_threads() as u64).min(state.total);
+        if workers <= 1 {
+            state.work(&ctx);
+        } else {
+            rayon::scope(|scope| {
+                for _ in 0..workers {
+                    scope.spawn(|_| state.work(&ctx));
+                }
+            });
+        }
+        let mut inner = state.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, fault)) = inner.fault {
+            return Err(*fault);
+        }
+        inner.output.sort_by_key(|(block, _)| *block);
+        Ok(Stats {
+            lane_ops: inner.lane_ops,
+            output: inner.output.into_iter().map(|(_, text)| text).collect(),
+        })
+    }
+
+    fn refusal(&self, message: String) -> Fault {
+        Fault {
+            kind: FaultKind::Launch,
+            message,
+            kernel: self.code.name.clone(),
+            location: None,
+            block: [0; 3],
+            thread: [0; 3],
+            notes: Vec::new(),
+            output: String::new(),
+        }
+    }
+
+    /// What does not fit, before anything runs. (Extents are checked by the kernel itself, which knows them.)
+    fn check(&self, launch: &Launch<'_>) -> Result<(), String> {
+        let code = &self.code;
+        if launch.args.len() != code.params.len() {
+            return Err(format!(
+                "it has {} parameters, and {} arguments were given",
+                code.params.len(),
+                launch.args.len()
+            ));
+        }
+        let dims = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+        for (name, value) in [
+            ("grid", launch.grid),
+            ("block", launch.block),
+            ("cluster", launch.cluster),
+        ] {
+            if value.contains(&0) {
+                return Err(format!("the {name} dimensions are {}", dims(value)));
+            }
+        }
+        let threads: u64 = launch.block.iter().map(|d| *d as u64).product();
+        if threads > MOST_THREADS {
+            return Err(format!(
+                "a block of {} has {threads} threads, and {MOST_THREADS} is the most",
+                dims(launch.block)
+            ));
+        }
+        if (0..3).any(|d| launch.grid[d] % launch.cluster[d] != 0) {
+            return Err(format!(
+                "the grid {} is not made of whole clusters {}",
+                dims(launch.grid),
+                dims(launch.cluster)
+            ));
+        }
+        let dynamic: u64 = code
+            .shared
+            .iter()
+            .filter(|a| a.dynamic)
+            .map(|a| a.bytes as u64)
+            .sum();
+        if dynamic > launch.shared_bytes as u64 {
+            return Err(format!(
+                "it needs {dynamic} bytes of dynamic shared memory, and the launch gives {}",
+                launch.shared_bytes
+            ));
+        }
+        let shared = code.static_shared as u64 + launch.shared_bytes as u64;
+        if shared > MOST_SHARED {
+            return Err(format!(
+                "a block needs {shared} bytes of shared memory, and {MOST_SHARED} is the most"
+            ));
+        }
+        if !code.axes.is_empty() {
+            for d in 0..3u8 {
+                for (axis, extent) in [
+                    (Axis::Block(d), launch.grid[d as usize]),
+                    (Axis::Thread(d), launch.block[d as usize]),
+                ] {
+                    if extent != 1 && !code.axes.contains(&axis) {
+                        let name = axis.name();
+                        return Err(format!(
+                            "{name} has extent {extent} in the launch, and the kernel has no {name}"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A grid at work.
+struct Run {
+    total: u64,
+    next: AtomicU64,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    lane_ops: u64,
+    output: Vec<(u64, String)>,
+    /// With the block it is of.
+    fault: Option<(u64, Box<Fault>)>,
+    /// Groups that wait for memory, with the version of the grid they last looked at.
+    waiting: VecDeque<(u64, Group)>,
+    /// Grows whenever a group gets anywhere.
+    version: u64,
+    running: u32,
+}
+
+impl Run {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What one thread does: fresh groups first, then those that wait, as long as others get anywhere.
+    fn work(&self, ctx: &Context<'_>) {
+        let mut spare: Option<Group> = None;
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number < self.total {
+                let mut group = spare.take().unwrap_or_else(|| Group::new(ctx));
+                group.start(ctx, number);
+                if group.first_block() > ctx.first_fault.load(Ordering::Relaxed) {
+                    spare = Some(group);
+                    continue;
+                }
+                let version = {
+                    let mut inner = self.inner();
+                    inner.running += 1;
+                    inner.version
+                };
+                spare = self.run(ctx, group, version);
+                continue;
+            }
+            let mut inner = self.inner();
+            if inner.waiting.is_empty() && inner.running == 0 {
+                return;
+            }
+            let version = inner.version;
+            if let Some(i) = inner.waiting.iter().position(|(seen, _)| *seen != version) {
+                if let Some((_, group)) = inner.waiting.remove(i) {
+                    inner.running += 1;
+                    drop(inner);
+                    spare = self.run(ctx, group, version);
+                    continue;
+                }
+            }
+            if inner.running == 0 {
+                // Everybody has looked, and nobody got anywhere.
+                let stuck = inner.waiting.iter().min_by_key(|(_, group)| group.first_block());
+                if let Some((_, group)) = stuck {
+                    let fault = group.deadlock(ctx);
+                    let block = group.first_block();
+                    inner.note(ctx, block, fault);
+                }
+                inner.waiting.clear();
+                return;
+            }
+            drop(inner);
+            std::thread::yield_now();
+        }
+    }
+
+    /// Runs a group. Its room, where it is done.
+    fn run(&self, ctx: &Context<'_>, mut group: Group, version: u64) -> Option<Group> {
+        let result = group.run(ctx);
+        let (lane_ops, output) = group.harvest();
+        let mut inner = self.inner();
+        inner.running -= 1;
+        inner.lane_ops += lane_ops;
+        if !output.is_empty() {
+            inner.output.push((group.first_block(), output));
+        }
+        match result {
+            Ok(GroupStop::Done) => {
+                inner.version += 1;
+                Some(group)
+            }
+            Ok(GroupStop::Waiting(moved)) => {
+                inner.version += moved as u64;
+                // What others did since it started it may have missed: it looks again before it is stuck.
+                inner.waiting.push_back((version, group));
+                None
+            }
+            Err(fault) => {
+                inner.version += 1;
+                let block = group.first_block();
+                inner.note(ctx, block, fault);
+                Some(group)
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn note(&mut self, ctx: &Context<'_>, block: u64, fault: Box<Fault>) {
+        if self.fault.as_ref().is_none_or(|(first, _)| block < *first) {
+            self.fault = Some((block, fault));
+        }
+        ctx.first_fault.fetch_min(block, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,430 @@
+//! What kinds of value there are, and how each is held in a register and stored in memory.
+//!
+//! Every value is held in 32 or 64 bits. Narrow integers are held sign- or zero-extended to 32 bits, the narrow
+//! floats (float16, bfloat16, float8, …) as the float32 of the same value: the GPU computes in float32 or wider
+//! and rounds, and so does the simulator, by one rounding after each operation. For `+ - * /` and `sqrt` of
+//! float16 and bfloat16 that double rounding is exact (24 bits are at least twice 11 plus 2).
+
+use half::{bf16, f16};
+use tirx_core::ir::{DType, TypeCode};
+
+/// A small float format: sign, `exponent` bits, `mantissa` bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Mini {
+    exponent: u8,
+    mantissa: u8,
+    bias: i8,
+    style: MiniStyle,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum MiniStyle {
+    /// Infinities and NaNs as IEEE 754 has them.
+    Ieee,
+    /// No infinity; all ones is NaN.
+    Fn,
+    /// No infinity, no negative zero; the code of negative zero is NaN.
+    Fnuz,
+    /// Finite values alone.
+    Finite,
+    /// Powers of two without sign; all ones is NaN.
+    PowerOfTwo,
+}
+
+impl Mini {
+    fn of(code: TypeCode) -> Option<Mini> {
+        use MiniStyle::*;
+        let (exponent, mantissa, bias, style) = match code {
+            TypeCode::Float8_e3m4 => (3, 4, 3, Ieee),
+            TypeCode::Float8_e4m3 => (4, 3, 7, Ieee),
+            TypeCode::Float8_e4m3b11fnuz => (4, 3, 11, Fnuz),
+            TypeCode::Float8_e4m3fn => (4, 3, 7, Fn),
+            TypeCode::Float8_e4m3fnuz => (4, 3, 8, Fnuz),
+            TypeCode::Float8_e5m2 => (5, 2, 15, Ieee),
+            TypeCode::Float8_e5m2fnuz => (5, 2, 16, Fnuz),
+            TypeCode::Float8_e8m0fnu => (8, 0, 127, PowerOfTwo),
+            TypeCode::Float6_e2m3fn => (2, 3, 1, Finite),
+            TypeCode::Float6_e3m2fn => (3, 2, 3, Finite),
+            TypeCode::Float4_e2m1fn => (2, 1, 1, Finite),
+            _ => return None,
+        };
+        Some(Mini {
+            exponent,
+            mantissa,
+            bias,
+            style,
+        })
+    }
+
+    fn sign_bit(self) -> u32 {
+        1 << (self.exponent + self.mantissa)
+    }
+
+    /// The largest code of a finite value, without sign.
+    fn max_code(self) -> u32 {
+        let ones = self.sign_bit() - 1;
+        match self.style {
+            MiniStyle::Ieee => ones - (1 << self.mantissa),
+            MiniStyle::Fn => ones - 1,
+            MiniStyle::Fnuz | MiniStyle::Finite => ones,
+            MiniStyle::PowerOfTwo => 0xfe,
+        }
+    }
+
+    /// The value of a code.
+    pub(crate) fn decode(self, bits: u32) -> f32 {
+        if self.style == MiniStyle::PowerOfTwo {
+            return match bits & 0xff {
+                0xff => f32::NAN,
+                e => (e as f64 - 127.0).exp2() as f32,
+            };
+        }
+        let sign = if bits & self.sign_bit() != 0 { -1.0 } else { 1.0 };
+        let code = bits & (self.sign_bit() - 1);
+        if code > self.max_code() {
+            let infinite = self.style == MiniStyle::Ieee && code == self.max_code() + 1;
+            return if infinite { sign * f32::INFINITY } else { f32::NAN };
+        }
+        if self.style == MiniStyle::Fnuz && bits == self.sign_bit() {
+            return f32::NAN;
+        }
+        let (e, m) = (code >> self.mantissa, code & ((1 << self.mantissa) - 1));
+        let scale = |e: i32| (e as f32).exp2();
+        let lowest = 1 - self.bias as i32 - self.mantissa as i32;
+        sign * if e == 0 {
+            m as f32 * scale(lowest)
+        } else {
+            (m + (1 << self.mantissa)) as f32 * scale(lowest + e as i32 - 1)
+        }
+    }
+
+    /// The nearest code, ties to even; what is too large becomes the largest finite value, as CUDA's
+    /// conversions with saturation do.
+    pub(crate) fn encode(self, value: f32) -> u32 {
+        if self.style == MiniStyle::PowerOfTwo {
+            if value.is_nan() || value < 0.0 {
+                return 0xff;
+            }
+            let e = (value as f64).log2().ceil();
+            return (e + 127.0).clamp(0.0, 254.0) as u32;
+        }
+        if value.is_nan() {
+            return match self.style {
+                MiniStyle::Fnuz => self.sign_bit(),
+                MiniStyle::Finite => self.max_code(),
+                _ => self.sign_bit() - 1,
+            };
+        }
+        let magnitude = value.abs() as f64;
+        let lowest = 1 - self.bias as i32;
+        let e = if magnitude > 0.0 {
+            (magnitude.log2().floor() as i32).clamp(lowest, 200)
+        } else {
+            lowest
+        };
+        let quantum = ((e - self.mantissa as i32) as f64).exp2();
+        let steps = (magnitude / quantum).round_ties_even().min(1e6) as u32;
+        // For a normal value `steps` holds the hidden bit, so that a carry moves on to the next exponent.
+        let code = (((e - lowest) as u32) << self.mantissa)
+            .saturating_add(steps)
+            .min(self.max_code());
+        let negative = value.is_sign_negative() && !(self.style == MiniStyle::Fnuz && code == 0);
+        code | if negative { self.sign_bit() } else { 0 }
+    }
+}
+
+/// The kind of one lane of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F16,
+    BF16,
+    F32,
+    F64,
+    Mini(Mini),
+    Ptr,
+}
+
+impl Kind {
+    /// The kind of a dtype's elements; `None` where the simulator has no such values.
+    pub(crate) fn of(dtype: DType) -> Option<Kind> {
+        Some(match (dtype.code, dtype.bits) {
+            (TypeCode::Bool, _) => Kind::Bool,
+            (TypeCode::Int, 8) => Kind::I8,
+            (TypeCode::Int, 16) => Kind::I16,
+            (TypeCode::Int, 32) => Kind::I32,
+            (TypeCode::Int, 64) => Kind::I64,
+            (TypeCode::UInt, 1) => Kind::Bool,
+            (TypeCode::UInt, 8) => Kind::U8,
+            (TypeCode::UInt, 16) => Kind::U16,
+            (TypeCode::UInt, 32) => Kind::U32,
+            (TypeCode::UInt, 64) => Kind::U64,
+            (TypeCode::Float, 16) => Kind::F16,
+            (TypeCode::Float, 32) => Kind::F32,
+            (TypeCode::Float, 64) => Kind::F64,
+            (TypeCode::BFloat, 16) => Kind::BF16,
+            (TypeCode::Handle, 64) => Kind::Ptr,
+            (code, _) => Kind::Mini(Mini::of(code)?),
+        })
+    }
+
+    /// Whether it is held in 64 bits.
+    pub(crate) fn wide(self) -> bool {
+        matches!(self, Kind::I64 | Kind::U64 | Kind::F64 | Kind::Ptr)
+    }
+
+    /// Bytes in memory.
+    pub(crate) fn bytes(self) -> u32 {
+        match self {
+            Kind::Bool | Kind::I8 | Kind::U8 | Kind::Mini(_) => 1,
+            Kind::I16 | Kind::U16 | Kind::F16 | Kind::BF16 => 2,
+            Kind::I32 | Kind::U32 | Kind::F32 => 4,
+            _ => 8,
+        }
+    }
+
+    pub(crate) fn is_float(self) -> bool {
+        matches!(
+            self,
+            Kind::F16 | Kind::BF16 | Kind::F32 | Kind::F64 | Kind::Mini(_)
+        )
+    }
+
+    pub(crate) fn is_signed(self) -> bool {
+        matches!(self, Kind::I8 | Kind::I16 | Kind::I32 | Kind::I64)
+    }
+
+    /// Whether a register holds the memory's bits as they are.
+    pub(crate) fn is_plain(self) -> bool {
+        matches!(self, Kind::I32 | Kind::U32 | Kind::F32 | Kind::U8 | Kind::U16) || self.wide()
+    }
+
+    /// From bits in memory (zero-extended) to the register.
+    pub(crate) fn load(self, bits: u64) -> u64 {
+        match self {
+            Kind::Bool => (bits as u8 != 0) as u64,
+            Kind::I8 => bits as u8 as i8 as i32 as u32 as u64,
+            Kind::I16 => bits as u16 as i16 as i32 as u32 as u64,
+            Kind::F16 => f16::from_bits(bits as u16).to_f32().to_bits() as u64,
+            Kind::BF16 => (bits as u16 as u64) << 16,
+            Kind::Mini(mini) => mini.decode(bits as u32).to_bits() as u64,
+            _ => bits,
+        }
+    }
+
+    /// From the register to bits in memory (zero-extended).
+    pub(crate) fn store(self, value: u64) -> u64 {
+        match self {
+            Kind::Bool => (value as u32 != 0) as u64,
+            Kind::I8 | Kind::U8 => value as u8 as u64,
+            Kind::I16 | Kind::U16 => value as u16 as u64,
+            Kind::F16 => f16::from_f32(f32::from_bits(value as u32)).to_bits() as u64,
+            Kind::BF16 => bf16::from_f32(f32::from_bits(value as u32)).to_bits() as u64,
+            Kind::Mini(mini) => mini.encode(f32::from_bits(value as u32)) as u64,
+            Kind::I32 | Kind::U32 | Kind::F32 => value as u32 as u64,
+            _ => value,
+        }
+    }
+
+    /// The bits that belong to the kind.
+    pub(crate) fn truncate(self, bits: u64) -> u64 {
+        match self.bytes() {
+            1 => bits as u8 as u64,
+            2 => bits as u16 as u64,
+            4 => bits as u32 as u64,
+            _ => bits,
+        }
+    }
+
+    /// Rounds (or wraps) a 32-bit register to what the kind can hold.
+    #[inline(always)]
+    pub(crate) fn canonical(self, value: u32) -> u32 {
+        match self {
+            Kind::Bool => (value != 0) as u32,
+            Kind::I8 => value as i8 as i32 as u32,
+            Kind::U8 => value as u8 as u32,
+            Kind::I16 => value as i16 as i32 as u32,
+            Kind::U16 => value as u16 as u32,
+            Kind::F16 => f16::from_f32(f32::from_bits(value)).to_f32().to_bits(),
+            Kind::BF16 => round_bf16(value),
+            Kind::Mini(mini) => mini.decode(mini.encode(f32::from_bits(value))).to_bits(),
+            _ => value,
+        }
+    }
+
+    /// A floating constant as a register holds it.
+    pub(crate) fn constant(self, value: f64) -> u64 {
+        match self {
+            Kind::F64 => value.to_bits(),
+            Kind::F16 => f16::from_f64(value).to_f32().to_bits() as u64,
+            Kind::BF16 => bf16::from_f64(value).to_f32().to_bits() as u64,
+            _ => self.canonical((value as f32).to_bits()) as u64,
+        }
+    }
+}
+
+/// Rounds float32 bits to the nearest bfloat16, ties to even, keeping float32 form.
+#[inline(always)]
+pub(crate) fn round_bf16(bits: u32) -> u32 {
+    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) & 0xffff_0000;
+    let nan = (bits & 0xffff_0000) | 0x0040_0000;
+    if bits & 0x7fff_ffff > 0x7f80_0000 {
+        nan
+    } else {
+        rounded
+    }
+}
+
+/// Converts a register of kind `from` to one of kind `to`: floats to integers truncate and saturate as PTX `cvt`
+/// does (NaN gives 0, or the top bit for 64-bit sources or targets), integers wrap, floats round to nearest even.
+#[inline(always)]
+pub(crate) fn convert(from: Kind, to: Kind, value: u64) -> u64 {
+    if from == to {
+        return value;
+    }
+    if from.is_float() {
+        let wide = from == Kind::F64;
+        let x = if wide {
+            f64::from_bits(value)
+        } else {
+            f32::from_bits(value as u32) as f64
+        };
+        let integer_nan = wide || to.wide();
+        return match to {
+            Kind::F64 => x.to_bits(),
+            Kind::Bool => (x != 0.0) as u64,
+            _ if to.is_float() => match (wide, to) {
+                (true, _) => to.constant(x),
+                (false, Kind::F32) => value,
+                (false, _) => to.canonical(value as u32) as u64,
+            },
+            Kind::I64 | Kind::U64 | Kind::Ptr if x.is_nan() => 1 << 63,
+            Kind::I64 => x as i64 as u64,
+            Kind::U64 | Kind::Ptr => x as u64,
+            _ if x.is_nan() => to.canonical(if integer_nan { 1 << 31 } else { 0 }) as u64,
+            _ if to.is_signed() => to.canonical(x as i32 as u32) as u64,
+            _ => to.canonical(x as u32) as u64,
+        };
+    }
+    // Integers: widen to 64 bits by the source's sign.
+    let wide = match from {
+        Kind::I64 | Kind::U64 | Kind::Ptr => value,
+        _ if from.is_signed() => value as u32 as i32 as i64 as u64,
+        _ => value as u32 as u64,
+    };
+    match to {
+        Kind::Bool => (wide != 0) as u64,
+        Kind::F32 if from.is_signed() => (wide as i64 as f32).to_bits() as u64,
+        Kind::F32 => (wide as f32).to_bits() as u64,
+        _ if to.is_float() && from.is_signed() => to.constant(wide as i64 as f64),
+        _ if to.is_float() => to.constant(wide as f64),
+        _ if to.wide() => wide,
+        _ => to.canonical(wide as u32) as u64,
+    }
+}
+
+/// The error function, by its series near zero and a continued fraction of its complement beyond.
+pub(crate) fn erf(x: f64) -> f64 {
+    let magnitude = x.abs();
+    if x.is_nan() {
+        return x;
+    }
+    let value = if magnitude < 2.5 {
+        let (mut term, mut sum, mut n) = (magnitude, magnitude, 0.0);
+        while term.abs() > 1e-17 * sum.abs() && n < 200.0 {
+            n += 1.0;
+            term *= -magnitude * magnitude / n;
+            sum += term / (2.0 * n + 1.0);
+        }
+        sum * std::f64::consts::FRAC_2_SQRT_PI
+    } else if magnitude > 6.0 {
+        1.0
+    } else {
+        // erfc(x) = exp(-x²)/√π · 1/(x + ½/(x + 1/(x + 3/2/(x + …)))).
+        let fraction = (1..=60)
+            .rev()
+            .fold(magnitude, |f, k| magnitude + k as f64 / 2.0 / f);
+        1.0 - (-magnitude * magnitude).exp() * std::f64::consts::FRAC_2_SQRT_PI / 2.0 / fraction
+    };
+    value.copysign(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mini(name: &str) -> Mini {
+        match Kind::of(name.parse().unwrap()) {
+            Some(Kind::Mini(mini)) => mini,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn small_floats_have_their_extremes_and_round_trip() {
+        let cases = [
+            ("float8_e4m3fn", 448.0, 0.001953125),
+            ("float8_e5m2", 57344.0, 1.52587890625e-5),
+            ("float8_e4m3fnuz", 240.0, 0.0009765625),
+            ("float6_e2m3fn", 7.5, 0.125),
+            ("float6_e3m2fn", 28.0, 0.0625),
+            ("float4_e2m1fn", 6.0, 0.5),
+        ];
+        for (name, largest, smallest) in cases {
+            let format = mini(name);
+            assert_eq!(format.decode(format.max_code()), largest, "{name}");
+            assert_eq!(format.decode(1), smallest, "{name}");
+            assert_eq!(format.decode(format.encode(1e9)), largest, "{name} saturates");
+            for code in 0..format.sign_bit() * 2 {
+                let value = format.decode(code);
+                if value.is_finite() {
+                    assert_eq!(format.encode(value), code, "{name} {code}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bfloat16_rounds_as_the_half_crate_does() {
+        let mut bits = 1u32;
+        for _ in 0..100_000 {
+            bits = bits.wrapping_mul(1664525).wrapping_add(1013904223);
+            let value = f32::from_bits(bits);
+            let expected = bf16::from_f32(value).to_f32().to_bits();
+            assert_eq!(round_bf16(bits), expected, "{bits:x}");
+        }
+    }
+
+    #[test]
+    fn floats_convert_to_integers_as_ptx_does() {
+        let f = |x: f32| x.to_bits() as u64;
+        assert_eq!(convert(Kind::F32, Kind::I32, f(-2.9)) as u32 as i32, -2);
+        assert_eq!(convert(Kind::F32, Kind::I32, f(3e9)) as u32 as i32, i32::MAX);
+        assert_eq!(convert(Kind::F32, Kind::U32, f(-1.0)), 0);
+        assert_eq!(convert(Kind::F32, Kind::I32, f(f32::NAN)), 0);
+        assert_eq!(convert(Kind::F32, Kind::I64, f(f32::NAN)), 1 << 63);
+        assert_eq!(convert(Kind::I32, Kind::U8, (-1i32) as u32 as u64), 255);
+        assert_eq!(convert(Kind::I64, Kind::F32, (-3i64) as u64), f(-3.0));
+    }
+
+    #[test]
+    fn error_function_has_known_values() {
+        for (x, expected) in [
+            (0.0, 0.0),
+            (0.5, 0.5204998778130465),
+            (1.0, 0.8427007929497149),
+            (-2.0, -0.9953222650189527),
+            (3.0, 0.9999779095030014),
+        ] {
+            assert!((erf(x) - expected).abs() < 1e-14, "{x}");
+        }
+    }
+}

@@ -1,0 +1,667 @@
+//! Each kind of error, with its line, block and thread.
+
+mod kernel;
+
+use kernel::*;
+use tirx_core::intrin::Op;
+use tirx_core::ir::{BinOp, DType, Expr, Stmt, StmtKind, Var};
+use tirx_sim::{Fault, FaultKind, LaunchOptions, StandIns};
+
+#[track_caller]
+fn expect(fault: Fault, kind: FaultKind, line: u32, block: [u32; 3], thread: [u32; 3], message: &str) {
+    assert_eq!(fault.kind, kind, "{fault}");
+    assert_eq!(fault.location.as_ref().map(|l| l.line), Some(line), "{fault}");
+    assert_eq!((fault.block, fault.thread), (block, thread), "{fault}");
+    assert!(fault.message.contains(message), "{fault}");
+}
+
+#[test]
+fn out_of_bounds_of_a_tensor() {
+    let mut k = kernel(4, 64);
+    let (a, b) = (k.tensor("A", F32, 256), k.tensor("B", F32, 256));
+    let i = k.bx() * int(64) + k.tx();
+    k.line("first line");
+    let body = [k.store(&b, i.clone(), load(&a, i))];
+    let fault = k.run(body, &[&zeros(200), &zeros(256)]).unwrap_err();
+    let text = fault.to_string();
+    expect(
+        fault,
+        FaultKind::OutOfBounds,
+        2,
+        [3, 0, 0],
+        [8, 0, 0],
+        "reads `A[200]`, but its allocation has 200 elements",
+    );
+    assert!(
+        text.contains("--> kernel.py:2:1") && text.contains("2 | B[..] = .."),
+        "{text}"
+    );
+    assert!(text.contains("in block (3, 0, 0), thread (8, 0, 0)"), "{text}");
+}
+
+#[test]
+fn negative_index() {
+    let mut k = kernel(1, 64);
+    let b = k.tensor("B", F32, 64);
+    let body = [k.store(&b, k.tx() - int(2), float(0.0))];
+    let fault = k.run(body, &[&zeros(64)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::OutOfBounds,
+        1,
+        [0; 3],
+        [0, 0, 0],
+        "writes `B[-2]`",
+    );
+}
+
+#[test]
+fn out_of_bounds_of_shared_and_local_arrays() {
+    let mut k = kernel(1, 64);
+    let b = k.tensor("B", F32, 64);
+    let (first, s) = (buffer("t", F32, 8, "shared"), buffer("s", F32, 40, "shared"));
+    let body = [alloc(&first), alloc(&s), k.store(&s, k.tx(), float(0.0))];
+    let fault = k.run(body, &[&zeros(64)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::OutOfBounds,
+        1,
+        [0; 3],
+        [40, 0, 0],
+        "writes shared `s[40]`, which has 40 elements",
+    );
+
+    let mut k2 = kernel(1, 64);
+    let b2 = k2.tensor("B", F32, 64);
+    let r = buffer("r", F32, 4, "local");
+    let body = [
+        alloc(&r),
+        k2.store(&r, rem(k2.tx(), 5), float(0.0)),
+        k2.store(&b2, k2.tx(), float(1.0)),
+    ];
+    let fault = k2.run(body, &[&zeros(64)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::OutOfBounds,
+        1,
+        [0; 3],
+        [4, 0, 0],
+        "writes local `r[4]`, which has 4 elements",
+    );
+    drop(b);
+}
+
+#[test]
+fn null_and_freed_pointers() {
+    let mut k = kernel(1, 32);
+    let b = k.tensor("B", F32, 32);
+    let body = || [k.store(&b, k.tx(), float(0.0))];
+    let fault = k.run(body(), &[&Data::Scalar(0)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::NullPointer,
+        1,
+        [0; 3],
+        [0; 3],
+        "writes `B`, whose pointer is null",
+    );
+    let address = memory_of().alloc(128).address();
+    let fault = k.run(body(), &[&Data::Scalar(address)]).unwrap_err();
+    assert!(fault.message.contains("no living allocation"), "{fault}");
+}
+
+#[test]
+fn misaligned_vector_access() {
+    let mut k = kernel(1, 32);
+    let b = k.tensor("B", F32, 256);
+    let ramp = Expr::ramp(k.tx() * int(4) + int(2), int(1), 4);
+    let body = [k.store(&b, ramp, Expr::broadcast(float(0.0), 4))];
+    let fault = k.run(body, &[&zeros(256)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::Misaligned,
+        1,
+        [0; 3],
+        [0; 3],
+        "writes 16 bytes at `B[2:6]`",
+    );
+}
+
+#[test]
+fn uninitialized_shared_memory() {
+    let mut k = kernel(1, 64);
+    let b = k.tensor("B", F32, 64);
+    let s = buffer("s", F32, 64, "shared");
+    let body = [
+        alloc(&s),
+        when(lt(k.tx(), int(50)), [k.store(&s, k.tx(), float(1.0))]),
+        k.sync(),
+        k.store(&b, k.tx(), load(&s, k.tx())),
+    ];
+    let fault = k.run(body, &[&zeros(64)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::Uninitialized,
+        3,
+        [0; 3],
+        [50, 0, 0],
+        "reads `s[50]` before any thread has written it",
+    );
+}
+
+#[test]
+fn uninitialized_local_arrays() {
+    // In registers: written on one way only.
+    let mut k = kernel(1, 32);
+    let b = k.tensor("B", F32, 32);
+    let r = buffer("r", F32, 1, "local");
+    let body = [
+        alloc(&r),
+        when(lt(k.tx(), int(7)), [k.store(&r, int(0), float(1.0))]),
+        k.store(&b, k.tx(), load(&r, int(0))),
+    ];
+    let fault = k.run(body, &[&zeros(32)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::Uninitialized,
+        2,
+        [0; 3],
+        [7, 0, 0],
+        "reads `r` before this thread has written it",
+    );
+
+    // In memory: a dynamic index.
+    let mut k = kernel(1, 32);
+    let b = k.tensor("B", F32, 32);
+    let r = buffer("r", F32, 4, "local");
+    let body = [
+        alloc(&r),
+        k.store(&r, rem(k.tx(), 2), float(1.0)),
+        k.store(&b, k.tx(), load(&r, rem(k.tx(), 3))),
+    ];
+    let fault = k.run(body, &[&zeros(32)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::Uninitialized,
+        2,
+        [0; 3],
+        [2, 0, 0],
+        "reads `r[2]`",
+    );
+}
+
+#[test]
+fn a_loop_body_starts_with_undefined_locals() {
+    let mut k = kernel(1, 32);
+    let b = k.tensor("B", F32, 32);
+    let (r, i) = (buffer("r", F32, 1, "local"), Var::new("i", I32));
+    let body = [range(
+        &i,
+        int(2),
+        [
+            alloc(&r),
+            when(eq(Expr::var(&i), int(0)), [k.store(&r, int(0), float(1.0))]),
+            k.store(&b, k.tx(), load(&r, int(0))),
+        ],
+    )];
+    let fault = k.run(body, &[&zeros(32)]).unwrap_err();
+    expect(fault, FaultKind::Uninitialized, 2, [0; 3], [0; 3], "reads `r`");
+}
+
+#[test]
+fn division_by_zero() {
+    for (dtype, o) in [
+        (I32, BinOp::FloorDiv),
+        (DType::INT64, BinOp::Mod),
+        (U32, BinOp::FloorMod),
+    ] {
+        let mut k = kernel(1, 32);
+        let b = k.tensor("B", I32, 32);
+        let divisor = (k.tx() - int(9)).cast(dtype);
+        let body = [k.store(&b, k.tx(), op(o, Expr::constant(dtype, 100), divisor).cast(I32))];
+        let fault = k.run(body, &[&zeros(32)]).unwrap_err();
+        expect(
+            fault,
+            FaultKind::DivisionByZero,
+            1,
+            [0; 3],
+            [9, 0, 0],
+            "divided by zero",
+        );
+    }
+    // Floats divide by zero as IEEE 754 says.
+    let mut k = kernel(1, 32);
+    let b = k.tensor("B", F32, 32);
+    let body = [k.store(&b, k.tx(), op(BinOp::Div, float(1.0), k.tx().cast(F32)))];
+    let db = zeros(32);
+    k.run(body, &[&db]).unwrap();
+    assert_eq!(db.f32()[0], f32::INFINITY);
+}
+
+#[test]
+fn a_missing_barrier_is_a_race() {
+    let mut k = kernel(1, 64);
+    let b = k.tensor("B", F32, 64);
+    let s = buffer("s", F32, 64, "shared");
+    let body = [
+        alloc(&s),
+        k.store(&s, k.tx(), float(1.0)),
+        k.store(&b, k.tx(), load(&s, int(63) - k.tx())),
+    ];
+    let fault = k.run(body.clone(), &[&zeros(64)]).unwrap_err();
+    // Thread 0 reads what thread 63 has not written yet in this order; either way it is found.
+    assert!(
+        matches!(fault.kind, FaultKind::Race | FaultKind::Uninitialized),
+        "{fault}"
+    );
+
+    let mut k = kernel(1, 64);
+    let b = k.tensor("B", F32, 64);
+    let s = buffer("s", F32, 64, "shared");
+    let body = [
+        alloc(&s),
+        k.store(&s, k.tx(), float(1.0)),
+        k.sync(),
+        k.store(&b, k.tx(), load(&s, int(63) - k.tx())),
+        k.store(&s, k.tx(), float(2.0)),
+    ];
+    let fault = k.run(body.clone(), &[&zeros(64)]).unwrap_err();
+    let text = fault.to_string();
+    // Warp 0 ran ahead, so that warp 1 meets its second write.
+    expect(
+        fault,
+        FaultKind::Race,
+        3,
+        [0; 3],
+        [32, 0, 0],
+        "thread (32, 0, 0) reads `s[31]`, which thread (31, 0, 0) wrote",
+    );
+    assert!(
+        text.contains("note: thread (31, 0, 0) wrote it here\n --> kernel.py:4:1"),
+        "{text}"
+    );
+
+    let options = LaunchOptions {
+        check_races: false,
+        ..LaunchOptions::default()
+    };
+    let args = [zeros(64)];
+    let Data::Tensor(a) = &args[0] else { unreachable!() };
+    let quiet = k.run_with(body, &[a.address()], &memory_of(), &StandIns::new(), &options);
+    assert!(quiet.is_ok());
+}
+
+#[test]
+fn lanes_of_a_warp_need_a_warp_barrier() {
+    let build = |with_barrier: bool| {
+        let mut k = kernel(1, 32);
+        let b = k.tensor("B", F32, 32);
+        let s = buffer("s", F32, 32, "shared");
+        let barrier = if with_barrier {
+            vec![k.call(Op::CudaWarpSync, vec![])]
+        } else {
+            vec![]
+        };
+        let mut body = vec![alloc(&s), k.store(&s, k.tx(), k.tx().cast(F32))];
+        body.extend(barrier);
+        body.push(k.store(&b, k.tx(), load(&s, int(31) - k.tx())));
+        let db = zeros(32);
+        (k.run(body, &[&db]), db)
+    };
+    let (result, db) = build(true);
+    result.unwrap();
+    assert_eq!(db.f32()[0], 31.0);
+    let (result, _) = build(false);
+    let fault = result.unwrap_err();
+    expect(
+        fault,
+        FaultKind::Race,
+        2,
+        [0; 3],
+        [0; 3],
+        "no warp or block barrier",
+    );
+}
+
+#[test]
+fn the_same_value_from_many_threads_is_no_race() {
+    let mut k = kernel(1, 128);
+    let b = k.tensor("B", F32, 128);
+    let s = buffer("s", F32, 1, "shared");
+    let body = [
+        alloc(&s),
+        k.store(&s, int(0), float(3.0)),
+        k.sync(),
+        k.store(&b, k.tx(), load(&s, int(0))),
+    ];
+    k.run(body, &[&zeros(128)]).unwrap();
+    // Different values are one.
+    let mut k = kernel(1, 32);
+    k.tensor("B", F32, 128);
+    let body = [alloc(&s), k.store(&s, int(0), k.tx().cast(F32))];
+    let fault = k.run(body, &[&zeros(128)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::Race,
+        1,
+        [0; 3],
+        [1, 0, 0],
+        "writes `s[0]`, which thread (0, 0, 0) wrote",
+    );
+}
+
+#[test]
+fn a_barrier_that_some_threads_pass_by() {
+    let mut k = kernel(1, 64);
+    k.tensor("B", F32, 64);
+    let body = [when(lt(k.tx(), int(40)), [k.sync()])];
+    let fault = k.run(body, &[&zeros(64)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::BarrierDivergence,
+        1,
+        [0; 3],
+        [0; 3],
+        "24 threads of the block ended without reaching this barrier, thread (40, 0, 0)",
+    );
+    // Threads that returned are not waited for.
+    let mut k = kernel(1, 64);
+    let b = k.tensor("B", F32, 64);
+    let body = [
+        when(op(BinOp::Ge, k.tx(), int(40)), [jump(Op::ThreadReturn)]),
+        k.sync(),
+        k.store(&b, k.tx(), float(1.0)),
+    ];
+    let db = zeros(64);
+    k.run(body, &[&db]).unwrap();
+    assert_eq!(db.f32().iter().sum::<f32>(), 40.0);
+}
+
+#[test]
+fn deadlocks_say_who_waits_for_what() {
+    // One warp waits for a flag that the other sets behind a barrier.
+    let mut k = kernel(1, 64);
+    let b = k.tensor("B", I32, 64);
+    let spin = k.line("while B[0] == 0: pass");
+    let body = [
+        when(
+            lt(k.tx(), int(32)),
+            [repeat(eq(load(&b, int(0)), int(0)), [Stmt::nop()], spin)],
+        ),
+        k.sync(),
+        k.store(&b, int(0), int(1)),
+    ];
+    let fault = k.run(body, &[&zeros(64)]).unwrap_err();
+    let text = fault.to_string();
+    expect(
+        fault,
+        FaultKind::Deadlock,
+        2,
+        [0; 3],
+        [32, 0, 0],
+        "32 threads wait at a block barrier",
+    );
+    assert!(text.contains("turn in a loop"), "{text}");
+    assert!(text.contains("kernel.py:1:1"), "{text}");
+
+    // A shuffle that names lanes which wait elsewhere.
+    let mut k = kernel(1, 32);
+    let b = k.tensor("B", I32, 32);
+    let shuffle = call(
+        Op::CudaShflXorSync,
+        I32,
+        vec![uint(u32::MAX), k.tx(), int(1), int(32)],
+    );
+    let body = [choose(
+        lt(k.tx(), int(16)),
+        [k.store(&b, k.tx(), shuffle)],
+        [k.sync(), k.sync()],
+    )];
+    let fault = k.run(body, &[&zeros(32)]).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Deadlock);
+    assert!(
+        fault
+            .message
+            .contains("wait to exchange values with lanes 16, 17"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn shuffles_from_lanes_that_are_not_there() {
+    let mut k = kernel(1, 20);
+    let b = k.tensor("B", I32, 32);
+    let shuffle = call(
+        Op::CudaShflXorSync,
+        I32,
+        vec![uint(u32::MAX), k.tx(), int(16), int(32)],
+    );
+    let body = [k.store(&b, k.tx(), shuffle)];
+    let fault = k.run(body, &[&zeros(32)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::InvalidLanes,
+        1,
+        [0; 3],
+        [4, 0, 0],
+        "lane 20, which does not exist",
+    );
+}
+
+#[test]
+fn launches_must_fit() {
+    let mut k = kernel(2, 64);
+    let b = k.tensor("B", F32, 64);
+    let body = || [k.store(&b, k.tx(), float(1.0))];
+    let launch = |grid, block, args: &[u64]| {
+        let module = k.module(body());
+        let program = tirx_sim::Program::compile(&module, "kernel").unwrap();
+        let launch = tirx_sim::Launch {
+            grid,
+            block,
+            cluster: [1; 3],
+            shared_bytes: 0,
+            args,
+        };
+        program
+            .launch(&memory_of(), &launch, &StandIns::new())
+            .unwrap_err()
+    };
+    let a = memory_of().alloc(256);
+    let fault = launch([2, 1, 1], [32, 1, 1], &[a.address()]);
+    assert_eq!(fault.kind, FaultKind::Launch);
+    assert!(
+        fault
+            .message
+            .contains("threadIdx.x has extent 64 in the kernel and 32 in the launch"),
+        "{fault}"
+    );
+    let fault = launch([2, 1, 1], [64, 2, 1], &[a.address()]);
+    assert!(fault.message.contains("the kernel has no threadIdx.y"), "{fault}");
+    let fault = launch([2, 1, 1], [64, 1, 1], &[]);
+    assert!(
+        fault.message.contains("it has 1 parameters, and 0 arguments"),
+        "{fault}"
+    );
+    let fault = launch([2, 1, 1], [64, 32, 1], &[a.address()]);
+    assert!(fault.message.contains("2048 threads"), "{fault}");
+
+    let mut k = kernel(1, 32);
+    let b = k.tensor("B", F32, 64);
+    let s = buffer("s", F32, 100, "shared.dyn");
+    let body = [
+        alloc(&s),
+        k.store(&s, k.tx(), float(0.0)),
+        k.store(&b, k.tx(), float(0.0)),
+    ];
+    let fault = k.run(body, &[&zeros(64)]).unwrap_err();
+    assert!(
+        fault.message.contains("needs 400 bytes of dynamic shared memory"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn assertions_and_endless_loops() {
+    let mut k = kernel(1, 32);
+    k.tensor("B", F32, 64);
+    let span = k.line("assert tx < 5");
+    let body = [Stmt::new(
+        StmtKind::Assert {
+            condition: lt(k.tx(), int(5)),
+            kind: "ValueError".into(),
+            message: vec!["too ".into(), "large".into()],
+        },
+        span,
+    )];
+    let fault = k.run(body, &[&zeros(64)]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::Assertion,
+        1,
+        [0; 3],
+        [5, 0, 0],
+        "ValueError: too large",
+    );
+
+    let mut k = kernel(1, 32);
+    k.tensor("B", F32, 64);
+    let span = k.line("while True: pass");
+    let body = [repeat(Expr::bool(true), [Stmt::nop()], span)];
+    let options = LaunchOptions {
+        step_limit: Some(1000),
+        ..LaunchOptions::default()
+    };
+    let fault = k
+        .run_with(
+            body,
+            &[memory_of().alloc(4).address()],
+            &memory_of(),
+            &StandIns::new(),
+            &options,
+        )
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::StepLimit);
+}
+
+#[test]
+fn raw_functions_need_stand_ins() {
+    let mut k = kernel(1, 32);
+    let (a, b) = (k.tensor("A", F32, 32), k.tensor("B", F32, 32));
+    let source = Expr::string("__device__ float my_relu(float x) { return x > 0 ? x : 0; }");
+    let args = vec![Expr::string("my_relu"), source, load(&a, k.tx())];
+    let body = [k.store(&b, k.tx(), call(Op::CudaFuncCall, F32, args))];
+    let (da, db) = (f32s((0..32).map(|i| i as f32 - 16.0)), zeros(32));
+    let fault = k.run(body.clone(), &[&da, &db]).unwrap_err();
+    expect(
+        fault,
+        FaultKind::StandIn,
+        1,
+        [0; 3],
+        [0; 3],
+        "register a stand-in for it, `StandIns::register(\"my_relu\"",
+    );
+
+    let mut stand_ins = StandIns::new();
+    stand_ins.register("my_relu", |call| Ok(call.f32(0).max(0.0).to_bits() as u64));
+    let (Data::Tensor(x), Data::Tensor(y)) = (&da, &db) else {
+        unreachable!()
+    };
+    let args = [x.address(), y.address()];
+    k.run_with(
+        body.clone(),
+        &args,
+        &memory_of(),
+        &stand_ins,
+        &LaunchOptions::default(),
+    )
+    .unwrap();
+    assert!(
+        db.f32()
+            .iter()
+            .enumerate()
+            .all(|(i, v)| *v == (i as f32 - 16.0).max(0.0))
+    );
+
+    stand_ins.register("my_relu", |call| {
+        if call.thread()[0] == 5 {
+            Err("no five".to_string())
+        } else {
+            Ok(0)
+        }
+    });
+    let fault = k
+        .run_with(body, &args, &memory_of(), &stand_ins, &LaunchOptions::default())
+        .unwrap_err();
+    expect(
+        fault,
+        FaultKind::StandIn,
+        1,
+        [0; 3],
+        [5, 0, 0],
+        "`my_relu`: no five",
+    );
+}
+
+#[test]
+fn stand_ins_reach_memory_through_their_pointers() {
+    let mut k = kernel(1, 32);
+    let (a, b) = (k.tensor("A", F32, 32), k.tensor("B", F32, 32));
+    let s = buffer("s", F32, 32, "shared");
+    let pointer_call = |name: &str, pointer: Expr| {
+        call(
+            Op::CudaFuncCall,
+            F32,
+            vec![Expr::string(name), Expr::string(""), pointer],
+        )
+    };
+    let body = [
+        alloc(&s),
+        k.store(&s, k.tx(), float(2.0)),
+        k.store(
+            &b,
+            k.tx(),
+            pointer_call("get", address(&a, k.tx())) + pointer_call("get", address(&s, k.tx())),
+        ),
+        k.store(&a, k.tx(), pointer_call("get", address(&a, k.tx() + int(1)))),
+    ];
+    let mut stand_ins = StandIns::new();
+    stand_ins.register("get", |call| {
+        let value = call.read::<4>(call.bits(0))?;
+        Ok(u32::from_le_bytes(value) as u64)
+    });
+    let (da, db) = (f32s((0..32).map(|i| i as f32)), zeros(32));
+    let (Data::Tensor(x), Data::Tensor(y)) = (&da, &db) else {
+        unreachable!()
+    };
+    let fault = k
+        .run_with(
+            body,
+            &[x.address(), y.address()],
+            &memory_of(),
+            &stand_ins,
+            &LaunchOptions::default(),
+        )
+        .unwrap_err();
+    expect(
+        fault,
+        FaultKind::StandIn,
+        3,
+        [0; 3],
+        [31, 0, 0],
+        "in no living allocation",
+    );
+    assert!(db.f32().iter().enumerate().all(|(i, v)| *v == i as f32 + 2.0));
+}
+
+#[test]
+fn the_first_block_with_an_error_is_reported() {
+    let mut k = kernel(200, 32);
+    let b = k.tensor("B", I32, 32);
+    let index = Expr::select(op(BinOp::Ge, k.bx(), int(17)), int(1000) + k.bx(), k.tx());
+    let body = [k.store(&b, index, int(1))];
+    for _ in 0..5 {
+        let fault = k.run(body.clone(), &[&zeros(32)]).unwrap_err();
+        assert_eq!(fault.block, [17, 0, 0]);
+    }
+}
