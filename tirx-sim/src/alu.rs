@@ -77,14 +77,14 @@ fn g(bits: u64) -> f64 {
 macro_rules! minimum {
     ($a:expr, $b:expr) => {{
         let (a, b) = ($a, $b);
-        let less = a < b || (a == b && a.is_sign_negative()) || b != b;
+        let less = a < b || (a == b && a.is_sign_negative()) || b.is_nan();
         if less { a } else { b }
     }};
 }
 macro_rules! maximum {
     ($a:expr, $b:expr) => {{
         let (a, b) = ($a, $b);
-        let more = a > b || (a == b && !a.is_sign_negative()) || b != b;
+        let more = a > b || (a == b && !a.is_sign_negative()) || b.is_nan();
         if more { a } else { b }
     }};
 }
@@ -593,19 +593,18 @@ mod tests {
     #[test]
     fn vector_forms_agree_with_scalar_forms_and_respect_the_mask() {
         let mut v = vec![[0u32; LANES]; 3];
-        for i in 0..LANES {
-            v[0][i] = (i as f32 * 0.5).to_bits();
-            v[1][i] = (3.0 - i as f32).to_bits();
-            v[2][i] = 7;
-        }
+        v[0] = std::array::from_fn(|i| (i as f32 * 0.5).to_bits());
+        v[1] = std::array::from_fn(|i| (3.0 - i as f32).to_bits());
+        v[2] = [7; LANES];
         binary32(Bin::MulF, &mut v, 2, 0, 1, 0x0000_fff0);
-        for i in 0..LANES {
+        let lanes = v[0].iter().zip(&v[1]).zip(&v[2]);
+        for (i, ((a, b), result)) in lanes.enumerate() {
             let expected = if (4..16).contains(&i) {
-                scalar32(Bin::MulF, v[0][i], v[1][i])
+                scalar32(Bin::MulF, *a, *b)
             } else {
                 7
             };
-            assert_eq!(v[2][i], expected);
+            assert_eq!(*result, expected);
         }
     }
 }

@@ -90,9 +90,27 @@ pub struct FaultNote {
     pub location: Option<FaultLocation>,
 }
 
-/// An error of a running kernel. `Display` shows everything, over several lines.
+/// An error of a running kernel. `Display` shows everything, over several lines; the parts are those of
+/// [`FaultReport`], which it dereferences to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct Fault(Box<FaultReport>);
+
+impl From<FaultReport> for Fault {
+    fn from(report: FaultReport) -> Fault {
+        Fault(Box::new(report))
+    }
+}
+
+impl std::ops::Deref for Fault {
+    type Target = FaultReport;
+    fn deref(&self) -> &FaultReport {
+        &self.0
+    }
+}
+
+/// The parts of a [`Fault`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultReport {
     /// What went wrong.
     pub kind: FaultKind,
     /// What went wrong in detail, in one sentence.

@@ -10,7 +10,7 @@ use tirx_core::ir::IRModule;
 use crate::bytecode::{Axis, Code};
 use crate::compile;
 use crate::exec::{Context, Group, GroupStop};
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind, FaultReport};
 use crate::memory::Memory;
 use crate::numeric::Kind;
 use crate::stand_in::StandIns;
@@ -168,7 +168,7 @@ impl Program {
         }
         let mut inner = state.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, fault)) = inner.fault {
-            return Err(*fault);
+            return Err(fault);
         }
         inner.output.sort_by_key(|(block, _)| *block);
         Ok(Stats {
@@ -178,7 +178,7 @@ impl Program {
     }
 
     fn refusal(&self, message: String) -> Fault {
-        Fault {
+        FaultReport {
             kind: FaultKind::Launch,
             message,
             kernel: self.code.name.clone(),
@@ -188,6 +188,7 @@ impl Program {
             notes: Vec::new(),
             output: String::new(),
         }
+        .into()
     }
 
     /// What does not fit, before anything runs. (Extents are checked by the kernel itself, which knows them.)
@@ -217,7 +218,7 @@ impl Program {
                 dims(launch.block)
             ));
         }
-        if (0..3).any(|d| launch.grid[d] % launch.cluster[d] != 0) {
+        if (0..3).any(|d| !launch.grid[d].is_multiple_of(launch.cluster[d])) {
             return Err(format!(
                 "the grid {} is not made of whole clusters {}",
                 dims(launch.grid),
@@ -273,7 +274,7 @@ struct Inner {
     lane_ops: u64,
     output: Vec<(u64, String)>,
     /// With the block it is of.
-    fault: Option<(u64, Box<Fault>)>,
+    fault: Option<(u64, Fault)>,
     /// Groups that wait for memory, with the version of the grid they last looked at.
     waiting: VecDeque<(u64, Group)>,
     /// Grows whenever a group gets anywhere.
@@ -311,13 +312,13 @@ impl Run {
                 return;
             }
             let version = inner.version;
-            if let Some(i) = inner.waiting.iter().position(|(seen, _)| *seen != version) {
-                if let Some((_, group)) = inner.waiting.remove(i) {
-                    inner.running += 1;
-                    drop(inner);
-                    spare = self.run(ctx, group, version);
-                    continue;
-                }
+            if let Some(i) = inner.waiting.iter().position(|(seen, _)| *seen != version)
+                && let Some((_, group)) = inner.waiting.remove(i)
+            {
+                inner.running += 1;
+                drop(inner);
+                spare = self.run(ctx, group, version);
+                continue;
             }
             if inner.running == 0 {
                 // Everybody has looked, and nobody got anywhere.
@@ -367,7 +368,7 @@ impl Run {
 }
 
 impl Inner {
-    fn note(&mut self, ctx: &Context<'_>, block: u64, fault: Box<Fault>) {
+    fn note(&mut self, ctx: &Context<'_>, block: u64, fault: Fault) {
         if self.fault.as_ref().is_none_or(|(first, _)| block < *first) {
             self.fault = Some((block, fault));
         }

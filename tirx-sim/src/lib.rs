@@ -49,7 +49,7 @@ mod memory;
 mod numeric;
 mod stand_in;
 
-pub use fault::{Fault, FaultKind, FaultLocation, FaultNote};
+pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
 pub use launch::{Launch, LaunchOptions, ParamKind, Program, Stats};
 pub use memory::{Allocation, Memory};
 pub use stand_in::{StandInCall, StandIns};

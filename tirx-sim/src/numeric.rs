@@ -372,7 +372,7 @@ mod tests {
     fn small_floats_have_their_extremes_and_round_trip() {
         let cases = [
             ("float8_e4m3fn", 448.0, 0.001953125),
-            ("float8_e5m2", 57344.0, 1.52587890625e-5),
+            ("float8_e5m2", 57344.0, 1.525_878_9e-5),
             ("float8_e4m3fnuz", 240.0, 0.0009765625),
             ("float6_e2m3fn", 7.5, 0.125),
             ("float6_e3m2fn", 28.0, 0.0625),

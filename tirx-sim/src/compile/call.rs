@@ -149,7 +149,7 @@ impl Compiler<'_> {
                 c.canonical(value)
             }),
             Op::Popcount => self.lanewise(&[&args[0]], lanes, |c, v| {
-                let bits = c.to_bits(v[0])?;
+                let bits = c.stored(v[0])?;
                 let value = c.un(Un::Popcount, bits.kind, bits)?;
                 Ok(value.with_kind(v[0].kind))
             }),
@@ -307,10 +307,10 @@ impl Compiler<'_> {
             let register = self.special(special)?;
             return Ok(vec![Val::scalar(Kind::I32, register)]);
         }
-        if let Some(("tid", d)) = register.rsplit_once('.') {
-            if let Some(d) = dim(d) {
-                return Ok(vec![self.thread_index(d)?]);
-            }
+        if let Some(("tid", d)) = register.rsplit_once('.')
+            && let Some(d) = dim(d)
+        {
+            return Ok(vec![self.thread_index(d)?]);
         }
         if register == "laneid" {
             let rank = self.thread_rank()?;
@@ -428,9 +428,9 @@ impl Compiler<'_> {
         let accumulator = self.value(&args[2])?;
         let mut sum = self.convert(accumulator, kind)?;
         self.count(8);
-        for i in 0..4 {
-            let a = self.convert(sides[0][i], kind)?;
-            let b = self.convert(sides[1][i], kind)?;
+        for (a, b) in sides[0].iter().zip(&sides[1]) {
+            let a = self.convert(*a, kind)?;
+            let b = self.convert(*b, kind)?;
             let product = self.binary(BinOp::Mul, a, b)?;
             sum = self.binary(BinOp::Add, sum, product)?;
         }

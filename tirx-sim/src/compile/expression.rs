@@ -443,7 +443,7 @@ impl Compiler<'_> {
         let to = self.kind(dtype)?;
         let mut bits = Vec::with_capacity(values.len());
         for value in values {
-            bits.push(self.to_bits(value)?);
+            bits.push(self.stored(value)?);
         }
         let from_bytes = bits[0].kind.bytes();
         let to_bytes = to.bytes();
@@ -483,7 +483,7 @@ impl Compiler<'_> {
                 out.push(whole);
             }
         }
-        out.into_iter().map(|v| self.from_bits(v, to)).collect()
+        out.into_iter().map(|v| self.loaded(v, to)).collect()
     }
 
     /// A string argument.

@@ -24,6 +24,9 @@ pub(super) struct Index {
     plus: R,
 }
 
+/// The indices of the first element of consecutive ones, and how many there are.
+type FirstAndCount = (Vec<Expr>, u16);
+
 /// Where an access goes, before the index is compiled.
 struct Place {
     region: Region,
@@ -113,12 +116,13 @@ impl Compiler<'_> {
 
     /// The terms of a sum. Addition wraps, so their order does not matter.
     fn terms(&mut self, e: &Expr, out: &mut Vec<Val>) -> Result<()> {
-        if let Some((a, b)) = e.as_binary(BinOp::Add) {
-            if e.dtype.is_scalar() && matches!(self.kind(e.dtype)?, Kind::I32 | Kind::I64) {
-                self.count(1);
-                self.terms(a, out)?;
-                return self.terms(b, out);
-            }
+        if let Some((a, b)) = e.as_binary(BinOp::Add)
+            && e.dtype.is_scalar()
+            && matches!(self.kind(e.dtype)?, Kind::I32 | Kind::I64)
+        {
+            self.count(1);
+            self.terms(a, out)?;
+            return self.terms(b, out);
         }
         let value = self.value(e)?;
         let value = match value.kind {
@@ -275,11 +279,7 @@ impl Compiler<'_> {
     }
 
     /// The index of the first element and how many follow it, or one index an element.
-    fn split_index<'e>(
-        &mut self,
-        buffer: &Buffer,
-        indices: &'e [Expr],
-    ) -> Result<(Option<(Vec<Expr>, u16)>, u16)> {
+    fn split_index(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<(Option<FirstAndCount>, u16)> {
         let lanes: u16 = indices.iter().map(|i| i.dtype.lanes).product();
         if lanes <= 1 {
             return Ok((Some((indices.to_vec(), 1)), 1));
@@ -288,12 +288,14 @@ impl Compiler<'_> {
             return Ok((None, lanes));
         };
         let contiguous = buffer.strides.last().is_none_or(|s| s.is_int(1));
-        if let ExprKind::Ramp { base, stride, lanes } = &last.kind {
-            if stride.is_int(1) && contiguous && front.iter().all(|i| i.dtype.is_scalar()) {
-                let mut first = front.to_vec();
-                first.push(base.clone());
-                return Ok((Some((first, *lanes)), *lanes));
-            }
+        if let ExprKind::Ramp { base, stride, lanes } = &last.kind
+            && stride.is_int(1)
+            && contiguous
+            && front.iter().all(|i| i.dtype.is_scalar())
+        {
+            let mut first = front.to_vec();
+            first.push(base.clone());
+            return Ok((Some((first, *lanes)), *lanes));
         }
         Ok((None, lanes))
     }
@@ -327,13 +329,13 @@ impl Compiler<'_> {
             return self.load_registers(kind, buffer, elements, *init, indices);
         }
         let (first, total) = self.split_index(buffer, indices)?;
-        if predicate.is_none() {
-            if let Some((first, count)) = first {
-                let index = self.flat(buffer, &first)?;
-                let index = self.scaled(index, lanes, 0)?;
-                let place = self.place(&home, index, kind)?;
-                return self.load_at(place, kind, count * lanes, &buffer.name);
-            }
+        if predicate.is_none()
+            && let Some((first, count)) = first
+        {
+            let index = self.flat(buffer, &first)?;
+            let index = self.scaled(index, lanes, 0)?;
+            let place = self.place(&home, index, kind)?;
+            return self.load_at(place, kind, count * lanes, &buffer.name);
         }
         // Lane by lane.
         let each = self.lane_indices(indices, total)?;
@@ -470,13 +472,13 @@ impl Compiler<'_> {
             let message = format!("a store of {} values to {want} places", values.len());
             return error(self.span, message);
         }
-        if predicate.is_none() {
-            if let Some((first, count)) = first {
-                let index = self.flat(buffer, &first)?;
-                let index = self.scaled(index, lanes, 0)?;
-                let place = self.place(&home, index, kind)?;
-                return self.store_at(place, kind, &values, &buffer.name, count * lanes);
-            }
+        if predicate.is_none()
+            && let Some((first, count)) = first
+        {
+            let index = self.flat(buffer, &first)?;
+            let index = self.scaled(index, lanes, 0)?;
+            let place = self.place(&home, index, kind)?;
+            return self.store_at(place, kind, &values, &buffer.name, count * lanes);
         }
         let each = self.lane_indices(indices, total)?;
         let guards = match predicate {
@@ -595,16 +597,16 @@ impl Compiler<'_> {
 
     /// The place a pointer argument names, with the buffer's name.
     fn pointee_place(&mut self, e: &Expr, kind: Kind) -> Result<(Place, String)> {
-        if let Some([target]) = e.as_call(Op::AddressOf) {
-            if let ExprKind::BufferLoad { buffer, indices, .. } = &target.kind {
-                let home = self.home(buffer)?;
-                let element = self.kind(buffer.dtype.element())?;
-                let (first, _) = self.split_index(buffer, indices)?;
-                if let (Some((first, _)), true) = (first, element.bytes() == kind.bytes()) {
-                    let index = self.flat(buffer, &first)?;
-                    let index = self.scaled(index, buffer.dtype.lanes, 0)?;
-                    return Ok((self.place(&home, index, kind)?, buffer.name.to_string()));
-                }
+        if let Some([target]) = e.as_call(Op::AddressOf)
+            && let ExprKind::BufferLoad { buffer, indices, .. } = &target.kind
+        {
+            let home = self.home(buffer)?;
+            let element = self.kind(buffer.dtype.element())?;
+            let (first, _) = self.split_index(buffer, indices)?;
+            if let (Some((first, _)), true) = (first, element.bytes() == kind.bytes()) {
+                let index = self.flat(buffer, &first)?;
+                let index = self.scaled(index, buffer.dtype.lanes, 0)?;
+                return Ok((self.place(&home, index, kind)?, buffer.name.to_string()));
             }
         }
         if let Some(home) = self.alias(e) {

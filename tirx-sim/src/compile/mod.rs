@@ -189,7 +189,7 @@ impl Compiler<'_> {
     /// threadIdx along an axis: a scalar where whole warps share it.
     fn thread_index(&mut self, dim: u8) -> Result<Val> {
         let x = self.scan.extent(Axis::Thread(0));
-        let xy = x.and_then(|x| Some(x * self.scan.extent(Axis::Thread(1)).unwrap_or(1)));
+        let xy = x.map(|x| x * self.scan.extent(Axis::Thread(1)).unwrap_or(1));
         let uniform = match dim {
             0 => false,
             1 => x.is_some_and(|x| x % 32 == 0),

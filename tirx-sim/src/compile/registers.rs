@@ -255,15 +255,14 @@ impl Compiler<'_> {
             Operand::V(a) if a == d => {}
             Operand::V(a) => {
                 let is_temporary = self.registers.taken_since(temporaries, val);
-                if is_temporary && self.here() as usize > self.label {
-                    if let Some(last) = self.code.insts.last_mut() {
-                        if let Some(target) = vector_target(last, val.kind.wide()) {
-                            if *target == a {
-                                *target = d;
-                                return;
-                            }
-                        }
-                    }
+                if is_temporary
+                    && self.here() as usize > self.label
+                    && let Some(last) = self.code.insts.last_mut()
+                    && let Some(target) = vector_target(last, val.kind.wide())
+                    && *target == a
+                {
+                    *target = d;
+                    return;
                 }
                 self.emit(if val.kind.wide() {
                     Inst::Mov64 { d, a }
@@ -411,7 +410,7 @@ impl Compiler<'_> {
     }
 
     /// Between a register and memory's bits (as an unsigned integer of the same width).
-    pub(super) fn to_bits(&mut self, val: Val) -> Result<Val> {
+    pub(super) fn stored(&mut self, val: Val) -> Result<Val> {
         let kind = val.kind;
         let unsigned = match kind.bytes() {
             1 => Kind::U8,
@@ -436,7 +435,7 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn from_bits(&mut self, val: Val, kind: Kind) -> Result<Val> {
+    pub(super) fn loaded(&mut self, val: Val, kind: Kind) -> Result<Val> {
         if kind.is_plain() {
             return Ok(val.with_kind(kind));
         }

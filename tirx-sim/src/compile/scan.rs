@@ -104,10 +104,11 @@ impl Scan {
                     .iter()
                     .chain(predicate)
                     .for_each(|e| self.reads(e, written));
-                if predicate.is_none() && self.promoted.contains_key(&buffer.data) {
-                    if let Some((first, count)) = constant_elements(buffer, indices) {
-                        written.extend((first..first + count).map(|i| (buffer.data.clone(), i)));
-                    }
+                if predicate.is_none()
+                    && self.promoted.contains_key(&buffer.data)
+                    && let Some((first, count)) = constant_elements(buffer, indices)
+                {
+                    written.extend((first..first + count).map(|i| (buffer.data.clone(), i)));
                 }
             }
             StmtKind::If(condition, then, otherwise) => {
@@ -147,14 +148,14 @@ impl Scan {
     }
 
     fn reads(&mut self, expr: &Expr, written: &FxHashSet<(Var, usize)>) {
-        if let ExprKind::BufferLoad { buffer, indices, .. } = &expr.kind {
-            if self.promoted.contains_key(&buffer.data) {
-                let known = constant_elements(buffer, indices).is_some_and(|(first, count)| {
-                    (first..first + count).all(|i| written.contains(&(buffer.data.clone(), i)))
-                });
-                if !known {
-                    self.checked.insert(buffer.data.clone());
-                }
+        if let ExprKind::BufferLoad { buffer, indices, .. } = &expr.kind
+            && self.promoted.contains_key(&buffer.data)
+        {
+            let known = constant_elements(buffer, indices).is_some_and(|(first, count)| {
+                (first..first + count).all(|i| written.contains(&(buffer.data.clone(), i)))
+            });
+            if !known {
+                self.checked.insert(buffer.data.clone());
             }
         }
         for operand in expr.operands() {
@@ -264,9 +265,7 @@ pub(super) fn is_harmless(expr: &Expr) -> bool {
                     | Op::Isnan
             )
         }
-        ExprKind::Binary(op, _, b)
-            if matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod) =>
-        {
+        ExprKind::Binary(BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod, _, b) => {
             expr.dtype.is_floating() || b.as_int().is_some_and(|v| v != 0)
         }
         _ => true,

@@ -103,11 +103,9 @@ impl Compiler<'_> {
 
     fn bind(&mut self, var: &Var, value: &Expr) -> Result<()> {
         let is_pointer = matches!(var.ty(), Type::Pointer { .. }) || var.dtype().is_handle();
-        if is_pointer {
-            if let Some(home) = self.alias(value) {
-                self.homes.insert(var.clone(), home);
-                return Ok(());
-            }
+        if is_pointer && let Some(home) = self.alias(value) {
+            self.homes.insert(var.clone(), home);
+            return Ok(());
         }
         let mark = self.registers.mark();
         let values = self.values(value)?;

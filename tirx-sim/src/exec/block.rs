@@ -105,7 +105,7 @@ impl Block {
     }
 
     /// Runs until nothing in the block can. Whether anything moved.
-    pub(super) fn run(&mut self, ctx: &Context<'_>) -> Result<bool, Box<Fault>> {
+    pub(super) fn run(&mut self, ctx: &Context<'_>) -> Result<bool, Fault> {
         let mut any = false;
         loop {
             let mut progress = false;
@@ -125,7 +125,7 @@ impl Block {
     }
 
     /// Runs each strand of a warp that is ready until it waits or yields. Whether anything moved.
-    fn run_warp(&mut self, ctx: &Context<'_>, id: usize) -> Result<bool, Box<Fault>> {
+    fn run_warp(&mut self, ctx: &Context<'_>, id: usize) -> Result<bool, Fault> {
         let mut progress = false;
         let shared = &mut self.shared;
         let warp = &mut self.warps[id];
@@ -181,7 +181,7 @@ impl Block {
     }
 
     /// Opens the barriers at which everybody has arrived.
-    fn release(&mut self, ctx: &Context<'_>) -> Result<bool, Box<Fault>> {
+    fn release(&mut self, ctx: &Context<'_>) -> Result<bool, Fault> {
         let alive = self.alive();
         let at = |block: &Block, pred: &dyn Fn(Status) -> bool| -> u32 {
             let strands = block.warps.iter().flat_map(|w| &w.strands);
@@ -223,7 +223,7 @@ impl Block {
     }
 
     /// A block barrier that threads have passed by is an error, though the rest could go on.
-    fn check_all_came(&self, ctx: &Context<'_>) -> Result<(), Box<Fault>> {
+    fn check_all_came(&self, ctx: &Context<'_>) -> Result<(), Fault> {
         let missing = |w: &Warp| w.exist & !w.alive & !w.returned;
         let count: u32 = self.warps.iter().map(|w| missing(w).count_ones()).sum();
         if count == 0 {

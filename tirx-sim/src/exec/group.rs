@@ -63,7 +63,7 @@ impl Group {
     }
 
     /// Runs until all blocks are done or nothing in the group can run.
-    pub(crate) fn run(&mut self, ctx: &Context<'_>) -> Result<GroupStop, Box<Fault>> {
+    pub(crate) fn run(&mut self, ctx: &Context<'_>) -> Result<GroupStop, Fault> {
         let mut any = false;
         loop {
             let mut progress = false;
@@ -97,7 +97,7 @@ impl Group {
     }
 
     /// The report of a deadlock: who waits where, for what.
-    pub(crate) fn deadlock(&self, ctx: &Context<'_>) -> Box<Fault> {
+    pub(crate) fn deadlock(&self, ctx: &Context<'_>) -> Fault {
         let stuck: Vec<_> = self.blocks.iter().filter(|b| !b.done()).collect();
         let Some(block) = stuck.first() else {
             let trap = Trap::new(FaultKind::Deadlock, 0, "nothing can run");

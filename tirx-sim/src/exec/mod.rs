@@ -35,7 +35,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::alu::{Lanes32, Lanes64};
 use crate::bytecode::{Code, Pc, R};
-use crate::fault::{Fault, FaultKind, FaultNote};
+use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
 use crate::memory::{Memory, Storage};
 use crate::stand_in::StandIns;
 
@@ -193,9 +193,9 @@ struct Shared {
 }
 
 /// Builds the fault of a trap.
-fn fault(ctx: &Context<'_>, shared: &Shared, warp: usize, pc: usize, trap: Trap) -> Box<Fault> {
+fn fault(ctx: &Context<'_>, shared: &Shared, warp: usize, pc: usize, trap: Trap) -> Fault {
     let linear = warp as u32 * 32 + trap.lane;
-    Box::new(Fault {
+    FaultReport {
         kind: trap.kind,
         message: trap.message,
         kernel: ctx.code.name.clone(),
@@ -211,7 +211,8 @@ fn fault(ctx: &Context<'_>, shared: &Shared, warp: usize, pc: usize, trap: Trap)
             })
             .collect(),
         output: shared.output.clone(),
-    })
+    }
+    .into()
 }
 
 /// threadIdx of a linear index.

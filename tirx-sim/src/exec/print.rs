@@ -153,7 +153,8 @@ mod tests {
     fn formats_as_c_does() {
         let f = |x: f32| (Kind::F32, x.to_bits() as u64);
         let i = |x: i32| (Kind::I32, x as u32 as u64);
-        let cases: &[(&str, &[(Kind, u64)], &str)] = &[
+        type Case<'a> = (&'a str, &'a [(Kind, u64)], &'a str);
+        let cases: &[Case] = &[
             (
                 "%d|%5d|%-5d|%05d",
                 &[i(-3), i(42), i(42), i(-42)],
