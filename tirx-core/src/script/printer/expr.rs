@@ -64,9 +64,11 @@ fn is_number(e: &Expr) -> bool {
     matches!(e.kind, ExprKind::Int(_) | ExprKind::Float(_))
 }
 
-/// Whether the front end, reading operator text, would fold the node away. Two numbers stand in function form always.
+/// Whether the front end, reading operator text, would fold the node away. Two numbers stand in function form always,
+/// and so does one under `and` and `or`.
 fn folds(op: BinOp, a: &Expr, b: &Expr) -> bool {
-    (is_number(a) && is_number(b)) || typing::folds(op, a, b)
+    let (left, right) = (is_number(a), is_number(b));
+    (left && right) || (op.is_logical() && (left || right)) || typing::folds(op, a, b)
 }
 
 impl Printer {
