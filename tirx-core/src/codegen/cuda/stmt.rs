@@ -317,6 +317,8 @@ impl Emitter<'_> {
                 self.needs.helpers.insert(helper);
                 Code::primary(name)
             }
+            // Says how to launch; nothing reads it.
+            tag if tag.starts_with("preferredClusterCtaIdx.") => return Ok(()),
             tag => return error(span, format!("CUDA has no hardware index `{tag}`")),
         };
         self.vars.insert(iv.var.clone(), code);
