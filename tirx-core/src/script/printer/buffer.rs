@@ -246,7 +246,7 @@ impl Printer {
         }
         if !new_vars.is_empty() {
             let names: Vec<String> = new_vars.iter().map(|v| self.var_text(v).to_string()).collect();
-            let types: Vec<String> = new_vars.iter().map(|v| constructor(v)).collect();
+            let types: Vec<String> = new_vars.iter().map(constructor).collect();
             definitions.push(format!("{} = {}", names.join(", "), types.join(", ")));
         }
         out
