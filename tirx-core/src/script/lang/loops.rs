@@ -12,7 +12,7 @@ use super::launch::{check_tag, thread_iter};
 use super::linear;
 use crate::diagnostic::Result;
 use crate::intrin::Op;
-use crate::ir::{AttrValue, DType, Expr, ForKind, Stmt, StmtKind, Var};
+use crate::ir::{AttrValue, BinOp, DType, Expr, ForKind, Stmt, StmtKind, Var};
 use crate::source::Span;
 
 const LOOP: &[Param] = &[
@@ -139,11 +139,16 @@ fn make(
     })
 }
 
-/// `stop - min`, simplified, so that printing a loop as `range(min, min + extent)` and reading it back is the
-/// identity.
+/// `stop - min`, simplified. A range from zero is as written, and so is the length of `range(min, min + length)`:
+/// what is printed so reads back as it was.
 fn extent(min: &Expr, stop: Expr, span: Span) -> Result<Expr> {
-    if stop.as_int().is_some() && min.is_int(0) || stop.as_var().is_some() && min.is_int(0) {
+    if min.is_int(0) {
         return Ok(stop);
+    }
+    if let Some((start, length)) = stop.as_binary(BinOp::Add)
+        && start == min
+    {
+        return Ok(length.clone());
     }
     let difference = typing::binary(Arithmetic::Sub, stop.into(), min.clone().into(), span)?;
     Ok(crate::arith::Analyzer::new().simplify(&difference).or_at(span))
@@ -223,15 +228,7 @@ fn grid(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
             Some(start) => linear::sum(start, &extent, at)?,
             None => extent.clone(),
         };
-        let made = make(
-            name,
-            start,
-            stop,
-            ForKind::Serial,
-            None,
-            Vec::new(),
-            call.span,
-        )?;
+        let made = make(name, start, stop, ForKind::Serial, None, Vec::new(), call.span)?;
         // As written: only ranges are simplified.
         let extent = typing::cast(extent.into(), made.var.dtype(), at)?;
         loops.push(Loop { extent, ..made });
