@@ -8,9 +8,9 @@ use crate::source::Span;
 /// Bytes of a kernel file.
 pub const SOURCE_BYTES: usize = 8 << 20;
 /// Evaluated Python expressions and statements.
-pub const STEPS: u64 = 20_000_000;
+pub const STEPS: u64 = 10_000_000;
 /// Statements of one kernel.
-pub const STATEMENTS: usize = 1_000_000;
+pub const STATEMENTS: usize = 250_000;
 /// Blocks within blocks, and regions within one block.
 pub const NESTING: usize = 120;
 /// Levels of one IR expression.

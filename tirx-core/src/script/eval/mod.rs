@@ -20,6 +20,8 @@ mod imports;
 mod index;
 mod kernel;
 mod kernel_stmt;
+#[cfg(test)]
+mod kernel_tests;
 pub mod limits;
 mod methods;
 mod modules;
