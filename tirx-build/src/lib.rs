@@ -77,6 +77,7 @@ pub mod compile;
 mod environment;
 mod error;
 mod generate;
+mod kernels;
 pub mod manifest;
 mod nvcc;
 mod suggest;

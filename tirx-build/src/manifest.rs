@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::Deserialize;
+use tirx_core::codegen::rust::is_keyword;
 use tirx_core::diagnostic::{Diagnostic, Diagnostics};
 use tirx_core::script::ConstValue;
 use tirx_core::source::{FileId, SourceMap, Span};
@@ -106,20 +107,6 @@ struct RawKernel {
     targets: Option<Vec<Spanned<String>>>,
     ptx: Option<Spanned<String>>,
     require: Option<bool>,
-}
-
-/// Words that cannot name a Rust function or module.
-const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
-    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
-    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
-    "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual",
-    "where", "while", "yield",
-];
-
-/// Whether a word is reserved in Rust.
-pub(crate) fn is_keyword(word: &str) -> bool {
-    KEYWORDS.contains(&word)
 }
 
 impl Manifest {

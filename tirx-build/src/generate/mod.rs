@@ -14,7 +14,7 @@ pub(crate) mod names;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use tirx_core::codegen::rust::Launcher;
+use tirx_core::codegen::rust::{Launcher, is_keyword};
 use tirx_core::script::ConstValue;
 
 use crate::compile::Compiled;
@@ -409,7 +409,7 @@ fn choice(text: &mut String, kernel: &GeneratedKernel) {
 
 /// A compile-time parameter as a field: its own name, unless that is a Rust keyword.
 fn field_name(name: &str) -> String {
-    if crate::manifest::is_keyword(name) {
+    if is_keyword(name) {
         format!("{name}_")
     } else {
         name.to_string()

@@ -3,10 +3,9 @@
 //! Integers have the widths of the IR and wrap as the IR's do. What a typed call already proves — that argument 0 is
 //! a tensor of float32 on a CUDA device — is known here as a constant, and the checks about it fold away.
 
-use std::fmt::Write;
-
 use rustc_hash::FxHashMap;
 
+use super::code::{Binds, Code, float_literal, join, literal, logical};
 use super::names::Names;
 use super::{ParamKind, Signature, rust_scalar};
 use crate::arith::fold::eval_int;
@@ -14,59 +13,6 @@ use crate::codegen::host::{DEVICE_CUDA, Field, arg_type, dlpack_code, unsupporte
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
-
-/// How tightly a piece of Rust binds; an operand of a looser kind stands in parentheses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Binds {
-    /// `if … else …`, `x..y`
-    Loose,
-    Or,
-    And,
-    Compare,
-    BitOr,
-    BitXor,
-    BitAnd,
-    Sum,
-    Product,
-    Cast,
-    Unary,
-    /// Names, calls, literals.
-    Tight,
-}
-
-/// A piece of Rust with the variables it reads.
-#[derive(Clone, Debug)]
-pub(super) struct Code {
-    pub(super) text: String,
-    pub(super) binds: Binds,
-    pub(super) reads: Vec<String>,
-}
-
-impl Code {
-    pub(super) fn tight(text: impl Into<String>) -> Code {
-        Code {
-            text: text.into(),
-            binds: Binds::Tight,
-            reads: Vec::new(),
-        }
-    }
-
-    /// The text as an operand of something that binds like `binds`.
-    fn operand(&self, binds: Binds) -> String {
-        // A conversion stands in parentheses everywhere but under another one: `as u32 < n` would begin generics.
-        if self.binds < binds || (self.binds == Binds::Cast && binds != Binds::Cast) {
-            format!("({})", self.text)
-        } else {
-            self.text.clone()
-        }
-    }
-}
-
-/// Joins pieces to a new one that reads what they read.
-fn join(binds: Binds, text: String, parts: &[&Code]) -> Code {
-    let reads = parts.iter().flat_map(|p| p.reads.iter().cloned()).collect();
-    Code { text, binds, reads }
-}
 
 /// A pointer of the packed calling convention; none of them exists in the Rust code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -615,77 +561,5 @@ pub(super) fn descriptor_value(expr: &Expr) -> Option<&Expr> {
             Some(inner)
         }
         _ => None,
-    }
-}
-
-/// `a && b` or `a || b`.
-pub(super) fn logical(op: BinOp, a: &Code, b: &Code) -> Code {
-    let (sign, binds) = if op == BinOp::And {
-        ("&&", Binds::And)
-    } else {
-        ("||", Binds::Or)
-    };
-    // Beside the other operator parentheses are for the reader.
-    let side = |code: &Code| match code.binds {
-        Binds::Or | Binds::And if code.binds != binds => format!("({})", code.text),
-        _ => code.operand(binds),
-    };
-    join(binds, format!("{} {sign} {}", side(a), side(b)), &[a, b])
-}
-
-/// A variable of a scalar dtype as the 64 bits of a launch argument.
-pub(super) fn bits(name: &str, dtype: DType) -> String {
-    match (dtype.is_floating(), dtype.bits) {
-        _ if dtype.is_handle() || dtype == DType::UINT64 => name.to_string(),
-        (true, 64) => format!("{name}.to_bits()"),
-        (true, _) => format!("u64::from({name}.to_bits())"),
-        // Sign extension would not be wrong, but zeros are what the high bytes are said to hold.
-        _ if dtype.is_int() && dtype.bits < 64 => format!("u64::from({name}.cast_unsigned())"),
-        _ if dtype.is_int() => format!("{name}.cast_unsigned()"),
-        _ => format!("u64::from({name})"),
-    }
-}
-
-fn literal(dtype: DType, value: i128, typed: bool) -> Code {
-    if dtype.is_bool() {
-        return Code::tight(if value != 0 { "true" } else { "false" });
-    }
-    let mut text = String::new();
-    let suffix = if typed {
-        rust_scalar(dtype).unwrap_or("")
-    } else {
-        ""
-    };
-    let _ = write!(
-        text,
-        "{value}{}{suffix}",
-        if suffix.is_empty() { "" } else { "_" }
-    );
-    Code {
-        binds: if value < 0 { Binds::Unary } else { Binds::Tight },
-        text,
-        reads: Vec::new(),
-    }
-}
-
-fn float_literal(dtype: DType, value: f64) -> Code {
-    let ty = rust_scalar(dtype).unwrap_or("f64");
-    let wide = if dtype == DType::FLOAT32 { "f32" } else { "f64" };
-    let text = if value.is_nan() {
-        format!("{wide}::NAN")
-    } else if value.is_infinite() {
-        format!("{wide}::{}INFINITY", if value < 0.0 { "NEG_" } else { "" })
-    } else if dtype == DType::FLOAT32 {
-        format!("{:?}_f32", value as f32)
-    } else {
-        format!("{value:?}_f64")
-    };
-    if dtype.bits == 16 {
-        return Code::tight(format!("{ty}::from_f64({text})"));
-    }
-    Code {
-        binds: if value < 0.0 { Binds::Unary } else { Binds::Tight },
-        text,
-        reads: Vec::new(),
     }
 }

@@ -7,7 +7,9 @@
 //! Generated code names everything by absolute path (`::tirx_rt::…`) and expects in scope: `KERNEL`, the kernel's
 //! name, and `LOADED`, its `::tirx_rt::Kernel`.
 
+mod code;
 mod expr;
+mod launch;
 mod names;
 mod stmt;
 
@@ -15,7 +17,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-pub use names::snake_case;
+pub use names::{is_keyword, snake_case};
 
 use crate::codegen::host::{self, Field};
 use crate::diagnostic::{Diagnostic, Diagnostics};

@@ -43,7 +43,7 @@ impl Names {
     }
 }
 
-/// Rust's words that cannot name a variable.
+/// Rust's words that cannot name a variable, function or module.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
@@ -51,6 +51,11 @@ const KEYWORDS: &[&str] = &[
     "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual",
     "where", "while", "yield",
 ];
+
+/// Whether a word is reserved in Rust.
+pub fn is_keyword(word: &str) -> bool {
+    KEYWORDS.contains(&word)
+}
 
 /// `wanted` as a Rust variable: `A` → `a`, `weightQ` → `weight_q`, `in` → `in_`.
 pub fn snake_case(wanted: &str) -> String {
@@ -72,7 +77,7 @@ pub fn snake_case(wanted: &str) -> String {
     if name.trim_matches('_').is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         name.insert(0, 'v');
     }
-    if KEYWORDS.contains(&name.as_str()) {
+    if is_keyword(&name) {
         name.push('_');
     }
     name

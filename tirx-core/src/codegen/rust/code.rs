@@ -1,0 +1,133 @@
+//! Pieces of Rust: text that knows how tightly it binds and which variables it reads.
+
+use std::fmt::Write;
+
+use super::rust_scalar;
+use crate::ir::{BinOp, DType};
+
+/// How tightly a piece of Rust binds; an operand of a looser kind stands in parentheses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Binds {
+    /// `if … else …`, `x..y`
+    Loose,
+    Or,
+    And,
+    Compare,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Sum,
+    Product,
+    Cast,
+    Unary,
+    /// Names, calls, literals.
+    Tight,
+}
+
+/// A piece of Rust with the variables it reads.
+#[derive(Clone, Debug)]
+pub(super) struct Code {
+    pub(super) text: String,
+    pub(super) binds: Binds,
+    pub(super) reads: Vec<String>,
+}
+
+impl Code {
+    pub(super) fn tight(text: impl Into<String>) -> Code {
+        Code {
+            text: text.into(),
+            binds: Binds::Tight,
+            reads: Vec::new(),
+        }
+    }
+
+    /// The text as an operand of something that binds like `binds`.
+    pub(super) fn operand(&self, binds: Binds) -> String {
+        // A conversion stands in parentheses everywhere but under another one: `as u32 < n` would begin generics.
+        if self.binds < binds || (self.binds == Binds::Cast && binds != Binds::Cast) {
+            format!("({})", self.text)
+        } else {
+            self.text.clone()
+        }
+    }
+}
+
+/// Joins pieces to a new one that reads what they read.
+pub(super) fn join(binds: Binds, text: String, parts: &[&Code]) -> Code {
+    let reads = parts.iter().flat_map(|p| p.reads.iter().cloned()).collect();
+    Code { text, binds, reads }
+}
+
+/// `a && b` or `a || b`.
+pub(super) fn logical(op: BinOp, a: &Code, b: &Code) -> Code {
+    let (sign, binds) = if op == BinOp::And {
+        ("&&", Binds::And)
+    } else {
+        ("||", Binds::Or)
+    };
+    // Beside the other operator parentheses are for the reader.
+    let side = |code: &Code| match code.binds {
+        Binds::Or | Binds::And if code.binds != binds => format!("({})", code.text),
+        _ => code.operand(binds),
+    };
+    join(binds, format!("{} {sign} {}", side(a), side(b)), &[a, b])
+}
+
+/// A variable of a scalar dtype as the 64 bits of a launch argument.
+pub(super) fn bits(name: &str, dtype: DType) -> String {
+    match (dtype.is_floating(), dtype.bits) {
+        _ if dtype.is_handle() || dtype == DType::UINT64 => name.to_string(),
+        (true, 64) => format!("{name}.to_bits()"),
+        (true, _) => format!("u64::from({name}.to_bits())"),
+        // Sign extension would not be wrong, but zeros are what the high bytes are said to hold.
+        _ if dtype.is_int() && dtype.bits < 64 => format!("u64::from({name}.cast_unsigned())"),
+        _ if dtype.is_int() => format!("{name}.cast_unsigned()"),
+        _ => format!("u64::from({name})"),
+    }
+}
+
+/// An integer or bool constant; `typed` with its type.
+pub(super) fn literal(dtype: DType, value: i128, typed: bool) -> Code {
+    if dtype.is_bool() {
+        return Code::tight(if value != 0 { "true" } else { "false" });
+    }
+    let mut text = String::new();
+    let suffix = if typed {
+        rust_scalar(dtype).unwrap_or("")
+    } else {
+        ""
+    };
+    let _ = write!(
+        text,
+        "{value}{}{suffix}",
+        if suffix.is_empty() { "" } else { "_" }
+    );
+    Code {
+        binds: if value < 0 { Binds::Unary } else { Binds::Tight },
+        text,
+        reads: Vec::new(),
+    }
+}
+
+/// A floating constant with its type.
+pub(super) fn float_literal(dtype: DType, value: f64) -> Code {
+    let ty = rust_scalar(dtype).unwrap_or("f64");
+    let wide = if dtype == DType::FLOAT32 { "f32" } else { "f64" };
+    let text = if value.is_nan() {
+        format!("{wide}::NAN")
+    } else if value.is_infinite() {
+        format!("{wide}::{}INFINITY", if value < 0.0 { "NEG_" } else { "" })
+    } else if dtype == DType::FLOAT32 {
+        format!("{:?}_f32", value as f32)
+    } else {
+        format!("{value:?}_f64")
+    };
+    if dtype.bits == 16 {
+        return Code::tight(format!("{ty}::from_f64({text})"));
+    }
+    Code {
+        binds: if value < 0.0 { Binds::Unary } else { Binds::Tight },
+        text,
+        reads: Vec::new(),
+    }
+}
