@@ -1,12 +1,15 @@
-//! `cargo tirx`: check, lower and print kernels, and install nvcc.
+//! `cargo tirx`: check, lower, print and simulate kernels, and install nvcc.
 //!
 //! IR and CUDA go to stdout, diagnostics to stderr. Exit code 1 says that the kernel, a file or an argument is at
 //! fault, 2 that the command line is.
 
 #![forbid(unsafe_code)]
 
+mod host;
 mod input;
 mod literal;
+mod npy;
+mod simulate;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -45,6 +48,8 @@ enum Command {
     Cuda(Input),
     /// Prints the host function: what a launcher checks and launches.
     Host(Input),
+    /// Runs a kernel on the simulator, arrays from and to .npy files.
+    Sim(simulate::Simulate),
     /// The nvcc that builds use.
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
@@ -87,6 +92,7 @@ fn main() -> ExitCode {
         Command::Lower(command) => lower(command),
         Command::Cuda(input) => cuda(input),
         Command::Host(input) => host_function(input),
+        Command::Sim(command) => simulate::run(command),
         Command::Toolchain(command) => toolchain_command(command),
     };
     match result {

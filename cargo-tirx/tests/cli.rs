@@ -78,6 +78,29 @@ impl Folder {
             err: String::from_utf8(stderr).unwrap(),
         }
     }
+
+    /// Writes a one-dimensional array of float32.
+    fn array(&self, file: &str, values: &[f32]) {
+        let header = format!(
+            "{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}",
+            values.len()
+        );
+        let header = format!("{header:<117}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+        fs::write(self.path(file), bytes).unwrap();
+    }
+
+    fn floats(&self, file: &str) -> Vec<f32> {
+        let bytes = fs::read(self.path(file)).unwrap();
+        let data = 10 + u16::from_le_bytes([bytes[8], bytes[9]]) as usize;
+        bytes[data..]
+            .chunks_exact(4)
+            .map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]]))
+            .collect()
+    }
 }
 
 #[track_caller]
@@ -233,5 +256,94 @@ fn the_dump_and_the_times_go_beside_the_output() {
         fs::read_to_string(folder.path("dump/00-parsed.py"))
             .unwrap()
             .contains("def main")
+    );
+}
+
+#[test]
+fn a_kernel_runs_on_arrays() {
+    let folder = Folder::new();
+    let input: Vec<f32> = (0..300).map(|i| i as f32).collect();
+    folder.array("a.npy", &input);
+    let scale = [
+        "sim", "k.py", "--entry", "scale", "--scalar", "s=3.0", "--scalar", "k=1",
+    ];
+    // By the buffer's name and by the parameter's.
+    for (a, b) in [("A", "B"), ("a", "b")] {
+        let (arg, out) = (format!("{a}=a.npy"), format!("{b}=b.npy"));
+        let outcome = folder.run(&[&scale[..], &["--arg", &arg, "--out", &out]].concat());
+        assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+        let expected: Vec<f32> = input.iter().map(|v| v * 3.0 + 1.0).collect();
+        assert_eq!(folder.floats("b.npy"), expected);
+        fs::remove_file(folder.path("b.npy")).unwrap();
+    }
+}
+
+#[test]
+fn an_output_with_an_input_starts_from_it() {
+    let folder = Folder::new();
+    folder.array("a.npy", &[1.0, 2.0]);
+    folder.array("b.npy", &[5.0, 6.0, 7.0]);
+    let outcome = folder.run(&[
+        "sim", "k.py", "--entry", "outside", "--arg", "A=a.npy", "--arg", "B=b.npy", "--out", "B=c.npy",
+    ]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert_eq!(folder.floats("c.npy"), [1.0, 2.0, 7.0]);
+}
+
+#[test]
+fn a_fault_names_the_line() {
+    let folder = Folder::new();
+    folder.array("a.npy", &[1.0, 2.0, 3.0]);
+    folder.array("b.npy", &[0.0, 0.0]);
+    let outcome = folder.run(&[
+        "sim", "k.py", "--entry", "outside", "--arg", "A=a.npy", "--arg", "B=b.npy",
+    ]);
+    fails(&outcome, 1, &["k.py:32", "B[tx] = A[tx]"]);
+}
+
+#[test]
+fn arguments_are_checked_as_a_launcher_checks_them() {
+    let folder = Folder::new();
+    folder.array("a.npy", &[1.0; 4]);
+    folder.array("b.npy", &[1.0; 5]);
+    let scale = |rest: &[&str]| {
+        let head = ["sim", "k.py", "--entry", "scale", "--arg", "A=a.npy"];
+        folder.run(&[&head[..], rest].concat())
+    };
+    let scalars = ["--scalar", "s=3.0", "--scalar", "k=1"];
+    let shape = scale(&[&scalars[..], &["--arg", "B=b.npy"]].concat());
+    fails(
+        &shape,
+        1,
+        &["kernel `scale`: argument 1 `B`: shape[0] is 5, expected 4 (A.shape[0])"],
+    );
+    fails(
+        &scale(&["--arg", "B=b.npy", "--scalar", "k=1"]),
+        1,
+        &["scalar `s` is missing", "--scalar s=VALUE"],
+    );
+    fails(&scale(&scalars), 1, &["tensor `B` is missing"]);
+    let fraction = scale(&["--out", "B=c.npy", "--scalar", "s=1", "--scalar", "k=1.5"]);
+    fails(&fraction, 1, &["`1.5` is no int32, which scalar `k` is"]);
+    let other = scale(&[&scalars[..], &["--out", "B=c.npy", "--out", "C=d.npy"]].concat());
+    fails(
+        &other,
+        1,
+        &["--out C: the kernel has no such parameter", "A, B, s, k"],
+    );
+    fails(&scale(&["--scalar", "s"]), 2, &["bad --scalar"]);
+    fs::write(folder.path("b.npy"), "no array").unwrap();
+    fails(
+        &scale(&[&scalars[..], &["--arg", "B=b.npy"]].concat()),
+        1,
+        &["`b.npy` is no .npy file"],
+    );
+    let unknown = [
+        "sim", "k.py", "--entry", "outside", "--arg", "A=a.npy", "--out", "B=c.npy",
+    ];
+    fails(
+        &folder.run(&unknown),
+        1,
+        &["the shape of `B` does not follow", "extent `m` is not known"],
     );
 }

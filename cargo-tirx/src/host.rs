@@ -1,0 +1,482 @@
+//! Running the host function's IR: the checks and launch extents of `cargo tirx sim` are those of the launchers.
+//!
+//! A tree walk; host functions are short. Integers are computed in 128 bits and wrapped to the IR's dtypes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tirx_core::arith::fold::eval_int;
+use tirx_core::codegen::host::{self, DEVICE_CUDA, Field, LaunchParam, arg_type, dlpack_code};
+use tirx_core::intrin::Op;
+use tirx_core::ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtKind, Var};
+
+/// What a caller passes.
+#[derive(Clone, Debug)]
+pub(crate) enum Argument {
+    /// A compact tensor.
+    Tensor {
+        /// Element type.
+        dtype: DType,
+        /// Extents.
+        shape: Vec<i64>,
+        /// Device address.
+        address: u64,
+    },
+    /// An integer.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// A truth value.
+    Bool(bool),
+}
+
+/// A launch that the host function asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Launch {
+    /// The device function.
+    pub(crate) symbol: String,
+    /// Blocks.
+    pub(crate) grid: [u32; 3],
+    /// Threads of a block.
+    pub(crate) block: [u32; 3],
+    /// Blocks of a cluster.
+    pub(crate) cluster: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub(crate) shared_bytes: u32,
+    /// Pointers and scalars as bits.
+    pub(crate) args: Vec<u64>,
+}
+
+/// Runs the packed host function of a lowered module. `launch` runs a device function; an error is a message.
+pub(crate) fn run(
+    module: &IRModule,
+    names: &[String],
+    arguments: &[Argument],
+    launch: &mut dyn FnMut(&Launch) -> Result<(), String>,
+) -> Result<(), String> {
+    let func = host::host_function(module, None).ok_or("the kernel has no host function after lowering")?;
+    let [_, args, count, _] = func.params.as_slice() else {
+        return Err("the host function does not have the packed calling convention".to_string());
+    };
+    let mut machine = Machine {
+        module,
+        names,
+        arguments,
+        values: HashMap::new(),
+        launch,
+        steps: 0,
+    };
+    machine.values.insert(args.clone(), Value::Handle(Handle::Args));
+    machine
+        .values
+        .insert(count.clone(), Value::Int(arguments.len() as i128));
+    machine.stmt(&func.body).map(|_| ())
+}
+
+/// A pointer of the packed calling convention.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Handle {
+    Args,
+    Tensor(usize),
+    Shape(usize),
+    /// Compact: null.
+    Strides,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Value {
+    /// An integer, a bool or a device address.
+    Int(i128),
+    Float(f64),
+    Handle(Handle),
+}
+
+/// Whether the function goes on after a statement.
+#[derive(Clone, Copy, PartialEq)]
+enum Flow {
+    Next,
+    Return,
+}
+
+struct Machine<'a> {
+    module: &'a IRModule,
+    names: &'a [String],
+    arguments: &'a [Argument],
+    values: HashMap<Var, Value>,
+    launch: &'a mut dyn FnMut(&Launch) -> Result<(), String>,
+    steps: u64,
+}
+
+/// Statements after which a host function is taken to loop for ever.
+const MOST_STEPS: u64 = 10_000_000;
+
+type Result<T, E = String> = std::result::Result<T, E>;
+
+impl Machine<'_> {
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Flow> {
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            return Err(format!(
+                "the host function did not end after {MOST_STEPS} statements"
+            ));
+        }
+        match &stmt.kind {
+            StmtKind::Seq(stmts) => {
+                for s in stmts {
+                    if self.stmt(s)? == Flow::Return {
+                        return Ok(Flow::Return);
+                    }
+                }
+            }
+            StmtKind::Attr { body, .. } => return self.stmt(body),
+            StmtKind::DeclBuffer(_) => {}
+            StmtKind::Bind(var, value) => {
+                let value = self.value(value)?;
+                self.values.insert(var.clone(), value);
+            }
+            StmtKind::Assert {
+                condition, message, ..
+            } => {
+                if self.int(condition)? == 0 {
+                    return Err(self.failed(condition, message));
+                }
+            }
+            StmtKind::Evaluate(expr) => return self.evaluate(expr),
+            StmtKind::If(condition, then, otherwise) => {
+                if self.int(condition)? != 0 {
+                    return self.stmt(then);
+                } else if let Some(otherwise) = otherwise {
+                    return self.stmt(otherwise);
+                }
+            }
+            StmtKind::For {
+                var,
+                min,
+                extent,
+                kind: ForKind::Serial | ForKind::Unrolled,
+                step,
+                body,
+                ..
+            } => {
+                let (first, count) = (self.int(min)?, self.int(extent)?);
+                let step = step.as_ref().map_or(Ok(1), |s| self.int(s))?.max(1);
+                let mut at = first;
+                while at < first + count {
+                    self.values.insert(var.clone(), Value::Int(at));
+                    if self.stmt(body)? == Flow::Return {
+                        return Ok(Flow::Return);
+                    }
+                    at += step;
+                }
+            }
+            StmtKind::While(condition, body) => {
+                while self.int(condition)? != 0 {
+                    if self.stmt(body)? == Flow::Return {
+                        return Ok(Flow::Return);
+                    }
+                }
+            }
+            _ => return Err("host code has a statement that cannot be run".to_string()),
+        }
+        Ok(Flow::Next)
+    }
+
+    fn evaluate(&mut self, expr: &Expr) -> Result<Flow> {
+        match &expr.kind {
+            ExprKind::Call { op: Op::Ret, .. } => Ok(Flow::Return),
+            ExprKind::Call {
+                op: Op::TvmCallPacked,
+                args,
+            } => {
+                if args.first().and_then(|a| a.as_str()) == Some("__tvm_set_device") {
+                    return Ok(Flow::Next);
+                }
+                let module = self.module;
+                let call = host::launch(module, args)
+                    .ok_or("host code calls a packed function that is not known")?;
+                let symbols = host::device_functions(module);
+                let mut launch = Launch {
+                    symbol: symbols[call.function].0.to_string(),
+                    grid: [1; 3],
+                    block: [1; 3],
+                    cluster: [1; 3],
+                    ..Launch::default()
+                };
+                for (param, arg) in call.device.params.iter().zip(call.args) {
+                    let value = self.value(arg)?;
+                    launch.args.push(bits(value, param.dtype())?);
+                }
+                for (param, tag, value) in &call.params {
+                    let Some(value) = value else { continue };
+                    let extent = self.int(value)?;
+                    let extent = u32::try_from(extent).map_err(|_| format!("{tag} would be {extent}"))?;
+                    match param {
+                        LaunchParam::Grid(d) => launch.grid[*d] = extent,
+                        LaunchParam::Block(d) => launch.block[*d] = extent,
+                        LaunchParam::Cluster(d) => launch.cluster[*d] = extent,
+                        LaunchParam::SharedBytes => launch.shared_bytes = extent,
+                        // What a scheduler prefers changes no result.
+                        LaunchParam::PreferredCluster(_)
+                        | LaunchParam::Programmatic
+                        | LaunchParam::Cooperative => {}
+                    }
+                }
+                // A grid with no blocks does nothing, as in a launcher.
+                if !launch.grid.contains(&0) {
+                    (self.launch)(&launch)?;
+                }
+                Ok(Flow::Next)
+            }
+            _ => Ok(Flow::Next),
+        }
+    }
+
+    /// The message of a failed check, in the form of the launchers' errors.
+    fn failed(&mut self, condition: &Expr, message: &[Arc<str>]) -> String {
+        let Some(check) = host::parse_check(message, self.names) else {
+            return message.concat();
+        };
+        let expected = if check.alignment {
+            format!("a multiple of {}", check.expected)
+        } else {
+            check.expected.clone()
+        };
+        let mut text = format!("argument {} `{}`: ", check.index, check.argument);
+        match self.sides(condition) {
+            _ if check.null => text.push_str("data is null, expected a pointer"),
+            Some((actual, wanted)) if !check.alignment => {
+                text.push_str(&format!("{} is {actual}, expected {wanted}", check.field));
+                if !expected.is_empty() && expected != wanted {
+                    text.push_str(&format!(" ({expected})"));
+                }
+            }
+            _ => text.push_str(&format!("{} does not fit, expected {expected}", check.field)),
+        }
+        text
+    }
+
+    /// The actual and the expected value of the first equality that does not hold.
+    fn sides(&mut self, condition: &Expr) -> Option<(String, String)> {
+        if let ExprKind::Binary(BinOp::And | BinOp::Or, a, b) = &condition.kind {
+            for side in [a, b] {
+                if self.int(side).ok()? == 0
+                    && let Some(found) = self.sides(side)
+                {
+                    return Some(found);
+                }
+            }
+            return None;
+        }
+        let (a, b) = condition.as_binary(BinOp::Eq)?;
+        let reads = |e: &Expr| {
+            fn go(e: &Expr) -> bool {
+                e.as_call(Op::TvmStructGet).is_some() || e.operands().into_iter().any(go)
+            }
+            go(e)
+        };
+        let (actual, wanted) = if reads(b) && !reads(a) { (b, a) } else { (a, b) };
+        Some((
+            self.int(actual).ok()?.to_string(),
+            self.int(wanted).ok()?.to_string(),
+        ))
+    }
+
+    fn int(&mut self, expr: &Expr) -> Result<i128> {
+        match self.value(expr)? {
+            Value::Int(v) => Ok(v),
+            _ => Err("host code uses a number or pointer where an integer belongs".to_string()),
+        }
+    }
+
+    fn value(&mut self, expr: &Expr) -> Result<Value> {
+        let dtype = expr.dtype;
+        Ok(match &expr.kind {
+            ExprKind::Int(v) => Value::Int(*v),
+            ExprKind::Float(v) => Value::Float(*v),
+            ExprKind::Var(var) => match self.values.get(var) {
+                Some(value) => *value,
+                None => return Err(format!("host code reads `{}`, which has no value", var.name())),
+            },
+            ExprKind::Cast(inner) => match self.value(inner)? {
+                Value::Int(v) if dtype.is_floating() => Value::Float(round(dtype, v as f64)),
+                Value::Int(v) => Value::Int(dtype.wrap(v)),
+                Value::Float(v) if dtype.is_floating() => Value::Float(round(dtype, v)),
+                Value::Float(v) => Value::Int(dtype.wrap(v as i128)),
+                handle => handle,
+            },
+            ExprKind::Not(inner) => Value::Int((self.int(inner)? == 0) as i128),
+            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
+                let a = self.int(a)? != 0;
+                let decided = a != (*op == BinOp::And);
+                Value::Int(if decided {
+                    a as i128
+                } else {
+                    (self.int(b)? != 0) as i128
+                })
+            }
+            ExprKind::Binary(op, a, b) => match (self.value(a)?, self.value(b)?) {
+                (Value::Int(x), Value::Int(y)) => Value::Int(
+                    eval_int(*op, a.dtype, x, y).ok_or_else(|| format!("host code divides {x} by zero"))?,
+                ),
+                (Value::Float(x), Value::Float(y)) => float_binary(*op, a.dtype, x, y),
+                _ => return Err("host code computes with pointers".to_string()),
+            },
+            ExprKind::Select(c, t, f) => {
+                return if self.int(c)? != 0 {
+                    self.value(t)
+                } else {
+                    self.value(f)
+                };
+            }
+            ExprKind::Let(var, value, body) => {
+                let value = self.value(value)?;
+                self.values.insert(var.clone(), value);
+                self.value(body)?
+            }
+            ExprKind::Call { op, args } => self.call(expr, *op, args)?,
+            _ => return Err("host code has an expression that cannot be run".to_string()),
+        })
+    }
+
+    fn call(&mut self, expr: &Expr, op: Op, args: &[Expr]) -> Result<Value> {
+        Ok(match (op, args) {
+            (Op::TvmStructGet, [object, index, field]) => {
+                self.struct_get(expr.dtype, object, index, field)?
+            }
+            (Op::IfThenElse, [c, t, f]) => {
+                return if self.int(c)? != 0 {
+                    self.value(t)
+                } else {
+                    self.value(f)
+                };
+            }
+            (Op::Likely | Op::Reinterpret, [a]) => self.value(a)?,
+            (Op::HandleAddByteOffset, [pointer, _]) => self.value(pointer)?,
+            (Op::IsNullptr, [pointer]) => match self.value(pointer)? {
+                Value::Handle(Handle::Strides) => Value::Int(1),
+                Value::Int(v) => Value::Int((v == 0) as i128),
+                _ => Value::Int(0),
+            },
+            (Op::BitwiseAnd, [a, b]) => Value::Int(expr.dtype.wrap(self.int(a)? & self.int(b)?)),
+            (Op::BitwiseOr, [a, b]) => Value::Int(expr.dtype.wrap(self.int(a)? | self.int(b)?)),
+            (Op::BitwiseXor, [a, b]) => Value::Int(expr.dtype.wrap(self.int(a)? ^ self.int(b)?)),
+            (Op::BitwiseNot, [a]) => Value::Int(expr.dtype.wrap(!self.int(a)?)),
+            (Op::ShiftLeft | Op::ShiftRight, [a, b]) => {
+                let (value, count) = (self.int(a)?, self.int(b)?.clamp(0, 63));
+                Value::Int(expr.dtype.wrap(if op == Op::ShiftLeft {
+                    value << count
+                } else {
+                    value >> count
+                }))
+            }
+            (Op::LargeUintImm, [low, high]) => Value::Int(self.int(low)? | self.int(high)? << 32),
+            _ => {
+                return Err(format!(
+                    "host code calls `T.{}`, which cannot be run",
+                    op.info().script
+                ));
+            }
+        })
+    }
+
+    fn struct_get(&mut self, dtype: DType, object: &Expr, index: &Expr, field: &Expr) -> Result<Value> {
+        let unknown = || "host code reads a field of an argument that is not known".to_string();
+        let Value::Handle(handle) = self.value(object)? else {
+            return Err(unknown());
+        };
+        let position = usize::try_from(self.int(index)?).map_err(|_| unknown())?;
+        let field = field.as_int().and_then(Field::from_number).ok_or_else(unknown)?;
+        let arguments = self.arguments;
+        let tensor = |i: usize| match arguments.get(i) {
+            Some(Argument::Tensor {
+                dtype,
+                shape,
+                address,
+            }) => Ok((*dtype, shape, *address)),
+            _ => Err(unknown()),
+        };
+        Ok(match (handle, field) {
+            (Handle::Args, Field::ArgType) => {
+                Value::Int(match arguments.get(position).ok_or_else(unknown)? {
+                    Argument::Tensor { .. } => arg_type::TENSOR,
+                    Argument::Int(_) => arg_type::INT,
+                    Argument::Float(_) => arg_type::FLOAT,
+                    Argument::Bool(_) => arg_type::BOOL,
+                })
+            }
+            (Handle::Args, Field::ArgValue) => match arguments.get(position).ok_or_else(unknown)? {
+                Argument::Tensor { .. } => Value::Handle(Handle::Tensor(position)),
+                Argument::Int(v) => Value::Int((*v).into()),
+                Argument::Bool(v) => Value::Int((*v).into()),
+                // A Select evaluates the branch for integers, too.
+                Argument::Float(v) if dtype.is_floating() => Value::Float(*v),
+                Argument::Float(v) => Value::Int(*v as i128),
+            },
+            (Handle::Tensor(i), Field::Data) => Value::Int(tensor(i)?.2.into()),
+            (Handle::Tensor(i), Field::Shape) => Value::Handle(Handle::Shape(i)),
+            (Handle::Tensor(_), Field::Strides) => Value::Handle(Handle::Strides),
+            (Handle::Tensor(i), Field::Ndim) => Value::Int(tensor(i)?.1.len() as i128),
+            (Handle::Tensor(i), Field::TypeCode) => {
+                Value::Int(dlpack_code(tensor(i)?.0).ok_or_else(unknown)?.into())
+            }
+            (Handle::Tensor(i), Field::TypeBits) => Value::Int(tensor(i)?.0.bits.into()),
+            (Handle::Tensor(i), Field::TypeLanes) => Value::Int(tensor(i)?.0.lanes.into()),
+            (Handle::Tensor(_), Field::ByteOffset | Field::DeviceId) => Value::Int(0),
+            (Handle::Tensor(_), Field::DeviceType) => Value::Int(DEVICE_CUDA),
+            (Handle::Shape(i), Field::Int64Element) => {
+                // Rank was checked before; a shape that is read all the same has no such dimension.
+                let extent = tensor(i)?.1.get(position).copied();
+                Value::Int(
+                    extent
+                        .ok_or_else(|| format!("`{}` has no dimension {position}", self.names[i]))?
+                        .into(),
+                )
+            }
+            _ => return Err(unknown()),
+        })
+    }
+}
+
+fn float_binary(op: BinOp, dtype: DType, x: f64, y: f64) -> Value {
+    let number = |v: f64| Value::Float(round(dtype, v));
+    let truth = |v: bool| Value::Int(v as i128);
+    match op {
+        BinOp::Add => number(x + y),
+        BinOp::Sub => number(x - y),
+        BinOp::Mul => number(x * y),
+        BinOp::Div => number(x / y),
+        BinOp::Mod => number(x % y),
+        BinOp::FloorDiv => number((x / y).floor()),
+        BinOp::FloorMod => number(x - (x / y).floor() * y),
+        BinOp::Min => number(x.min(y)),
+        BinOp::Max => number(x.max(y)),
+        BinOp::Eq => truth(x == y),
+        BinOp::Ne => truth(x != y),
+        BinOp::Lt => truth(x < y),
+        BinOp::Le => truth(x <= y),
+        BinOp::Gt => truth(x > y),
+        BinOp::Ge => truth(x >= y),
+        BinOp::And => truth(x != 0.0 && y != 0.0),
+        BinOp::Or => truth(x != 0.0 || y != 0.0),
+    }
+}
+
+/// A number rounded to a floating dtype.
+fn round(dtype: DType, value: f64) -> f64 {
+    Expr::float(dtype, value).as_float().unwrap_or(value)
+}
+
+/// A value as the 64 bits of a launch argument.
+fn bits(value: Value, dtype: DType) -> Result<u64> {
+    Ok(match value {
+        Value::Int(v) if dtype.is_handle() || dtype.bits == 64 => v as u64,
+        Value::Int(v) => (v & ((1i128 << dtype.bits) - 1)) as u64,
+        Value::Float(v) => match (dtype.is_bfloat16(), dtype.bits) {
+            (_, 64) => v.to_bits(),
+            (_, 32) => u64::from((v as f32).to_bits()),
+            (true, _) => u64::from(half::bf16::from_f64(v).to_bits()),
+            (false, _) => u64::from(half::f16::from_f64(v).to_bits()),
+        },
+        Value::Handle(_) => return Err("host code hands a descriptor to a kernel".to_string()),
+    })
+}

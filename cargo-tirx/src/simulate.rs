@@ -1,0 +1,292 @@
+//! `sim`: a kernel on the simulator, arrays from files and to files.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use tirx_build::compile::authored;
+use tirx_core::arith::fold::eval_int;
+use tirx_core::ir::{DType, Expr, ExprKind, PrimFunc, Var};
+use tirx_sim::{Allocation, Memory, Program, StandIns};
+
+use crate::host::{self, Argument};
+use crate::input::{Failure, Input, Result, user};
+use crate::literal;
+use crate::npy::{self, Array};
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct Simulate {
+    #[command(flatten)]
+    input: Input,
+    /// A tensor argument, by the name of its parameter or its buffer.
+    #[arg(long = "arg", value_name = "NAME=FILE.npy")]
+    args: Vec<String>,
+    /// A scalar argument.
+    #[arg(long = "scalar", value_name = "NAME=VALUE")]
+    scalars: Vec<String>,
+    /// A tensor to write when the kernel is done; zero-filled at first unless --arg gives it too.
+    #[arg(long = "out", value_name = "NAME=FILE.npy")]
+    outs: Vec<String>,
+}
+
+/// `NAME=VALUE` options by name.
+fn named(option: &str, given: &[String]) -> Result<BTreeMap<String, String>> {
+    let mut all = BTreeMap::new();
+    for text in given {
+        let bad = |reason: String| Failure::Usage(format!("error: bad {option}: {reason}"));
+        let (name, value) = literal::assignment(text).map_err(bad)?;
+        if all.insert(name.clone(), value).is_some() {
+            return Err(bad(format!("`{name}` is given twice")));
+        }
+    }
+    Ok(all)
+}
+
+/// A tensor on the simulator.
+struct Bound {
+    dtype: DType,
+    shape: Vec<i64>,
+    memory: Allocation,
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(command: &Simulate) -> Result<()> {
+    let mut files = named("--arg", &command.args)?;
+    let mut scalars = named("--scalar", &command.scalars)?;
+    let mut outs = named("--out", &command.outs)?;
+
+    let settings = command.input.settings()?;
+    let loaded = command.input.load()?;
+    let module = command.input.build(&loaded, command.input.pick(&loaded)?)?;
+    let func = authored(&module)?.clone();
+    let lowered = command.input.lower(module, &settings, None, &mut |_| {})?;
+
+    let names: Vec<String> = func.params.iter().map(|p| shown_name(&func, p)).collect();
+    let take = |all: &mut BTreeMap<String, String>, param: &Var, name: &str| {
+        all.remove(name).or_else(|| all.remove(param.name()))
+    };
+    // First what is given, then what follows from it.
+    let mut extents: HashMap<Var, i128> = HashMap::new();
+    let mut arrays: Vec<Option<Array>> = Vec::new();
+    let mut out_files: Vec<Option<PathBuf>> = Vec::new();
+    let mut values: Vec<Option<Argument>> = Vec::new();
+    for (param, name) in func.params.iter().zip(&names) {
+        let buffer = func.buffer_of(param);
+        out_files.push(
+            take(&mut outs, param, name)
+                .filter(|_| buffer.is_some())
+                .map(PathBuf::from),
+        );
+        arrays.push(match (buffer, take(&mut files, param, name)) {
+            (Some(buffer), Some(file)) => {
+                let array = npy::read(file.as_ref()).map_err(user)?;
+                if !npy::holds(&array.descr, buffer.dtype) {
+                    let wanted = npy::descr(buffer.dtype).unwrap_or("none that NumPy has");
+                    return Err(user(format_args!(
+                        "`{file}` holds elements of `{}`, tensor `{name}` is of {} (`{wanted}`)",
+                        array.descr, buffer.dtype
+                    )));
+                }
+                for (extent, actual) in buffer.shape.iter().zip(&array.shape) {
+                    if let Some(var) = extent.as_var() {
+                        extents.entry(var.clone()).or_insert(*actual as i128);
+                    }
+                }
+                Some(array)
+            }
+            (None, Some(_)) => {
+                let help = "give it with --scalar";
+                return Err(user(format_args!(
+                    "`{name}` is a scalar of {}\n  = help: {help}",
+                    param.dtype()
+                )));
+            }
+            (_, None) => None,
+        });
+        values.push(match (buffer, take(&mut scalars, param, name)) {
+            (None, Some(text)) => {
+                let value = scalar(name, param.dtype(), &text)?;
+                if let Argument::Int(v) = value {
+                    extents.insert(param.clone(), v.into());
+                }
+                Some(value)
+            }
+            (None, None) => {
+                return Err(user(format_args!(
+                    "scalar `{name}` is missing\n  = help: give --scalar {name}=VALUE"
+                )));
+            }
+            (Some(_), Some(_)) => {
+                return Err(user(format_args!(
+                    "`{name}` is a tensor\n  = help: give it with --arg {name}=FILE.npy"
+                )));
+            }
+            (Some(_), None) => None,
+        });
+    }
+    for (option, left) in [("--arg", &files), ("--scalar", &scalars), ("--out", &outs)] {
+        if let Some(unknown) = left.keys().next() {
+            return Err(user(format_args!(
+                "{option} {unknown}: the kernel has no such parameter\n  = help: its parameters are {}",
+                names.join(", ")
+            )));
+        }
+    }
+
+    let memory = Memory::new();
+    let mut bound: Vec<Option<Bound>> = Vec::new();
+    for ((param, name), (array, out)) in func
+        .params
+        .iter()
+        .zip(&names)
+        .zip(arrays.into_iter().zip(out_files))
+    {
+        let Some(buffer) = func.buffer_of(param) else {
+            bound.push(None);
+            continue;
+        };
+        let element = buffer.dtype.bytes();
+        let (shape, bytes) = match array {
+            Some(array) => (array.shape.iter().map(|e| *e as i64).collect(), array.bytes),
+            None if out.is_some() => {
+                let shape = inferred_shape(name, &buffer.shape, &extents)?;
+                let size = shape
+                    .iter()
+                    .try_fold(element, |size, e| size.checked_mul(usize::try_from(*e).ok()?));
+                // A terabyte of zeros is a slip.
+                let size = size.filter(|size| *size <= 1 << 34);
+                let size =
+                    size.ok_or_else(|| user(format_args!("`{name}` of shape {shape:?} is too large")))?;
+                (shape, vec![0; size])
+            }
+            None => {
+                return Err(user(format_args!(
+                    "tensor `{name}` is missing\n  = help: give --arg {name}=FILE.npy, or --out {name}=FILE.npy to start \
+                     from zeros"
+                )));
+            }
+        };
+        let allocation = memory.alloc(bytes.len());
+        allocation.write(0, &bytes);
+        bound.push(Some(Bound {
+            dtype: buffer.dtype,
+            shape,
+            memory: allocation,
+            out,
+        }));
+    }
+    let arguments: Vec<Argument> = bound
+        .iter()
+        .zip(values)
+        .filter_map(|(tensor, value)| match tensor {
+            Some(tensor) => Some(Argument::Tensor {
+                dtype: tensor.dtype,
+                shape: tensor.shape.clone(),
+                address: tensor.memory.address(),
+            }),
+            None => value,
+        })
+        .collect();
+
+    let stand_ins = StandIns::default();
+    let mut programs: HashMap<String, Program> = HashMap::new();
+    let mut fault: Option<String> = None;
+    let result = host::run(&lowered, &names, &arguments, &mut |launch| {
+        if !programs.contains_key(&launch.symbol) {
+            let program =
+                Program::compile(&lowered, &launch.symbol).map_err(|d| d.render(&lowered.sources))?;
+            programs.insert(launch.symbol.clone(), program);
+        }
+        let program = &programs[&launch.symbol];
+        let config = tirx_sim::Launch {
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster,
+            shared_bytes: launch.shared_bytes,
+            args: &launch.args,
+        };
+        program
+            .launch(&memory, &config, &stand_ins)
+            .map(|_| ())
+            .map_err(|error| {
+                fault = Some(error.to_string());
+                String::new()
+            })
+    });
+    match (result, fault) {
+        (_, Some(fault)) => return Err(Failure::User(format!("error: {fault}"))),
+        (Err(message), None) if message.starts_with("error") => return Err(Failure::User(message)),
+        (Err(message), None) => {
+            let kernel = func.global_symbol().unwrap_or("main");
+            return Err(user(format_args!("kernel `{kernel}`: {message}")));
+        }
+        (Ok(()), None) => {}
+    }
+    for tensor in bound.iter().flatten() {
+        let Some(path) = &tensor.out else { continue };
+        let mut bytes = vec![0; tensor.memory.len()];
+        tensor.memory.read(0, &mut bytes);
+        let array = Array {
+            descr: npy::descr(tensor.dtype).unwrap_or("|u1").to_string(),
+            shape: tensor.shape.iter().map(|e| *e as usize).collect(),
+            bytes,
+        };
+        npy::write(path, &array).map_err(user)?;
+    }
+    Ok(())
+}
+
+/// What messages call a parameter: its buffer's name, else its own.
+fn shown_name(func: &PrimFunc, param: &Var) -> String {
+    func.buffer_of(param)
+        .map_or_else(|| param.name().to_string(), |buffer| buffer.name.to_string())
+}
+
+fn scalar(name: &str, dtype: DType, text: &str) -> Result<Argument> {
+    use tirx_core::script::ConstValue;
+    let bad = || user(format_args!("`{text}` is no {dtype}, which scalar `{name}` is"));
+    let value = literal::value(text).map_err(|_| bad())?;
+    let in_range =
+        |v: i128| dtype.min_int().is_none_or(|min| v >= min) && dtype.max_int().is_none_or(|max| v <= max);
+    match value {
+        ConstValue::Bool(v) if dtype.is_bool() => Ok(Argument::Bool(v)),
+        ConstValue::Int(v) if dtype.is_integer() && in_range(v.into()) => Ok(Argument::Int(v)),
+        ConstValue::Int(v) if dtype.is_bool() && (0..=1).contains(&v) => Ok(Argument::Bool(v == 1)),
+        ConstValue::Int(v) if dtype.is_floating() => Ok(Argument::Float(v as f64)),
+        ConstValue::Float(v) if dtype.is_floating() => Ok(Argument::Float(v)),
+        ConstValue::Str(word) if dtype.is_floating() => match word.as_str() {
+            "inf" => Ok(Argument::Float(f64::INFINITY)),
+            "nan" => Ok(Argument::Float(f64::NAN)),
+            _ => Err(bad()),
+        },
+        _ => Err(bad()),
+    }
+}
+
+/// The shape of an output from what the other arguments say.
+fn inferred_shape(name: &str, shape: &[Expr], extents: &HashMap<Var, i128>) -> Result<Vec<i64>> {
+    shape
+        .iter()
+        .map(|extent| {
+            evaluate(extent, extents)
+                .and_then(|v| i64::try_from(v).ok())
+                .filter(|v| *v >= 0)
+                .ok_or_else(|| {
+                    user(format_args!(
+                        "the shape of `{name}` does not follow from the arrays given: extent `{}` is not known\n  \
+                         = help: give --arg {name}=FILE.npy too",
+                        tirx_core::script::print_expr(extent)
+                    ))
+                })
+        })
+        .collect()
+}
+
+fn evaluate(expr: &Expr, extents: &HashMap<Var, i128>) -> Option<i128> {
+    match &expr.kind {
+        ExprKind::Int(v) => Some(*v),
+        ExprKind::Var(var) => extents.get(var).copied(),
+        ExprKind::Cast(inner) => evaluate(inner, extents).map(|v| expr.dtype.wrap(v)),
+        ExprKind::Binary(op, a, b) => eval_int(*op, a.dtype, evaluate(a, extents)?, evaluate(b, extents)?),
+        _ => None,
+    }
+}
