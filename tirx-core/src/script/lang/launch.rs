@@ -261,7 +261,7 @@ fn func_name(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 /// Hardware indices that launches know.
-const TAGS: [&str; 15] = [
+const TAGS: [&str; 20] = [
     "blockIdx.x",
     "blockIdx.y",
     "blockIdx.z",
@@ -271,12 +271,17 @@ const TAGS: [&str; 15] = [
     "clusterCtaIdx.x",
     "clusterCtaIdx.y",
     "clusterCtaIdx.z",
+    "preferredClusterCtaIdx.x",
+    "preferredClusterCtaIdx.y",
+    "preferredClusterCtaIdx.z",
+    "clusterIdx.x",
+    "clusterIdx.y",
+    "clusterIdx.z",
     "vthread",
     "vthread.x",
     "vthread.y",
     "vthread.z",
     "cthread",
-    "clusterIdx.x",
 ];
 
 /// Refuses an unknown hardware index.

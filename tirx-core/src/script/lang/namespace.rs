@@ -60,7 +60,7 @@ fn generic_name(op: Op) -> &'static str {
     &NAMES[op as usize]
 }
 
-const NAMESPACES: [&str; 2] = ["T.cuda", "layout.Axis"];
+const NAMESPACES: [&str; 3] = ["T.cuda", "T.ptx", "layout.Axis"];
 
 /// The value of `path.name`.
 pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {

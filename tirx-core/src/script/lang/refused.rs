@@ -4,7 +4,7 @@
 pub(super) fn reason(path: &str, name: &str) -> Option<String> {
     let full = format!("{path}.{name}");
     let has = |list: &[&str]| list.contains(&name);
-    if path.starts_with("T.ptx") || full == "T.ptx" || path.starts_with("Tx") {
+    if path.starts_with("T.ptx") || path.starts_with("Tx") {
         let family = if path.starts_with("Tx") {
             "tile primitives"
         } else {

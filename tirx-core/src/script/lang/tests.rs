@@ -90,7 +90,6 @@ fn every_row_is_found_and_every_refusal_has_a_reason() {
     assert!(names("T").contains(&"alloc_local".to_string()));
     assert!(names("T.cuda").contains(&"cta_sync".to_string()));
     for (path, name) in [
-        ("T", "ptx"),
         ("T.ptx", "mbarrier"),
         ("T", "nki"),
         ("T", "sblock"),
