@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::canonical::Sum;
 use super::const_int_bound::KnownBound;
+use super::sum::Sum;
 use super::{ConstIntBound, ModularSet, fold};
 use crate::intrin::{Effect, Op};
 use crate::ir::{BinOp, DType, Expr, ExprKind, Mutator, Var};

@@ -5,8 +5,9 @@
 //! | [`fold`] | constructors that fold constants, as TVM's own operators do |
 //! | [`const_int_bound`](ConstIntBound) | between which two numbers does it lie? |
 //! | [`modular_set`](ModularSet) | of which form `coeff * k + base` is it? |
-//! | `canonical` | a sum of terms `(x % upper) // lower * scale`: equal index expressions look equal |
-//! | `rewrite`, `rules` | one node: rules of a table, constraints, comparisons by bounds |
+//! | `canonical`, `sum` | a sum of terms `(x % upper) // lower * scale`: equal index expressions look equal |
+//! | `rewrite`, `rules`, `pattern` | one node: the rules of a table |
+//! | `compare`, `vector` | comparisons and divisions by bounds and constraints; ramps and broadcasts |
 //! | [`analyzer`](Analyzer) | what is known here, and the questions a pass asks |
 //!
 //! **Overflow.** Signed 32- and 64-bit arithmetic is taken not to overflow, as TVM takes it and as C++ has it; all other
@@ -15,12 +16,15 @@
 
 mod analyzer;
 mod canonical;
+mod compare;
 mod const_int_bound;
 pub mod fold;
 mod modular_set;
 mod pattern;
 mod rewrite;
 mod rules;
+mod sum;
+mod vector;
 
 #[cfg(test)]
 mod corpus_test;
