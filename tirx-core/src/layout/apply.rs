@@ -286,7 +286,8 @@ mod tests {
     /// Every offset by the definition: the flattened coordinate's mixed-radix digits times strides.
     #[test]
     fn agrees_with_the_definition() {
-        let cases: &[(&[i32], &[(i32, i32)])] = &[
+        type Case<'a> = (&'a [i32], &'a [(i32, i32)]);
+        let cases: &[Case<'_>] = &[
             (&[4, 8], &[(4, 8), (8, 1)]),
             (&[4, 8], &[(4, 1), (8, 4)]),
             (&[4, 8], &[(4, 16), (8, 1)]),

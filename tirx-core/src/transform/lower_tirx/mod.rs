@@ -6,7 +6,7 @@
 //! access of a buffer has one index, an element offset.
 //!
 //! **Phases.** [`launch`] finds the device regions, collects their scope ids and wraps the region;
-//! [`scope_ids`] infers the extents and says what each id is; [`layouts`] flattens the buffers, over the whole
+//! [`hierarchy`] infers the extents and [`scope_ids`] says what each id is; [`layouts`] flattens the buffers, over the whole
 //! function, and simplifies the offsets with what is known of the variables.
 //!
 //! **Afterwards** no `ScopeId` statement, no `tirx.device_entry` attribute and no buffer with a layout is left. A
@@ -22,6 +22,7 @@
 //!
 //! **Cost.** Two walks of the function.
 
+mod hierarchy;
 mod launch;
 mod layouts;
 mod scope_ids;
