@@ -99,21 +99,12 @@ impl Machine<'_, '_> {
         let words = &shared.words[first..];
         let cells = &mut shared.cells[first..];
         let stamp = shared.order.stamp(self.id, pc, false);
-        let mut out = [0; LANES];
-        let mut bad = None;
-        for i in 0..LANES {
-            if mask >> i & 1 == 0 {
-                continue;
-            }
-            let place = at[i] as usize;
-            if let Err(finding) = shared.order.read(&mut cells[place], stamp, i as u32) {
-                bad = Some((i, finding));
-                break;
-            }
-            out[i] = words[place];
+        if let Err((lane, finding)) = shared.order.read_lanes(cells, at, stamp, mask) {
+            return Err(self.found(access, lane, at[lane as usize] as i64, finding, "reads"));
         }
-        if let Some((lane, finding)) = bad {
-            return Err(self.found(access, lane as u32, at[lane] as i64, finding, "reads"));
+        let mut out = [0; LANES];
+        for i in 0..LANES {
+            out[i] = words[at[i] as usize];
         }
         put(&mut self.warp.v32[d as usize], &out, mask);
         Ok(())

@@ -9,6 +9,8 @@
 //! Each place has a [`Cell`]: its last write, its last read, and which warps have read it since the last block
 //! barrier. That misses races that need a longer memory, and reports none that is not there.
 
+use crate::alu::{LANES, Lanes32};
+
 /// Warps of the largest block.
 pub(crate) const WARPS: usize = 32;
 
@@ -193,10 +195,9 @@ impl Order {
 
     #[inline(always)]
     fn record_read(&self, cell: &mut Cell, stamp: Stamp) {
-        let before = cell.read;
-        let difference = before.0 ^ stamp.0;
-        let together =
-            difference & SEGMENT_AND_WARP == 0 && (difference & LANE != 0 || before.0 & MULTIPLE != 0);
+        let difference = cell.read.0 ^ stamp.0;
+        // The same warp has read in this segment, by another lane or by several.
+        let together = difference & SEGMENT_AND_WARP == 0 && difference & (LANE | MULTIPLE) != 0;
         cell.read = Stamp(stamp.0 | if together { MULTIPLE } else { 0 });
         let bit = 1 << stamp.warp();
         cell.warps = if cell.epoch == self.epoch {
@@ -205,6 +206,43 @@ impl Order {
             bit
         };
         cell.epoch = self.epoch;
+    }
+
+    /// All lanes of `mask` read, each its place: `read` for a whole warp. On an error, with the lane.
+    #[inline(always)]
+    pub(crate) fn read_lanes(
+        &self,
+        cells: &mut [Cell],
+        places: &Lanes32,
+        stamp: Stamp,
+        mask: u32,
+    ) -> Result<(), (u32, Finding)> {
+        let seen = &self.seen[stamp.warp()];
+        let mut doubtful = 0u32;
+        for lane in 0..LANES as u32 {
+            if mask >> lane & 1 == 0 {
+                continue;
+            }
+            let cell = &mut cells[places[lane as usize] as usize];
+            let unordered = cell.write.segment() >= seen[cell.write.warp()];
+            doubtful |= (unordered as u32) << lane;
+            if self.check {
+                self.record_read(cell, Stamp(stamp.0 | lane as u64));
+            }
+        }
+        // Rare: places that the warp itself has written since it last synchronized.
+        while doubtful != 0 {
+            let lane = doubtful.trailing_zeros();
+            doubtful &= doubtful - 1;
+            let write = cells[places[lane as usize] as usize].write;
+            if write == NEVER {
+                return Err((lane, Finding::Uninitialized));
+            }
+            if self.check && !write.same_thread(Stamp(stamp.0 | lane as u64)) {
+                return Err((lane, Finding::AfterWrite(write)));
+            }
+        }
+        Ok(())
     }
 
     /// A loop condition of `warp` polls the place.
