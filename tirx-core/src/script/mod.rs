@@ -9,7 +9,6 @@ pub mod lang;
 #[cfg(feature = "frontend")]
 mod parse;
 mod printer;
-#[cfg(feature = "frontend")]
 pub mod typing;
 
 #[cfg(feature = "frontend")]
