@@ -272,7 +272,8 @@ impl Analyzer {
             return Canon::Sum(quotient);
         }
         let bound = self.bound_of_sum(&rest);
-        if !truncates && !(bound.min >= 0 && bound.max < c) {
+        let vanishes = bound.min >= 0 && bound.max < c;
+        if !truncates && !vanishes {
             // Weights above the divisor: their whole multiples divide, if what remains of them is nothing.
             let mut small = rest.clone();
             small
@@ -292,7 +293,7 @@ impl Analyzer {
                 return Canon::Sum(quotient);
             }
         }
-        if !(bound.min >= 0 && bound.max < c) {
+        if !vanishes {
             let rest = Canon::Expr(rest.into_expr());
             let rest = match rest {
                 // One term stays a term.
