@@ -16,6 +16,9 @@ enum Index {
     Slice { start: Expr, stop: Expr, step: Expr },
 }
 
+/// Lanes of one value.
+const MOST_LANES: u64 = 4096;
+
 fn items(index: &Value) -> Vec<Value> {
     match index {
         Value::Tuple(items) => items.to_vec(),
@@ -111,6 +114,8 @@ fn check_range(buffer: &Buffer, dim: usize, index: &Expr, span: Span) -> Result<
     let (low, high) = match &index.kind {
         ExprKind::Int(v) => (*v, *v),
         ExprKind::Ramp { base, stride, lanes } => match (base.as_int(), stride.as_int()) {
+            // A vector may run over the end of a row into the next one.
+            (Some(b), _) if buffer.shape.len() > 1 => (b, b),
             (Some(b), Some(s)) => {
                 let last = b + s * (*lanes as i128 - 1);
                 (b.min(last), b.max(last))
@@ -264,6 +269,15 @@ fn indices(buffer: &Buffer, parsed: Vec<Index>, span: Span) -> Result<Vec<Expr>>
         })
         .collect::<Result<Vec<_>>>()?;
     check_vector(buffer, &indices, span)?;
+    let lanes = indices
+        .iter()
+        .fold(1u64, |n, i| n.saturating_mul(u64::from(i.dtype.lanes)));
+    if lanes.saturating_mul(u64::from(buffer.dtype.lanes)) > MOST_LANES {
+        return error(
+            span,
+            format!("a value of more than {MOST_LANES} lanes of {}", buffer.name),
+        );
+    }
     Ok(indices)
 }
 
@@ -289,6 +303,15 @@ pub(super) fn region_load(region: &Region, span: Span) -> Result<Expr> {
             Some(1) => min.clone(),
             _ => ramp(buffer, min.clone(), &stop, one, span)?,
         });
+    }
+    let lanes = indices
+        .iter()
+        .fold(1u64, |n, i| n.saturating_mul(u64::from(i.dtype.lanes)));
+    if lanes.saturating_mul(u64::from(buffer.dtype.lanes)) > MOST_LANES {
+        return error(
+            span,
+            format!("a value of more than {MOST_LANES} lanes of {}", buffer.name),
+        );
     }
     if let Err(e) = check_vector(buffer, &indices, span) {
         let given = region.ranges.len();

@@ -300,10 +300,20 @@ fn data(interp: &mut Interpreter, call: &Call, name: &str) -> Result<Option<Var>
     if !e.dtype.is_handle() {
         return call.expected("data", "a pointer");
     }
-    if let Some(var) = e.as_var() {
+    // An untyped pointer points to what is declared over it.
+    let ty = match convert::expr_type(&e) {
+        Type::Prim(_) => {
+            let scope = call.text_or("scope", "global")?;
+            Type::pointer(call.dtype_or("dtype", DType::FLOAT32)?, scope)
+        }
+        ty => ty,
+    };
+    if let Some(var) = e.as_var()
+        && (*var.ty() == ty || matches!(&ty, Type::Pointer { scope, .. } if &**scope == "global"))
+    {
         return Ok(Some(var.clone()));
     }
-    let var = Var::at(format!("{name}_ptr"), convert::expr_type(&e), call.span);
+    let var = Var::at(format!("{name}_ptr"), ty, call.span);
     interp.emit(Stmt::bind(&var, e, call.span))?;
     Ok(Some(var))
 }
@@ -326,7 +336,11 @@ fn match_buffer(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         return call.fail("the shape must be given");
     }
     if !param.dtype().is_handle() {
-        let message = format!("{} is a {} parameter, not a pointer", param.name(), param.dtype());
+        let message = format!(
+            "{} is a parameter of dtype {}, not a pointer",
+            param.name(),
+            param.dtype()
+        );
         return call.fail_with(message, format!("declare it as {}: T.handle", param.name()));
     }
     let fields = fields(interp, call, "global", true)?;

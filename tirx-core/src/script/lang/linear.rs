@@ -28,7 +28,7 @@ pub(super) fn difference(a: &Expr, b: &Expr, span: Span) -> Result<Expr> {
     let dtype = typing::common_dtype(a.dtype, b.dtype).unwrap_or(a.dtype);
     let mut sum: Option<Expr> = None;
     for (term, factor) in kept {
-        let factor_expr = Expr::constant(dtype, factor.abs()).at(span);
+        let factor_expr = Expr::constant(dtype, factor.saturating_abs()).at(span);
         let scaled = typing::binary(Arithmetic::Mul, term.into(), factor_expr.into(), span)?;
         sum = Some(match sum {
             None if factor > 0 => scaled,
@@ -53,7 +53,7 @@ pub(super) fn difference(a: &Expr, b: &Expr, span: Span) -> Result<Expr> {
         Some(s) => typing::binary(
             op,
             s.into(),
-            Expr::constant(dtype, constant.abs()).at(span).into(),
+            Expr::constant(dtype, constant.saturating_abs()).at(span).into(),
             span,
         ),
     }
@@ -67,18 +67,18 @@ pub(super) fn sum(a: &Expr, b: &Expr, span: Span) -> Result<Expr> {
 /// `e` as terms times constants, plus a constant.
 fn collect(e: &Expr, factor: i128, terms: &mut Vec<(Expr, i128)>, constant: &mut i128) {
     if let Some(v) = e.as_int() {
-        *constant += factor * v;
+        *constant = constant.saturating_add(factor.saturating_mul(v));
     } else if let Some((a, b)) = e.as_binary(BinOp::Add) {
         collect(a, factor, terms, constant);
         collect(b, factor, terms, constant);
     } else if let Some((a, b)) = e.as_binary(BinOp::Sub) {
         collect(a, factor, terms, constant);
-        collect(b, -factor, terms, constant);
+        collect(b, factor.saturating_neg(), terms, constant);
     } else if let Some((a, c)) = e.as_binary(BinOp::Mul).and_then(|(a, b)| Some((a, b.as_int()?))) {
         collect(a, factor.saturating_mul(c), terms, constant);
     } else {
         match terms.iter_mut().find(|(t, _)| t == e) {
-            Some((_, c)) => *c += factor,
+            Some((_, c)) => *c = c.saturating_add(factor),
             None => terms.push((e.clone(), factor)),
         }
     }

@@ -328,7 +328,7 @@ fn vector_index(call: &Call, buffer: &Buffer, wanted: DType) -> Result<Value> {
             format!("view it first: {}.view(\"{}\")", buffer.name, wanted.element()),
         );
     }
-    if wanted.lanes % buffer.dtype.lanes != 0 {
+    if !wanted.lanes.is_multiple_of(buffer.dtype.lanes) {
         return call.fail(format!(
             "{wanted} is no multiple of {}, the dtype of {}",
             buffer.dtype, buffer.name
@@ -431,6 +431,9 @@ fn access_ptr(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     };
     let span = call.span;
     let lanes = call.int_or("content_lanes", 1)?;
+    if !(1..=64).contains(&lanes) || buffer.dtype.lanes > 64 {
+        return call.fail(format!("content_lanes must be from 1 to 64, found {lanes}"));
+    }
     let mut offset = match call.opt_expr("offset")? {
         Some(e) => e,
         None => Expr::int32(0).at(span),
@@ -465,7 +468,7 @@ fn access_ptr(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         if call.get("extent").is_none() {
             extent = by(extent)?;
         }
-        element = element.with_lanes(element.lanes * u16::try_from(lanes).unwrap_or(1));
+        element = element.with_lanes(element.lanes * lanes as u16);
     }
     let args = vec![
         Expr::call(Op::TypeAnnotation, element, vec![]).at(span),

@@ -104,8 +104,8 @@ impl Object for Pool {
                     span,
                 )?;
                 match call.int("offset")? {
-                    v if v >= 0 => state.move_to(v),
-                    v => return call.fail(format!("the offset must not be negative, found {v}")),
+                    v if (0..=i64::from(i32::MAX) as i128).contains(&v) => state.move_to(v),
+                    v => return call.fail(format!("the offset must be a number of bytes, found {v}")),
                 }
                 Ok(Value::None)
             })),
@@ -127,6 +127,9 @@ impl Object for Pool {
 fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Result<Value> {
     let call = Call::new("SMEMPool.alloc", ALLOC, false, args.clone(), span)?;
     let align = call.int_or("align", 0)?;
+    if align > 1 << 20 {
+        return call.fail(format!("align must be at most {} bytes, found {align}", 1 << 20));
+    }
     if align > 0 {
         let at = state.offset.get();
         state.move_to((at + align - 1) / align * align);
@@ -138,6 +141,10 @@ fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Res
             Some(v) => elements = elements.saturating_mul(v),
             None => return call.fail("the shape must be constant"),
         }
+    }
+    let bits = elements.saturating_mul(dtype.bits as i128 * dtype.lanes as i128);
+    if bits > i64::from(i32::MAX) as i128 {
+        return call.fail("the tile is larger than any shared memory");
     }
     // The arguments of a declaration, at the cursor.
     let mut args = Args {
@@ -159,8 +166,7 @@ fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Res
         return call.fail("T.decl_buffer is missing");
     };
     let buffer = (declare.call)(interp, args, span)?;
-    let bits = elements.saturating_mul(dtype.bits as i128 * dtype.lanes as i128);
-    state.move_to(state.offset.get().saturating_add(bits.saturating_add(7) / 8));
+    state.move_to(state.offset.get().saturating_add((bits + 7) / 8));
     Ok(buffer)
 }
 
