@@ -360,11 +360,7 @@ fn toolchain_watches(environment: &Environment, nvcc: Option<&Nvcc>) -> Vec<Path
         let path = environment.get("PATH").unwrap_or_default();
         watches.extend(std::env::split_paths(&path).filter(|dir| dir.ends_with("bin") && small(dir)));
         watches.push(PathBuf::from("/etc/ld.so.conf.d"));
-        if let Some(stamps) = toolchain::stamp_dir(environment)
-            && fs::create_dir_all(&stamps).is_ok()
-        {
-            watches.push(stamps);
-        }
+        watches.extend(toolchain::watched_stamp_dir(environment));
     }
     let mut seen = BTreeSet::new();
     watches.retain(|path| path.exists() && seen.insert(path.clone()));

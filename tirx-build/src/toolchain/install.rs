@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use super::discover::{ask_version, in_site_packages, on_path};
 use super::{Nvcc, Pin, Version};
@@ -50,6 +51,23 @@ pub fn cache_dir(environment: &Environment) -> Option<PathBuf> {
 /// A small directory that changes when a toolchain is installed or removed.
 pub fn stamp_dir(environment: &Environment) -> Option<PathBuf> {
     Some(cache_dir(environment)?.join("installed"))
+}
+
+/// The directory of [`stamp_dir`], made if there is none: something for Cargo to watch.
+pub(crate) fn watched_stamp_dir(environment: &Environment) -> Option<PathBuf> {
+    let dir = stamp_dir(environment)?;
+    if !dir.is_dir() {
+        fs::create_dir_all(&dir).ok()?;
+        backdate(&dir);
+    }
+    Some(dir)
+}
+
+/// Cargo runs a build script again when a file it watches is newer than the script's last start. What the script
+/// made itself is made old, lest every first build be followed by a second. Where that fails, it is.
+fn backdate(path: &Path) {
+    let past = SystemTime::UNIX_EPOCH + Duration::from_secs(24 * 60 * 60);
+    let _ = fs::File::open(path).and_then(|file| file.set_modified(past));
 }
 
 fn toolchain_dir(cache: &Path, pin: Pin) -> PathBuf {
@@ -138,6 +156,8 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
     let nvcc =
         usable(&place).ok_or_else(|| fail("it does not run from its place in the cache".to_string()))?;
 
+    backdate(&nvcc.path);
+    nvcc.path.parent().into_iter().for_each(backdate);
     let stamps = cache.join("installed");
     let stamp = stamps.join(format!("cuda-{pin}"));
     fs::create_dir_all(&stamps)
@@ -273,6 +293,9 @@ mod tests {
             "V13.0.88\n"
         );
         assert_eq!(said[0], "fetching nvcc 13.0 through pip");
+        // Cargo must not take it for newer than the build that fetched it.
+        let modified = fs::metadata(&nvcc.path).unwrap().modified().unwrap();
+        assert!(modified.elapsed().unwrap() > Duration::from_secs(3600));
         let log = fs::read_to_string(dir.path().join("log")).unwrap();
         assert!(
             log.contains("nvidia-cuda-nvcc==13.0.* nvidia-cuda-runtime==13.0.*"),

@@ -7,6 +7,7 @@ mod install;
 
 pub(crate) use discover::install_help;
 pub use discover::{Discovered, Search, discover};
+pub(crate) use install::watched_stamp_dir;
 pub use install::{cache_dir, install, installed, stamp_dir};
 
 use std::fmt;
