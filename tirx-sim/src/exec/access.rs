@@ -29,27 +29,29 @@ pub(super) enum Spot {
 
 type Check<T = ()> = Result<T, Box<Trap>>;
 
-/// Element offsets of all lanes (zero for inactive ones) with the largest of them.
+/// Element offsets of all lanes, zero for inactive ones.
 #[inline(always)]
-fn offsets(index: &Lanes32, plus: u32, mask: u32) -> (Lanes32, u32) {
+fn offsets(index: &Lanes32, plus: u32, mask: u32) -> Lanes32 {
     let mut at = [0u32; LANES];
-    let mut max = 0;
-    if mask == FULL {
-        for i in 0..LANES {
-            at[i] = index[i].wrapping_add(plus);
-            max = max.max(at[i]);
-        }
-    } else {
-        for i in 0..LANES {
-            at[i] = if mask >> i & 1 != 0 {
-                index[i].wrapping_add(plus)
-            } else {
-                0
-            };
-            max = max.max(at[i]);
+    for i in 0..LANES {
+        at[i] = index[i].wrapping_add(plus);
+    }
+    if mask != FULL {
+        for (i, at) in at.iter_mut().enumerate() {
+            *at = if mask >> i & 1 != 0 { *at } else { 0 };
         }
     }
-    (at, max)
+    at
+}
+
+/// Whether all offsets are less than `limit` (a compare and an or a lane, which SSE2 has; it has no maximum).
+#[inline(always)]
+fn all_below(at: &Lanes32, limit: u32) -> bool {
+    let mut beyond = 0u32;
+    for at in at {
+        beyond |= (*at >= limit) as u32;
+    }
+    beyond == 0
 }
 
 impl Machine<'_, '_> {
@@ -57,19 +59,19 @@ impl Machine<'_, '_> {
     #[inline(always)]
     pub(super) fn load(&mut self, pc: usize, d: R, index: R, plus: u64, access: u16, mask: u32) -> Check {
         let access = &self.ctx.code.accesses[access as usize];
-        let (at, max) = offsets(&self.warp.v32[index as usize], plus as u32, mask);
+        let at = offsets(&self.warp.v32[index as usize], plus as u32, mask);
         if access.kind.bytes() == 4 && access.count == 1 {
             match access.region {
                 Region::Shared(r) if self.ctx.code.granule == 2 && !access.poll => {
                     let array = &self.ctx.code.shared[r as usize];
-                    if max < array.bytes / 4 {
+                    if all_below(&at, array.bytes / 4) {
                         return self.load_shared_word(pc, d, array.offset as usize / 4, &at, mask, access);
                     }
                 }
                 Region::Param(p) => {
                     if let Some((storage, offset)) = &self.ctx.params[p as usize] {
                         let first = (offset / 4) as usize;
-                        if offset % 4 == 0 && (max as usize) < (storage.bytes / 4).saturating_sub(first) {
+                        if offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
                             let words = &storage.words[first..];
                             let mut out = [0; LANES];
                             for i in 0..LANES {
@@ -176,19 +178,19 @@ impl Machine<'_, '_> {
     pub(super) fn store(&mut self, pc: usize, v: R, index: R, plus: u64, access: u16, mask: u32) -> Check {
         let access = &self.ctx.code.accesses[access as usize];
         self.shared.changes += 1;
-        let (at, max) = offsets(&self.warp.v32[index as usize], plus as u32, mask);
+        let at = offsets(&self.warp.v32[index as usize], plus as u32, mask);
         if access.kind.bytes() == 4 && access.count == 1 {
             match access.region {
                 Region::Shared(r) if self.ctx.code.granule == 2 => {
                     let array = &self.ctx.code.shared[r as usize];
-                    if max < array.bytes / 4 {
+                    if all_below(&at, array.bytes / 4) {
                         return self.store_shared_word(pc, v, array.offset as usize / 4, &at, mask, access);
                     }
                 }
                 Region::Param(p) => {
                     if let Some((storage, offset)) = &self.ctx.params[p as usize] {
                         let first = (offset / 4) as usize;
-                        if offset % 4 == 0 && (max as usize) < (storage.bytes / 4).saturating_sub(first) {
+                        if offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
                             let words = &storage.words[first..];
                             let values = &self.warp.v32[v as usize];
                             for i in 0..LANES {
@@ -607,6 +609,12 @@ impl Machine<'_, '_> {
         let [x, y, z] = thread_of(self.ctx, linear);
         format!("({x}, {y}, {z})")
     }
+}
+
+/// Words of an allocation from one on, as far as a 32-bit index reaches.
+#[inline(always)]
+fn words_from(storage: &Storage, first: usize) -> u32 {
+    (storage.bytes / 4).saturating_sub(first).min(1 << 31) as u32
 }
 
 fn range(name: &str, first: i64, count: u16) -> String {

@@ -9,7 +9,7 @@
 //! Each place has a [`Cell`]: its last write, its last read, and which warps have read it since the last block
 //! barrier. That misses races that need a longer memory, and reports none that is not there.
 
-use crate::alu::{LANES, Lanes32};
+use crate::alu::{FULL, LANES, Lanes32};
 
 /// Warps of the largest block.
 pub(crate) const WARPS: usize = 32;
@@ -63,18 +63,15 @@ impl Stamp {
 pub(crate) struct Cell {
     write: Stamp,
     read: Stamp,
-    /// The barrier epoch that `warps` is of.
-    epoch: u32,
-    /// Warps that have read in that epoch.
-    warps: u32,
+    /// Warps that have read (low half) in the barrier epoch of the high half.
+    readers: u64,
 }
 
 impl Cell {
     pub(crate) const EMPTY: Cell = Cell {
         write: NEVER,
         read: Stamp(0),
-        epoch: 0,
-        warps: 0,
+        readers: 0,
     };
 }
 
@@ -193,19 +190,15 @@ impl Order {
         Ok(())
     }
 
+    /// The high half of `Cell::readers` at present.
+    #[inline(always)]
+    fn epoch_bits(&self) -> u64 {
+        (self.epoch as u64) << 32
+    }
+
     #[inline(always)]
     fn record_read(&self, cell: &mut Cell, stamp: Stamp) {
-        let difference = cell.read.0 ^ stamp.0;
-        // The same warp has read in this segment, by another lane or by several.
-        let together = difference & SEGMENT_AND_WARP == 0 && difference & (LANE | MULTIPLE) != 0;
-        cell.read = Stamp(stamp.0 | if together { MULTIPLE } else { 0 });
-        let bit = 1 << stamp.warp();
-        cell.warps = if cell.epoch == self.epoch {
-            cell.warps | bit
-        } else {
-            bit
-        };
-        cell.epoch = self.epoch;
+        record(cell, stamp.0, self.epoch_bits(), 1 << stamp.warp());
     }
 
     /// All lanes of `mask` read, each its place: `read` for a whole warp. On an error, with the lane.
@@ -217,24 +210,22 @@ impl Order {
         stamp: Stamp,
         mask: u32,
     ) -> Result<(), (u32, Finding)> {
+        let doubtful = match (mask == FULL, self.check) {
+            (true, true) => self.read_all::<true, true>(cells, places, stamp, mask),
+            (true, false) => self.read_all::<true, false>(cells, places, stamp, mask),
+            (false, true) => self.read_all::<false, true>(cells, places, stamp, mask),
+            (false, false) => self.read_all::<false, false>(cells, places, stamp, mask),
+        };
+        if !doubtful {
+            return Ok(());
+        }
+        // Rare: places that the warp itself has written since it last synchronized, and errors.
         let seen = &self.seen[stamp.warp()];
-        let mut doubtful = 0u32;
-        for lane in 0..LANES as u32 {
-            if mask >> lane & 1 == 0 {
+        for lane in (0..LANES as u32).filter(|l| mask >> l & 1 != 0) {
+            let write = cells[places[lane as usize] as usize].write;
+            if write.segment() < seen[write.warp()] {
                 continue;
             }
-            let cell = &mut cells[places[lane as usize] as usize];
-            let unordered = cell.write.segment() >= seen[cell.write.warp()];
-            doubtful |= (unordered as u32) << lane;
-            if self.check {
-                self.record_read(cell, Stamp(stamp.0 | lane as u64));
-            }
-        }
-        // Rare: places that the warp itself has written since it last synchronized.
-        while doubtful != 0 {
-            let lane = doubtful.trailing_zeros();
-            doubtful &= doubtful - 1;
-            let write = cells[places[lane as usize] as usize].write;
             if write == NEVER {
                 return Err((lane, Finding::Uninitialized));
             }
@@ -243,6 +234,31 @@ impl Order {
             }
         }
         Ok(())
+    }
+
+    /// Whether any write read from may be unordered.
+    #[inline(always)]
+    fn read_all<const ALL: bool, const CHECK: bool>(
+        &self,
+        cells: &mut [Cell],
+        places: &Lanes32,
+        stamp: Stamp,
+        mask: u32,
+    ) -> bool {
+        let seen = self.seen[stamp.warp()];
+        let (epoch, bit) = (self.epoch_bits(), 1 << stamp.warp());
+        let mut doubtful = false;
+        for (lane, place) in places.iter().enumerate() {
+            if !ALL && mask >> lane & 1 == 0 {
+                continue;
+            }
+            let cell = &mut cells[*place as usize];
+            doubtful |= cell.write.segment() >= seen[cell.write.warp()];
+            if CHECK {
+                record(cell, stamp.0 | lane as u64, epoch, bit);
+            }
+        }
+        doubtful
     }
 
     /// A loop condition of `warp` polls the place.
@@ -275,7 +291,8 @@ impl Order {
     fn check_reads(&self, cell: &Cell, stamp: Stamp) -> Result<(), Finding> {
         let read = cell.read;
         let warp = stamp.warp();
-        if cell.epoch == self.epoch && cell.warps & !(1 << warp) != 0 {
+        let recent = cell.readers >> 32 == self.epoch as u64;
+        if recent && cell.readers as u32 & !(1 << warp) != 0 {
             // Of several readers only the last is known in detail; a finer order than that of barriers may
             // hold for the others.
             let known = read.warp() != warp && read.segment() >= self.seen[warp][read.warp()];
@@ -284,7 +301,7 @@ impl Order {
             }
         }
         let own = (read.0 ^ stamp.0) & SEGMENT_AND_WARP == 0;
-        if own && cell.epoch == self.epoch && !read.same_thread(stamp) {
+        if own && recent && !read.same_thread(stamp) {
             return Err(Finding::AfterRead(read));
         }
         Ok(())
@@ -311,6 +328,21 @@ impl Order {
         cell.write = stamp;
         Ok(())
     }
+}
+
+/// Notes a read; `epoch` and `bit` are the epoch and the warp as `Cell::readers` has them.
+#[inline(always)]
+fn record(cell: &mut Cell, stamp: u64, epoch: u64, bit: u64) {
+    let difference = cell.read.0 ^ stamp;
+    // The same warp has read in this segment, by another lane or by several.
+    let together = difference & SEGMENT_AND_WARP == 0 && difference & (LANE | MULTIPLE) != 0;
+    cell.read = Stamp(stamp | if together { MULTIPLE } else { 0 });
+    let before = if (cell.readers ^ epoch) >> 32 == 0 {
+        cell.readers
+    } else {
+        epoch
+    };
+    cell.readers = before | bit;
 }
 
 #[cfg(test)]
