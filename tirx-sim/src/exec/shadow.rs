@@ -248,11 +248,20 @@ impl Order {
         let seen = self.seen[stamp.warp()];
         let (epoch, bit) = (self.epoch_bits(), 1 << stamp.warp());
         let mut doubtful = false;
+        let mut last = u32::MAX;
         for (lane, place) in places.iter().enumerate() {
             if !ALL && mask >> lane & 1 == 0 {
                 continue;
             }
             let cell = &mut cells[*place as usize];
+            if *place == last {
+                // What several lanes read together is looked at once.
+                if CHECK {
+                    cell.read.0 |= MULTIPLE;
+                }
+                continue;
+            }
+            last = *place;
             doubtful |= cell.write.segment() >= seen[cell.write.warp()];
             if CHECK {
                 record(cell, stamp.0 | lane as u64, epoch, bit);
