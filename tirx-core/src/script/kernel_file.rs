@@ -229,31 +229,14 @@ impl KernelFile {
         self.sources.file(self.main.file).map_or("the file", |f| &f.name)
     }
 
-    /// Runs the module level on a thread with a stack for the deepest allowed evaluation, then `then`.
-    fn run<R: Send>(
-        &self,
-        then: impl FnOnce(&mut Interpreter, Rc<Scope>) -> Result<R> + Send,
-    ) -> Result<R, Diagnostics> {
-        let work = || {
+    /// Runs the module level, then `then`, on a stack that holds the deepest allowed evaluation. (Address space, not
+    /// memory: pages that are not touched cost nothing. The parser's own dependency `stacker` switches stacks.)
+    fn run<R>(&self, then: impl FnOnce(&mut Interpreter, Rc<Scope>) -> Result<R>) -> Result<R, Diagnostics> {
+        stacker::grow(limits::STACK, || {
             let mut interp = Interpreter::new(self.sources.clone(), self.files.clone());
             let scope = interp.run_main(&self.main)?;
             then(&mut interp, scope).map_err(Diagnostics::from)
-        };
-        let result = std::thread::scope(|s| {
-            let builder = std::thread::Builder::new()
-                .name("kernel file".into())
-                .stack_size(limits::STACK);
-            builder.spawn_scoped(s, work).map(|handle| handle.join())
-        });
-        match result {
-            Ok(Ok(result)) => result,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(e) => Err(Diagnostic::new(
-                Span::NONE,
-                format!("no thread to evaluate the kernel file on: {e}"),
-            )
-            .into()),
-        }
+        })
     }
 }
 

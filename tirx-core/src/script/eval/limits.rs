@@ -21,7 +21,7 @@ pub const EXPR_SIZE: u64 = 1 << 20;
 pub const CALLS: usize = 200;
 /// Evaluations within evaluations; with [`STACK`] about 64 KiB each.
 pub const DEPTH: usize = 4000;
-/// Stack of the thread that evaluates (reserved, not used, unless needed).
+/// Stack of an evaluation (reserved; used as needed).
 pub const STACK: usize = 256 << 20;
 /// Items of one list, tuple, set, dictionary or range that is expanded; bytes of one text.
 pub const ITEMS: usize = 4 << 20;
