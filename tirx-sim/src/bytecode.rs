@@ -318,6 +318,19 @@ pub(crate) enum Inst {
         plus: R,
         access: u16,
     },
+    /// An element of an array in registers, by an index that is the same for all lanes.
+    LoadIndexed {
+        d: R,
+        array: u16,
+        index: R,
+        wide: bool,
+    },
+    StoreIndexed {
+        v: R,
+        array: u16,
+        index: R,
+        wide: bool,
+    },
     Atomic {
         id: u16,
     },
@@ -465,6 +478,18 @@ pub(crate) struct LocalArray {
     pub(crate) name: String,
 }
 
+/// A per-thread array in consecutive vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct RegisterArray {
+    pub(crate) first: R,
+    pub(crate) count: u16,
+    /// 64-bit registers.
+    pub(crate) wide: bool,
+    /// The bit of the first element, where initialization is tracked.
+    pub(crate) init: Option<u16>,
+    pub(crate) name: String,
+}
+
 /// How lanes exchange values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ShuffleMode {
@@ -561,6 +586,7 @@ pub(crate) struct Code {
     pub(crate) accesses: Vec<Access>,
     pub(crate) shared: Vec<SharedArray>,
     pub(crate) locals: Vec<LocalArray>,
+    pub(crate) register_arrays: Vec<RegisterArray>,
     pub(crate) shuffles: Vec<Shuffle>,
     pub(crate) atomics: Vec<AtomicInst>,
     pub(crate) prints: Vec<Print>,

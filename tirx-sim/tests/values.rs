@@ -463,3 +463,77 @@ fn unsupported_operators_are_diagnosed_with_their_line() {
     let missing = tirx_sim::Program::compile(&module, "other").unwrap_err();
     assert!(missing.to_string().contains("no function `other`"));
 }
+
+#[test]
+fn local_arrays_with_uniform_indices() {
+    // Written turn by turn, read in another order, with an index that is the same for all lanes.
+    let (i, j) = (Var::new("i", I32), Var::new("j", I32));
+    let mut k = kernel(1, 40);
+    let (b, c) = (k.tensor("B", I32, 40), k.tensor("C", DType::INT64, 40));
+    let n = k.scalar("n", I32);
+    let (r, sum) = (buffer("r", I32, 12, "local"), buffer("sum", I32, 1, "local"));
+    let wide = buffer("w", DType::INT64, 3, "local");
+    let (iv, jv) = (Expr::var(&i), Expr::var(&j));
+    let at = iv.clone() * int(4) + jv.clone();
+    let body = [
+        alloc(&r),
+        alloc(&sum),
+        alloc(&wide),
+        range(
+            &i,
+            int(3),
+            [range(&j, int(4), [k.store(&r, at.clone(), k.tx() + at)])],
+        ),
+        range(
+            &i,
+            int(3),
+            [k.store(&wide, iv.clone(), iv.clone().cast(DType::INT64))],
+        ),
+        k.store(&sum, int(0), int(0)),
+        range(
+            &i,
+            n.clone(),
+            [k.store(&sum, int(0), load(&sum, int(0)) + load(&r, int(11) - iv.clone()))],
+        ),
+        k.store(&b, k.tx(), load(&sum, int(0)) + load(&r, int(2))),
+        k.store(&c, k.tx(), load(&wide, n - int(1))),
+    ];
+    let run = |n: u64| {
+        let (db, dc) = (zeros(40), i64s([0; 40]));
+        k.run(body.clone(), &[&db, &dc, &Data::Scalar(n)])
+            .map(|_| (db.i32(), dc.i64()))
+    };
+    let (b, c) = run(3).unwrap();
+    for i in 0..40 {
+        assert_eq!(b[i], 3 * i as i32 + 11 + 10 + 9 + i as i32 + 2);
+        assert_eq!(c[i], 2);
+    }
+    let fault = run(13).unwrap_err();
+    assert_eq!(fault.kind, tirx_sim::FaultKind::OutOfBounds, "{fault}");
+    assert!(
+        fault
+            .message
+            .contains("reads local `r[-1]`, which has 12 elements"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn a_local_array_that_is_written_in_part() {
+    let i = Var::new("i", I32);
+    let mut k = kernel(1, 32);
+    let b = k.tensor("B", I32, 32);
+    let n = k.scalar("n", I32);
+    let r = buffer("r", I32, 4, "local");
+    let body = [
+        alloc(&r),
+        range(&i, n, [k.store(&r, Expr::var(&i), k.tx())]),
+        k.store(&b, k.tx(), load(&r, int(2))),
+    ];
+    let db = zeros(32);
+    k.run(body.clone(), &[&db, &Data::Scalar(3)]).unwrap();
+    assert_eq!(db.i32()[5], 5);
+    let fault = k.run(body, &[&db, &Data::Scalar(2)]).unwrap_err();
+    assert_eq!(fault.kind, tirx_sim::FaultKind::Uninitialized, "{fault}");
+    assert!(fault.message.contains("`r[2]`"), "{fault}");
+}

@@ -325,7 +325,24 @@ impl Compiler<'_> {
         let home = self.home(buffer)?;
         let lanes = buffer.dtype.lanes;
         self.count(1);
-        if let Home::Registers { elements, init, .. } = &home {
+        if let Home::Registers {
+            elements,
+            init,
+            indexed,
+        } = &home
+        {
+            if let (Some(array), None) = (indexed, constant_elements(buffer, indices)) {
+                let (index, wide) = self.uniform_index(indices)?;
+                let d = self.temp(kind)?;
+                let array = *array;
+                self.emit(Inst::LoadIndexed {
+                    d,
+                    array,
+                    index,
+                    wide,
+                });
+                return Ok(vec![Val::vector(kind, d)]);
+            }
             return self.load_registers(kind, buffer, elements, *init, indices);
         }
         let (first, total) = self.split_index(buffer, indices)?;
@@ -371,6 +388,28 @@ impl Compiler<'_> {
             out.extend(targets.into_iter().map(|d| Val::vector(kind, d)));
         }
         Ok(out)
+    }
+
+    /// The index of an array in registers: one for all lanes, and whether it is 64-bit.
+    fn uniform_index(&mut self, indices: &[Expr]) -> Result<(R, bool)> {
+        let [index] = indices else {
+            return error(self.span, "an array in registers has one index");
+        };
+        let mut terms = Vec::new();
+        self.terms(index, &mut terms)?;
+        let index = self.index_of_terms(terms)?;
+        // The scan has found it uniform; where the compiler cannot tell, all lanes hold it all the same.
+        let at = self.first(index.at)?;
+        let rest = Val::scalar(index.at.kind, index.plus);
+        let sum = if index.at.is_scalar() {
+            at
+        } else {
+            self.bin(Bin::Add, at.kind, at.kind, at, rest)?
+        };
+        match sum.at {
+            Operand::S(s) => Ok((s, sum.kind.wide())),
+            Operand::V(_) => error(self.span, "the index is not uniform"),
+        }
     }
 
     fn load_registers(
@@ -463,7 +502,24 @@ impl Compiler<'_> {
         for value in &mut values {
             *value = self.convert(*value, kind)?;
         }
-        if let Home::Registers { elements, init, .. } = &home {
+        if let Home::Registers {
+            elements,
+            init,
+            indexed,
+        } = &home
+        {
+            if let (Some(array), None, [value]) = (indexed, constant_elements(buffer, indices), &values[..]) {
+                let v = self.vector(*value)?;
+                let (index, wide) = self.uniform_index(indices)?;
+                let array = *array;
+                self.emit(Inst::StoreIndexed {
+                    v,
+                    array,
+                    index,
+                    wide,
+                });
+                return Ok(());
+            }
             return self.store_registers(buffer, elements, *init, indices, values, mark);
         }
         let (first, total) = self.split_index(buffer, indices)?;

@@ -40,6 +40,8 @@ enum Home {
     Registers {
         elements: Vec<R>,
         init: Option<u16>,
+        /// Its number among the arrays with indices that are not constant.
+        indexed: Option<u16>,
     },
     /// A pointer value.
     Pointer(Val),

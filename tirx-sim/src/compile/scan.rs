@@ -11,35 +11,100 @@ use crate::numeric::Kind;
 /// Largest array, in elements, that is held in registers.
 const MOST_ELEMENTS: i128 = 256;
 
+/// Most turns of loops over constants that definite assignment follows one by one.
+const MOST_TURNS: i128 = 1024;
+
+/// Values of loop variables.
+type Values = FxHashMap<Var, i128>;
+
 /// The elements that an access with constant indices touches: first and count.
 pub(super) fn constant_elements(buffer: &Buffer, indices: &[Expr]) -> Option<(usize, usize)> {
+    elements_at(buffer, indices, &Values::default())
+}
+
+/// The same where some variables have known values.
+fn elements_at(buffer: &Buffer, indices: &[Expr], values: &Values) -> Option<(usize, usize)> {
     let lanes = buffer.dtype.lanes as usize;
     let (first, count) = match indices {
         [] => (0, 1),
         [index] => match &index.kind {
-            ExprKind::Int(i) => (usize::try_from(*i).ok()?, 1),
             ExprKind::Ramp { base, stride, lanes } if stride.is_int(1) => {
-                (usize::try_from(base.as_int()?).ok()?, *lanes as usize)
+                (usize::try_from(known(base, values)?).ok()?, *lanes as usize)
             }
-            _ => return None,
+            _ => (usize::try_from(known(index, values)?).ok()?, 1),
         },
         _ => return None,
     };
     Some((first.checked_mul(lanes)?, count * lanes))
 }
 
+/// The value of an index expression.
+fn known(e: &Expr, values: &Values) -> Option<i128> {
+    match &e.kind {
+        ExprKind::Int(v) => Some(*v),
+        ExprKind::Var(v) => values.get(v).copied(),
+        ExprKind::Binary(op, a, b) if !values.is_empty() => {
+            let (a, b) = (known(a, values)?, known(b, values)?);
+            match op {
+                BinOp::Add => a.checked_add(b),
+                BinOp::Sub => a.checked_sub(b),
+                BinOp::Mul => a.checked_mul(b),
+                BinOp::FloorDiv if b > 0 => Some(a.div_euclid(b)),
+                BinOp::FloorMod if b > 0 => Some(a.rem_euclid(b)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// How many turns a nest of loops over constants makes, if it holds nothing but stores.
+fn simple_turns(extent: &Expr, body: &Stmt) -> Option<i128> {
+    let inner = match &body.kind {
+        StmtKind::BufferStore { predicate: None, .. } => 1,
+        StmtKind::For {
+            extent,
+            body,
+            step: None,
+            ..
+        } => simple_turns(extent, body)?,
+        StmtKind::Seq(stmts) => stmts
+            .iter()
+            .map(|s| match &s.kind {
+                StmtKind::BufferStore { predicate: None, .. } => Some(1),
+                StmtKind::For {
+                    extent,
+                    body,
+                    step: None,
+                    ..
+                } => simple_turns(extent, body),
+                _ => None,
+            })
+            .sum::<Option<i128>>()?,
+        _ => return None,
+    };
+    let turns = extent.as_int()?.max(0).checked_mul(inner)?;
+    (turns <= MOST_TURNS).then_some(turns)
+}
+
 #[derive(Default)]
 pub(super) struct Scan {
     /// Data pointers of local arrays that live in registers.
     promoted: FxHashMap<Var, usize>,
+    /// Those with an index that is not constant, but the same for all lanes.
+    indexed: FxHashSet<Var>,
     /// Those with a read that may come before a write.
     checked: FxHashSet<Var>,
+    /// Loop variables while definite assignment follows a loop turn by turn.
+    values: Values,
     extents: FxHashMap<Axis, Option<i128>>,
 }
 
 impl Scan {
     pub(super) fn of(func: &PrimFunc) -> Scan {
         let mut uses = Uses::default();
+        uses.uniform
+            .extend(func.params.iter().filter(|p| !p.dtype().is_handle()).cloned());
         uses.visit_stmt(&func.body);
         let mut scan = Scan {
             extents: uses.extents,
@@ -50,6 +115,7 @@ impl Scan {
                 scan.promoted.insert(var, elements);
             }
         }
+        scan.indexed = uses.indexed;
         let mut written = FxHashSet::default();
         scan.writes(&func.body, &mut written);
         scan
@@ -58,6 +124,11 @@ impl Scan {
     /// The number of elements, if the array lives in registers.
     pub(super) fn promoted(&self, data: &Var) -> Option<usize> {
         self.promoted.get(data).copied()
+    }
+
+    /// Whether an array in registers has an index that is not constant.
+    pub(super) fn indexed(&self, data: &Var) -> bool {
+        self.indexed.contains(data)
     }
 
     /// Whether reads of the array must be checked at run time.
@@ -121,6 +192,7 @@ impl Scan {
                 written.retain(|element| other.contains(element));
             }
             StmtKind::For {
+                var,
                 min,
                 extent,
                 step,
@@ -130,6 +202,17 @@ impl Scan {
                 self.reads(min, written);
                 self.reads(extent, written);
                 step.iter().for_each(|e| self.reads(e, written));
+                let first = known(min, &self.values);
+                if let (Some(first), Some(_), Some(count), None) =
+                    (first, simple_turns(extent, body), extent.as_int(), step)
+                {
+                    for value in first..first + count {
+                        self.values.insert(var.clone(), value);
+                        self.writes(body, written);
+                    }
+                    self.values.remove(var);
+                    return;
+                }
                 let mut inside = written.clone();
                 self.writes(body, &mut inside);
                 let surely = extent.as_int().is_some_and(|n| n > 0);
@@ -151,7 +234,7 @@ impl Scan {
         if let ExprKind::BufferLoad { buffer, indices, .. } = &expr.kind
             && self.promoted.contains_key(&buffer.data)
         {
-            let known = constant_elements(buffer, indices).is_some_and(|(first, count)| {
+            let known = elements_at(buffer, indices, &self.values).is_some_and(|(first, count)| {
                 (first..first + count).all(|i| written.contains(&(buffer.data.clone(), i)))
             });
             if !known {
@@ -279,6 +362,10 @@ struct Uses {
     arrays: FxHashMap<Var, (usize, Option<Kind>)>,
     /// Those that need an address.
     memory: FxHashSet<Var>,
+    /// Those with an index that is not constant, but the same for all lanes.
+    indexed: FxHashSet<Var>,
+    /// Variables that are the same for all lanes.
+    uniform: FxHashSet<Var>,
     extents: FxHashMap<Axis, Option<i128>>,
 }
 
@@ -292,9 +379,34 @@ impl Uses {
             .is_some_and(|((first, count), (elements, kind))| {
                 first + count <= *elements && *kind == Kind::of(buffer.dtype.element())
             });
-        if !inside || predicate.is_some() {
-            self.memory.insert(buffer.data.clone());
+        if inside && predicate.is_none() {
+            return;
         }
+        let alike = self
+            .arrays
+            .get(&buffer.data)
+            .is_some_and(|(_, kind)| *kind == Kind::of(buffer.dtype));
+        let is_constant = constant_elements(buffer, indices).is_some();
+        match indices {
+            [index] if alike && !is_constant && predicate.is_none() && self.is_uniform(index) => {
+                self.indexed.insert(buffer.data.clone());
+            }
+            _ => {
+                self.memory.insert(buffer.data.clone());
+            }
+        }
+    }
+
+    /// Whether an index is the same for all lanes: made of constants and uniform variables.
+    fn is_uniform(&self, e: &Expr) -> bool {
+        e.dtype.is_scalar()
+            && match &e.kind {
+                ExprKind::Int(_) => true,
+                ExprKind::Var(v) => self.uniform.contains(v),
+                ExprKind::Binary(_, a, b) => self.is_uniform(a) && self.is_uniform(b),
+                ExprKind::Cast(a) => self.is_uniform(a),
+                _ => false,
+            }
     }
 }
 
@@ -341,6 +453,21 @@ impl Visitor for Uses {
                 predicate,
                 ..
             } => self.access(buffer, indices, predicate),
+            StmtKind::Bind(var, value) if self.is_uniform(value) => {
+                self.uniform.insert(var.clone());
+            }
+            StmtKind::For {
+                var,
+                min,
+                extent,
+                step,
+                ..
+            } if self.is_uniform(min)
+                && self.is_uniform(extent)
+                && step.as_ref().is_none_or(|s| self.is_uniform(s)) =>
+            {
+                self.uniform.insert(var.clone());
+            }
             StmtKind::Attr {
                 node: AttrNode::IterVar(iv),
                 value,
@@ -348,6 +475,9 @@ impl Visitor for Uses {
             } => {
                 if let Some(axis) = Axis::of(&iv.thread_tag) {
                     self.extents.insert(axis, value.as_int());
+                    if !matches!(axis, Axis::Thread(_)) {
+                        self.uniform.insert(iv.var.clone());
+                    }
                 }
             }
             _ => {}

@@ -11,7 +11,7 @@ use super::registers::Val;
 use super::scan::{has_break_or_continue, is_break, may_wait};
 use super::{Compiler, Home, Loop};
 use crate::alu::Bin;
-use crate::bytecode::{Axis, Inst, LocalArray, Operand, SharedArray, Special};
+use crate::bytecode::{Axis, Inst, LocalArray, Operand, RegisterArray, SharedArray, Special};
 use crate::numeric::Kind;
 
 /// Alignment of arrays in shared memory, in bytes (at least TVM's default for buffers).
@@ -215,7 +215,13 @@ impl Compiler<'_> {
 
     fn alloc_registers(&mut self, buffer: &Buffer, count: usize) -> Result<Home> {
         let kind = self.kind(buffer.dtype.element())?;
-        let elements = (0..count).map(|_| self.temp(kind)).collect::<Result<Vec<_>>>()?;
+        let is_indexed = self.scan.indexed(&buffer.data);
+        let elements = if is_indexed {
+            let first = self.temps(kind, count as u16)?;
+            (first..first + count as u16).collect()
+        } else {
+            (0..count).map(|_| self.temp(kind)).collect::<Result<Vec<_>>>()?
+        };
         let init = if self.scan.checked(&buffer.data) {
             let first = self.code.init_bits.len() as u16;
             for i in 0..count {
@@ -233,7 +239,21 @@ impl Compiler<'_> {
         } else {
             None
         };
-        Ok(Home::Registers { elements, init })
+        let indexed = is_indexed.then(|| {
+            self.code.register_arrays.push(RegisterArray {
+                first: elements.first().copied().unwrap_or(0),
+                count: count as u16,
+                wide: kind.wide(),
+                init,
+                name: buffer.name.to_string(),
+            });
+            (self.code.register_arrays.len() - 1) as u16
+        });
+        Ok(Home::Registers {
+            elements,
+            init,
+            indexed,
+        })
     }
 
     fn alloc_local(&mut self, buffer: &Buffer, name: String, bytes: u32) -> Home {

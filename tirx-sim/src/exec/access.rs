@@ -12,7 +12,7 @@ use super::run::Machine;
 use super::shadow::Finding;
 use super::{Trap, thread_of};
 use crate::alu::{FULL, LANES, Lanes32, put};
-use crate::bytecode::{Access, R, Region};
+use crate::bytecode::{Access, R, Region, RegisterArray};
 use crate::fault::FaultKind;
 use crate::memory::Storage;
 use crate::numeric::Kind;
@@ -319,6 +319,54 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
+    /// An element of an array in registers.
+    pub(super) fn load_indexed(&mut self, d: R, array: u16, index: i64, mask: u32) -> Check {
+        let array = &self.ctx.code.register_arrays[array as usize];
+        let element = element_of(array, index, mask, "reads")?;
+        let warp = &mut *self.warp;
+        if let Some(first) = array.init {
+            let missing = mask & !warp.written[first as usize + element];
+            if missing != 0 {
+                let message = format!(
+                    "reads `{}[{index}]` before this thread has written it",
+                    array.name
+                );
+                return Err(Trap::new(
+                    FaultKind::Uninitialized,
+                    missing.trailing_zeros(),
+                    message,
+                ));
+            }
+        }
+        let from = array.first as usize + element;
+        if array.wide {
+            let value = warp.v64[from];
+            put(&mut warp.v64[d as usize], &value, mask);
+        } else {
+            let value = warp.v32[from];
+            put(&mut warp.v32[d as usize], &value, mask);
+        }
+        Ok(())
+    }
+
+    pub(super) fn store_indexed(&mut self, v: R, array: u16, index: i64, mask: u32) -> Check {
+        let array = &self.ctx.code.register_arrays[array as usize];
+        let element = element_of(array, index, mask, "writes")?;
+        let warp = &mut *self.warp;
+        if let Some(first) = array.init {
+            warp.written[first as usize + element] |= mask;
+        }
+        let to = array.first as usize + element;
+        if array.wide {
+            let value = warp.v64[v as usize];
+            put(&mut warp.v64[to], &value, mask);
+        } else {
+            let value = warp.v32[v as usize];
+            put(&mut warp.v32[to], &value, mask);
+        }
+        Ok(())
+    }
+
     /// The word and byte of four-byte elements of a local array, if all is in order.
     fn row(&self, access: &Access, index: i64) -> Option<(usize, usize)> {
         let Region::Local(array) = access.region else {
@@ -608,6 +656,24 @@ impl Machine<'_, '_> {
     fn thread(&self, linear: u32) -> String {
         let [x, y, z] = thread_of(self.ctx, linear);
         format!("({x}, {y}, {z})")
+    }
+}
+
+/// An index into an array in registers, checked.
+fn element_of(array: &RegisterArray, index: i64, mask: u32, verb: &str) -> Check<usize> {
+    match usize::try_from(index) {
+        Ok(element) if element < array.count as usize => Ok(element),
+        _ => {
+            let message = format!(
+                "{verb} local `{}[{index}]`, which has {} elements",
+                array.name, array.count
+            );
+            Err(Trap::new(
+                FaultKind::OutOfBounds,
+                mask.trailing_zeros() & 31,
+                message,
+            ))
+        }
     }
 }
 

@@ -425,6 +425,24 @@ impl Machine<'_, '_> {
                     let plus = s!(plus);
                     check!(self.store_wide(pc - 1, v, index, plus, access, mask));
                 }
+                Inst::LoadIndexed {
+                    d,
+                    array,
+                    index,
+                    wide,
+                } => {
+                    let at = index!(index, wide);
+                    check!(self.load_indexed(d, array, at, mask));
+                }
+                Inst::StoreIndexed {
+                    v,
+                    array,
+                    index,
+                    wide,
+                } => {
+                    let at = index!(index, wide);
+                    check!(self.store_indexed(v, array, at, mask));
+                }
                 Inst::Atomic { id } => {
                     strand.mask = mask;
                     check!(self.atomic(pc - 1, id, mask, strand));
