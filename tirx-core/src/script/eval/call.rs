@@ -276,6 +276,8 @@ impl Interpreter {
     /// The value of a `def` statement before its decorators.
     pub(super) fn make_function(&mut self, def: &ast::StmtFunctionDef) -> Result<Rc<Function>> {
         let code = self.code_of_def(def);
+        self.count_object(code.span)?;
+        self.close_over();
         let mut defaults = Vec::new();
         for (i, d) in super::code::default_exprs(Some(&def.parameters)) {
             defaults.push((i, self.eval(d)?));
@@ -288,6 +290,17 @@ impl Interpreter {
             mode: FunctionMode::Meta,
             class: None.into(),
         }))
+    }
+
+    /// Notes that a function holds the current scope.
+    pub(super) fn close_over(&mut self) {
+        let noted = self
+            .closed_over
+            .last()
+            .is_some_and(|s| s.as_ptr() == Rc::as_ptr(&self.scope));
+        if !noted {
+            self.closed_over.push(Rc::downgrade(&self.scope));
+        }
     }
 
     /// `super()`.

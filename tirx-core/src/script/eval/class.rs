@@ -182,6 +182,8 @@ impl Interpreter {
             is_meta: Cell::new(false),
             span,
         });
+        self.count_object(span)?;
+        self.classes.push(Rc::downgrade(&class));
         class.is_meta.set(class.mro.iter().any(|c| c.is_meta.get()));
         let mut dict: FxHashMap<Rc<str>, Value> = FxHashMap::default();
         for (name, value) in scope.vars.borrow().iter() {

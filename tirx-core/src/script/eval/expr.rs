@@ -42,8 +42,27 @@ impl Interpreter {
         let result = self.eval_kind(expr, target, span);
         self.depth -= 1;
         let value = result?;
-        if let Value::Expr(e) = &value {
-            self.check_expr(e, span)?;
+        match &value {
+            Value::Expr(e) => self.check_expr(e, span)?,
+            Value::Tuple(_)
+            | Value::List(_)
+            | Value::Dict(_)
+            | Value::Set(_)
+            | Value::Iterator(_)
+            | Value::Slice(_)
+            | Value::Function(_)
+            | Value::Builtin(_)
+            | Value::Method(_)
+            | Value::Instance(_)
+            | Value::MetaVar(_)
+            | Value::Object(_)
+            | Value::Annotation(_)
+            | Value::Frame(_) => match expr {
+                // What a name stands for was counted when it was made.
+                ast::Expr::Name(_) => {}
+                _ => self.count_object(span)?,
+            },
+            _ => {}
         }
         Ok(value)
     }
@@ -363,6 +382,7 @@ impl Interpreter {
 
     fn eval_lambda(&mut self, e: &ast::ExprLambda) -> Result<Value> {
         let code = self.code_of_lambda(e);
+        self.close_over();
         let mut defaults = Vec::new();
         for (i, d) in super::code::default_exprs(e.parameters.as_deref()) {
             defaults.push((i, self.eval(d)?));

@@ -25,6 +25,9 @@ pub const DEPTH: usize = 4000;
 pub const STACK: usize = 256 << 20;
 /// Items of one list, tuple, set, dictionary or range that is expanded; bytes of one text.
 pub const ITEMS: usize = 4 << 20;
+/// Lists, functions, objects and other values that may hold values. Each may hold the one before: freeing such a
+/// chain takes as many stack frames, about 600 bytes each without optimization.
+pub const OBJECTS: usize = 300_000;
 /// Open brackets within brackets.
 pub const BRACKETS: usize = 100;
 /// Blocks within blocks of the text.
@@ -46,6 +49,18 @@ impl Interpreter {
         self.steps += 1;
         if self.steps > STEPS {
             return self.limit(span, format!("evaluation took more than {STEPS} steps"));
+        }
+        Ok(())
+    }
+
+    /// Counts a value that may hold values.
+    pub(super) fn count_object(&mut self, span: Span) -> Result<()> {
+        self.objects += 1;
+        if self.objects > OBJECTS {
+            return self.limit(
+                span,
+                format!("more than {OBJECTS} lists, functions and other objects were made"),
+            );
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ mod tests;
 mod value;
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use ruff_python_ast::{self as ast, name::Name};
@@ -134,8 +134,23 @@ pub struct Interpreter {
     // Limits.
     emitted: usize,
     steps: u64,
+    objects: usize,
     depth: usize,
     fatal: bool,
+    // Scopes that functions hold and classes that methods hold: they hold each other, so they are emptied at the end.
+    closed_over: Vec<Weak<Scope>>,
+    classes: Vec<Weak<Class>>,
+}
+
+impl Drop for Interpreter {
+    fn drop(&mut self) {
+        for scope in self.closed_over.drain(..).filter_map(|s| s.upgrade()) {
+            drop(scope.vars.take());
+        }
+        for class in self.classes.drain(..).filter_map(|c| c.upgrade()) {
+            drop(class.dict.take());
+        }
+    }
 }
 
 impl Interpreter {
@@ -172,8 +187,11 @@ impl Interpreter {
             renamed_vars: FxHashMap::default(),
             emitted: 0,
             steps: 0,
+            objects: 0,
             depth: 0,
             fatal: false,
+            closed_over: Vec::new(),
+            classes: Vec::new(),
         }
     }
 

@@ -386,6 +386,24 @@ fn hostile_files_end_in_an_error() {
         ("def f(): return f()\nf()\n", "calls within calls"),
         ("x = [0] * (10 ** 12)\n", "items"),
         ("x = list(range(10 ** 12))\n", "items"),
+        ("x = []\nwhile True: x = [x]\n", "objects were made"),
+        ("x = ()\nwhile True: x = (x,)\n", "objects were made"),
+        (
+            "x = 1\nwhile True:\n    def f(y=x): return y\n    x = f\n",
+            "objects were made",
+        ),
+        (
+            "class N:\n    def __init__(self, n): self.n = n\nx = 1\nwhile True: x = N(x)\n",
+            "objects were made",
+        ),
+        (
+            "def make(f):\n    def g(): return f\n    return g\nx = 1\nwhile True: x = make(x)\n",
+            "objects were made",
+        ),
+        (
+            "import functools\nfunctools.reduce(lambda a, b: {1: a}, range(400000))\n",
+            "objects were made",
+        ),
         ("x = []\nfor i in range(100000): x = [x]\ny = str(x)\n", "deep"),
         ("x = 1\nwhile True: x = x * x + 1\n", "127 bits"),
         ("def g():\n    while True: yield 1\nlist(g())\n", "steps"),
