@@ -4,6 +4,18 @@
 //! [`super::lang`], which builds IR. Functions run in one of two ways: as Python (module level, helper functions,
 //! classes), or as part of a kernel (bodies of `@T.prim_func`, `@T.jit` and `@T.inline`), where `if`, `for`, `while`,
 //! assignment and the like build statements.
+//!
+//! | file | which question it answers |
+//! |---|---|
+//! | `value`, `dict`, `scope`, `args` | what values, names and arguments are |
+//! | `expr`, `ops`, `compare`, `index`, `attribute`, `format` | what an expression of the text means |
+//! | `stmt` | what a statement does as Python |
+//! | `kernel_stmt`, `kernel_assign` | what a statement does in the body of a kernel |
+//! | `kernel`, `builder` | how a kernel becomes a function of the IR |
+//! | `call`, `code`, `class`, `decorators` | functions, classes, and the decorators of `T` and `I` |
+//! | `builtins`, `types`, `methods`, `str_methods` | Python's own functions and types |
+//! | `imports`, `modules`, `math`, `functional` | what `import` finds |
+//! | `limits`, `names` | when a file is refused; which name was meant |
 
 mod args;
 mod attribute;
@@ -12,25 +24,31 @@ mod builtins;
 mod call;
 mod class;
 mod code;
+mod compare;
 mod decorators;
 mod dict;
 mod expr;
 mod format;
+mod functional;
 mod imports;
 mod index;
 mod kernel;
+mod kernel_assign;
 mod kernel_stmt;
 #[cfg(test)]
 mod kernel_tests;
 pub mod limits;
+mod math;
 mod methods;
 mod modules;
 mod names;
 mod ops;
 mod scope;
 mod stmt;
+mod str_methods;
 #[cfg(test)]
 mod tests;
+mod types;
 mod value;
 
 use std::collections::BTreeMap;
