@@ -11,6 +11,7 @@ use crate::{Error, Result};
 
 /// A simulated device.
 pub(crate) struct Simulator {
+    /// Negative: tells simulators apart.
     id: i32,
     memory: Memory,
     stand_ins: RwLock<StandIns>,
@@ -52,7 +53,9 @@ impl Simulator {
             args,
         };
         let stand_ins = self.stand_ins.read().unwrap_or_else(PoisonError::into_inner);
-        programs.0[function].launch(&self.memory, &launch, &stand_ins)?;
+        let stats = programs.0[function].launch(&self.memory, &launch, &stand_ins)?;
+        // What kernels print goes where a GPU's driver would write it.
+        print!("{}", stats.output);
         Ok(())
     }
 }
