@@ -67,7 +67,7 @@ fn executable(args: &[&str], name: &str) -> Result<PathBuf> {
         .filter(|l| l.contains("\"reason\":\"compiler-artifact\"") && l.contains(&quoted));
     let path = line
         .filter_map(|l| l.split("\"executable\":\"").nth(1)?.split('"').next())
-        .last();
+        .next_back();
     path.map(PathBuf::from)
         .ok_or_else(|| format!("cargo {} built no executable `{name}`", args.join(" ")).into())
 }

@@ -1,7 +1,7 @@
 //! BF16StorageLegalize: bfloat16 memory where the target's language has no such type.
 //!
 //! CUDA C++ has `nv_bfloat16`, so device functions stay; in host functions it is `uint16` memory
-//! (see [`legalize_storage`](super::legalize_storage)).
+//! (see `legalize_storage`).
 
 use super::PassContext;
 use super::legalize_storage::{legalize, runs_on_host};

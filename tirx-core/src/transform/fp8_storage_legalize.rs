@@ -1,7 +1,7 @@
 //! FP8StorageLegalize: float8 memory where the target's language has no such type.
 //!
 //! CUDA C++ has the narrow types, so device functions stay; in host functions they are `uint8` memory
-//! (see [`legalize_storage`](super::legalize_storage)).
+//! (see `legalize_storage`).
 
 use super::PassContext;
 use super::legalize_storage::{legalize, runs_on_host};

@@ -9,7 +9,7 @@
 //! in the place of its variable nor assumed. (TVM 0.26 assumes such conditions, which is wrong after a store.)
 //!
 //! **Termination and cost.** Each statement is visited once; the work is that of the analyzer per expression. A
-//! binding is only put in place while its expanded value is small ([`LARGEST_INLINED`]), so a chain of bindings that
+//! binding is only put in place while its expanded value is small (`LARGEST_INLINED`), so a chain of bindings that
 //! double each other stays linear.
 
 use super::PassContext;

@@ -10,7 +10,7 @@
 //! copies make; then they are treated like `T.unroll` loops. Both pragmas are attributes here (LowerTIRxOpaque makes
 //! them from a loop's annotations) and go.
 //!
-//! **Cost.** That of the copies. Loops are unrolled inside out; a function may grow to [`LARGEST`] statements,
+//! **Cost.** That of the copies. Loops are unrolled inside out; a function may grow to `LARGEST` statements,
 //! beyond that the loop is an error.
 
 use rustc_hash::FxHashMap;

@@ -12,7 +12,7 @@
 //!   write with different values or that is read as well (`s[0] = s[0] + A[v]`), `break`, `continue`.
 //!   (TVM 0.26 vectorizes these and lets the last lane win.)
 //!
-//! Vectors have at most [`MOST_LANES`] lanes and [`MOST_BITS`] bits; a longer loop is split into a serial one around a
+//! Vectors have at most `MOST_LANES` lanes and `MOST_BITS` bits; a longer loop is split into a serial one around a
 //! vectorized one. A vectorized loop inside another is serial. A length that is not constant is an error.
 //!
 //! **Cost.** Linear: each loop body is scanned once and rebuilt once; loops are done outside in.

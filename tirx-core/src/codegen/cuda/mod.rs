@@ -20,7 +20,7 @@
 //! | `helpers` | headers and device functions of our own |
 //!
 //! **Integers.** C++ computes 8- and 16-bit integers in `int`. A cast back stands wherever the upper bits could be
-//! seen ([`code::Width`]), so such arithmetic wraps as the IR says. 32- and 64-bit arithmetic is C++'s own.
+//! seen (`code::Width`), so such arithmetic wraps as the IR says. 32- and 64-bit arithmetic is C++'s own.
 
 mod analysis;
 mod calls;

@@ -245,7 +245,9 @@ impl Interpreter {
     }
 
     fn unknown_name<T>(&mut self, name: &str, span: Span) -> Result<T> {
-        let mut known = self.scope.visible();
+        // The file's own names are meant more often than those that every file has.
+        let own = self.scope.visible();
+        let mut known = Vec::new();
         known.extend(self.builtins.keys().map(|k| k.to_string()));
         known.extend(["T", "I", "Tx"].map(String::from));
         known.extend(lang::names("layout"));
@@ -259,7 +261,9 @@ impl Interpreter {
                 .help(format!(
                     "names of a block in a kernel end with it; declare it before, e.g. `{name}: T.float32`"
                 ));
-        } else if let Some(s) = suggest(name, known.iter().map(String::as_str)) {
+        } else if let Some(s) = suggest(name, own.iter().map(String::as_str))
+            .or_else(|| suggest(name, known.iter().map(String::as_str)))
+        {
             d = d.help(format!("did you mean \"{s}\"?"));
         } else if lang::attribute("T", name).is_some() {
             d = d.help(format!("did you mean \"T.{name}\"?"));

@@ -1,7 +1,7 @@
 //! The language that kernels see: the `T` namespace, and operators, attributes and indices on IR values.
 //!
 //! The evaluator calls these functions for whatever has an IR operand or lies in a namespace of the language. Functions
-//! of `T` stand in tables ([`call::Function`]: name, parameters, what it does), so that keyword arguments and arity
+//! of `T` stand in tables (`call::Function`: name, parameters, what it does), so that keyword arguments and arity
 //! errors work alike for all of them:
 //!
 //! | file | what it holds |

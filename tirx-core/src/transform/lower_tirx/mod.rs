@@ -5,8 +5,8 @@
 //! under one `thread_extent` attribute a hardware index, each scope id is bound to an expression of those, and each
 //! access of a buffer has one index, an element offset.
 //!
-//! **Phases.** [`launch`] finds the device regions, collects their scope ids and wraps the region;
-//! [`hierarchy`] infers the extents and [`scope_ids`] says what each id is; [`layouts`] flattens the buffers, over the whole
+//! **Phases.** `launch` finds the device regions, collects their scope ids and wraps the region;
+//! `hierarchy` infers the extents and `scope_ids` says what each id is; `layouts` flattens the buffers, over the whole
 //! function, and simplifies the offsets with what is known of the variables.
 //!
 //! **Afterwards** no `ScopeId` statement, no `tirx.device_entry` attribute and no buffer with a layout is left. A

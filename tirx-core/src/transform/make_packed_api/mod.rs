@@ -6,12 +6,12 @@
 //! this function, so what is checked is decided here alone.
 //!
 //! **Phases**, in the order in which the function runs:
-//! 1. [`arguments`]: the count; each argument's type index and value;
-//! 2. [`tensors`], first part: each tensor's rank, dtype and device type, with the variables that its shape, strides
+//! 1. `arguments`: the count; each argument's type index and value;
+//! 2. `tensors`, first part: each tensor's rank, dtype and device type, with the variables that its shape, strides
 //!    and offset define;
 //! 3. second part: what was defined elsewhere must agree (shared extents, compact strides, one device, no null);
 //! 4. third part: constants and expressions must hold;
-//! 5. data pointers, and their alignment ([`alignment`] says which);
+//! 5. data pointers, and their alignment (`alignment` says which);
 //! 6. the device is set and the body runs.
 //!
 //! **Messages** are lists of parts to be joined: what is wrong, the field, the argument's number, the function's
