@@ -21,6 +21,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tirx_core::codegen::cuda;
 use tirx_core::ir::{IRModule, structural_equal, verify};
 use tirx_core::script::{ConstValue, KernelFile, NoImports, print};
 use tirx_core::source::SourceMap;
@@ -162,6 +163,58 @@ pub fn build(
         Ok((entry, module))
     };
     all.into_iter().map(build).collect()
+}
+
+/// One kernel from text to CUDA text: what a build does for it before nvcc, without checks between passes.
+pub fn cuda_text(
+    name: &str,
+    text: &str,
+    entry: &str,
+    defines: &Defines,
+    arch: &str,
+) -> Result<String, String> {
+    let mut sources = SourceMap::new();
+    let file = KernelFile::load(&mut sources, name, text, &NoImports).map_err(|e| e.render(&sources))?;
+    let module = file.build(Some(entry), defines).map_err(|e| e.render(&sources))?;
+    let mut lowering = Lowering::new(Target::cuda(arch));
+    lowering.verify = false;
+    let lowered = lower(module, &mut lowering).map_err(|e| e.render(&sources))?;
+    Ok(cuda::emit(&lowered).map_err(|e| e.render(&sources))?.text)
+}
+
+/// The text of one kernel of a file: what stands before the first definition, and the definition.
+pub fn only(text: &str, entry: &str) -> Option<String> {
+    let mut parts = text.split("\n\n\n@");
+    let head = parts.next()?;
+    let definition = parts.find(|part| part.contains(&format!("def {entry}(")))?;
+    Some(format!("{head}\n\n\n@{definition}\n"))
+}
+
+/// The text of a kernel of `statements` statements, one in five of them a condition or a loop around others.
+pub fn long_kernel(statements: usize) -> String {
+    let mut text = String::from(
+        "from tvm.script import tirx as T\n\n\n@T.prim_func\n\
+         def long(A: T.Buffer((65536,), \"float32\"), B: T.Buffer((65536,), \"float32\")):\n\
+         \x20   T.device_entry()\n    bx = T.cta_id([256])\n    tx = T.thread_id([256])\n",
+    );
+    for group in 0..statements.div_ceil(10) {
+        let k = group * 10;
+        text += &format!(
+            "    x{k}: T.let = A[(bx * 256 + tx + {k}) % 65536] * T.float32({k}.5)\n\
+             \x20   B[bx * 256 + tx] = x{k} + A[bx * 256 + tx] * T.float32(2.0)\n\
+             \x20   if tx + {k} < 128:\n\
+             \x20       B[(bx * 256 + tx * 2 + {k}) % 65536] = T.max(x{k}, T.float32(0.0)) - A[tx]\n\
+             \x20       B[tx] = A[tx] + x{k}\n\
+             \x20   for i in range({trips}):\n\
+             \x20       B[tx * 8 + i] = B[tx * 8 + i] + A[(tx * 8 + i + {k}) // 2]\n\
+             \x20       B[tx * 8 + i] = T.exp(B[tx * 8 + i]) * x{k}\n\
+             \x20   B[bx] = A[bx] + A[tx] * x{k}\n\
+             \x20   B[tx + {shift}] = A[bx * 256 + tx] - A[tx * 4 + bx]\n",
+            trips = 2 + group % 7,
+            shift = k % 1024,
+        );
+    }
+    text
 }
 
 /// A Python literal.

@@ -156,6 +156,9 @@ pub fn run_passes(
         stop_after: settings.stop_after.as_deref(),
         observer: Some(&mut observe),
         timer,
+        // The checks find defects of the compiler, not of a kernel; they would be a third of a build script's time in
+        // the dev profile. A dump asks for them, and the compiler's own tests lower with them.
+        verify: settings.dump.is_some(),
         ..Lowering::new(Target::cuda(settings.arch.as_str()))
     };
     let lowered = lower(module, &mut lowering).map_err(|d| Error::from_diagnostics(&d, &sources));

@@ -53,6 +53,7 @@ fn bench(args: &[String]) -> Result<()> {
         .env("TIRX_TVM_PYTHON", &reference)
         .args(args))?;
     }
+    run(&mut cargo(["bench", "-p", "tirx-tests", "--bench", "stages"]))?;
     run(cargo(["bench", "-p", "tirx-tests", "--bench", "simulator"]).args(args))
 }
 
