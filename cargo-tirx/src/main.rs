@@ -5,7 +5,6 @@
 
 #![forbid(unsafe_code)]
 
-mod host;
 mod input;
 mod literal;
 mod npy;

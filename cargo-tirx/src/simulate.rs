@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use tirx_build::compile::authored;
 use tirx_core::arith::fold::eval_int;
 use tirx_core::ir::{DType, Expr, ExprKind, PrimFunc, Var};
+use tirx_sim::host::{self, Argument};
 use tirx_sim::{Allocation, Memory, Program, StandIns};
 
-use crate::host::{self, Argument};
 use crate::input::{Failure, Input, Result, user};
 use crate::literal;
 use crate::npy::{self, Array};
@@ -182,6 +182,7 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
                 dtype: tensor.dtype,
                 shape: tensor.shape.clone(),
                 address: tensor.memory.address(),
+                byte_offset: 0,
             }),
             None => value,
         })

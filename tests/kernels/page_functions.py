@@ -2,6 +2,7 @@
 # test: lower LowerTIRx
 # test: lower SplitHostDevice
 # test: cuda sm_90a
+# test: compile sm_100a
 # The kernels of the documentation's page on functions and launches.
 
 @T.prim_func

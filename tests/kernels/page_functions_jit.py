@@ -1,5 +1,6 @@
 # test: parse
 # test: cuda sm_90a
+# test: compile sm_100a
 # -D N=256
 # The specialized kernel of the documentation's page on functions.
 from __future__ import annotations

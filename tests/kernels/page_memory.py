@@ -1,6 +1,7 @@
 # test: parse
 # test: lower LowerTIRx
 # test: cuda sm_90a
+# test: compile sm_100a
 # The kernels of the documentation's page on buffers and memory.
 from tvm.script import tirx as T
 from tvm.tirx.layout import TileLayout, S

@@ -2,6 +2,7 @@
 # test: lower LowerTIRx
 # test: lower SplitHostDevice
 # test: cuda sm_90a
+# test: compile sm_100a
 # The first kernel.
 
 @T.prim_func

@@ -8,6 +8,7 @@
 //! | `# test: parse only` | the same, and the kernels are not lowered |
 //! | `# test: lower PASS` | the IR after `PASS` is that of `kernels/NAME.PASS.txt` |
 //! | `# test: cuda sm_90a` | the CUDA text is that of `kernels/NAME.sm_90a.cu`; nvcc takes it, where `TIRX_NVCC` names one |
+//! | `# test: compile sm_100a` | nvcc takes the CUDA text, where `TIRX_NVCC` names one |
 //! | `# error: text` | building or lowering fails, and the rendered message holds the text (one line each) |
 //! | `# entry: name` | the kernel that is meant; all of the file's where there is none |
 //! | `# -D N=256` | a compile-time parameter |
@@ -44,6 +45,8 @@ pub enum Test {
     Lower(String),
     /// CUDA for an architecture against a text.
     Cuda(String),
+    /// CUDA for an architecture to nvcc alone.
+    Compile(String),
 }
 
 /// A filetest.
@@ -90,6 +93,7 @@ impl Case {
                         }
                         ["lower", pass] => Test::Lower(pass.into()),
                         ["cuda", arch] => Test::Cuda(arch.into()),
+                        ["compile", arch] => Test::Compile(arch.into()),
                         _ => return Err(format!("{}: unknown test {test:?}", path.display())),
                     });
             } else if let Some(error) = line.strip_prefix("error:") {

@@ -22,6 +22,13 @@ fn run(case: &Case) -> Result<(), String> {
         match test {
             Test::Parse => case.expect("parse.txt", &printed)?,
             Test::Lower(pass) => case.expect(&format!("{pass}.txt"), &after(&modules, pass)?)?,
+            Test::Compile(arch) => {
+                for (entry, module) in &modules {
+                    let lowered = stages(module, arch, &mut |_, _| Ok(()))?;
+                    let source = cuda::emit(&lowered).map_err(|e| format!("{entry}: {e}"))?;
+                    compile(&source.text, arch)?;
+                }
+            }
             Test::Cuda(arch) => {
                 let mut text = String::new();
                 for (entry, module) in &modules {

@@ -576,7 +576,7 @@ pub(crate) enum Special {
 }
 
 /// Code and tables of one device function.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Code {
     pub(crate) name: String,
     pub(crate) insts: Vec<Inst>,

@@ -1,5 +1,6 @@
 //! Launching: checks, blocks in parallel, results.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -128,6 +129,7 @@ impl Program {
         options: &LaunchOptions,
     ) -> Result<Stats, Fault> {
         self.check(launch).map_err(|message| self.refusal(message))?;
+        let code = self.code_for(launch);
         let params = self
             .code
             .params
@@ -139,7 +141,7 @@ impl Program {
                 Some((storage, offset))
             });
         let ctx = Context {
-            code: &self.code,
+            code: &code,
             memory,
             grid: launch.grid,
             block: launch.block,
@@ -175,6 +177,19 @@ impl Program {
             lane_ops: inner.lane_ops,
             output: inner.output.into_iter().map(|(_, text)| text).collect(),
         })
+    }
+
+    /// The code, with a pool of dynamic shared memory (an array without extent) as large as the launch says.
+    fn code_for(&self, launch: &Launch<'_>) -> Cow<'_, Code> {
+        let shared = &self.code.shared;
+        let Some(pool) = shared.iter().position(|a| a.dynamic && a.bytes == 0) else {
+            return Cow::Borrowed(&self.code);
+        };
+        let end = shared.iter().map(|a| a.offset + a.bytes).max().unwrap_or(0);
+        let mut code = Code::clone(&self.code);
+        code.shared[pool].offset = end.next_multiple_of(POOL_ALIGN);
+        code.shared[pool].bytes = launch.shared_bytes;
+        Cow::Owned(code)
     }
 
     fn refusal(&self, message: String) -> Fault {
@@ -261,6 +276,9 @@ impl Program {
         Ok(())
     }
 }
+
+/// Bytes that a pool of dynamic shared memory is aligned to.
+const POOL_ALIGN: u32 = 1024;
 
 /// A grid at work.
 struct Run {

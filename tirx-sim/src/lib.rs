@@ -34,6 +34,7 @@
 //! | `compile` | IR to bytecode |
 //! | `exec` | running it |
 //! | `launch` | [`Program`], launch checks, blocks in parallel |
+//! | `host` | host functions: argument checks and launches, as a launcher does them |
 //! | `stand_in` | Rust closures in the place of raw CUDA functions |
 //! | `fault` | errors |
 
@@ -44,6 +45,7 @@ mod bytecode;
 mod compile;
 mod exec;
 mod fault;
+pub mod host;
 mod launch;
 mod memory;
 mod numeric;

@@ -3,7 +3,7 @@
 //! MakePackedAPI leaves a function `(self_handle, args, num_args, result)` that reads its arguments through
 //! `tvm_struct_get`, checks them with assertions whose messages are in parts, and launches device functions with
 //! `call_packed`. The numbers of fields, the form of messages and the order of launch arguments are TVM 0.26's; they
-//! are written down here once, for the Rust launcher, the C launcher and the interpreter of `cargo tirx sim`.
+//! are written down here once, for the Rust launcher, the C launcher and the simulator.
 
 use std::sync::Arc;
 

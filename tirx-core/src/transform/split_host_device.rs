@@ -8,7 +8,8 @@
 //!
 //! **Launch parameters** are the hardware indices in order of appearance; then the flags
 //! `tirx.use_programtic_dependent_launch` and `tirx.use_cooperative_launch` (the region's attributes of these names; no
-//! value); then `tirx.use_dyn_shared_memory` with the bytes of the one `shared.dyn` allocation.
+//! value); then `tirx.use_dyn_shared_memory` with the bytes of the one `shared.dyn` allocation, or those
+//! that a `tirx.dyn_smem_bytes` attribute says.
 //!
 //! **Names.** The kernel of function `f` is `f_kernel`, further ones `f_kernel_1`, `f_kernel_2`, …
 //!
@@ -35,6 +36,8 @@ use crate::source::Span;
 pub const KERNEL_LAUNCH_PARAMS: &str = "tirx.kernel_launch_params";
 /// The tag of the dynamic shared memory size, in bytes; always the last.
 pub const DYNAMIC_SHARED_MEMORY: &str = "tirx.use_dyn_shared_memory";
+/// The attribute that says how much of a pool of dynamic shared memory is used, whose buffer has no extent.
+const POOL_BYTES: &str = "tirx.dyn_smem_bytes";
 /// The flag of a programmatic dependent launch (the name is TVM's).
 pub const PROGRAMMATIC_LAUNCH: &str = "tirx.use_programtic_dependent_launch";
 /// The flag of a cooperative launch.
@@ -162,7 +165,7 @@ impl Split<'_> {
             args.push(extent);
         }
         tags.extend(launch.flags.iter().map(|f| AttrValue::Str((*f).into())));
-        if let Some((bytes, _)) = launch.dynamic_shared {
+        if let Some(bytes) = launch.pool.or(launch.dynamic_shared.map(|(bytes, _)| bytes)) {
             tags.push(AttrValue::Str(DYNAMIC_SHARED_MEMORY.into()));
             args.push(bytes);
         }
@@ -220,6 +223,7 @@ struct Launch {
     flags: Vec<&'static str>,
     min_blocks: Option<i64>,
     dynamic_shared: Option<(Expr, Span)>,
+    pool: Option<Expr>,
     failed: Option<Box<Diagnostic>>,
 }
 
@@ -289,6 +293,10 @@ impl Mutator for Launch {
                         self.flags.sort_unstable_by(|a, b| b.cmp(a));
                     }
                 }
+                self.stmt(body)
+            }
+            StmtKind::Attr { key, value, body, .. } if &**key == POOL_BYTES => {
+                self.pool = Some(fold::cast(value.clone(), DType::INT32));
                 self.stmt(body)
             }
             StmtKind::AllocBuffer(buffer, _) if buffer.scope() == "shared.dyn" => {

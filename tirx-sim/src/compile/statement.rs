@@ -138,7 +138,10 @@ impl Compiler<'_> {
         if key == "virtual_thread" {
             return error(self.span, "the simulator does not run virtual threads");
         }
-        if let (AttrNode::IterVar(iv), "thread_extent") = (node, key) {
+        if let (AttrNode::IterVar(iv), "thread_extent") = (node, key)
+            // What a scheduler prefers changes no result.
+            && !iv.thread_tag.starts_with("preferredClusterCtaIdx.")
+        {
             let Some(axis) = Axis::of(&iv.thread_tag) else {
                 let message = format!(
                     "the simulator does not know the hardware index `{}`",

@@ -1,4 +1,4 @@
-//! Running the host function's IR: the checks and launch extents of `cargo tirx sim` are those of the launchers.
+//! Running the host function's IR: checks and launch extents on the simulator are those of the launchers.
 //!
 //! A tree walk; host functions are short. Integers are computed in 128 bits and wrapped to the IR's dtypes.
 
@@ -12,7 +12,7 @@ use tirx_core::ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtK
 
 /// What a caller passes.
 #[derive(Clone, Debug)]
-pub(crate) enum Argument {
+pub enum Argument {
     /// A compact tensor.
     Tensor {
         /// Element type.
@@ -21,6 +21,8 @@ pub(crate) enum Argument {
         shape: Vec<i64>,
         /// Device address.
         address: u64,
+        /// Bytes from the address to the first element.
+        byte_offset: u64,
     },
     /// An integer.
     Int(i64),
@@ -32,23 +34,23 @@ pub(crate) enum Argument {
 
 /// A launch that the host function asks for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Launch {
+pub struct Launch {
     /// The device function.
-    pub(crate) symbol: String,
+    pub symbol: String,
     /// Blocks.
-    pub(crate) grid: [u32; 3],
+    pub grid: [u32; 3],
     /// Threads of a block.
-    pub(crate) block: [u32; 3],
+    pub block: [u32; 3],
     /// Blocks of a cluster.
-    pub(crate) cluster: [u32; 3],
+    pub cluster: [u32; 3],
     /// Bytes of dynamic shared memory.
-    pub(crate) shared_bytes: u32,
+    pub shared_bytes: u32,
     /// Pointers and scalars as bits.
-    pub(crate) args: Vec<u64>,
+    pub args: Vec<u64>,
 }
 
 /// Runs the packed host function of a lowered module. `launch` runs a device function; an error is a message.
-pub(crate) fn run(
+pub fn run(
     module: &IRModule,
     names: &[String],
     arguments: &[Argument],
@@ -392,7 +394,8 @@ impl Machine<'_> {
                 dtype,
                 shape,
                 address,
-            }) => Ok((*dtype, shape, *address)),
+                byte_offset,
+            }) => Ok((*dtype, shape, *address, *byte_offset)),
             _ => Err(unknown()),
         };
         Ok(match (handle, field) {
@@ -421,7 +424,8 @@ impl Machine<'_> {
             }
             (Handle::Tensor(i), Field::TypeBits) => Value::Int(tensor(i)?.0.bits.into()),
             (Handle::Tensor(i), Field::TypeLanes) => Value::Int(tensor(i)?.0.lanes.into()),
-            (Handle::Tensor(_), Field::ByteOffset | Field::DeviceId) => Value::Int(0),
+            (Handle::Tensor(i), Field::ByteOffset) => Value::Int(tensor(i)?.3.into()),
+            (Handle::Tensor(_), Field::DeviceId) => Value::Int(0),
             (Handle::Tensor(_), Field::DeviceType) => Value::Int(DEVICE_CUDA),
             (Handle::Shape(i), Field::Int64Element) => {
                 // Rank was checked before; a shape that is read all the same has no such dimension.
