@@ -347,3 +347,62 @@ fn arguments_are_checked_as_a_launcher_checks_them() {
         &["the shape of `B` does not follow", "extent `m` is not known"],
     );
 }
+
+/// Each fault a kernel can run into: what it is, its line, its block and its thread.
+#[test]
+fn every_fault_says_what_where_and_who() {
+    let folder = Folder::new();
+    let cases = [
+        (
+            "A[tx + 32 * bx + 5] = 1.0",
+            "out-of-bounds access",
+            "writes `A[64]`",
+            "in block (1, 0, 0), thread (27, 0, 0)",
+        ),
+        (
+            "S = T.alloc_shared((32,), \"float32\"); S[31 - tx] = 0.0; T.cuda.cta_sync(); S[tx] = 1.0; A[tx] = S[0]",
+            "data race",
+            "barrier orders the two",
+            "in block (0, 0, 0), thread (",
+        ),
+        (
+            "S = T.alloc_shared((32,), \"float32\"); S[tx // 2] = 1.0; T.cuda.cta_sync(); A[tx] = S[tx]",
+            "uninitialized read",
+            "reads `S[16]` before any thread has written it",
+            "in block (0, 0, 0), thread (16, 0, 0)",
+        ),
+        (
+            "L = T.alloc_local((2,), \"float32\"); L[tx // 20] = 1.0; A[tx] = L[0]",
+            "uninitialized read",
+            "reads `L[0]` before this thread has written it",
+            "in block (0, 0, 0), thread (20, 0, 0)",
+        ),
+    ];
+    for (statement, kind, message, place) in cases {
+        faults(&folder, &format!("    {statement}\n"), [kind, message, place]);
+    }
+    faults(
+        &folder,
+        "    if bx == 0 or tx < 20: T.cuda.cta_sync()\n    A[tx] = 1.0\n",
+        [
+            "barrier not reached by all threads",
+            "12 threads of the block ended without reaching this barrier, thread (20, 0, 0) the first",
+            "in block (1, 0, 0), thread (0, 0, 0)",
+        ],
+    );
+}
+
+/// Runs a kernel whose first line of work, the seventh, faults.
+#[track_caller]
+fn faults(folder: &Folder, body: &str, parts: [&str; 3]) {
+    let head = "@T.prim_func\ndef k(A: T.Buffer((64,), \"float32\")):\n    T.device_entry()\n    \
+                # work\n    bx = T.cta_id([2])\n    tx = T.thread_id([32])\n";
+    fs::write(folder.path("fault.py"), format!("{head}{body}")).unwrap();
+    let outcome = folder.run(&["sim", "fault.py", "--out", "A=fault.npy"]);
+    fails(&outcome, 1, &parts);
+    fails(&outcome, 1, &["--> fault.py:7:", "in kernel `k_kernel`"]);
+    assert!(
+        !folder.path("fault.npy").exists(),
+        "a kernel that failed has no result"
+    );
+}

@@ -30,6 +30,7 @@ use crate::intrin::Op;
 use crate::ir::{
     AttrNode, BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var, is_pure,
 };
+use crate::source::Span;
 
 /// Lowers the device functions.
 pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
@@ -69,7 +70,7 @@ impl LowerIntrin {
     }
 
     /// `a // b` (or `a % b`) of lowered operands; what is known is asked of the original ones.
-    fn floor(&mut self, modulo: bool, original: (&Expr, &Expr), a: Expr, b: Expr) -> Expr {
+    fn floor(&mut self, modulo: bool, original: (&Expr, &Expr), a: Expr, b: Expr, span: Span) -> Expr {
         let dtype = a.dtype;
         let constant = const_value(&b);
         if let Some(b) = constant.filter(|b| *b > 0 && b & (b - 1) == 0)
@@ -82,8 +83,8 @@ impl LowerIntrin {
             };
             return Expr::call(op, dtype, vec![a, Expr::constant(dtype, operand)]);
         }
-        let quotient = |a: Expr, b: Expr| Expr::binary(BinOp::Div, a, b);
-        let remainder = |a: Expr, b: Expr| Expr::binary(BinOp::Mod, a, b);
+        let quotient = |a: Expr, b: Expr| Expr::binary(BinOp::Div, a, b).at(span);
+        let remainder = |a: Expr, b: Expr| Expr::binary(BinOp::Mod, a, b).at(span);
         let truncating = |a: Expr, b: Expr| if modulo { remainder(a, b) } else { quotient(a, b) };
         if dtype.is_uint() {
             return truncating(a, b);
@@ -232,7 +233,7 @@ impl Mutator for LowerIntrin {
                     }
                     .at(span);
                 }
-                self.floor(*op == BinOp::FloorMod, (a, b), x, y).at(span)
+                self.floor(*op == BinOp::FloorMod, (a, b), x, y, span).at(span)
             }
             ExprKind::Binary(BinOp::And, a, b) => {
                 let (x, y) = (self.expr(a), self.under_expr(a, b));
