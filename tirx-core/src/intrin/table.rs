@@ -150,6 +150,8 @@ ops! {
     LargeUintImm = "tirx.large_uint_imm", "large_uint_imm", (2, 2), Pure, Explicit;
     /// Fixed-point multiply, round, shift.
     QMultiplyShift = "tirx.q_multiply_shift", "q_multiply_shift", (4, 4), Pure, Is(DType::INT32);
+    /// Fixed-point multiply, round, shift, with the shifts of a channel.
+    QMultiplyShiftPerAxis = "tirx.q_multiply_shift_per_axis", "q_multiply_shift_per_axis", (7, 7), Pure, Is(DType::INT32);
     /// Dot product of four bytes plus an accumulator.
     Dp4a = "tirx.dp4a", "dp4a", (3, 3), Pure, Explicit;
 

@@ -15,7 +15,7 @@
 //! the arithmetic analyzer: ranges of thread indices and loops, values of bindings, conditions around.
 //!
 //! **Others.** `sigmoid(x)` is `1 / (1 + exp(-x))`; the warp shuffles and the active mask of TIR are those of CUDA.
-//! A `tvm_access_ptr` is the address of an element. Math functions stay operators, so that the simulator computes what they mean; code generation spells them.
+//! Fixed-point products become plain arithmetic, `print_buffer` loops of `printf`. A `tvm_access_ptr` is the address of an element. Math functions stay operators, so that the simulator computes what they mean; code generation spells them.
 //!
 //! Only device functions are lowered: the host function is printed in languages that have floor division.
 //!
@@ -23,12 +23,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::PassContext;
+use super::{PassContext, fixed_point, print_buffer};
 use crate::arith::Analyzer;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var, is_pure,
+    AttrNode, BinOp, Buffer, BufferNode, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind,
+    Var, is_pure,
 };
 use crate::source::Span;
 
@@ -170,6 +171,32 @@ impl LowerIntrin {
         Some(Expr::call(Op::AddressOf, DType::HANDLE, vec![load]))
     }
 
+    /// `print_buffer` as loops over the elements behind the pointer.
+    fn print_buffer(&mut self, call: &Expr) -> Option<Stmt> {
+        let ExprKind::Call {
+            op: Op::PrintBuffer,
+            args,
+        } = &call.kind
+        else {
+            return None;
+        };
+        let [data, dtype, text, scalar, _, shape @ ..] = &args[..] else {
+            return None;
+        };
+        let data = data.as_var().filter(|_| text.is_int(0))?;
+        let dtype: DType = dtype.as_str()?.parse().ok()?;
+        let shape = self.exprs(shape);
+        let count = (shape.iter().cloned()).reduce(|a, b| Expr::binary(BinOp::Mul, a, b));
+        let count = count.unwrap_or(Expr::constant(DType::INT32, 1));
+        let buffer = BufferNode::flat(data.name(), data.clone(), dtype, vec![count], call.span);
+        let buffer = Buffer::new(buffer);
+        let printed = print_buffer::lower(&buffer, &shape, scalar.is_int(1), call.span)?;
+        Some(Stmt::seq([
+            Stmt::new(StmtKind::DeclBuffer(buffer), call.span),
+            printed,
+        ]))
+    }
+
     fn not_negative(&mut self, expr: &Expr) -> bool {
         self.analyzer.can_prove_at_least(expr, 0)
     }
@@ -271,6 +298,17 @@ impl Mutator for LowerIntrin {
                 Expr::new(ExprKind::Call { op, args }, expr.dtype, span)
             }
             ExprKind::Call {
+                op: op @ (Op::QMultiplyShift | Op::QMultiplyShiftPerAxis),
+                args,
+            } => {
+                let lowered = self.exprs(args);
+                let plain = match op {
+                    Op::QMultiplyShift => fixed_point::multiply_shift(&lowered),
+                    _ => fixed_point::multiply_shift_per_axis(&lowered),
+                };
+                plain.map_or_else(|| expr.clone(), |e| e.at(span))
+            }
+            ExprKind::Call {
                 op: Op::TvmAccessPtr,
                 args,
             } => match self.access_ptr(args) {
@@ -341,6 +379,10 @@ impl Mutator for LowerIntrin {
                 }
                 Stmt::if_else(lowered, then2, otherwise2, stmt.span)
             }
+            StmtKind::Evaluate(call) => match self.print_buffer(call) {
+                Some(printed) => printed,
+                None => self.walk_stmt(stmt),
+            },
             _ => self.walk_stmt(stmt),
         }
     }

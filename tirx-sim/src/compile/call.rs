@@ -387,7 +387,7 @@ impl Compiler<'_> {
         self.bin(op, kind, Kind::Bool, magnitude, infinity)
     }
 
-    /// `(x * y + (1 << (q + s - 1))) >> (q + s)`, TVM's fixed-point product: arguments x, y, q, s.
+    /// `(x * y + (1 << (q - s - 1))) >> (q - s)`, TVM's fixed-point product: arguments x, y, q, s.
     fn q_multiply_shift(&mut self, args: &[Expr]) -> Result<Val> {
         let mut v = Vec::new();
         for arg in args {
@@ -398,7 +398,7 @@ impl Compiler<'_> {
             return error(self.span, "q_multiply_shift takes four arguments");
         };
         self.count(5);
-        let total = self.binary(BinOp::Add, q, s)?;
+        let total = self.binary(BinOp::Sub, q, s)?;
         let one = self.integer(Kind::I64, 1)?;
         let half = self.binary(BinOp::Sub, total, one)?;
         let half = self.bit_operation(Bin::Shl, one, half)?;

@@ -5,7 +5,7 @@ use super::helpers::{Header, Helper};
 use super::{Emitter, RawSource, math, types};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::Op;
-use crate::ir::{DType, Expr};
+use crate::ir::{DType, Expr, ExprKind};
 use crate::source::Span;
 
 impl Emitter<'_> {
@@ -312,7 +312,12 @@ impl Emitter<'_> {
         let x = self.widen_half(x, dtype);
         if op == Op::Isnan {
             let wide = if dtype.bits < 32 { DType::FLOAT32 } else { dtype };
-            let x = self.temporary("x", wide, x, arg.span)?;
+            // A name would be a statement, and `&&` around it then several: what is only read is written twice.
+            let x = match &arg.kind {
+                ExprKind::Var(_) => x,
+                ExprKind::BufferLoad { indices, .. } if indices.iter().all(|i| i.size() <= 8) => x,
+                _ => self.temporary("x", wide, x, arg.span)?,
+            };
             return Ok(Code::new(format!("{} != {}", x.text, x.text), level::EQUAL));
         }
         let (name, infinity) = if dtype.bits == 64 {

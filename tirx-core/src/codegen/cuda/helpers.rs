@@ -225,7 +225,7 @@ struct alignas(sizeof(T) * (N & -N) < 32 ? sizeof(T) * (N & -N) : 32) tirx_vec {
 
 const BIT_CAST: &str = "\
 template <typename To, typename From>
-__device__ __forceinline__ To tirx_bit_cast(const From& from) {
+__device__ __forceinline__ To tirx_bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From), \"a bit cast keeps the size\");
   To to;
   memcpy(&to, &from, sizeof(To));

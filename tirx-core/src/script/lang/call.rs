@@ -92,6 +92,11 @@ impl Call {
                 args.take_keyword(ignored);
             }
         }
+        // `T.hint` takes whatever else its reader understands.
+        if function == "T.hint" {
+            args.keyword
+                .retain(|(name, ..)| params.iter().any(|p| p.name == &**name));
+        }
         let positions = params.iter().filter(|p| !p.keyword_only).count();
         let more = if rest && args.positional.len() > positions {
             args.positional.split_off(positions)

@@ -97,8 +97,12 @@ fn extents(call: &Call, name: &str) -> Result<Option<Vec<Expr>>> {
     let Some((value, _)) = call.get(name) else {
         return Ok(None);
     };
-    if value.as_items().is_none() {
-        return call.expected(name, EXPECTED);
+    // A text would be the name of a symbolic extent, which nothing here gives a value.
+    let text = |items: &[Value]| items.iter().any(|item| matches!(item, Value::Str(_)));
+    match value.as_items() {
+        None => return call.expected(name, EXPECTED),
+        Some(items) if text(&items) => return call.fail("an extent must be an integer, found a text"),
+        Some(_) => {}
     }
     let extents = call.shape(name)?;
     if extents.is_empty() || extents.len() > 3 {

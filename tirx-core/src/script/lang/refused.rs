@@ -121,7 +121,6 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
             "end_profile_intrinsic",
             "call_kernel",
             "ignore_loop_partition",
-            "q_multiply_shift_per_axis",
             "add_to_parent",
             "Call",
             "CallEffectKind",
