@@ -66,6 +66,12 @@ pub use names::suggest;
 pub use scope::{Scope, ScopeKind};
 pub use value::*;
 
+/// The value of a name of the language as kernel files see it: `("T", "prim_func")`, `("T.cuda", "cta_sync")`. One that
+/// TVM has and this compiler does not is a [`Value::Unavailable`] with the reason.
+pub fn language_name(path: &str, name: &str) -> Option<Value> {
+    decorators::attribute(path, name).or_else(|| crate::script::lang::attribute(path, name))
+}
+
 pub(crate) use kernel::ParameterRole;
 
 use super::parse::ParsedFile;

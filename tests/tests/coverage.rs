@@ -1,0 +1,223 @@
+//! `docs/language.md` says of every name of TVM's `T` what this compiler does with it.
+//!
+//! The table is made from the compiler's own tables; `UPDATE_EXPECT=1` writes it. `tvm_names.txt` are the names that
+//! TVM 0.26 exports.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tirx_core::script::eval::{Value, language_name, limits};
+use tirx_tests::root;
+
+/// What becomes of a name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Status {
+    Supported(String),
+    Later(String),
+    Refused(String),
+}
+
+/// The names of TVM's `T`.
+fn names() -> Vec<&'static str> {
+    include_str!("../tvm_names.txt").lines().collect()
+}
+
+/// What the compiler knows of a dotted name: the part of it that decides, and why it is not there if it is not.
+fn find(full: &str) -> Result<(String, Option<String>), String> {
+    let mut path = String::from("T");
+    for part in full.split('.').skip(1) {
+        match language_name(&path, part) {
+            Some(Value::Unavailable(why)) => return Ok((format!("{path}.{part}"), Some(why.to_string()))),
+            Some(_) => path = format!("{path}.{part}"),
+            None => return Err(format!("{path}.{part} is neither known nor refused")),
+        }
+    }
+    Ok((full.to_string(), None))
+}
+
+/// The files that a name may be tested in, filetests first: path and text.
+fn tested_in() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for folder in [
+        "tests/kernels",
+        "kernels",
+        "tirx-core/src/script/eval",
+        "tirx-core/src/script/lang",
+        "tirx-sim/tests",
+        "tirx-sim/tests/kernel",
+    ] {
+        let mut found: Vec<_> = std::fs::read_dir(root().join(folder))
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| is_test(path))
+            .collect();
+        found.sort();
+        for path in found {
+            let name = path.file_name().unwrap().to_string_lossy();
+            files.push((
+                format!("{folder}/{name}"),
+                std::fs::read_to_string(&path).unwrap(),
+            ));
+        }
+    }
+    files
+}
+
+fn is_test(path: &Path) -> bool {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let in_tests = path
+        .parent()
+        .is_some_and(|p| !p.ends_with("eval") && !p.ends_with("lang"));
+    match path.extension().and_then(|e| e.to_str()) {
+        // Files of errors show what is refused.
+        Some("py") => !name.starts_with("error"),
+        Some("rs") => in_tests || name.ends_with("tests"),
+        _ => false,
+    }
+}
+
+/// Whether a text uses a name, as `T.name` or, for a dtype, as a string.
+fn uses(text: &str, full: &str) -> bool {
+    let whole = |needle: &str| {
+        text.match_indices(needle).any(|(at, _)| {
+            let after = text[at + needle.len()..].chars().next();
+            !after.is_some_and(|c| c.is_alphanumeric() || c == '_')
+        })
+    };
+    let name = full.strip_prefix("T.").unwrap_or(full);
+    whole(full)
+        || whole(&format!("\"{name}\""))
+            && name.ends_with(|c: char| c.is_ascii_digit() || c == 'n' || c == 'u' || c == 'z')
+}
+
+/// `float32` of `float32x4`.
+fn scalar_of<'a>(name: &'a str, all: &[&str]) -> Option<&'a str> {
+    let (scalar, lanes) = name.rsplit_once('x')?;
+    (lanes.parse::<u32>().is_ok() && all.contains(&scalar)).then_some(scalar)
+}
+
+/// The rows: a name (or all that begin with it) and what becomes of it.
+fn rows() -> Vec<(String, Status)> {
+    let (all, files) = (names(), tested_in());
+    let mut gaps = Vec::new();
+    let mut rows: BTreeMap<String, (Status, usize)> = BTreeMap::new();
+    for full in &all {
+        let (decided, why) = match find(full) {
+            Ok(found) => found,
+            Err(gap) => {
+                gaps.push(gap);
+                continue;
+            }
+        };
+        let status = match why {
+            Some(why) if why.contains(" yet") => Status::Later(why),
+            Some(why) => Status::Refused(why),
+            // Vectors of a dtype are one row with it.
+            None if scalar_of(full, &all).is_some() => {
+                if let Some(row) = rows.get_mut(scalar_of(full, &all).unwrap()) {
+                    row.1 += 1;
+                }
+                continue;
+            }
+            None => match files.iter().find(|(_, text)| uses(text, full)) {
+                Some((path, _)) => Status::Supported(path.clone()),
+                None => Status::Supported(String::new()),
+            },
+        };
+        let shown = if decided == *full {
+            decided
+        } else {
+            format!("{decided}.*")
+        };
+        rows.entry(shown).or_insert((status, 0));
+    }
+    assert!(gaps.is_empty(), "{} gaps:\n{}", gaps.len(), gaps.join("\n"));
+    rows.into_iter()
+        .map(|(name, (status, vectors))| match vectors {
+            0 => (format!("`{name}`"), status),
+            _ => (format!("`{name}`, `{name}x2` … `{name}x64`"), status),
+        })
+        .collect()
+}
+
+/// The limits, as a table.
+fn limits() -> String {
+    let rows = [
+        ("bytes of a file", limits::SOURCE_BYTES as u64),
+        ("steps of compile-time evaluation", limits::STEPS),
+        ("statements of a kernel", limits::STATEMENTS as u64),
+        ("blocks within blocks of a kernel", limits::NESTING as u64),
+        ("blocks within blocks of the text", limits::INDENTS as u64),
+        ("brackets within brackets", limits::BRACKETS as u64),
+        ("operators in one chain", limits::CHAIN as u64),
+        ("levels of one expression of a kernel", limits::EXPR_DEPTH.into()),
+        ("nodes of one expression of a kernel", limits::EXPR_SIZE),
+        ("Python calls within calls", limits::CALLS as u64),
+        ("evaluations within evaluations", limits::DEPTH as u64),
+        ("items of a list, tuple, dictionary or text", limits::ITEMS as u64),
+        ("lists, functions and other objects", limits::OBJECTS as u64),
+    ];
+    let rows: String = rows
+        .iter()
+        .map(|(what, most)| format!("| {what} | {most} |\n"))
+        .collect();
+    format!("| what | at most |\n|---|---|\n{rows}")
+}
+
+fn table() -> String {
+    let mut text = String::new();
+    let rows = rows();
+    let mut section = |title: &str, columns: &str, pick: &dyn Fn(&Status) -> Option<String>| {
+        let picked: Vec<String> = rows
+            .iter()
+            .filter_map(|(name, status)| Some(format!("| {name} | {} |\n", pick(status)?)))
+            .collect();
+        text.push_str(&format!(
+            "### {title}\n\n{} rows.\n\n| name | {columns} |\n|---|---|\n",
+            picked.len()
+        ));
+        text.extend(picked);
+        text.push('\n');
+    };
+    section("Supported", "tested in", &|s| match s {
+        Status::Supported(path) if path.is_empty() => Some("no test names it".to_string()),
+        Status::Supported(path) => Some(format!("`{path}`")),
+        _ => None,
+    });
+    section(
+        "Later: tile primitives, asynchronous engines, tensor cores",
+        "what a kernel that uses it is told",
+        &|s| match s {
+            Status::Later(why) => Some(why.clone()),
+            _ => None,
+        },
+    );
+    section("Refused", "what a kernel that uses it is told", &|s| match s {
+        Status::Refused(why) => Some(why.clone()),
+        _ => None,
+    });
+    text
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let path = root().join("docs/language.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let mut new = page.clone();
+    for (name, text) in [("limits", limits()), ("coverage", table())] {
+        let (begin, end) = (format!("<!-- {name}: "), format!("<!-- {name} ends -->\n"));
+        let at = new.find(&begin).expect("the begin mark");
+        let from = at + new[at..].find('\n').unwrap() + 1;
+        let to = new.find(&end).expect("the end mark");
+        new.replace_range(from..to, &format!("\n{}\n", text.trim_end()));
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, new).unwrap();
+    } else {
+        assert!(
+            new == page,
+            "docs/language.md is out of date: run this test with UPDATE_EXPECT=1"
+        );
+    }
+}
