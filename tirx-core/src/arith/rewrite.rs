@@ -109,13 +109,20 @@ impl Analyzer {
                 indices,
                 predicate,
             } => {
-                let new = self.visit_all(indices, mode);
+                // Most loads stay as they are, and need no list.
+                let mut new: Option<Vec<Expr>> = None;
+                for (i, old) in indices.iter().enumerate() {
+                    let index = self.visit(old, mode);
+                    if new.is_some() || !index.same_node(old) {
+                        new.get_or_insert_with(|| indices[..i].to_vec()).push(index);
+                    }
+                }
                 let new_predicate = predicate.as_ref().map(|p| self.visit(p, mode));
-                let same = new.iter().zip(indices).all(|(a, b)| a.same_node(b))
-                    && new_predicate.iter().zip(predicate).all(|(a, b)| a.same_node(b));
+                let same = new.is_none() && new_predicate.iter().zip(predicate).all(|(a, b)| a.same_node(b));
                 if same {
                     return expr.clone();
                 }
+                let new = new.unwrap_or_else(|| indices.clone());
                 let kind = ExprKind::BufferLoad {
                     buffer: buffer.clone(),
                     indices: new,

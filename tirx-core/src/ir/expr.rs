@@ -304,13 +304,16 @@ impl Expr {
     }
 
     /// The same expression with `span`.
-    pub fn at(self, span: Span) -> Expr {
+    pub fn at(mut self, span: Span) -> Expr {
         if self.span == span || !span.is_some() {
             return self;
         }
-        match Arc::try_unwrap(self.0) {
-            Ok(node) => Expr(Arc::new(ExprNode { span, ..node })),
-            Err(shared) => Expr::new(shared.kind.clone(), shared.dtype, span),
+        match Arc::get_mut(&mut self.0) {
+            Some(node) => {
+                node.span = span;
+                self
+            }
+            None => Expr::new(self.kind.clone(), self.dtype, span),
         }
     }
 
@@ -378,10 +381,56 @@ impl Expr {
     }
 
     /// The operands, left to right. Indices of a load, arguments of a call; a `Let` gives value and body.
-    pub fn operands(&self) -> Vec<&Expr> {
-        let mut out = Vec::new();
-        self.kind.for_each_operand(|e| out.push(e));
-        out
+    pub fn operands(&self) -> Operands<'_> {
+        let (few, first, second): ([Option<&Expr>; 3], &[Expr], &[Expr]) = match &self.kind {
+            ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => {
+                ([None; 3], &[], &[])
+            }
+            ExprKind::Cast(a) | ExprKind::Not(a) | ExprKind::Broadcast { value: a, .. } => {
+                ([Some(a), None, None], &[], &[])
+            }
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Ramp {
+                base: a, stride: b, ..
+            }
+            | ExprKind::Let(_, a, b) => ([Some(a), Some(b), None], &[], &[]),
+            ExprKind::Select(a, b, c) => ([Some(a), Some(b), Some(c)], &[], &[]),
+            ExprKind::BufferLoad {
+                indices, predicate, ..
+            } => ([None; 3], indices, predicate.as_slice()),
+            ExprKind::Shuffle { vectors, indices } => ([None; 3], vectors, indices),
+            ExprKind::Call { args, .. } => ([None; 3], args, &[]),
+        };
+        Operands {
+            few,
+            next: 0,
+            first: first.iter(),
+            second: second.iter(),
+        }
+    }
+}
+
+/// The operands of an expression in order, without a list of them.
+#[derive(Clone, Debug)]
+pub struct Operands<'a> {
+    few: [Option<&'a Expr>; 3],
+    next: usize,
+    first: std::slice::Iter<'a, Expr>,
+    second: std::slice::Iter<'a, Expr>,
+}
+
+impl<'a> Iterator for Operands<'a> {
+    type Item = &'a Expr;
+
+    fn next(&mut self) -> Option<&'a Expr> {
+        if let Some(Some(operand)) = self.few.get(self.next) {
+            self.next += 1;
+            return Some(operand);
+        }
+        match self.first.next() {
+            Some(operand) => Some(operand),
+            None => self.second.next(),
+        }
     }
 }
 

@@ -39,6 +39,25 @@ pub trait Mutator {
         exprs.iter().map(|e| self.expr(e)).collect()
     }
 
+    /// Each of a list, if any changed; most lists stay, and need no copy.
+    fn changed_exprs(&mut self, exprs: &[Expr]) -> Option<Vec<Expr>> {
+        let mut changed: Option<Vec<Expr>> = None;
+        for (i, old) in exprs.iter().enumerate() {
+            let new = self.expr(old);
+            match &mut changed {
+                Some(list) => list.push(new),
+                None if new.same_node(old) => {}
+                None => {
+                    let mut list = Vec::with_capacity(exprs.len());
+                    list.extend_from_slice(&exprs[..i]);
+                    list.push(new);
+                    changed = Some(list);
+                }
+            }
+        }
+        changed
+    }
+
     /// Rebuilds an expression from its changed operands. The dtype follows the operands where the kind says so.
     fn walk_expr(&mut self, expr: &Expr) -> Expr {
         let same = |a: &Expr, b: &Expr| a.same_node(b);
@@ -85,13 +104,15 @@ pub trait Mutator {
                 predicate,
             } => {
                 let b = self.buffer_use(buffer);
-                let i = self.exprs(indices);
+                let i = self.changed_exprs(indices);
                 let p = predicate.as_ref().map(|p| self.expr(p));
                 let p_same = predicate.iter().zip(&p).all(|(a, b)| a.same_node(b));
-                if b == *buffer && all_same(indices, &i) && p_same {
+                if b == *buffer && i.is_none() && p_same {
                     return keep();
                 }
-                let dtype = Expr::load(&b, i.clone()).dtype;
+                let i = i.unwrap_or_else(|| indices.clone());
+                let lanes: u16 = i.iter().map(|e| e.dtype.lanes).product();
+                let dtype = b.dtype.with_lanes(b.dtype.lanes * lanes);
                 Expr::new(
                     ExprKind::BufferLoad {
                         buffer: b,
@@ -133,10 +154,9 @@ pub trait Mutator {
                 )
             }
             ExprKind::Call { op, args } => {
-                let a = self.exprs(args);
-                if all_same(args, &a) {
+                let Some(a) = self.changed_exprs(args) else {
                     return keep();
-                }
+                };
                 Expr::new(ExprKind::Call { op: *op, args: a }, expr.dtype, span)
             }
             ExprKind::Let(var, value, body) => {
@@ -154,7 +174,6 @@ pub trait Mutator {
 
     /// Rebuilds a statement from its changed parts. Sequences are spliced and lose their no-ops.
     fn walk_stmt(&mut self, stmt: &Stmt) -> Stmt {
-        let all_same = |a: &[Expr], b: &[Expr]| a.iter().zip(b).all(|(x, y)| x.same_node(y));
         let span = stmt.span;
         let kind = match &stmt.kind {
             StmtKind::Bind(var, value) => {
@@ -197,12 +216,13 @@ pub trait Mutator {
             } => {
                 let v = self.expr(value);
                 let b = self.buffer_use(buffer);
-                let i = self.exprs(indices);
+                let i = self.changed_exprs(indices);
                 let p = predicate.as_ref().map(|p| self.expr(p));
                 let p_same = predicate.iter().zip(&p).all(|(a, b)| a.same_node(b));
-                if v.same_node(value) && b == *buffer && all_same(indices, &i) && p_same {
+                if v.same_node(value) && b == *buffer && i.is_none() && p_same {
                     return stmt.clone();
                 }
+                let i = i.unwrap_or_else(|| indices.clone());
                 StmtKind::BufferStore {
                     buffer: b,
                     indices: i,

@@ -354,8 +354,7 @@ impl Vectorizer {
             | ExprKind::Broadcast { .. }
             | ExprKind::Shuffle { .. }
             | ExprKind::Let(..) => {
-                let operands = expr.operands();
-                for operand in &operands {
+                for operand in expr.operands() {
                     if !self.expr(operand)?.same_node(operand) {
                         return Err(NoVector);
                     }
