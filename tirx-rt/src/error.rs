@@ -166,3 +166,26 @@ impl From<tirx_sim::Fault> for Error {
         Error::Fault(Box::new(fault))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_without_code_for_the_device_says_what_to_add() {
+        let error = |targets| Error::NoCodeForDevice {
+            kernel: "add::n256",
+            device: "NVIDIA A100".to_string(),
+            compute_capability: (8, 0),
+            targets,
+        };
+        assert_eq!(
+            error(vec!["sm_90a", "sm_100a"]).to_string(),
+            "kernel `add::n256` has no code for NVIDIA A100 (compute capability 8.0): the image holds sm_90a, sm_100a. \
+             Add \"sm_80\" to `targets` in kernels.toml and rebuild"
+        );
+        assert!(error(vec![]).to_string().ends_with(
+            "it was built without nvcc. Install nvcc (`cargo tirx toolchain install`) and rebuild"
+        ));
+    }
+}

@@ -345,7 +345,7 @@ impl Analyzer {
 
     fn simplify_pure(&mut self, expr: &Expr) -> Expr {
         if let Some(known) = self.simplified.get(expr) {
-            return known.clone().or_at(expr.span);
+            return known.clone().at(expr.span);
         }
         // Canonical first, because rewriting may hide structure that it needs; last, because it decides the order of
         // terms.
@@ -362,7 +362,7 @@ impl Analyzer {
             self.simplified = FxHashMap::default();
         }
         self.simplified.insert(expr.clone(), result.clone());
-        result.or_at(expr.span)
+        result.at(expr.span)
     }
 
     fn has_value(&self, expr: &Expr) -> bool {

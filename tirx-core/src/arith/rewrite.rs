@@ -57,15 +57,15 @@ impl Analyzer {
             },
             ExprKind::Binary(op, a, b) => {
                 let (x, y) = (self.visit(a, mode), self.visit(b, mode));
-                self.make_at(*op, x, y, mode, Some(expr)).or_at(span)
+                self.make_at(*op, x, y, mode, Some(expr)).at(span)
             }
             ExprKind::Not(a) => {
                 let x = self.visit(a, mode);
-                self.negate(x, mode).or_at(span)
+                self.negate(x, mode).at(span)
             }
             ExprKind::Cast(a) => {
                 let x = self.visit(a, mode);
-                self.convert(x, a, expr).or_at(span)
+                self.convert(x, a, expr).at(span)
             }
             ExprKind::Select(c, t, f) => {
                 let c2 = self.visit(c, mode);
@@ -79,7 +79,7 @@ impl Analyzer {
                 if t2.same_node(t) && f2.same_node(f) && c2.same_node(c) {
                     return expr.clone();
                 }
-                self.choose(c2, t2, f2, mode).or_at(span)
+                self.choose(c2, t2, f2, mode).at(span)
             }
             ExprKind::Ramp { base, stride, lanes } => {
                 let (b, s) = (self.visit(base, mode), self.visit(stride, mode));
@@ -210,7 +210,7 @@ impl Analyzer {
         }
         let new = self.visit_all(args, mode);
         if let Some(folded) = fold_call(op, &new, expr.dtype) {
-            return folded.or_at(expr.span);
+            return folded.at(expr.span);
         }
         if op == Op::Likely
             && let [inner] = &*new

@@ -371,7 +371,8 @@ struct Substitute<'a, F> {
 impl<F: Fn(&Var) -> Option<Expr>> Mutator for Substitute<'_, F> {
     fn expr(&mut self, expr: &Expr) -> Expr {
         match &expr.kind {
-            ExprKind::Var(v) => (self.map)(v).map_or_else(|| expr.clone(), |e| e.or_at(expr.span)),
+            // What replaces a use stands where the use stood, also when it was written elsewhere.
+            ExprKind::Var(v) => (self.map)(v).map_or_else(|| expr.clone(), |e| e.at(expr.span)),
             _ => self.walk_expr(expr),
         }
     }
@@ -432,4 +433,22 @@ pub fn substitute_stmt(stmt: &Stmt, map: &impl Fn(&Var) -> Option<Expr>) -> Stmt
         buffers: FxHashMap::default(),
     }
     .stmt(stmt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::DType;
+    use crate::source::{FileId, Span};
+
+    #[test]
+    fn what_replaces_a_variable_stands_where_the_variable_stood() {
+        let (declared, used) = (Span::new(FileId(1), 0, 4), Span::new(FileId(1), 20, 22));
+        let tx = Var::at("tx", DType::INT32, declared);
+        let index = Var::new("threadIdx_x", DType::INT32);
+        let replaced = substitute(&Expr::var(&tx).at(used), &|_| {
+            Some(Expr::var(&index).at(declared))
+        });
+        assert_eq!((replaced.as_var(), replaced.span), (Some(&index), used));
+    }
 }
