@@ -60,7 +60,13 @@ pub(crate) fn build(root: &Path) -> Result<()> {
 
 /// The executable that a cargo command builds for target `name`, from its JSON messages.
 fn executable(args: &[&str], name: &str) -> Result<PathBuf> {
-    let messages = output(cargo(args).arg("--message-format=json-render-diagnostics"))?;
+    // Stripped: the kit is carried to another machine, and debug information is most of its size.
+    let strip = [
+        "--config",
+        "profile.release.strip=true",
+        "--message-format=json-render-diagnostics",
+    ];
+    let messages = output(cargo(args).args(strip))?;
     let quoted = format!("\"name\":\"{name}\"");
     let line = messages
         .lines()

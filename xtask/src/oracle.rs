@@ -67,6 +67,8 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
         [] => vec!["sm_90a", "sm_100a"],
         list => list.iter().map(String::as_str).collect(),
     };
+    run(cargo(["build", "--quiet", "-p", "cargo-tirx"]).env("CARGO_TARGET_DIR", root.join("target")))?;
+    let tirx = root.join("target/debug/cargo-tirx");
     let out = root.join("target/oracle-cuda");
     std::fs::create_dir_all(&out)?;
     let scripts = root.join("xtask/python");
@@ -91,19 +93,11 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
         )?;
         std::fs::write(&theirs, text)?;
         for arch in &archs {
-            let cuda = [
-                "run",
-                "--quiet",
-                "-p",
-                "cargo-tirx",
-                "--",
-                "tirx",
-                "cuda",
-                &path,
-                "--entry",
-                entry,
-            ];
-            let text = output(cargo(cuda).args(["--arch", arch]).args(defines()))?;
+            let mut cuda = Command::new(&tirx);
+            cuda.args(["tirx", "cuda", &path, "--entry", entry, "--arch", arch])
+                .args(defines())
+                .current_dir(root);
+            let text = output(&mut cuda)?;
             std::fs::write(&ours, text)?;
             let counts = output(
                 Command::new(&python)

@@ -52,7 +52,7 @@ impl Analyzer {
         match &expr.kind {
             ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => expr.clone(),
             ExprKind::Var(v) => match self.var_values.get(v) {
-                Some(value) => value.clone(),
+                Some(value) => value.clone().at(expr.span),
                 None => expr.clone(),
             },
             ExprKind::Binary(op, a, b) => {

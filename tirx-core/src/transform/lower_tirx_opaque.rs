@@ -36,7 +36,7 @@ impl Mutator for Opaque {
     fn expr(&mut self, expr: &Expr) -> Expr {
         match &expr.kind {
             ExprKind::Var(v) => match self.values.get(v) {
-                Some(value) => value.clone().or_at(expr.span),
+                Some(value) => value.clone().at(expr.span),
                 None => expr.clone(),
             },
             _ if self.values.is_empty() => expr.clone(),

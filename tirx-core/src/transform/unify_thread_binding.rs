@@ -166,7 +166,7 @@ impl Mutator for Unify {
     fn expr(&mut self, expr: &Expr) -> Expr {
         match &expr.kind {
             ExprKind::Var(v) => match self.replaced.get(v) {
-                Some(value) => value.clone().or_at(expr.span),
+                Some(value) => value.clone().at(expr.span),
                 None => expr.clone(),
             },
             _ if self.replaced.is_empty() => expr.clone(),

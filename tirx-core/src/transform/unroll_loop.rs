@@ -188,7 +188,7 @@ impl Mutator for Copy {
     fn expr(&mut self, expr: &Expr) -> Expr {
         match &expr.kind {
             ExprKind::Var(v) => match self.vars.get(v) {
-                Some(value) => value.clone().or_at(expr.span),
+                Some(value) => value.clone().at(expr.span),
                 None => expr.clone(),
             },
             _ => self.walk_expr(expr),
