@@ -16,8 +16,13 @@
 //! Whatever a file asks for, each of its kernels is also printed and parsed back after every pass, and verified.
 //! `TIRX_FILTER=name` runs the files whose path holds the name, `TIRX_SHOW=1` shows the text that failed.
 //! `TIRX_BLESS=1` writes the expectations instead of comparing; read the diff before committing it.
+//!
+//! [`generator`] makes random kernels, and [`differential`] runs them in two ways and compares.
 
 #![forbid(unsafe_code)]
+
+pub mod differential;
+pub mod generator;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

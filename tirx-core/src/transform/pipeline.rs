@@ -102,6 +102,9 @@ pub struct Options {
     pub disable_vectorize: bool,
     /// No common-subexpression elimination (`tir.disable_cse_tir`).
     pub disable_cse: bool,
+    /// Names of passes that are left out: to look at what one does, and to hold a program against itself with fewer
+    /// transformations. Later passes and the back ends need most of them.
+    pub skip: Vec<String>,
 }
 
 /// What a pass may read besides the module.
@@ -245,23 +248,20 @@ impl<'a> Lowering<'a> {
 pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, Diagnostics> {
     let last = match lowering.stop_after {
         None => PIPELINE.len(),
-        Some(name) => match PIPELINE.iter().position(|p| p.name == name) {
-            Some(index) => index + 1,
-            None => {
-                let message = format!("there is no pass named \"{name}\"");
-                let known = pass_names().join(", ");
-                return Err(Diagnostic::new(Span::NONE, message)
-                    .help(format!("the passes are {known}"))
-                    .into());
-            }
-        },
+        Some(name) => position(name)? + 1,
     };
+    for name in &lowering.options.skip {
+        position(name)?;
+    }
     let context = PassContext::new(lowering.target.clone(), &lowering.options);
     let mut module = module;
     if lowering.verify {
         verified(&module, "before lowering")?;
     }
     for (index, pass) in PIPELINE[..last].iter().enumerate() {
+        if lowering.options.skip.iter().any(|name| name == pass.name) {
+            continue;
+        }
         let start = lowering.timer.map(|now| now());
         module = (pass.run)(module, &context)?;
         if lowering.verify {
@@ -281,6 +281,17 @@ pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, 
         }
     }
     Ok(module)
+}
+
+/// Where a pass is in the pipeline.
+fn position(name: &str) -> Result<usize, Diagnostics> {
+    PIPELINE.iter().position(|p| p.name == name).ok_or_else(|| {
+        let message = format!("there is no pass named \"{name}\"");
+        let known = pass_names().join(", ");
+        Diagnostic::new(Span::NONE, message)
+            .help(format!("the passes are {known}"))
+            .into()
+    })
 }
 
 /// The verifier's errors, with the pass that caused them.
@@ -318,5 +329,21 @@ mod tests {
         let error = lower(IRModule::default(), &mut lowering).unwrap_err();
         assert_eq!(error.0[0].message, "there is no pass named \"Frobnicate\"");
         assert!(error.0[0].help.as_ref().is_some_and(|h| h.contains("BindTarget")));
+        let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+        lowering.options.skip = vec!["Frobnicate".into()];
+        let error = lower(IRModule::default(), &mut lowering).unwrap_err();
+        assert_eq!(error.0[0].message, "there is no pass named \"Frobnicate\"");
+    }
+
+    #[test]
+    fn a_skipped_pass_does_not_run() {
+        let mut seen = Vec::new();
+        let mut observe = |step: &Step<'_>| seen.push(step.pass);
+        let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+        lowering.options.skip = vec!["CommonSubexprElim".into()];
+        lowering.observer = Some(&mut observe);
+        lower(IRModule::default(), &mut lowering).unwrap();
+        assert_eq!(seen.len(), PIPELINE.len() - 1);
+        assert!(!seen.contains(&"CommonSubexprElim"));
     }
 }

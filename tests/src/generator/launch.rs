@@ -1,0 +1,578 @@
+//! The whole kernel: parameters, the shape of grid and block, the buffers, and statements between.
+
+use tirx_core::ir::DType;
+
+use super::bounds::Bounds;
+use super::memory::{Access, Array, Extent, Form, shape_of, tuple};
+use super::program::{Argument, Expr, Kernel, Node, pieces};
+use super::random::Random;
+use super::{FLOATS, Generator, INTEGERS, Value};
+
+/// A parameter: the line that binds it, where it has one, and its form in the signature.
+struct Param {
+    signature: String,
+    binding: Option<String>,
+    argument: Argument,
+}
+
+/// See [`super::generate`].
+pub(super) fn kernel(seed: u64) -> Kernel {
+    let mut random = Random::new(seed);
+    let mut dtypes = vec![DType::INT32, DType::FLOAT32];
+    for _ in 0..1 + random.below(3) {
+        dtypes.push(match random.below(3) {
+            0 => *random.pick(FLOATS),
+            _ => *random.pick(INTEGERS),
+        });
+    }
+    if random.chance(20) {
+        dtypes.push(DType::BOOL);
+    }
+    let mut g = Generator {
+        budget: 6 + random.below(16) as u32,
+        random,
+        names: 0,
+        values: Vec::new(),
+        scalars: Vec::new(),
+        arrays: Vec::new(),
+        uniform_only: false,
+        unreadable: Vec::new(),
+        together: true,
+        loops: Vec::new(),
+        turns: 1,
+        threads: 1,
+        dtypes,
+        guard: None,
+    };
+    let mut params = Vec::new();
+    let mut symbols = Vec::new();
+    let mut body = Vec::new();
+
+    let threads = *g.random.pick(&[1i64, 4, 8, 12, 32, 32, 64, 64, 96, 128]);
+    g.threads = threads;
+    let guarded = g.random.chance(30);
+    g.inputs(&mut params, &mut symbols);
+    g.scalar_params(&mut params);
+
+    // The grid: fixed, or as many blocks as a symbolic extent needs.
+    let mut count = None;
+    if guarded {
+        let value = g.random.between(1, 3 * threads as i128) as i64;
+        symbols.push("n".to_string());
+        count = Some(("n".to_string(), value, 4 * threads));
+        let n = Expr::new(
+            DType::INT32,
+            Bounds::Int(1, 4 * threads as i128),
+            pieces!["n".to_string()],
+        );
+        g.values.push(Value::new(n, None));
+    }
+    let (grid_lines, blocks, block) = g.grid(count.as_ref().map(|c| c.0.as_str()), threads);
+    let (thread_lines, thread) = g.block(threads);
+    let mut lines = vec![Node::Line(pieces!["T.device_entry()"])];
+    lines.extend(grid_lines.into_iter().map(|l| Node::Line(pieces![l])));
+    lines.extend(thread_lines.into_iter().map(|l| Node::Line(pieces![l])));
+
+    let owners = match &count {
+        Some(_) => 0,
+        None => blocks * threads,
+    };
+    let most = match &count {
+        Some((_, _, most)) => *most,
+        None => owners,
+    };
+    let mut number = Expr::new(
+        DType::INT32,
+        Bounds::Int(0, (most + threads) as i128),
+        pieces!["(", block, format!(" * {threads} + "), thread.clone(), ")"],
+    );
+    number.uniform = false;
+    if g.random.chance(60) {
+        let mut name = Expr::new(DType::INT32, number.bounds, pieces!["number".to_string()]);
+        name.uniform = false;
+        lines.push(Node::Line(pieces!["number: T.let = ", number]));
+        number = name;
+    }
+    g.values.push(Value::new(number.clone(), None));
+
+    // Results.
+    let mut behind = Vec::new();
+    for _ in 0..1 + g.random.below(2) {
+        match &count {
+            Some((symbol, value, most)) => {
+                let array = g.guarded_output(&mut params, symbol, *value, *most, &number);
+                behind.push(array);
+            }
+            None => {
+                let array = g.output(&mut params, owners, &number);
+                g.arrays.push(array);
+            }
+        }
+    }
+    if let Some((symbol, ..)) = &count {
+        g.guard = Some((number.clone(), symbol.clone(), behind));
+    }
+    if g.random.chance(30) {
+        g.counters(&mut params);
+    }
+    if g.random.chance(55) {
+        for _ in 0..1 + g.random.below(2) {
+            lines.push(g.shared(threads, &thread));
+        }
+        lines.push(Node::Line(pieces!["T.cuda.cta_sync()"]));
+    }
+    let outputs: Vec<Array> = g
+        .arrays
+        .iter()
+        .filter(|a| matches!(a.access, Access::Own { .. }))
+        .cloned()
+        .collect();
+    let statements = g.top(&outputs);
+
+    // Parameters in any order.
+    for i in (1..params.len()).rev() {
+        let j = g.random.below(i + 1);
+        params.swap(i, j);
+    }
+    let list: Vec<&str> = params.iter().map(|p| p.signature.as_str()).collect();
+    let head = vec![
+        "from tvm.script import tirx as T".to_string(),
+        "from tvm.tirx.layout import TileLayout, S".to_string(),
+        String::new(),
+        "@T.prim_func".to_string(),
+        format!("def k({}):", list.join(", ")),
+    ];
+    for symbol in &symbols {
+        body.push(Node::Line(pieces![format!("{symbol} = T.int32()")]));
+    }
+    for param in &params {
+        if let Some(line) = &param.binding {
+            body.push(Node::Line(pieces![line.clone()]));
+        }
+    }
+    body.extend(lines);
+    body.extend(statements);
+    Kernel {
+        seed,
+        head,
+        body,
+        arguments: params.into_iter().map(|p| p.argument).collect(),
+    }
+}
+
+impl Generator {
+    /// The statements of the kernel; every result is written at the end.
+    fn top(&mut self, outputs: &[Array]) -> Vec<Node> {
+        let mut nodes = Vec::new();
+        while self.budget > 0 {
+            self.budget -= 1;
+            if let Some(node) = self.statement(3) {
+                nodes.push(node);
+            }
+        }
+        for array in outputs {
+            nodes.push(self.store_to(array, 3));
+        }
+        if self.guard.is_some() {
+            self.budget = 3;
+            nodes.push(self.guarded(1));
+        }
+        // What the scalars ended with, so that nothing computed is lost.
+        let scalars = self.scalars.clone();
+        for array in outputs {
+            if let Some(scalar) = scalars.iter().find(|s| s.dtype == array.dtype) {
+                let indices = self.own_indices(array, 0);
+                let mut value = Expr::new(array.dtype, scalar.bounds, pieces![scalar.name.clone()]);
+                value.uniform = false;
+                let value = self.fit(value, array.bounds);
+                nodes.push(super::memory::assign(super::memory::access(array, indices), value));
+            }
+        }
+        nodes
+    }
+
+    fn tensor(
+        &mut self,
+        params: &mut Vec<Param>,
+        name: &str,
+        dtype: DType,
+        shape: &[(String, i64)],
+        layout: &str,
+        bytes: Vec<u8>,
+    ) {
+        let symbolic = shape.iter().any(|(text, _)| text.parse::<i64>().is_err());
+        let texts: Vec<&str> = shape.iter().map(|(t, _)| t.as_str()).collect();
+        let text = match texts.len() {
+            1 => format!("({},)", texts[0]),
+            _ => format!("({})", texts.join(", ")),
+        };
+        let (signature, binding) = if !symbolic && layout.is_empty() && self.random.chance(40) {
+            (format!("{name}: T.Buffer({text}, \"{dtype}\")"), None)
+        } else {
+            (
+                format!("{name}_handle: T.handle"),
+                Some(format!(
+                    "{name} = T.match_buffer({name}_handle, {text}, \"{dtype}\"{layout})"
+                )),
+            )
+        };
+        params.push(Param {
+            signature,
+            binding,
+            argument: Argument::Tensor {
+                name: name.to_string(),
+                dtype,
+                shape: shape.iter().map(|(_, n)| *n).collect(),
+                bytes,
+            },
+        });
+    }
+
+    fn inputs(&mut self, params: &mut Vec<Param>, symbols: &mut Vec<String>) {
+        for _ in 0..1 + self.random.below(3) {
+            let name = self.fresh("A");
+            let dtype = self.any_dtype();
+            let mut shape: Vec<(String, i64)> = Vec::new();
+            let mut extents = Vec::new();
+            for d in 0..1 + self.random.below(3) {
+                if d == 0 && self.random.chance(25) {
+                    let symbol = self.fresh("m");
+                    let value = self.random.between(1, 20) as i64;
+                    let expr = Expr::new(DType::INT32, Bounds::Int(1, 64), pieces![symbol.clone()]);
+                    self.values.push(Value::new(expr, None));
+                    symbols.push(symbol.clone());
+                    extents.push(Extent::Symbol(symbol.clone(), 64));
+                    shape.push((symbol, value));
+                } else {
+                    let n = *self.random.pick(&[1i64, 3, 4, 8, 16, 32, 7]);
+                    extents.push(Extent::Const(n));
+                    shape.push((n.to_string(), n));
+                }
+            }
+            let count: i64 = shape.iter().map(|(_, n)| *n).product();
+            // At times indices and other small numbers.
+            let bounds = match Bounds::stored(dtype) {
+                Bounds::Int(low, high) if self.random.chance(30) => {
+                    Bounds::Int(low.max(-8), high.min(self.random.between(1, 40)))
+                }
+                Bounds::Float(_) => Bounds::Float(*self.random.pick(&[4.0, 100.0, 1000.0])),
+                other => other,
+            };
+            let bytes = self.content(dtype, bounds, count as usize);
+            self.tensor(params, &name, dtype, &shape, "", bytes);
+            self.arrays.push(Array {
+                name: name.clone(),
+                dtype,
+                bounds,
+                shape: extents,
+                access: Access::Read,
+                storage: name,
+            });
+        }
+    }
+
+    /// Random bytes of values within bounds.
+    fn content(&mut self, dtype: DType, bounds: Bounds, count: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(count * dtype.bytes());
+        for _ in 0..count {
+            match bounds {
+                Bounds::Bool => bytes.push(self.random.below(2) as u8),
+                Bounds::Int(low, high) => {
+                    let value = if self.random.chance(60) {
+                        self.random.between(low.max(-50), high.min(50))
+                    } else {
+                        self.random.between(low, high)
+                    };
+                    bytes.extend(&value.to_le_bytes()[..dtype.bytes()]);
+                }
+                Bounds::Float(most) => {
+                    // Halves and whole numbers, and any.
+                    let value = (self.random.unit() * 2.0 - 1.0) * most;
+                    let value = if self.random.chance(30) { value.round() } else { value };
+                    match (dtype.bits, dtype.is_bfloat16()) {
+                        (16, false) => bytes.extend(half::f16::from_f64(value).to_le_bytes()),
+                        (16, true) => bytes.extend(half::bf16::from_f64(value * 0.99).to_le_bytes()),
+                        (32, _) => bytes.extend((value as f32).to_le_bytes()),
+                        _ => bytes.extend(value.to_le_bytes()),
+                    }
+                }
+            }
+        }
+        bytes
+    }
+
+    fn scalar_params(&mut self, params: &mut Vec<Param>) {
+        for _ in 0..self.random.below(3) {
+            let name = self.fresh("p");
+            let dtype = *self.random.pick(&[
+                DType::INT32,
+                DType::FLOAT32,
+                DType::INT64,
+                DType::UINT32,
+                DType::INT8,
+                DType::UINT8,
+                DType::FLOAT64,
+                DType::FLOAT16,
+                DType::BOOL,
+            ]);
+            let (argument, bounds) = if dtype.is_floating() {
+                let value = self.random.between(-16, 16) as f64 * 0.25;
+                (Argument::Float { value }, Bounds::Float(4.0))
+            } else if dtype.is_bool() {
+                let value = self.random.below(2) as i64;
+                (Argument::Int { dtype, value }, Bounds::Bool)
+            } else {
+                let whole = Bounds::of(dtype).ints();
+                let (low, high) = if self.random.chance(50) {
+                    (whole.0.max(-20), whole.1.min(100))
+                } else {
+                    (whole.0, whole.1)
+                };
+                let value = self.random.between(low, high) as i64;
+                (Argument::Int { dtype, value }, Bounds::Int(low, high))
+            };
+            let expr = Expr::new(dtype, bounds, pieces![name.clone()]);
+            self.values.push(Value::new(expr, None));
+            params.push(Param {
+                signature: format!("{name}: T.{dtype}"),
+                binding: None,
+                argument,
+            });
+        }
+    }
+
+    /// The lines that name the block, how many there are, and its number.
+    fn grid(&mut self, count: Option<&str>, threads: i64) -> (Vec<String>, i64, Expr) {
+        let id = |name: &str, extent: i64| {
+            Expr::new(
+                DType::INT32,
+                Bounds::Int(0, extent as i128 - 1),
+                pieces![name.to_string()],
+            )
+        };
+        if let Some(symbol) = count {
+            let block = id("bx", 5);
+            self.values.push(Value::new(block.clone(), None));
+            let line = format!("bx = T.cta_id([T.ceildiv({symbol}, {threads})])");
+            return (vec![line], 5, block);
+        }
+        let extents: Vec<i64> = (0..1 + self.random.below(3))
+            .map(|_| *self.random.pick(&[1i64, 1, 2, 3]))
+            .collect();
+        let names: Vec<&str> = ["bx", "by", "bz"][..extents.len()].to_vec();
+        let list: Vec<String> = extents.iter().map(i64::to_string).collect();
+        let mut lines = vec![format!(
+            "{} = T.cta_id([{}])",
+            names.join(", "),
+            list.join(", ")
+        )];
+        for (name, extent) in names.iter().zip(&extents) {
+            self.values.push(Value::new(id(name, *extent), None));
+        }
+        let blocks: i64 = extents.iter().product();
+        let linear = match extents.len() {
+            1 => "bx".to_string(),
+            2 => format!("(by * {} + bx)", extents[0]),
+            _ => format!("((bz * {} + by) * {} + bx)", extents[1], extents[0]),
+        };
+        if extents.len() > 1 && self.random.chance(50) {
+            lines.push(format!("block: T.let = {linear}"));
+            let block = id("block", blocks);
+            self.values.push(Value::new(block.clone(), None));
+            return (lines, blocks, block);
+        }
+        (lines, blocks, id(&linear, blocks))
+    }
+
+    /// The lines that name the thread, and its number in the block.
+    fn block(&mut self, threads: i64) -> (Vec<String>, Expr) {
+        let id = |name: &str, extent: i64| {
+            let mut e = Expr::new(
+                DType::INT32,
+                Bounds::Int(0, extent as i128 - 1),
+                pieces![name.to_string()],
+            );
+            e.uniform = false;
+            e
+        };
+        let mut lines = Vec::new();
+        let warps = threads / 32;
+        let whole = threads % 32 == 0;
+        match self.random.below(5) {
+            0 | 1 => {
+                lines.push(format!("tx = T.thread_id([{threads}])"));
+                self.values.push(Value::new(id("tx", threads), None));
+                if whole && self.random.chance(40) {
+                    lines.push(format!("warp = T.warp_id([{warps}])"));
+                    lines.push("lane = T.lane_id([32])".to_string());
+                    self.values.push(Value::new(id("warp", warps), None));
+                    self.values.push(Value::new(id("lane", 32), None));
+                }
+                (lines, id("tx", threads))
+            }
+            2 if whole => {
+                lines.push(format!("warp = T.warp_id([{warps}])"));
+                lines.push("lane = T.lane_id([32])".to_string());
+                self.values.push(Value::new(id("warp", warps), None));
+                self.values.push(Value::new(id("lane", 32), None));
+                (lines, id("(warp * 32 + lane)", threads))
+            }
+            n => {
+                let x = *self
+                    .random
+                    .pick(&[1i64, 2, 4, 8, 16, 32].map(|x| if threads % x == 0 { x } else { threads }));
+                let rest = threads / x;
+                let y = if n == 4 && rest % 2 == 0 { rest / 2 } else { rest };
+                let z = rest / y;
+                if z > 1 {
+                    lines.push(format!("tx, ty, tz = T.thread_id([{x}, {y}, {z}])"));
+                    self.values.push(Value::new(id("tz", z), None));
+                } else {
+                    lines.push(format!("tx, ty = T.thread_id([{x}, {y}])"));
+                }
+                self.values.push(Value::new(id("tx", x), None));
+                self.values.push(Value::new(id("ty", y), None));
+                let linear = if z > 1 {
+                    format!("((tz * {y} + ty) * {x} + tx)")
+                } else {
+                    format!("(ty * {x} + tx)")
+                };
+                if self.random.chance(50) {
+                    lines.push(format!("thread: T.let = {linear}"));
+                    self.values.push(Value::new(id("thread", threads), None));
+                    return (lines, id("thread", threads));
+                }
+                (lines, id(&linear, threads))
+            }
+        }
+    }
+
+    fn form(&mut self) -> Form {
+        self.random
+            .pick(&[Form::Flat, Form::Flat, Form::Interleaved, Form::Rows, Form::Columns])
+            .clone()
+    }
+
+    fn output(&mut self, params: &mut Vec<Param>, owners: i64, number: &Expr) -> Array {
+        let name = self.fresh("B");
+        let dtype = self.any_dtype();
+        let form = self.form();
+        let each = *self.random.pick(&[1i64, 2, 4, 4, 8, 3]);
+        let extents = shape_of(&form, owners, each);
+        let shape: Vec<(String, i64)> = extents.iter().map(|n| (n.to_string(), *n)).collect();
+        let count: i64 = extents.iter().product();
+        let bytes = self.content(dtype, Bounds::stored(dtype), count as usize);
+        self.tensor(params, &name, dtype, &shape, "", bytes);
+        Array {
+            name: name.clone(),
+            dtype,
+            bounds: Bounds::stored(dtype),
+            shape: extents.into_iter().map(Extent::Const).collect(),
+            access: Access::Own {
+                form,
+                owner: number.clone(),
+                owners,
+                each,
+            },
+            storage: name,
+        }
+    }
+
+    /// A result of symbolic length; only its first extent is the symbol.
+    fn guarded_output(
+        &mut self,
+        params: &mut Vec<Param>,
+        symbol: &str,
+        value: i64,
+        most: i64,
+        number: &Expr,
+    ) -> Array {
+        let name = self.fresh("B");
+        let dtype = self.any_dtype();
+        let each = *self.random.pick(&[1i64, 2, 4, 3]);
+        let (form, shape) = if each == 1 && self.random.chance(60) {
+            (Form::Flat, vec![(symbol.to_string(), value)])
+        } else if self.random.chance(70) {
+            (
+                Form::Rows,
+                vec![(symbol.to_string(), value), (each.to_string(), each)],
+            )
+        } else {
+            (
+                Form::Columns,
+                vec![(each.to_string(), each), (symbol.to_string(), value)],
+            )
+        };
+        let count: i64 = shape.iter().map(|(_, n)| *n).product();
+        let bytes = self.content(dtype, Bounds::stored(dtype), count as usize);
+        self.tensor(params, &name, dtype, &shape, "", bytes);
+        let shape = shape
+            .iter()
+            .map(|(text, n)| match text.parse::<i64>() {
+                Ok(n) => Extent::Const(n),
+                Err(_) => Extent::Symbol(text.clone(), (*n).max(most)),
+            })
+            .collect();
+        Array {
+            name: name.clone(),
+            dtype,
+            bounds: Bounds::stored(dtype),
+            shape,
+            access: Access::Own {
+                form,
+                owner: number.clone(),
+                owners: most,
+                each,
+            },
+            storage: name,
+        }
+    }
+
+    fn counters(&mut self, params: &mut Vec<Param>) {
+        let name = self.fresh("C");
+        let dtype = *self.random.pick(&[DType::INT32, DType::UINT32]);
+        let n = *self.random.pick(&[1i64, 4, 16]);
+        let bytes = vec![0; n as usize * 4];
+        self.tensor(params, &name, dtype, &[(n.to_string(), n)], "", bytes);
+        self.arrays.push(Array {
+            name: name.clone(),
+            dtype,
+            bounds: Bounds::of(dtype),
+            shape: vec![Extent::Const(n)],
+            access: Access::Count,
+            storage: name,
+        });
+    }
+
+    /// A buffer in shared memory, filled.
+    fn shared(&mut self, threads: i64, thread: &Expr) -> Node {
+        let name = self.fresh("shared");
+        let dtype = self.any_dtype();
+        let form = self.form();
+        let each = *self.random.pick(&[1i64, 1, 2, 4]);
+        let extents = shape_of(&form, threads, each);
+        let layout = self.layout(&extents);
+        let shape = tuple(&extents);
+        let declared = if self.random.chance(70) {
+            format!("{name} = T.alloc_shared({shape}, \"{dtype}\"{layout})")
+        } else {
+            format!("{name} = T.alloc_buffer({shape}, \"{dtype}\", scope=\"shared\"{layout})")
+        };
+        let array = Array {
+            name: name.clone(),
+            dtype,
+            bounds: Bounds::stored(dtype),
+            shape: extents.into_iter().map(Extent::Const).collect(),
+            access: Access::Shared {
+                form,
+                owner: thread.clone(),
+                owners: threads,
+                each,
+            },
+            storage: name,
+        };
+        let filled = self.fill(&array, &[each]);
+        self.arrays.push(array);
+        Node::Group(vec![Node::Line(pieces![declared]), filled])
+    }
+}

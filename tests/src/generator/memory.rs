@@ -1,0 +1,416 @@
+//! Buffers of a random kernel, and accesses that stay within them and race with nobody.
+
+use tirx_core::ir::DType;
+
+use super::bounds::Bounds;
+use super::program::{Expr, Node, Piece, pieces};
+use super::{Generator, Value};
+
+/// An extent.
+#[derive(Clone, Debug)]
+pub(super) enum Extent {
+    /// Known.
+    Const(i64),
+    /// A name, positive, at most so much.
+    Symbol(String, i64),
+}
+
+/// How the elements that belong to one thread are found; `owner` is the thread's number among `owners`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Form {
+    /// `[owner * each + j]`.
+    Flat,
+    /// `[j * owners + owner]`.
+    Interleaved,
+    /// `[owner, j]`.
+    Rows,
+    /// `[j, owner]`.
+    Columns,
+}
+
+/// Who may do what with a buffer.
+#[derive(Clone, Debug)]
+pub(super) enum Access {
+    /// Everyone reads everywhere.
+    Read,
+    /// Everyone reads and writes everywhere: memory of the thread.
+    Private,
+    /// Each thread reads and writes its own elements.
+    Own {
+        form: Form,
+        owner: Expr,
+        owners: i64,
+        each: i64,
+    },
+    /// Everyone reads everywhere; each thread writes its own, between barriers.
+    Shared {
+        form: Form,
+        owner: Expr,
+        owners: i64,
+        each: i64,
+    },
+    /// Atomic additions only.
+    Count,
+}
+
+/// A buffer.
+#[derive(Clone, Debug)]
+pub(super) struct Array {
+    pub(super) name: String,
+    pub(super) dtype: DType,
+    pub(super) bounds: Bounds,
+    pub(super) shape: Vec<Extent>,
+    pub(super) access: Access,
+    /// The buffer whose storage it is.
+    pub(super) storage: String,
+}
+
+/// The shape in which owned elements lie.
+pub(super) fn shape_of(form: &Form, owners: i64, each: i64) -> Vec<i64> {
+    match form {
+        Form::Flat | Form::Interleaved => vec![owners * each],
+        Form::Rows => vec![owners, each],
+        Form::Columns => vec![each, owners],
+    }
+}
+
+impl Generator {
+    /// An index below an extent.
+    pub(super) fn index(&mut self, extent: &Extent, depth: u32) -> Expr {
+        match extent {
+            Extent::Const(n) => {
+                let n = *n as i128;
+                let bounds = Bounds::Int(0, n - 1);
+                let fitting: Vec<Expr> = self
+                    .values
+                    .iter()
+                    .map(|v| &v.expr)
+                    .filter(|e| e.dtype == DType::INT32 && bounds.holds(e.bounds))
+                    .filter(|e| e.uniform || !self.uniform_only)
+                    .cloned()
+                    .collect();
+                if !fitting.is_empty() && self.random.chance(50) {
+                    return self.random.pick(&fitting).clone();
+                }
+                if self.random.chance(15) {
+                    let value = self.random.between(0, n - 1);
+                    return self.int_literal(DType::INT32, value);
+                }
+                let dtype = if self.random.chance(8) { DType::INT64 } else { DType::INT32 };
+                let e = self.expr(dtype, depth.min(2));
+                self.fit(e, bounds)
+            }
+            Extent::Symbol(name, most) => {
+                let below: Vec<Expr> = self
+                    .values
+                    .iter()
+                    .filter(|v| v.below.as_ref() == Some(name))
+                    .map(|v| v.expr.clone())
+                    .filter(|e| e.uniform || !self.uniform_only)
+                    .collect();
+                if !below.is_empty() && self.random.chance(60) {
+                    return self.random.pick(&below).clone();
+                }
+                let e = self.expr(DType::INT32, depth.min(2));
+                let bounds = Bounds::Int(0, *most as i128 - 1);
+                if self.random.chance(50) {
+                    return Expr::new(DType::INT32, bounds, pieces!["(", e, format!(" % {name})")]);
+                }
+                let e = self.fit(e, Bounds::Int(0, 1000));
+                Expr::new(DType::INT32, bounds, pieces!["T.min(", e, format!(", {name} - 1)")])
+            }
+        }
+    }
+
+    fn readable(&self, array: &Array) -> bool {
+        let allowed = match array.access {
+            Access::Read => true,
+            Access::Private | Access::Own { .. } | Access::Shared { .. } => !self.uniform_only,
+            Access::Count => false,
+        };
+        allowed && !self.unreadable.contains(&array.storage)
+    }
+
+    /// An element of some buffer.
+    pub(super) fn load(&mut self, dtype: DType, depth: u32) -> Option<Expr> {
+        let fitting: Vec<Array> = self
+            .arrays
+            .iter()
+            .filter(|a| a.dtype == dtype && self.readable(a))
+            .cloned()
+            .collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        let array = self.random.pick(&fitting).clone();
+        let d = depth.saturating_sub(1);
+        let indices = match &array.access {
+            Access::Own { .. } => self.own_indices(&array, d),
+            _ => array.shape.iter().map(|e| self.index(e, d)).collect(),
+        };
+        Some(access(&array, indices))
+    }
+
+    /// The indices of an element that belongs to the thread.
+    pub(super) fn own_indices(&mut self, array: &Array, depth: u32) -> Vec<Expr> {
+        let (Access::Own {
+            form,
+            owner,
+            owners,
+            each,
+        }
+        | Access::Shared {
+            form,
+            owner,
+            owners,
+            each,
+        }) = &array.access
+        else {
+            return array.shape.iter().map(|e| self.index(e, depth)).collect();
+        };
+        let j = self.index(&Extent::Const(*each), depth);
+        // An index of 64 bits makes the sum one.
+        let dtype = j.dtype;
+        let size = Bounds::Int(0, (*owners * *each - 1) as i128);
+        let (owner, j) = (owner.clone(), j);
+        match form {
+            Form::Rows => vec![owner, j],
+            Form::Columns => vec![j, owner],
+            Form::Flat if *each == 1 && self.random.chance(50) => vec![owner],
+            Form::Flat => vec![Expr::new(dtype, size, pieces!["(", owner, format!(" * {each} + "), j, ")"])],
+            Form::Interleaved => {
+                vec![Expr::new(dtype, size, pieces!["(", j, format!(" * {owners} + "), owner, ")"])]
+            }
+        }
+    }
+
+    /// A statement that stores to an element of the thread's own; `None` where there is no such buffer.
+    pub(super) fn store(&mut self, depth: u32) -> Option<Node> {
+        let fitting: Vec<Array> = self
+            .arrays
+            .iter()
+            .filter(|a| matches!(a.access, Access::Own { .. } | Access::Private))
+            .cloned()
+            .collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        let array = self.random.pick(&fitting).clone();
+        Some(self.store_to(&array, depth))
+    }
+
+    /// `array[own] = expression`.
+    pub(super) fn store_to(&mut self, array: &Array, depth: u32) -> Node {
+        let indices = self.own_indices(array, 2);
+        let value = self.expr(array.dtype, depth);
+        let value = self.fit(value, array.bounds);
+        assign(access(array, indices), value)
+    }
+
+    /// Fills an array of the thread: every element before anything reads one.
+    pub(super) fn fill(&mut self, array: &Array, extents: &[i64]) -> Node {
+        let names: Vec<String> = extents.iter().map(|_| self.fresh("i")).collect();
+        let mark = self.values.len();
+        for (name, extent) in names.iter().zip(extents) {
+            self.values.push(Value::new(counter(name, *extent), None));
+        }
+        let value = self.expr(array.dtype, 2);
+        let value = self.fit(value, array.bounds);
+        self.values.truncate(mark);
+        let indices: Vec<Expr> = match &array.access {
+            Access::Own { form, owner, owners, each } | Access::Shared { form, owner, owners, each } => {
+                let (owner, j) = (owner.clone(), counter(&names[0], *each));
+                match form {
+                    Form::Rows => vec![owner, j],
+                    Form::Columns => vec![j, owner],
+                    Form::Flat => vec![Expr::new(
+                        DType::INT32,
+                        Bounds::Int(0, (owners * each - 1) as i128),
+                        pieces!["(", owner, format!(" * {each} + "), j, ")"],
+                    )],
+                    Form::Interleaved => vec![Expr::new(
+                        DType::INT32,
+                        Bounds::Int(0, (owners * each - 1) as i128),
+                        pieces!["(", j, format!(" * {owners} + "), owner, ")"],
+                    )],
+                }
+            }
+            _ => names.iter().zip(extents).map(|(n, e)| counter(n, *e)).collect(),
+        };
+        let store = assign(access(array, indices), value);
+        let head = match extents {
+            [one] => {
+                let kind = *self.random.pick(&["range", "T.serial", "T.unroll", "T.vectorized"]);
+                pieces![format!("for {} in {kind}({one}):", names[0])]
+            }
+            many => {
+                let list: Vec<String> = many.iter().map(i64::to_string).collect();
+                pieces![format!("for {} in T.grid({}):", names.join(", "), list.join(", "))]
+            }
+        };
+        Node::Block {
+            head,
+            body: vec![store],
+            otherwise: Vec::new(),
+        }
+    }
+
+    /// Declares an array of the thread, filled.
+    pub(super) fn local_array(&mut self) -> Node {
+        let dtype = self.any_dtype();
+        let name = self.fresh("local");
+        let extents: Vec<i64> = match self.random.below(3) {
+            0 => vec![self.random.between(1, 3) as i64, self.random.between(2, 4) as i64],
+            _ => vec![*self.random.pick(&[1, 2, 3, 4, 5, 8])],
+        };
+        let layout = self.layout(&extents);
+        let array = Array {
+            name: name.clone(),
+            dtype,
+            bounds: Bounds::stored(dtype),
+            shape: extents.iter().map(|e| Extent::Const(*e)).collect(),
+            access: Access::Private,
+            storage: name.clone(),
+        };
+        let shape = tuple(&extents);
+        let declared = Node::Line(pieces![match self.random.below(2) {
+            0 => format!("{name} = T.alloc_local({shape}, \"{dtype}\"{layout})"),
+            _ => format!("{name} = T.alloc_buffer({shape}, \"{dtype}\", scope=\"local\"{layout})"),
+        }]);
+        let filled = self.fill(&array, &extents);
+        self.arrays.push(array);
+        Node::Group(vec![declared, filled])
+    }
+
+    /// `, layout=…` for a buffer, or nothing: row-major with a padded row, or column-major.
+    pub(super) fn layout(&mut self, extents: &[i64]) -> String {
+        if extents.len() != 2 || self.random.chance(60) {
+            return String::new();
+        }
+        let (rows, columns) = (extents[0], extents[1]);
+        let strides = match self.random.below(2) {
+            0 => format!("(1, {rows})"),
+            _ => format!("({}, 1)", columns + self.random.between(0, 3) as i64),
+        };
+        format!(", layout=TileLayout(S[({rows}, {columns}):{strides}])")
+    }
+
+    /// Another name for a buffer's storage; `None` where none fits.
+    pub(super) fn alias(&mut self) -> Option<Node> {
+        let fitting: Vec<Array> = self
+            .arrays
+            .iter()
+            .filter(|a| matches!(a.access, Access::Read))
+            .filter(|a| a.shape.iter().all(|e| matches!(e, Extent::Const(_))))
+            .cloned()
+            .collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        let array = self.random.pick(&fitting).clone();
+        let name = self.fresh("view");
+        let extents: Vec<i64> = array.shape.iter().map(constant).collect();
+        let total: i64 = extents.iter().product();
+        let (line, shape, dtype) = match self.random.below(4) {
+            0 => {
+                let inner = (1..=total).rev().find(|k| total % k == 0 && *k <= 8).unwrap_or(1);
+                let shape = vec![total / inner, inner];
+                let list: Vec<String> = shape.iter().map(i64::to_string).collect();
+                (
+                    format!("{name} = {}.view({})", array.name, list.join(", ")),
+                    shape,
+                    array.dtype,
+                )
+            }
+            1 if extents.len() > 1 => {
+                let mut order: Vec<usize> = (0..extents.len()).collect();
+                order.rotate_left(1 + self.random.below(extents.len() - 1));
+                let shape: Vec<i64> = order.iter().map(|d| extents[*d]).collect();
+                let list: Vec<String> = order.iter().map(usize::to_string).collect();
+                (
+                    format!("{name} = {}.permute({})", array.name, list.join(", ")),
+                    shape,
+                    array.dtype,
+                )
+            }
+            2 if array.storage == array.name && array.dtype.bits >= 8 && !array.dtype.is_bool() => {
+                let dtype = DType::uint(array.dtype.bits);
+                (
+                    format!(
+                        "{name} = T.decl_buffer(({total},), \"{dtype}\", data={}.data)",
+                        array.name
+                    ),
+                    vec![total],
+                    dtype,
+                )
+            }
+            _ if array.storage == array.name => (
+                format!(
+                    "{name} = T.decl_buffer(({total},), \"{}\", data={}.data)",
+                    array.dtype, array.name
+                ),
+                vec![total],
+                array.dtype,
+            ),
+            _ => return None,
+        };
+        let bounds = if dtype == array.dtype { array.bounds } else { Bounds::of(dtype) };
+        self.arrays.push(Array {
+            name,
+            dtype,
+            bounds,
+            shape: shape.into_iter().map(Extent::Const).collect(),
+            access: Access::Read,
+            storage: array.storage,
+        });
+        Some(Node::Line(pieces![line]))
+    }
+}
+
+/// `array[indices]` as a value.
+pub(super) fn access(array: &Array, indices: Vec<Expr>) -> Expr {
+    let mut list: Vec<Piece> = pieces![format!("{}[", array.name)];
+    for (i, index) in indices.into_iter().enumerate() {
+        if i > 0 {
+            list.push(", ".into());
+        }
+        list.push(index.into());
+    }
+    list.push("]".into());
+    let mut e = Expr::new(array.dtype, array.bounds, list);
+    e.uniform &= matches!(array.access, Access::Read);
+    e
+}
+
+/// `place = value`; the place is no expression that could be simplified away.
+pub(super) fn assign(place: Expr, value: Expr) -> Node {
+    let mut list = place.pieces;
+    list.push(" = ".into());
+    list.push(value.into());
+    Node::Line(list)
+}
+
+/// A loop variable.
+pub(super) fn counter(name: &str, extent: i64) -> Expr {
+    Expr::new(
+        DType::INT32,
+        Bounds::Int(0, extent as i128 - 1),
+        pieces![name.to_string()],
+    )
+}
+
+fn constant(extent: &Extent) -> i64 {
+    match extent {
+        Extent::Const(n) => *n,
+        Extent::Symbol(_, most) => *most,
+    }
+}
+
+/// A Python tuple.
+pub(super) fn tuple(extents: &[i64]) -> String {
+    let list: Vec<String> = extents.iter().map(i64::to_string).collect();
+    match list.len() {
+        1 => format!("({},)", list[0]),
+        _ => format!("({})", list.join(", ")),
+    }
+}

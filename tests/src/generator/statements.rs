@@ -1,0 +1,625 @@
+//! Statements and control flow.
+
+use tirx_core::ir::DType;
+
+use super::bounds::{Bounds, most};
+use super::memory::{Access, Array, Extent, Form, access, assign, counter};
+use super::program::{Expr, Node, pieces};
+use super::{Around, Generator, Scalar, Value};
+
+/// Most turns that nested loops make together.
+const MOST_TURNS: i64 = 48;
+
+impl Generator {
+    /// Up to `count` statements in a scope of their own.
+    pub(super) fn body(&mut self, count: usize, depth: u32) -> Vec<Node> {
+        let marks = (self.values.len(), self.scalars.len(), self.arrays.len());
+        let mut nodes = Vec::new();
+        for _ in 0..count {
+            if self.budget == 0 {
+                break;
+            }
+            self.budget -= 1;
+            if let Some(node) = self.statement(depth) {
+                nodes.push(node);
+            }
+        }
+        self.values.truncate(marks.0);
+        self.scalars.truncate(marks.1);
+        self.arrays.truncate(marks.2);
+        nodes
+    }
+
+    fn inner(&mut self, depth: u32) -> Vec<Node> {
+        let count = 1 + self.random.below(3);
+        self.body(count, depth.saturating_sub(1))
+    }
+
+    /// One statement; `depth` bounds how deep blocks nest.
+    pub(super) fn statement(&mut self, depth: u32) -> Option<Node> {
+        let n = self.random.below(100);
+        match n {
+            0..=9 => Some(self.scalar()),
+            10..=18 => Some(self.binding()),
+            19..=33 => self.assign_scalar(),
+            34..=48 => self.store(3),
+            49..=54 => Some(self.local_array()),
+            55..=57 => self.alias(),
+            58..=61 => self.vectorized(),
+            62..=65 => self.vector_store(),
+            66..=68 => self.atomic(),
+            69..=73 if self.together => self.shared_update(),
+            74..=76 if self.together && self.threads % 32 == 0 => Some(self.shuffle()),
+            77..=80 if !self.loops.is_empty() => self.jump(),
+            81..=88 if depth > 0 => Some(self.branch(depth)),
+            89..=95 if depth > 0 => Some(self.for_loop(depth)),
+            96..=97 if depth > 0 => Some(self.while_loop(depth)),
+            98..=99 if self.guard.is_some() => Some(self.guarded(depth)),
+            _ => self.store(2),
+        }
+    }
+
+    /// `x: T.int32 = …`
+    pub(super) fn scalar(&mut self) -> Node {
+        let dtype = self.any_dtype();
+        let name = self.fresh("s");
+        let bounds = Bounds::stored(dtype);
+        let value = self.expr(dtype, 3);
+        let value = self.fit(value, bounds);
+        let mut expr = Expr::new(dtype, bounds, pieces![name.clone()]);
+        expr.uniform = false;
+        self.values.push(Value::new(expr, None));
+        self.scalars.push(Scalar {
+            name: name.clone(),
+            dtype,
+            bounds,
+        });
+        if self.random.chance(15) {
+            return Node::Group(vec![
+                Node::Line(pieces![format!("{name} = T.local_scalar(\"{dtype}\")")]),
+                Node::Line(pieces![format!("{name} = "), value]),
+            ]);
+        }
+        Node::Line(pieces![format!("{name}: T.{dtype} = "), value])
+    }
+
+    /// `x: T.let = …`
+    fn binding(&mut self) -> Node {
+        let dtype = self.any_dtype();
+        let name = self.fresh("v");
+        let value = self.expr(dtype, 3);
+        let mut expr = Expr::new(dtype, value.bounds, pieces![name.clone()]);
+        expr.uniform = value.uniform;
+        self.values.push(Value::new(expr, None));
+        let ty = if self.random.chance(40) {
+            format!("T.let[T.{dtype}]")
+        } else {
+            "T.let".to_string()
+        };
+        Node::Line(pieces![format!("{name}: {ty} = "), value])
+    }
+
+    fn assign_scalar(&mut self) -> Option<Node> {
+        if self.scalars.is_empty() {
+            return Some(self.scalar());
+        }
+        let scalar = self.random.pick(&self.scalars.clone()).clone();
+        let value = self.expr(scalar.dtype, 3);
+        let value = self.fit(value, scalar.bounds);
+        if scalar.dtype.is_uint() && self.random.chance(50) {
+            let op = *self.random.pick(&["+=", "-=", "*=", "^=", "|=", "&="]);
+            return Some(Node::Line(pieces![format!("{} {op} ", scalar.name), value]));
+        }
+        if scalar.dtype.is_float() && scalar.dtype.bits >= 32 && self.random.chance(30) {
+            // Below the loops' turns times a bounded value it would need bounds of its own: halve first.
+            let half = self.float_literal(scalar.dtype, 0.5);
+            let value = self.fit(value, Bounds::Float(500.0));
+            return Some(Node::Line(pieces![
+                format!("{0} = {0} * ", scalar.name),
+                half,
+                " + ",
+                value
+            ]));
+        }
+        Some(Node::Line(pieces![format!("{} = ", scalar.name), value]))
+    }
+
+    fn branch(&mut self, depth: u32) -> Node {
+        let uniform = self.random.chance(35);
+        let condition = if uniform {
+            self.uniform(DType::BOOL, 2)
+        } else {
+            self.expr(DType::BOOL, 3)
+        };
+        let before = self.together;
+        self.together &= condition.uniform;
+        let body = self.inner(depth);
+        let otherwise = if self.random.chance(40) {
+            self.inner(depth)
+        } else {
+            Vec::new()
+        };
+        self.together = before;
+        Node::Block {
+            head: pieces!["if ", condition, ":"],
+            body,
+            otherwise,
+        }
+    }
+
+    /// Inside: what the guard protects.
+    pub(super) fn guarded(&mut self, depth: u32) -> Node {
+        let Some((number, symbol, arrays)) = self.guard.clone() else {
+            return Node::Group(Vec::new());
+        };
+        let marks = (self.values.len(), self.arrays.len());
+        let before = (self.together, self.guard.take());
+        self.together = false;
+        self.values.push(Value::new(number.clone(), Some(symbol.clone())));
+        self.arrays.extend(arrays.clone());
+        let mut body = Vec::new();
+        for array in &arrays {
+            body.push(self.store_to(array, 3));
+        }
+        body.extend(self.inner(depth));
+        self.values.truncate(marks.0);
+        self.arrays.truncate(marks.1);
+        (self.together, self.guard) = before;
+        Node::Block {
+            head: pieces!["if ", number, format!(" < {symbol}:")],
+            body,
+            otherwise: Vec::new(),
+        }
+    }
+
+    fn for_loop(&mut self, depth: u32) -> Node {
+        let room = (MOST_TURNS / self.turns.max(1)).max(1);
+        let extent = self.random.between(1, 5.min(room as i128)) as i64;
+        let mark = self.values.len();
+        let name = self.fresh("i");
+        let mut uniform = true;
+        let (head, turns) = match self.random.below(9) {
+            0 | 1 => {
+                self.values.push(Value::new(counter(&name, extent), None));
+                let kind = *self.random.pick(&["range", "T.serial", "T.unroll"]);
+                (pieces![format!("for {name} in {kind}({extent}):")], extent)
+            }
+            2 => {
+                self.values.push(Value::new(counter(&name, extent), None));
+                (pieces![format!("for {name} in T.unroll({extent}):")], extent)
+            }
+            3 => {
+                let second = self.fresh("j");
+                let other = self.random.between(1, 3.min((room / extent).max(1) as i128)) as i64;
+                self.values.push(Value::new(counter(&name, extent), None));
+                self.values.push(Value::new(counter(&second, other), None));
+                (
+                    pieces![format!("for {name}, {second} in T.grid({extent}, {other}):")],
+                    extent * other,
+                )
+            }
+            4 => {
+                let start = self.random.between(-3, 5) as i64;
+                let mut e = counter(&name, extent);
+                e.bounds = Bounds::Int(start as i128, (start + extent - 1) as i128);
+                self.values.push(Value::new(e, None));
+                let kind = *self.random.pick(&["range", "T.serial", "T.unroll"]);
+                (
+                    pieces![format!("for {name} in {kind}({start}, {}):", start + extent)],
+                    extent,
+                )
+            }
+            5 => {
+                let step = self.random.between(2, 4) as i64;
+                let stop = extent * step - self.random.between(0, step as i128 - 1) as i64;
+                self.values.push(Value::new(counter(&name, stop), None));
+                let head = match self.random.below(2) {
+                    0 => format!("for {name} in range(0, {stop}, {step}):"),
+                    _ => format!("for {name} in T.serial(0, {stop}, step={step}):"),
+                };
+                (pieces![head], extent)
+            }
+            6 => {
+                let mut e = counter(&name, extent);
+                e.dtype = DType::INT64;
+                self.values.push(Value::new(e, None));
+                (pieces![format!("for {name} in range(T.int64({extent})):")], extent)
+            }
+            _ => {
+                // A length that is computed.
+                let of = if self.random.chance(60) {
+                    self.uniform(DType::INT32, 2)
+                } else {
+                    self.expr(DType::INT32, 2)
+                };
+                let length = self.fit(of, Bounds::Int(0, extent as i128));
+                uniform = length.uniform;
+                let mut e = counter(&name, extent);
+                e.uniform = uniform;
+                self.values.push(Value::new(e, None));
+                let kind = *self.random.pick(&["range", "T.serial"]);
+                (pieces![format!("for {name} in {kind}("), length, "):"], extent)
+            }
+        };
+        let body = self.looped(uniform, turns, depth);
+        self.values.truncate(mark);
+        Node::Block {
+            head,
+            body,
+            otherwise: Vec::new(),
+        }
+    }
+
+    /// The body of a loop.
+    fn looped(&mut self, uniform: bool, turns: i64, depth: u32) -> Vec<Node> {
+        let before = (self.together, self.turns);
+        // Threads that may leave on their own are not together any more.
+        let uniform = uniform && self.together && self.random.chance(60);
+        self.together = uniform;
+        self.turns *= turns.max(1);
+        self.loops.push(Around { uniform });
+        let body = self.inner(depth);
+        self.loops.pop();
+        (self.together, self.turns) = before;
+        body
+    }
+
+    fn while_loop(&mut self, depth: u32) -> Node {
+        let room = (MOST_TURNS / self.turns.max(1)).max(1);
+        let most = self.random.between(1, 5.min(room as i128)) as i64;
+        let name = self.fresh("c");
+        let mark = self.values.len();
+        let mut e = counter(&name, most + 1);
+        e.uniform = false;
+        let plain = self.random.chance(40);
+        let condition = if plain {
+            pieces![format!("while {name} < {most}:")]
+        } else {
+            let c = self.expr(DType::BOOL, 2);
+            pieces![format!("while {name} < {most} and "), c, ":"]
+        };
+        self.values.push(Value::new(e, None));
+        let mut body = vec![Node::Line(pieces![format!("{name} = {name} + 1")])];
+        body.extend(self.looped(plain, most, depth));
+        self.values.truncate(mark);
+        Node::Group(vec![
+            Node::Line(pieces![format!("{name}: T.int32 = 0")]),
+            Node::Block {
+                head: condition,
+                body,
+                otherwise: Vec::new(),
+            },
+        ])
+    }
+
+    /// `if …: break` or `continue`.
+    fn jump(&mut self) -> Option<Node> {
+        let around = *self.loops.last()?;
+        if around.uniform && !self.together {
+            return None;
+        }
+        let condition = if around.uniform {
+            self.uniform(DType::BOOL, 2)
+        } else {
+            self.expr(DType::BOOL, 2)
+        };
+        let jump = *self.random.pick(&["break", "continue"]);
+        Some(Node::Block {
+            head: pieces!["if ", condition, ":"],
+            body: vec![Node::Line(pieces![jump])],
+            otherwise: Vec::new(),
+        })
+    }
+
+    fn atomic(&mut self) -> Option<Node> {
+        let fitting: Vec<Array> = self
+            .arrays
+            .iter()
+            .filter(|a| matches!(a.access, Access::Count))
+            .cloned()
+            .collect();
+        let array = fitting.get(self.random.below(fitting.len()))?.clone();
+        let index = self.index(&array.shape[0], 2);
+        let value = self.expr(array.dtype, 2);
+        Some(Node::Line(pieces![
+            format!("T.cuda.atomic_add({}.ptr_to([", array.name),
+            index,
+            "]), ",
+            self.fit(value, Bounds::Int(0, 1000)),
+            ")"
+        ]))
+    }
+
+    /// Each thread writes its elements of shared memory, between two barriers.
+    fn shared_update(&mut self) -> Option<Node> {
+        let fitting: Vec<Array> = self
+            .arrays
+            .iter()
+            .filter(|a| matches!(a.access, Access::Shared { .. }))
+            .cloned()
+            .collect();
+        let array = fitting.get(self.random.below(fitting.len()))?.clone();
+        self.unreadable.push(array.storage.clone());
+        let mut stores = Vec::new();
+        for _ in 0..1 + self.random.below(2) {
+            let store = self.store_to(&array, 3);
+            stores.push(if self.random.chance(25) {
+                let condition = self.expr(DType::BOOL, 2);
+                Node::Block {
+                    head: pieces!["if ", condition, ":"],
+                    body: vec![store],
+                    otherwise: Vec::new(),
+                }
+            } else {
+                store
+            });
+        }
+        self.unreadable.pop();
+        let barrier = || Node::Line(pieces!["T.cuda.cta_sync()"]);
+        let mut nodes = vec![barrier()];
+        nodes.extend(stores);
+        nodes.push(barrier());
+        Some(Node::Group(nodes))
+    }
+
+    fn shuffle(&mut self) -> Node {
+        let dtype = *self.random.pick(&[
+            DType::INT32,
+            DType::FLOAT32,
+            DType::UINT32,
+            DType::FLOAT64,
+            DType::INT64,
+            DType::FLOAT16,
+        ]);
+        let value = self.expr(dtype, 2);
+        let (kind, argument) = match self.random.below(4) {
+            0 => ("xor", self.random.between(1, 31).to_string()),
+            1 => ("up", self.random.between(1, 31).to_string()),
+            2 => ("down", self.random.between(1, 31).to_string()),
+            _ => ("", self.random.between(0, 31).to_string()),
+        };
+        let kind = if kind.is_empty() {
+            String::new()
+        } else {
+            format!("_{kind}")
+        };
+        let bounds = value.bounds;
+        let call = pieces![
+            format!("T.tvm_warp_shuffle{kind}(T.uint32(4294967295), "),
+            value,
+            format!(", {argument}, 32, 32)")
+        ];
+        let name = self.fresh("w");
+        let mut e = Expr::new(dtype, bounds, pieces![name.clone()]);
+        e.uniform = false;
+        let declared = if self.random.chance(50) {
+            format!("{name}: T.let = ")
+        } else {
+            format!("{name}: T.{dtype} = ")
+        };
+        self.values.push(Value::new(e, None));
+        let mut line = pieces![declared];
+        line.extend(call);
+        Node::Line(line)
+    }
+
+    /// A buffer with `lanes` elements of the thread's own in a row, and the first index of such a row.
+    fn row(&mut self, lanes: i64) -> Option<(Array, Expr)> {
+        let fits = |a: &Array| match &a.access {
+            Access::Own {
+                form: Form::Flat,
+                each,
+                ..
+            } => each % lanes == 0,
+            Access::Private => matches!(a.shape[..], [Extent::Const(n)] if n % lanes == 0),
+            _ => false,
+        };
+        let fitting: Vec<Array> = self.arrays.iter().filter(|a| fits(a)).cloned().collect();
+        let array = fitting.get(self.random.below(fitting.len()))?.clone();
+        let base = match &array.access {
+            Access::Own {
+                owner, owners, each, ..
+            } => {
+                let rows = self.index(&Extent::Const(each / lanes), 1);
+                let dtype = rows.dtype;
+                let bounds = Bounds::Int(0, (owners * each - lanes) as i128);
+                Expr::new(
+                    dtype,
+                    bounds,
+                    pieces!["(", owner.clone(), format!(" * {each} + "), rows, format!(" * {lanes})")],
+                )
+            }
+            _ => {
+                let [Extent::Const(n)] = array.shape[..] else {
+                    return None;
+                };
+                let rows = self.index(&Extent::Const(n / lanes), 1);
+                let dtype = rows.dtype;
+                Expr::new(
+                    dtype,
+                    Bounds::Int(0, (n - lanes) as i128),
+                    pieces!["(", rows, format!(" * {lanes})")],
+                )
+            }
+        };
+        Some((array, base))
+    }
+
+    /// `for v in T.vectorized(…)` over elements of the thread's own.
+    fn vectorized(&mut self) -> Option<Node> {
+        let lanes = *self.random.pick(&[2i64, 4, 4, 8]);
+        let (array, base) = self.row(lanes)?;
+        let name = self.fresh("u");
+        let v = counter(&name, lanes);
+        let mark = self.values.len();
+        self.values.push(Value::new(v.clone(), None));
+        self.unreadable.push(array.storage.clone());
+        let bounds = Bounds::Int(0, base.bounds.ints().1 + lanes as i128);
+        let index = Expr::new(base.dtype, bounds, pieces!["(", base, " + ", v, ")"]);
+        let value = if self.random.chance(40) {
+            self.lanewise_load(array.dtype, &name, lanes)
+        } else {
+            self.expr(array.dtype, 3)
+        };
+        let value = self.fit(value, array.bounds);
+        let mut store = assign(access(&array, vec![index]), value);
+        if self.random.chance(15) {
+            let condition = self.expr(DType::BOOL, 1);
+            store = Node::Block {
+                head: pieces!["if ", condition, ":"],
+                body: vec![store],
+                otherwise: Vec::new(),
+            };
+        }
+        self.unreadable.pop();
+        self.values.truncate(mark);
+        Some(Node::Block {
+            head: pieces![format!("for {name} in T.vectorized({lanes}):")],
+            body: vec![store],
+            otherwise: Vec::new(),
+        })
+    }
+
+    /// A load at `… * lanes + v`, of `dtype` or cast to it.
+    fn lanewise_load(&mut self, dtype: DType, v: &str, lanes: i64) -> Expr {
+        let fits = |a: &Array| {
+            matches!(a.access, Access::Read | Access::Private)
+                && matches!(a.shape[..], [Extent::Const(n)] if n >= lanes)
+        };
+        let fitting: Vec<Array> = self
+            .arrays
+            .iter()
+            .filter(|a| fits(a) && !self.unreadable.contains(&a.storage))
+            .cloned()
+            .collect();
+        let Some(array) = fitting.get(self.random.below(fitting.len())).cloned() else {
+            return self.expr(dtype, 2);
+        };
+        let [Extent::Const(n)] = array.shape[..] else {
+            return self.expr(dtype, 2);
+        };
+        let row = self.index(&Extent::Const(n / lanes), 1);
+        let index = Expr::new(
+            row.dtype,
+            Bounds::Int(0, n as i128 - 1),
+            pieces!["(", row, format!(" * {lanes} + "), counter(v, lanes), ")"],
+        );
+        let load = access(&array, vec![index]);
+        let other = self.expr(dtype, 1);
+        let load = self.cast(load, dtype);
+        if !dtype.is_uint() || self.random.chance(50) {
+            return load;
+        }
+        Expr::new(dtype, Bounds::of(dtype), pieces!["(", load, " + ", other, ")"])
+    }
+
+    /// `A.vstore([…], …)` or `A[a:b] = …`.
+    fn vector_store(&mut self) -> Option<Node> {
+        let lanes = *self.random.pick(&[2i64, 4]);
+        let (array, base) = self.row(lanes)?;
+        if array.dtype.is_bool() {
+            return None;
+        }
+        self.unreadable.push(array.storage.clone());
+        let value = self.vector(array.dtype, lanes, 2);
+        self.unreadable.pop();
+        let value = if array.bounds.holds(value.bounds) {
+            value
+        } else {
+            let magnitude = array.bounds.magnitude();
+            let d = array.dtype;
+            Expr::new(
+                value.dtype,
+                array.bounds,
+                pieces![
+                    "T.max(T.min(",
+                    value,
+                    format!(", T.broadcast(T.{d}({magnitude:?}), {lanes})), "),
+                    format!("T.broadcast(T.{d}({:?}), {lanes}))", -magnitude)
+                ],
+            )
+        };
+        let name = &array.name;
+        Some(Node::Line(if self.random.chance(50) {
+            pieces![format!("{name}.vstore(["), base, "], ", value, ")"]
+        } else {
+            let text = base.text();
+            pieces![format!("{name}[{text}:{text} + {lanes}] = "), value]
+        }))
+    }
+
+    /// A vector.
+    fn vector(&mut self, dtype: DType, lanes: i64, depth: u32) -> Expr {
+        let wide = dtype.with_lanes(lanes as u16);
+        let whole = Bounds::of(dtype);
+        if depth > 0 && self.random.chance(60) {
+            let (a, b) = (
+                self.vector(dtype, lanes, depth - 1),
+                self.vector(dtype, lanes, depth - 1),
+            );
+            if dtype.is_floating() {
+                let (x, y) = (a.bounds.magnitude(), b.bounds.magnitude());
+                if x + y < most(dtype) && self.random.chance(60) {
+                    let op = *self.random.pick(&[" + ", " - "]);
+                    return Expr::new(wide, Bounds::Float(x + y), pieces!["(", a, op, b, ")"]);
+                }
+                if x * y < most(dtype) {
+                    return Expr::new(wide, Bounds::Float(x * y), pieces!["(", a, " * ", b, ")"]);
+                }
+                let name = *self.random.pick(&["T.max(", "T.min("]);
+                return Expr::new(wide, Bounds::Float(x.max(y)), pieces![name, a, ", ", b, ")"]);
+            }
+            if dtype.is_uint() && self.random.chance(60) {
+                let op = *self.random.pick(&[" + ", " - ", " * "]);
+                return Expr::new(wide, whole, pieces!["(", a, op, b, ")"]);
+            }
+            if self.random.chance(50) {
+                let op = *self.random.pick(&[" & ", " | ", " ^ "]);
+                return Expr::new(wide, whole, pieces!["(", a, op, b, ")"]);
+            }
+            let name = *self.random.pick(&["T.max(", "T.min("]);
+            return Expr::new(wide, whole, pieces![name, a, ", ", b, ")"]);
+        }
+        let fits = |a: &&Array| {
+            a.dtype == dtype
+                && matches!(a.access, Access::Read | Access::Private)
+                && matches!(a.shape[..], [Extent::Const(n)] if n >= lanes)
+        };
+        let fitting: Vec<Array> = self
+            .arrays
+            .iter()
+            .filter(fits)
+            .filter(|a| !self.unreadable.contains(&a.storage))
+            .cloned()
+            .collect();
+        let Some(array) = fitting.get(self.random.below(fitting.len())).cloned() else {
+            let value = self.expr(dtype, 1);
+            let bounds = value.bounds;
+            return Expr::new(wide, bounds, pieces!["T.broadcast(", value, format!(", {lanes})")]);
+        };
+        let [Extent::Const(n)] = array.shape[..] else {
+            return self.vector(dtype, lanes, 0);
+        };
+        let row = self.index(&Extent::Const(n / lanes), 1);
+        let name = &array.name;
+        if self.random.chance(50) {
+            return Expr::new(
+                wide,
+                array.bounds,
+                pieces![
+                    format!("{name}.vload(["),
+                    row,
+                    format!(" * {lanes}], dtype=\"{dtype}x{lanes}\")")
+                ],
+            );
+        }
+        let text = row.text();
+        let mut e = Expr::new(
+            wide,
+            array.bounds,
+            pieces![format!("{name}[{text} * {lanes}:{text} * {lanes} + {lanes}]")],
+        );
+        e.uniform = false;
+        e
+    }
+}

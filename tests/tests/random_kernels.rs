@@ -1,0 +1,38 @@
+//! Random kernels mean the same by few passes and by all.
+//!
+//! `TIRX_RANDOM_KERNELS=10000` sets how many, `TIRX_RANDOM_SEED=1` the first seed, `TIRX_NVCC=path` asks nvcc about one
+//! kernel in `TIRX_RANDOM_NVCC=100`. Run large numbers with `--release`.
+
+use std::path::PathBuf;
+
+use tirx_tests::differential::{Settings, run_seeds};
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
+}
+
+#[test]
+fn random_kernels_mean_the_same_however_they_are_lowered() {
+    let count = number("TIRX_RANDOM_KERNELS", 300);
+    let first = number("TIRX_RANDOM_SEED", 1);
+    let scratch = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        nvcc: std::env::var_os("TIRX_NVCC").map(PathBuf::from),
+        nvcc_every: number("TIRX_RANDOM_NVCC", 100),
+        scratch: scratch.path().to_path_buf(),
+        most_failures: number("TIRX_RANDOM_FAILURES", 5) as usize,
+        shrink: 2000,
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    // What panics is reported with its kernel.
+    std::panic::set_hook(Box::new(|_| {}));
+    let report = run_seeds(first, count, &settings);
+    let _ = std::panic::take_hook();
+    let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert_eq!(report.kernels, count);
+    println!("{count} kernels from seed {first}, {} of them through nvcc", report.nvcc);
+}
