@@ -111,6 +111,8 @@ pub struct Settings {
     pub shrink: usize,
     /// Threads that check kernels.
     pub threads: usize,
+    /// Whether each seed is said before its kernel is checked.
+    pub trace: bool,
 }
 
 /// Checks a kernel in every way but nvcc. The lowered module.
@@ -128,8 +130,7 @@ pub fn check(kernel: &Kernel) -> Result<IRModule, Problem> {
             skip: OPTIONAL.iter().map(ToString::to_string).collect(),
         };
         let sources = module.sources.clone();
-        let reference =
-            lower(module, &mut fewest).map_err(|e| Problem::Reference(e.render(&sources)))?;
+        let reference = lower(module, &mut fewest).map_err(|e| Problem::Reference(e.render(&sources)))?;
         let expected = run(&reference, kernel).map_err(Problem::Reference)?;
         let actual = run(&lowered, kernel).map_err(Problem::Lowered)?;
         compare(kernel, &expected, &actual).map_err(Problem::Difference)?;
@@ -190,8 +191,7 @@ fn run(module: &IRModule, kernel: &Kernel) -> Result<Vec<Vec<u8>>, String> {
         });
     }
     host::run(module, &names, &arguments, &mut |launch| {
-        let program =
-            Program::compile(module, &launch.symbol).map_err(|e| e.render(&module.sources))?;
+        let program = Program::compile(module, &launch.symbol).map_err(|e| e.render(&module.sources))?;
         let sim = tirx_sim::Launch {
             grid: launch.grid,
             block: launch.block,
@@ -269,7 +269,10 @@ fn ask_nvcc(module: &IRModule, nvcc: &Path, folder: &Path, name: &str) -> Result
     let failed = |e: std::io::Error| Problem::Cuda(e.to_string());
     let source =
         tirx_core::codegen::cuda::emit(module).map_err(|e| Problem::Cuda(e.render(&module.sources)))?;
-    let (text, out) = (folder.join(format!("{name}.cu")), folder.join(format!("{name}.cubin")));
+    let (text, out) = (
+        folder.join(format!("{name}.cu")),
+        folder.join(format!("{name}.cubin")),
+    );
     std::fs::write(&text, &source.text).map_err(failed)?;
     let output = Command::new(nvcc)
         .args(["-std=c++17", "-O3", "-cubin", "-arch", ARCH, "-o"])
@@ -321,12 +324,15 @@ pub fn run_seeds(first: u64, count: u64, settings: &Settings) -> Report {
     let report = Mutex::new(Report::default());
     std::thread::scope(|scope| {
         for _ in 0..settings.threads.max(1) {
-            scope.spawn(|| {
+            let work = || {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     let full = |r: &Report| r.failures.len() >= settings.most_failures.max(1);
                     if seed >= first + count || report.lock().is_ok_and(|r| full(&r)) {
                         return;
+                    }
+                    if settings.trace {
+                        eprintln!("seed {seed}");
                     }
                     let (asked, failure) = one(seed, settings);
                     if let Ok(mut report) = report.lock() {
@@ -335,7 +341,11 @@ pub fn run_seeds(first: u64, count: u64, settings: &Settings) -> Report {
                         report.failures.extend(failure);
                     }
                 }
-            });
+            };
+            // As much stack as a main thread has.
+            let _ = std::thread::Builder::new()
+                .stack_size(8 << 20)
+                .spawn_scoped(scope, work);
         }
     });
     report.into_inner().unwrap_or_default()
@@ -352,7 +362,14 @@ fn one(seed: u64, settings: &Settings) -> (bool, Option<Failure>) {
                 body: Vec::new(),
                 arguments: Vec::new(),
             };
-            return (false, Some(Failure { seed, problem, kernel }));
+            return (
+                false,
+                Some(Failure {
+                    seed,
+                    problem,
+                    kernel,
+                }),
+            );
         }
     };
     let nvcc = settings

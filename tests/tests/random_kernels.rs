@@ -1,7 +1,7 @@
 //! Random kernels mean the same by few passes and by all.
 //!
 //! `TIRX_RANDOM_KERNELS=10000` sets how many, `TIRX_RANDOM_SEED=1` the first seed, `TIRX_NVCC=path` asks nvcc about one
-//! kernel in `TIRX_RANDOM_NVCC=100`. Run large numbers with `--release`.
+//! kernel in `TIRX_RANDOM_NVCC=100`, `TIRX_RANDOM_TRACE=1` says each seed first. Run large numbers with `--release`.
 
 use std::path::PathBuf;
 
@@ -26,6 +26,7 @@ fn random_kernels_mean_the_same_however_they_are_lowered() {
         most_failures: number("TIRX_RANDOM_FAILURES", 5) as usize,
         shrink: 2000,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
+        trace: std::env::var_os("TIRX_RANDOM_TRACE").is_some(),
     };
     // What panics is reported with its kernel.
     std::panic::set_hook(Box::new(|_| {}));
@@ -34,5 +35,8 @@ fn random_kernels_mean_the_same_however_they_are_lowered() {
     let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert_eq!(report.kernels, count);
-    println!("{count} kernels from seed {first}, {} of them through nvcc", report.nvcc);
+    println!(
+        "{count} kernels from seed {first}, {} of them through nvcc",
+        report.nvcc
+    );
 }

@@ -90,7 +90,7 @@ impl Generator {
     pub(super) fn int_literal(&mut self, dtype: DType, value: i128) -> Expr {
         let bare = dtype == DType::INT32 && value >= 0 && self.random.chance(60);
         if bare {
-            return Expr::new(dtype, Bounds::Int(value, value), pieces![value.to_string()]);
+            return Expr::literal(dtype, Bounds::Int(value, value), value.to_string());
         }
         Expr::constant(dtype, value)
     }
@@ -101,7 +101,7 @@ impl Generator {
         } else {
             format!("T.{dtype}({value:?})")
         };
-        Expr::new(dtype, Bounds::Float(value.abs()), pieces![text])
+        Expr::literal(dtype, Bounds::Float(value.abs()), text)
     }
 
     /// A value as another dtype, kept from overflow.
@@ -109,6 +109,7 @@ impl Generator {
         if e.dtype == dtype {
             return e;
         }
+        let e = self.convertible(e, dtype);
         if dtype.is_bool() {
             let zero = if e.dtype.is_integer() {
                 Expr::constant(e.dtype, 0)
@@ -157,6 +158,17 @@ impl Generator {
         Expr::new(dtype, bounds, pieces!["T.cast(", e, format!(", \"{dtype}\")")])
     }
 
+    /// The expression, or another one where it may fold to a constant that `dtype` has no value for: constants are
+    /// converted exactly or refused.
+    fn convertible(&mut self, e: Expr, dtype: DType) -> Expr {
+        let fits = Bounds::of(dtype).holds(e.bounds);
+        if !e.constant || fits || !dtype.is_integer() || !e.dtype.is_integer() {
+            return e;
+        }
+        let value = self.random.between(0, 9);
+        self.int_literal(e.dtype, value)
+    }
+
     /// The expression, brought within bounds by clamping, masking or a remainder.
     pub(super) fn fit(&mut self, e: Expr, bounds: Bounds) -> Expr {
         if bounds.holds(e.bounds) {
@@ -176,7 +188,9 @@ impl Generator {
             Bounds::Int(low, high) => {
                 let (least, top) = Bounds::of(dtype).ints();
                 let count = high - low + 1;
-                let mask = ((high + 1) as u128).checked_ilog2().map_or(0, |k| (1i128 << k) - 1);
+                let mask = ((high + 1) as u128)
+                    .checked_ilog2()
+                    .map_or(0, |k| (1i128 << k) - 1);
                 match self.random.below(3) {
                     0 if low <= 0 && mask > 0 => {
                         let m = self.int_literal(dtype, mask);
@@ -258,15 +272,14 @@ impl Generator {
             .iter()
             .chain(FLOATS)
             .copied()
-            .filter(|w| {
-                *w != dtype && tirx_core::script::typing::common_dtype(*w, dtype) == Some(dtype)
-            })
+            .filter(|w| *w != dtype && tirx_core::script::typing::common_dtype(*w, dtype) == Some(dtype))
             .collect();
         if weaker.is_empty() {
             return (a, self.expr(dtype, depth));
         }
         let other = *self.random.pick(&weaker);
-        let mut b = self.expr(other, depth);
+        let b = self.expr(other, depth);
+        let mut b = self.convertible(b, dtype);
         // What the promotion makes of its values.
         if dtype.is_integer() {
             let whole = Bounds::of(dtype);
@@ -327,13 +340,18 @@ impl Generator {
                 let (mut a, mut b) = self.operands(dtype, d);
                 let corners = |a: &Expr, b: &Expr| {
                     let ((al, ah), (bl, bh)) = (a.bounds.ints(), b.bounds.ints());
-                    let products = [al * bl, al * bh, ah * bl, ah * bh].map(|p| p);
+                    let products = [
+                        al.saturating_mul(bl),
+                        al.saturating_mul(bh),
+                        ah.saturating_mul(bl),
+                        ah.saturating_mul(bh),
+                    ];
                     (
                         products.iter().copied().fold(i128::MAX, i128::min),
                         products.iter().copied().fold(i128::MIN, i128::max),
                     )
                 };
-                // 64-bit products fit 128 bits.
+                // Products of two unsigned 64-bit numbers saturate: far outside all the same.
                 let (l, h) = corners(&a, &b);
                 if signed && (l < low || h > high) {
                     let root = 1i128 << (dtype.bits / 2 - 1);
@@ -429,9 +447,17 @@ impl Generator {
                 Expr::new(dtype, Bounds::Int(0, dtype.bits as i128), pieces![name, a, ")"])
             }
             21 => {
-                let other = if signed { DType::uint(dtype.bits) } else { DType::int(dtype.bits) };
+                let other = if signed {
+                    DType::uint(dtype.bits)
+                } else {
+                    DType::int(dtype.bits)
+                };
                 let a = self.expr(other, d);
-                Expr::new(dtype, whole, pieces![format!("T.reinterpret(\"{dtype}\", "), a, ")"])
+                Expr::new(
+                    dtype,
+                    whole,
+                    pieces![format!("T.reinterpret(\"{dtype}\", "), a, ")"],
+                )
             }
             _ => self.leaf(dtype, depth),
         }
@@ -512,7 +538,11 @@ impl Generator {
                 if magnitude <= cap {
                     return Expr::new(dtype, Bounds::Float(magnitude), pieces!["(", a, op, b, ")"]);
                 }
-                let small = if cap > 1e5 { Bounds::Float(1000.0) } else { Bounds::Float(200.0) };
+                let small = if cap > 1e5 {
+                    Bounds::Float(1000.0)
+                } else {
+                    Bounds::Float(200.0)
+                };
                 let (a, b) = (self.same(a, dtype, small), self.same(b, dtype, small));
                 Expr::new(dtype, Bounds::Float(40000.0), pieces!["(", a, op, b, ")"])
             }
@@ -552,7 +582,11 @@ impl Generator {
         let a = self.fit(a, Bounds::Float(10000.0));
         let magnitude = a.bounds.magnitude() + 1.0;
         let one = self.float_literal(dtype, 1.0);
-        Expr::new(dtype, Bounds::Float(magnitude), pieces!["(T.fabs(", a, ") + ", one, ")"])
+        Expr::new(
+            dtype,
+            Bounds::Float(magnitude),
+            pieces!["(T.fabs(", a, ") + ", one, ")"],
+        )
     }
 
     fn math(&mut self, dtype: DType, d: u32) -> Expr {
@@ -580,13 +614,10 @@ impl Generator {
                 of(magnitude, pieces![name, a, ")"])
             }
             4 | 5 => {
-                let name = *self.random.pick(&[
-                    "T.floor(",
-                    "T.ceil(",
-                    "T.trunc(",
-                    "T.round(",
-                    "T.nearbyint(",
-                ]);
+                let name =
+                    *self
+                        .random
+                        .pick(&["T.floor(", "T.ceil(", "T.trunc(", "T.round(", "T.nearbyint("]);
                 let a = self.expr(dtype, d);
                 let a = self.fit(a, Bounds::Float(1e29f64.min(most(dtype) / 2.0)));
                 let magnitude = a.bounds.magnitude() + 1.0;

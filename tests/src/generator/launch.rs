@@ -36,6 +36,7 @@ pub(super) fn kernel(seed: u64) -> Kernel {
         scalars: Vec::new(),
         arrays: Vec::new(),
         uniform_only: false,
+        loads: 0,
         unreadable: Vec::new(),
         together: true,
         loops: Vec::new(),
@@ -185,7 +186,10 @@ impl Generator {
                 let mut value = Expr::new(array.dtype, scalar.bounds, pieces![scalar.name.clone()]);
                 value.uniform = false;
                 let value = self.fit(value, array.bounds);
-                nodes.push(super::memory::assign(super::memory::access(array, indices), value));
+                nodes.push(super::memory::assign(
+                    super::memory::access(array, indices),
+                    value,
+                ));
             }
         }
         nodes
@@ -288,7 +292,11 @@ impl Generator {
                 Bounds::Float(most) => {
                     // Halves and whole numbers, and any.
                     let value = (self.random.unit() * 2.0 - 1.0) * most;
-                    let value = if self.random.chance(30) { value.round() } else { value };
+                    let value = if self.random.chance(30) {
+                        value.round()
+                    } else {
+                        value
+                    };
                     match (dtype.bits, dtype.is_bfloat16()) {
                         (16, false) => bytes.extend(half::f16::from_f64(value).to_le_bytes()),
                         (16, true) => bytes.extend(half::bf16::from_f64(value * 0.99).to_le_bytes()),
@@ -361,11 +369,7 @@ impl Generator {
             .collect();
         let names: Vec<&str> = ["bx", "by", "bz"][..extents.len()].to_vec();
         let list: Vec<String> = extents.iter().map(i64::to_string).collect();
-        let mut lines = vec![format!(
-            "{} = T.cta_id([{}])",
-            names.join(", "),
-            list.join(", ")
-        )];
+        let mut lines = vec![format!("{} = T.cta_id([{}])", names.join(", "), list.join(", "))];
         for (name, extent) in names.iter().zip(&extents) {
             self.values.push(Value::new(id(name, *extent), None));
         }
@@ -449,7 +453,13 @@ impl Generator {
 
     fn form(&mut self) -> Form {
         self.random
-            .pick(&[Form::Flat, Form::Flat, Form::Interleaved, Form::Rows, Form::Columns])
+            .pick(&[
+                Form::Flat,
+                Form::Flat,
+                Form::Interleaved,
+                Form::Rows,
+                Form::Columns,
+            ])
             .clone()
     }
 
@@ -571,7 +581,12 @@ impl Generator {
             },
             storage: name,
         };
+        // The other shared buffers were written without a barrier since.
+        let others: Vec<String> = self.arrays.iter().map(|a| a.storage.clone()).collect();
+        let shared = others.into_iter().filter(|s| s.starts_with("shared"));
+        self.unreadable.extend(shared);
         let filled = self.fill(&array, &[each]);
+        self.unreadable.clear();
         self.arrays.push(array);
         Node::Group(vec![Node::Line(pieces![declared]), filled])
     }

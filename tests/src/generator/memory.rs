@@ -96,7 +96,11 @@ impl Generator {
                     let value = self.random.between(0, n - 1);
                     return self.int_literal(DType::INT32, value);
                 }
-                let dtype = if self.random.chance(8) { DType::INT64 } else { DType::INT32 };
+                let dtype = if self.random.chance(8) {
+                    DType::INT64
+                } else {
+                    DType::INT32
+                };
                 let e = self.expr(dtype, depth.min(2));
                 self.fit(e, bounds)
             }
@@ -117,7 +121,11 @@ impl Generator {
                     return Expr::new(DType::INT32, bounds, pieces!["(", e, format!(" % {name})")]);
                 }
                 let e = self.fit(e, Bounds::Int(0, 1000));
-                Expr::new(DType::INT32, bounds, pieces!["T.min(", e, format!(", {name} - 1)")])
+                Expr::new(
+                    DType::INT32,
+                    bounds,
+                    pieces!["T.min(", e, format!(", {name} - 1)")],
+                )
             }
         }
     }
@@ -139,15 +147,17 @@ impl Generator {
             .filter(|a| a.dtype == dtype && self.readable(a))
             .cloned()
             .collect();
-        if fitting.is_empty() {
+        if fitting.is_empty() || self.loads >= 2 {
             return None;
         }
         let array = self.random.pick(&fitting).clone();
         let d = depth.saturating_sub(1);
+        self.loads += 1;
         let indices = match &array.access {
             Access::Own { .. } => self.own_indices(&array, d),
             _ => array.shape.iter().map(|e| self.index(e, d)).collect(),
         };
+        self.loads -= 1;
         Some(access(&array, indices))
     }
 
@@ -177,9 +187,17 @@ impl Generator {
             Form::Rows => vec![owner, j],
             Form::Columns => vec![j, owner],
             Form::Flat if *each == 1 && self.random.chance(50) => vec![owner],
-            Form::Flat => vec![Expr::new(dtype, size, pieces!["(", owner, format!(" * {each} + "), j, ")"])],
+            Form::Flat => vec![Expr::new(
+                dtype,
+                size,
+                pieces!["(", owner, format!(" * {each} + "), j, ")"],
+            )],
             Form::Interleaved => {
-                vec![Expr::new(dtype, size, pieces!["(", j, format!(" * {owners} + "), owner, ")"])]
+                vec![Expr::new(
+                    dtype,
+                    size,
+                    pieces!["(", j, format!(" * {owners} + "), owner, ")"],
+                )]
             }
         }
     }
@@ -218,7 +236,18 @@ impl Generator {
         let value = self.fit(value, array.bounds);
         self.values.truncate(mark);
         let indices: Vec<Expr> = match &array.access {
-            Access::Own { form, owner, owners, each } | Access::Shared { form, owner, owners, each } => {
+            Access::Own {
+                form,
+                owner,
+                owners,
+                each,
+            }
+            | Access::Shared {
+                form,
+                owner,
+                owners,
+                each,
+            } => {
                 let (owner, j) = (owner.clone(), counter(&names[0], *each));
                 match form {
                     Form::Rows => vec![owner, j],
@@ -240,12 +269,18 @@ impl Generator {
         let store = assign(access(array, indices), value);
         let head = match extents {
             [one] => {
-                let kind = *self.random.pick(&["range", "T.serial", "T.unroll", "T.vectorized"]);
+                let kind = *self
+                    .random
+                    .pick(&["range", "T.serial", "T.unroll", "T.vectorized"]);
                 pieces![format!("for {} in {kind}({one}):", names[0])]
             }
             many => {
                 let list: Vec<String> = many.iter().map(i64::to_string).collect();
-                pieces![format!("for {} in T.grid({}):", names.join(", "), list.join(", "))]
+                pieces![format!(
+                    "for {} in T.grid({}):",
+                    names.join(", "),
+                    list.join(", ")
+                )]
             }
         };
         Node::Block {
@@ -354,7 +389,11 @@ impl Generator {
             ),
             _ => return None,
         };
-        let bounds = if dtype == array.dtype { array.bounds } else { Bounds::of(dtype) };
+        let bounds = if dtype == array.dtype {
+            array.bounds
+        } else {
+            Bounds::of(dtype)
+        };
         self.arrays.push(Array {
             name,
             dtype,

@@ -42,12 +42,7 @@ const INTEGERS: &[DType] = &[
     DType::UINT64,
 ];
 
-const FLOATS: &[DType] = &[
-    DType::FLOAT32,
-    DType::FLOAT16,
-    DType::BFLOAT16,
-    DType::FLOAT64,
-];
+const FLOATS: &[DType] = &[DType::FLOAT32, DType::FLOAT16, DType::BFLOAT16, DType::FLOAT64];
 
 /// The kernel of a seed.
 pub fn generate(seed: u64) -> Kernel {
@@ -91,6 +86,8 @@ struct Generator {
     arrays: Vec<Array>,
     /// Only expressions that are the same in all threads of a block.
     uniform_only: bool,
+    /// Loads whose index is being made.
+    loads: u32,
     /// Storage that must not be read now.
     unreadable: Vec<String>,
     /// Whether all threads of the block are here together.

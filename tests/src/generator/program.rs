@@ -46,6 +46,8 @@ pub struct Expr {
     pub bounds: Bounds,
     /// Whether it is the same in all threads of a block.
     pub uniform: bool,
+    /// Whether it is computed from constants alone, so that it may fold where it is written.
+    pub constant: bool,
     /// Its text.
     pub pieces: Vec<Piece>,
 }
@@ -53,14 +55,17 @@ pub struct Expr {
 impl Expr {
     /// Uniform if its parts are.
     pub fn new(dtype: DType, bounds: Bounds, pieces: Vec<Piece>) -> Expr {
-        let uniform = pieces.iter().all(|p| match p {
-            Piece::Text(_) => true,
-            Piece::Expr(e) => e.uniform,
+        let mut parts = pieces.iter().filter_map(|p| match p {
+            Piece::Text(_) => None,
+            Piece::Expr(e) => Some(e),
         });
+        let uniform = parts.clone().all(|e| e.uniform);
+        let constant = parts.clone().next().is_some() && parts.all(|e| e.constant);
         Expr {
             dtype,
             bounds,
             uniform,
+            constant,
             pieces,
         }
     }
@@ -72,14 +77,20 @@ impl Expr {
         } else {
             format!("T.{dtype}({value})")
         };
-        Expr::new(dtype, Bounds::Int(value, value), pieces![text])
+        Expr::literal(dtype, Bounds::Int(value, value), text)
+    }
+
+    /// A constant with its text.
+    pub(super) fn literal(dtype: DType, bounds: Bounds, text: String) -> Expr {
+        Expr {
+            constant: true,
+            ..Expr::new(dtype, bounds, pieces![text])
+        }
     }
 
     /// Whether it may stand where `other` does.
     fn replaces(&self, other: &Expr) -> bool {
-        self.dtype == other.dtype
-            && other.bounds.holds(self.bounds)
-            && (self.uniform || !other.uniform)
+        self.dtype == other.dtype && other.bounds.holds(self.bounds) && (self.uniform || !other.uniform)
     }
 
     /// Expressions within, of any depth, that may stand where it does, and constants.
@@ -271,10 +282,7 @@ impl Kernel {
                     return true;
                 }
                 left -= 1;
-                let candidate = Kernel {
-                    body,
-                    ..best.clone()
-                };
+                let candidate = Kernel { body, ..best.clone() };
                 if fails(&candidate) {
                     next = Some(candidate.body);
                     return true;
@@ -329,7 +337,8 @@ fn shrink_body(body: &[Node], out: &mut dyn FnMut(Vec<Node>) -> bool) -> bool {
                 body: inner,
                 otherwise,
             } => {
-                if out(replaced(inner.clone())) || (!otherwise.is_empty() && out(replaced(otherwise.clone()))) {
+                if out(replaced(inner.clone())) || (!otherwise.is_empty() && out(replaced(otherwise.clone())))
+                {
                     return true;
                 }
                 let with = |head: &[Piece], body: Vec<Node>, otherwise: Vec<Node>| {
@@ -344,9 +353,7 @@ fn shrink_body(body: &[Node], out: &mut dyn FnMut(Vec<Node>) -> bool) -> bool {
                 }
                 if shrink_body(inner, &mut |new| out(with(head, new, otherwise.clone())))
                     || shrink_body(otherwise, &mut |new| out(with(head, inner.clone(), new)))
-                    || shrink_pieces(head, &mut |new| {
-                        out(with(&new, inner.clone(), otherwise.clone()))
-                    })
+                    || shrink_pieces(head, &mut |new| out(with(&new, inner.clone(), otherwise.clone())))
                 {
                     return true;
                 }

@@ -223,7 +223,10 @@ impl Generator {
                 let mut e = counter(&name, extent);
                 e.dtype = DType::INT64;
                 self.values.push(Value::new(e, None));
-                (pieces![format!("for {name} in range(T.int64({extent})):")], extent)
+                (
+                    pieces![format!("for {name} in range(T.int64({extent})):")],
+                    extent,
+                )
             }
             _ => {
                 // A length that is computed.
@@ -426,7 +429,13 @@ impl Generator {
                 Expr::new(
                     dtype,
                     bounds,
-                    pieces!["(", owner.clone(), format!(" * {each} + "), rows, format!(" * {lanes})")],
+                    pieces![
+                        "(",
+                        owner.clone(),
+                        format!(" * {each} + "),
+                        rows,
+                        format!(" * {lanes})")
+                    ],
                 )
             }
             _ => {
@@ -595,7 +604,11 @@ impl Generator {
         let Some(array) = fitting.get(self.random.below(fitting.len())).cloned() else {
             let value = self.expr(dtype, 1);
             let bounds = value.bounds;
-            return Expr::new(wide, bounds, pieces!["T.broadcast(", value, format!(", {lanes})")]);
+            return Expr::new(
+                wide,
+                bounds,
+                pieces!["T.broadcast(", value, format!(", {lanes})")],
+            );
         };
         let [Extent::Const(n)] = array.shape[..] else {
             return self.vector(dtype, lanes, 0);

@@ -104,6 +104,10 @@ impl Compiler<'_> {
                     .map(|v| Ok(self.un(Un::Not, Kind::Bool, v)?.with_kind(Kind::Bool)))
                     .collect()
             }
+            // CUDA text chooses with `?:`, which evaluates one side; simplification under the condition relies on it.
+            ExprKind::Select(c, t, f) if c.dtype.is_scalar() && !(is_harmless(t) && is_harmless(f)) => {
+                self.lazy_choice(&[c.clone(), t.clone(), f.clone()], e)
+            }
             ExprKind::Select(c, t, f) => {
                 let c = self.values(c)?;
                 let (t, f) = (self.values(t)?, self.values(f)?);

@@ -66,7 +66,7 @@ impl Interpreter {
         } else {
             Some(self.kernel_block(span, |i| i.kernel_else(clauses))?)
         };
-        let otherwise = otherwise.filter(|s| !s.is_nop());
+        // An `else` that does nothing stays one, as in TVM: simplification drops it.
         self.emit(Stmt::if_else(condition, then, otherwise, at))?;
         Ok(Flow::Normal)
     }

@@ -163,6 +163,8 @@ fn conditions_known_now_are_decided_now() {
     A[0, 3] = 5.0 if n > 2 else 6.0
     if 0 <= n < 10 and not n == 3:
         A[0, 4] = 1.0
+    else:
+        pass
 ",
         "
     if n > 1 and n > 2:
@@ -176,6 +178,8 @@ fn conditions_known_now_are_decided_now() {
     A[0, 3] = T.if_then_else(n > 2, T.float32(5.0), T.float32(6.0))
     if 0 <= n and n < 10 and not n == 3:
         A[0, 4] = T.float32(1.0)
+    else:
+        T.evaluate(0)
 ",
     );
 }

@@ -68,7 +68,31 @@ fn is_number(e: &Expr) -> bool {
 /// and so does one under `and` and `or`.
 fn folds(op: BinOp, a: &Expr, b: &Expr) -> bool {
     let (left, right) = (is_number(a), is_number(b));
+    if matches!(op, BinOp::Min | BinOp::Max) && a.same_node(b) && a.as_var().is_none() {
+        // One node here, two where the text is read.
+        return false;
+    }
     (left && right) || (op.is_logical() && (left || right)) || typing::folds(op, a, b)
+}
+
+/// Whether `T.name(args)` would be folded by the front end: the call is then said with `T.call_intrin`, which builds it
+/// as it is.
+fn call_folds(op: Op, args: &[Expr]) -> bool {
+    match (op, args) {
+        (
+            Op::Fabs | Op::Floor | Op::Ceil | Op::Trunc | Op::Round | Op::Nearbyint | Op::Isnan | Op::Likely,
+            [x],
+        ) => is_number(x),
+        (Op::IfThenElse, [condition, ..]) => is_number(condition),
+        (Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor, [a, b]) => is_number(a) && is_number(b),
+        (Op::ShiftLeft | Op::ShiftRight, [a, b]) => {
+            let within = b
+                .as_int()
+                .is_none_or(|v| (1..i128::from(a.dtype.bits)).contains(&v));
+            !within || (is_number(a) && is_number(b))
+        }
+        _ => false,
+    }
 }
 
 impl Printer {
@@ -146,7 +170,8 @@ impl Printer {
     }
 
     fn binary(&mut self, out: &mut String, op: BinOp, a: &Expr, b: &Expr, min: u8) {
-        let folded = folds(op, a, b);
+        // Of vectors, `and` and `or` mean the bitwise operators.
+        let folded = folds(op, a, b) || (op.is_logical() && a.dtype.is_vector());
         match operator(op, a.dtype) {
             Some((symbol, own)) if !folded => parenthesized(out, own < min, |out| {
                 // Python chains comparisons, so a comparison on the left needs parentheses too.
@@ -213,7 +238,7 @@ impl Printer {
             }
             match &index.kind {
                 ExprKind::Ramp { base, stride, lanes }
-                    if base.dtype.is_scalar() && stride.as_int().is_some_and(|s| s > 0) =>
+                    if base.dtype.is_scalar() && stride.as_int().is_some_and(|s| s > 0) && !has_let(base) =>
                 {
                     let step = stride.as_int().unwrap_or(1);
                     let length = Expr::constant(base.dtype, step * i128::from(*lanes));
@@ -245,6 +270,12 @@ impl Printer {
             if !dtype.is_void() {
                 out.push_str(&format!(", return_type=\"{dtype}\""));
             }
+            out.push(')');
+            return;
+        }
+        if call_folds(op, args) {
+            out.push_str(&format!("T.call_intrin(\"{dtype}\", \"{}\", ", op.name()));
+            self.list(out, &all);
             out.push(')');
             return;
         }
@@ -359,6 +390,11 @@ fn int(out: &mut String, dtype: DType, value: i128) {
     } else {
         out.push_str(&format!("T.{dtype}({value})"));
     }
+}
+
+/// Whether an expression binds a variable: said twice, as in a slice, it would bind two.
+fn has_let(e: &Expr) -> bool {
+    matches!(e.kind, ExprKind::Let(..)) || e.operands().into_iter().any(has_let)
 }
 
 /// One past the last value of a range, in the form from which the front end reads `length` back.

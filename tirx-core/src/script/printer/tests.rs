@@ -313,6 +313,7 @@ fn operators_and_parentheses() {
     let bin = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
     use BinOp::*;
     let lt = bin(Lt, &n, &m);
+    let twice = bin(Add, &n, &m);
     for (expr, text) in [
         (bin(Sub, &n, &bin(Sub, &m, &c(1))), "n - (m - 1)"),
         (bin(Sub, &bin(Sub, &n, &m), &c(1)), "n - m - 1"),
@@ -337,9 +338,26 @@ fn operators_and_parentheses() {
         (bin(Mul, &n, &c(1)), "T.Mul(n, 1)"),
         (bin(Add, &bin(Add, &n, &m), &c(0)), "T.Add(n + m, 0)"),
         (bin(Max, &n, &n), "T.Max(n, n)"),
+        (bin(Max, &twice, &twice), "T.max(n + m, n + m)"),
         (
             Expr::call(Op::ShiftLeft, DType::INT32, vec![n.clone(), c(2)]),
             "T.shift_left(n, 2)",
+        ),
+        (
+            Expr::call(Op::ShiftLeft, DType::INT32, vec![n.clone(), c(0)]),
+            "T.call_intrin(\"int32\", \"tirx.shift_left\", n, 0)",
+        ),
+        (
+            Expr::call(Op::Fabs, DType::FLOAT32, vec![Expr::float(DType::FLOAT32, -2.0)]),
+            "T.call_intrin(\"float32\", \"tirx.fabs\", T.float32(-2.0))",
+        ),
+        (
+            bin(
+                And,
+                &Expr::broadcast(b.clone(), 2),
+                &Expr::broadcast(b.clone(), 2),
+            ),
+            "T.And(T.Broadcast(b, 2), T.Broadcast(b, 2))",
         ),
         (Expr::logical_not(Expr::bool(true)), "T.Not(T.bool(True))"),
         (c(3).cast(DType::FLOAT32), "T.Cast(\"float32\", 3)"),
@@ -391,6 +409,7 @@ fn views_and_slices() {
     };
     let n = v("n");
     let ramp = |base: Expr, stride| Expr::ramp(base, c(stride), 4);
+    let let_var = v("l");
     let body = Stmt::seq([
         alloc(&k),
         decl(&view(vec![c(128)], Some(row(&[c(128)])))),
@@ -408,6 +427,12 @@ fn views_and_slices() {
             vec![c(0), ramp(c(0), 0)],
             Expr::load(&k, vec![c(0), ramp(e(&n) * c(4), 1)]),
         ),
+        // In a slice the binding would stand twice.
+        store(
+            &k,
+            vec![c(0), ramp(Expr::let_in(&let_var, c(1), e(&let_var)), 1)],
+            Expr::load(&k, vec![c(0), ramp(c(0), 1)]),
+        ),
     ]);
     assert_eq!(
         print_stmt(&body),
@@ -420,6 +445,8 @@ V_3 = T.decl_buffer((16, 8), data=K.data, scope=\"shared\")
 n: T.let[T.int32] = 1
 K[n, 0:4] = K[0, n:n + 8:2]
 K[0, T.Ramp(0, 0, 4)] = K[0, n * 4:n * 4 + 4]
+l = T.int32()
+K[0, T.Ramp(T.Let(l, where={l: 1}), 1, 4)] = K[0, 0:4]
 "
     );
 }
