@@ -14,15 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tirx_core::ir::{DType, IRModule};
 use tirx_core::transform::{Lowering, Options, Target, lower};
-use tirx_sim::{Allocation, LaunchOptions, Memory, Program, StandIns};
+use tirx_sim::{Allocation, LaunchOptions, Memory, Program, StandIns, host};
 
 use crate::generator::{Argument, Kernel, generate};
 use crate::{Defines, build, round_trip, stages};
-
-// The interpreter of `cargo tirx sim`.
-#[path = "../../cargo-tirx/src/host.rs"]
-#[allow(dead_code, reason = "made for a command line that uses all of it")]
-mod host;
 
 /// The architecture that kernels are lowered for.
 const ARCH: &str = "sm_90a";
@@ -174,6 +169,7 @@ fn run(module: &IRModule, kernel: &Kernel) -> Result<Vec<Vec<u8>>, String> {
                     dtype: *dtype,
                     shape: shape.clone(),
                     address,
+                    byte_offset: 0,
                 }
             }
             Argument::Int { dtype, value } => {
