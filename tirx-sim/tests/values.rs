@@ -353,10 +353,14 @@ fn choices_are_lazy_where_they_must_be() {
         I32,
         vec![inside.clone(), load(&a, tx.clone()), int(-1)],
     );
-    let positive = op(BinOp::And, inside, op(BinOp::Gt, load(&a, tx.clone()), int(10)));
+    let positive = op(
+        BinOp::And,
+        inside.clone(),
+        op(BinOp::Gt, load(&a, tx.clone()), int(10)),
+    );
     // As CUDA's `?:`, which a Select becomes.
-    let chosen = Expr::select(inside.clone(), load(&a, tx.clone()), int(-1));
-    let positive = op(BinOp::And, positive, eq(chosen.clone(), load(&b, tx.clone())));
+    let chosen = Expr::select(inside, load(&a, tx.clone()), int(-1));
+    let positive = op(BinOp::And, positive, eq(chosen, load(&b, tx.clone())));
     let body = [
         k.store(&b, tx.clone(), value),
         when(positive, [k.store(&b, tx.clone(), int(1000))]),
