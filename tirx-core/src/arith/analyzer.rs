@@ -448,7 +448,7 @@ fn has_three_terms(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Binary(_, a, b) => is_sum(expr) && is_sum(a) || has_three_terms(a) || has_three_terms(b),
         ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => false,
-        _ => expr.operands().into_iter().any(has_three_terms),
+        _ => expr.operands().any(has_three_terms),
     }
 }
 
@@ -458,7 +458,7 @@ pub(crate) fn has_effect(expr: &Expr) -> bool {
         ExprKind::Call { op, .. } if op.effect() > Effect::ReadState => true,
         ExprKind::Binary(_, a, b) => has_effect(a) || has_effect(b),
         ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => false,
-        _ => expr.operands().into_iter().any(has_effect),
+        _ => expr.operands().any(has_effect),
     }
 }
 
@@ -469,6 +469,6 @@ pub(crate) fn is_pure_and_memory_free(expr: &Expr) -> bool {
         ExprKind::BufferLoad { .. } => false,
         ExprKind::Binary(_, a, b) => is_pure_and_memory_free(a) && is_pure_and_memory_free(b),
         ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => true,
-        _ => expr.operands().into_iter().all(is_pure_and_memory_free),
+        _ => expr.operands().all(is_pure_and_memory_free),
     }
 }

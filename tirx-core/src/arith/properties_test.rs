@@ -151,10 +151,7 @@ fn stays_in_range(expr: &Expr, vars: &Vars, values: &Values) -> bool {
         }
         _ => wide(expr),
     };
-    here && expr
-        .operands()
-        .into_iter()
-        .all(|e| stays_in_range(e, vars, values))
+    here && expr.operands().all(|e| stays_in_range(e, vars, values))
 }
 
 proptest! {

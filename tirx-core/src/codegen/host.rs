@@ -338,7 +338,7 @@ pub fn written_params(func: &PrimFunc) -> Vec<bool> {
                 }
                 // A value read from memory is no pointer into it.
                 ExprKind::BufferLoad { .. } => {}
-                _ => expr.operands().into_iter().for_each(|e| self.mark(e)),
+                _ => expr.operands().for_each(|e| self.mark(e)),
             }
         }
     }
@@ -388,7 +388,7 @@ fn pointer_source(expr: &Expr) -> Option<Var> {
             _ => None,
         },
         ExprKind::BufferLoad { .. } => None,
-        _ => expr.operands().into_iter().find_map(pointer_source),
+        _ => expr.operands().find_map(pointer_source),
     }
 }
 

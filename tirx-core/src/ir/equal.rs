@@ -334,7 +334,7 @@ impl Comparison {
                     }
                     return;
                 }
-                for (x, y) in a.operands().into_iter().zip(b.operands()) {
+                for (x, y) in a.operands().zip(b.operands()) {
                     self.walk(x, y);
                 }
             }

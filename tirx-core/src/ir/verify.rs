@@ -165,7 +165,7 @@ impl Verifier<'_> {
             }
             return;
         }
-        e.operands().into_iter().for_each(|e| self.define_free(e));
+        e.operands().for_each(|e| self.define_free(e));
     }
 
     /// The dtypes of a buffer's description.

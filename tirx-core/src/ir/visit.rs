@@ -159,5 +159,5 @@ pub fn is_pure(expr: &Expr) -> bool {
         ExprKind::Call { op, .. } if op.effect() > Effect::Pure => return false,
         _ => {}
     }
-    expr.operands().into_iter().all(is_pure)
+    expr.operands().all(is_pure)
 }

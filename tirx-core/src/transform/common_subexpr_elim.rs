@@ -148,9 +148,7 @@ impl Table {
                 return None;
             }
             _ => {
-                expr.operands()
-                    .into_iter()
-                    .for_each(|e| self.expr(e, place, lazy));
+                expr.operands().for_each(|e| self.expr(e, place, lazy));
                 return None;
             }
         };

@@ -240,7 +240,7 @@ fn repeatable(expr: &Expr) -> bool {
         ExprKind::Call { op, args } => {
             op.effect() <= crate::intrin::Effect::Pure && args.iter().all(repeatable)
         }
-        _ => expr.operands().into_iter().all(repeatable),
+        _ => expr.operands().all(repeatable),
     }
 }
 

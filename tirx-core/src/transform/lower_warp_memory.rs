@@ -303,7 +303,7 @@ fn vars_of(expr: &Expr, out: &mut FxHashSet<Var>) {
     if let ExprKind::Var(v) = &expr.kind {
         out.insert(v.clone());
     }
-    expr.operands().into_iter().for_each(|e| vars_of(e, out));
+    expr.operands().for_each(|e| vars_of(e, out));
 }
 
 impl Mutator for Lower {

@@ -453,6 +453,6 @@ fn mentions(expr: &Expr, pred: &impl Fn(&Var) -> bool) -> bool {
         ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, a, b) => {
             mentions(a, pred) || mentions(b, pred)
         }
-        _ => expr.operands().into_iter().any(|e| mentions(e, pred)),
+        _ => expr.operands().any(|e| mentions(e, pred)),
     }
 }

@@ -176,7 +176,7 @@ impl Scan {
         match &expr.kind {
             ExprKind::Var(v) => self.varying.contains(v),
             ExprKind::Binary(_, a, b) => self.varies(a) || self.varies(b),
-            _ => expr.operands().into_iter().any(|e| self.varies(e)),
+            _ => expr.operands().any(|e| self.varies(e)),
         }
     }
 }
@@ -561,5 +561,5 @@ impl Mutator for SerialInside {
 }
 
 fn reads_memory(expr: &Expr) -> bool {
-    matches!(expr.kind, ExprKind::BufferLoad { .. }) || expr.operands().into_iter().any(reads_memory)
+    matches!(expr.kind, ExprKind::BufferLoad { .. }) || expr.operands().any(reads_memory)
 }

@@ -451,7 +451,7 @@ pub(super) fn effect(e: &Expr) -> Effect {
         ExprKind::BufferLoad { .. } => Effect::ReadState,
         _ => Effect::Pure,
     };
-    e.operands().into_iter().map(effect).fold(own, Effect::max)
+    e.operands().map(effect).fold(own, Effect::max)
 }
 
 /// Calls that are no more than pure by their row, and are written all the same.
@@ -461,7 +461,7 @@ fn keeps(op: Op) -> bool {
 
 fn reads(e: &Expr, buffer: &Buffer) -> bool {
     matches!(&e.kind, ExprKind::BufferLoad { buffer: b, .. } if b.data == buffer.data)
-        || e.operands().into_iter().any(|o| reads(o, buffer))
+        || e.operands().any(|o| reads(o, buffer))
 }
 
 /// Whether an expression has the same value in each turn of a loop: constants, variables and arithmetic on them.
@@ -469,7 +469,7 @@ fn is_fixed(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::BufferLoad { .. } | ExprKind::Let(..) => false,
         ExprKind::Call { op, .. } if op.effect() > Effect::Pure => false,
-        _ => e.operands().into_iter().all(is_fixed),
+        _ => e.operands().all(is_fixed),
     }
 }
 

@@ -594,5 +594,5 @@ fn is_whole(op: Op) -> bool {
 }
 
 fn reads_memory(e: &Expr) -> bool {
-    matches!(e.kind, ExprKind::BufferLoad { .. }) || e.operands().into_iter().any(reads_memory)
+    matches!(e.kind, ExprKind::BufferLoad { .. }) || e.operands().any(reads_memory)
 }

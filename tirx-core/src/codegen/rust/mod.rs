@@ -324,7 +324,7 @@ fn written_arguments(host: &PrimFunc, module: &IRModule) -> Vec<usize> {
                     [object, ..] => self.origin(object),
                     _ => None,
                 },
-                _ => expr.operands().into_iter().find_map(|e| self.origin(e)),
+                _ => expr.operands().find_map(|e| self.origin(e)),
             }
         }
     }

@@ -390,7 +390,7 @@ fn find<'e>(expr: &'e Expr, pred: &dyn Fn(&Expr) -> bool) -> Option<&'e Expr> {
     if pred(expr) {
         return Some(expr);
     }
-    expr.operands().into_iter().find_map(|e| find(e, pred))
+    expr.operands().find_map(|e| find(e, pred))
 }
 
 /// The equality of a condition that compares with an argument: `n == 1 or 1 == stride` has it on the right.

@@ -383,5 +383,5 @@ fn reads(e: &Expr, buffer: &Buffer) -> bool {
     {
         return true;
     }
-    e.operands().into_iter().any(|o| reads(o, buffer))
+    e.operands().any(|o| reads(o, buffer))
 }

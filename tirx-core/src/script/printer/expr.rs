@@ -394,7 +394,7 @@ fn int(out: &mut String, dtype: DType, value: i128) {
 
 /// Whether an expression binds a variable: said twice, as in a slice, it would bind two.
 fn has_let(e: &Expr) -> bool {
-    matches!(e.kind, ExprKind::Let(..)) || e.operands().into_iter().any(has_let)
+    matches!(e.kind, ExprKind::Let(..)) || e.operands().any(has_let)
 }
 
 /// One past the last value of a range, in the form from which the front end reads `length` back.
