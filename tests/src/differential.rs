@@ -371,7 +371,7 @@ fn one(seed: u64, settings: &Settings) -> (bool, Option<Failure>) {
     let nvcc = settings
         .nvcc
         .as_deref()
-        .filter(|_| settings.nvcc_every > 0 && seed % settings.nvcc_every == 0);
+        .filter(|_| settings.nvcc_every > 0 && seed.is_multiple_of(settings.nvcc_every));
     let checked = |kernel: &Kernel| {
         let module = check(kernel)?;
         match nvcc {
