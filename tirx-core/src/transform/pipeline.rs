@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::{
     annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, common_subexpr_elim, flatten_buffer,
     fp8_compute_legalize, fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque,
-    lower_warp_memory, make_packed_api, narrow_data_type, split_host_device, split_unaligned_access,
-    stmt_simplify, unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
+    lower_warp_memory, make_packed_api, narrow_data_type, split_host_device, stmt_simplify,
+    unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::{AttrValue, IRModule};
@@ -157,8 +157,7 @@ pub static PIPELINE: &[Pass] = &[
     // Keep one row a line, in TVM's order: LowerTIRx, UnifyThreadBinding, StmtSimplify, LowerTIRxOpaque,
     // FlattenBuffer, BF16ComputeLegalize, NarrowDataType, VectorizeLoop, UnrollLoop, StmtSimplify2,
     // CommonSubexprElim, FP8ComputeLegalize, VerifyMemory, AnnotateEntryFunc, SplitHostDevice, MakePackedAPI,
-    // FP8StorageLegalize, BF16StorageLegalize; then LowerWarpMemory, StmtSimplify3 and LowerIntrin,
-    // with SplitUnalignedAccess between, which is not TVM's: there the CUDA printer does its work in part.
+    // FP8StorageLegalize, BF16StorageLegalize; then LowerWarpMemory, StmtSimplify3 and LowerIntrin.
     pass("BindTarget", bind_target),
     pass("LowerTIRx", lower_tirx::run),
     pass("UnifyThreadBinding", unify_thread_binding::run),
@@ -180,7 +179,6 @@ pub static PIPELINE: &[Pass] = &[
     pass("BF16StorageLegalize", bf16_storage_legalize::run),
     pass("LowerWarpMemory", lower_warp_memory::run),
     pass("StmtSimplify3", stmt_simplify::run_on_device),
-    pass("SplitUnalignedAccess", split_unaligned_access::run),
     pass("LowerIntrin", lower_intrin::run),
 ];
 
