@@ -9,7 +9,10 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use tirx_core::script::ConstValue;
 use tirx_tests::{Defines, cuda_text, only, root};
 
-const KERNELS: &[(&str, &str, &[(&str, i64)])] = &[
+/// File, entry, constants of one specialization.
+type Kernel = (&'static str, &'static str, &'static [(&'static str, i64)]);
+
+const KERNELS: &[Kernel] = &[
     ("vector.py", "scale", &[]),
     ("matrix.py", "matmul", &[("M", 512), ("N", 512), ("K", 512)]),
 ];
