@@ -1,7 +1,7 @@
 //! Runs every example kernel on the best device, checks each result against plain Rust and prints a table.
 //!
 //! ```text
-//! example-app [INPUT.png [OUTPUT.png]]
+//! example-app INPUT.png OUTPUT.png
 //! ```
 //!
 //! Without an input the program renders a Mandelbrot test card and works on that. The output picture (edges of the

@@ -5,7 +5,7 @@ use tirx_rt::{Stream, Tensor, f16};
 use crate::report::{Report, relative_error, time, worst_error};
 use crate::{Error, kernels, reference};
 
-/// Numbers in [-1, 1) that look random and are the same on every run (a linear congruential generator).
+/// Numbers from -1 to below 1 that look random and are the same on every run (a linear congruential generator).
 fn numbers(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
     let mut next = || {
