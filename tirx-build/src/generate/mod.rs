@@ -159,7 +159,7 @@ fn kernel_items(text: &mut String, kernel: &GeneratedKernel) {
     for variant in &kernel.variants {
         let variant_name = variant.name.as_deref().unwrap_or_default();
         lines.push(format!(
-            "- [`{variant_name}`](fn@{variant_name}): {}",
+            "- `{variant_name}`: {}",
             values_text(&variant.values)
         ));
     }
