@@ -158,10 +158,7 @@ fn kernel_items(text: &mut String, kernel: &GeneratedKernel) {
     ]);
     for variant in &kernel.variants {
         let variant_name = variant.name.as_deref().unwrap_or_default();
-        lines.push(format!(
-            "- `{variant_name}`: {}",
-            values_text(&variant.values)
-        ));
+        lines.push(format!("- `{variant_name}`: {}", values_text(&variant.values)));
     }
     doc(text, &lines);
     let _ = writeln!(text, "pub mod {name} {{");
