@@ -176,6 +176,7 @@ fn check(input: &Input) -> Result<()> {
 fn lower(command: &Lower) -> Result<()> {
     let input = &command.input;
     let mut settings = input.settings()?;
+    settings.options.finalize_host = true;
     let parse_only = command.stop_after.as_deref() == Some("parse");
     settings.stop_after = command.stop_after.clone();
     if let Some(pass) = &command.stop_after

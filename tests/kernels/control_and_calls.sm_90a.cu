@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(256) nested_kernel(const float* __r
   int cnt = 0;
   #pragma unroll 1
   while (1.0f < x && cnt < n) {
-    if ((cnt & 1) == 0) {
+    if (cnt % 2 == 0) {
       x = x * 0.5f;
     } else {
       x = x - 0.25f;

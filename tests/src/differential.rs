@@ -123,6 +123,7 @@ pub fn check(kernel: &Kernel) -> Result<IRModule, Problem> {
             disable_vectorize: true,
             disable_cse: true,
             skip: OPTIONAL.iter().map(ToString::to_string).collect(),
+            ..Options::default()
         };
         let sources = module.sources.clone();
         let reference = lower(module, &mut fewest).map_err(|e| Problem::Reference(e.render(&sources)))?;

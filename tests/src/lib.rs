@@ -313,6 +313,7 @@ pub fn stages(
     };
     let mut lowering = Lowering::new(Target::cuda(arch));
     lowering.verify = true;
+    lowering.options.finalize_host = true;
     lowering.observer = Some(&mut observe);
     let lowered = lower(module.clone(), &mut lowering).map_err(|e| e.render(&sources));
     result?;

@@ -66,6 +66,7 @@ pub fn run(
         arguments,
         values: HashMap::new(),
         launch,
+        stack: Vec::new(),
         steps: 0,
     };
     machine.values.insert(args.clone(), Value::Handle(Handle::Args));
@@ -106,6 +107,8 @@ struct Machine<'a> {
     arguments: &'a [Argument],
     values: HashMap<Var, Value>,
     launch: &'a mut dyn FnMut(&Launch) -> Result<(), String>,
+    /// The values of packed arguments, in a host function that puts them there.
+    stack: Vec<Option<Expr>>,
     steps: u64,
 }
 
@@ -186,6 +189,38 @@ impl Machine<'_> {
     fn evaluate(&mut self, expr: &Expr) -> Result<Flow> {
         match &expr.kind {
             ExprKind::Call { op: Op::Ret, .. } => Ok(Flow::Return),
+            ExprKind::Call {
+                op: Op::TvmStructSet,
+                args,
+            } => {
+                if let [_, element, field, value] = &args[..]
+                    && field.is_int(Field::ArgValue.number().into())
+                {
+                    let element = usize::try_from(self.int(element)?).map_err(|e| e.to_string())?;
+                    if self.stack.len() <= element {
+                        self.stack.resize(element + 1, None);
+                    }
+                    self.stack[element] = Some(value.clone());
+                }
+                Ok(Flow::Next)
+            }
+            ExprKind::Call {
+                op: Op::TvmCallPackedLowered,
+                args,
+            } => {
+                let [name, _, begin, end] = &args[..] else {
+                    return Err("host code calls a packed function in a way that is not known".to_string());
+                };
+                let range = usize::try_from(self.int(begin)?)
+                    .ok()
+                    .zip(usize::try_from(self.int(end)?).ok());
+                let values = range.and_then(|(begin, end)| self.stack.get(begin..end));
+                let values = values.and_then(|values| values.iter().cloned().collect::<Option<Vec<Expr>>>());
+                let values = values.ok_or("host code passes values that it has not put on its stack")?;
+                let args = [name.clone()].into_iter().chain(values).collect();
+                let call = Expr::call(Op::TvmCallPacked, expr.dtype, args);
+                self.evaluate(&call)
+            }
             ExprKind::Call {
                 op: Op::TvmCallPacked,
                 args,
@@ -353,6 +388,8 @@ impl Machine<'_> {
                 };
             }
             (Op::Likely | Op::Reinterpret, [a]) => self.value(a)?,
+            // The stack of packed arguments is the machine's own.
+            (Op::TvmStackAlloca, _) => Value::Int(0),
             (Op::HandleAddByteOffset, [pointer, _]) => self.value(pointer)?,
             (Op::IsNullptr, [pointer]) => match self.value(pointer)? {
                 Value::Handle(Handle::Strides) => Value::Int(1),

@@ -1,37 +1,63 @@
-"""Counts what two CUDA files become: machine_code.py OURS.cu THEIRS.cu ARCH prints `A / B | R / S`: instructions
-without NOPs and registers, over all kernels of each file."""
+"""Counts what CUDA files become: machine_code.py ARCH OURS.cu THEIRS.cu [OURS.cu THEIRS.cu ...].
 
+A line each pair: `instructions A / B | registers A / B | spilled bytes A / B | opcodes` over all kernels of each file,
+without NOPs; `opcodes` is `same` (the same sequence of opcodes), `shorter`, `reordered` (as many) or `longer`. The
+tools are those of `TIRX_NVCC`, else those of the environment's CUDA packages.
+"""
+
+import os
 import re
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-TOOLS = Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cu13" / "bin"
+SITE = Path(sysconfig.get_paths()["purelib"]) / "nvidia"
 
 
 def tool(name):
-    """The tool of the environment's CUDA packages."""
-    if (TOOLS / name).exists():
-        return TOOLS / name
-    found = sorted(Path(sysconfig.get_paths()["purelib"], "nvidia").glob(f"**/bin/{name}"))
+    """A tool of the CUDA release in use."""
+    nvcc = os.environ.get("TIRX_NVCC", "")
+    beside = Path(nvcc).parent / name
+    if nvcc not in ("", "none") and beside.exists():
+        return beside
+    found = sorted(SITE.glob(f"**/bin/{name}"))
     return found[0] if found else name
 
 
 def measure(source, arch):
+    """Opcodes, registers and spilled bytes; a message where nvcc refuses the file."""
     with tempfile.TemporaryDirectory() as folder:
         cubin = Path(folder) / "kernel.cubin"
         code = f"-gencode=arch=compute_{arch[3:]},code={arch}"
         command = [tool("nvcc"), "-w", "-std=c++17", "-O3", code, "-cubin", "-Xptxas", "-v", source, "-o", cubin]
         built = subprocess.run(command, capture_output=True, text=True)
         if built.returncode:
-            sys.exit(f"{source}: nvcc failed\n{built.stderr[-3000:]}")
+            told = [line for line in built.stderr.splitlines() if "error" in line] or ["nvcc failed"]
+            return f"{Path(source).name}: {told[0]}"
         listing = subprocess.run([tool("cuobjdump"), "-sass", cubin], capture_output=True, text=True, check=True).stdout
     operations = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", listing)
     registers = re.findall(r"Used (\d+) registers", built.stderr)
-    return sum(o != "NOP" for o in operations), sum(map(int, registers))
+    spilled = re.findall(r"(\d+) bytes spill (?:stores|loads)", built.stderr)
+    return [o for o in operations if o != "NOP"], sum(map(int, registers)), sum(map(int, spilled))
 
 
-ours, theirs = (measure(Path(p), sys.argv[3]) for p in sys.argv[1:3])
-print(f"{ours[0]} / {theirs[0]} | {ours[1]} / {theirs[1]}")
+def row(ours, theirs):
+    if isinstance(ours, str) or isinstance(theirs, str):
+        return ours if isinstance(ours, str) else theirs
+    if ours[0] == theirs[0]:
+        how = "same"
+    elif len(ours[0]) == len(theirs[0]):
+        how = "reordered"
+    else:
+        how = "shorter" if len(ours[0]) < len(theirs[0]) else "longer"
+    return f"{len(ours[0])} / {len(theirs[0])} | {ours[1]} / {theirs[1]} | {ours[2]} / {theirs[2]} | {how}"
+
+
+arch, files = sys.argv[1], sys.argv[2:]
+with ThreadPoolExecutor(os.cpu_count()) as pool:
+    measured = list(pool.map(lambda file: measure(file, arch), files))
+for ours, theirs in zip(measured[::2], measured[1::2]):
+    print(row(ours, theirs))

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `test` | installs the pinned nvcc if there is none, then runs every test |
 //! | `gpu-kit` | builds `gpu-kit/`: executables and `run.sh` for a machine with a driver and nothing else |
-//! | `oracle` | compares the machine code of every example kernel with Apache TVM's |
+//! | `oracle` | compares IR after each pass, and machine code, of every kernel with Apache TVM's |
 //! | `bench` | the benches of `docs/performance.md`, in release and without optimization |
 
 #![forbid(unsafe_code)]

@@ -36,6 +36,8 @@ pub enum Field {
     DeviceType,
     /// Which kind of value an argument is.
     ArgType,
+    /// Four bytes of an argument that are zero.
+    Padding,
     /// An argument's value: 8 bytes, read as the call's dtype.
     ArgValue,
     /// An element of an array of `int64`.
@@ -43,35 +45,50 @@ pub enum Field {
 }
 
 impl Field {
+    const NUMBERS: [(Field, i32); 14] = [
+        (Field::Data, 1),
+        (Field::Shape, 2),
+        (Field::Strides, 3),
+        (Field::Ndim, 4),
+        (Field::TypeCode, 5),
+        (Field::TypeBits, 6),
+        (Field::TypeLanes, 7),
+        (Field::ByteOffset, 8),
+        (Field::DeviceId, 9),
+        (Field::DeviceType, 10),
+        (Field::ArgType, 13),
+        (Field::Padding, 14),
+        (Field::ArgValue, 15),
+        (Field::Int64Element, 17),
+    ];
+
     /// The field of a number.
     pub fn from_number(number: i128) -> Option<Field> {
-        Some(match number {
-            1 => Field::Data,
-            2 => Field::Shape,
-            3 => Field::Strides,
-            4 => Field::Ndim,
-            5 => Field::TypeCode,
-            6 => Field::TypeBits,
-            7 => Field::TypeLanes,
-            8 => Field::ByteOffset,
-            9 => Field::DeviceId,
-            10 => Field::DeviceType,
-            13 => Field::ArgType,
-            15 => Field::ArgValue,
-            17 => Field::Int64Element,
-            _ => return None,
-        })
+        let found = Field::NUMBERS.iter().find(|(_, n)| i128::from(*n) == number);
+        found.map(|(field, _)| *field)
+    }
+
+    /// Its number.
+    pub fn number(self) -> i32 {
+        let found = Field::NUMBERS.iter().find(|(field, _)| *field == self);
+        found.map_or(0, |(_, number)| *number)
     }
 }
 
 /// What `Field::ArgType` gives for each kind of argument.
 pub mod arg_type {
+    /// Nothing; a null pointer.
+    pub const NONE: i128 = 0;
     /// An integer.
     pub const INT: i128 = 1;
     /// A truth value.
     pub const BOOL: i128 = 2;
     /// A number.
     pub const FLOAT: i128 = 3;
+    /// A pointer.
+    pub const POINTER: i128 = 4;
+    /// A C string.
+    pub const STRING: i128 = 8;
     /// A tensor.
     pub const TENSOR: i128 = 70;
 }

@@ -215,6 +215,8 @@ ops! {
     CallPureExtern = "tirx.call_pure_extern", "call_pure_extern", (1, 255), Pure, Explicit;
     /// Calls a packed function by name (argument 0): on the host, launches a device function.
     TvmCallPacked = "tirx.tvm_call_packed", "call_packed", (1, 255), Opaque, Is(DType::INT32);
+    /// The same with its arguments on a stack (argument 1), from an element (2) to another (3).
+    TvmCallPackedLowered = "tirx.tvm_call_packed_lowered", "call_packed_lowered", (4, 4), Opaque, Is(DType::INT32);
 
     // Host: the arguments of a packed call.
 

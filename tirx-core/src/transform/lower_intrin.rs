@@ -17,7 +17,8 @@
 //! **Others.** `sigmoid(x)` is `1 / (1 + exp(-x))`; the warp shuffles and the active mask of TIR are those of CUDA.
 //! Fixed-point products become plain arithmetic, `print_buffer` loops of `printf`. A `tvm_access_ptr` is the address of an element. Math functions stay operators, so that the simulator computes what they mean; code generation spells them.
 //!
-//! Only device functions are lowered: the host function is printed in languages that have floor division.
+//! Device functions are lowered, and host functions where they are finalized: a launcher is printed from a host function
+//! that is not, in a language that has floor division.
 //!
 //! **Cost.** One walk; bounds are computed once a division.
 
@@ -25,6 +26,7 @@ use rustc_hash::FxHashMap;
 
 use super::{PassContext, fixed_point, print_buffer};
 use crate::arith::Analyzer;
+use crate::codegen::host::{is_device, is_host};
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::{
@@ -33,10 +35,11 @@ use crate::ir::{
 };
 use crate::source::Span;
 
-/// Lowers the device functions.
-pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
+/// Lowers the device functions, and the host functions where they are finalized.
+pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
     Ok(module.map(|func| {
-        if func.attr("calling_conv").and_then(|c| c.as_int()) != Some(2) {
+        let meant = is_device(&func) || context.finalize_host && is_host(&func);
+        if !meant {
             return func;
         }
         let mut pass = LowerIntrin {
@@ -261,6 +264,16 @@ impl Mutator for LowerIntrin {
                     .at(span);
                 }
                 self.floor(*op == BinOp::FloorMod, (a, b), x, y, span).at(span)
+            }
+            ExprKind::Binary(op @ (BinOp::Eq | BinOp::Ne), a, b)
+                if b.is_int(0) && a.as_binary(BinOp::FloorMod).is_some() && !a.dtype.is_floating() =>
+            {
+                // Whatever the signs, the truncating remainder is zero where the other is.
+                let ExprKind::Binary(_, x, y) = &a.kind else {
+                    return self.walk_expr(expr);
+                };
+                let rest = Expr::binary(BinOp::Mod, self.expr(x), self.expr(y)).at(a.span);
+                Expr::binary(*op, rest, b.clone()).at(span)
             }
             ExprKind::Binary(BinOp::And, a, b) => {
                 let (x, y) = (self.expr(a), self.under_expr(a, b));

@@ -17,6 +17,7 @@ mod legalize_storage;
 pub mod lower_intrin;
 pub mod lower_tirx;
 pub mod lower_tirx_opaque;
+pub mod lower_tvm_builtin;
 pub mod lower_warp_memory;
 pub mod make_packed_api;
 pub mod narrow_data_type;

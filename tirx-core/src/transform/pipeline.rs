@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::{
     annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, common_subexpr_elim, flatten_buffer,
     fp8_compute_legalize, fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque,
-    lower_warp_memory, make_packed_api, narrow_data_type, split_host_device, stmt_simplify,
-    unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
+    lower_tvm_builtin, lower_warp_memory, make_packed_api, narrow_data_type, split_host_device,
+    stmt_simplify, unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::{AttrValue, IRModule};
@@ -102,6 +102,9 @@ pub struct Options {
     pub disable_vectorize: bool,
     /// No common-subexpression elimination (`tir.disable_cse_tir`).
     pub disable_cse: bool,
+    /// Host functions are taken to their last form too (LowerTVMBuiltin, LowerIntrin): the one for a caller in C.
+    /// Launchers are printed from the form before it.
+    pub finalize_host: bool,
     /// Names of passes that are left out: to look at what one does, and to hold a program against itself with fewer
     /// transformations. Later passes and the back ends need most of them.
     pub skip: Vec<String>,
@@ -116,6 +119,8 @@ pub struct PassContext {
     pub disable_vectorize: bool,
     /// See [`Options::disable_cse`].
     pub disable_cse: bool,
+    /// See [`Options::finalize_host`].
+    pub finalize_host: bool,
 }
 
 impl PassContext {
@@ -125,6 +130,7 @@ impl PassContext {
             target,
             disable_vectorize: options.disable_vectorize,
             disable_cse: options.disable_cse,
+            finalize_host: options.finalize_host,
         }
     }
 }
@@ -157,7 +163,8 @@ pub static PIPELINE: &[Pass] = &[
     // Keep one row a line, in TVM's order: LowerTIRx, UnifyThreadBinding, StmtSimplify, LowerTIRxOpaque,
     // FlattenBuffer, BF16ComputeLegalize, NarrowDataType, VectorizeLoop, UnrollLoop, StmtSimplify2,
     // CommonSubexprElim, FP8ComputeLegalize, VerifyMemory, AnnotateEntryFunc, SplitHostDevice, MakePackedAPI,
-    // FP8StorageLegalize, BF16StorageLegalize; then LowerWarpMemory, StmtSimplify3 and LowerIntrin.
+    // FP8StorageLegalize, BF16StorageLegalize; then LowerTVMBuiltin of host functions, LowerWarpMemory and StmtSimplify3
+    // of device functions, and LowerIntrin of both.
     pass("BindTarget", bind_target),
     pass("LowerTIRx", lower_tirx::run),
     pass("UnifyThreadBinding", unify_thread_binding::run),
@@ -177,6 +184,7 @@ pub static PIPELINE: &[Pass] = &[
     pass("MakePackedAPI", make_packed_api::run),
     pass("FP8StorageLegalize", fp8_storage_legalize::run),
     pass("BF16StorageLegalize", bf16_storage_legalize::run),
+    pass("LowerTVMBuiltin", lower_tvm_builtin::run),
     pass("LowerWarpMemory", lower_warp_memory::run),
     pass("StmtSimplify3", stmt_simplify::run_on_device),
     pass("LowerIntrin", lower_intrin::run),

@@ -12,6 +12,12 @@ use crate::ir::{AttrValue, DType, Expr, ExprKind};
 const X: &[Param] = &[required("x")];
 const EXTERN: &[Param] = &[required("dtype"), required("func_name")];
 const PACKED: &[Param] = &[required("func_name")];
+const LOWERED: &[Param] = &[
+    required("func_name"),
+    required("value_stack"),
+    required("begin"),
+    required("end"),
+];
 const ACCESS: &[Param] = &[
     required("ptype"),
     required("data"),
@@ -78,6 +84,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     variadic("T.call_intrin", EXTERN, call_intrin),
     variadic("T.call_packed", PACKED, call_packed),
     variadic("T.tvm_call_packed", PACKED, call_packed),
+    function("T.call_packed_lowered", LOWERED, call_packed_lowered),
+    function("T.tvm_call_packed_lowered", LOWERED, call_packed_lowered),
     function("T.tvm_struct_get", STRUCT_GET, struct_get),
     function("T.target", TARGET, target),
     function("T.tvm_storage_sync", SYNC, storage_sync),
@@ -272,6 +280,18 @@ fn call_packed(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     args.extend(call.rest_args()?);
     Ok(Value::Expr(
         Expr::call(Op::TvmCallPacked, DType::INT32, args).at(call.span),
+    ))
+}
+
+fn call_packed_lowered(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let args = vec![
+        Expr::string(call.text("func_name")?).at(call.span),
+        call.argument("value_stack")?,
+        call.expr("begin")?,
+        call.expr("end")?,
+    ];
+    Ok(Value::Expr(
+        Expr::call(Op::TvmCallPackedLowered, DType::INT32, args).at(call.span),
     ))
 }
 

@@ -101,10 +101,8 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
         "T" if has(&[
             "call_cpacked",
             "call_cpacked_lowered",
-            "call_packed_lowered",
             "tvm_call_cpacked",
             "tvm_call_cpacked_lowered",
-            "tvm_call_packed_lowered",
             "tvm_stack_make_array",
             "tvm_stack_make_shape",
             "tvm_global_barrier_kinit",

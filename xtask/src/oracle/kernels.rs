@@ -1,0 +1,177 @@
+//! Which kernels are compared: those of `kernels.toml`, each specialization, and those of the filetests.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tirx_core::ir::IRModule;
+use tirx_core::script::{ConstValue, KernelFile, NoImports};
+use tirx_core::source::SourceMap;
+
+use crate::process::Result;
+
+/// One kernel of a file with the values of its compile-time parameters.
+pub(super) struct Kernel {
+    /// Unique among the kernels of a run, fit for a file name.
+    pub(super) id: String,
+    /// The file, from the workspace's root.
+    pub(super) path: PathBuf,
+    pub(super) entry: String,
+    pub(super) constants: BTreeMap<String, ConstValue>,
+    /// Whether it is one of the examples, which have a row in `docs/performance.md`.
+    pub(super) example: bool,
+}
+
+impl Kernel {
+    /// The name in tables: the entry and what it is specialized to.
+    pub(super) fn name(&self) -> String {
+        let constants = self.constants.iter().map(|(k, v)| format!(" {k}={}", json(v)));
+        format!("{}{}", self.entry, constants.collect::<String>())
+    }
+
+    /// The module as written.
+    pub(super) fn build(&self, root: &Path) -> std::result::Result<IRModule, String> {
+        let text = std::fs::read_to_string(root.join(&self.path)).map_err(|e| e.to_string())?;
+        let mut sources = SourceMap::new();
+        let name = self.path.to_string_lossy();
+        let file =
+            KernelFile::load(&mut sources, &name, &text, &NoImports).map_err(|e| e.render(&sources))?;
+        file.build(Some(&self.entry), &self.constants)
+            .map_err(|e| e.render(&sources))
+    }
+
+    /// The line of the reference's job list.
+    pub(super) fn job(&self, root: &Path, id: &str, arch: &str, stages: bool) -> String {
+        let text = |s: &str| json(&ConstValue::Str(s.into()));
+        let constants: Vec<String> = self
+            .constants
+            .iter()
+            .map(|(k, v)| format!("{}: {}", text(k), json(v)))
+            .collect();
+        format!(
+            "{{\"id\": {}, \"path\": {}, \"entry\": {}, \"constants\": {{{}}}, \"arch\": {}, \"stages\": {stages}}}",
+            text(id),
+            text(&root.join(&self.path).to_string_lossy()),
+            text(&self.entry),
+            constants.join(", "),
+            text(arch),
+        )
+    }
+}
+
+/// The kernels of `kernels.toml`.
+pub(super) fn examples(root: &Path) -> Result<Vec<Kernel>> {
+    let manifest: toml::Table = std::fs::read_to_string(root.join("kernels.toml"))?.parse()?;
+    let mut kernels = Vec::new();
+    for kernel in manifest
+        .get("kernel")
+        .and_then(toml::Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        let text = |key: &str| kernel.get(key).and_then(toml::Value::as_str);
+        let (Some(name), Some(source)) = (text("name"), text("source")) else {
+            continue;
+        };
+        let once = vec![toml::Value::Table(toml::Table::new())];
+        let all = kernel.get("specialize").and_then(toml::Value::as_array);
+        for values in all.unwrap_or(&once) {
+            let constant = |(k, v): (&String, &toml::Value)| Some((k.clone(), constant(v)?));
+            let constants = values.as_table().into_iter().flatten().filter_map(constant);
+            let constants: BTreeMap<_, _> = constants.collect();
+            let suffix = constants.iter().map(|(k, v)| format!("-{k}{}", json(v)));
+            kernels.push(Kernel {
+                id: format!("{name}{}", suffix.collect::<String>()),
+                path: source.into(),
+                entry: text("entry").unwrap_or(name).into(),
+                constants,
+                example: true,
+            });
+        }
+    }
+    Ok(kernels)
+}
+
+/// The kernels of a kernel file whose compile-time parameters are given in its first lines (`# -D N=256`). None where
+/// the file is one that is refused.
+pub(super) fn of_file(root: &Path, path: &Path) -> Result<Vec<Kernel>> {
+    let text = std::fs::read_to_string(root.join(path))?;
+    let mut constants = BTreeMap::new();
+    for line in text.lines().take_while(|l| l.starts_with('#') || l.is_empty()) {
+        let line = line.trim_start_matches('#').trim();
+        if line.starts_with("error:") {
+            return Ok(Vec::new());
+        }
+        if let Some((name, value)) = line.strip_prefix("-D").and_then(|d| d.split_once('=')) {
+            constants.insert(name.trim().to_string(), literal(value.trim()));
+        }
+    }
+    let stem = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let mut sources = SourceMap::new();
+    let file = KernelFile::load(&mut sources, &stem, &text, &NoImports)
+        .map_err(|e| format!("{}: {}", path.display(), e.render(&sources)))?;
+    let kernel = |entry: &tirx_core::script::Entry| Kernel {
+        id: format!("{stem}.{}", entry.name),
+        path: path.into(),
+        entry: entry.name.clone(),
+        constants: constants
+            .iter()
+            .filter(|(name, _)| entry.constexprs.iter().any(|p| p.name == **name))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect(),
+        example: false,
+    };
+    Ok(file.entries().iter().map(kernel).collect())
+}
+
+/// The kernels of the filetests.
+pub(super) fn filetests(root: &Path) -> Result<Vec<Kernel>> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("tests/kernels"))?
+        .map(|file| Ok(Path::new("tests/kernels").join(file?.file_name())))
+        .collect::<Result<_>>()?;
+    files.retain(|path| path.extension().is_some_and(|e| e == "py"));
+    files.sort();
+    let mut kernels = Vec::new();
+    for path in files {
+        kernels.extend(of_file(root, &path)?);
+    }
+    Ok(kernels)
+}
+
+fn constant(value: &toml::Value) -> Option<ConstValue> {
+    Some(match value {
+        toml::Value::String(s) => ConstValue::Str(s.clone()),
+        toml::Value::Integer(v) => ConstValue::Int((*v).into()),
+        toml::Value::Float(v) => ConstValue::Float(*v),
+        toml::Value::Boolean(v) => ConstValue::Bool(*v),
+        _ => return None,
+    })
+}
+
+/// A Python literal of a directive.
+fn literal(text: &str) -> ConstValue {
+    match text {
+        "None" => ConstValue::None,
+        "True" => ConstValue::Bool(true),
+        "False" => ConstValue::Bool(false),
+        _ => match (text.parse(), text.parse()) {
+            (Ok(v), _) => ConstValue::Int(v),
+            (_, Ok(v)) => ConstValue::Float(v),
+            _ => ConstValue::Str(text.trim_matches(['"', '\'']).into()),
+        },
+    }
+}
+
+/// A constant as JSON.
+fn json(value: &ConstValue) -> String {
+    match value {
+        ConstValue::Int(v) => v.to_string(),
+        ConstValue::Float(v) => format!("{v:?}"),
+        ConstValue::Bool(v) => v.to_string(),
+        ConstValue::Str(s) => format!("\"{}\"", s.replace('\\', "\\\\").replace('"', "\\\"")),
+        _ => "null".into(),
+    }
+}

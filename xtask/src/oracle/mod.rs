@@ -1,0 +1,258 @@
+//! `cargo xtask oracle`: what we make of every kernel against what Apache TVM makes of it.
+//!
+//! Sets up a Python environment with the pinned TVM and the CUDA tools under `target/`, lowers the kernels of
+//! `kernels.toml` and of the filetests with both compilers, and compares the IR after each pass and the machine code
+//! that one nvcc makes of both CUDA texts. Fails where a pass differs in a way that is not [`intended`], or where our
+//! machine code is longer.
+//!
+//! `cargo xtask oracle [ir] [sass] [ARCH...] [FILE.py...] [NAME...]`: one of the two halves, architectures other than
+//! sm_90a and sm_100a, more kernel files, and only the kernels whose name holds a word.
+
+mod intended;
+mod kernels;
+mod machine_code;
+mod stages;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use self::intended::Counts;
+use self::kernels::Kernel;
+use self::stages::Outcome;
+use crate::process::{Result, run};
+
+const PACKAGES: &[&str] = &[
+    "apache-tvm==0.26.0",
+    "numpy",
+    "nvidia-cuda-nvcc==13.0.*",
+    "nvidia-cuda-runtime==13.0.*",
+    "nvidia-cuda-crt==13.0.*",
+    "nvidia-nvvm==13.0.*",
+    "nvidia-cuda-cccl==13.0.*",
+    "nvidia-cuda-cuobjdump",
+    "nvidia-cuda-nvdisasm",
+];
+
+/// The Python with TVM: `TIRX_TVM_PYTHON`, else an environment under `target/` that is made on first use.
+pub(crate) fn python() -> Result<PathBuf> {
+    if let Some(python) = std::env::var_os("TIRX_TVM_PYTHON") {
+        return Ok(python.into());
+    }
+    let venv = crate::root().join("target/oracle");
+    let python = venv.join("bin/python");
+    if !venv.join("complete").exists() {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        run(Command::new(&python)
+            .args(["-m", "pip", "install", "--quiet"])
+            .args(PACKAGES))?;
+        std::fs::write(venv.join("complete"), "")?;
+    }
+    Ok(python)
+}
+
+/// What the command line asks for.
+struct Wanted {
+    archs: Vec<String>,
+    files: Vec<PathBuf>,
+    names: Vec<String>,
+    ir: bool,
+    machine_code: bool,
+}
+
+impl Wanted {
+    fn read(args: &[String]) -> Wanted {
+        let mut wanted = Wanted {
+            archs: Vec::new(),
+            files: Vec::new(),
+            names: Vec::new(),
+            ir: false,
+            machine_code: false,
+        };
+        for arg in args {
+            match arg.as_str() {
+                "ir" => wanted.ir = true,
+                "sass" => wanted.machine_code = true,
+                arch if arch.starts_with("sm_") => wanted.archs.push(arch.into()),
+                file if file.ends_with(".py") => wanted.files.push(file.into()),
+                name => wanted.names.push(name.into()),
+            }
+        }
+        if wanted.archs.is_empty() {
+            wanted.archs = vec!["sm_90a".into(), "sm_100a".into()];
+        }
+        if !wanted.ir && !wanted.machine_code {
+            (wanted.ir, wanted.machine_code) = (true, true);
+        }
+        wanted
+    }
+
+    fn kernels(&self, root: &Path) -> Result<Vec<Kernel>> {
+        let mut kernels = Vec::new();
+        if self.files.is_empty() {
+            kernels.extend(kernels::examples(root)?);
+            kernels.extend(kernels::filetests(root)?);
+        }
+        for file in &self.files {
+            kernels.extend(kernels::of_file(root, file)?);
+        }
+        kernels.retain(|k| self.names.is_empty() || self.names.iter().any(|n| k.id.contains(n.as_str())));
+        Ok(kernels)
+    }
+}
+
+/// Compares, prints the tables and fails where something is worse than the reference's.
+pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
+    let python = python()?;
+    let wanted = Wanted::read(args);
+    let kernels = wanted.kernels(root)?;
+    let out = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    let out = out.join("oracle-stages");
+    if out.exists() {
+        std::fs::remove_dir_all(&out)?;
+    }
+    std::fs::create_dir_all(&out)?;
+    // One process for everything: importing TVM takes longer than a kernel.
+    let mut jobs = Vec::new();
+    for (at, arch) in wanted.archs.iter().enumerate() {
+        for kernel in &kernels {
+            let id = format!("{arch}/{}", kernel.id);
+            jobs.push(kernel.job(root, &id, arch, wanted.ir && at == 0));
+        }
+    }
+    let list = out.join("jobs.json");
+    std::fs::write(&list, format!("[\n{}\n]\n", jobs.join(",\n")))?;
+    run(Command::new(&python)
+        .arg(root.join("xtask/python/tvm_stages.py"))
+        .args([&list, &out]))?;
+
+    let mut failures = Vec::new();
+    if wanted.ir
+        && let Some(arch) = wanted.archs.first()
+    {
+        failures.extend(compare_stages(root, &kernels, &out.join(arch), arch));
+    }
+    if wanted.machine_code {
+        for arch in &wanted.archs {
+            failures.extend(machine_code::compare(
+                root,
+                &python,
+                &kernels,
+                &out.join(arch),
+                arch,
+            )?);
+        }
+    }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{} failures:\n{}", failures.len(), failures.join("\n")).into())
+    }
+}
+
+/// The tables of the IR: kernels by pass, what was intended, and what was not.
+fn compare_stages(root: &Path, kernels: &[Kernel], out: &Path, arch: &str) -> Vec<String> {
+    /// A pass over all kernels: equal, of these with intended differences, and different; in the pipeline and alone.
+    #[derive(Default)]
+    struct Row {
+        order: usize,
+        pipeline: [usize; 4],
+        alone: [usize; 4],
+    }
+    let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+    let mut intended_counts: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
+    let (mut failures, mut refused) = (Vec::new(), Vec::new());
+    let mut table = Vec::new();
+    for kernel in kernels {
+        let folder = out.join(&kernel.id);
+        let module = kernel.build(root);
+        let error = std::fs::read_to_string(folder.join("error.txt")).ok();
+        let staged = folder.join("00-BindTarget.py").exists();
+        let compared = match (&module, staged) {
+            (Ok(module), true) => stages::compare(module, &folder, arch),
+            (Err(e), true) => Err(e.clone()),
+            (_, false) => {
+                refused.push(format!("{}: {}", kernel.id, error.unwrap_or_default()));
+                continue;
+            }
+        };
+        let compared = match compared {
+            Ok(compared) => compared,
+            Err(error) => {
+                failures.push(format!("{}: refused by us: {error}", kernel.id));
+                continue;
+            }
+        };
+        let mut found = Counts::default();
+        let mut different = Vec::new();
+        for (order, pass) in compared.iter().enumerate() {
+            let row = rows.entry(pass.pass.clone()).or_default();
+            row.order = order;
+            for (outcome, counts, how) in [
+                (Some(&pass.pipeline), &mut row.pipeline, "pipeline"),
+                (pass.alone.as_ref(), &mut row.alone, "alone"),
+            ] {
+                match outcome {
+                    Some(Outcome::Equal(intended) | Outcome::Explained(intended)) => {
+                        let part = matches!(outcome, Some(Outcome::Explained(_)));
+                        counts[if part { 2 } else { 0 }] += 1;
+                        counts[1] += usize::from(!part && !intended.is_empty());
+                        for (what, count) in intended {
+                            let most = found.entry(what).or_default();
+                            *most = (*most).max(*count);
+                        }
+                    }
+                    Some(Outcome::Differs(what)) => {
+                        counts[3] += 1;
+                        different.push(format!("{} ({how})", pass.pass));
+                        let what = what.lines().collect::<Vec<_>>().join("\\n");
+                        failures.push(format!("{}: after {} ({how}): {what}", kernel.id, pass.pass));
+                    }
+                    None => {}
+                }
+            }
+        }
+        for (what, count) in &found {
+            let total = intended_counts.entry(what).or_default();
+            total.0 += count;
+            total.1 += 1;
+        }
+        let intended: Vec<&str> = found.keys().copied().collect();
+        table.push(format!(
+            "| {} | {} of {} | {} | {} |",
+            kernel.id,
+            compared
+                .iter()
+                .filter(|c| !matches!(c.pipeline, Outcome::Differs(_)))
+                .count(),
+            compared.len(),
+            different.join(", "),
+            intended.join(", ")
+        ));
+    }
+    println!(
+        "| kernel | passes equal or as intended | passes that differ | intended differences |\n|---|---|---|---|"
+    );
+    table.iter().for_each(|row| println!("{row}"));
+    println!(
+        "\n| pass | in the pipeline: equal, of these but for intended differences, different | alone, on the reference's IR |\n|---|---|---|"
+    );
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    rows.sort_by_key(|(_, row)| row.order);
+    for (pass, row) in rows {
+        let cell = |c: [usize; 4]| c.map(|n| n.to_string()).join(" | ");
+        println!("| {pass} | {} | {} |", cell(row.pipeline), cell(row.alone));
+    }
+    println!("\n| intended difference | times | kernels |\n|---|---|---|");
+    for (what, (times, kernels)) in intended_counts {
+        println!("| {what} | {times} | {kernels} |");
+    }
+    if !refused.is_empty() {
+        println!(
+            "\nRefused by the reference, so not compared:\n{}",
+            refused.join("\n")
+        );
+    }
+    println!();
+    failures
+}

@@ -1,0 +1,197 @@
+//! The IR after each pass, ours against the reference's.
+//!
+//! Each pass is compared twice: as our pipeline comes to it, and alone, as what it makes of the reference's IR before
+//! it. The second says which pass a difference belongs to; the first that nothing is lost between passes. Modules
+//! are compared by structure, names aside, after what differs on purpose ([`intended`](super::intended)) is taken out
+//! and counted.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tirx_core::codegen::host::is_device;
+use tirx_core::ir::{IRModule, structural_equal};
+use tirx_core::script::{KernelFile, NoImports};
+use tirx_core::source::SourceMap;
+use tirx_core::transform::{Lowering, Options, PIPELINE, PassContext, Step, Target, lower};
+
+use super::intended::{self, Counts};
+
+/// What a comparison came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The same up to names, but for the intended differences counted.
+    Equal(Counts),
+    /// Parts at a difference that is explained; what comes after it was not compared.
+    Explained(Counts),
+    /// The first difference, or why there is nothing to compare.
+    Differs(String),
+}
+
+/// A pass on one kernel.
+pub(super) struct Compared {
+    pub(super) pass: String,
+    /// Our pipeline's module after the pass.
+    pub(super) pipeline: Outcome,
+    /// The pass alone on the reference's module before it; `None` where that is not a module of ours to run on.
+    pub(super) alone: Option<Outcome>,
+}
+
+/// Which functions a stage of the reference holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    All,
+    Host,
+    Device,
+}
+
+impl Part {
+    fn of(self, module: &IRModule) -> IRModule {
+        let keep = |device: bool| match self {
+            Part::All => true,
+            Part::Host => !device,
+            Part::Device => device,
+        };
+        let mut module = module.clone();
+        module.functions.retain(|(_, func)| keep(is_device(func)));
+        module
+    }
+}
+
+/// The stage of our pipeline that a file of the reference is compared with.
+fn stage(name: &str) -> Option<(&str, Part)> {
+    Some(match name {
+        // The identity on kernels without its events, which no kernel of ours has.
+        "LowerIket" => return None,
+        "LowerTVMBuiltin" => (name, Part::Host),
+        "HostLowerIntrin" => ("LowerIntrin", Part::Host),
+        "LowerWarpMemory" | "StmtSimplify3" | "LowerIntrin" => (name, Part::Device),
+        _ => (name, Part::All),
+    })
+}
+
+/// Compares every stage that the reference wrote to `folder`.
+pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Vec<Compared>, String> {
+    let mut ours: BTreeMap<&str, IRModule> = BTreeMap::new();
+    let mut observe = |step: &Step<'_>| {
+        ours.insert(step.pass, step.module.clone());
+    };
+    let mut lowering = Lowering::new(Target::cuda(arch));
+    lowering.options.finalize_host = true;
+    lowering.observer = Some(&mut observe);
+    let lowered = lower(module.clone(), &mut lowering);
+    if let Err(errors) = lowered {
+        return Err(errors.render(&module.sources));
+    }
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .map_err(|e| e.to_string())?
+        .filter_map(|file| file.ok().map(|f| f.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "py"))
+        .collect();
+    files.sort();
+    let options = Options {
+        finalize_host: true,
+        ..Options::default()
+    };
+    let context = PassContext::new(Target::cuda(arch), &options);
+    let mut compared = Vec::new();
+    // What the reference had before: the whole module, or the functions of one kind.
+    let mut before: Option<IRModule> = None;
+    let mut split: Option<IRModule> = None;
+    for path in files {
+        let file = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let name = file.split_once('-').map_or(&*file, |(_, name)| name);
+        let mut counts = Counts::default();
+        let plain;
+        let theirs = match parse(&path) {
+            Ok(theirs) => {
+                plain = Some(intended::without_machine_of_host(&theirs, &mut Counts::default()));
+                intended::theirs(&theirs, &mut counts)
+            }
+            Err(error) => {
+                compared.push(Compared {
+                    pass: name.into(),
+                    pipeline: Outcome::Differs(format!("the reference's text does not parse: {error}")),
+                    alone: None,
+                });
+                before = None;
+                continue;
+            }
+        };
+        let Some((pass, part)) = stage(name) else {
+            if let Some(before) = &before {
+                let outcome = outcome(
+                    &intended::theirs(before, &mut Counts::default()),
+                    &theirs,
+                    &counts,
+                    name,
+                );
+                compared.push(Compared {
+                    pass: name.into(),
+                    pipeline: outcome,
+                    alone: None,
+                });
+            }
+            before = plain;
+            continue;
+        };
+        if part != Part::All && (name == "LowerTVMBuiltin" || name == "LowerWarpMemory") {
+            if name == "LowerTVMBuiltin" {
+                split = before.take();
+            }
+            before = split.as_ref().map(|module| part.of(module));
+        }
+        let pipeline = match ours.get(pass) {
+            Some(module) => outcome(&part.of(module), &theirs, &counts, name),
+            None => Outcome::Differs("there is no such pass".into()),
+        };
+        let run = PIPELINE.iter().find(|p| p.name == pass).map(|p| p.run);
+        let alone = before.zip(run).map(|(before, run)| match run(before, &context) {
+            Ok(module) => outcome(
+                &intended::theirs(&module, &mut Counts::default()),
+                &theirs,
+                &counts,
+                name,
+            ),
+            Err(errors) => Outcome::Differs(errors.to_string()),
+        });
+        compared.push(Compared {
+            pass: name.into(),
+            pipeline,
+            alone,
+        });
+        before = plain;
+    }
+    Ok(compared)
+}
+
+fn parse(path: &Path) -> Result<IRModule, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let mut sources = SourceMap::new();
+    let file =
+        KernelFile::load(&mut sources, "reference.py", &text, &NoImports).map_err(|e| e.render(&sources))?;
+    file.build(None, &BTreeMap::new()).map_err(|e| e.render(&sources))
+}
+
+fn outcome(ours: &IRModule, theirs: &IRModule, counts: &Counts, pass: &str) -> Outcome {
+    let mut counts = counts.clone();
+    let ours = intended::ours(ours, &mut counts);
+    let mismatch = match structural_equal(&ours, theirs) {
+        Ok(()) => return Outcome::Equal(counts),
+        Err(mismatch) => mismatch,
+    };
+    if intended::same_indices(pass, &ours, theirs) {
+        *counts.entry(intended::INDICES).or_default() += 1;
+        return Outcome::Equal(counts);
+    }
+    match intended::explanation(pass, &mismatch) {
+        Some(reason) => {
+            *counts.entry(reason).or_default() += 1;
+            Outcome::Explained(counts)
+        }
+        None => Outcome::Differs(mismatch.to_string()),
+    }
+}
