@@ -38,6 +38,12 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The nvcc that `TIRX_NVCC` names; `none` names none, as for a build script.
+pub fn nvcc() -> Option<PathBuf> {
+    let named = std::env::var_os("TIRX_NVCC").filter(|name| !name.is_empty() && name != "none");
+    named.map(PathBuf::from)
+}
+
 /// Compile-time parameters.
 pub type Defines = BTreeMap<String, ConstValue>;
 

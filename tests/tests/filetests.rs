@@ -85,7 +85,7 @@ fn after(modules: &[(String, IRModule)], pass: &str) -> Result<String, String> {
 
 /// Compiles CUDA text where an nvcc is named.
 fn compile(text: &str, arch: &str) -> Result<(), String> {
-    let Some(nvcc) = std::env::var_os("TIRX_NVCC") else {
+    let Some(nvcc) = tirx_tests::nvcc() else {
         return Ok(());
     };
     let dir = tempfile::tempdir().map_err(|e| e.to_string())?;

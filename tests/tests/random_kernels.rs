@@ -3,8 +3,6 @@
 //! `TIRX_RANDOM_KERNELS=10000` sets how many, `TIRX_RANDOM_SEED=1` the first seed, `TIRX_NVCC=path` asks nvcc about one
 //! kernel in `TIRX_RANDOM_NVCC=100`, `TIRX_RANDOM_TRACE=1` says each seed first. Run large numbers with `--release`.
 
-use std::path::PathBuf;
-
 use tirx_tests::differential::{Settings, run_seeds};
 
 fn number(name: &str, default: u64) -> u64 {
@@ -20,7 +18,7 @@ fn random_kernels_mean_the_same_however_they_are_lowered() {
     let first = number("TIRX_RANDOM_SEED", 1);
     let scratch = tempfile::tempdir().unwrap();
     let settings = Settings {
-        nvcc: std::env::var_os("TIRX_NVCC").map(PathBuf::from),
+        nvcc: tirx_tests::nvcc(),
         nvcc_every: number("TIRX_RANDOM_NVCC", 100),
         scratch: scratch.path().to_path_buf(),
         most_failures: number("TIRX_RANDOM_FAILURES", 5) as usize,

@@ -10,7 +10,7 @@ use tirx_core::ir::IRModule;
 
 use crate::bytecode::{Axis, Code};
 use crate::compile;
-use crate::exec::{Context, Group, GroupStop};
+use crate::exec::{Context, Group, GroupStop, Ledger};
 use crate::fault::{Fault, FaultKind, FaultReport};
 use crate::memory::Memory;
 use crate::numeric::Kind;
@@ -57,7 +57,7 @@ pub struct Launch<'a> {
 /// How a launch is run.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchOptions {
-    /// Whether unordered accesses to shared memory are errors.
+    /// Whether unordered accesses to shared and global memory are errors.
     pub check_races: bool,
     /// Most branches and loop turns of one block, against kernels that never end. `None`: no limit.
     pub step_limit: Option<u64>,
@@ -140,6 +140,13 @@ impl Program {
                 let offset = address - storage.address;
                 Some((storage, offset))
             });
+        let params: Vec<_> = params.collect();
+        let blocks = launch.grid.iter().map(|d| *d as u64).product();
+        let ledger = options.check_races.then(|| Ledger::new(&code, blocks, &params));
+        let sheets = params.iter().map(|param| {
+            let (storage, _) = param.as_ref()?;
+            ledger.as_ref()?.sheet(storage)
+        });
         let ctx = Context {
             code: &code,
             memory,
@@ -147,7 +154,9 @@ impl Program {
             block: launch.block,
             cluster: launch.cluster,
             args: launch.args,
-            params: params.collect(),
+            sheets: sheets.collect(),
+            params,
+            ledger,
             stand_ins,
             check_races: options.check_races,
             step_limit: options.step_limit.unwrap_or(u64::MAX),

@@ -27,7 +27,7 @@ pub(super) enum Spot {
     Local(usize),
 }
 
-type Check<T = ()> = Result<T, Box<Trap>>;
+pub(super) type Check<T = ()> = Result<T, Box<Trap>>;
 
 /// Element offsets of all lanes, zero for inactive ones.
 #[inline(always)]
@@ -72,6 +72,9 @@ impl Machine<'_, '_> {
                     if let Some((storage, offset)) = &self.ctx.params[p as usize] {
                         let first = (offset / 4) as usize;
                         if offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
+                            if let Some(sheet) = &self.ctx.sheets[p as usize] {
+                                self.note_read_words(pc, sheet, first, &at, mask, access)?;
+                            }
                             let words = &storage.words[first..];
                             let mut out = [0; LANES];
                             for i in 0..LANES {
@@ -191,6 +194,10 @@ impl Machine<'_, '_> {
                     if let Some((storage, offset)) = &self.ctx.params[p as usize] {
                         let first = (offset / 4) as usize;
                         if offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
+                            if let Some(sheet) = &self.ctx.sheets[p as usize] {
+                                return self
+                                    .store_global_words(pc, v, storage, sheet, first, &at, mask, access);
+                            }
                             let words = &storage.words[first..];
                             let values = &self.warp.v32[v as usize];
                             for i in 0..LANES {
@@ -501,7 +508,10 @@ impl Machine<'_, '_> {
         let size = access.kind.bytes();
         let step = (c as u32 * size) as usize;
         match spot {
-            Spot::Global(storage, offset) => Ok(storage.load(offset + step, size)),
+            Spot::Global(storage, offset) => {
+                self.note_read(pc, access, lane, index, c, storage, offset + step)?;
+                Ok(storage.load(offset + step, size))
+            }
             Spot::Shared(offset) => {
                 let offset = offset + step;
                 let granule = self.ctx.code.granule;
@@ -560,7 +570,11 @@ impl Machine<'_, '_> {
         let size = access.kind.bytes();
         let step = (c as u32 * size) as usize;
         match spot {
-            Spot::Global(storage, offset) => storage.store(offset + step, size, bits),
+            Spot::Global(storage, offset) => {
+                let same = storage.load(offset + step, size) == bits;
+                self.note_write(pc, access, lane, index, c, storage, offset + step, same)?;
+                storage.store(offset + step, size, bits);
+            }
             Spot::Shared(offset) => {
                 let offset = offset + step;
                 let granule = self.ctx.code.granule;
@@ -653,7 +667,7 @@ impl Machine<'_, '_> {
         trap
     }
 
-    fn thread(&self, linear: u32) -> String {
+    pub(super) fn thread(&self, linear: u32) -> String {
         let [x, y, z] = thread_of(self.ctx, linear);
         format!("({x}, {y}, {z})")
     }
@@ -745,7 +759,10 @@ impl PointerAccess for Machine<'_, '_> {
         for (i, byte) in out.iter_mut().enumerate() {
             let at = address.wrapping_add(i as u64) as i64;
             let spot = self.locate(&access, lane, at, "reads");
-            let bits = spot.and_then(|spot| self.read_spot(self.call, &access, lane, at, &spot, 0));
+            let bits = spot.and_then(|spot| match spot {
+                Spot::Global(storage, offset) => Ok(storage.load(offset, 1)),
+                spot => self.read_spot(self.call, &access, lane, at, &spot, 0),
+            });
             *byte = bits.map_err(|trap| trap.message)? as u8;
         }
         Ok(())
@@ -756,8 +773,13 @@ impl PointerAccess for Machine<'_, '_> {
         for (i, byte) in bytes.iter().enumerate() {
             let at = address.wrapping_add(i as u64) as i64;
             let spot = self.locate(&access, lane, at, "writes");
-            let done =
-                spot.and_then(|spot| self.write_spot(self.call, &access, lane, at, &spot, 0, *byte as u64));
+            let done = spot.and_then(|spot| match spot {
+                Spot::Global(storage, offset) => {
+                    storage.store(offset, 1, *byte as u64);
+                    Ok(())
+                }
+                spot => self.write_spot(self.call, &access, lane, at, &spot, 0, *byte as u64),
+            });
             done.map_err(|trap| trap.message)?;
         }
         Ok(())

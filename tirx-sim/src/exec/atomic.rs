@@ -60,7 +60,7 @@ impl Machine<'_, '_> {
                 machine.warp.v32[r as usize][lane] as u64
             }
         };
-        let mut shared_memory = false;
+        let (mut shared_memory, mut global_memory) = (false, false);
         for lane in 0..LANES {
             if mask >> lane & 1 == 0 {
                 continue;
@@ -74,6 +74,10 @@ impl Machine<'_, '_> {
             let compare = register(self, inst.compare, lane);
             let step = |old: u64| update(inst.op, kind, old, value, compare);
             let spot = self.locate(access, lane as u32, index, "updates")?;
+            if let Spot::Global(storage, offset) = &spot {
+                global_memory = true;
+                self.note_atomic(pc, access, lane as u32, index, storage, *offset)?;
+            }
             let old = match &spot {
                 Spot::Global(storage, offset) if kind.wide() => {
                     let lock = self.ctx.memory.lock(storage.address + *offset as u64);
@@ -125,6 +129,9 @@ impl Machine<'_, '_> {
             } else {
                 self.warp.v32[inst.d as usize][lane] = old as u32;
             }
+        }
+        if global_memory {
+            self.shared.publish(self.ctx, self.id);
         }
         if shared_memory || access.region == Region::Pointer {
             // What this warp does from here on is not yet told by the atomic.

@@ -61,6 +61,8 @@ impl Block {
                 steps: 0,
                 changes: 0,
                 last: None,
+                sheet: None,
+                acquired: 0,
                 index: [0; 3],
                 linear: 0,
             },
@@ -76,6 +78,8 @@ impl Block {
         shared.linear = index[0] as u64 + index[1] as u64 * gx + index[2] as u64 * gx * gy;
         shared.cells.fill(Cell::EMPTY);
         shared.order.reset();
+        shared.sheet = None;
+        shared.acquired = 0;
         shared.output.clear();
         shared.steps = 0;
         for (id, warp) in self.warps.iter_mut().enumerate() {
@@ -288,13 +292,14 @@ impl Block {
         lanes == self.alive()
     }
 
-    pub(super) fn open(&mut self, status: Status) {
+    pub(super) fn open(&mut self, ctx: &Context<'_>, status: Status) {
         for strand in self.warps.iter_mut().flat_map(|w| &mut w.strands) {
             if strand.status == status {
                 strand.status = Status::Ready;
             }
         }
         self.shared.order.barrier();
+        self.shared.synchronize(ctx);
     }
 
     /// Whether a strand turns in a loop rather than waits at an instruction.

@@ -91,9 +91,9 @@ impl Group {
         let size: u64 = ctx.cluster.iter().map(|d| d.max(&1)).map(|d| *d as u64).product();
         let mut opened = false;
         for cluster in self.blocks.chunks_mut(size as usize) {
-            opened |= open_all(cluster, Status::Cluster);
+            opened |= open_all(ctx, cluster, Status::Cluster);
         }
-        opened | open_all(&mut self.blocks, Status::Grid)
+        opened | open_all(ctx, &mut self.blocks, Status::Grid)
     }
 
     /// The report of a deadlock: who waits where, for what.
@@ -149,11 +149,14 @@ impl Group {
     }
 }
 
-fn open_all(blocks: &mut [Block], status: Status) -> bool {
+fn open_all(ctx: &Context<'_>, blocks: &mut [Block], status: Status) -> bool {
     let any_alive = blocks.iter().any(|b| !b.done());
     let open = any_alive && blocks.iter().all(|b| b.all_at(status));
     if open {
-        blocks.iter_mut().for_each(|b| b.open(status));
+        // Twice: each is behind what all did before, whoever comes first.
+        for _ in 0..2 {
+            blocks.iter_mut().for_each(|b| b.open(ctx, status));
+        }
     }
     open
 }

@@ -9,7 +9,9 @@
 //! | `exchange` | shuffles, votes and reductions of a warp |
 //! | `block` | a block: its warps in turn, barriers, progress |
 //! | `group` | blocks that run together; deadlock reports |
-//! | `shadow` | the order of accesses, races |
+//! | `shadow` | the order of a block's accesses, races in shared memory |
+//! | `ledger` | the order of a grid's accesses, races in global memory |
+//! | `global` | accesses to global memory, checked by it |
 //! | `address` | pointers into shared and local arrays |
 //! | `print` | `printf` |
 //!
@@ -25,7 +27,9 @@ mod atomic;
 mod block;
 mod control;
 mod exchange;
+mod global;
 mod group;
+mod ledger;
 mod print;
 mod run;
 mod shadow;
@@ -40,6 +44,7 @@ use crate::memory::{Memory, Storage};
 use crate::stand_in::StandIns;
 
 pub(crate) use group::{Group, GroupStop};
+pub(crate) use ledger::{Ledger, Sheet};
 
 /// What all blocks of a launch share.
 pub(crate) struct Context<'a> {
@@ -51,6 +56,9 @@ pub(crate) struct Context<'a> {
     pub(crate) args: &'a [u64],
     /// The allocations behind pointer arguments, with the byte offset into each.
     pub(crate) params: Vec<Option<(Arc<Storage>, u64)>>,
+    /// Where races are looked for: who accessed global memory, and the places of each parameter's allocation.
+    pub(crate) ledger: Option<Ledger>,
+    pub(crate) sheets: Vec<Option<Arc<Sheet>>>,
     pub(crate) stand_ins: &'a StandIns,
     pub(crate) check_races: bool,
     pub(crate) step_limit: u64,
@@ -188,6 +196,10 @@ struct Shared {
     changes: u64,
     /// The allocation last reached through a pointer.
     last: Option<Arc<Storage>>,
+    /// Its address, and its places where the ledger has them, for the allocation last looked up.
+    sheet: Option<(u64, Option<Arc<Sheet>>)>,
+    /// The block's place in the order of the grid: one more than the clock at its last synchronizing event.
+    acquired: u32,
     index: [u32; 3],
     linear: u64,
 }

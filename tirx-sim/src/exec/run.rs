@@ -529,7 +529,10 @@ impl Machine<'_, '_> {
                 Inst::CallStandIn { id } => {
                     self.shared.changes += 1;
                     self.call = pc - 1;
+                    // It may synchronize, and nothing tells.
+                    self.shared.publish(self.ctx, self.id);
                     check!(self.call_stand_in(id, mask));
+                    self.shared.publish(self.ctx, self.id);
                 }
             }
         }

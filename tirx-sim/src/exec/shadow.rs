@@ -28,14 +28,14 @@ const SEGMENT_AND_WARP: u64 = 0xffff_ffff << 32 | 31 << 5;
 pub(crate) struct Stamp(u64);
 
 /// Nobody has written: read by a check as if by an access that is never ordered.
-const NEVER: Stamp = Stamp(u64::MAX);
+pub(crate) const NEVER: Stamp = Stamp(u64::MAX);
 
 impl Stamp {
-    fn segment(self) -> u32 {
+    pub(crate) fn segment(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
-    fn warp(self) -> usize {
+    pub(crate) fn warp(self) -> usize {
         (self.0 >> 5 & LANE) as usize
     }
 
@@ -49,11 +49,25 @@ impl Stamp {
         (self.0 >> PC_SHIFT & PC_MASK) as usize
     }
 
+    /// The same access, of a lane.
+    #[inline(always)]
+    pub(crate) fn of_lane(self, lane: u32) -> Stamp {
+        Stamp(self.0 | lane as u64)
+    }
+
+    /// This read after `last` of the same warp: of several lanes, if both are of one segment and not of one lane.
+    #[inline(always)]
+    pub(crate) fn together_with(self, last: Stamp) -> Stamp {
+        let difference = last.0 ^ self.0;
+        let together = difference & SEGMENT_AND_WARP == 0 && difference & (LANE | MULTIPLE) != 0;
+        Stamp(self.0 | if together { MULTIPLE } else { 0 })
+    }
+
     pub(crate) fn is_atomic(self) -> bool {
         self.0 & ATOMIC != 0
     }
 
-    fn same_thread(self, other: Stamp) -> bool {
+    pub(crate) fn same_thread(self, other: Stamp) -> bool {
         (self.0 ^ other.0) & THREAD == 0 && self.0 & MULTIPLE == 0
     }
 }
@@ -94,6 +108,8 @@ pub(crate) struct Order {
     epoch: u32,
     /// Something finer than block barriers has ordered warps.
     fine: bool,
+    /// What a warp sees that synchronizes through global memory: all that warps had seen when they last did.
+    global: [u32; WARPS],
     /// Whether races are looked for.
     pub(crate) check: bool,
 }
@@ -105,6 +121,7 @@ impl Order {
             seen: vec![[1; WARPS]; WARPS],
             epoch: 1,
             fine: false,
+            global: [1; WARPS],
             check,
         }
     }
@@ -154,8 +171,26 @@ impl Order {
         self.seen[warp][warp] = self.segment[warp];
     }
 
+    /// `warp` synchronizes through global memory: ordered behind every warp of the block that did before. Another
+    /// block may have stood between them, so which place it was does not matter.
+    pub(crate) fn publish(&mut self, warp: usize) {
+        self.fine = true;
+        for (mine, all) in self.seen[warp].iter_mut().zip(&mut self.global) {
+            *mine = (*mine).max(*all);
+            *all = *mine;
+        }
+        self.warp_sync(warp);
+        self.global[warp] = self.segment[warp];
+    }
+
+    /// The first segment of warp `other` that warp `warp` is not ordered behind.
+    #[inline(always)]
+    pub(crate) fn seen_by(&self, warp: usize, other: usize) -> u32 {
+        self.seen[warp][other]
+    }
+
     /// `warp` sees what the writer of `stamp` has done before.
-    fn acquire(&mut self, warp: usize, stamp: Stamp) {
+    pub(crate) fn acquire(&mut self, warp: usize, stamp: Stamp) {
         let writer = stamp.warp();
         if stamp == NEVER || writer == warp {
             return;
@@ -342,10 +377,7 @@ impl Order {
 /// Notes a read; `epoch` and `bit` are the epoch and the warp as `Cell::readers` has them.
 #[inline(always)]
 fn record(cell: &mut Cell, stamp: u64, epoch: u64, bit: u64) {
-    let difference = cell.read.0 ^ stamp;
-    // The same warp has read in this segment, by another lane or by several.
-    let together = difference & SEGMENT_AND_WARP == 0 && difference & (LANE | MULTIPLE) != 0;
-    cell.read = Stamp(stamp | if together { MULTIPLE } else { 0 });
+    cell.read = Stamp(stamp).together_with(cell.read);
     let before = if (cell.readers ^ epoch) >> 32 == 0 {
         cell.readers
     } else {
