@@ -66,6 +66,9 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
             span: func.span,
             names: &mut names,
             kernels: Vec::new(),
+            declared: (func.buffer_map.iter())
+                .map(|(_, buffer)| (buffer.data.clone(), buffer.clone()))
+                .collect(),
             failed: None,
         };
         let body = split.stmt(&func.body);
@@ -84,6 +87,8 @@ struct Split<'a> {
     span: Span,
     names: &'a mut FxHashSet<Arc<str>>,
     kernels: Vec<(Arc<str>, PrimFunc)>,
+    /// What the host declares over each pointer, last.
+    declared: FxHashMap<Var, Buffer>,
     failed: Option<Box<Diagnostic>>,
 }
 
@@ -105,8 +110,12 @@ impl Split<'_> {
         if let Some(error) = launch.failed {
             return Err(error);
         }
-        let mut reads = Reads::default();
+        let mut reads = Reads {
+            declared: std::mem::take(&mut self.declared),
+            ..Reads::default()
+        };
         reads.visit_stmt(&body);
+        self.declared = std::mem::take(&mut reads.declared);
         for (tag, extent, span) in &launch.extents {
             let mut inner = Reads::default();
             inner.visit_expr(extent);
@@ -211,6 +220,10 @@ impl Mutator for Split<'_> {
                 self.failed = Some(error);
                 stmt.clone()
             }),
+            StmtKind::DeclBuffer(buffer) => {
+                self.declared.insert(buffer.data.clone(), buffer.clone());
+                stmt.clone()
+            }
             _ => self.walk_stmt(stmt),
         }
     }
@@ -317,6 +330,8 @@ struct Reads {
     /// Buffers accessed that the region does not declare.
     buffers: Vec<Buffer>,
     known: FxHashSet<Buffer>,
+    /// What is declared outside over each pointer: who reads the pointer accesses that.
+    declared: FxHashMap<Var, Buffer>,
     loads: bool,
 }
 
@@ -326,12 +341,26 @@ impl Reads {
             self.order.push(var.clone());
         }
     }
+
+    fn access(&mut self, buffer: &Buffer) {
+        if self.known.insert(buffer.clone()) {
+            self.buffers.push(buffer.clone());
+        }
+    }
+
+    /// Reads a pointer that is no access of a buffer.
+    fn pointer(&mut self, var: &Var) {
+        self.read(var);
+        if let Some(buffer) = self.declared.get(var).cloned() {
+            self.access(&buffer);
+        }
+    }
 }
 
 impl Visitor for Reads {
     fn visit_expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Var(v) => self.read(v),
+            ExprKind::Var(v) => self.pointer(v),
             ExprKind::BufferLoad { .. } => self.loads = true,
             _ => {}
         }
@@ -357,7 +386,7 @@ impl Visitor for Reads {
                 indices.iter().chain(predicate).for_each(|e| self.visit_expr(e));
             }
             StmtKind::DeclBuffer(buffer) => {
-                self.read(&buffer.data);
+                self.pointer(&buffer.data);
                 buffer.allocated_addr.iter().for_each(|e| self.visit_expr(e));
                 self.known.insert(buffer.clone());
             }
@@ -371,9 +400,7 @@ impl Visitor for Reads {
 
     fn visit_buffer_use(&mut self, buffer: &Buffer) {
         self.read(&buffer.data);
-        if self.known.insert(buffer.clone()) {
-            self.buffers.push(buffer.clone());
-        }
+        self.access(buffer);
     }
 }
 

@@ -156,8 +156,8 @@ fn compare_stages(root: &Path, kernels: &[Kernel], out: &Path, arch: &str) -> Ve
     #[derive(Default)]
     struct Row {
         order: usize,
-        pipeline: [usize; 4],
-        alone: [usize; 4],
+        pipeline: [usize; 5],
+        alone: [usize; 5],
     }
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     let mut intended_counts: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
@@ -202,8 +202,9 @@ fn compare_stages(root: &Path, kernels: &[Kernel], out: &Path, arch: &str) -> Ve
                             *most = (*most).max(*count);
                         }
                     }
+                    Some(Outcome::Follows) => counts[3] += 1,
                     Some(Outcome::Differs(what)) => {
-                        counts[3] += 1;
+                        counts[4] += 1;
                         different.push(format!("{} ({how})", pass.pass));
                         let what = what.lines().collect::<Vec<_>>().join("\\n");
                         failures.push(format!("{}: after {} ({how}): {what}", kernel.id, pass.pass));
@@ -240,7 +241,7 @@ fn compare_stages(root: &Path, kernels: &[Kernel], out: &Path, arch: &str) -> Ve
     let mut rows: Vec<_> = rows.into_iter().collect();
     rows.sort_by_key(|(_, row)| row.order);
     for (pass, row) in rows {
-        let cell = |c: [usize; 4]| c.map(|n| n.to_string()).join(" | ");
+        let cell = |c: [usize; 5]| c.map(|n| n.to_string()).join(" | ");
         println!("| {pass} | {} | {} |", cell(row.pipeline), cell(row.alone));
     }
     println!("\n| intended difference | times | kernels |\n|---|---|---|");

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use tirx_core::codegen::host::is_device;
-use tirx_core::ir::{IRModule, structural_equal};
+use tirx_core::ir::{IRModule, Mismatch, structural_equal};
 use tirx_core::script::{KernelFile, NoImports};
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Options, PIPELINE, PassContext, Step, Target, lower};
@@ -23,6 +23,8 @@ pub(super) enum Outcome {
     Equal(Counts),
     /// Parts at a difference that is explained; what comes after it was not compared.
     Explained(Counts),
+    /// Differs as an earlier pass left it; the pass alone is equal.
+    Follows,
     /// The first difference, or why there is nothing to compare.
     Differs(String),
 }
@@ -112,9 +114,14 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
                 intended::theirs(&theirs, &mut counts)
             }
             Err(error) => {
+                let mismatch = Mismatch {
+                    path: "the reference's text".into(),
+                    left: error,
+                    right: String::new(),
+                };
                 compared.push(Compared {
                     pass: name.into(),
-                    pipeline: Outcome::Differs(format!("the reference's text does not parse: {error}")),
+                    pipeline: parted(name, &mismatch, Counts::default()),
                     alone: None,
                 });
                 before = None;
@@ -165,6 +172,15 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
         });
         before = plain;
     }
+    let mut parted = false;
+    for pass in &mut compared {
+        let fine = |o: &Outcome| matches!(o, Outcome::Equal(_) | Outcome::Explained(_));
+        let differs = matches!(pass.pipeline, Outcome::Differs(_));
+        if differs && parted && pass.alone.as_ref().is_some_and(fine) {
+            pass.pipeline = Outcome::Follows;
+        }
+        parted |= !matches!(pass.pipeline, Outcome::Equal(_));
+    }
     Ok(compared)
 }
 
@@ -187,7 +203,12 @@ fn outcome(ours: &IRModule, theirs: &IRModule, counts: &Counts, pass: &str) -> O
         *counts.entry(intended::INDICES).or_default() += 1;
         return Outcome::Equal(counts);
     }
-    match intended::explanation(pass, &mismatch) {
+    parted(pass, &mismatch, counts)
+}
+
+/// Why two modules part, if that is known.
+fn parted(pass: &str, mismatch: &Mismatch, mut counts: Counts) -> Outcome {
+    match intended::explanation(pass, mismatch) {
         Some(reason) => {
             *counts.entry(reason).or_default() += 1;
             Outcome::Explained(counts)

@@ -120,9 +120,9 @@ pub(super) fn view(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         shape[i] = typing::binary(Arithmetic::FloorDiv, total.into(), given.into(), call.span)?;
     } else if layout.is_none()
         && let (Some(t), Some(g)) = (total.as_int(), given.as_int())
-        && t != g
-        // Printed IR says a declaration over the front of lowered storage so.
-        && (buffer.layout.is_some() || g > t)
+        // Printed IR says a declaration over the front of storage so, or over a pool, whose size is not written.
+        && g > t
+        && t != 0
     {
         return call.fail(format!(
             "{} has {t} elements but the new shape has {g}",
@@ -151,18 +151,28 @@ fn view_as(interp: &mut Interpreter, call: &Call, buffer: &Buffer, dtype: DType)
     let Some((last, outer)) = buffer.shape.split_last() else {
         return call.fail("a buffer without dimensions cannot be viewed as another dtype");
     };
-    let tile = tile_of(call.function, buffer, span)?;
+    // Storage that is flat already has elements in order.
+    let tile = match &buffer.layout {
+        Some(_) => Some(tile_of(call.function, buffer, span)?),
+        None => None,
+    };
+    let packed = |ratio| {
+        tile.as_ref()
+            .map(|t| layout_parts::pack(t, ratio, span))
+            .transpose()
+    };
+    let unpacked = |ratio| {
+        tile.as_ref()
+            .map(|t| layout_parts::unpack(t, ratio, span))
+            .transpose()
+    };
     let by = |op: Arithmetic, e: &Expr, n: i128| typing::binary(op, e.clone().into(), Operand::Int(n), span);
     let (op, ratio, layout) = if to > from && to % from == 0 {
         let ratio = to / from;
-        (
-            Arithmetic::FloorDiv,
-            ratio,
-            layout_parts::pack(&tile, ratio, span)?,
-        )
+        (Arithmetic::FloorDiv, ratio, packed(ratio)?)
     } else if to <= from && from % to == 0 {
         let ratio = from / to;
-        (Arithmetic::Mul, ratio, layout_parts::unpack(&tile, ratio, span)?)
+        (Arithmetic::Mul, ratio, unpacked(ratio)?)
     } else {
         return call.fail(format!(
             "{} of {} cannot be viewed as {dtype}",
@@ -173,7 +183,7 @@ fn view_as(interp: &mut Interpreter, call: &Call, buffer: &Buffer, dtype: DType)
     shape.push(by(op, last, ratio)?);
     let change = Change {
         shape,
-        layout: Some(layout),
+        layout,
         dtype: Some(dtype),
         elem_offset: match &buffer.elem_offset {
             Some(e) => Some(by(op, e, ratio)?),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::fields::{Field, TENSOR_HEADER, get, is_null, type_index};
 use crate::intrin::Op;
-use crate::ir::{BinOp, DType, Expr, PrimFunc, Stmt, StmtKind, Var};
+use crate::ir::{BinOp, DType, Expr, PrimFunc, Stmt, StmtKind, Type, Var};
 use crate::script::print_expr;
 use crate::source::Span;
 
@@ -214,11 +214,21 @@ fn signature(func: &PrimFunc, symbol: &str) -> String {
                     buffer.dtype
                 )
             }
-            None if param.dtype().is_handle() => format!("{}: T.handle", param.name()),
+            None if param.dtype().is_handle() => format!("{}: {}", param.name(), pointer_text(param)),
             None => format!("{}: {}", param.name(), param.dtype()),
         })
         .collect();
     format!("{symbol}({})", parameters.join(", "))
+}
+
+/// The type of a pointer as it is written: `T.handle("float32", "global")`.
+fn pointer_text(param: &Var) -> String {
+    match param.ty() {
+        Type::Pointer { element, scope } if !element.is_void() => {
+            format!("T.handle(\"{element}\", \"{scope}\")")
+        }
+        _ => "T.handle".into(),
+    }
 }
 
 /// An extent for people: constants as bare numbers whatever their dtype.
