@@ -169,7 +169,12 @@ pub struct Interpreter {
 impl Drop for Interpreter {
     fn drop(&mut self) {
         for scope in self.closed_over.drain(..).filter_map(|s| s.upgrade()) {
-            drop(scope.vars.take());
+            // What a scope is in may hold its functions too: a module the kernels of a class in it.
+            let mut level = Some(&scope);
+            while let Some(scope) = level {
+                drop(scope.vars.take());
+                level = scope.parent.as_ref();
+            }
         }
         for class in self.classes.drain(..).filter_map(|c| c.upgrade()) {
             drop(class.dict.take());

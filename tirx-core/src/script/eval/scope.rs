@@ -37,6 +37,8 @@ pub struct Scope {
 impl Scope {
     /// A new level.
     pub fn new(kind: ScopeKind, parent: Option<Rc<Scope>>) -> Rc<Scope> {
+        #[cfg(test)]
+        living::add(1);
         Rc::new(Scope {
             vars: RefCell::default(),
             parent,
@@ -101,10 +103,36 @@ impl Scope {
         for level in levels.into_iter().rev() {
             vars.extend(level.vars.borrow().iter().map(|(k, v)| (k.clone(), v.clone())));
         }
+        #[cfg(test)]
+        living::add(1);
         Rc::new(Scope {
             vars: RefCell::new(vars),
             parent: None,
             kind: ScopeKind::Module,
         })
+    }
+}
+
+/// How many scopes there are: those that hold each other must not outlive the evaluation.
+#[cfg(test)]
+pub(crate) mod living {
+    use std::cell::Cell;
+
+    thread_local! {
+        static COUNT: Cell<i64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn add(n: i64) {
+        COUNT.set(COUNT.get() + n);
+    }
+
+    pub(crate) fn count() -> i64 {
+        COUNT.get()
+    }
+
+    impl Drop for super::Scope {
+        fn drop(&mut self) {
+            add(-1);
+        }
     }
 }

@@ -566,3 +566,41 @@ fn entries_and_constexprs_are_checked() {
         }
     }
 }
+
+#[test]
+fn nothing_outlives_the_evaluation() {
+    let texts = [
+        "def f(): return f\ng = lambda: g\n",
+        "class A:\n    def m(self): return A\na = A()\na.me = a\nx = []\nx.append(x)\n",
+        "def outer():\n    def inner(): return inner\n    class B:\n        def m(self): return inner\n    return B()\nb = outer()\n",
+        "import enum, dataclasses, functools\n\
+         class E(enum.Enum):\n    X = 1\n    def m(self): return E.X\n\
+         @dataclasses.dataclass\nclass D:\n    x: int = 1\n    def m(self): return D\n\
+         @functools.lru_cache\ndef f(n): return D if n else E\nd = f(1)\np = functools.partial(f, 0)\n",
+        "from tvm.script import tirx as T\n\
+         @T.inline\ndef put(B, i): B[i] = T.float32(0)\n\
+         @T.jit\ndef k(B: T.Buffer((N,), 'float32'), *, N: T.constexpr):\n\
+         \x20   T.device_entry(); tx = T.thread_id([N])\n    put(B, tx)\n",
+        "@I.ir_module\nclass Module:\n    @T.prim_func\n    def main(B: T.Buffer((4,), 'float32')):\n\
+         \x20       T.device_entry(); tx = T.thread_id([4])\n        B[tx] = T.float32(0)\n",
+        "x = 1 +\n",
+        "def f(): raise ValueError(f)\nf()\n",
+    ];
+    for text in texts {
+        let before = crate::script::eval::scope::living::count();
+        let mut sources = SourceMap::new();
+        if let Ok(file) = KernelFile::load(&mut sources, "k.py", text, &NoImports) {
+            let defines = BTreeMap::from([("N".to_string(), ConstValue::Int(4))]);
+            for entry in file.entries() {
+                let wanted = if entry.kind == EntryKind::Jit {
+                    defines.clone()
+                } else {
+                    BTreeMap::new()
+                };
+                file.build(Some(&entry.name), &wanted).unwrap();
+            }
+        }
+        let after = crate::script::eval::scope::living::count();
+        assert_eq!(after, before, "{text}");
+    }
+}
