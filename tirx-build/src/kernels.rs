@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use tirx_core::codegen::rust::ParamKind;
 use tirx_core::diagnostic::Diagnostic;
-use tirx_core::script::{Entry, NoImports};
+use tirx_core::script::NoImports;
 
 use crate::compile::{self, FileImports, Loaded, Settings};
 use crate::error::{Error, Result};
-use crate::generate::{self, GeneratedKernel, Variant};
+use crate::generate::{GeneratedKernel, Variant};
 use crate::manifest::{Kernel, Manifest, Text};
 use crate::nvcc::{self, Job};
-use crate::suggest::nearest;
+use crate::specialize::{self, Specialization};
 use crate::target::{Architecture, Targets};
 use crate::toolchain::Nvcc;
 
@@ -87,128 +87,16 @@ fn load(
     }
 }
 
-/// The definition that a kernel means.
-fn entry<'a>(manifest: &Manifest, kernel: &Kernel, loaded: &'a Loaded) -> Result<&'a Entry> {
-    let entries = loaded.file().entries();
-    let names: Vec<&str> = entries.iter().map(|e| e.name.as_str()).collect();
-    let wanted = kernel.entry.as_deref().unwrap_or(&kernel.name);
-    if let Some(entry) = entries.iter().find(|e| e.name == wanted) {
-        return Ok(entry);
-    }
-    if let (None, [only]) = (&kernel.entry, entries) {
-        return Ok(only);
-    }
-    let file = match &kernel.text {
-        Text::File(path) => format!("`{path}`"),
-        Text::Inline(_) => "the script".to_string(),
-    };
-    let message = match (&kernel.entry, entries.is_empty()) {
-        (_, true) => format!("{file} defines no kernel"),
-        (Some(entry), false) => format!("{file} defines no kernel `{entry}`"),
-        (None, false) => format!("{file} defines several kernels, none of them `{wanted}`"),
-    };
-    let help = match (nearest(wanted, names.iter().copied()), names.as_slice()) {
-        (_, []) => "decorate a function with @T.prim_func or @T.jit".to_string(),
-        (Some(near), _) if kernel.entry.is_some() => format!("did you mean `{near}`?"),
-        _ => format!("choose with `entry`: it defines {}", names.join(", ")),
-    };
-    let diagnostic = Diagnostic::new(kernel.entry_span, message).help(help);
-    Err(Error::from_diagnostic(&diagnostic, &manifest.sources))
-}
-
 fn compile_kernel(
     manifest: &Manifest,
     kernel: &Kernel,
     loaded: &Loaded,
     dump: Option<&Path>,
 ) -> Result<GeneratedKernel> {
-    let entry = entry(manifest, kernel, loaded)?;
-    let order: Vec<String> = entry.constexprs.iter().map(|p| p.name.clone()).collect();
-    let refuse = |index: usize, message: String, help: String| {
-        let span = kernel
-            .specialize_spans
-            .get(index)
-            .copied()
-            .unwrap_or(kernel.entry_span);
-        Error::from_diagnostic(&Diagnostic::new(span, message).help(help), &manifest.sources)
-    };
-    // A kernel without `specialize` is one variant without values.
-    let specializations = if kernel.specialize.is_empty() {
-        vec![BTreeMap::new()]
-    } else {
-        kernel.specialize.clone()
-    };
+    let entry = specialize::entry(manifest, kernel, loaded.file().entries())?;
+    let (specializations, mut errors) = specialize::expand(manifest, kernel, entry);
     let mut variants: Vec<Variant> = Vec::new();
-    let mut errors = Vec::new();
-    for (index, given) in specializations.iter().enumerate() {
-        if let Some(unknown) = given.keys().find(|name| !order.contains(name)) {
-            let help = match (
-                nearest(unknown, order.iter().map(String::as_str)),
-                order.as_slice(),
-            ) {
-                (_, []) => "the kernel has no compile-time parameters: remove `specialize`".to_string(),
-                (Some(near), _) => format!("did you mean `{near}`?"),
-                (None, order) => format!("its compile-time parameters are {}", order.join(", ")),
-            };
-            let message = format!(
-                "kernel `{}` has no compile-time parameter `{unknown}`",
-                kernel.name
-            );
-            errors.push(refuse(index, message, help));
-            continue;
-        }
-        let missing: Vec<&str> = entry
-            .constexprs
-            .iter()
-            .filter(|p| p.required && !given.contains_key(&p.name))
-            .map(|p| p.name.as_str())
-            .collect();
-        if !missing.is_empty() {
-            let message = format!(
-                "kernel `{}` needs a value for {}",
-                kernel.name,
-                missing.join(", ")
-            );
-            errors.push(refuse(
-                index,
-                message,
-                format!("specialize = [{{ {} = … }}]", missing.join(" = …, ")),
-            ));
-            continue;
-        }
-        let values: Vec<_> = order
-            .iter()
-            .filter_map(|name| {
-                let parameter = entry.constexprs.iter().find(|p| p.name == *name);
-                let value = given
-                    .get(name)
-                    .or_else(|| parameter.and_then(|p| p.default.as_ref()));
-                // A default is part of the choice only where some specialization gives that parameter.
-                let used = specializations.iter().any(|s| s.contains_key(name));
-                Some((name.clone(), value.filter(|_| used)?.clone()))
-            })
-            .collect();
-        let name = (!kernel.specialize.is_empty()).then(|| generate::names::specialization(&order, given));
-        let name = name.map(|name| {
-            if name.is_empty() {
-                "default".to_string()
-            } else {
-                name
-            }
-        });
-        if let Some(clash) = variants.iter().find(|v| v.name == name) {
-            let message = format!(
-                "two specializations of kernel `{}` would both be named `{}`",
-                kernel.name,
-                clash.name.as_deref().unwrap_or_default()
-            );
-            errors.push(refuse(
-                index,
-                message,
-                "their values differ in characters that Rust names cannot hold".into(),
-            ));
-            continue;
-        }
+    for Specialization { name, given, values } in specializations {
         let file = match &name {
             Some(name) => format!("{}-{name}", kernel.name),
             None => kernel.name.clone(),
@@ -218,7 +106,7 @@ fn compile_kernel(
             ..Settings::new(kernel.targets.primary())
         };
         let compiled = loaded
-            .build(Some(&entry.name), given)
+            .build(Some(&entry.name), &given)
             .and_then(|module| compile::compile(module, &settings));
         match compiled {
             Ok(compiled) => variants.push(Variant {

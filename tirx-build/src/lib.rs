@@ -80,6 +80,7 @@ mod generate;
 mod kernels;
 pub mod manifest;
 mod nvcc;
+pub mod specialize;
 mod suggest;
 pub mod target;
 pub mod toolchain;

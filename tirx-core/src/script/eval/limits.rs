@@ -5,29 +5,34 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::Expr;
 use crate::source::Span;
 
+/// A limit, or the smaller one under which fuzzing runs: inputs that use up a limit teach nothing and take long.
+const fn limit(real: u64, fuzzing: u64) -> u64 {
+    if cfg!(fuzzing) { fuzzing } else { real }
+}
+
 /// Bytes of a kernel file.
 pub const SOURCE_BYTES: usize = 8 << 20;
 /// Evaluated Python expressions and statements.
-pub const STEPS: u64 = 10_000_000;
+pub const STEPS: u64 = limit(10_000_000, 50_000);
 /// Statements of one kernel.
-pub const STATEMENTS: usize = 250_000;
+pub const STATEMENTS: usize = limit(250_000, 2_000) as usize;
 /// Blocks within blocks, and regions within one block.
 pub const NESTING: usize = 120;
 /// Levels of one IR expression.
 pub const EXPR_DEPTH: u32 = 600;
 /// Nodes of one IR expression, shared ones counted each time they are reached.
-pub const EXPR_SIZE: u64 = 1 << 20;
+pub const EXPR_SIZE: u64 = limit(1 << 20, 1 << 12);
 /// Python calls within calls.
 pub const CALLS: usize = 200;
 /// Evaluations within evaluations; with [`STACK`] about 64 KiB each.
-pub const DEPTH: usize = 4000;
+pub const DEPTH: usize = limit(4000, 400) as usize;
 /// Stack of an evaluation (reserved; used as needed).
 pub const STACK: usize = 256 << 20;
 /// Items of one list, tuple, set, dictionary or range that is expanded; bytes of one text.
-pub const ITEMS: usize = 4 << 20;
+pub const ITEMS: usize = limit(4 << 20, 1 << 16) as usize;
 /// Lists, functions, objects and other values that may hold values. Each may hold the one before: freeing such a
 /// chain takes as many stack frames, about 600 bytes each without optimization.
-pub const OBJECTS: usize = 300_000;
+pub const OBJECTS: usize = limit(300_000, 20_000) as usize;
 /// Open brackets within brackets.
 pub const BRACKETS: usize = 100;
 /// Blocks within blocks of the text.

@@ -1,0 +1,8 @@
+//! What the fuzz targets do with an input. A panic here is a finding; an error that the compiler reports is none.
+
+#![forbid(unsafe_code)]
+
+pub mod image;
+pub mod kernel;
+pub mod manifest;
+pub mod mutate;
