@@ -16,12 +16,22 @@ use tirx_sim::Program;
 /// Where the compiler breaks a promise: it panics, leaves malformed IR, or prints what does not parse back.
 pub fn run(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
+    run_text(&text);
+}
+
+/// Whether a text is without syntax errors: those that are not are tried, and kept out of the corpus, which would soon
+/// hold little else.
+pub fn is_python(text: &str) -> bool {
+    ruff_python_parser::parse_module(text).is_ok()
+}
+
+fn run_text(text: &str) {
     let mut sources = SourceMap::new();
-    let file = match KernelFile::load(&mut sources, "fuzz.py", &text, &NoImports) {
+    let file = match KernelFile::load(&mut sources, "fuzz.py", text, &NoImports) {
         Ok(file) => file,
         Err(errors) => return checked(&errors, &sources),
     };
-    let defines = directives(&text);
+    let defines = directives(text);
     for entry in file.entries().iter().take(8) {
         match file.build(Some(&entry.name), &values(entry, &defines)) {
             Ok(module) => compile(module),

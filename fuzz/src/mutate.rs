@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use crate::kernel;
+
 /// What the seeds of a target are made of.
 struct Pool {
     /// Every line, without indentation.
@@ -42,33 +44,54 @@ impl Pool {
 }
 
 /// A mutation of a kernel file; `None` leaves it to libFuzzer.
-pub fn kernel(data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
+pub fn kernel_file(data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
     static POOL: OnceLock<Pool> = OnceLock::new();
-    mutate(POOL.get_or_init(|| Pool::of("kernel")), data, max, seed)
+    mutate(
+        POOL.get_or_init(|| Pool::of("kernel")),
+        data,
+        max,
+        seed,
+        kernel::is_python,
+    )
 }
 
 /// A mutation of a manifest; `None` leaves it to libFuzzer.
 pub fn manifest(data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
     static POOL: OnceLock<Pool> = OnceLock::new();
-    mutate(POOL.get_or_init(|| Pool::of("manifest")), data, max, seed)
+    mutate(POOL.get_or_init(|| Pool::of("manifest")), data, max, seed, |_| {
+        true
+    })
 }
 
-fn mutate(pool: &Pool, data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
+fn mutate(pool: &Pool, data: &[u8], max: usize, seed: u32, accepted: fn(&str) -> bool) -> Option<Vec<u8>> {
     let mut random = Random(u64::from(seed) + 1);
-    // One in eight is libFuzzer's own.
-    if random.below(8) == 0 || data.is_empty() || pool.lines.is_empty() {
+    // One in sixteen is libFuzzer's own.
+    if random.below(16) == 0 || data.is_empty() || pool.lines.is_empty() {
         return None;
     }
     let text = String::from_utf8_lossy(data);
-    let mut lines: Vec<String> = text.split('\n').map(str::to_string).collect();
-    for _ in 0..1 + random.below(4) {
-        match random.below(3) {
-            0 => change_lines(&mut lines, pool, &mut random),
-            _ => change_tokens(&mut lines, pool, &mut random),
+    let original: Vec<String> = text.split('\n').map(str::to_string).collect();
+    let mut mutated = None;
+    // What has a syntax error teaches little: some tries for a text without one.
+    for _ in 0..10 {
+        let mut lines = original.clone();
+        for _ in 0..1 + random.below(3) {
+            match random.below(3) {
+                0 => change_lines(&mut lines, pool, &mut random),
+                _ => change_tokens(&mut lines, pool, &mut random),
+            }
+        }
+        let text = lines.join("\n");
+        if text.len() > max || text.is_empty() {
+            continue;
+        }
+        let good = accepted(&text);
+        mutated = Some(text.into_bytes());
+        if good {
+            break;
         }
     }
-    let text = lines.join("\n").into_bytes();
-    (text.len() <= max && !text.is_empty()).then_some(text)
+    mutated
 }
 
 fn change_lines(lines: &mut Vec<String>, pool: &Pool, random: &mut Random) {
@@ -146,7 +169,7 @@ fn change_tokens(lines: &mut [String], pool: &Pool, random: &mut Random) {
     }
     let i = random.below(own.len());
     let kind = kind_of(&own[i]);
-    match random.below(10) {
+    match random.below(16) {
         0 => drop(own.remove(i)),
         1 => {
             let copy = own[i].clone();

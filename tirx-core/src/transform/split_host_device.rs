@@ -20,6 +20,7 @@
 //! **Cost.** Two walks of each region, one of the host part.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::{PassContext, Target};
@@ -168,7 +169,7 @@ impl Split<'_> {
         let name = self.fresh_name();
         let mut tags: Vec<AttrValue> = Vec::new();
         let mut args = vec![Expr::string(name.clone())];
-        args.extend(outer.iter().map(Expr::var));
+        args.extend(outer.iter().map(|v| Expr::var(v).at(reads.places[v])));
         for (tag, extent, _) in launch.extents {
             tags.push(AttrValue::Str(tag));
             args.push(extent);
@@ -325,7 +326,8 @@ impl Mutator for Launch {
 #[derive(Default)]
 struct Reads {
     order: Vec<Var>,
-    seen: FxHashSet<Var>,
+    /// Where each is read first.
+    places: FxHashMap<Var, Span>,
     bound: FxHashSet<Var>,
     /// Buffers accessed that the region does not declare.
     buffers: Vec<Buffer>,
@@ -336,8 +338,9 @@ struct Reads {
 }
 
 impl Reads {
-    fn read(&mut self, var: &Var) {
-        if self.seen.insert(var.clone()) {
+    fn read(&mut self, var: &Var, span: Span) {
+        if let Entry::Vacant(place) = self.places.entry(var.clone()) {
+            place.insert(span);
             self.order.push(var.clone());
         }
     }
@@ -349,8 +352,8 @@ impl Reads {
     }
 
     /// Reads a pointer that is no access of a buffer.
-    fn pointer(&mut self, var: &Var) {
-        self.read(var);
+    fn pointer(&mut self, var: &Var, span: Span) {
+        self.read(var, span);
         if let Some(buffer) = self.declared.get(var).cloned() {
             self.access(&buffer);
         }
@@ -360,7 +363,7 @@ impl Reads {
 impl Visitor for Reads {
     fn visit_expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Var(v) => self.pointer(v),
+            ExprKind::Var(v) => self.pointer(v, expr.span),
             ExprKind::BufferLoad { .. } => self.loads = true,
             _ => {}
         }
@@ -386,7 +389,7 @@ impl Visitor for Reads {
                 indices.iter().chain(predicate).for_each(|e| self.visit_expr(e));
             }
             StmtKind::DeclBuffer(buffer) => {
-                self.pointer(&buffer.data);
+                self.pointer(&buffer.data, stmt.span);
                 buffer.allocated_addr.iter().for_each(|e| self.visit_expr(e));
                 self.known.insert(buffer.clone());
             }
@@ -399,7 +402,7 @@ impl Visitor for Reads {
     }
 
     fn visit_buffer_use(&mut self, buffer: &Buffer) {
-        self.read(&buffer.data);
+        self.read(&buffer.data, buffer.span);
         self.access(buffer);
     }
 }

@@ -27,6 +27,7 @@ mod alignment;
 mod arguments;
 mod fields;
 mod tensors;
+mod unbound;
 
 use super::{PassContext, Target};
 use crate::diagnostic::Diagnostics;
@@ -51,13 +52,13 @@ pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnos
             continue;
         }
         let symbol = func.global_symbol().unwrap_or(name).to_string();
-        let packed = pack(func, &symbol, &widths);
+        let packed = pack(func, &symbol, &widths)?;
         *func = packed;
     }
     Ok(module)
 }
 
-fn pack(func: &PrimFunc, symbol: &str, widths: &alignment::Widths) -> PrimFunc {
+fn pack(func: &PrimFunc, symbol: &str, widths: &alignment::Widths) -> Result<PrimFunc, Diagnostics> {
     let alignments = alignment::of_parameters(func, widths);
     let mut arguments = arguments::Arguments::new(func, symbol);
     arguments.bind_values(func);
@@ -68,6 +69,7 @@ fn pack(func: &PrimFunc, symbol: &str, widths: &alignment::Widths) -> PrimFunc {
             tensors.tensor(index, buffer, align);
         }
     }
+    unbound::check(func, |var| tensors.defines(var))?;
     let device = tensors.device.clone();
     let checks = tensors.finish();
     let arguments::Arguments {
@@ -112,7 +114,7 @@ fn pack(func: &PrimFunc, symbol: &str, widths: &alignment::Widths) -> PrimFunc {
     }
     let body = Stmt::seq(statements.into_iter().chain([rest]));
     let result = Var::at("result", DType::HANDLE, func.span);
-    PrimFunc {
+    let packed = PrimFunc {
         params: vec![self_handle, args, num_args, result],
         buffer_map: Vec::new(),
         ret: Some(Type::Prim(DType::INT32)),
@@ -125,7 +127,8 @@ fn pack(func: &PrimFunc, symbol: &str, widths: &alignment::Widths) -> PrimFunc {
         "global_symbol",
         AttrValue::Str(format!("{SYMBOL_PREFIX}{symbol}").into()),
     )
-    .with_attr("target", Target::host_attr())
+    .with_attr("target", Target::host_attr());
+    Ok(packed)
 }
 
 #[cfg(test)]

@@ -59,6 +59,11 @@ impl<'a> Tensors<'a> {
         }
     }
 
+    /// Whether the arguments so far give a variable its value.
+    pub(super) fn defines(&self, var: &Var) -> bool {
+        self.defined.contains_key(var)
+    }
+
     /// The second and third part and the data pointers.
     pub(super) fn finish(self) -> Vec<Stmt> {
         let mut all = self.agreement;
