@@ -4,31 +4,48 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tirx_build::compile::{FileImports, Loaded, Settings, run_passes};
+use tirx_build::suggest::nearest;
 use tirx_build::target::Architecture;
 use tirx_core::codegen::host;
+use tirx_core::diagnostic::{Diagnostic, Message};
 use tirx_core::ir::IRModule;
 use tirx_core::script::{ConstValue, Entry};
+use tirx_core::source::Span;
 use tirx_core::transform::Step;
 
 use crate::literal;
+use crate::output::message;
 
-/// What can go wrong, as text for the terminal.
+/// What can go wrong.
 pub(crate) enum Failure {
     /// The user's kernel, file or arguments: exit code 1.
-    User(String),
+    User(Vec<Message>),
     /// The command line: exit code 2.
-    Usage(String),
+    Usage(Message),
 }
 
 impl From<tirx_build::Error> for Failure {
     fn from(error: tirx_build::Error) -> Failure {
-        Failure::User(error.to_string())
+        Failure::User(error.messages().to_vec())
     }
 }
 
-/// An error with the usual head.
-pub(crate) fn user(message: impl std::fmt::Display) -> Failure {
-    Failure::User(format!("error: {message}"))
+/// An error without a place.
+pub(crate) fn user(text: impl std::fmt::Display) -> Failure {
+    Failure::User(vec![message(&text.to_string())])
+}
+
+/// A mistake in the command line.
+pub(crate) fn usage(text: impl std::fmt::Display) -> Failure {
+    Failure::Usage(message(&text.to_string()))
+}
+
+/// Help that names the nearest of several names, else all.
+pub(crate) fn choice(wanted: &str, names: &[&str], all: &str) -> String {
+    match nearest(wanted, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("{all} {}", names.join(", ")),
+    }
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -59,7 +76,7 @@ impl Input {
     pub(crate) fn values(&self) -> Result<BTreeMap<String, ConstValue>> {
         let mut values = BTreeMap::new();
         for text in &self.define {
-            let bad = |reason: String| Failure::Usage(format!("error: bad -D: {reason}"));
+            let bad = |reason: String| usage(format_args!("bad -D: {reason}"));
             let (name, value) = literal::assignment(text).map_err(bad)?;
             let value = literal::value(&value).map_err(bad)?;
             if values.insert(name.clone(), value).is_some() {
@@ -88,7 +105,6 @@ impl Input {
     pub(crate) fn pick<'a>(&self, loaded: &'a Loaded) -> Result<&'a Entry> {
         let entries = loaded.file().entries();
         let names: Vec<&str> = entries.iter().map(|e| e.name.as_str()).collect();
-        let names = names.join(", ");
         match (&self.entry, entries) {
             (_, []) => Err(user(format_args!(
                 "`{}` defines no kernel\n  = help: decorate a function with @T.prim_func or @T.jit",
@@ -96,13 +112,15 @@ impl Input {
             ))),
             (None, [only]) => Ok(only),
             (None, _) => Err(user(format_args!(
-                "`{}` defines several kernels\n  = help: choose one with --entry: {names}",
-                self.file.display()
+                "`{}` defines several kernels\n  = help: choose one with --entry: {}",
+                self.file.display(),
+                names.join(", ")
             ))),
             (Some(wanted), _) => entries.iter().find(|e| e.name == *wanted).ok_or_else(|| {
                 user(format_args!(
-                    "`{}` defines no kernel `{wanted}`\n  = help: it defines {names}",
-                    self.file.display()
+                    "`{}` defines no kernel `{wanted}`\n  = help: {}",
+                    self.file.display(),
+                    choice(wanted, &names, "it defines")
                 ))
             }),
         }
@@ -118,12 +136,10 @@ impl Input {
             let known: Vec<&str> = entry.constexprs.iter().map(|p| p.name.as_str()).collect();
             let help = match known.as_slice() {
                 [] => "it has none: leave out -D".to_string(),
-                known => format!("its compile-time parameters are {}", known.join(", ")),
+                known => choice(unknown, known, "its compile-time parameters are"),
             };
-            return Err(user(format_args!(
-                "`{}` has no compile-time parameter `{unknown}`\n  = help: {help}",
-                entry.name
-            )));
+            let text = format!("`{}` has no compile-time parameter `{unknown}`", entry.name);
+            return Err(at_entry(loaded, entry, text, help));
         }
         let missing: Vec<String> = entry
             .constexprs
@@ -132,11 +148,13 @@ impl Input {
             .map(|p| format!("-D {}=…", p.name))
             .collect();
         if !missing.is_empty() {
-            return Err(user(format_args!(
-                "`{}` needs compile-time values\n  = help: give {}",
-                entry.name,
-                missing.join(" ")
-            )));
+            let text = format!("`{}` needs compile-time values", entry.name);
+            return Err(at_entry(
+                loaded,
+                entry,
+                text,
+                format!("give {}", missing.join(" ")),
+            ));
         }
         Ok(loaded.build(Some(&entry.name), &values)?)
     }
@@ -147,7 +165,7 @@ impl Input {
             let help = unknown.suggestion.map_or(String::new(), |near| {
                 format!("\n  = help: did you mean `{near}`?")
             });
-            return Err(Failure::Usage(format!("error: {}{help}", unknown.message)));
+            return Err(usage(format_args!("{}{help}", unknown.message)));
         }
         let mut settings = Settings::new(self.arch.as_str());
         settings.options.disable_vectorize = self.disable_vectorize;
@@ -179,4 +197,12 @@ impl Input {
         let module = self.build(&loaded, self.pick(&loaded)?)?;
         self.lower(module, &settings, None, &mut |_| {})
     }
+}
+
+/// An error about how an entry is used, with a note where it is defined.
+fn at_entry(loaded: &Loaded, entry: &Entry, text: String, help: String) -> Failure {
+    let diagnostic = Diagnostic::new(Span::NONE, text)
+        .note(entry.span, format!("`{}` is defined here", entry.name))
+        .help(help);
+    Failure::User(vec![Message::of(&diagnostic, loaded.sources())])
 }

@@ -8,6 +8,7 @@
 mod input;
 mod literal;
 mod npy;
+mod output;
 mod simulate;
 
 use std::io::Write;
@@ -20,10 +21,12 @@ use tirx_build::compile::cuda_source;
 use tirx_build::manifest::Manifest;
 use tirx_build::toolchain::{self, Discovered, Pin, Search};
 use tirx_core::codegen::host as host_ir;
+use tirx_core::diagnostic::{Level, Message};
 use tirx_core::script::print;
 use tirx_core::transform::pass_names;
 
-use input::{Failure, Input, Result, user};
+use input::{Failure, Input, Result, choice, usage, user};
+use output::Output;
 
 #[derive(Parser, Debug)]
 #[command(
@@ -35,6 +38,8 @@ use input::{Failure, Input, Result, user};
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Subcommand, Debug)]
@@ -87,7 +92,7 @@ fn main() -> ExitCode {
     // Prints help and usage errors itself; the latter with exit code 2.
     let cli = Cli::parse_from(args);
     let result = match &cli.command {
-        Command::Check(input) => check(input),
+        Command::Check(input) => check(input, &cli.output),
         Command::Lower(command) => lower(command),
         Command::Cuda(input) => cuda(input),
         Command::Host(input) => host_function(input),
@@ -96,12 +101,12 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::User(message)) => {
-            eprintln!("{}", message.trim_end());
+        Err(Failure::User(messages)) => {
+            cli.output.show(&messages);
             ExitCode::from(1)
         }
         Err(Failure::Usage(message)) => {
-            eprintln!("{}", message.trim_end());
+            cli.output.show(&[message]);
             ExitCode::from(2)
         }
     }
@@ -117,7 +122,7 @@ fn out(text: &str) -> Result<()> {
     }
 }
 
-fn check(input: &Input) -> Result<()> {
+fn check(input: &Input, output: &Output) -> Result<()> {
     let settings = input.settings()?;
     let values = input.values()?;
     let loaded = input.load()?;
@@ -129,7 +134,7 @@ fn check(input: &Input) -> Result<()> {
         input.pick(&loaded)?;
     }
     let several = entries.len() > 1;
-    let mut errors: Vec<String> = Vec::new();
+    let mut errors: Vec<Message> = Vec::new();
     for entry in entries {
         let missing: Vec<&str> = entry
             .constexprs
@@ -138,11 +143,12 @@ fn check(input: &Input) -> Result<()> {
             .map(|p| p.name.as_str())
             .collect();
         if several && !missing.is_empty() {
-            eprintln!(
-                "note: `{}` was not checked: give -D {}=…",
+            let text = format!(
+                "`{}` was not checked: give -D {}=…",
                 entry.name,
                 missing.join("=… -D ")
             );
+            output.show(&[Message::new(Level::Note, text)]);
             continue;
         }
         let checked = || -> Result<()> {
@@ -162,14 +168,14 @@ fn check(input: &Input) -> Result<()> {
         };
         match checked() {
             Ok(()) => {}
-            Err(Failure::User(message)) => errors.push(message.trim_end().to_string()),
+            Err(Failure::User(messages)) => errors.extend(messages),
             Err(usage) => return Err(usage),
         }
     }
     if errors.is_empty() {
         Ok(())
     } else {
-        Err(Failure::User(errors.join("\n\n")))
+        Err(Failure::User(errors))
     }
 }
 
@@ -183,9 +189,9 @@ fn lower(command: &Lower) -> Result<()> {
         && !parse_only
         && !pass_names().contains(&pass.as_str())
     {
-        return Err(Failure::Usage(format!(
-            "error: there is no pass `{pass}`\n  = help: the passes are parse, {}",
-            pass_names().join(", ")
+        return Err(usage(format_args!(
+            "there is no pass `{pass}`\n  = help: {}",
+            choice(pass, &pass_names(), "the passes are parse,")
         )));
     }
     let loaded = input.load()?;
@@ -240,8 +246,8 @@ fn toolchain_command(command: &ToolchainCommand) -> Result<()> {
             let text = cuda.clone().or_else(|| pinned().map(|pin| pin.to_string()));
             let text = text.unwrap_or_else(|| "13.0".to_string());
             let pin: Pin = text.parse().map_err(|_| {
-                Failure::Usage(format!(
-                    "error: `{text}` is no CUDA release\n  = help: write it as 13.0"
+                usage(format_args!(
+                    "`{text}` is no CUDA release\n  = help: write it as 13.0"
                 ))
             })?;
             let nvcc = toolchain::install(&environment, pin, &mut |line| eprintln!("{line}"))?;

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use tirx_build::compile::authored;
 use tirx_core::arith::fold::eval_int;
+use tirx_core::diagnostic::Message;
 use tirx_core::ir::{DType, Expr, ExprKind, PrimFunc, Var};
 use tirx_sim::host::{self, Argument};
 use tirx_sim::{Allocation, Memory, Program, StandIns};
 
-use crate::input::{Failure, Input, Result, user};
+use crate::input::{Failure, Input, Result, choice, usage, user};
 use crate::literal;
 use crate::npy::{self, Array};
 
@@ -32,7 +33,7 @@ pub(crate) struct Simulate {
 fn named(option: &str, given: &[String]) -> Result<BTreeMap<String, String>> {
     let mut all = BTreeMap::new();
     for text in given {
-        let bad = |reason: String| Failure::Usage(format!("error: bad {option}: {reason}"));
+        let bad = |reason: String| usage(format_args!("bad {option}: {reason}"));
         let (name, value) = literal::assignment(text).map_err(bad)?;
         if all.insert(name.clone(), value).is_some() {
             return Err(bad(format!("`{name}` is given twice")));
@@ -126,8 +127,12 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
     for (option, left) in [("--arg", &files), ("--scalar", &scalars), ("--out", &outs)] {
         if let Some(unknown) = left.keys().next() {
             return Err(user(format_args!(
-                "{option} {unknown}: the kernel has no such parameter\n  = help: its parameters are {}",
-                names.join(", ")
+                "{option} {unknown}: the kernel has no such parameter\n  = help: {}",
+                choice(
+                    unknown,
+                    &names.iter().map(String::as_str).collect::<Vec<_>>(),
+                    "its parameters are"
+                )
             )));
         }
     }
@@ -190,11 +195,13 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
 
     let stand_ins = StandIns::default();
     let mut programs: HashMap<String, Program> = HashMap::new();
-    let mut fault: Option<String> = None;
+    let mut fault: Option<Vec<Message>> = None;
     let result = host::run(&lowered, &names, &arguments, &mut |launch| {
         if !programs.contains_key(&launch.symbol) {
-            let program =
-                Program::compile(&lowered, &launch.symbol).map_err(|d| d.render(&lowered.sources))?;
+            let program = Program::compile(&lowered, &launch.symbol).map_err(|errors| {
+                fault = Some(errors.messages(&lowered.sources));
+                String::new()
+            })?;
             programs.insert(launch.symbol.clone(), program);
         }
         let program = &programs[&launch.symbol];
@@ -209,13 +216,12 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
             .launch(&memory, &config, &stand_ins)
             .map(|_| ())
             .map_err(|error| {
-                fault = Some(error.to_string());
+                fault = Some(vec![error.to_diagnostic()]);
                 String::new()
             })
     });
     match (result, fault) {
-        (_, Some(fault)) => return Err(Failure::User(format!("error: {fault}"))),
-        (Err(message), None) if message.starts_with("error") => return Err(Failure::User(message)),
+        (_, Some(fault)) => return Err(Failure::User(fault)),
         (Err(message), None) => {
             let kernel = func.global_symbol().unwrap_or("main");
             return Err(user(format_args!("kernel `{kernel}`: {message}")));

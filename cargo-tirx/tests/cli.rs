@@ -406,3 +406,115 @@ fn faults(folder: &Folder, body: &str, parts: [&str; 3]) {
         "a kernel that failed has no result"
     );
 }
+
+const WRONG: &str = "from tvm.script import tirx as T\n\n\n@T.prim_func\n\
+    def wrong(A: T.Buffer((4,), \"float32\")):\n    T.device_entry()\n    tx = T.thread_id([4])\n    A[tz] = 1.0\n";
+
+#[test]
+fn diagnostics_as_json_have_places_children_and_text() {
+    let folder = Folder::new();
+    fs::write(folder.path("w.py"), WRONG).unwrap();
+    let outcome = folder.run(&["check", "w.py", "--message-format", "json"]);
+    assert_eq!(outcome.code, Some(1));
+    let message: serde_json::Value = serde_json::from_str(outcome.err.trim()).unwrap();
+    assert_eq!(message["level"], "error");
+    assert_eq!(message["message"], "unknown name \"tz\"");
+    let span = &message["spans"][0];
+    let start = WRONG.find("tz").unwrap();
+    assert_eq!(
+        (&span["file_name"], &span["is_primary"]),
+        (&"w.py".into(), &true.into())
+    );
+    assert_eq!(
+        (&span["byte_start"], &span["byte_end"]),
+        (&start.into(), &(start + 2).into())
+    );
+    assert_eq!((&span["line_start"], &span["line_end"]), (&8.into(), &8.into()));
+    assert_eq!(
+        (&span["column_start"], &span["column_end"]),
+        (&7.into(), &9.into())
+    );
+    assert_eq!(span["text"], "    A[tz] = 1.0");
+    assert_eq!(message["children"][0]["level"], "help");
+    assert!(
+        message["rendered"]
+            .as_str()
+            .unwrap()
+            .starts_with("error: unknown name")
+    );
+}
+
+#[test]
+fn a_fault_of_the_simulator_is_json_too() {
+    let folder = Folder::new();
+    folder.array("a.npy", &[1.0; 8]);
+    folder.array("b.npy", &[1.0; 4]);
+    let args = [
+        "sim", "k.py", "--entry", "outside", "--arg", "A=a.npy", "--arg", "B=b.npy",
+    ];
+    let outcome = folder.run(&[&args[..], &["--message-format=json"]].concat());
+    assert_eq!(outcome.code, Some(1), "{}", outcome.err);
+    let message: serde_json::Value = serde_json::from_str(outcome.err.trim()).unwrap();
+    let line = KERNELS.lines().position(|l| l.contains("B[tx] = A[tx]")).unwrap() + 1;
+    assert_eq!(message["spans"][0]["line_start"], line, "{message}");
+    let note = message["children"][0]["message"].as_str().unwrap();
+    assert!(note.starts_with("in block (0, 0, 0), thread (4, 0, 0)"), "{note}");
+}
+
+#[test]
+fn colours_are_for_terminals_or_on_demand() {
+    let folder = Folder::new();
+    fs::write(folder.path("w.py"), WRONG).unwrap();
+    let escape = '\u{1b}';
+    assert!(!folder.run(&["check", "w.py"]).err.contains(escape));
+    let always = folder.run_with(&["check", "w.py", "--color", "always"], &[("NO_COLOR", "1")]);
+    assert!(
+        always.err.contains("\u{1b}[1;31merror\u{1b}[0m"),
+        "{}",
+        always.err
+    );
+    let short = folder.run(&["--message-format", "short", "check", "w.py"]);
+    assert!(
+        short
+            .err
+            .starts_with("w.py:8:7: error: unknown name \"tz\" (help: "),
+        "{}",
+        short.err
+    );
+    assert_eq!(short.err.lines().count(), 1);
+}
+
+#[test]
+fn slips_get_a_suggestion() {
+    let folder = Folder::new();
+    fails(
+        &folder.run(&["check", "k.py", "--entry", "scael"]),
+        1,
+        &["did you mean `scale`?"],
+    );
+    let args = ["cuda", "k.py", "--entry", "add", "-D", "NN=4"];
+    fails(
+        &folder.run(&args),
+        1,
+        &[
+            "no compile-time parameter `NN`",
+            "did you mean `N`?",
+            "`add` is defined here",
+        ],
+    );
+    let args = ["cuda", "k.py", "--entry", "add"];
+    fails(
+        &folder.run(&args),
+        1,
+        &["give -D N=…", "note: `add` is defined here\n --> k.py:6:5"],
+    );
+    let args = [
+        "lower",
+        "k.py",
+        "--entry",
+        "scale",
+        "--stop-after",
+        "FlatenBuffer",
+    ];
+    fails(&folder.run(&args), 2, &["did you mean `FlattenBuffer`?"]);
+}

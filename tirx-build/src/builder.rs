@@ -122,7 +122,12 @@ impl Builder {
     /// # Errors
     /// What is wrong with the manifest, a kernel or the toolchain, rendered for the build's output.
     pub fn compile(&self) -> Result<()> {
-        let report = self.build()?;
+        let report = self.build().inspect_err(|error| {
+            // Cargo shows these before all other output of the script.
+            for message in error.messages() {
+                println!("cargo::error={}", message.short());
+            }
+        })?;
         for line in &report.directives {
             println!("{line}");
         }

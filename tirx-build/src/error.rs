@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use tirx_core::diagnostic::{Diagnostic, Diagnostics};
+use tirx_core::diagnostic::{Diagnostic, Diagnostics, Level, Message};
 use tirx_core::source::SourceMap;
 
 /// A build that could not be done: one or more rendered messages, plain text, each beginning with `error:`.
@@ -13,7 +13,7 @@ use tirx_core::source::SourceMap;
 /// message as it was written and not as a Rust structure.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
-    messages: Vec<String>,
+    messages: Vec<Message>,
 }
 
 /// A result whose error is a build's [`Error`].
@@ -23,21 +23,21 @@ impl Error {
     /// An error without a place in a file.
     pub fn new(message: impl fmt::Display) -> Error {
         Error {
-            messages: vec![format!("error: {message}\n")],
+            messages: vec![Message::new(Level::Error, message.to_string())],
         }
     }
 
     /// A diagnostic, rendered over the texts it points into.
     pub fn from_diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Error {
         Error {
-            messages: vec![diagnostic.render(sources)],
+            messages: vec![Message::of(diagnostic, sources)],
         }
     }
 
     /// Diagnostics, rendered over the texts they point into.
     pub fn from_diagnostics(diagnostics: &Diagnostics, sources: &SourceMap) -> Error {
         Error {
-            messages: diagnostics.0.iter().map(|d| d.render(sources)).collect(),
+            messages: diagnostics.messages(sources),
         }
     }
 
@@ -49,7 +49,7 @@ impl Error {
     /// The error with a `= help:` line at the end.
     pub fn help(mut self, help: impl fmt::Display) -> Error {
         if let Some(last) = self.messages.last_mut() {
-            last.push_str(&format!("  = help: {help}\n"));
+            last.children.push(Message::new(Level::Help, help.to_string()));
         }
         self
     }
@@ -57,9 +57,14 @@ impl Error {
     /// The error with a `= note:` line at the end.
     pub fn note(mut self, note: impl fmt::Display) -> Error {
         if let Some(last) = self.messages.last_mut() {
-            last.push_str(&format!("  = note: {note}\n"));
+            last.children.push(Message::new(Level::Note, note.to_string()));
         }
         self
+    }
+
+    /// The messages, to be shown in another form than `Display`'s.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
     }
 
     /// All messages of several errors as one error; `Ok` where there is none.
@@ -81,7 +86,8 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.messages.join("\n").trim_end())
+        let messages: Vec<String> = self.messages.iter().map(|m| m.render(false)).collect();
+        f.write_str(messages.join("\n").trim_end())
     }
 }
 

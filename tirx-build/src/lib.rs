@@ -81,7 +81,7 @@ mod kernels;
 pub mod manifest;
 mod nvcc;
 pub mod specialize;
-mod suggest;
+pub mod suggest;
 pub mod target;
 pub mod toolchain;
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use tirx_core::diagnostic::{Level, Message, Place};
 use tirx_core::source::{SourceMap, Span};
 
 /// What went wrong.
@@ -65,19 +66,36 @@ pub struct FaultLocation {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
+    /// Bytes of the file that are at fault, from the first to one past the last.
+    pub bytes: (u32, u32),
+    /// Line and column after the last character at fault.
+    pub end: (u32, u32),
     /// The line's text.
     pub text: String,
 }
 
 impl FaultLocation {
     pub(crate) fn of(sources: &SourceMap, span: Span) -> Option<FaultLocation> {
-        let at = sources.locate(span)?;
+        let place = Place::of(sources, span)?;
         Some(FaultLocation {
-            file: at.file.to_string(),
-            line: at.line,
-            column: at.column,
-            text: at.line_text.to_string(),
+            file: place.file,
+            line: place.start.0,
+            column: place.start.1,
+            bytes: place.bytes,
+            end: place.end,
+            text: place.text,
         })
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            file: self.file.clone(),
+            bytes: self.bytes,
+            start: (self.line, self.column),
+            end: self.end,
+            text: self.text.clone(),
+            label: String::new(),
+        }
     }
 }
 
@@ -129,15 +147,40 @@ pub struct FaultReport {
     pub output: String,
 }
 
+impl Fault {
+    /// The form that diagnostics of the compiler have: what, where, and notes with block and thread.
+    pub fn to_diagnostic(&self) -> Message {
+        let mut message = Message::new(Level::Error, self.head());
+        message.place = self.location.as_ref().map(FaultLocation::place);
+        if self.kind != FaultKind::Launch {
+            message = message.child(Level::Note, self.thread_text());
+        }
+        for note in &self.notes {
+            let mut child = Message::new(Level::Note, note.message.as_str());
+            child.place = note.location.as_ref().map(FaultLocation::place);
+            message.children.push(child);
+        }
+        message
+    }
+
+    fn head(&self) -> String {
+        format!("{} in kernel `{}`: {}", self.kind, self.kernel, self.message)
+    }
+
+    fn thread_text(&self) -> String {
+        let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
+        format!("in block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in kernel `{}`: {}", self.kind, self.kernel, self.message)?;
+        f.write_str(&self.head())?;
         if let Some(at) = &self.location {
             place(f, at)?;
         }
         if self.kind != FaultKind::Launch {
-            let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
-            write!(f, "\n  in block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
+            write!(f, "\n  {}", self.thread_text())?;
         }
         for note in &self.notes {
             write!(f, "\nnote: {}", note.message)?;

@@ -1,10 +1,13 @@
 //! Which known name a misspelt one was meant to be.
 
+/// Letters of a name that is looked at: comparing takes as much memory as the product of the lengths.
+const LONGEST: usize = 100;
+
 /// The closest of `known` to `name`, if it is close: one edit for short names, a third of the length for long ones.
 pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
-    // Any letter is one edit from any other.
-    if name.chars().count() < 2 {
+    // Any letter is one edit from any other; and nobody slips in a name of kilobytes.
+    if !(2..=LONGEST).contains(&name.chars().count()) {
         return None;
     }
     let mut best: Option<(usize, &str)> = None;

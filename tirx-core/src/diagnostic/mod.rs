@@ -1,6 +1,10 @@
 //! Errors a user can cause: what is wrong, where, why, and what to do about it.
 
+mod message;
+
 use std::fmt;
+
+pub use message::{Level, Message, Place};
 
 use crate::source::{SourceMap, Span};
 
@@ -69,46 +73,8 @@ impl Diagnostic {
 
     /// The error as text for people, in the form of rustc's messages. Ends with a newline.
     pub fn render(&self, sources: &SourceMap) -> String {
-        let mut out = format!("error: {}\n", self.message);
-        render_place(&mut out, sources, self.span, &self.label, '^');
-        for note in &self.notes {
-            if sources.locate(note.span).is_some() {
-                out.push_str(&format!("note: {}\n", note.message));
-                render_place(&mut out, sources, note.span, "", '-');
-            } else {
-                out.push_str(&format!("  = note: {}\n", note.message));
-            }
-        }
-        if let Some(help) = &self.help {
-            out.push_str(&format!("  = help: {help}\n"));
-        }
-        out
+        Message::of(self, sources).render(false)
     }
-}
-
-fn render_place(out: &mut String, sources: &SourceMap, span: Span, label: &str, mark: char) {
-    let Some(at) = sources.locate(span) else { return };
-    let number = at.line.to_string();
-    let pad = " ".repeat(number.len());
-    let first_line = sources.text(span).split('\n').next().unwrap_or("").trim_end();
-    let width = first_line.chars().count().max(1);
-    let indent: String = at
-        .line_text
-        .chars()
-        .take(at.column as usize - 1)
-        .map(|c| if c == '\t' { '\t' } else { ' ' })
-        .collect();
-    let marks: String = std::iter::repeat_n(mark, width).collect();
-    out.push_str(&format!(
-        "{pad}--> {}:{}:{}\n{pad} |\n",
-        at.file, at.line, at.column
-    ));
-    out.push_str(&format!("{number} | {}\n{pad} | {indent}{marks}", at.line_text));
-    if !label.is_empty() {
-        out.push(' ');
-        out.push_str(label);
-    }
-    out.push('\n');
 }
 
 impl fmt::Display for Diagnostic {
@@ -124,6 +90,11 @@ impl std::error::Error for Diagnostic {}
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl Diagnostics {
+    /// All errors with their places resolved.
+    pub fn messages(&self, sources: &SourceMap) -> Vec<Message> {
+        self.0.iter().map(|d| Message::of(d, sources)).collect()
+    }
+
     /// All errors as text for people.
     pub fn render(&self, sources: &SourceMap) -> String {
         self.0

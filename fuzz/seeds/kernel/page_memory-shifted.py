@@ -1,9 +1,0 @@
-from tvm.tirx.layout import TileLayout, S
-"""
-@T.prim_func
-def shifted(a: T.handle, p: T.handle):
-    A = T.match_buffer(a, (4, 8), "float32")
-    B = T.match_buffer(p, (4, 8), "float32", elem_offset=64)
-    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([1])
-    for i, j in T.grid(4, 8):
-        B[i, j] = A[i, j] + 1
