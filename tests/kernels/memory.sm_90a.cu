@@ -14,7 +14,7 @@ __device__ float ld(float* a, float* b) { return *a + *b; }
 
 extern "C" __global__ void __launch_bounds__(128) mem_kernel(float* __restrict__ A_ptr, half* __restrict__ B_ptr) {
   __shared__ alignas(64) float S[1056];
-  alignas(16) float r[4];
+  alignas(64) float r[4];
   extern __shared__ __align__(128) float D[];
   float* const p = (float*)&S[35];
   int ph = 0;

@@ -26,7 +26,7 @@ struct alignas(sizeof(T) * (N & -N) < 32 ? sizeof(T) * (N & -N) : 32) tirx_vec {
 };
 
 extern "C" __global__ void __launch_bounds__(32) veclocal_kernel(const half* __restrict__ A_ptr, half* __restrict__ B_ptr) {
-  alignas(16) half r[8];
+  alignas(64) half r[8];
   *(tirx_vec<half, 8>*)r = *(const tirx_vec<half, 8>*)(A_ptr + (int)threadIdx.x * 8);
   r[0] = r[0] * __float2half_rn(2.0f);
   r[1] = r[1] * __float2half_rn(2.0f);

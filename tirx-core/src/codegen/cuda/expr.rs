@@ -161,7 +161,7 @@ impl Emitter<'_> {
         let ty = self.spell(to, span)?;
         let code = code.in_range(from);
         // Between two small floating types, and between them and integers, `float` holds every value (32- and
-        // 64-bit integers need `double` to be rounded once).
+        // 64-bit integers need `double` to be rounded once). The two half types convert to each other at once.
         let native = |d: DType| d.is_float() && d.bits >= 32 || d.is_bool();
         let via = if native(from) || native(to) {
             None
@@ -172,8 +172,6 @@ impl Emitter<'_> {
                 (f, _) if f.is_integer() && f.bits >= 32 => Some("double"),
                 _ => Some("float"),
             }
-        } else if types::is_half(from) && types::is_half(to) {
-            Some("float")
         } else {
             None
         };

@@ -376,7 +376,10 @@ impl Emitter<'_> {
                 } else {
                     use_.widest
                 };
+                // The buffer's own alignment as well: nvcc keeps an aligned array in memory, where it would turn one whose
+                // index is computed into a chain of selects over registers, many times as long.
                 let align = wanted.next_power_of_two().min(32);
+                let align = align.max((buffer.align as usize).max(1).next_power_of_two());
                 let prefix = if align > natural.min(16) {
                     format!("alignas({align}) ")
                 } else {

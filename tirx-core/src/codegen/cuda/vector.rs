@@ -7,7 +7,7 @@
 use super::code::{Code, int_literal, level};
 use super::helpers::Helper;
 use super::types::{self, FIELDS, VectorForm};
-use super::{Emitter, expr};
+use super::{Emitter, expr, math};
 use crate::diagnostic::{Result, error};
 use crate::intrin::Op;
 use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind, TypeCode};
@@ -401,7 +401,12 @@ impl Emitter<'_> {
                     .cloned()
                     .collect();
                 let call = Expr::call(op, element, args).at(e.span);
-                self.expr(&call)
+                let lane = self.expr(&call)?;
+                // Function by function, not lane by lane: nvcc shares the constants of a function between its lanes.
+                match math::find(op) {
+                    Some(_) => self.temporary("lane", element, lane, e.span),
+                    None => Ok(lane),
+                }
             })
             .collect()
     }
