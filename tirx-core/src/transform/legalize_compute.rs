@@ -2,8 +2,8 @@
 //!
 //! **Idea.** Values of the type stay what they are in memory, in variables and in casts; each operation on them — arithmetic, comparison,
 //! minimum, select of computed values, math function — has its operands converted to float32, and its result
-//! converted back where it is of the type. A conversion back that is converted to float32 at once is dropped, so a
-//! chain of operations rounds once at its end, as TVM 0.26 does.
+//! converted back where it is of the type. Between two operations nothing is converted back, so a chain of operations
+//! rounds once at its end, as TVM 0.26 does; a conversion that the program asks for always rounds.
 //!
 //! **Invariants.** Bits that are only moved (loads, stores, shuffles, reinterpretation, calls of raw functions) are not
 //! converted. **Cost.** One walk.
@@ -27,48 +27,65 @@ impl Legalize {
         DType::FLOAT32.with_lanes(dtype.lanes)
     }
 
-    /// An operand in float32.
-    fn promote(&self, expr: Expr) -> Expr {
+    /// An operand, legalized and in float32. The result of an operation is not rounded on its way into the next one;
+    /// what the program itself converts is.
+    fn promoted(&mut self, expr: &Expr) -> Expr {
         if !(self.unsupported)(expr.dtype) {
-            return expr;
+            return self.expr(expr);
         }
         let wide = Legalize::wide(expr.dtype);
         match &expr.kind {
-            // What was rounded on the way here, before it is stored, needs no rounding.
-            ExprKind::Cast(inner) if inner.dtype == wide => inner.clone(),
             ExprKind::Float(value) => Expr::float(wide, *value).at(expr.span),
             ExprKind::Broadcast { value, lanes } => {
                 let span = expr.span;
-                Expr::broadcast(self.promote(value.clone()), *lanes).at(span)
+                Expr::broadcast(self.promoted(value), *lanes).at(span)
             }
-            _ => expr.cast(wide),
+            _ => self.widened(expr).unwrap_or_else(|| self.expr(expr).cast(wide)),
         }
+    }
+
+    /// An operation whose result is of the type, done in float32 and left there.
+    fn widened(&mut self, expr: &Expr) -> Option<Expr> {
+        if !(self.unsupported)(expr.dtype) {
+            return None;
+        }
+        let wide = match &expr.kind {
+            ExprKind::Binary(op, a, b) => {
+                debug_assert!(!matches!(op, BinOp::And | BinOp::Or), "{expr:?}");
+                Expr::binary(*op, self.promoted(a), self.promoted(b))
+            }
+            ExprKind::Select(c, t, f) => Expr::select(self.expr(c), self.promoted(t), self.promoted(f)),
+            ExprKind::Call { op, args } if computes(*op) && self.any_unsupported(args) => {
+                let args = args.iter().map(|a| self.promoted(a)).collect();
+                Expr::new(
+                    ExprKind::Call { op: *op, args },
+                    Legalize::wide(expr.dtype),
+                    expr.span,
+                )
+            }
+            _ => return None,
+        };
+        Some(wide.at(expr.span))
+    }
+
+    fn any_unsupported(&self, args: &[Expr]) -> bool {
+        args.iter().any(|a| (self.unsupported)(a.dtype))
     }
 }
 
 impl Mutator for Legalize {
     fn expr(&mut self, expr: &Expr) -> Expr {
         let span = expr.span;
+        if let Some(wide) = self.widened(expr) {
+            return wide.cast(expr.dtype);
+        }
         match &expr.kind {
+            // What is left of these has a result of another type: comparisons.
             ExprKind::Binary(op, a, b) if (self.unsupported)(a.dtype) => {
-                let (x, y) = (self.expr(a), self.expr(b));
-                let wide = Expr::binary(*op, self.promote(x), self.promote(y)).at(span);
-                if op.is_comparison() {
-                    wide
-                } else {
-                    debug_assert!(!matches!(op, BinOp::And | BinOp::Or), "{expr:?}");
-                    wide.cast(expr.dtype)
-                }
-            }
-            ExprKind::Select(c, t, f) if (self.unsupported)(expr.dtype) => {
-                let (c, t, f) = (self.expr(c), self.expr(t), self.expr(f));
-                Expr::select(c, self.promote(t), self.promote(f))
-                    .at(span)
-                    .cast(expr.dtype)
+                Expr::binary(*op, self.promoted(a), self.promoted(b)).at(span)
             }
             ExprKind::Cast(a) if (self.unsupported)(a.dtype) => {
-                let value = self.expr(a);
-                let value = self.promote(value);
+                let value = self.promoted(a);
                 if value.dtype == expr.dtype {
                     value
                 } else {
@@ -85,22 +102,9 @@ impl Mutator for Legalize {
                 };
                 Expr::new(ExprKind::Cast(value), expr.dtype, span)
             }
-            ExprKind::Call { op, args } if computes(*op) => {
-                if !args.iter().any(|a| (self.unsupported)(a.dtype)) {
-                    return self.walk_expr(expr);
-                }
-                let args: Vec<Expr> = args
-                    .iter()
-                    .map(|a| {
-                        let a = self.expr(a);
-                        self.promote(a)
-                    })
-                    .collect();
-                if !(self.unsupported)(expr.dtype) {
-                    return Expr::new(ExprKind::Call { op: *op, args }, expr.dtype, span);
-                }
-                let wide = Legalize::wide(expr.dtype);
-                Expr::new(ExprKind::Call { op: *op, args }, wide, span).cast(expr.dtype)
+            ExprKind::Call { op, args } if computes(*op) && self.any_unsupported(args) => {
+                let args = args.iter().map(|a| self.promoted(a)).collect();
+                Expr::new(ExprKind::Call { op: *op, args }, expr.dtype, span)
             }
             _ => self.walk_expr(expr),
         }
@@ -154,5 +158,10 @@ mod tests {
             "T.exp(T.Cast(\"float32\", x))"
         );
         assert_eq!(legalized(&v()), "x");
+        let wide = Expr::var(&Var::new("w", DType::FLOAT32));
+        assert_eq!(
+            legalized(&wide.cast(DType::BFLOAT16).cast(DType::FLOAT32)),
+            "T.Cast(\"float32\", T.Cast(\"bfloat16\", w))"
+        );
     }
 }

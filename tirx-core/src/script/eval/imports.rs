@@ -65,7 +65,7 @@ impl Interpreter {
                 self.import_all(&base, span)?;
                 continue;
             }
-            let value = if self.files.contains_key(&full) || base.is_empty() {
+            let value = if self.is_file(&full) || base.is_empty() {
                 self.find_module(&full, span)?
             } else {
                 let module = self.find_module(&base, span)?;
@@ -111,8 +111,19 @@ impl Interpreter {
         }
     }
 
+    /// Whether a path means a kernel file. The library's modules do not change their meaning because a kernel file
+    /// has their name (`kernels/math.py`), and a file named as a host package may import that package.
+    fn is_file(&self, path: &str) -> bool {
+        self.files.contains_key(path)
+            && match modules::module(path) {
+                None => true,
+                Some(Value::Unavailable(_)) => !self.loading.iter().any(|p| p == path),
+                Some(_) => false,
+            }
+    }
+
     fn find_module(&mut self, path: &str, span: Span) -> Result<Value> {
-        if self.files.contains_key(path) {
+        if self.is_file(path) {
             return self.load_file(path, span);
         }
         if let Some(v) = modules::module(path) {

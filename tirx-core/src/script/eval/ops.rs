@@ -7,7 +7,7 @@ use ruff_python_ast::{Operator, UnaryOp};
 
 use super::dict::{self, Dict, Set};
 use super::expr::at;
-use super::value::{ClassKind, Value};
+use super::value::Value;
 use super::{Args, Interpreter};
 use crate::diagnostic::{Result, error};
 use crate::script::lang;
@@ -286,13 +286,7 @@ impl Interpreter {
 
     /// The number behind an `IntEnum` member; any other value as it is.
     pub(super) fn plain_number(&self, value: &Value) -> Value {
-        if let Value::Instance(i) = value
-            && matches!(&*i.class.kind.borrow(), ClassKind::Enum { integer: true })
-            && let Some(v) = i.get("value")
-        {
-            return v;
-        }
-        value.clone()
+        value.member_number().unwrap_or_else(|| value.clone())
     }
 
     /// Python's truth of a value.

@@ -461,6 +461,8 @@ impl Imports for Files {
             "loop_b" => "import loop_a\n",
             "broken" => "x = 1 +\n",
             "pkg.inner" => "DEPTH = 3\n",
+            "math" => "import math\npi = 4\n",
+            "random" => "import random\nSEED = 7\n",
             _ => return None,
         };
         Some((format!("{}.py", module.replace('.', "/")), text.to_string()))
@@ -471,6 +473,12 @@ impl Imports for Files {
 fn imports_between_kernel_files() {
     run_with(
         "import helpers\nfrom helpers import area as product, WIDTH\nimport pkg.inner\nfrom pkg.inner import DEPTH\nassert WIDTH == 32 and helpers.TILE == 16 and product(2) == 64 and pkg.inner.DEPTH == DEPTH == 3\n",
+        &Files,
+    )
+    .unwrap();
+    // A kernel file may have the name of a module of the library, which keeps its meaning.
+    run_with(
+        "import math\nimport random\nassert math.pi < 3.2 and random.SEED == 7\n",
         &Files,
     )
     .unwrap();

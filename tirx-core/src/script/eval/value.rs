@@ -542,6 +542,17 @@ impl Value {
         match self {
             Value::Int(v) => Some(*v),
             Value::Bool(v) => Some(*v as i128),
+            Value::Instance(_) => self.member_number()?.as_int(),
+            _ => None,
+        }
+    }
+
+    /// The number behind a member of an `IntEnum`.
+    pub fn member_number(&self) -> Option<Value> {
+        match self {
+            Value::Instance(i) if matches!(&*i.class.kind.borrow(), ClassKind::Enum { integer: true }) => {
+                i.get("value")
+            }
             _ => None,
         }
     }

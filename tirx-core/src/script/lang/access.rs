@@ -54,7 +54,8 @@ fn parse(buffer: &Buffer, index: &Value, span: Span) -> Result<Vec<Index>> {
                 let start = bound(&slice.start, Expr::int32(0).at(span))?;
                 let stop = bound(&slice.stop, buffer.shape[dim].clone())?;
                 let step = bound(&slice.step, Expr::constant(start.dtype, 1).at(span))?;
-                check_slice(buffer, dim, &start, &stop, span)?;
+                let (first, end) = covered(&start, &stop, &step);
+                check_slice(buffer, dim, &first, &end, span)?;
                 Ok(Index::Slice { start, stop, step })
             }
             Value::Ellipsis => error(span, format!("`…` is no index of {}", buffer.name)),
@@ -144,6 +145,20 @@ fn check_range(buffer: &Buffer, dim: usize, index: &Expr, span: Span) -> Result<
     )))
 }
 
+/// From the lowest element of a slice to behind its highest, where the bounds are constant and the step is not 1.
+fn covered(start: &Expr, stop: &Expr, step: &Expr) -> (Expr, Expr) {
+    let as_they_are = (start.clone(), stop.clone());
+    let (Some(a), Some(b), Some(s)) = (start.as_int(), stop.as_int(), step.as_int()) else {
+        return as_they_are;
+    };
+    if s == 0 || s == 1 || (b - a) * s.signum() <= 0 {
+        return as_they_are;
+    }
+    let last = a + ((b - a) * s.signum() - 1) / s.abs() * s;
+    let at = |v: i128, of: &Expr| Expr::constant(of.dtype, v).at(of.span);
+    (at(a.min(last), start), at(a.max(last) + 1, stop))
+}
+
 fn check_slice(buffer: &Buffer, dim: usize, start: &Expr, stop: &Expr, span: Span) -> Result<()> {
     if buffer.layout.is_none() {
         return Ok(());
@@ -185,9 +200,10 @@ fn check_slice(buffer: &Buffer, dim: usize, start: &Expr, stop: &Expr, span: Spa
 /// A slice as an index: a scalar for one element, else a ramp.
 fn ramp(buffer: &Buffer, start: Expr, stop: &Expr, step: Expr, span: Span) -> Result<Expr> {
     let lanes = match step.as_int() {
-        Some(step) if step > 0 => {
+        // Rounded up in the direction of the step: `A[9:5:-1]` is `A[9]` to `A[6]`.
+        Some(step) if step != 0 => {
             let count = linear::difference(stop, &start, span)?;
-            count.as_int().map(|n| (n + step - 1).div_euclid(step))
+            count.as_int().map(|n| -(-n * step.signum()).div_euclid(step.abs()))
         }
         _ => None,
     };

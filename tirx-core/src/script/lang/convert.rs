@@ -31,6 +31,7 @@ pub(super) fn operand(value: &Value, span: Span) -> Option<Result<Operand>> {
         Value::Int(v) => Operand::Int(*v),
         Value::Float(v) => Operand::Float(*v),
         Value::MetaVar(inner) => return operand(inner, span),
+        Value::Instance(_) => Operand::Int(value.member_number()?.as_int()?),
         Value::Region(region) => return Some(super::access::region_load(region, span).map(Operand::Expr)),
         Value::Object(o) => {
             Operand::Expr(Expr::var(&o.as_any().downcast_ref::<EnvThread>()?.iter.var).at(span))
