@@ -203,7 +203,9 @@ fn ramp(buffer: &Buffer, start: Expr, stop: &Expr, step: Expr, span: Span) -> Re
         // Rounded up in the direction of the step: `A[9:5:-1]` is `A[9]` to `A[6]`.
         Some(step) if step != 0 => {
             let count = linear::difference(stop, &start, span)?;
-            count.as_int().map(|n| -(-n * step.signum()).div_euclid(step.abs()))
+            count
+                .as_int()
+                .map(|n| -(-n * step.signum()).div_euclid(step.abs()))
         }
         _ => None,
     };
