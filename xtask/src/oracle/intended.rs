@@ -290,6 +290,9 @@ impl Mutator for Theirs<'_> {
 
 /// The operator that CUDA spells so.
 fn math(name: &str) -> Option<Op> {
+    if matches!(name, "hrint" | "rint" | "rintf") {
+        return Some(Op::Round);
+    }
     let named = |name: &str| Op::ALL.iter().copied().find(|op| op.info().script == name);
     let fast = name.strip_prefix("__").and_then(|name| name.strip_suffix('f'));
     let spellings = [Some(name), name.strip_suffix('f'), name.strip_prefix('h'), fast];

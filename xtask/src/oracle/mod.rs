@@ -236,7 +236,9 @@ fn compare_stages(root: &Path, kernels: &[Kernel], out: &Path, arch: &str) -> Ve
     );
     table.iter().for_each(|row| println!("{row}"));
     println!(
-        "\n| pass | in the pipeline: equal, of these but for intended differences, different | alone, on the reference's IR |\n|---|---|---|"
+        "\n| pass | equal | intended | explained | follows | different \
+         | alone: equal | intended | explained | follows | different |\n{}|",
+        "|---".repeat(11)
     );
     let mut rows: Vec<_> = rows.into_iter().collect();
     rows.sort_by_key(|(_, row)| row.order);
