@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::const_int_bound::KnownBound;
 use super::sum::Sum;
 use super::{ConstIntBound, ModularSet, fold};
-use crate::intrin::{Effect, Op};
+use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Mutator, Var};
 
 /// Knows facts about variables and answers questions about integer expressions.
@@ -454,21 +454,10 @@ fn has_three_terms(expr: &Expr) -> bool {
 
 /// Whether evaluating the expression may do more than give a value.
 pub(crate) fn has_effect(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Call { op, .. } if op.effect() > Effect::ReadState => true,
-        ExprKind::Binary(_, a, b) => has_effect(a) || has_effect(b),
-        ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => false,
-        _ => expr.operands().any(has_effect),
-    }
+    expr.has_effect()
 }
 
 /// Whether the value depends on nothing but variables.
 pub(crate) fn is_pure_and_memory_free(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Call { op, .. } if op.effect() > Effect::Pure => false,
-        ExprKind::BufferLoad { .. } => false,
-        ExprKind::Binary(_, a, b) => is_pure_and_memory_free(a) && is_pure_and_memory_free(b),
-        ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => true,
-        _ => expr.operands().all(is_pure_and_memory_free),
-    }
+    expr.is_pure()
 }

@@ -5,10 +5,11 @@
 //! are themselves. A leading `~` means that the rule also holds with the operands of its commutative operators
 //! swapped; all those variants are made when the table is read.
 //!
-//! Rules are grouped by the operator at the root; two bytes per rule (the kinds that its operands must have) turn
-//! most of them away before a match is tried, so a node costs little even without optimization.
+//! Rules are grouped by the operator at the root. Which rules of a group accept an operand of a kind (constant, sum,
+//! product, …) is a set of bits; the rules tried on a node are those in the sets of both operands, a few of up to a
+//! hundred, so a node costs little even without optimization.
 
-use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 use crate::arith::fold;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
@@ -38,23 +39,21 @@ pub(super) enum Pattern {
     Broadcast(Box<Pattern>),
 }
 
-/// A rule, read.
+/// A rule, read. Its commuted variants share replacement and conditions.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub(super) pattern: Pattern,
-    pub(super) replacement: Pattern,
+    pub(super) replacement: Arc<Pattern>,
     /// All must hold.
-    pub(super) condition: Vec<Pattern>,
+    pub(super) condition: Arc<[Pattern]>,
     /// Names that occur other than once on a side: what they match must not have effects. A bit each.
     pub(super) moved: u16,
-    left: u8,
-    right: u8,
 }
 
 /// What a match found.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Match {
-    any: [Option<Expr>; NAMES],
+#[derive(Clone, Debug)]
+pub(super) struct Match<'e> {
+    any: [Option<&'e Expr>; NAMES],
     constants: [Option<i128>; CONSTANTS],
     /// The integer dtype of the rule's operands (one lane).
     dtype: Option<DType>,
@@ -64,9 +63,80 @@ pub(super) struct Match {
 /// A group of the table: rules with one operator at the root.
 #[derive(Default)]
 pub(super) struct RuleSet {
-    by_op: Vec<Vec<Rule>>,
+    by_op: Vec<Group>,
     not: Vec<Rule>,
     select: Vec<Rule>,
+}
+
+/// Rules for one binary operator.
+#[derive(Clone, Default)]
+struct Group {
+    rules: Vec<Rule>,
+    /// A set of rules for each kind of left operand, then for each kind of right operand: `rules.len()` bits in whole
+    /// words.
+    sets: Vec<u64>,
+}
+
+/// Kinds that [`kind_of`] tells apart.
+const KINDS: usize = 8 + BinOp::Or as usize + 1;
+
+impl Group {
+    fn words(&self) -> usize {
+        self.rules.len().div_ceil(64)
+    }
+
+    /// Fills the sets from the rules.
+    fn index(&mut self) {
+        let words = self.words();
+        self.sets = vec![0; 2 * KINDS * words];
+        for (number, rule) in self.rules.iter().enumerate() {
+            let Pattern::Binary(_, a, b) = &rule.pattern else {
+                continue;
+            };
+            for (side, operand) in [a, b].into_iter().enumerate() {
+                let mut accept = |kind: usize| {
+                    self.sets[(side * KINDS + kind) * words + number / 64] |= 1 << (number % 64);
+                };
+                match kind_of_pattern(operand) {
+                    0 => (0..KINDS).for_each(accept),
+                    kind => accept(kind as usize),
+                }
+            }
+        }
+    }
+
+    /// The rules in word `word` that accept both kinds, a bit each.
+    fn candidates(&self, left: u8, right: u8, word: usize) -> u64 {
+        let words = self.words();
+        let set = |row: usize| self.sets.get(row * words + word).copied().unwrap_or(0);
+        set(left as usize) & set(KINDS + right as usize)
+    }
+}
+
+/// Walks the rules that may match a binary node, in the table's order.
+pub(super) struct Candidates<'a> {
+    group: &'a Group,
+    left: u8,
+    right: u8,
+    word: usize,
+    bits: u64,
+}
+
+impl<'a> Iterator for Candidates<'a> {
+    type Item = &'a Rule;
+
+    fn next(&mut self) -> Option<&'a Rule> {
+        while self.bits == 0 {
+            self.word += 1;
+            if self.word >= self.group.words() {
+                return None;
+            }
+            self.bits = self.group.candidates(self.left, self.right, self.word);
+        }
+        let bit = self.bits.trailing_zeros() as usize;
+        self.bits &= self.bits - 1;
+        self.group.rules.get(self.word * 64 + bit)
+    }
 }
 
 /// A number for the kind of a node, 0 for "any" in patterns.
@@ -98,33 +168,33 @@ impl RuleSet {
     /// Reads a table. A row that does not parse is left out; a test keeps that from happening.
     pub(super) fn read(rows: &[(&str, &str, &str)]) -> RuleSet {
         let mut set = RuleSet {
-            by_op: vec![Vec::new(); BinOp::Or as usize + 1],
+            by_op: vec![Group::default(); BinOp::Or as usize + 1],
             ..RuleSet::default()
         };
         for row in rows {
             for rule in read_rule(row).unwrap_or_default() {
                 match &rule.pattern {
-                    Pattern::Binary(op, ..) => set.by_op[*op as usize].push(rule),
+                    Pattern::Binary(op, ..) => set.by_op[*op as usize].rules.push(rule),
                     Pattern::Not(_) => set.not.push(rule),
                     Pattern::Select(_) => set.select.push(rule),
                     _ => {}
                 }
             }
         }
+        set.by_op.iter_mut().for_each(Group::index);
         set
     }
 
     /// The rules that may match a binary node of these operands, in the table's order.
-    pub(super) fn binary<'a>(
-        &'a self,
-        op: BinOp,
-        a: &Expr,
-        b: &Expr,
-    ) -> impl Iterator<Item = &'a Rule> + use<'a> {
-        let (left, right) = (kind_of(a), kind_of(b));
-        self.by_op[op as usize]
-            .iter()
-            .filter(move |r| (r.left == 0 || r.left == left) && (r.right == 0 || r.right == right))
+    pub(super) fn binary(&self, op: BinOp, a: &Expr, b: &Expr) -> Candidates<'_> {
+        let (group, left, right) = (&self.by_op[op as usize], kind_of(a), kind_of(b));
+        Candidates {
+            group,
+            left,
+            right,
+            word: 0,
+            bits: group.candidates(left, right, 0),
+        }
     }
 
     /// The rules for a negation.
@@ -146,7 +216,7 @@ fn read_rule(&(pattern, replacement, condition): &(&str, &str, &str)) -> Option<
     };
     let mut names = Vec::new();
     let pattern = Reader::read(pattern, &mut names)?;
-    let replacement = Reader::read(replacement, &mut names)?;
+    let replacement = Arc::new(Reader::read(replacement, &mut names)?);
     let mut conditions = Vec::new();
     if !condition.is_empty() {
         for part in condition.split('&') {
@@ -158,17 +228,12 @@ fn read_rule(&(pattern, replacement, condition): &(&str, &str, &str)) -> Option<
     } else {
         vec![pattern]
     };
-    let mut seen = FxHashSet::default();
-    let mut rules = Vec::new();
+    let conditions: Arc<[Pattern]> = conditions.into();
+    let mut rules: Vec<Rule> = Vec::with_capacity(variants.len());
     for pattern in variants {
-        // The same tree up to names with the same replacement is the same rule.
-        if !seen.insert(format!("{pattern:?}")) {
+        if rules.iter().any(|r| r.pattern == pattern) {
             continue;
         }
-        let (left, right) = match &pattern {
-            Pattern::Binary(_, a, b) => (kind_of_pattern(a), kind_of_pattern(b)),
-            _ => (0, 0),
-        };
         let mut moved = 0;
         for name in 0..names.len().min(NAMES) as u8 {
             if count(&pattern, name) != 1 || count(&replacement, name) != 1 {
@@ -180,8 +245,6 @@ fn read_rule(&(pattern, replacement, condition): &(&str, &str, &str)) -> Option<
             replacement: replacement.clone(),
             condition: conditions.clone(),
             moved,
-            left,
-            right,
         });
     }
     Some(rules)
@@ -225,13 +288,13 @@ fn commute(pattern: &Pattern) -> Vec<Pattern> {
 }
 
 /// Reads the little language of the table.
-struct Reader<'a> {
+struct Reader<'a, 'n> {
     rest: &'a str,
-    names: &'a mut Vec<String>,
+    names: &'n mut Vec<&'a str>,
 }
 
-impl Reader<'_> {
-    fn read(text: &str, names: &mut Vec<String>) -> Option<Pattern> {
+impl<'a, 'n> Reader<'a, 'n> {
+    fn read(text: &'a str, names: &'n mut Vec<&'a str>) -> Option<Pattern> {
         let mut reader = Reader { rest: text, names };
         let pattern = reader.disjunction()?;
         reader.skip();
@@ -239,16 +302,22 @@ impl Reader<'_> {
     }
 
     fn skip(&mut self) {
-        self.rest = self.rest.trim_start();
+        while let Some(rest) = self.rest.strip_prefix(' ') {
+            self.rest = rest;
+        }
     }
 
     fn eat(&mut self, token: &str) -> bool {
         self.skip();
+        // Most tokens that are tried are turned away by their first byte.
+        if self.rest.as_bytes().first() != token.as_bytes().first() {
+            return false;
+        }
         let Some(rest) = self.rest.strip_prefix(token) else {
             return false;
         };
-        let word = token.ends_with(|c: char| c.is_alphanumeric());
-        if word && rest.starts_with(|c: char| c.is_alphanumeric()) {
+        let letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        if letter(token.as_bytes().last()) && letter(rest.as_bytes().first()) {
             return false;
         }
         self.rest = rest;
@@ -351,10 +420,8 @@ impl Reader<'_> {
             return Some(Pattern::Broadcast(Box::new(value)));
         }
         self.skip();
-        let end = self
-            .rest
-            .find(|c: char| !c.is_alphanumeric())
-            .unwrap_or(self.rest.len());
+        let bytes = self.rest.bytes();
+        let end = bytes.take_while(u8::is_ascii_alphanumeric).count();
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
         if word.is_empty() {
@@ -374,10 +441,10 @@ impl Reader<'_> {
         {
             return Some(Pattern::Const(index));
         }
-        let index = match self.names.iter().position(|n| n == word) {
+        let index = match self.names.iter().position(|n| *n == word) {
             Some(index) => index,
             None if self.names.len() < NAMES => {
-                self.names.push(word.to_string());
+                self.names.push(word);
                 self.names.len() - 1
             }
             None => return None,
@@ -386,30 +453,37 @@ impl Reader<'_> {
     }
 }
 
-impl Match {
+impl<'e> Match<'e> {
+    const NOTHING: Match<'static> = Match {
+        any: [None; NAMES],
+        constants: [None; CONSTANTS],
+        dtype: None,
+        lanes: 0,
+    };
+
     /// Matches a binary node without building it.
-    pub(super) fn binary(rule: &Rule, a: &Expr, b: &Expr) -> Option<Match> {
+    pub(super) fn binary(rule: &Rule, a: &'e Expr, b: &'e Expr) -> Option<Match<'e>> {
         let Pattern::Binary(_, p, q) = &rule.pattern else {
             return None;
         };
-        let mut found = Match::default();
+        let mut found = Match::NOTHING;
         (found.matches(p, a) && found.matches(q, b)).then_some(found)
     }
 
     /// Matches a node.
-    pub(super) fn whole(rule: &Rule, expr: &Expr) -> Option<Match> {
-        let mut found = Match::default();
+    pub(super) fn whole(rule: &Rule, expr: &'e Expr) -> Option<Match<'e>> {
+        let mut found = Match::NOTHING;
         found.matches(&rule.pattern, expr).then_some(found)
     }
 
-    fn matches(&mut self, pattern: &Pattern, expr: &Expr) -> bool {
+    fn matches(&mut self, pattern: &Pattern, expr: &'e Expr) -> bool {
         match (pattern, &expr.kind) {
             (Pattern::Any(n), _) => {
                 let slot = &mut self.any[*n as usize];
-                if let Some(known) = slot {
+                if let Some(known) = *slot {
                     return known == expr;
                 }
-                *slot = Some(expr.clone());
+                *slot = Some(expr);
                 self.note_dtype(expr.dtype);
                 true
             }
@@ -458,8 +532,8 @@ impl Match {
     }
 
     /// The expression under a name.
-    pub(super) fn any(&self, name: u8) -> Option<&Expr> {
-        self.any[name as usize].as_ref()
+    pub(super) fn any(&self, name: u8) -> Option<&'e Expr> {
+        *self.any.get(name as usize)?
     }
 
     /// The lanes of the vectors matched; 0 if none was.
@@ -478,7 +552,7 @@ impl Match {
             Pattern::Const(n) => self.constants[*n as usize],
             Pattern::Number(v) => Some(*v),
             Pattern::Bool(v) => Some(*v as i128),
-            Pattern::Any(n) => self.any[*n as usize].as_ref()?.as_int(),
+            Pattern::Any(n) => self.any(*n)?.as_int(),
             Pattern::Binary(op, a, b) => {
                 let (a, b) = (self.constant(a)?, self.constant(b)?);
                 // Wide enough that nothing wraps: whether a constant of the replacement fits is checked there.

@@ -384,16 +384,18 @@ impl Analyzer {
         None
     }
 
-    fn apply(&mut self, rule: &Rule, found: &Match, mode: Mode) -> Option<Expr> {
+    fn apply(&mut self, rule: &Rule, found: &Match<'_>, mode: Mode) -> Option<Expr> {
         if !rule.condition.iter().all(|c| self.holds(c, found)) {
             return None;
         }
         if rule.moved != 0 {
             // What is dropped or doubled must have no effect.
-            for name in 0..16u8 {
-                if rule.moved & (1 << name) != 0 && found.any(name).is_some_and(has_effect) {
+            let mut names = rule.moved;
+            while names != 0 {
+                if found.any(names.trailing_zeros() as u8).is_some_and(has_effect) {
                     return None;
                 }
+                names &= names - 1;
             }
         }
         self.depth += 1;
@@ -402,7 +404,7 @@ impl Analyzer {
         result
     }
 
-    fn holds(&self, condition: &Pattern, found: &Match) -> bool {
+    fn holds(&self, condition: &Pattern, found: &Match<'_>) -> bool {
         if let Some(value) = found.constant(condition) {
             return value != 0;
         }
@@ -422,7 +424,7 @@ impl Analyzer {
         }
     }
 
-    fn bound_of(&self, pattern: &Pattern, found: &Match) -> Option<ConstIntBound> {
+    fn bound_of(&self, pattern: &Pattern, found: &Match<'_>) -> Option<ConstIntBound> {
         match pattern {
             Pattern::Any(name) => Some(self.const_int_bound(found.any(*name)?)),
             _ => found.constant(pattern).map(ConstIntBound::exactly),
@@ -430,7 +432,7 @@ impl Analyzer {
     }
 
     /// Builds the replacement. `None` if a constant does not fit.
-    fn instantiate(&mut self, pattern: &Pattern, found: &Match, mode: Mode) -> Option<Expr> {
+    fn instantiate(&mut self, pattern: &Pattern, found: &Match<'_>, mode: Mode) -> Option<Expr> {
         if !matches!(pattern, Pattern::Any(_) | Pattern::Bool(_) | Pattern::Not(_))
             && let Some(value) = found.constant(pattern)
             && !matches!(pattern, Pattern::Binary(op, ..) if op.is_comparison() || op.is_logical())

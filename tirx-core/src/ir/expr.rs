@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Buffer, DType, Var};
-use crate::intrin::Op;
+use crate::intrin::{Effect, Op};
 use crate::source::Span;
 
 /// Arithmetic, comparison and logic on two operands of one dtype.
@@ -128,9 +128,18 @@ pub struct ExprNode {
     pub span: Span,
     /// Levels below and including this node.
     depth: u32,
-    /// Nodes, shared ones counted each time they are reached.
-    size: u64,
+    /// Nodes, shared ones counted each time they are reached; `u32::MAX` stands for any more.
+    size: u32,
+    /// Equal expressions have equal ones, so that hashing costs nothing and most inequalities are seen at once.
+    hash: u32,
+    /// What evaluating it, or anything in it, does: [`UPDATES`] and [`READS`].
+    does: u8,
 }
+
+/// It may do more than give a value.
+const UPDATES: u8 = 1;
+/// Its value depends on memory or machine state, or it updates some.
+const READS: u8 = 2;
 
 /// A shared expression.
 ///
@@ -157,10 +166,16 @@ impl fmt::Debug for Expr {
 impl Expr {
     /// An expression.
     pub fn new(kind: ExprKind, dtype: DType, span: Span) -> Expr {
-        let (mut depth, mut size) = (0, 1u64);
+        let (mut depth, mut size) = (0, 1u32);
+        let (mut hash, mut does) = own_hash(&kind, dtype);
         kind.for_each_operand(|e| {
-            depth = depth.max(e.depth);
-            size = size.saturating_add(e.size);
+            let node = &*e.0;
+            if node.depth > depth {
+                depth = node.depth;
+            }
+            size = size.saturating_add(node.size);
+            hash = mix(hash, node.hash as u64);
+            does |= node.does;
         });
         Expr(Arc::new(ExprNode {
             kind,
@@ -168,6 +183,9 @@ impl Expr {
             span,
             depth: depth + 1,
             size,
+            // The upper half of a product is the well mixed one.
+            hash: (hash >> 32) as u32,
+            does,
         }))
     }
 
@@ -176,9 +194,21 @@ impl Expr {
         self.depth
     }
 
-    /// Nodes of the tree, shared ones counted each time they are reached: what a walk costs.
-    pub fn size(&self) -> u64 {
+    /// Nodes of the tree, shared ones counted each time they are reached: what a walk costs. `u32::MAX` or more is
+    /// `u32::MAX`.
+    pub fn size(&self) -> u32 {
         self.size
+    }
+
+    /// Whether evaluating it may do more than give a value.
+    pub fn has_effect(&self) -> bool {
+        self.does & UPDATES != 0
+    }
+
+    /// Whether evaluating it reads no memory and no machine state and does nothing else: it may be evaluated
+    /// elsewhere, more often or not at all.
+    pub fn is_pure(&self) -> bool {
+        self.does == 0
     }
 
     /// An integer or bool constant, wrapped to the dtype's range; a floating dtype gives a floating constant,
@@ -189,6 +219,9 @@ impl Expr {
         }
         if dtype.is_floating() {
             return Expr::float(dtype, value as f64);
+        }
+        if let Some(shared) = small::constant(dtype, value) {
+            return shared;
         }
         Expr::new(ExprKind::Int(dtype.wrap(value)), dtype, Span::NONE)
     }
@@ -468,7 +501,7 @@ impl PartialEq for Expr {
         if self.same_node(other) {
             return true;
         }
-        if self.dtype != other.dtype {
+        if self.hash != other.hash || self.dtype != other.dtype {
             return false;
         }
         use ExprKind::*;
@@ -527,23 +560,75 @@ impl Eq for Expr {}
 
 impl std::hash::Hash for Expr {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        std::mem::discriminant(&self.kind).hash(state);
-        self.dtype.hash(state);
-        match &self.kind {
-            ExprKind::Var(v) => v.hash(state),
-            ExprKind::Int(v) => v.hash(state),
-            ExprKind::Float(v) => v.to_bits().hash(state),
-            ExprKind::Str(s) => s.hash(state),
-            ExprKind::Binary(op, ..) => op.hash(state),
-            ExprKind::BufferLoad { buffer, .. } => buffer.hash(state),
-            ExprKind::Call { op, .. } => op.hash(state),
-            ExprKind::Let(v, ..) => v.hash(state),
-            ExprKind::Ramp { lanes, .. } | ExprKind::Broadcast { lanes, .. } => lanes.hash(state),
-            ExprKind::Cast(_) | ExprKind::Not(_) | ExprKind::Select(..) | ExprKind::Shuffle { .. } => {}
+        state.write_u32(self.hash);
+    }
+}
+
+/// One step of a multiplicative hash.
+fn mix(hash: u64, value: u64) -> u64 {
+    (hash.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The hash of a node without its operands, and what the node itself does.
+fn own_hash(kind: &ExprKind, dtype: DType) -> (u64, u8) {
+    let (which, value) = match kind {
+        ExprKind::Var(v) => (1, v.id() as u64),
+        ExprKind::Int(v) => (2, *v as u64 ^ (*v >> 64) as u64),
+        ExprKind::Float(v) => (3, v.to_bits()),
+        ExprKind::Str(s) => (4, s.bytes().fold(0, |hash, byte| mix(hash, byte as u64))),
+        ExprKind::Cast(_) => (5, 0),
+        ExprKind::Binary(op, ..) => (6, *op as u64),
+        ExprKind::Not(_) => (7, 0),
+        ExprKind::Select(..) => (8, 0),
+        ExprKind::BufferLoad { buffer, .. } => (9, buffer.id() as u64),
+        ExprKind::Ramp { lanes, .. } => (10, *lanes as u64),
+        ExprKind::Broadcast { lanes, .. } => (11, *lanes as u64),
+        ExprKind::Shuffle { .. } => (12, 0),
+        ExprKind::Call { op, .. } => (13, *op as u64),
+        ExprKind::Let(v, ..) => (14, v.id() as u64),
+    };
+    let does = match kind {
+        ExprKind::BufferLoad { .. } => READS,
+        ExprKind::Call { op, .. } => match op.effect() {
+            Effect::Annotation | Effect::Pure => 0,
+            Effect::ReadState => READS,
+            _ => READS | UPDATES,
+        },
+        _ => 0,
+    };
+    let of_dtype = (dtype.code as u64) << 32 | (dtype.bits as u64) << 16 | dtype.lanes as u64;
+    (mix(mix(which, of_dtype), value), does)
+}
+
+/// `int32` constants that programs are full of, made once a thread.
+mod small {
+    use super::{DType, Expr, ExprKind, Span};
+
+    const FIRST: i128 = -1;
+    const LAST: i128 = 256;
+
+    thread_local! {
+        static CONSTANTS: std::cell::RefCell<Vec<Option<Expr>>> =
+            std::cell::RefCell::new(vec![None; (LAST - FIRST + 1) as usize]);
+    }
+
+    /// The constant, if it is one of them.
+    pub(super) fn constant(dtype: DType, value: i128) -> Option<Expr> {
+        if dtype != DType::INT32 || !(FIRST..=LAST).contains(&value) {
+            return None;
         }
-        for operand in self.operands() {
-            operand.hash(state);
-        }
+        // While a thread ends there are none.
+        let shared = CONSTANTS.try_with(|constants| {
+            let mut constants = constants.try_borrow_mut().ok()?;
+            let place = constants.get_mut((value - FIRST) as usize)?;
+            Some(match place {
+                Some(known) => known.clone(),
+                None => place
+                    .insert(Expr::new(ExprKind::Int(value), dtype, Span::NONE))
+                    .clone(),
+            })
+        });
+        shared.ok().flatten()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Reading walks.
 
 use super::{AttrNode, Buffer, Expr, ExprKind, Stmt, StmtKind, Var};
-use crate::intrin::Effect;
 
 /// Visits every node once per occurrence, in program order. Override what you care about and call the `walk_*`
 /// method to go deeper.
@@ -154,10 +153,5 @@ pub fn uses_var(stmt: &Stmt, pred: impl Fn(&Var) -> bool) -> bool {
 /// Whether evaluating `expr` reads no memory and no machine state and does nothing else: it may be evaluated
 /// elsewhere, more often or not at all.
 pub fn is_pure(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::BufferLoad { .. } => return false,
-        ExprKind::Call { op, .. } if op.effect() > Effect::Pure => return false,
-        _ => {}
-    }
-    expr.operands().all(is_pure)
+    expr.is_pure()
 }

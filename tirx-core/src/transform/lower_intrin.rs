@@ -227,7 +227,7 @@ fn const_value(expr: &Expr) -> Option<i128> {
 /// An operand that is written several times gets a name where it does something, or is large: nested divisions would
 /// grow without bound.
 fn named(operand: &Expr, body: impl FnOnce(Expr) -> Expr) -> Expr {
-    const LARGE: u64 = 32;
+    const LARGE: u32 = 32;
     if operand.size() <= LARGE && repeatable(operand) {
         return body(operand.clone());
     }

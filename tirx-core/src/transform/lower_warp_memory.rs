@@ -39,12 +39,30 @@ pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnos
     })
 }
 
+/// Whether a statement allocates warp memory.
+fn has_warp_memory(stmt: &Stmt) -> bool {
+    struct Search(bool);
+    impl Visitor for Search {
+        fn visit_expr(&mut self, _: &Expr) {}
+        fn visit_stmt(&mut self, stmt: &Stmt) {
+            if let StmtKind::AllocBuffer(buffer, _) = &stmt.kind {
+                self.0 |= buffer.scope() == "warp";
+            } else {
+                self.walk_stmt(stmt);
+            }
+        }
+    }
+    let mut search = Search(false);
+    search.visit_stmt(stmt);
+    search.0
+}
+
 fn lower(func: PrimFunc) -> Result<PrimFunc> {
-    let mut collect = Collect::default();
-    collect.visit_stmt(&func.body);
-    if collect.sizes.is_empty() {
+    if !has_warp_memory(&func.body) {
         return Ok(func);
     }
+    let mut collect = Collect::default();
+    collect.visit_stmt(&func.body);
     let Some(thread) = collect.thread else {
         let message = "warp memory needs threads: the kernel has no threadIdx.x";
         return Err(Box::new(Diagnostic::new(func.span, message)));

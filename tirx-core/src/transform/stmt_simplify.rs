@@ -19,7 +19,7 @@ use crate::intrin::Op;
 use crate::ir::{AttrNode, BinOp, Expr, ExprKind, ForKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind};
 
 /// Most nodes of a value that replaces a variable.
-const LARGEST_INLINED: u64 = 128;
+const LARGEST_INLINED: u32 = 128;
 
 /// See the [module](self).
 pub fn run(module: IRModule, _ctx: &PassContext) -> Result<IRModule, Diagnostics> {

@@ -4,6 +4,8 @@
 //! written as statements before the one that is under way; where that would run something that must only run
 //! under a condition, the condition becomes an `if` statement too.
 
+use std::borrow::Cow;
+
 use super::code::{Code, Width, float_literal, int_literal, level, string_literal};
 use super::helpers::Helper;
 use super::{Emitter, types};
@@ -13,7 +15,7 @@ use crate::source::Span;
 
 impl Emitter<'_> {
     /// The C++ type of `dtype`.
-    pub(super) fn spell(&mut self, dtype: DType, span: Span) -> Result<String> {
+    pub(super) fn spell(&mut self, dtype: DType, span: Span) -> Result<Cow<'static, str>> {
         match types::spell(dtype, &mut self.needs) {
             Some(ty) => Ok(ty),
             None => error(span, format!("CUDA has no type for `{dtype}`")),
@@ -40,11 +42,8 @@ impl Emitter<'_> {
             ExprKind::Binary(op, a, b) if op.is_logical() => self.logical(*op, a, b),
             ExprKind::Binary(op, a, b) => {
                 let (x, y) = (self.expr(a)?, self.expr(b)?);
-                let codes = self.binary_lanes(*op, (a, vec![x]), (b, vec![y]), e.span)?;
-                match codes.into_iter().next() {
-                    Some(code) => Ok(code),
-                    None => error(e.span, "an operator without operands"),
-                }
+                let way = self.way_of(*op, a, b);
+                self.binary_by(way, e.span, a.dtype, (x, constant(a)), (y, constant(b)))
             }
             ExprKind::Not(a) => Ok(Code::new(
                 format!("!{}", self.expr(a)?.at(level::UNARY)),
@@ -96,7 +95,7 @@ impl Emitter<'_> {
             return Ok(code.clone());
         }
         if let Some(pointer) = self.pointers.get(var) {
-            return Ok(Code::primary(pointer.name.clone()));
+            return Ok(Code::primary(&*pointer.name));
         }
         error(
             span,
@@ -277,7 +276,13 @@ impl Emitter<'_> {
         }
         let narrow = types::is_promoted(dtype);
         let simple = |sign: &str, at: u8, a: Code, b: Code| {
-            Code::new(format!("{} {sign} {}", a.at(at), b.at(at + 1)), at)
+            let (mut text, right) = (a.at(at), b.at(at + 1));
+            text.reserve(sign.len() + right.len() + 2);
+            text.push(' ');
+            text.push_str(sign);
+            text.push(' ');
+            text.push_str(&right);
+            Code::new(text, at)
         };
         let (a, b) = match op {
             BinOp::Add | BinOp::Sub => (a, b),
@@ -434,16 +439,19 @@ impl Emitter<'_> {
     pub(super) fn element(&mut self, buffer: &Buffer, index: Option<&Expr>, span: Span) -> Result<Code> {
         let pointer = self.pointer(&buffer.data, span)?;
         if pointer.scalar {
-            return Ok(Code::primary(pointer.name));
+            return Ok(Code::primary(&*pointer.name));
         }
         let ty = self.spell(buffer.dtype, span)?;
         let index = self.index(index)?;
-        Ok(Code::primary(if pointer.element == ty {
-            format!("{}[{index}]", pointer.name)
+        let mut text = String::with_capacity(pointer.name.len() + index.len() + 2);
+        if pointer.element == ty {
+            text.push_str(&pointer.name);
         } else {
-            let qualifier = if pointer.constant { "const " } else { "" };
-            format!("(({qualifier}{ty}*){})[{index}]", pointer.name)
-        }))
+            text.push_str(if pointer.constant { "((const " } else { "((" });
+            text.extend([&ty, "*)", &*pointer.name, ")"]);
+        }
+        text.extend(["[", &index, "]"]);
+        Ok(Code::primary(text))
     }
 
     /// `*(float4*)(name + base)`: several elements from `base` on.
@@ -458,9 +466,9 @@ impl Emitter<'_> {
         let (ty, vector) = (self.spell(buffer.dtype, span)?, self.spell(whole, span)?);
         let qualifier = if pointer.constant { "const " } else { "" };
         let start = if pointer.element == ty {
-            Code::primary(pointer.name)
+            Code::primary(&*pointer.name)
         } else {
-            Code::primary(pointer.name).cast(&format!("{qualifier}{ty}*"))
+            Code::primary(&*pointer.name).cast(&format!("{qualifier}{ty}*"))
         };
         let base = if base.is_int(0) {
             start.at(level::UNARY)
@@ -471,9 +479,7 @@ impl Emitter<'_> {
         Ok(Code::new(format!("*({qualifier}{vector}*){base}"), level::UNARY))
     }
 
-    /// A binary operator on the lanes of `a` and `b`. What is known of the operands' ranges makes floor division
-    /// truncating division where nothing is negative, if need be after moving the dividend up by a multiple of the
-    /// divisor.
+    /// A binary operator on the lanes of `a` and `b`.
     pub(super) fn binary_lanes(
         &mut self,
         op: BinOp,
@@ -481,59 +487,89 @@ impl Emitter<'_> {
         (b, ys): (&Expr, Vec<Code>),
         span: Span,
     ) -> Result<Vec<Code>> {
-        let constant = |e: &Expr| match &e.kind {
-            ExprKind::Broadcast { value, .. } => value.as_int(),
-            _ => e.as_int(),
-        };
-        let (ca, cb) = (constant(a), constant(b));
+        let (way, ca, cb) = (self.way_of(op, a, b), constant(a), constant(b));
+        xs.into_iter()
+            .zip(ys)
+            .map(|(x, y)| self.binary_by(way, span, a.dtype, (x, ca), (y, cb)))
+            .collect()
+    }
+
+    /// How `a op b` is computed. What is known of the operands' ranges makes floor division truncating division where
+    /// nothing is negative, if need be after moving the dividend up by a multiple of the divisor.
+    fn way_of(&self, op: BinOp, a: &Expr, b: &Expr) -> Way {
         let dtype = a.dtype.element();
-        let divides = matches!(op, BinOp::FloorDiv | BinOp::FloorMod) && dtype.is_int() && ca.is_none();
-        let power = cb.is_some_and(|v| v > 0 && v.count_ones() == 1);
-        if divides && !power && self.is_nonnegative(a) && self.is_nonnegative(b) {
-            let op = if op == BinOp::FloorDiv {
+        let divides =
+            matches!(op, BinOp::FloorDiv | BinOp::FloorMod) && dtype.is_int() && constant(a).is_none();
+        let divisor = constant(b);
+        if !divides || divisor.is_some_and(|v| v > 0 && v.count_ones() == 1) {
+            return Way::Is(op);
+        }
+        let bound = self.analyzer.const_int_bound(a);
+        if bound.min >= 0 && self.is_nonnegative(b) {
+            return Way::Is(if op == BinOp::FloorDiv {
                 BinOp::Div
             } else {
                 BinOp::Mod
-            };
-            return self.binary_each(op, dtype, (xs, ca), (ys, cb), span);
+            });
         }
-        let bound = self.analyzer.const_int_bound(a);
-        if let (true, Some(divisor)) = (divides && !power && dtype.bits >= 32 && bound.is_finite(), cb)
+        if let Some(divisor) = divisor
             && divisor > 0
+            && dtype.bits >= 32
+            && bound.is_finite()
         {
             let turns = (-bound.min + divisor - 1) / divisor;
             let up = turns * divisor;
             if dtype.max_int().is_some_and(|max| bound.max + up <= max) {
-                let moved = (vec![int_literal(dtype, up); xs.len()], Some(up));
-                let xs = self.binary_each(BinOp::Add, dtype, (xs, None), moved, span)?;
-                if op == BinOp::FloorMod {
-                    return self.binary_each(BinOp::Mod, dtype, (xs, None), (ys, cb), span);
-                }
-                let quotients = self.binary_each(BinOp::Div, dtype, (xs, None), (ys, cb), span)?;
-                let back = (vec![int_literal(dtype, turns); quotients.len()], Some(turns));
-                return self.binary_each(BinOp::Sub, dtype, (quotients, None), back, span);
+                return Way::MovedUp { op, turns, up };
             }
         }
-        self.binary_each(op, a.dtype, (xs, ca), (ys, cb), span)
+        Way::Is(op)
     }
 
-    fn binary_each(
+    /// The operator on one lane.
+    fn binary_by(
         &mut self,
-        op: BinOp,
-        dtype: DType,
-        (xs, ca): (Vec<Code>, Option<i128>),
-        (ys, cb): (Vec<Code>, Option<i128>),
+        way: Way,
         span: Span,
-    ) -> Result<Vec<Code>> {
-        xs.into_iter()
-            .zip(ys)
-            .map(|(x, y)| self.binary(op, dtype, (x, ca), (y, cb), span))
-            .collect()
+        dtype: DType,
+        x: (Code, Option<i128>),
+        y: (Code, Option<i128>),
+    ) -> Result<Code> {
+        let (op, turns, up) = match way {
+            Way::Is(op) => return self.binary(op, dtype, x, y, span),
+            Way::MovedUp { op, turns, up } => (op, turns, up),
+        };
+        let element = dtype.element();
+        let moved = (int_literal(element, up), Some(up));
+        let x = self.binary(BinOp::Add, element, (x.0, None), moved, span)?;
+        if op == BinOp::FloorMod {
+            return self.binary(BinOp::Mod, element, (x, None), y, span);
+        }
+        let quotient = self.binary(BinOp::Div, element, (x, None), y, span)?;
+        let back = (int_literal(element, turns), Some(turns));
+        self.binary(BinOp::Sub, element, (quotient, None), back, span)
     }
 
     /// Whether `e` is an integer that cannot be negative.
     pub(super) fn is_nonnegative(&self, e: &Expr) -> bool {
         e.dtype.is_integer() && self.analyzer.const_int_bound(e).min >= 0
+    }
+}
+
+/// How a binary operator is computed.
+#[derive(Clone, Copy)]
+enum Way {
+    /// As this operator.
+    Is(BinOp),
+    /// A floor division or its remainder, after adding `up`, which is `turns` divisors.
+    MovedUp { op: BinOp, turns: i128, up: i128 },
+}
+
+/// The integer that an expression, or each of its lanes, is.
+fn constant(e: &Expr) -> Option<i128> {
+    match &e.kind {
+        ExprKind::Broadcast { value, .. } => value.as_int(),
+        _ => e.as_int(),
     }
 }
 

@@ -30,7 +30,7 @@ impl Emitter<'_> {
                     let restrict = if noalias { " __restrict__" } else { "" };
                     list.push(format!("{qualifier}{ty}*{restrict} {name}"));
                     let pointer = Pointer {
-                        name: name.clone(),
+                        name: name.as_str().into(),
                         element: ty,
                         constant,
                         scalar: false,
@@ -41,7 +41,7 @@ impl Emitter<'_> {
                 Type::Prim(dtype) if dtype.is_handle() => {
                     list.push(format!("void* {name}"));
                     let pointer = Pointer {
-                        name: name.clone(),
+                        name: name.as_str().into(),
                         element: "void".into(),
                         constant: false,
                         scalar: false,

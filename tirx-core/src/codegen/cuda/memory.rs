@@ -15,7 +15,7 @@ impl Emitter<'_> {
         if from.is_handle() || to.is_handle() {
             let code = self.expr(&args[0])?;
             let ty = if to.is_handle() {
-                "void*".to_string()
+                "void*".into()
             } else {
                 self.spell(to, e.span)?
             };
@@ -140,7 +140,7 @@ impl Emitter<'_> {
         let value = code.cast(&format!("{element}*"));
         self.line(&format!("{element}* const {name} = {};", value.text));
         let pointer = Pointer {
-            name,
+            name: name.into(),
             element,
             constant: false,
             scalar: false,
@@ -164,7 +164,7 @@ impl Emitter<'_> {
         // The 64-bit overload is that of `unsigned long long`; two's complement makes it serve both.
         let wide = dtype.is_integer() && dtype.bits == 64;
         let ty = if wide {
-            "unsigned long long".to_string()
+            "unsigned long long".into()
         } else {
             self.spell(dtype, e.span)?
         };

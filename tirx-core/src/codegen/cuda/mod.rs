@@ -36,6 +36,9 @@ mod threads;
 mod types;
 mod vector;
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use self::analysis::Facts;
@@ -136,9 +139,9 @@ pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
 /// What a data pointer is called and points to.
 #[derive(Clone, Debug)]
 struct Pointer {
-    name: String,
+    name: Arc<str>,
     /// The C++ type of an element.
-    element: String,
+    element: Cow<'static, str>,
     /// Nothing is stored through it.
     constant: bool,
     /// It is no pointer but a variable: the one element.

@@ -1,5 +1,6 @@
 //! How is a statement written?
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::code::{Code, level, string_literal};
@@ -154,7 +155,10 @@ impl Emitter<'_> {
             return Ok(format!("{name}({base}, {index}, {});", value.text));
         }
         let place = self.element(buffer, index, span)?;
-        Ok(format!("{} = {};", place.text, value.text))
+        let mut text = place.text;
+        text.reserve(value.text.len() + 4);
+        text.extend([" = ", &value.text, ";"]);
+        Ok(text)
     }
 
     fn evaluate(&mut self, e: &Expr) -> Result<()> {
@@ -411,7 +415,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn dynamic_shared(&mut self, buffer: &Buffer, ty: String, span: Span) -> Result<()> {
+    fn dynamic_shared(&mut self, buffer: &Buffer, ty: Cow<'static, str>, span: Span) -> Result<()> {
         if self.dynamic_shared {
             return crate::diagnostic::error(
                 span,
@@ -429,9 +433,9 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn define(&mut self, buffer: &Buffer, name: String, element: String, scalar: bool) {
+    fn define(&mut self, buffer: &Buffer, name: String, element: Cow<'static, str>, scalar: bool) {
         let pointer = Pointer {
-            name,
+            name: name.into(),
             element,
             constant: false,
             scalar,

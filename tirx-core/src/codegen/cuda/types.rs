@@ -1,5 +1,7 @@
 //! What is each dtype called in CUDA C++, and which header declares it?
 
+use std::borrow::Cow;
+
 use super::helpers::{Header, Helper, Needs};
 use crate::ir::{DType, TypeCode};
 
@@ -138,7 +140,7 @@ const MAKERS: [(&str, u16, &str); 24] = [
 ];
 
 /// The C++ type of a dtype, noting what it needs; `None` where CUDA has none.
-pub(super) fn spell(dtype: DType, needs: &mut Needs) -> Option<String> {
+pub(super) fn spell(dtype: DType, needs: &mut Needs) -> Option<Cow<'static, str>> {
     if dtype.is_void() {
         return Some("void".into());
     }
@@ -150,7 +152,7 @@ pub(super) fn spell(dtype: DType, needs: &mut Needs) -> Option<String> {
     if form == VectorForm::Array {
         needs.helpers.insert(Helper::Vec);
     }
-    Some(name)
+    Some(name.into())
 }
 
 /// Whether values of this integer type are computed in a wider C++ type (`int`).

@@ -340,7 +340,7 @@ impl Emitter<'_> {
                 self.needs.helpers.insert(Helper::Fp4);
                 Code::primary(format!("tirx_fp4_load({name}, {place})"))
             } else if pointer.scalar {
-                Code::primary(name.clone())
+                Code::primary(&**name)
             } else if pointer.element == ty {
                 Code::primary(format!("{name}[{place}]"))
             } else {

@@ -1,11 +1,13 @@
 //! Python's builtin functions and types.
 
+use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
 use super::class::{Descriptor, DescriptorKind};
-use super::value::{Class, ClassKind, Value};
+use super::value::{ClassKind, Value};
 use super::{Args, Interpreter, args, methods};
 use crate::diagnostic::{Result, error};
 use crate::source::Span;
@@ -163,41 +165,85 @@ const REFUSED: &[(&str, &str)] = &[
     ("complex", "complex numbers are not supported in kernel files"),
 ];
 
-/// The names that every file sees.
-pub(super) fn table() -> FxHashMap<&'static str, Value> {
-    let mut table: FxHashMap<&'static str, Value> = FxHashMap::default();
-    let object = Interpreter::builtin_class("object", &[]);
-    let base = Interpreter::builtin_class("BaseException", &[&object]);
-    let mut classes: FxHashMap<&str, Rc<Class>> = FxHashMap::default();
-    classes.insert("object", object.clone());
-    classes.insert("BaseException", base);
-    for (name, parent) in EXCEPTIONS {
-        if let Some(parent) = classes.get(parent) {
-            let class = Interpreter::builtin_class(name, &[parent]);
-            classes.insert(name, class);
+/// What a name of Python's own stands for.
+#[derive(Clone, Copy)]
+enum Meaning {
+    /// A class without methods of its own, under another one.
+    Class(Option<&'static str>),
+    Function(Function),
+    Refused(&'static str),
+    /// What another name stands for.
+    Alias(&'static str),
+    NotImplemented,
+    Ellipsis,
+    FileName,
+    True,
+}
+
+static MEANINGS: LazyLock<FxHashMap<&'static str, Meaning>> = LazyLock::new(|| {
+    let mut all = FxHashMap::default();
+    all.reserve(128);
+    all.insert("object", Meaning::Class(None));
+    all.insert("BaseException", Meaning::Class(Some("object")));
+    all.extend(
+        EXCEPTIONS
+            .iter()
+            .map(|(name, parent)| (*name, Meaning::Class(Some(parent)))),
+    );
+    all.extend(TYPES.iter().map(|name| (*name, Meaning::Class(Some("object")))));
+    all.insert("bool", Meaning::Class(Some("int")));
+    all.insert("IOError", Meaning::Alias("OSError"));
+    all.extend(
+        FUNCTIONS
+            .iter()
+            .map(|(name, function)| (*name, Meaning::Function(*function))),
+    );
+    all.extend(REFUSED.iter().map(|(name, why)| (*name, Meaning::Refused(why))));
+    all.insert("NotImplemented", Meaning::NotImplemented);
+    all.insert("Ellipsis", Meaning::Ellipsis);
+    all.insert("__name__", Meaning::FileName);
+    all.insert("__file__", Meaning::FileName);
+    all.insert("__debug__", Meaning::True);
+    all
+});
+
+/// The names that every file sees. A value is made when it is first asked for; most files use a handful.
+#[derive(Default)]
+pub(super) struct Builtins {
+    made: RefCell<FxHashMap<&'static str, Value>>,
+}
+
+impl Builtins {
+    /// The value of a name.
+    pub(super) fn get(&self, name: &str) -> Option<Value> {
+        if let Some(known) = self.made.borrow().get(name) {
+            return Some(known.clone());
         }
+        let (name, meaning) = MEANINGS.get_key_value(name)?;
+        let value = match *meaning {
+            Meaning::Class(parent) => {
+                let parent = match parent.and_then(|p| self.get(p)) {
+                    Some(Value::Class(class)) => Some(class),
+                    _ => None,
+                };
+                Value::Class(Interpreter::builtin_class(name, &Vec::from_iter(&parent)))
+            }
+            Meaning::Function(function) => Value::builtin(*name, function),
+            Meaning::Refused(why) => Value::builtin(*name, move |_, _, span| error(span, why)),
+            Meaning::Alias(other) => self.get(other)?,
+            Meaning::NotImplemented => Value::NotImplemented,
+            Meaning::Ellipsis => Value::Ellipsis,
+            Meaning::FileName => Value::str("kernel_file"),
+            Meaning::True => Value::Bool(true),
+        };
+        self.made.borrow_mut().insert(name, value.clone());
+        Some(value)
     }
-    for name in TYPES {
-        classes.insert(name, Interpreter::builtin_class(name, &[&object]));
+
+    /// Every name.
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        MEANINGS.keys().copied()
     }
-    if let Some(int) = classes.get("int") {
-        let class = Interpreter::builtin_class("bool", &[int]);
-        classes.insert("bool", class);
-    }
-    table.extend(classes.into_iter().map(|(n, c)| (n, Value::Class(c))));
-    table.insert("IOError", table["OSError"].clone());
-    for (name, function) in FUNCTIONS {
-        table.insert(name, Value::builtin(*name, function));
-    }
-    for (name, why) in REFUSED {
-        table.insert(name, Value::builtin(*name, move |_, _, span| error(span, *why)));
-    }
-    table.insert("NotImplemented", Value::NotImplemented);
-    table.insert("Ellipsis", Value::Ellipsis);
-    table.insert("__name__", Value::str("kernel_file"));
-    table.insert("__file__", Value::str("kernel_file"));
-    table.insert("__debug__", Value::Bool(true));
-    table
 }
 
 fn len(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {

@@ -150,7 +150,10 @@ impl Interpreter {
     fn run_body(&mut self, code: &Rc<Code>) -> Result<Value> {
         match &code.body {
             CodeBody::Lambda(lambda) => self.eval(&lambda.body),
-            CodeBody::Def(def) => {
+            CodeBody::TopLevel(..) | CodeBody::Def(_) => {
+                let Some(def) = code.body.def() else {
+                    return Ok(Value::None);
+                };
                 if code.is_generator {
                     self.yields.push(Vec::new());
                     let result = self.exec_block(&def.body);

@@ -621,7 +621,7 @@ impl Interpreter {
     /// The instance of a builtin exception.
     pub(super) fn exception(&self, class: &str, message: &str) -> Value {
         let class = match self.builtins.get(class) {
-            Some(Value::Class(c)) => c.clone(),
+            Some(Value::Class(c)) => c,
             _ => Interpreter::builtin_class(class, &[]),
         };
         Value::Instance(Rc::new(Instance {

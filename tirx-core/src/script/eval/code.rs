@@ -29,10 +29,24 @@ impl Interpreter {
             nonlocals: names.nonlocals,
             is_generator: names.is_generator,
             span: span_of(self.file, def.name.range),
-            body: CodeBody::Def(def.clone()),
+            body: self.body_of_def(def),
         });
         self.codes.insert(key, code.clone());
         code
+    }
+
+    /// Where a `def` stands. What stands at module level is not copied: kernels are long.
+    fn body_of_def(&self, def: &ast::StmtFunctionDef) -> CodeBody {
+        if let Some(module) = self.modules.get(&self.file) {
+            let start = def.range.start();
+            let index = module.body.partition_point(|s| s.range().start() < start);
+            if let Some(ast::Stmt::FunctionDef(found)) = module.body.get(index)
+                && std::ptr::eq(found, def)
+            {
+                return CodeBody::TopLevel(module.clone(), index);
+            }
+        }
+        CodeBody::Def(Box::new(def.clone()))
     }
 
     /// The code of a `lambda`.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ruff_python_ast::{self as ast, BoolOp, CmpOp, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 
+use super::builtins::Builtins;
 use super::scope::ScopeKind;
 use super::value::{Function, FunctionMode, Slice, Value};
 use super::{Args, Interpreter, Mode, Scope, dict, suggest};
@@ -234,7 +235,7 @@ impl Interpreter {
             }
         }
         if let Some(v) = self.builtins.get(name.as_str()) {
-            return Ok(Some(v.clone()));
+            return Ok(Some(v));
         }
         Ok(match name.as_str() {
             "T" | "I" | "Tx" => Some(Value::namespace(name)),
@@ -248,7 +249,7 @@ impl Interpreter {
         // The file's own names are meant more often than those that every file has.
         let own = self.scope.visible();
         let mut known = Vec::new();
-        known.extend(self.builtins.keys().map(|k| k.to_string()));
+        known.extend(Builtins::names().map(String::from));
         known.extend(["T", "I", "Tx"].map(String::from));
         known.extend(lang::names("layout"));
         let mut d = Diagnostic::new(span, format!("unknown name \"{name}\""));

@@ -162,6 +162,7 @@ impl Interpreter {
         let saved_scope = std::mem::replace(&mut self.scope, scope.clone());
         let saved_mode = std::mem::replace(&mut self.mode, Mode::Meta);
         let saved_loops = std::mem::take(&mut self.loops);
+        self.modules.insert(file.file, file.module.clone());
         let result = self.run_module(&file.module.body);
         self.loops = saved_loops;
         self.mode = saved_mode;

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::builder::FunctionBuilder;
 use super::decorators::ModuleValue;
-use super::value::{Annotation, CodeBody, Kernel, Parameter, ParameterKind, Value};
+use super::value::{Annotation, Kernel, Parameter, ParameterKind, Value};
 use super::{Args, Interpreter, Mode, Scope, ScopeKind, args, suggest};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{AttrValue, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, Var};
@@ -32,7 +32,7 @@ impl Interpreter {
         &mut self,
         kernel: &Kernel,
     ) -> Vec<(Rc<str>, ParameterRole, Option<Value>, Span)> {
-        let CodeBody::Def(def) = &kernel.code.body else {
+        let Some(def) = kernel.code.body.def() else {
             return Vec::new();
         };
         let notes = super::code::annotations(&def.parameters);
@@ -61,7 +61,7 @@ impl Interpreter {
         kernel: &Rc<Kernel>,
         given: &[(Rc<str>, Value)],
     ) -> Result<PrimFunc> {
-        let CodeBody::Def(def) = &kernel.code.body else {
+        let Some(def) = kernel.code.body.def() else {
             return error(kernel.code.span, "a kernel is a def");
         };
         let span = kernel.code.span;

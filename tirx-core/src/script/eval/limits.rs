@@ -87,7 +87,7 @@ impl Interpreter {
                 format!("an expression is nested more than {EXPR_DEPTH} deep"),
             );
         }
-        if expr.size() > EXPR_SIZE {
+        if u64::from(expr.size()) > EXPR_SIZE {
             return self.limit(span, format!("an expression grew beyond {EXPR_SIZE} operations"));
         }
         Ok(())

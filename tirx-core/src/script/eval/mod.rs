@@ -126,10 +126,12 @@ pub struct Interpreter {
     loaded: FxHashMap<String, Rc<Module>>,
     loading: Vec<String>,
     codes: FxHashMap<(FileId, u32), Rc<Code>>,
+    /// The syntax of the files that run or ran: a function's code refers to it.
+    modules: FxHashMap<FileId, Arc<ast::ModModule>>,
     // Python.
     scope: Rc<Scope>,
     mode: Mode,
-    builtins: FxHashMap<&'static str, Value>,
+    builtins: builtins::Builtins,
     module_classes: FxHashMap<Rc<str>, Rc<Class>>,
     calls: Vec<CallInfo>,
     loops: Vec<LoopKind>,
@@ -192,9 +194,10 @@ impl Interpreter {
             loaded: FxHashMap::default(),
             loading: Vec::new(),
             codes: FxHashMap::default(),
+            modules: FxHashMap::default(),
             scope: Scope::new(ScopeKind::Module, None),
             mode: Mode::Meta,
-            builtins: builtins::table(),
+            builtins: builtins::Builtins::default(),
             module_classes: FxHashMap::default(),
             calls: Vec::new(),
             loops: Vec::new(),
@@ -227,6 +230,7 @@ impl Interpreter {
     /// Runs the statements of the main file and gives its names.
     pub(crate) fn run_main(&mut self, file: &ParsedFile) -> Result<Rc<Scope>> {
         self.file = file.file;
+        self.modules.insert(file.file, file.module.clone());
         self.run_module(&file.module.body)?;
         Ok(self.scope.clone())
     }

@@ -297,7 +297,7 @@ impl Interpreter {
                 frozen: true,
             })),
             ("abc", "ABC" | "ABCMeta") => ClassKind::Plain,
-            ("collections", "OrderedDict") => return self.builtins.get("dict").cloned(),
+            ("collections", "OrderedDict") => return self.builtins.get("dict"),
             _ => return None,
         };
         let full: Rc<str> = format!("{path}.{name}").into();

@@ -195,7 +195,7 @@ impl Interpreter {
             Value::Namespace(_) | Value::Module(_) => "module",
             _ => "object",
         };
-        self.builtins.get(name).cloned().unwrap_or(Value::None)
+        self.builtins.get(name).unwrap_or(Value::None)
     }
 
     /// Python's `isinstance(value, classes)`.

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use ruff_python_ast as ast;
 use rustc_hash::FxHashMap;
@@ -226,10 +227,26 @@ pub struct Code {
 
 /// What a function runs.
 pub enum CodeBody {
-    /// `def`: the definition.
-    Def(ast::StmtFunctionDef),
+    /// `def` at module level: a statement of the file, by its number.
+    TopLevel(Arc<ast::ModModule>, usize),
+    /// `def` within another statement: a copy of the definition.
+    Def(Box<ast::StmtFunctionDef>),
     /// `lambda`: the lambda.
     Lambda(ast::ExprLambda),
+}
+
+impl CodeBody {
+    /// The definition; `None` for a lambda.
+    pub fn def(&self) -> Option<&ast::StmtFunctionDef> {
+        match self {
+            CodeBody::TopLevel(module, index) => match module.body.get(*index) {
+                Some(ast::Stmt::FunctionDef(def)) => Some(def),
+                _ => None,
+            },
+            CodeBody::Def(def) => Some(def),
+            CodeBody::Lambda(_) => None,
+        }
+    }
 }
 
 /// A parameter.

@@ -135,7 +135,7 @@ impl Apply {
     /// An immutable value stands for its variable in indices, unless it is large: bindings of bindings could grow
     /// without bound.
     fn learn_value(&mut self, var: &Var, value: &Expr) {
-        const LARGE: u64 = 256;
+        const LARGE: u32 = 256;
         self.simplified.clear();
         if is_pure(value) {
             let before = self.facts.scope();
