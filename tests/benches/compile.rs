@@ -1,11 +1,11 @@
-//! Source to CUDA text, for scale and for the matmul. With `TIRX_TVM_PYTHON` (a Python that has Apache TVM; set by
-//! `cargo xtask bench`) TVM does the same in the same run, on the same text: the one kernel without its file's others.
+//! Source to CUDA text, for scale and for the matmul: rows of the table in `docs/performance.md`, medians. With
+//! `TIRX_TVM_PYTHON` (a Python that has Apache TVM; set by `cargo xtask bench`) TVM does the same in the same run, on
+//! the same text: the one kernel without its file's others. `--rows` leaves the table's head out.
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use criterion::{Criterion, criterion_group, criterion_main};
 use tirx_core::script::ConstValue;
 use tirx_tests::{Defines, cuda_text, only, root};
 
@@ -16,6 +16,10 @@ const KERNELS: &[Kernel] = &[
     ("vector.py", "scale", &[]),
     ("matrix.py", "matmul", &[("M", 512), ("N", 512), ("K", 512)]),
 ];
+
+/// How long one kernel is compiled again and again, and how often at least.
+const LONG_ENOUGH: Duration = Duration::from_secs(2);
+const OFTEN_ENOUGH: usize = 20;
 
 /// Seconds that TVM takes: the median of 20 compilations.
 fn reference(python: &Path, path: &Path, entry: &str, constants: &[(&str, i64)]) -> f64 {
@@ -34,36 +38,56 @@ fn reference(python: &Path, path: &Path, entry: &str, constants: &[(&str, i64)])
     }
 }
 
-fn compile(c: &mut Criterion) {
+/// The median seconds of many runs, after one that is not counted.
+fn median(run: impl Fn()) -> f64 {
+    run();
+    let (start, mut times) = (Instant::now(), Vec::new());
+    while times.len() < OFTEN_ENOUGH || start.elapsed() < LONG_ENOUGH {
+        let before = Instant::now();
+        run();
+        times.push(before.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let profile = if cfg!(debug_assertions) {
-        "without optimization"
+        "`opt-level = 0`"
     } else {
         "release"
     };
-    let mut group = c.benchmark_group(format!("source to CUDA, {profile}"));
+    if !std::env::args().any(|a| a == "--rows") {
+        println!("| kernel | profile | tirx | TVM | ratio |\n|---|---|---|---|---|");
+    }
     for (file, entry, constants) in KERNELS {
         let whole = std::fs::read_to_string(root().join("kernels").join(file)).expect("an example kernel");
         let text = only(&whole, entry).expect("the file has the kernel");
         let define = |(name, value): &(&str, i64)| (name.to_string(), ConstValue::Int(*value));
         let defines: Defines = constants.iter().map(define).collect();
-        group.bench_function(format!("{entry}, tirx"), |b| {
-            b.iter(|| cuda_text(file, &text, entry, &defines, "sm_90a").expect("the kernel compiles"))
+        let ours = median(|| {
+            let text = cuda_text(file, &text, entry, &defines, "sm_90a").expect("the kernel compiles");
+            std::hint::black_box(text);
         });
-        let Some(python) = std::env::var_os("TIRX_TVM_PYTHON") else {
-            continue;
+        let sizes: Vec<String> = constants.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+        let name = format!("`{entry}` {}", sizes.join(", "));
+        let (theirs, ratio) = match std::env::var_os("TIRX_TVM_PYTHON") {
+            None => ("not measured".into(), "".into()),
+            Some(python) => {
+                let path = folder.path().join(file);
+                std::fs::write(&path, &text).expect("the temporary folder can be written");
+                let seconds = reference(Path::new(&python), &path, entry, constants);
+                (
+                    format!("{:.1} ms", seconds * 1e3),
+                    format!("{:.0}", seconds / ours),
+                )
+            }
         };
-        let path = folder.path().join(file);
-        std::fs::write(&path, &text).expect("the temporary folder can be written");
-        let seconds = reference(Path::new(&python), &path, entry, constants);
-        println!("{entry}: TVM takes {:.1} ms (median of 20)", seconds * 1e3);
+        println!(
+            "| {} | {profile} | {:.2} ms | {theirs} | {ratio} |",
+            name.trim(),
+            ours * 1e3
+        );
     }
-    group.finish();
 }
-
-criterion_group! {
-    name = benches;
-    config = Criterion::default().sample_size(20).measurement_time(Duration::from_secs(3));
-    targets = compile
-}
-criterion_main!(benches);

@@ -1,6 +1,7 @@
-//! What compiling costs by stage, for kernels of 100, 1,000 and 10,000 statements: a table in microseconds per
-//! statement, so that a stage that is linear in the kernel shows the same figure three times. Numbers given as
-//! arguments are the sizes instead: `cargo bench -p tirx-tests --bench stages -- 5000 10000 20000`.
+//! What compiling costs by stage, for kernels of 100, 1,000, 10,000 and 20,000 statements: a table in microseconds per
+//! statement, so that a stage that is linear in the kernel shows the same figure four times. Numbers given as
+//! arguments are the sizes instead: `cargo bench -p tirx-tests --bench stages -- 5000 10000 20000`. A second table has
+//! kernels that are large in one way each.
 
 use std::time::Instant;
 
@@ -9,9 +10,10 @@ use tirx_core::ir::verify;
 use tirx_core::script::{KernelFile, NoImports};
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Step, Target, lower};
+use tirx_tests::shapes::SHAPES;
 use tirx_tests::{Defines, long_kernel};
 
-const SIZES: &[usize] = &[100, 1_000, 10_000];
+const SIZES: &[usize] = &[100, 1_000, 10_000, 20_000];
 
 /// Stages in order with their nanoseconds.
 fn once(text: &str) -> Vec<(String, u64)> {
@@ -42,12 +44,11 @@ fn once(text: &str) -> Vec<(String, u64)> {
     times
 }
 
-/// The least of several runs, stage by stage.
-fn least(statements: usize) -> Vec<(String, u64)> {
-    let text = long_kernel(statements);
-    let mut best = once(&text);
-    for _ in 0..(50_000 / statements).clamp(4, 20) {
-        for (least, time) in best.iter_mut().zip(once(&text)) {
+/// The least of several runs, stage by stage, of a kernel of a size.
+fn least(text: &str, size: usize) -> Vec<(String, u64)> {
+    let mut best = once(text);
+    for _ in 0..(50_000 / size).clamp(4, 20) {
+        for (least, time) in best.iter_mut().zip(once(text)) {
             least.1 = least.1.min(time.1);
         }
     }
@@ -62,7 +63,10 @@ fn main() {
     if sizes.is_empty() {
         sizes = SIZES.to_vec();
     }
-    let columns: Vec<_> = sizes.iter().map(|&size| least(size)).collect();
+    let columns: Vec<_> = sizes
+        .iter()
+        .map(|&size| least(&long_kernel(size), size))
+        .collect();
     let total = |column: &[(String, u64)]| column[..column.len() - 1].iter().map(|s| s.1).sum::<u64>();
     let totals: Vec<u64> = columns.iter().map(|column| total(column)).collect();
     let headers: String = sizes.iter().map(|size| format!(" {size} |")).collect();
@@ -84,5 +88,14 @@ fn main() {
         );
     }
     row("total", &totals);
-    println!("\nMicroseconds per statement.");
+    println!("\nMicroseconds per statement.\n");
+    println!("| what there is much of | size | each | size | each |\n|---|---|---|---|---|");
+    for shape in SHAPES {
+        let [small, large] = shape.sizes.map(|size| {
+            let column = least(&(shape.text)(size), size);
+            format!("{size} | {:.2}", total(&column) as f64 / 1e3 / size as f64)
+        });
+        println!("| {} | {small} | {large} |", shape.name);
+    }
+    println!("\nMicroseconds for each; the largest nesting is near the language's limit.");
 }

@@ -17,12 +17,13 @@
 //! `TIRX_FILTER=name` runs the files whose path holds the name, `TIRX_SHOW=1` shows the text that failed.
 //! `TIRX_BLESS=1` writes the expectations instead of comparing; read the diff before committing it.
 //!
-//! [`generator`] makes random kernels, and [`differential`] runs them in two ways and compares.
+//! [`generator`] makes random kernels, and [`differential`] runs them in two ways and compares. [`shapes`] makes large ones.
 
 #![forbid(unsafe_code)]
 
 pub mod differential;
 pub mod generator;
+pub mod shapes;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

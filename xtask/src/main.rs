@@ -16,7 +16,7 @@ mod process;
 use std::path::Path;
 use std::process::ExitCode;
 
-use process::{Result, cargo, run};
+use process::{Result, cargo, output, run};
 
 /// The workspace's root.
 fn root() -> &'static Path {
@@ -40,20 +40,33 @@ fn test(args: &[String]) -> Result<()> {
 
 fn bench(args: &[String]) -> Result<()> {
     let reference = oracle::python()?;
+    let compile = |profile: &str| {
+        let mut bench = cargo(["bench", "-p", "tirx-tests", "--bench", "compile", "--profile"]);
+        bench.arg(profile).env("TIRX_TVM_PYTHON", &reference);
+        bench
+    };
+    // Everything is built before anything is measured, so that one run sees one state of the machine.
     for profile in ["bench", "dev"] {
-        run(cargo([
+        run(compile(profile).arg("--no-run"))?;
+    }
+    for bench in ["stages", "simulator"] {
+        run(&mut cargo([
             "bench",
             "-p",
             "tirx-tests",
+            "--no-run",
             "--bench",
-            "compile",
-            "--profile",
-            profile,
-        ])
-        .env("TIRX_TVM_PYTHON", &reference)
-        .args(args))?;
+            bench,
+        ]))?;
     }
+    println!("\n## Source to CUDA text\n");
+    println!("| kernel | profile | tirx | TVM | ratio |\n|---|---|---|---|---|");
+    for profile in ["bench", "dev"] {
+        print!("{}", output(compile(profile).args(["--", "--rows"]))?);
+    }
+    println!("\n## By size\n");
     run(&mut cargo(["bench", "-p", "tirx-tests", "--bench", "stages"]))?;
+    println!("\n## Simulator\n");
     run(cargo(["bench", "-p", "tirx-tests", "--bench", "simulator"]).args(args))
 }
 

@@ -37,6 +37,8 @@ pub struct Analyzer {
     pub(super) depth: u32,
     /// Results of [`Analyzer::simplify`], as long as nothing is learned or forgotten.
     simplified: FxHashMap<Expr, Expr>,
+    /// Results of the rewriting simplifier, as long; `None` for what stays as it is.
+    rewritten: FxHashMap<Expr, Option<Expr>>,
     undo: Vec<Undo>,
 }
 
@@ -79,7 +81,7 @@ impl Analyzer {
             };
         }
         if self.undo.len() > scope.0 {
-            self.simplified.clear();
+            self.forget_results();
         }
         while self.undo.len() > scope.0 {
             match self.undo.pop() {
@@ -170,7 +172,29 @@ impl Analyzer {
     /// Something was learned.
     fn note(&mut self, undo: Undo) {
         self.undo.push(undo);
+        self.forget_results();
+    }
+
+    fn forget_results(&mut self) {
         self.simplified.clear();
+        self.rewritten.clear();
+    }
+
+    /// What the rewriting simplifier made of an expression since something was last learned.
+    pub(super) fn rewritten(&self, expr: &Expr) -> Option<Expr> {
+        let known = self.rewritten.get(expr)?;
+        Some(match known {
+            Some(result) => result.clone().at(expr.span),
+            None => expr.clone(),
+        })
+    }
+
+    pub(super) fn remember_rewritten(&mut self, expr: &Expr, result: &Expr) {
+        if self.rewritten.len() >= MOST_REMEMBERED {
+            self.rewritten = FxHashMap::default();
+        }
+        let changed = (!result.same_node(expr)).then(|| result.clone());
+        self.rewritten.insert(expr.clone(), changed);
     }
 
     fn forget_modular(&mut self, var: &Var) {

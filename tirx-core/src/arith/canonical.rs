@@ -25,6 +25,14 @@ pub(super) enum Canon {
 }
 
 impl Canon {
+    /// The expression; `like` itself where it is that already.
+    pub(super) fn into_expr_or(self, like: &Expr) -> Expr {
+        match self {
+            Canon::Expr(e) => e,
+            Canon::Sum(s) => s.into_expr_or(Some(like)),
+        }
+    }
+
     /// The expression.
     pub(super) fn into_expr(self) -> Expr {
         match self {

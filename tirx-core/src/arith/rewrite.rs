@@ -41,7 +41,16 @@ impl Analyzer {
 
     pub(super) fn visit(&mut self, expr: &Expr, mode: Mode) -> Expr {
         if mode == Mode::Canonical && is_index(expr.dtype) {
-            return self.canonical(expr).into_expr();
+            return self.canonical(expr).into_expr_or(expr);
+        }
+        // Statements of one kernel share index arithmetic. Within a rule the result may depend on how deep rules nest.
+        if mode == Mode::Rewrite && expr.size() > 2 && self.depth == 0 {
+            if let Some(known) = self.rewritten(expr) {
+                return known;
+            }
+            let result = self.visit_node(expr, mode);
+            self.remember_rewritten(expr, &result);
+            return result;
         }
         self.visit_node(expr, mode)
     }

@@ -83,6 +83,25 @@ impl Term {
         result
     }
 
+    /// Whether `expr` is what [`Term::into_expr`] makes, node by node.
+    fn is_written(&self, expr: &Expr, by: i128) -> bool {
+        let (divide, remainder) = self.division();
+        let mut rest = expr;
+        for (op, constant, present) in [
+            (BinOp::Mul, self.scale * by, self.scale * by != 1),
+            (divide, self.lower, self.lower != 1),
+            (remainder, self.upper, self.upper != INFINITE),
+        ] {
+            if present {
+                match rest.as_binary(op) {
+                    Some((inner, c)) if c.is_int(constant) => rest = inner,
+                    _ => return false,
+                }
+            }
+        }
+        *rest == self.index
+    }
+
     pub(super) fn bound(&self, analyzer: &Analyzer) -> ConstIntBound {
         let mut bound = analyzer.const_int_bound(&self.index);
         if self.is_atom() {
@@ -301,12 +320,36 @@ impl Sum {
     }
 
     pub(super) fn into_expr(self) -> Expr {
+        self.into_expr_or(None)
+    }
+
+    /// The sum as an expression: `like` itself where that is what would be made. Most sums are canonical already, and
+    /// comparing is cheaper than making.
+    pub(super) fn into_expr_or(self, like: Option<&Expr>) -> Expr {
         let dtype = self.dtype;
+        // A constant index would be folded.
+        let like = like.filter(|_| {
+            self.terms
+                .iter()
+                .all(|t| t.index.as_int().is_none() && t.upper > 1)
+        });
         if self.single && self.base == 0 && self.terms.len() == 1 {
             let mut terms = self.terms;
-            return terms.remove(0).into_expr(1);
+            let term = terms.remove(0);
+            return match like {
+                Some(like) if like.dtype == dtype && term.scale != 0 && term.is_written(like, 1) => {
+                    like.clone()
+                }
+                _ => term.into_expr(1),
+            };
         }
         let terms = Sum::joined(self.terms);
+        if let Some(like) = like
+            && like.dtype == dtype
+            && is_written(&terms, self.base, like)
+        {
+            return like.clone();
+        }
         let mut result = Expr::constant(dtype, 0);
         for term in terms.iter().filter(|t| t.scale > 0) {
             result = fold::add(result, term.clone().into_expr(1));
@@ -326,6 +369,48 @@ impl Sum {
         }
         result
     }
+}
+
+/// Whether `expr` is what [`Sum::into_expr`] makes of joined terms and a constant, node by node.
+fn is_written(terms: &[Term], base: i128, expr: &Expr) -> bool {
+    // Only constants: they fold.
+    if terms.is_empty() {
+        return expr.is_int(base);
+    }
+    // From the last operand, which is the outermost, to the first.
+    let mut rest = expr;
+    if base < 0 {
+        match rest.as_binary(BinOp::Sub) {
+            Some((inner, c)) if c.is_int(-base) => rest = inner,
+            _ => return false,
+        }
+    }
+    for term in terms.iter().rev().filter(|t| t.scale < 0) {
+        match rest.as_binary(BinOp::Sub) {
+            Some((inner, last)) if term.is_written(last, -1) => rest = inner,
+            _ => return false,
+        }
+    }
+    let mut positive = terms.iter().rev().filter(|t| t.scale > 0).peekable();
+    if positive.peek().is_none() {
+        return rest.is_int(base.max(0));
+    }
+    if base > 0 {
+        match rest.as_binary(BinOp::Add) {
+            Some((inner, c)) if c.is_int(base) => rest = inner,
+            _ => return false,
+        }
+    }
+    while let Some(term) = positive.next() {
+        if positive.peek().is_none() {
+            return term.is_written(rest, 1);
+        }
+        match rest.as_binary(BinOp::Add) {
+            Some((inner, last)) if term.is_written(last, 1) => rest = inner,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// A simplified expression as a sum: its structure only, nothing is simplified.

@@ -1,0 +1,80 @@
+//! What compiling costs grows as the kernel does: allocations, which do not depend on the machine, counted from text to
+//! CUDA text. (Walks that allocate nothing are seen by `cargo bench -p tirx-tests --bench stages`.)
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use tirx_tests::shapes::SHAPES;
+use tirx_tests::{Defines, cuda_text, long_kernel};
+
+thread_local! {
+    /// Allocations of this thread and their bytes.
+    static COUNT: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+struct Counting;
+
+// SAFETY: every call is handed to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promises are those that `System` asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above; the pointer came from `System`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size);
+        // SAFETY: as above; the pointer came from `System`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn count(bytes: usize) {
+    // While a thread ends nothing is counted.
+    let _ = COUNT.try_with(|c| {
+        let (calls, sum) = c.get();
+        c.set((calls + 1, sum + bytes as u64));
+    });
+}
+
+/// Allocations and bytes for one kernel.
+fn cost(text: &str, entry: &str) -> (u64, u64) {
+    let (calls, bytes) = COUNT.get();
+    cuda_text("shape.py", text, entry, &Defines::new(), "sm_90a").unwrap_or_else(|e| panic!("{e}"));
+    let (more, larger) = COUNT.get();
+    (more - calls, larger - bytes)
+}
+
+/// Both costs per unit may rise by a quarter: lists grow by doubling.
+fn is_linear(name: &str, [small, large]: [usize; 2], text: &dyn Fn(usize) -> String, entry: &str) {
+    // Tables that are read once a process are not the kernel's.
+    cost(&text(small), entry);
+    let (few, many) = (cost(&text(small), entry), cost(&text(large), entry));
+    for (what, few, many) in [("allocations", few.0, many.0), ("bytes", few.1, many.1)] {
+        let (before, after) = (few as f64 / small as f64, many as f64 / large as f64);
+        assert!(
+            after <= before * 1.25,
+            "{name}: {before:.1} {what} each for {small}, {after:.1} for {large}"
+        );
+    }
+}
+
+#[test]
+fn long_kernels_of_all_kinds_of_statements() {
+    is_linear("statements", [200, 3_200], &long_kernel, "long");
+}
+
+#[test]
+fn kernels_that_are_large_in_one_way() {
+    for shape in SHAPES {
+        is_linear(shape.name, shape.sizes, &shape.text, "shape");
+    }
+}
