@@ -132,11 +132,19 @@ impl Apply {
         simple
     }
 
+    /// Something was learned. Clearing a table costs as much as it has room, so a large one is given up.
+    fn forget_offsets(&mut self) {
+        if self.simplified.capacity() > 512 {
+            self.simplified = FxHashMap::default();
+        }
+        self.simplified.clear();
+    }
+
     /// An immutable value stands for its variable in indices, unless it is large: bindings of bindings could grow
     /// without bound.
     fn learn_value(&mut self, var: &Var, value: &Expr) {
         const LARGE: u32 = 256;
-        self.simplified.clear();
+        self.forget_offsets();
         if is_pure(value) {
             let before = self.facts.scope();
             self.facts.bind_value(var, value);
@@ -256,7 +264,7 @@ impl Mutator for Apply {
                 ..
             } => {
                 if *kind != ForKind::ThreadBinding || extent.dtype == DType::INT32 {
-                    this.simplified.clear();
+                    this.forget_offsets();
                     this.facts.bind(var, min, extent);
                 }
                 this.walk_stmt(stmt)
@@ -266,7 +274,7 @@ impl Mutator for Apply {
                 value,
                 ..
             } => {
-                this.simplified.clear();
+                this.forget_offsets();
                 this.facts.bind(var, &Expr::constant(value.dtype, 0), value);
                 this.walk_stmt(stmt)
             }
