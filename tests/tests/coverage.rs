@@ -152,7 +152,7 @@ fn limits() -> String {
         ("brackets within brackets", limits::BRACKETS as u64),
         ("operators in one chain", limits::CHAIN as u64),
         ("levels of one expression of a kernel", limits::EXPR_DEPTH.into()),
-        ("nodes of one expression of a kernel", limits::EXPR_SIZE.into()),
+        ("nodes of one expression of a kernel", limits::EXPR_SIZE),
         ("Python calls within calls", limits::CALLS as u64),
         ("evaluations within evaluations", limits::DEPTH as u64),
         ("items of a list, tuple, dictionary or text", limits::ITEMS as u64),
