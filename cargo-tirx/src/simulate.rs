@@ -79,9 +79,17 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
         );
         arrays.push(match (buffer, take(&mut files, param, name)) {
             (Some(buffer), Some(file)) => {
-                let array = npy::read(file.as_ref()).map_err(user)?;
-                if !npy::holds(&array.descr, buffer.dtype) {
-                    let wanted = npy::descr(buffer.dtype).unwrap_or("none that NumPy has");
+                let mut array = npy::read(file.as_ref()).map_err(user)?;
+                let element = buffer.dtype.with_lanes(1);
+                // The lanes of a vector are an array's last dimension.
+                let lanes = usize::from(buffer.dtype.lanes);
+                let fits = lanes == 1 || array.shape.pop() == Some(lanes);
+                if !fits || !npy::holds(&array.descr, element) {
+                    let wanted = npy::descr(element).unwrap_or("none that NumPy has");
+                    let wanted = match lanes {
+                        1 => wanted.to_string(),
+                        _ => format!("{wanted}, {lanes} in the last dimension"),
+                    };
                     return Err(user(format_args!(
                         "`{file}` holds elements of `{}`, tensor `{name}` is of {} (`{wanted}`)",
                         array.descr, buffer.dtype
@@ -233,8 +241,15 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
         let mut bytes = vec![0; tensor.memory.len()];
         tensor.memory.read(0, &mut bytes);
         let array = Array {
-            descr: npy::descr(tensor.dtype).unwrap_or("|u1").to_string(),
-            shape: tensor.shape.iter().map(|e| *e as usize).collect(),
+            descr: npy::descr(tensor.dtype.with_lanes(1))
+                .unwrap_or("|u1")
+                .to_string(),
+            shape: tensor
+                .shape
+                .iter()
+                .map(|e| *e as usize)
+                .chain(Some(usize::from(tensor.dtype.lanes)).filter(|n| *n > 1))
+                .collect(),
             bytes,
         };
         npy::write(path, &array).map_err(user)?;

@@ -291,6 +291,21 @@ fn an_output_with_an_input_starts_from_it() {
 }
 
 #[test]
+fn lanes_are_the_last_dimension_of_an_array() {
+    let folder = Folder::new();
+    let vectors = "from tvm.script import tirx as T\n@T.prim_func\ndef k(A: T.Buffer((8,), \"float32\"), B: T.Buffer((2,), \"float32x4\")):\n    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([2])\n    B[tx] = A[T.ramp(tx * 4, 1, 4)] + B[tx]\n";
+    fs::write(folder.path("v.py"), vectors).unwrap();
+    folder.array("a.npy", &[1.0; 8]);
+    let sim = |b: &str| folder.run(&["sim", "v.py", "--arg", "A=a.npy", "--arg", b, "--out", "B=b.npy"]);
+    let first = folder.run(&["sim", "v.py", "--arg", "A=a.npy", "--out", "B=b.npy"]);
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    assert_eq!(folder.floats("b.npy"), [1.0; 8]);
+    assert_eq!(sim("B=b.npy").code, Some(0));
+    assert_eq!(folder.floats("b.npy"), [2.0; 8]);
+    fails(&sim("B=a.npy"), 1, &["`<f4, 4 in the last dimension`"]);
+}
+
+#[test]
 fn a_fault_names_the_line() {
     let folder = Folder::new();
     folder.array("a.npy", &[1.0, 2.0, 3.0]);
