@@ -24,6 +24,7 @@ pub mod narrow_data_type;
 pub mod pipeline;
 mod print_buffer;
 pub mod split_host_device;
+pub mod split_unaligned_access;
 pub mod stmt_simplify;
 pub mod unify_thread_binding;
 pub mod unroll_loop;

@@ -12,7 +12,7 @@ use super::{
     annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, common_subexpr_elim, flatten_buffer,
     fp8_compute_legalize, fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque,
     lower_tvm_builtin, lower_warp_memory, make_packed_api, narrow_data_type, split_host_device,
-    stmt_simplify, unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
+    split_unaligned_access, stmt_simplify, unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::{AttrValue, IRModule};
@@ -164,7 +164,8 @@ pub static PIPELINE: &[Pass] = &[
     // FlattenBuffer, BF16ComputeLegalize, NarrowDataType, VectorizeLoop, UnrollLoop, StmtSimplify2,
     // CommonSubexprElim, FP8ComputeLegalize, VerifyMemory, AnnotateEntryFunc, SplitHostDevice, MakePackedAPI,
     // FP8StorageLegalize, BF16StorageLegalize; then LowerTVMBuiltin of host functions, LowerWarpMemory and StmtSimplify3
-    // of device functions, and LowerIntrin of both.
+    // of device functions, and LowerIntrin of both; before it SplitUnalignedAccess, which is not TVM's: there the CUDA
+    // printer does its work in part.
     pass("BindTarget", bind_target),
     pass("LowerTIRx", lower_tirx::run),
     pass("UnifyThreadBinding", unify_thread_binding::run),
@@ -187,6 +188,7 @@ pub static PIPELINE: &[Pass] = &[
     pass("LowerTVMBuiltin", lower_tvm_builtin::run),
     pass("LowerWarpMemory", lower_warp_memory::run),
     pass("StmtSimplify3", stmt_simplify::run_on_device),
+    pass("SplitUnalignedAccess", split_unaligned_access::run),
     pass("LowerIntrin", lower_intrin::run),
 ];
 
