@@ -1,7 +1,8 @@
 //! Random kernels mean the same by few passes and by all.
 //!
 //! `TIRX_RANDOM_KERNELS=10000` sets how many, `TIRX_RANDOM_SEED=1` the first seed, `TIRX_NVCC=path` asks nvcc about one
-//! kernel in `TIRX_RANDOM_NVCC=100`, `TIRX_RANDOM_TRACE=1` says each seed first. Run large numbers with `--release`.
+//! kernel in `TIRX_RANDOM_NVCC=5`, `TIRX_TVM_PYTHON=path` compares one kernel in `TIRX_RANDOM_TVM=20` with TVM's,
+//! `TIRX_RANDOM_TRACE=1` says each seed first. Run large numbers with `--release`: see docs/testing.md.
 
 use tirx_tests::differential::{Settings, run_seeds};
 
@@ -19,7 +20,9 @@ fn random_kernels_mean_the_same_however_they_are_lowered() {
     let scratch = tempfile::tempdir().unwrap();
     let settings = Settings {
         nvcc: tirx_tests::nvcc(),
-        nvcc_every: number("TIRX_RANDOM_NVCC", 100),
+        nvcc_every: number("TIRX_RANDOM_NVCC", 5),
+        tvm: std::env::var_os("TIRX_TVM_PYTHON").map(Into::into),
+        tvm_every: number("TIRX_RANDOM_TVM", 20),
         scratch: scratch.path().to_path_buf(),
         most_failures: number("TIRX_RANDOM_FAILURES", 5) as usize,
         shrink: 2000,
@@ -34,7 +37,7 @@ fn random_kernels_mean_the_same_however_they_are_lowered() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert_eq!(report.kernels, count);
     println!(
-        "{count} kernels from seed {first}, {} of them through nvcc",
-        report.nvcc
+        "{count} kernels from seed {first}, {} of them through nvcc, {} the same by TVM ({} refused)",
+        report.nvcc, report.tvm, report.refused_by_tvm
     );
 }

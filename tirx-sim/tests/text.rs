@@ -161,3 +161,44 @@ fn faults_point_into_the_text() {
     );
     assert!(location.text.contains("s[63 - tx]"));
 }
+
+const VECTORS: &str = r#"
+from tvm.script import tirx as T
+
+@T.prim_func
+def choice(A: T.Buffer((4,), "float32"), B: T.Buffer((16,), "float32")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    for v in T.vectorized(4):
+        B[tx * 4 + v] = T.if_then_else(tx == 1, A[tx] * 2.0, A[v])
+
+@T.prim_func
+def array(A: T.Buffer((4,), "float32"), B: T.Buffer((16,), "float32")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    packed = T.alloc_local((2,), "float32x4")
+    for i in range(2):
+        packed[i] = A.vload([0], dtype="float32x4") * T.broadcast(T.cast(i, "float32"), 4)
+    B.vstore([tx * 4], packed[1])
+"#;
+
+#[test]
+fn a_scalar_in_all_lanes_of_a_chosen_vector() {
+    let run = |entry| {
+        let program = compiled(VECTORS, entry, &[]);
+        let memory = Memory::new();
+        let (a, b) = (floats(&memory, [1.0, 2.0, 3.0, 4.0]), floats(&memory, [0.0; 16]));
+        let launch = Launch {
+            grid: [1, 1, 1],
+            block: [4, 1, 1],
+            cluster: [1, 1, 1],
+            shared_bytes: 0,
+            args: &[a.address(), b.address()],
+        };
+        program.launch(&memory, &launch, &StandIns::new()).unwrap();
+        read(&b)
+    };
+    let row = [1.0, 2.0, 3.0, 4.0];
+    assert_eq!(run("choice"), [row, [4.0; 4], row, row].concat());
+    assert_eq!(run("array"), [row; 4].concat());
+}

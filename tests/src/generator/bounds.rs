@@ -29,7 +29,7 @@ impl Bounds {
     /// What buffers of a dtype hold: all integers, moderate floats.
     pub fn stored(dtype: DType) -> Bounds {
         match Bounds::of(dtype) {
-            Bounds::Float(_) => Bounds::Float(1000.0),
+            Bounds::Float(most) => Bounds::Float(most.min(1000.0)),
             other => other,
         }
     }
@@ -74,6 +74,7 @@ impl Bounds {
 /// The magnitude that floats of a dtype are kept below, far from infinity.
 pub(super) fn most(dtype: DType) -> f64 {
     match (dtype.is_bfloat16(), dtype.bits) {
+        (_, 8) => 240.0,
         (false, 16) => 60000.0,
         (false, 64) => 1e100,
         _ => 1e30,

@@ -15,7 +15,9 @@ impl Generator {
         if depth == 0 || self.random.chance(12) {
             return self.leaf(dtype, depth);
         }
-        if dtype.is_bool() {
+        if dtype.is_float8() {
+            self.float8(dtype, depth)
+        } else if dtype.is_bool() {
             self.boolean(depth)
         } else if dtype.is_integer() {
             self.integer(dtype, depth)
@@ -32,7 +34,7 @@ impl Generator {
         expr
     }
 
-    fn leaf(&mut self, dtype: DType, depth: u32) -> Expr {
+    pub(super) fn leaf(&mut self, dtype: DType, depth: u32) -> Expr {
         if self.random.chance(45)
             && let Some(load) = self.load(dtype, depth)
         {
@@ -82,6 +84,10 @@ impl Generator {
             };
             return self.int_literal(dtype, value);
         }
+        if dtype.is_float8() {
+            let value = *self.random.pick(&[0.0, 0.5, 1.0, -2.0, 3.0, 16.0]);
+            return self.float_literal(dtype, value);
+        }
         let value = (self.random.between(-32, 32) as f64) * 0.25;
         self.float_literal(dtype, value)
     }
@@ -109,6 +115,12 @@ impl Generator {
         if e.dtype == dtype {
             return e;
         }
+        // From and to float8 by way of float32, where there is no conversion of its own.
+        let direct = |d: DType| d.is_floating() && d.bits <= 32;
+        if e.dtype.is_float8() && !direct(dtype) || dtype.is_float8() && !direct(e.dtype) {
+            let e = self.cast(e, DType::FLOAT32);
+            return self.cast(e, dtype);
+        }
         let e = self.convertible(e, dtype);
         if dtype.is_bool() {
             let zero = if e.dtype.is_integer() {
@@ -131,6 +143,14 @@ impl Generator {
                 (e, kept)
             } else {
                 let (low, high) = Bounds::of(dtype).ints();
+                // Out of range saturates. (Constants are refused, and narrow integers have no conversion that does.)
+                if !e.constant && matches!(dtype.bits, 32) && e.dtype.bits <= 32 && self.random.chance(20) {
+                    return Expr::new(
+                        dtype,
+                        Bounds::of(dtype),
+                        pieces!["T.cast(", e, format!(", \"{dtype}\")")],
+                    );
+                }
                 let high = high.min(30000);
                 let e = self.fit(e, Bounds::Float(high as f64));
                 if low == 0 {
@@ -146,13 +166,17 @@ impl Generator {
                 let bounds = if e.dtype.is_integer() {
                     Bounds::Int(if e.dtype.is_uint() { 0 } else { -30000 }, 30000)
                 } else {
-                    Bounds::Float(1000.0)
+                    Bounds::Float(1000f64.min(cap))
                 };
                 self.fit(e, bounds)
             } else {
                 e
             };
-            let magnitude = e.bounds.magnitude();
+            // Two bits of precision round far.
+            let magnitude = match dtype.is_float8() {
+                true => (e.bounds.magnitude() * 1.25).min(cap),
+                false => e.bounds.magnitude(),
+            };
             (e, Bounds::Float(magnitude))
         };
         Expr::new(dtype, bounds, pieces!["T.cast(", e, format!(", \"{dtype}\")")])
@@ -177,6 +201,11 @@ impl Generator {
         let dtype = e.dtype;
         match bounds {
             Bounds::Bool => e,
+            Bounds::Float(_) if dtype.is_float8() => {
+                let wide = self.cast(e, DType::FLOAT32);
+                let wide = self.fit(wide, bounds);
+                self.cast(wide, dtype)
+            }
             Bounds::Float(most) => {
                 let (high, low) = (self.float_literal(dtype, most), self.float_literal(dtype, -most));
                 Expr::new(
@@ -262,7 +291,7 @@ impl Generator {
     }
 
     /// Two operands that meet in `dtype`: mostly both of it, at times one of a weaker dtype.
-    fn operands(&mut self, dtype: DType, depth: u32) -> (Expr, Expr) {
+    pub(super) fn operands(&mut self, dtype: DType, depth: u32) -> (Expr, Expr) {
         let a = self.expr(dtype, depth);
         if self.random.chance(85) {
             let b = self.expr(dtype, depth);
@@ -411,6 +440,9 @@ impl Generator {
                 let s = self.fit(s, Bounds::Int(0, dtype.bits as i128 - 1));
                 let (al, ah) = a.bounds.ints();
                 let bounds = Bounds::Int(al.min(0), ah.max(0));
+                if dtype.is_uint() && self.random.chance(40) {
+                    return Expr::new(dtype, whole, pieces!["(", a, " << ", s, ")"]);
+                }
                 Expr::new(dtype, bounds, pieces!["(", a, " >> ", s, ")"])
             }
             16 => {
@@ -464,7 +496,7 @@ impl Generator {
     }
 
     /// An operand within bounds, of `dtype` even where it was of a weaker one.
-    fn same(&mut self, e: Expr, dtype: DType, bounds: Bounds) -> Expr {
+    pub(super) fn same(&mut self, e: Expr, dtype: DType, bounds: Bounds) -> Expr {
         let e = if e.dtype == dtype { e } else { self.cast(e, dtype) };
         self.fit(e, bounds)
     }
@@ -497,6 +529,9 @@ impl Generator {
         };
         let largest = bl.abs().max(bh.abs());
         match self.random.below(6) {
+            0 if self.random.chance(40) => {
+                Expr::new(dtype, quotient, pieces!["T.floordiv(", a, ", ", b, ")"])
+            }
             0 | 1 => Expr::new(dtype, quotient, pieces!["(", a, " // ", b, ")"]),
             2 | 3 => {
                 let bounds = if bl > 0 {
@@ -504,6 +539,9 @@ impl Generator {
                 } else {
                     Bounds::Int(-largest, largest)
                 };
+                if self.random.chance(20) {
+                    return Expr::new(dtype, bounds, pieces!["T.floormod(", a, ", ", b, ")"]);
+                }
                 Expr::new(dtype, bounds, pieces!["(", a, " % ", b, ")"])
             }
             4 => Expr::new(dtype, quotient, pieces!["T.truncdiv(", a, ", ", b, ")"]),
@@ -515,134 +553,11 @@ impl Generator {
     }
 
     /// `Select` or `if_then_else`.
-    fn choice(&mut self, dtype: DType, d: u32) -> Expr {
+    pub(super) fn choice(&mut self, dtype: DType, d: u32) -> Expr {
         let c = self.expr(DType::BOOL, d);
         let (a, b) = (self.expr(dtype, d), self.expr(dtype, d));
         let bounds = a.bounds.union(b.bounds);
         let name = *self.random.pick(&["T.Select(", "T.if_then_else("]);
         Expr::new(dtype, bounds, pieces![name, c, ", ", a, ", ", b, ")"])
-    }
-
-    fn float(&mut self, dtype: DType, depth: u32) -> Expr {
-        let d = depth - 1;
-        let cap = most(dtype);
-        match self.random.below(18) {
-            0..=5 => {
-                let (a, b) = self.operands(dtype, d);
-                let (x, y) = (a.bounds.magnitude(), b.bounds.magnitude());
-                let (op, magnitude) = match self.random.below(3) {
-                    0 => (" + ", x + y),
-                    1 => (" - ", x + y),
-                    _ => (" * ", x * y),
-                };
-                if magnitude <= cap {
-                    return Expr::new(dtype, Bounds::Float(magnitude), pieces!["(", a, op, b, ")"]);
-                }
-                let small = if cap > 1e5 {
-                    Bounds::Float(1000.0)
-                } else {
-                    Bounds::Float(200.0)
-                };
-                let (a, b) = (self.same(a, dtype, small), self.same(b, dtype, small));
-                Expr::new(dtype, Bounds::Float(40000.0), pieces!["(", a, op, b, ")"])
-            }
-            6 => {
-                let (a, b) = (self.expr(dtype, d), self.positive(dtype, d));
-                let bounds = a.bounds;
-                Expr::new(dtype, bounds, pieces!["(", a, " / ", b, ")"])
-            }
-            7 => {
-                let (a, b) = self.operands(dtype, d);
-                let bounds = Bounds::Float(a.bounds.magnitude().max(b.bounds.magnitude()));
-                let name = *self.random.pick(&["T.min(", "T.max("]);
-                Expr::new(dtype, bounds, pieces![name, a, ", ", b, ")"])
-            }
-            8 => {
-                let a = self.expr(dtype, d);
-                let bounds = a.bounds;
-                if self.random.chance(50) {
-                    return Expr::new(dtype, bounds, pieces!["(-", a, ")"]);
-                }
-                let name = *self.random.pick(&["T.fabs(", "T.abs("]);
-                Expr::new(dtype, bounds, pieces![name, a, ")"])
-            }
-            9..=12 => self.math(dtype, d),
-            13 | 14 => self.choice(dtype, d),
-            _ => {
-                let from = self.any_dtype();
-                let e = self.expr(from, d);
-                self.cast(e, dtype)
-            }
-        }
-    }
-
-    /// A float of at least one.
-    fn positive(&mut self, dtype: DType, d: u32) -> Expr {
-        let a = self.expr(dtype, d);
-        let a = self.fit(a, Bounds::Float(10000.0));
-        let magnitude = a.bounds.magnitude() + 1.0;
-        let one = self.float_literal(dtype, 1.0);
-        Expr::new(
-            dtype,
-            Bounds::Float(magnitude),
-            pieces!["(T.fabs(", a, ") + ", one, ")"],
-        )
-    }
-
-    fn math(&mut self, dtype: DType, d: u32) -> Expr {
-        let of = |magnitude: f64, pieces| Expr::new(dtype, Bounds::Float(magnitude), pieces);
-        match self.random.below(9) {
-            0 => {
-                let name = *self.random.pick(&["T.exp(", "T.exp2("]);
-                let a = self.expr(dtype, d);
-                let a = self.fit(a, Bounds::Float(8.0));
-                of(4000.0, pieces![name, a, ")"])
-            }
-            1 | 2 => {
-                let name = *self
-                    .random
-                    .pick(&["T.tanh(", "T.sin(", "T.cos(", "T.erf(", "T.atan("]);
-                let a = self.expr(dtype, d);
-                of(2.0, pieces![name, a, ")"])
-            }
-            3 => {
-                let name = *self
-                    .random
-                    .pick(&["T.sqrt(", "T.log(", "T.log2(", "T.log10(", "T.rsqrt("]);
-                let a = self.positive(dtype, d);
-                let magnitude = a.bounds.magnitude();
-                of(magnitude, pieces![name, a, ")"])
-            }
-            4 | 5 => {
-                let name =
-                    *self
-                        .random
-                        .pick(&["T.floor(", "T.ceil(", "T.trunc(", "T.round(", "T.nearbyint("]);
-                let a = self.expr(dtype, d);
-                let a = self.fit(a, Bounds::Float(1e29f64.min(most(dtype) / 2.0)));
-                let magnitude = a.bounds.magnitude() + 1.0;
-                of(magnitude, pieces![name, a, ")"])
-            }
-            6 if dtype.is_float() => {
-                let (a, b, c) = (self.expr(dtype, d), self.expr(dtype, d), self.expr(dtype, d));
-                let small = Bounds::Float(100.0);
-                let (a, b, c) = (self.fit(a, small), self.fit(b, small), self.fit(c, small));
-                of(10100.0, pieces!["T.fma(", a, ", ", b, ", ", c, ")"])
-            }
-            7 if dtype.bits >= 32 => {
-                let (a, b) = (self.expr(dtype, d), self.positive(dtype, d));
-                let magnitude = a.bounds.magnitude().max(4.0);
-                let name = *self.random.pick(&["T.atan2(", "T.copysign(", "T.fmod("]);
-                of(magnitude, pieces![name, a, ", ", b, ")"])
-            }
-            8 if dtype.bits >= 32 && dtype.is_float() => {
-                let a = self.positive(dtype, d);
-                let a = self.fit(a, Bounds::Float(1000.0));
-                let e = self.random.pick(&[2.0, 0.5, 3.0, 1.0, -1.0]).to_owned();
-                let e = self.float_literal(dtype, e);
-                of(2e9, pieces!["T.pow(", a, ", ", e, ")"])
-            }
-            _ => self.expr(dtype, d),
-        }
     }
 }

@@ -6,7 +6,7 @@ use super::bounds::Bounds;
 use super::memory::{Access, Array, Extent, Form, shape_of, tuple};
 use super::program::{Argument, Expr, Kernel, Node, pieces};
 use super::random::Random;
-use super::{FLOATS, Generator, INTEGERS, Value};
+use super::{FLOAT8, FLOATS, Generator, INTEGERS, Value};
 
 /// A parameter: the line that binds it, where it has one, and its form in the signature.
 struct Param {
@@ -21,6 +21,7 @@ pub(super) fn kernel(seed: u64) -> Kernel {
     let mut dtypes = vec![DType::INT32, DType::FLOAT32];
     for _ in 0..1 + random.below(3) {
         dtypes.push(match random.below(3) {
+            0 if random.chance(20) => *random.pick(FLOAT8),
             0 => *random.pick(FLOATS),
             _ => *random.pick(INTEGERS),
         });
@@ -30,6 +31,10 @@ pub(super) fn kernel(seed: u64) -> Kernel {
     }
     let mut g = Generator {
         budget: 6 + random.below(16) as u32,
+        inline: random.chance(25),
+        wild: random.chance(8),
+        dynamic: false,
+        vectors: Vec::new(),
         random,
         names: 0,
         values: Vec::new(),
@@ -69,7 +74,9 @@ pub(super) fn kernel(seed: u64) -> Kernel {
         g.values.push(Value::new(n, None));
     }
     let (grid_lines, blocks, block) = g.grid(count.as_ref().map(|c| c.0.as_str()), threads);
+    let block = block.fixed();
     let (thread_lines, thread) = g.block(threads);
+    let thread = thread.fixed();
     let mut lines = vec![Node::Line(pieces!["T.device_entry()"])];
     lines.extend(grid_lines.into_iter().map(|l| Node::Line(pieces![l])));
     lines.extend(thread_lines.into_iter().map(|l| Node::Line(pieces![l])));
@@ -88,9 +95,11 @@ pub(super) fn kernel(seed: u64) -> Kernel {
         pieces!["(", block, format!(" * {threads} + "), thread.clone(), ")"],
     );
     number.uniform = false;
+    number.fixed = true;
     if g.random.chance(60) {
         let mut name = Expr::new(DType::INT32, number.bounds, pieces!["number".to_string()]);
         name.uniform = false;
+        name.fixed = true;
         lines.push(Node::Line(pieces!["number: T.let = ", number]));
         number = name;
     }
@@ -136,13 +145,21 @@ pub(super) fn kernel(seed: u64) -> Kernel {
         params.swap(i, j);
     }
     let list: Vec<&str> = params.iter().map(|p| p.signature.as_str()).collect();
-    let head = vec![
+    let mut head = vec![
         "from tvm.script import tirx as T".to_string(),
         "from tvm.tirx.layout import TileLayout, S".to_string(),
         String::new(),
-        "@T.prim_func".to_string(),
-        format!("def k({}):", list.join(", ")),
     ];
+    if g.inline {
+        let lines = [
+            "@T.inline",
+            "def put(buffer, index, value):",
+            "    buffer[index] = value",
+            "",
+        ];
+        head.extend(lines.map(ToString::to_string));
+    }
+    head.extend(["@T.prim_func".to_string(), format!("def k({}):", list.join(", "))]);
     for symbol in &symbols {
         body.push(Node::Line(pieces![format!("{symbol} = T.int32()")]));
     }
@@ -259,7 +276,7 @@ impl Generator {
                 Bounds::Int(low, high) if self.random.chance(30) => {
                     Bounds::Int(low.max(-8), high.min(self.random.between(1, 40)))
                 }
-                Bounds::Float(_) => Bounds::Float(*self.random.pick(&[4.0, 100.0, 1000.0])),
+                Bounds::Float(most) => Bounds::Float(self.random.pick(&[4.0, 100.0, 1000.0f64]).min(most)),
                 other => other,
             };
             let bytes = self.content(dtype, bounds, count as usize);
@@ -288,6 +305,19 @@ impl Generator {
                         self.random.between(low, high)
                     };
                     bytes.extend(&value.to_le_bytes()[..dtype.bytes()]);
+                }
+                Bounds::Float(_) if dtype.is_float8() => {
+                    let value = (self.random.unit() * 2.0 - 1.0) * 3.0;
+                    bytes.push(float8(dtype, value));
+                }
+                Bounds::Float(_) if self.wild && self.random.chance(20) => {
+                    let value = *self.random.pick(&[f64::NAN, -0.0]);
+                    match (dtype.bits, dtype.is_bfloat16()) {
+                        (16, false) => bytes.extend(half::f16::from_f64(value).to_le_bytes()),
+                        (16, true) => bytes.extend(half::bf16::from_f64(value).to_le_bytes()),
+                        (32, _) => bytes.extend((value as f32).to_le_bytes()),
+                        _ => bytes.extend(value.to_le_bytes()),
+                    }
                 }
                 Bounds::Float(most) => {
                     // Halves and whole numbers, and any.
@@ -467,7 +497,7 @@ impl Generator {
         let name = self.fresh("B");
         let dtype = self.any_dtype();
         let form = self.form();
-        let each = *self.random.pick(&[1i64, 2, 4, 4, 8, 3]);
+        let each = *self.random.pick(&[1i64, 2, 4, 4, 8, 3, 5, 16]);
         let extents = shape_of(&form, owners, each);
         let shape: Vec<(String, i64)> = extents.iter().map(|n| (n.to_string(), *n)).collect();
         let count: i64 = extents.iter().product();
@@ -563,7 +593,15 @@ impl Generator {
         let extents = shape_of(&form, threads, each);
         let layout = self.layout(&extents);
         let shape = tuple(&extents);
-        let declared = if self.random.chance(70) {
+        let declared = if !self.dynamic && self.random.chance(20) {
+            self.dynamic = true;
+            match self.random.below(2) {
+                0 => format!("{name} = T.alloc_buffer({shape}, \"{dtype}\", scope=\"shared.dyn\"{layout})"),
+                _ => format!(
+                    "pool = T.SMEMPool()\n    {name} = pool.alloc({shape}, \"{dtype}\")\n    pool.commit()"
+                ),
+            }
+        } else if self.random.chance(70) {
             format!("{name} = T.alloc_shared({shape}, \"{dtype}\"{layout})")
         } else {
             format!("{name} = T.alloc_buffer({shape}, \"{dtype}\", scope=\"shared\"{layout})")
@@ -590,4 +628,20 @@ impl Generator {
         self.arrays.push(array);
         Node::Group(vec![Node::Line(pieces![declared]), filled])
     }
+}
+
+/// A float8 of a value: its bits, rounded towards zero.
+fn float8(dtype: DType, value: f64) -> u8 {
+    let (mantissa, bias) = match dtype == FLOAT8[0] {
+        true => (3, 7),
+        false => (2, 15),
+    };
+    let sign = if value < 0.0 { 0x80 } else { 0 };
+    let value = value.abs();
+    if value < 0.25 {
+        return sign;
+    }
+    let exponent = value.log2().floor();
+    let fraction = (value / exponent.exp2() - 1.0) * f64::from(1 << mantissa);
+    sign | ((exponent as i32 + bias) as u8) << mantissa | fraction as u8
 }

@@ -187,17 +187,18 @@ impl Generator {
             Form::Rows => vec![owner, j],
             Form::Columns => vec![j, owner],
             Form::Flat if *each == 1 && self.random.chance(50) => vec![owner],
-            Form::Flat => vec![Expr::new(
-                dtype,
-                size,
-                pieces!["(", owner, format!(" * {each} + "), j, ")"],
-            )],
+            Form::Flat => {
+                vec![Expr::new(dtype, size, pieces!["(", owner, format!(" * {each} + "), j, ")"]).fixed()]
+            }
             Form::Interleaved => {
-                vec![Expr::new(
-                    dtype,
-                    size,
-                    pieces!["(", j, format!(" * {owners} + "), owner, ")"],
-                )]
+                vec![
+                    Expr::new(
+                        dtype,
+                        size,
+                        pieces!["(", j, format!(" * {owners} + "), owner, ")"],
+                    )
+                    .fixed(),
+                ]
             }
         }
     }
@@ -222,6 +223,15 @@ impl Generator {
         let indices = self.own_indices(array, 2);
         let value = self.expr(array.dtype, depth);
         let value = self.fit(value, array.bounds);
+        self.assign(array, indices, value)
+    }
+
+    /// `array[indices] = value`, at times by an inline function.
+    pub(super) fn assign(&mut self, array: &Array, mut indices: Vec<Expr>, value: Expr) -> Node {
+        if self.inline && indices.len() == 1 && self.random.chance(25) {
+            let index = indices.remove(0);
+            return Node::Line(pieces![format!("put({}, ", array.name), index, ", ", value, ")"]);
+        }
         assign(access(array, indices), value)
     }
 
@@ -252,21 +262,27 @@ impl Generator {
                 match form {
                     Form::Rows => vec![owner, j],
                     Form::Columns => vec![j, owner],
-                    Form::Flat => vec![Expr::new(
-                        DType::INT32,
-                        Bounds::Int(0, (owners * each - 1) as i128),
-                        pieces!["(", owner, format!(" * {each} + "), j, ")"],
-                    )],
-                    Form::Interleaved => vec![Expr::new(
-                        DType::INT32,
-                        Bounds::Int(0, (owners * each - 1) as i128),
-                        pieces!["(", j, format!(" * {owners} + "), owner, ")"],
-                    )],
+                    Form::Flat => vec![
+                        Expr::new(
+                            DType::INT32,
+                            Bounds::Int(0, (owners * each - 1) as i128),
+                            pieces!["(", owner, format!(" * {each} + "), j, ")"],
+                        )
+                        .fixed(),
+                    ],
+                    Form::Interleaved => vec![
+                        Expr::new(
+                            DType::INT32,
+                            Bounds::Int(0, (owners * each - 1) as i128),
+                            pieces!["(", j, format!(" * {owners} + "), owner, ")"],
+                        )
+                        .fixed(),
+                    ],
                 }
             }
             _ => names.iter().zip(extents).map(|(n, e)| counter(n, *e)).collect(),
         };
-        let store = assign(access(array, indices), value);
+        let store = self.assign(array, indices, value);
         let head = match extents {
             [one] => {
                 let kind = *self
@@ -296,7 +312,7 @@ impl Generator {
         let name = self.fresh("local");
         let extents: Vec<i64> = match self.random.below(3) {
             0 => vec![self.random.between(1, 3) as i64, self.random.between(2, 4) as i64],
-            _ => vec![*self.random.pick(&[1, 2, 3, 4, 5, 8])],
+            _ => vec![*self.random.pick(&[1, 2, 3, 4, 5, 8, 16])],
         };
         let layout = self.layout(&extents);
         let array = Array {

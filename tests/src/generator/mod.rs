@@ -11,25 +11,32 @@
 //! | `random` | numbers from a seed |
 //! | `bounds` | what is known of values |
 //! | `program` | the tree, its text, smaller trees |
-//! | `expressions` | expressions |
+//! | `expressions` | expressions of integers and truth values, casts |
+//! | `floats` | floating expressions |
 //! | `memory` | buffers and accesses |
 //! | `statements` | statements and control flow |
+//! | `vectors` | vectorized loops, vector loads and stores |
+//! | `lanes` | shuffles, votes and reductions |
 //! | `launch` | parameters, thread shapes, the whole kernel |
 
 mod bounds;
 mod expressions;
+mod floats;
+mod lanes;
 mod launch;
 mod memory;
 mod program;
 mod random;
 mod statements;
+mod vectors;
 
 pub use bounds::Bounds;
 pub use program::{Argument, Expr, Kernel, Node, Piece};
 pub use random::Random;
 
 use memory::Array;
-use tirx_core::ir::DType;
+use tirx_core::ir::{DType, TypeCode};
+use vectors::Vectors;
 
 const INTEGERS: &[DType] = &[
     DType::INT32,
@@ -43,6 +50,11 @@ const INTEGERS: &[DType] = &[
 ];
 
 const FLOATS: &[DType] = &[DType::FLOAT32, DType::FLOAT16, DType::BFLOAT16, DType::FLOAT64];
+
+const FLOAT8: &[DType] = &[
+    DType::scalar(TypeCode::Float8_e4m3fn, 8),
+    DType::scalar(TypeCode::Float8_e5m2, 8),
+];
 
 /// The kernel of a seed.
 pub fn generate(seed: u64) -> Kernel {
@@ -84,6 +96,13 @@ struct Generator {
     values: Vec<Value>,
     scalars: Vec<Scalar>,
     arrays: Vec<Array>,
+    vectors: Vec<Vectors>,
+    /// Whether stores may go through an inline function.
+    inline: bool,
+    /// Whether floats in memory may be NaN.
+    wild: bool,
+    /// Whether there is dynamic shared memory.
+    dynamic: bool,
     /// Only expressions that are the same in all threads of a block.
     uniform_only: bool,
     /// Loads whose index is being made.
@@ -115,7 +134,8 @@ impl Generator {
         if self.random.chance(80) {
             return *self.random.pick(&self.dtypes.clone());
         }
-        match self.random.below(13) {
+        match self.random.below(14) {
+            13 => *self.random.pick(FLOAT8),
             0 => DType::BOOL,
             n @ 1..=8 => INTEGERS[n - 1],
             n => FLOATS[n - 9],

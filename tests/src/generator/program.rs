@@ -48,6 +48,8 @@ pub struct Expr {
     pub uniform: bool,
     /// Whether it is computed from constants alone, so that it may fold where it is written.
     pub constant: bool,
+    /// Whether it says which element belongs to a thread: another in its place would race.
+    pub fixed: bool,
     /// Its text.
     pub pieces: Vec<Piece>,
 }
@@ -66,8 +68,14 @@ impl Expr {
             bounds,
             uniform,
             constant,
+            fixed: false,
             pieces,
         }
+    }
+
+    /// The same, not to be replaced by a simpler one.
+    pub(super) fn fixed(self) -> Expr {
+        Expr { fixed: true, ..self }
     }
 
     /// A constant of a dtype.
@@ -95,6 +103,9 @@ impl Expr {
 
     /// Expressions within, of any depth, that may stand where it does, and constants.
     fn simpler(&self) -> Vec<Expr> {
+        if self.fixed {
+            return Vec::new();
+        }
         fn descend<'a>(e: &'a Expr, out: &mut Vec<&'a Expr>) {
             for piece in &e.pieces {
                 if let Piece::Expr(child) = piece {
@@ -259,6 +270,16 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// No kernel: for a seed that makes none.
+    pub fn empty(seed: u64) -> Kernel {
+        Kernel {
+            seed,
+            head: Vec::new(),
+            body: Vec::new(),
+            arguments: Vec::new(),
+        }
+    }
+
     /// The kernel file.
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -2,8 +2,8 @@
 
 use tirx_core::ir::DType;
 
-use super::bounds::{Bounds, most};
-use super::memory::{Access, Array, Extent, Form, access, assign, counter};
+use super::bounds::Bounds;
+use super::memory::{Access, Array, counter};
 use super::program::{Expr, Node, pieces};
 use super::{Around, Generator, Scalar, Value};
 
@@ -14,6 +14,7 @@ impl Generator {
     /// Up to `count` statements in a scope of their own.
     pub(super) fn body(&mut self, count: usize, depth: u32) -> Vec<Node> {
         let marks = (self.values.len(), self.scalars.len(), self.arrays.len());
+        let vectors = self.vectors.len();
         let mut nodes = Vec::new();
         for _ in 0..count {
             if self.budget == 0 {
@@ -27,6 +28,7 @@ impl Generator {
         self.values.truncate(marks.0);
         self.scalars.truncate(marks.1);
         self.arrays.truncate(marks.2);
+        self.vectors.truncate(vectors);
         nodes
     }
 
@@ -46,10 +48,11 @@ impl Generator {
             49..=54 => Some(self.local_array()),
             55..=57 => self.alias(),
             58..=61 => self.vectorized(),
-            62..=65 => self.vector_store(),
+            62..=64 => self.vector_store(),
+            65 => self.vector_array(),
             66..=68 => self.atomic(),
             69..=73 if self.together => self.shared_update(),
-            74..=76 if self.together && self.threads % 32 == 0 => Some(self.shuffle()),
+            74..=76 if self.together && self.threads % 32 == 0 => Some(self.across_lanes()),
             77..=80 if !self.loops.is_empty() => self.jump(),
             81..=88 if depth > 0 => Some(self.branch(depth)),
             89..=95 if depth > 0 => Some(self.for_loop(depth)),
@@ -363,276 +366,5 @@ impl Generator {
         nodes.extend(stores);
         nodes.push(barrier());
         Some(Node::Group(nodes))
-    }
-
-    fn shuffle(&mut self) -> Node {
-        let dtype = *self.random.pick(&[
-            DType::INT32,
-            DType::FLOAT32,
-            DType::UINT32,
-            DType::FLOAT64,
-            DType::INT64,
-            DType::FLOAT16,
-        ]);
-        let value = self.expr(dtype, 2);
-        let (kind, argument) = match self.random.below(4) {
-            0 => ("xor", self.random.between(1, 31).to_string()),
-            1 => ("up", self.random.between(1, 31).to_string()),
-            2 => ("down", self.random.between(1, 31).to_string()),
-            _ => ("", self.random.between(0, 31).to_string()),
-        };
-        let kind = if kind.is_empty() {
-            String::new()
-        } else {
-            format!("_{kind}")
-        };
-        let bounds = value.bounds;
-        let call = pieces![
-            format!("T.tvm_warp_shuffle{kind}(T.uint32(4294967295), "),
-            value,
-            format!(", {argument}, 32, 32)")
-        ];
-        let name = self.fresh("w");
-        let mut e = Expr::new(dtype, bounds, pieces![name.clone()]);
-        e.uniform = false;
-        let declared = if self.random.chance(50) {
-            format!("{name}: T.let = ")
-        } else {
-            format!("{name}: T.{dtype} = ")
-        };
-        self.values.push(Value::new(e, None));
-        let mut line = pieces![declared];
-        line.extend(call);
-        Node::Line(line)
-    }
-
-    /// A buffer with `lanes` elements of the thread's own in a row, and the first index of such a row.
-    fn row(&mut self, lanes: i64) -> Option<(Array, Expr)> {
-        let fits = |a: &Array| match &a.access {
-            Access::Own {
-                form: Form::Flat,
-                each,
-                ..
-            } => each % lanes == 0,
-            Access::Private => matches!(a.shape[..], [Extent::Const(n)] if n % lanes == 0),
-            _ => false,
-        };
-        let fitting: Vec<Array> = self.arrays.iter().filter(|a| fits(a)).cloned().collect();
-        let array = fitting.get(self.random.below(fitting.len()))?.clone();
-        let base = match &array.access {
-            Access::Own {
-                owner, owners, each, ..
-            } => {
-                let rows = self.index(&Extent::Const(each / lanes), 1);
-                let dtype = rows.dtype;
-                let bounds = Bounds::Int(0, (owners * each - lanes) as i128);
-                Expr::new(
-                    dtype,
-                    bounds,
-                    pieces![
-                        "(",
-                        owner.clone(),
-                        format!(" * {each} + "),
-                        rows,
-                        format!(" * {lanes})")
-                    ],
-                )
-            }
-            _ => {
-                let [Extent::Const(n)] = array.shape[..] else {
-                    return None;
-                };
-                let rows = self.index(&Extent::Const(n / lanes), 1);
-                let dtype = rows.dtype;
-                Expr::new(
-                    dtype,
-                    Bounds::Int(0, (n - lanes) as i128),
-                    pieces!["(", rows, format!(" * {lanes})")],
-                )
-            }
-        };
-        Some((array, base))
-    }
-
-    /// `for v in T.vectorized(…)` over elements of the thread's own.
-    fn vectorized(&mut self) -> Option<Node> {
-        let lanes = *self.random.pick(&[2i64, 4, 4, 8]);
-        let (array, base) = self.row(lanes)?;
-        let name = self.fresh("u");
-        let v = counter(&name, lanes);
-        let mark = self.values.len();
-        self.values.push(Value::new(v.clone(), None));
-        self.unreadable.push(array.storage.clone());
-        let bounds = Bounds::Int(0, base.bounds.ints().1 + lanes as i128);
-        let index = Expr::new(base.dtype, bounds, pieces!["(", base, " + ", v, ")"]);
-        let value = if self.random.chance(40) {
-            self.lanewise_load(array.dtype, &name, lanes)
-        } else {
-            self.expr(array.dtype, 3)
-        };
-        let value = self.fit(value, array.bounds);
-        let mut store = assign(access(&array, vec![index]), value);
-        if self.random.chance(15) {
-            let condition = self.expr(DType::BOOL, 1);
-            store = Node::Block {
-                head: pieces!["if ", condition, ":"],
-                body: vec![store],
-                otherwise: Vec::new(),
-            };
-        }
-        self.unreadable.pop();
-        self.values.truncate(mark);
-        Some(Node::Block {
-            head: pieces![format!("for {name} in T.vectorized({lanes}):")],
-            body: vec![store],
-            otherwise: Vec::new(),
-        })
-    }
-
-    /// A load at `… * lanes + v`, of `dtype` or cast to it.
-    fn lanewise_load(&mut self, dtype: DType, v: &str, lanes: i64) -> Expr {
-        let fits = |a: &Array| {
-            matches!(a.access, Access::Read | Access::Private)
-                && matches!(a.shape[..], [Extent::Const(n)] if n >= lanes)
-        };
-        let fitting: Vec<Array> = self
-            .arrays
-            .iter()
-            .filter(|a| fits(a) && !self.unreadable.contains(&a.storage))
-            .cloned()
-            .collect();
-        let Some(array) = fitting.get(self.random.below(fitting.len())).cloned() else {
-            return self.expr(dtype, 2);
-        };
-        let [Extent::Const(n)] = array.shape[..] else {
-            return self.expr(dtype, 2);
-        };
-        let row = self.index(&Extent::Const(n / lanes), 1);
-        let index = Expr::new(
-            row.dtype,
-            Bounds::Int(0, n as i128 - 1),
-            pieces!["(", row, format!(" * {lanes} + "), counter(v, lanes), ")"],
-        );
-        let load = access(&array, vec![index]);
-        let other = self.expr(dtype, 1);
-        let load = self.cast(load, dtype);
-        if !dtype.is_uint() || self.random.chance(50) {
-            return load;
-        }
-        Expr::new(dtype, Bounds::of(dtype), pieces!["(", load, " + ", other, ")"])
-    }
-
-    /// `A.vstore([…], …)` or `A[a:b] = …`.
-    fn vector_store(&mut self) -> Option<Node> {
-        let lanes = *self.random.pick(&[2i64, 4]);
-        let (array, base) = self.row(lanes)?;
-        if array.dtype.is_bool() {
-            return None;
-        }
-        self.unreadable.push(array.storage.clone());
-        let value = self.vector(array.dtype, lanes, 2);
-        self.unreadable.pop();
-        let value = if array.bounds.holds(value.bounds) {
-            value
-        } else {
-            let magnitude = array.bounds.magnitude();
-            let d = array.dtype;
-            Expr::new(
-                value.dtype,
-                array.bounds,
-                pieces![
-                    "T.max(T.min(",
-                    value,
-                    format!(", T.broadcast(T.{d}({magnitude:?}), {lanes})), "),
-                    format!("T.broadcast(T.{d}({:?}), {lanes}))", -magnitude)
-                ],
-            )
-        };
-        let name = &array.name;
-        Some(Node::Line(if self.random.chance(50) {
-            pieces![format!("{name}.vstore(["), base, "], ", value, ")"]
-        } else {
-            let text = base.text();
-            pieces![format!("{name}[{text}:{text} + {lanes}] = "), value]
-        }))
-    }
-
-    /// A vector.
-    fn vector(&mut self, dtype: DType, lanes: i64, depth: u32) -> Expr {
-        let wide = dtype.with_lanes(lanes as u16);
-        let whole = Bounds::of(dtype);
-        if depth > 0 && self.random.chance(60) {
-            let (a, b) = (
-                self.vector(dtype, lanes, depth - 1),
-                self.vector(dtype, lanes, depth - 1),
-            );
-            if dtype.is_floating() {
-                let (x, y) = (a.bounds.magnitude(), b.bounds.magnitude());
-                if x + y < most(dtype) && self.random.chance(60) {
-                    let op = *self.random.pick(&[" + ", " - "]);
-                    return Expr::new(wide, Bounds::Float(x + y), pieces!["(", a, op, b, ")"]);
-                }
-                if x * y < most(dtype) {
-                    return Expr::new(wide, Bounds::Float(x * y), pieces!["(", a, " * ", b, ")"]);
-                }
-                let name = *self.random.pick(&["T.max(", "T.min("]);
-                return Expr::new(wide, Bounds::Float(x.max(y)), pieces![name, a, ", ", b, ")"]);
-            }
-            if dtype.is_uint() && self.random.chance(60) {
-                let op = *self.random.pick(&[" + ", " - ", " * "]);
-                return Expr::new(wide, whole, pieces!["(", a, op, b, ")"]);
-            }
-            if self.random.chance(50) {
-                let op = *self.random.pick(&[" & ", " | ", " ^ "]);
-                return Expr::new(wide, whole, pieces!["(", a, op, b, ")"]);
-            }
-            let name = *self.random.pick(&["T.max(", "T.min("]);
-            return Expr::new(wide, whole, pieces![name, a, ", ", b, ")"]);
-        }
-        let fits = |a: &&Array| {
-            a.dtype == dtype
-                && matches!(a.access, Access::Read | Access::Private)
-                && matches!(a.shape[..], [Extent::Const(n)] if n >= lanes)
-        };
-        let fitting: Vec<Array> = self
-            .arrays
-            .iter()
-            .filter(fits)
-            .filter(|a| !self.unreadable.contains(&a.storage))
-            .cloned()
-            .collect();
-        let Some(array) = fitting.get(self.random.below(fitting.len())).cloned() else {
-            let value = self.expr(dtype, 1);
-            let bounds = value.bounds;
-            return Expr::new(
-                wide,
-                bounds,
-                pieces!["T.broadcast(", value, format!(", {lanes})")],
-            );
-        };
-        let [Extent::Const(n)] = array.shape[..] else {
-            return self.vector(dtype, lanes, 0);
-        };
-        let row = self.index(&Extent::Const(n / lanes), 1);
-        let name = &array.name;
-        if self.random.chance(50) {
-            return Expr::new(
-                wide,
-                array.bounds,
-                pieces![
-                    format!("{name}.vload(["),
-                    row,
-                    format!(" * {lanes}], dtype=\"{dtype}x{lanes}\")")
-                ],
-            );
-        }
-        let text = row.text();
-        let mut e = Expr::new(
-            wide,
-            array.bounds,
-            pieces![format!("{name}[{text} * {lanes}:{text} * {lanes} + {lanes}]")],
-        );
-        e.uniform = false;
-        e
     }
 }

@@ -330,7 +330,7 @@ impl Analyzer {
         if term.scale > 0 && c % term.scale == 0 {
             let divisor = c / term.scale;
             let lower = term.lower.saturating_mul(divisor);
-            if lower <= LARGEST {
+            if lower <= LARGEST.min(term.index.dtype.max_int().unwrap_or(LARGEST)) {
                 if term.upper == INFINITE || term.upper % lower == 0 {
                     term.scale = 1;
                     term.lower = lower;
@@ -402,9 +402,13 @@ impl Analyzer {
             return Canon::Sum(sum);
         }
         // The constant moves into 0..c.
-        let base = fold::floor_mod(rest.base, c);
-        if !truncates || bound.min - rest.base + base >= 0 && bound.min >= 0 {
-            rest.base = base;
+        let mut moved = rest.clone();
+        moved.base = fold::floor_mod(rest.base, c);
+        let same = !truncates || bound.min - rest.base + moved.base >= 0 && bound.min >= 0;
+        // What overflows is the same modulo a power of two.
+        let power = !truncates && c.count_ones() == 1;
+        if same && (power || moved.base <= rest.base || self.sum_fits(&moved, dtype)) {
+            rest = moved;
         }
         let term = match rest.as_term() {
             Some(term) => term.clone(),
@@ -430,7 +434,7 @@ impl Analyzer {
         }
         if term.scale > 0 && c % term.scale == 0 {
             let upper = term.lower.saturating_mul(c / term.scale);
-            if upper <= LARGEST {
+            if upper <= LARGEST.min(dtype.max_int().unwrap_or(LARGEST)) {
                 if term.upper == INFINITE {
                     term.upper = upper;
                     return Canon::Sum(Sum::of_term(term));

@@ -96,7 +96,7 @@ impl ConstIntBound {
         ConstIntBound::new(-self.max, -self.min)
     }
 
-    fn mul(self, other: ConstIntBound) -> ConstIntBound {
+    pub(super) fn mul(self, other: ConstIntBound) -> ConstIntBound {
         self.corners(other, i128::saturating_mul)
     }
 }

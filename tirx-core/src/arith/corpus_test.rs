@@ -218,3 +218,27 @@ fn results_are_those_of_tvm() {
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+#[test]
+fn remainders_do_not_overflow_where_the_sum_did_not() {
+    let vars = Vars::new();
+    let simple = |text: &str| write(&vars.analyzer().simplify(&read(text, &vars)));
+    // x may be anything: a larger weight or constant could leave int32.
+    for text in ["((x * -1) % 267)", "((x + -1) % 267)", "((0 - (x + 1)) % 267)"] {
+        let after = simple(text);
+        let big = after
+            .split(|c: char| !c.is_ascii_digit())
+            .filter_map(|n| n.parse::<i64>().ok());
+        assert!(
+            big.filter(|n| *n > 1 && *n < 267).count() == 0,
+            "{text} => {after}"
+        );
+    }
+    // a is below 256.
+    assert_eq!(simple("((a * -1) % 7)"), "((a * 6) % 7)");
+    // The product of the divisors is no int32.
+    let twice = "((x // 524288) // 2097152)";
+    assert_eq!(simple(twice), twice);
+    let both = "((x // 524288) % 2097152)";
+    assert_eq!(simple(both), both);
+}

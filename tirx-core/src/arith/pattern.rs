@@ -3,7 +3,8 @@
 //! A rule is three texts: a pattern, its replacement and conditions (joined by `&`). In them `c1 … c3` stand for integer
 //! constants, other identifiers for any expression, `lanes` is the vector length of `ramp` and `bcast`, numbers
 //! are themselves. A leading `~` means that the rule also holds with the operands of its commutative operators
-//! swapped; all those variants are made when the table is read.
+//! swapped; all those variants are made when the table is read. A condition `fits …` says that the sum or product has
+//! bounds that are known to be within the dtype.
 //!
 //! Rules are grouped by the operator at the root. Which rules of a group accept an operand of a kind (constant, sum,
 //! product, …) is a set of bits; the rules tried on a node are those in the sets of both operands, a few of up to a
@@ -46,6 +47,8 @@ pub(super) struct Rule {
     pub(super) replacement: Arc<Pattern>,
     /// All must hold.
     pub(super) condition: Arc<[Pattern]>,
+    /// What must not overflow.
+    pub(super) fits: Arc<[Pattern]>,
     /// Names that occur other than once on a side: what they match must not have effects. A bit each.
     pub(super) moved: u16,
 }
@@ -217,10 +220,13 @@ fn read_rule(&(pattern, replacement, condition): &(&str, &str, &str)) -> Option<
     let mut names = Vec::new();
     let pattern = Reader::read(pattern, &mut names)?;
     let replacement = Arc::new(Reader::read(replacement, &mut names)?);
-    let mut conditions = Vec::new();
+    let (mut conditions, mut fits) = (Vec::new(), Vec::new());
     if !condition.is_empty() {
         for part in condition.split('&') {
-            conditions.push(Reader::read(part, &mut names)?);
+            match part.trim_start().strip_prefix("fits ") {
+                Some(value) => fits.push(Reader::read(value, &mut names)?),
+                None => conditions.push(Reader::read(part, &mut names)?),
+            }
         }
     }
     let variants = if commuted {
@@ -229,6 +235,7 @@ fn read_rule(&(pattern, replacement, condition): &(&str, &str, &str)) -> Option<
         vec![pattern]
     };
     let conditions: Arc<[Pattern]> = conditions.into();
+    let fits: Arc<[Pattern]> = fits.into();
     let mut rules: Vec<Rule> = Vec::with_capacity(variants.len());
     for pattern in variants {
         if rules.iter().any(|r| r.pattern == pattern) {
@@ -244,6 +251,7 @@ fn read_rule(&(pattern, replacement, condition): &(&str, &str, &str)) -> Option<
             pattern,
             replacement: replacement.clone(),
             condition: conditions.clone(),
+            fits: fits.clone(),
             moved,
         });
     }

@@ -397,6 +397,11 @@ impl Analyzer {
         if !rule.condition.iter().all(|c| self.holds(c, found)) {
             return None;
         }
+        let range = ConstIntBound::of_dtype(found.number(0).dtype);
+        let within = |value| self.bound_of(value, found).is_some_and(|b| b.is_within(range));
+        if !rule.fits.iter().all(within) {
+            return None;
+        }
         if rule.moved != 0 {
             // What is dropped or doubled must have no effect.
             let mut names = rule.moved;
@@ -436,6 +441,10 @@ impl Analyzer {
     fn bound_of(&self, pattern: &Pattern, found: &Match<'_>) -> Option<ConstIntBound> {
         match pattern {
             Pattern::Any(name) => Some(self.const_int_bound(found.any(*name)?)),
+            Pattern::Binary(op @ (BinOp::Add | BinOp::Mul), a, b) if found.constant(pattern).is_none() => {
+                let (x, y) = (self.bound_of(a, found)?, self.bound_of(b, found)?);
+                Some(if *op == BinOp::Add { x.add(y) } else { x.mul(y) })
+            }
             _ => found.constant(pattern).map(ConstIntBound::exactly),
         }
     }

@@ -17,7 +17,7 @@ use super::{
     Type, Var,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::intrin::{Op, ResultRule};
+use crate::intrin::{Effect, Op, ResultRule};
 use crate::script::{print_expr, print_stmt};
 use crate::source::Span;
 
@@ -416,6 +416,11 @@ impl Verifier<'_> {
                 if let Some(arg) = args.get(n as usize) {
                     self.follows(e, arg.dtype);
                 }
+            }
+            // One value a lane, as `clz` of a vector has.
+            ResultRule::Is(dtype) if dtype.is_integer() && info.effect == Effect::Pure => {
+                let lanes = args.first().map_or(1, |a| a.dtype.lanes);
+                self.follows(e, dtype.with_lanes(lanes));
             }
             ResultRule::Is(dtype) => self.follows(e, dtype),
             ResultRule::BoolOfArg0 => {

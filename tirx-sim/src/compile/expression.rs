@@ -411,9 +411,7 @@ impl Compiler<'_> {
     fn side(&mut self, e: &Expr, targets: &[u16]) -> Result<()> {
         let mark = self.registers.mark();
         let values = self.values(e)?;
-        for (d, value) in targets.iter().zip(values) {
-            self.move_to(*d, value, mark);
-        }
+        self.move_all(targets, values, mark);
         self.registers.free_to(mark);
         Ok(())
     }

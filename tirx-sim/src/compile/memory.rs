@@ -597,9 +597,7 @@ impl Compiler<'_> {
                 }
             }
         }
-        for (d, value) in targets.iter().zip(values) {
-            self.move_to(*d, value, mark);
-        }
+        self.move_all(&targets, values, mark);
         if let Some(bit) = init {
             for i in first..first + count {
                 self.emit(Inst::MarkInit { bit: bit + i as u16 });

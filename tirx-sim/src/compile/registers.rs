@@ -273,6 +273,17 @@ impl Compiler<'_> {
         }
     }
 
+    /// Copies values into registers. Lanes of one vector may share a register, which then has to stay as it is.
+    pub(super) fn move_all(&mut self, targets: &[R], values: Vec<Val>, temporaries: usize) {
+        let temporaries = match values.len() {
+            1 => temporaries,
+            _ => self.registers.mark(),
+        };
+        for (d, value) in targets.iter().zip(values) {
+            self.move_to(*d, value, temporaries);
+        }
+    }
+
     /// The first active lane's value as a scalar.
     pub(super) fn first(&mut self, val: Val) -> Result<Val> {
         match val.at {

@@ -382,10 +382,11 @@ impl Uses {
         if inside && predicate.is_none() {
             return;
         }
-        let alike = self
-            .arrays
-            .get(&buffer.data)
-            .is_some_and(|(_, kind)| *kind == Kind::of(buffer.dtype));
+        let alike = buffer.dtype.is_scalar()
+            && self
+                .arrays
+                .get(&buffer.data)
+                .is_some_and(|(_, kind)| *kind == Kind::of(buffer.dtype));
         let is_constant = constant_elements(buffer, indices).is_some();
         match indices {
             [index] if alike && !is_constant && predicate.is_none() && self.is_uniform(index) => {

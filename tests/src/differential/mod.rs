@@ -2,13 +2,15 @@
 //!
 //! A kernel is parsed, printed and parsed back at every stage, verified after each pass, and run on the simulator
 //! twice: lowered by all passes, and by the fewest that make it runnable. Both runs must leave the same bytes in all
-//! tensors. (Two NaNs are the same whatever their bits; the generator makes none on purpose.) At times nvcc is asked
-//! as well. Nothing else is tolerated.
+//! tensors. (Two NaNs are the same whatever their bits; the generator makes none on purpose.) Nothing else is
+//! tolerated. Some kernels go through nvcc as well ([`nvcc`]), and some through Apache TVM ([`tvm`]).
+
+pub mod nvcc;
+pub mod tvm;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -52,6 +54,8 @@ pub enum Problem {
     Difference(String),
     /// There is no CUDA text, or nvcc refuses it.
     Cuda(String),
+    /// TVM takes the text for something else, or its IR does not run.
+    Tvm(String),
     /// Something panicked.
     Panic(String),
 }
@@ -70,6 +74,7 @@ impl Problem {
             | (Problem::Reference(a), Problem::Reference(b))
             | (Problem::Lowered(a), Problem::Lowered(b))
             | (Problem::Cuda(a), Problem::Cuda(b))
+            | (Problem::Tvm(a), Problem::Tvm(b))
             | (Problem::Panic(a), Problem::Panic(b)) => first(a) == first(b),
             _ => false,
         }
@@ -85,6 +90,7 @@ impl fmt::Display for Problem {
             Problem::Lowered(t) => ("the lowered kernel does not run", t),
             Problem::Difference(t) => ("the runs differ", t),
             Problem::Cuda(t) => ("CUDA", t),
+            Problem::Tvm(t) => ("TVM", t),
             Problem::Panic(t) => ("panic", t),
         };
         write!(f, "{what}: {text}")
@@ -96,9 +102,13 @@ impl fmt::Display for Problem {
 pub struct Settings {
     /// Where nvcc is asked: its path.
     pub nvcc: Option<PathBuf>,
-    /// One kernel in so many goes through nvcc.
+    /// One kernel in so many goes through nvcc; 0 for none.
     pub nvcc_every: u64,
-    /// A folder for nvcc's files.
+    /// Where kernels are compared with TVM's: the Python that has it.
+    pub tvm: Option<PathBuf>,
+    /// One kernel in so many is compared with TVM's; 0 for none.
+    pub tvm_every: u64,
+    /// A folder for files.
     pub scratch: PathBuf,
     /// Failures after which a run stops.
     pub most_failures: usize,
@@ -110,8 +120,19 @@ pub struct Settings {
     pub trace: bool,
 }
 
-/// Checks a kernel in every way but nvcc. The lowered module.
-pub fn check(kernel: &Kernel) -> Result<IRModule, Problem> {
+/// A kernel that means the same by few passes and by all.
+#[derive(Debug)]
+pub struct Checked {
+    /// Lowered by all passes.
+    pub lowered: IRModule,
+    /// Its CUDA text.
+    pub cuda: String,
+    /// What its tensors hold in the end.
+    pub contents: Vec<Vec<u8>>,
+}
+
+/// Checks a kernel in every way that needs no other program.
+pub fn check(kernel: &Kernel) -> Result<Checked, Problem> {
     guarded(|| {
         let text = kernel.text();
         let mut built = build("random.py", &text, &["k"], &Defines::new()).map_err(Problem::Build)?;
@@ -128,11 +149,15 @@ pub fn check(kernel: &Kernel) -> Result<IRModule, Problem> {
         let sources = module.sources.clone();
         let reference = lower(module, &mut fewest).map_err(|e| Problem::Reference(e.render(&sources)))?;
         let expected = run(&reference, kernel).map_err(Problem::Reference)?;
-        let actual = run(&lowered, kernel).map_err(Problem::Lowered)?;
-        compare(kernel, &expected, &actual).map_err(Problem::Difference)?;
-        let device = lowered.clone();
-        tirx_core::codegen::cuda::emit(&device).map_err(|e| Problem::Cuda(e.render(&sources)))?;
-        Ok(lowered)
+        let contents = run(&lowered, kernel).map_err(Problem::Lowered)?;
+        let sides = ["by few passes", "by all"];
+        compare(kernel, sides, &expected, &contents).map_err(Problem::Difference)?;
+        let cuda = tirx_core::codegen::cuda::emit(&lowered).map_err(|e| Problem::Cuda(e.render(&sources)))?;
+        Ok(Checked {
+            lowered,
+            cuda: cuda.text,
+            contents,
+        })
     })
 }
 
@@ -213,7 +238,12 @@ fn run(module: &IRModule, kernel: &Kernel) -> Result<Vec<Vec<u8>>, String> {
 }
 
 /// The first element that differs.
-fn compare(kernel: &Kernel, expected: &[Vec<u8>], actual: &[Vec<u8>]) -> Result<(), String> {
+fn compare(
+    kernel: &Kernel,
+    sides: [&str; 2],
+    expected: &[Vec<u8>],
+    actual: &[Vec<u8>],
+) -> Result<(), String> {
     let tensors = kernel.arguments.iter().filter_map(|a| match a {
         Argument::Tensor { name, dtype, .. } => Some((name, *dtype)),
         _ => None,
@@ -224,8 +254,9 @@ fn compare(kernel: &Kernel, expected: &[Vec<u8>], actual: &[Vec<u8>]) -> Result<
         }
         for (i, (x, y)) in a.chunks(dtype.bytes()).zip(b.chunks(dtype.bytes())).enumerate() {
             if x != y && !(is_nan(dtype, x) && is_nan(dtype, y)) {
+                let [first, second] = sides;
                 return Err(format!(
-                    "element {i} of {name}: {} by few passes, {} by all",
+                    "element {i} of {name}: {} {first}, {} {second}",
                     shown(dtype, x),
                     shown(dtype, y)
                 ));
@@ -261,31 +292,6 @@ fn shown(dtype: DType, bytes: &[u8]) -> String {
     dtype.wrap(i128::from_le_bytes(wide)).to_string()
 }
 
-/// Whether nvcc takes the kernel's CUDA text.
-fn ask_nvcc(module: &IRModule, nvcc: &Path, folder: &Path, name: &str) -> Result<(), Problem> {
-    let failed = |e: std::io::Error| Problem::Cuda(e.to_string());
-    let source =
-        tirx_core::codegen::cuda::emit(module).map_err(|e| Problem::Cuda(e.render(&module.sources)))?;
-    let (text, out) = (
-        folder.join(format!("{name}.cu")),
-        folder.join(format!("{name}.cubin")),
-    );
-    std::fs::write(&text, &source.text).map_err(failed)?;
-    let output = Command::new(nvcc)
-        .args(["-std=c++17", "-O3", "-cubin", "-arch", ARCH, "-o"])
-        .args([&out, &text])
-        .output()
-        .map_err(failed)?;
-    let _ = std::fs::remove_file(&out);
-    let _ = std::fs::remove_file(&text);
-    if output.status.success() {
-        return Ok(());
-    }
-    let message = String::from_utf8_lossy(&output.stderr);
-    let errors: Vec<&str> = message.lines().filter(|l| l.contains("error")).collect();
-    Err(Problem::Cuda(format!("{}\n{}", errors.join("\n"), source.text)))
-}
-
 /// A kernel that failed, made smaller.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -309,34 +315,50 @@ impl fmt::Display for Failure {
 pub struct Report {
     /// Kernels checked.
     pub kernels: u64,
-    /// Of these, asked of nvcc.
+    /// Of these, compiled by nvcc.
     pub nvcc: u64,
+    /// Of these, compared with TVM's.
+    pub tvm: u64,
+    /// Those that TVM refuses.
+    pub refused_by_tvm: u64,
     /// Those that failed.
     pub failures: Vec<Failure>,
+}
+
+/// What is shared by the threads of a run.
+struct Run<'a> {
+    settings: &'a Settings,
+    report: Mutex<Report>,
+    nvcc: Mutex<Vec<(Kernel, Checked)>>,
+    tvm: Mutex<Vec<(Kernel, Checked)>>,
 }
 
 /// Checks the kernels of `count` seeds from `first` on.
 pub fn run_seeds(first: u64, count: u64, settings: &Settings) -> Report {
     let next = AtomicU64::new(first);
-    let report = Mutex::new(Report::default());
+    let run = Run {
+        settings,
+        report: Mutex::default(),
+        nvcc: Mutex::default(),
+        tvm: Mutex::default(),
+    };
     std::thread::scope(|scope| {
         for _ in 0..settings.threads.max(1) {
             let work = || {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    let full = |r: &Report| r.failures.len() >= settings.most_failures.max(1);
-                    if seed >= first + count || report.lock().is_ok_and(|r| full(&r)) {
+                    if seed >= first + count || run.is_full() {
+                        // What is left over.
+                        run.ask_nvcc(1);
+                        run.ask_tvm(1);
                         return;
                     }
                     if settings.trace {
                         eprintln!("seed {seed}");
                     }
-                    let (asked, failure) = one(seed, settings);
-                    if let Ok(mut report) = report.lock() {
-                        report.kernels += 1;
-                        report.nvcc += u64::from(asked);
-                        report.failures.extend(failure);
-                    }
+                    run.one(seed);
+                    run.ask_nvcc(nvcc::BATCH);
+                    run.ask_tvm(tvm::BATCH);
                 }
             };
             // As much stack as a main thread has.
@@ -345,61 +367,131 @@ pub fn run_seeds(first: u64, count: u64, settings: &Settings) -> Report {
                 .spawn_scoped(scope, work);
         }
     });
-    report.into_inner().unwrap_or_default()
+    run.report.into_inner().unwrap_or_default()
 }
 
-/// Checks the kernel of a seed; whether nvcc was asked, and the failure.
-fn one(seed: u64, settings: &Settings) -> (bool, Option<Failure>) {
-    let kernel = match guarded(|| Ok(generate(seed))) {
-        Ok(kernel) => kernel,
-        Err(problem) => {
-            let kernel = Kernel {
-                seed,
-                head: Vec::new(),
-                body: Vec::new(),
-                arguments: Vec::new(),
-            };
-            return (
-                false,
-                Some(Failure {
+/// Takes the list where it is long enough.
+fn take<T>(list: &Mutex<Vec<T>>, least: usize) -> Vec<T> {
+    match list.lock() {
+        Ok(mut list) if list.len() >= least => std::mem::take(&mut *list),
+        _ => Vec::new(),
+    }
+}
+
+impl Run<'_> {
+    fn is_full(&self) -> bool {
+        let most = self.settings.most_failures.max(1);
+        self.report.lock().is_ok_and(|r| r.failures.len() >= most)
+    }
+
+    fn report(&self, change: impl FnOnce(&mut Report)) {
+        if let Ok(mut report) = self.report.lock() {
+            change(&mut report);
+        }
+    }
+
+    /// Checks the kernel of a seed.
+    fn one(&self, seed: u64) {
+        let kernel = guarded(|| Ok(generate(seed))).unwrap_or_else(|problem| {
+            let kernel = Kernel::empty(seed);
+            self.report(|r| {
+                let kernel = kernel.clone();
+                r.failures.push(Failure {
                     seed,
                     problem,
                     kernel,
-                }),
-            );
+                });
+            });
+            kernel
+        });
+        if kernel.head.is_empty() {
+            return;
         }
-    };
-    let nvcc = settings
-        .nvcc
-        .as_deref()
-        .filter(|_| settings.nvcc_every > 0 && seed.is_multiple_of(settings.nvcc_every));
-    let checked = |kernel: &Kernel| {
-        let module = check(kernel)?;
-        match nvcc {
-            Some(nvcc) => ask_nvcc(&module, nvcc, &settings.scratch, &format!("k{seed}")),
-            None => Ok(()),
+        self.report(|r| r.kernels += 1);
+        match check(&kernel) {
+            Err(problem) => self.fail(kernel, problem, self.settings.shrink, |k| check(k).map(|_| ())),
+            Ok(checked) => {
+                let due = |every: u64| every > 0 && seed.is_multiple_of(every);
+                let tvm = self.settings.tvm.is_some() && due(self.settings.tvm_every);
+                let nvcc = self.settings.nvcc.is_some() && due(self.settings.nvcc_every);
+                let copy = |c: &Checked| Checked {
+                    lowered: c.lowered.clone(),
+                    cuda: c.cuda.clone(),
+                    contents: c.contents.clone(),
+                };
+                if tvm && let Ok(mut list) = self.tvm.lock() {
+                    list.push((kernel.clone(), copy(&checked)));
+                }
+                if nvcc && let Ok(mut list) = self.nvcc.lock() {
+                    list.push((kernel, checked));
+                }
+            }
         }
-    };
-    let Err(problem) = checked(&kernel) else {
-        return (nvcc.is_some(), None);
-    };
-    // nvcc takes seconds; the rest takes milliseconds.
-    let budget = match (&problem, nvcc) {
-        (Problem::Cuda(_), Some(_)) => settings.shrink.min(40),
-        _ => settings.shrink,
-    };
-    let mut last = problem.clone();
-    let small = kernel.shrink(budget, &mut |candidate| match checked(candidate) {
-        Err(found) if found.same_kind(&problem) => {
-            last = found;
-            true
+    }
+
+    /// Notes a failure, made smaller.
+    fn fail(
+        &self,
+        kernel: Kernel,
+        problem: Problem,
+        attempts: usize,
+        checked: impl Fn(&Kernel) -> Result<(), Problem>,
+    ) {
+        let mut last = problem.clone();
+        let kernel = kernel.shrink(attempts, &mut |candidate| match checked(candidate) {
+            Err(found) if found.same_kind(&problem) => {
+                last = found;
+                true
+            }
+            _ => false,
+        });
+        let failure = Failure {
+            seed: kernel.seed,
+            problem: last,
+            kernel,
+        };
+        self.report(|r| r.failures.push(failure));
+    }
+
+    /// Compiles what waits for nvcc, if that is enough.
+    fn ask_nvcc(&self, least: usize) {
+        let Some(nvcc) = &self.settings.nvcc else { return };
+        let batch = take(&self.nvcc, least);
+        let compile = |kernels: &[(u64, &str)]| nvcc::compile(nvcc, ARCH, &self.settings.scratch, kernels);
+        let texts: Vec<(u64, &str)> = batch.iter().map(|(k, c)| (k.seed, c.cuda.as_str())).collect();
+        if texts.is_empty() {
+            return;
         }
-        _ => false,
-    });
-    let failure = Failure {
-        seed,
-        problem: last,
-        kernel: small,
-    };
-    (nvcc.is_some(), Some(failure))
+        self.report(|r| r.nvcc += texts.len() as u64);
+        if compile(&texts).is_ok() {
+            return;
+        }
+        for (kernel, checked) in &batch {
+            if let Err(problem) = compile(&[(kernel.seed, &checked.cuda)]) {
+                // nvcc takes a second; the rest takes milliseconds.
+                let attempts = self.settings.shrink.min(40);
+                self.fail(kernel.clone(), problem, attempts, |k| {
+                    compile(&[(k.seed, &check(k)?.cuda)])
+                });
+            }
+        }
+    }
+
+    /// Compares what waits for TVM, if that is enough.
+    fn ask_tvm(&self, least: usize) {
+        let Some(python) = &self.settings.tvm else { return };
+        let batch = take(&self.tvm, least);
+        if batch.is_empty() {
+            return;
+        }
+        let results = tvm::compare_all(python, &self.settings.scratch, &batch);
+        for ((kernel, _), result) in batch.into_iter().zip(results) {
+            match result {
+                Ok(tvm::Outcome::Same) => self.report(|r| r.tvm += 1),
+                Ok(tvm::Outcome::Refused(_)) => self.report(|r| r.refused_by_tvm += 1),
+                // TVM takes seconds to start.
+                Err(problem) => self.fail(kernel, problem, 0, |_| Ok(())),
+            }
+        }
+    }
 }

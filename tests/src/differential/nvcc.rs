@@ -1,0 +1,85 @@
+//! Does nvcc take the CUDA text of random kernels? Many go into one translation unit: nvcc takes a second for one as for
+//! dozens.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Problem;
+
+/// Kernels of a translation unit.
+pub const BATCH: usize = 50;
+
+/// The texts of kernels named `k`, by seed, as one: each in a namespace of its own, its functions under its own name.
+pub fn unit(kernels: &[(u64, &str)]) -> String {
+    let mut includes = BTreeSet::new();
+    let mut text = String::new();
+    for (seed, cuda) in kernels {
+        text += &format!("namespace kernel_{seed} {{\n");
+        for line in cuda.lines() {
+            if line.starts_with("#include") {
+                includes.insert(line);
+            } else {
+                text += &line.replace(" k_kernel", &format!(" k{seed}_kernel"));
+                text.push('\n');
+            }
+        }
+        text += "}\n";
+    }
+    let includes: Vec<&str> = includes.into_iter().collect();
+    format!("{}\n\n{text}", includes.join("\n"))
+}
+
+/// Compiles kernels together. The optimizer has no say in what is accepted, so it is left out.
+///
+/// # Errors
+///
+/// nvcc's, with the text.
+pub fn compile(nvcc: &Path, arch: &str, folder: &Path, kernels: &[(u64, &str)]) -> Result<(), Problem> {
+    static UNITS: AtomicU64 = AtomicU64::new(0);
+    let failed = |e: std::io::Error| Problem::Cuda(e.to_string());
+    let name = format!("unit{}", UNITS.fetch_add(1, Ordering::Relaxed));
+    let source = folder.join(format!("{name}.cu"));
+    let out = folder.join(format!("{name}.cubin"));
+    let text = unit(kernels);
+    std::fs::write(&source, &text).map_err(failed)?;
+    let output = Command::new(nvcc)
+        .args(["-std=c++17", "-cubin", "-Xcicc", "-O0", "-Xptxas", "-O0"])
+        .args(["-arch", arch, "-o"])
+        .args([&out, &source])
+        .output()
+        .map_err(failed)?;
+    let _ = std::fs::remove_file(&out);
+    let _ = std::fs::remove_file(&source);
+    if output.status.success() {
+        return Ok(());
+    }
+    let message = String::from_utf8_lossy(&output.stderr);
+    let errors: Vec<&str> = message
+        .lines()
+        .filter(|l| l.contains("error") || l.contains("fatal"))
+        .map(|l| l.split_once("): ").map_or(l, |(_, rest)| rest))
+        .collect();
+    let message = match errors.is_empty() {
+        true => message.into_owned(),
+        false => errors.join("\n"),
+    };
+    Err(Problem::Cuda(format!("{message}\n{text}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_share_their_includes_and_nothing_else() {
+        let text = "#include <cstdint>\n\nextern \"C\" __global__ void k_kernel(int* A) {\n}\n";
+        assert_eq!(
+            unit(&[(1, text), (2, text)]),
+            "#include <cstdint>\n\n\
+             namespace kernel_1 {\n\nextern \"C\" __global__ void k1_kernel(int* A) {\n}\n}\n\
+             namespace kernel_2 {\n\nextern \"C\" __global__ void k2_kernel(int* A) {\n}\n}\n"
+        );
+    }
+}
