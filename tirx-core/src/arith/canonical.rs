@@ -402,13 +402,9 @@ impl Analyzer {
             return Canon::Sum(sum);
         }
         // The constant moves into 0..c.
-        let mut moved = rest.clone();
-        moved.base = fold::floor_mod(rest.base, c);
-        let same = !truncates || bound.min - rest.base + moved.base >= 0 && bound.min >= 0;
-        // What overflows is the same modulo a power of two.
-        let power = !truncates && c.count_ones() == 1;
-        if same && (power || moved.base <= rest.base || self.sum_fits(&moved, dtype)) {
-            rest = moved;
+        let base = fold::floor_mod(rest.base, c);
+        if !truncates || bound.min - rest.base + base >= 0 && bound.min >= 0 {
+            rest.base = base;
         }
         let term = match rest.as_term() {
             Some(term) => term.clone(),
