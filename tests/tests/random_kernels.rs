@@ -15,7 +15,7 @@ fn number(name: &str, default: u64) -> u64 {
 
 #[test]
 fn random_kernels_mean_the_same_however_they_are_lowered() {
-    let count = number("TIRX_RANDOM_KERNELS", 300);
+    let count = number("TIRX_RANDOM_KERNELS", 200);
     let first = number("TIRX_RANDOM_SEED", 1);
     let scratch = tempfile::tempdir().unwrap();
     let settings = Settings {
