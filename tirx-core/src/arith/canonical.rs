@@ -116,7 +116,8 @@ impl Analyzer {
                 if x.same_node(a) && y.same_node(b) {
                     return Canon::Expr(expr.clone());
                 }
-                Canon::Expr(fold::binary(*op, x, y))
+                // The quotient of the user's line, wherever its operands were declared: it may fault.
+                Canon::Expr(fold::binary(*op, x, y).at(expr.span))
             }
             ExprKind::Cast(a) if is_index(a.dtype) => {
                 let inner = self.canonical(a);
