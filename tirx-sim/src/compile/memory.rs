@@ -597,7 +597,7 @@ impl Compiler<'_> {
                 }
             }
         }
-        self.move_all(&targets, values, mark);
+        self.move_all(targets, values, mark);
         if let Some(bit) = init {
             for i in first..first + count {
                 self.emit(Inst::MarkInit { bit: bit + i as u16 });
