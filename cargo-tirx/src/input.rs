@@ -21,7 +21,7 @@ pub(crate) enum Failure {
     /// The user's kernel, file or arguments: exit code 1.
     User(Vec<Message>),
     /// The command line: exit code 2.
-    Usage(Message),
+    Usage(Box<Message>),
 }
 
 impl From<tirx_build::Error> for Failure {
@@ -37,7 +37,7 @@ pub(crate) fn user(text: impl std::fmt::Display) -> Failure {
 
 /// A mistake in the command line.
 pub(crate) fn usage(text: impl std::fmt::Display) -> Failure {
-    Failure::Usage(message(&text.to_string()))
+    Failure::Usage(Box::new(message(&text.to_string())))
 }
 
 /// Help that names the nearest of several names, else all.

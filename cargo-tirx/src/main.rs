@@ -106,7 +106,7 @@ fn main() -> ExitCode {
             ExitCode::from(1)
         }
         Err(Failure::Usage(message)) => {
-            cli.output.show(&[message]);
+            cli.output.show(&[*message]);
             ExitCode::from(2)
         }
     }
