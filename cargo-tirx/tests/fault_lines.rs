@@ -33,7 +33,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     ("out-of-bounds", "while I[0] < 1:\n    A[tx] = 1.0  # here"),
     (
-        "misaligned",
+        "data race",
         "for i in T.vectorized(4):\n    A[i] = A[i + 1 + I[0] * 2]  # here",
     ),
     ("division by zero", "I[0] = 100 // tx  # here"),

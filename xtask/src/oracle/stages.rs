@@ -2,7 +2,7 @@
 //!
 //! Each pass is compared twice: as our pipeline comes to it, and alone, as what it makes of the reference's IR before
 //! it. The second says which pass a difference belongs to; the first that nothing is lost between passes. Modules
-//! are compared by structure, names aside, after what differs on purpose ([`intended`](super::intended)) is taken out
+//! are compared by structure, names aside, after what differs on purpose ([`intended`]) is taken out
 //! and counted.
 
 use std::collections::BTreeMap;
