@@ -9,6 +9,7 @@
 //! | `# test: lower PASS` | the IR after `PASS` is that of `kernels/NAME.PASS.txt` |
 //! | `# test: cuda sm_90a` | the CUDA text is that of `kernels/NAME.sm_90a.cu`; nvcc takes it, where `TIRX_NVCC` names one |
 //! | `# test: compile sm_100a` | nvcc takes the CUDA text, where `TIRX_NVCC` names one |
+//! | `# test: sim` | the simulator leaves what `kernels/NAME.sim.txt` says ([`simulate`]) |
 //! | `# error: text` | building or lowering fails, and the rendered message holds the text (one line each) |
 //! | `# entry: name` | the kernel that is meant; all of the file's where there is none |
 //! | `# -D N=256` | a compile-time parameter |
@@ -24,6 +25,7 @@
 pub mod differential;
 pub mod generator;
 pub mod shapes;
+pub mod simulate;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -57,6 +59,8 @@ pub enum Test {
     Lower(String),
     /// CUDA for an architecture against a text.
     Cuda(String),
+    /// Runs on the simulator against values of a text.
+    Sim,
     /// CUDA for an architecture to nvcc alone.
     Compile(String),
 }
@@ -103,6 +107,7 @@ impl Case {
                             case.lowered = false;
                             Test::Parse
                         }
+                        ["sim"] => Test::Sim,
                         ["lower", pass] => Test::Lower(pass.into()),
                         ["cuda", arch] => Test::Cuda(arch.into()),
                         ["compile", arch] => Test::Compile(arch.into()),
@@ -134,6 +139,12 @@ impl Case {
         let name = format!("{}.py", self.name());
         let entries: Vec<&str> = self.entry.as_deref().into_iter().collect();
         build(&name, &self.text, &entries, &self.defines)
+    }
+
+    /// The text of `kernels/NAME.KIND`.
+    pub fn companion(&self, kind: &str) -> Result<String, String> {
+        let path = self.path.with_file_name(format!("{}.{kind}", self.name()));
+        std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
     }
 
     /// Compares a text with the expectation of this case, or writes it.

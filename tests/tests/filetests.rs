@@ -6,7 +6,7 @@ use std::process::Command;
 use tirx_core::codegen::cuda;
 use tirx_core::ir::IRModule;
 use tirx_core::script::print;
-use tirx_tests::{Case, Test, round_trip, stages};
+use tirx_tests::{Case, Test, round_trip, simulate, stages};
 
 fn run(case: &Case) -> Result<(), String> {
     let modules = match case.build() {
@@ -22,6 +22,18 @@ fn run(case: &Case) -> Result<(), String> {
         match test {
             Test::Parse => case.expect("parse.txt", &printed)?,
             Test::Lower(pass) => case.expect(&format!("{pass}.txt"), &after(&modules, pass)?)?,
+            Test::Sim => {
+                let runs = simulate::read(&case.companion("sim.txt")?)?;
+                for run in &runs {
+                    let named = modules.iter().find(|(entry, _)| *entry == run.kernel);
+                    let (entry, module) = named.ok_or(format!("there is no kernel {}", run.kernel))?;
+                    let lowered = stages(module, "sm_90a", &mut |_, _| Ok(()))?;
+                    run.check(&lowered).map_err(|e| format!("{entry}: {e}"))?;
+                }
+                if let Some((entry, _)) = modules.iter().find(|(e, _)| !runs.iter().any(|r| r.kernel == *e)) {
+                    return Err(format!("{entry} is not run"));
+                }
+            }
             Test::Compile(arch) => {
                 for (entry, module) in &modules {
                     let lowered = stages(module, arch, &mut |_, _| Ok(()))?;

@@ -60,7 +60,7 @@ impl Bin {
 pub(crate) enum Un {
     Not, BitNot, Popcount, Clz, Ffs,
     Exp, Exp2, Exp10, Erf, Tanh, Sigmoid, Log, Log2, Log10, Log1p, Tan, Cos, Cosh, Sin, Sinh, Asin, Acos, Atan,
-    Acosh, Asinh, Atanh, Sqrt, Rsqrt, Floor, Ceil, Trunc, Round, Nearbyint, Abs, AbsS,
+    Acosh, Asinh, Atanh, Sqrt, Rsqrt, Floor, Ceil, Trunc, Nearbyint, Abs, AbsS,
 }
 
 #[inline(always)]
@@ -333,7 +333,6 @@ macro_rules! un32 {
             Floor => $run!(|a: u32| f(a).floor().to_bits()),
             Ceil => $run!(|a: u32| f(a).ceil().to_bits()),
             Trunc => $run!(|a: u32| f(a).trunc().to_bits()),
-            Round => $run!(|a: u32| f(a).round().to_bits()),
             Nearbyint => $run!(|a: u32| f(a).round_ties_even().to_bits()),
             Abs => $run!(|a: u32| a & 0x7fff_ffff),
             AbsS => $run!(|a: u32| (a as i32).wrapping_abs() as u32),
@@ -376,7 +375,6 @@ macro_rules! un64 {
             Floor => $run!(|a: u64| g(a).floor().to_bits()),
             Ceil => $run!(|a: u64| g(a).ceil().to_bits()),
             Trunc => $run!(|a: u64| g(a).trunc().to_bits()),
-            Round => $run!(|a: u64| g(a).round().to_bits()),
             Nearbyint => $run!(|a: u64| g(a).round_ties_even().to_bits()),
             Abs => $run!(|a: u64| a & (u64::MAX >> 1)),
             AbsS => $run!(|a: u64| (a as i64).wrapping_abs() as u64),

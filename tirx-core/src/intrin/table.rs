@@ -99,7 +99,7 @@ ops! {
     Ceil = "tirx.ceil", "ceil", (1, 1), Pure, Arg(0);
     /// `trunc(x)`.
     Trunc = "tirx.trunc", "trunc", (1, 1), Pure, Arg(0);
-    /// `round(x)`.
+    /// `round(x)`: to nearest, ties to even (as CUDA's `rint`).
     Round = "tirx.round", "round", (1, 1), Pure, Arg(0);
     /// `nearbyint(x)`.
     Nearbyint = "tirx.nearbyint", "nearbyint", (1, 1), Pure, Arg(0);

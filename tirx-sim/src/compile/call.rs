@@ -744,7 +744,8 @@ fn unary(op: Op) -> Option<Un> {
         Op::Floor => Un::Floor,
         Op::Ceil => Un::Ceil,
         Op::Trunc => Un::Trunc,
-        Op::Round => Un::Round,
+        // To nearest even, as the CUDA text has it.
+        Op::Round => Un::Nearbyint,
         Op::Nearbyint => Un::Nearbyint,
         Op::Fabs => Un::Abs,
         _ => return None,

@@ -1,0 +1,260 @@
+//! What do the kernels of a filetest compute, against values that were computed elsewhere?
+//!
+//! `kernels/NAME.sim.txt` says for each kernel what it is called with and what it must leave; `TIRX_BLESS` does not
+//! write it, for its values come from other programs (Python's `math`, numpy, or by hand).
+//!
+//! ```text
+//! # a remark
+//! kernel exp
+//! A float32[4] 0 1 -1 0x7f800000
+//! B float32[4] 0 -> 1 2.7182817 0.36787945 inf +- 1e-6
+//! s = 3.0
+//!
+//! kernel divides
+//! A int32[1] 0
+//! fault: division by zero
+//! ```
+//!
+//! Arguments stand in the kernel's order: a tensor with dtype, shape (`[2x16]`) and elements, a scalar after `=`.
+//! Fewer values than elements are repeated. `0x` gives the bits of an element. What follows `->` must be there after
+//! the run, to a relative difference of what follows `+-` (none: the same bits, or both NaN); without it the tensor
+//! must be as before. `fault:` is a part of the message that the run ends with.
+
+use half::{bf16, f16};
+use tirx_core::ir::{DType, IRModule};
+use tirx_sim::{Allocation, Memory, Program, StandIns, host};
+
+/// One call of a kernel.
+#[derive(Debug, Default)]
+pub struct Run {
+    /// The kernel.
+    pub kernel: String,
+    names: Vec<String>,
+    arguments: Vec<Argument>,
+    fault: Option<String>,
+}
+
+#[derive(Debug)]
+enum Argument {
+    Tensor(Tensor),
+    Scalar(host::Argument),
+}
+
+#[derive(Debug)]
+struct Tensor {
+    dtype: DType,
+    shape: Vec<i64>,
+    before: Vec<u8>,
+    after: Option<Vec<u8>>,
+    tolerance: f64,
+}
+
+/// Reads the calls of a text.
+pub fn read(text: &str) -> Result<Vec<Run>, String> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let failed = |what: String| format!("line {}: {what}", number + 1);
+        if let Some(kernel) = line.strip_prefix("kernel ") {
+            runs.push(Run {
+                kernel: kernel.into(),
+                ..Run::default()
+            });
+            continue;
+        }
+        let run = runs.last_mut().ok_or(failed("no kernel yet".into()))?;
+        if let Some(fault) = line.strip_prefix("fault:") {
+            run.fault = Some(fault.trim().into());
+        } else if let Some((name, value)) = line.split_once(" = ") {
+            run.names.push(name.into());
+            run.arguments.push(Argument::Scalar(scalar(value).map_err(failed)?));
+        } else {
+            let (name, rest) = line.split_once(' ').ok_or(failed("a name and a dtype".into()))?;
+            run.names.push(name.into());
+            run.arguments.push(Argument::Tensor(tensor(rest).map_err(failed)?));
+        }
+    }
+    Ok(runs)
+}
+
+fn scalar(text: &str) -> Result<host::Argument, String> {
+    Ok(match text {
+        "True" | "False" => host::Argument::Bool(text == "True"),
+        _ if text.contains(['.', 'e', 'n']) => {
+            host::Argument::Float(text.parse().map_err(|_| format!("no number: {text}"))?)
+        }
+        _ => host::Argument::Int(text.parse().map_err(|_| format!("no integer: {text}"))?),
+    })
+}
+
+fn tensor(text: &str) -> Result<Tensor, String> {
+    let (head, values) = text.split_once(' ').unwrap_or((text, "0"));
+    let (dtype, shape) = head
+        .trim_end_matches(']')
+        .split_once('[')
+        .ok_or("a dtype with a shape")?;
+    let dtype: DType = dtype.parse().map_err(|_| format!("no dtype: {dtype}"))?;
+    let shape: Vec<i64> = shape
+        .split('x')
+        .map(|extent| extent.parse().map_err(|_| format!("no extent: {extent}")))
+        .collect::<Result<_, _>>()?;
+    let count = shape.iter().product::<i64>() as usize * usize::from(dtype.lanes);
+    let (before, after) = match values.split_once("->") {
+        Some((before, after)) => (before, Some(after)),
+        None => (values, None),
+    };
+    let (after, tolerance) = match after.map(|after| after.split_once("+-").unwrap_or((after, "0"))) {
+        None => (None, "0"),
+        Some((after, tolerance)) => (Some(after), tolerance.trim()),
+    };
+    Ok(Tensor {
+        dtype,
+        shape,
+        before: elements(dtype, before, count)?,
+        after: after.map(|after| elements(dtype, after, count)).transpose()?,
+        tolerance: tolerance
+            .parse()
+            .map_err(|_| format!("no tolerance: {tolerance}"))?,
+    })
+}
+
+/// The bytes of `count` scalars, from values that are repeated.
+fn elements(dtype: DType, values: &str, count: usize) -> Result<Vec<u8>, String> {
+    let scalars: Vec<Vec<u8>> = values
+        .split_whitespace()
+        .map(|value| element(dtype, value).ok_or(format!("no {dtype}: {value}")))
+        .collect::<Result<_, _>>()?;
+    if scalars.is_empty() || !count.is_multiple_of(scalars.len()) {
+        return Err(format!("{} values for {count} elements", scalars.len()));
+    }
+    Ok(scalars.iter().cycle().take(count).flatten().copied().collect())
+}
+
+fn element(dtype: DType, value: &str) -> Option<Vec<u8>> {
+    let bytes = usize::from(dtype.bits).div_ceil(8);
+    if let Some(bits) = value.strip_prefix("0x") {
+        let bits = u64::from_str_radix(bits, 16).ok()?;
+        return Some(bits.to_le_bytes()[..bytes].to_vec());
+    }
+    if dtype.is_bool() {
+        return Some(vec![u8::from(value.parse::<i64>().ok()? != 0)]);
+    }
+    if dtype.is_floating() {
+        let value: f64 = value.parse().ok()?;
+        return match (dtype.bits, dtype.is_bfloat16()) {
+            (16, true) => Some(bf16::from_f64(value).to_le_bytes().to_vec()),
+            (16, false) => Some(f16::from_f64(value).to_le_bytes().to_vec()),
+            (32, _) => Some((value as f32).to_le_bytes().to_vec()),
+            (64, _) => Some(value.to_le_bytes().to_vec()),
+            // The other formats are given by their bits.
+            _ => None,
+        };
+    }
+    let value: i128 = value.parse().ok()?;
+    Some(value.to_le_bytes()[..bytes].to_vec())
+}
+
+/// A scalar of a dtype as a number, where Rust or `half` knows the format.
+fn number(dtype: DType, bytes: &[u8]) -> Option<f64> {
+    if !dtype.is_floating() {
+        return None;
+    }
+    match (bytes, dtype.is_bfloat16()) {
+        ([a, b], true) => Some(bf16::from_le_bytes([*a, *b]).to_f64()),
+        ([a, b], false) => Some(f16::from_le_bytes([*a, *b]).to_f64()),
+        ([a, b, c, d], _) => Some(f32::from_le_bytes([*a, *b, *c, *d]).into()),
+        _ => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
+    }
+}
+
+fn shown(dtype: DType, bytes: &[u8]) -> String {
+    match number(dtype, bytes) {
+        Some(value) => format!("{value:?}"),
+        None => {
+            let digits: String = bytes.iter().rev().map(|b| format!("{b:02x}")).collect();
+            format!("0x{digits}")
+        }
+    }
+}
+
+impl Tensor {
+    /// The first element that is not what it must be.
+    fn compare(&self, name: &str, found: &[u8]) -> Result<(), String> {
+        let width = usize::from(self.dtype.bits).div_ceil(8);
+        let expected = self.after.as_ref().unwrap_or(&self.before);
+        let pairs = expected.chunks(width).zip(found.chunks(width));
+        for (at, (want, have)) in pairs.enumerate() {
+            let near = match (number(self.dtype, want), number(self.dtype, have)) {
+                (Some(a), Some(b)) => {
+                    a.is_nan() && b.is_nan() || a == b || (a - b).abs() <= self.tolerance * a.abs().max(1e-30)
+                }
+                _ => false,
+            };
+            let signs = self.tolerance > 0.0 || want == have || number(self.dtype, want) != Some(0.0);
+            if want != have && !(near && signs) {
+                return Err(format!(
+                    "element {at} of {name}: expected {}, found {}",
+                    shown(self.dtype, want),
+                    shown(self.dtype, have)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Run {
+    /// Runs the kernel of a lowered module and compares.
+    pub fn check(&self, lowered: &IRModule) -> Result<(), String> {
+        let memory = Memory::new();
+        let mut tensors: Vec<(usize, Allocation)> = Vec::new();
+        let mut arguments = Vec::new();
+        for (at, argument) in self.arguments.iter().enumerate() {
+            arguments.push(match argument {
+                Argument::Scalar(value) => value.clone(),
+                Argument::Tensor(tensor) => {
+                    let allocation = memory.alloc(tensor.before.len());
+                    allocation.write(0, &tensor.before);
+                    let address = allocation.address();
+                    tensors.push((at, allocation));
+                    host::Argument::Tensor {
+                        dtype: tensor.dtype,
+                        shape: tensor.shape.clone(),
+                        address,
+                        byte_offset: 0,
+                    }
+                }
+            });
+        }
+        let ran = host::run(lowered, &self.names, &arguments, &mut |launch| {
+            let program =
+                Program::compile(lowered, &launch.symbol).map_err(|e| e.render(&lowered.sources))?;
+            let config = tirx_sim::Launch {
+                grid: launch.grid,
+                block: launch.block,
+                cluster: launch.cluster,
+                shared_bytes: launch.shared_bytes,
+                args: &launch.args,
+            };
+            let stats = program.launch(&memory, &config, &StandIns::new());
+            stats.map(|_| ()).map_err(|fault| fault.to_string())
+        });
+        match (ran, &self.fault) {
+            (Ok(()), None) => {}
+            (Err(message), Some(fault)) if message.contains(fault) => return Ok(()),
+            (Err(message), _) => return Err(message),
+            (Ok(()), Some(fault)) => return Err(format!("no fault, but one is expected: {fault}")),
+        }
+        for (at, allocation) in &tensors {
+            let mut found = vec![0; allocation.len()];
+            allocation.read(0, &mut found);
+            if let Argument::Tensor(tensor) = &self.arguments[*at] {
+                tensor.compare(&self.names[*at], &found)?;
+            }
+        }
+        Ok(())
+    }
+}
