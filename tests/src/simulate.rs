@@ -70,11 +70,13 @@ pub fn read(text: &str) -> Result<Vec<Run>, String> {
             run.fault = Some(fault.trim().into());
         } else if let Some((name, value)) = line.split_once(" = ") {
             run.names.push(name.into());
-            run.arguments.push(Argument::Scalar(scalar(value).map_err(failed)?));
+            run.arguments
+                .push(Argument::Scalar(scalar(value).map_err(failed)?));
         } else {
             let (name, rest) = line.split_once(' ').ok_or(failed("a name and a dtype".into()))?;
             run.names.push(name.into());
-            run.arguments.push(Argument::Tensor(tensor(rest).map_err(failed)?));
+            run.arguments
+                .push(Argument::Tensor(tensor(rest).map_err(failed)?));
         }
     }
     Ok(runs)

@@ -221,3 +221,24 @@ fn the_page_is_up_to_date() {
         );
     }
 }
+
+/// A kernel that reads a name.
+fn kernel_with(name: &str) -> String {
+    format!(
+        "from tvm.script import tirx as T\n\n@T.prim_func\n\
+         def k(A: T.Buffer((32,), \"float32\")):\n    T.device_entry()\n    bx = T.cta_id([1])\n    \
+         tx = T.thread_id([32])\n    T.evaluate({name}(A[tx]))\n    A[tx] = 1.0\n"
+    )
+}
+
+#[test]
+fn what_is_not_there_says_what_the_page_says() {
+    for full in names() {
+        let Ok((_, Some(why))) = find(full) else { continue };
+        let Err(message) = tirx_tests::build("k.py", &kernel_with(full), &[], &Default::default()) else {
+            panic!("{full} is accepted");
+        };
+        assert!(message.contains(&why), "{full}:\n{message}");
+        assert!(message.contains("k.py:8:"), "{full}:\n{message}");
+    }
+}

@@ -316,6 +316,78 @@ ops! {
     CudaWarpReduce = "tirx.cuda.warp_reduce", "cuda.warp_reduce", (2, 3), UpdateState, Arg(0);
     /// Reduction over the block: value, operation (a string), warps, scratch pointer.
     CudaCtaReduce = "tirx.cuda.cta_reduce", "cuda.cta_reduce", (4, 4), UpdateState, Arg(0);
+
+    // Packed values: two float32 in a uint64, two bfloat16 or four float8 in a uint32.
+
+    /// Two float32 packed.
+    CudaMakeFloat2 = "tirx.cuda.make_float2", "cuda.make_float2", (2, 2), Pure, Is(DType::UINT64);
+    /// The first of two packed float32.
+    CudaFloat2X = "tirx.cuda.float2_x", "cuda.float2_x", (1, 1), Pure, Is(DType::FLOAT32);
+    /// The second of two packed float32.
+    CudaFloat2Y = "tirx.cuda.float2_y", "cuda.float2_y", (1, 1), Pure, Is(DType::FLOAT32);
+    /// Sums of packed float32.
+    CudaFadd2Rn = "tirx.cuda.fadd2_rn", "cuda.fadd2_rn", (2, 2), Pure, Is(DType::UINT64);
+    /// Products of packed float32.
+    CudaFmul2Rn = "tirx.cuda.fmul2_rn", "cuda.fmul2_rn", (2, 2), Pure, Is(DType::UINT64);
+    /// Two float32 as packed bfloat16.
+    CudaFloat22bfloat162Rn = "tirx.cuda.float22bfloat162_rn", "cuda.float22bfloat162_rn", (2, 2), Pure, Is(DType::UINT32);
+    /// Two packed float32 as packed bfloat16.
+    CudaFloat22bfloat162RnFromFloat2 = "tirx.cuda.float22bfloat162_rn_from_float2", "cuda.float22bfloat162_rn_from_float2", (1, 1), Pure, Is(DType::UINT32);
+    /// Two packed bfloat16 as packed float32.
+    CudaBfloat1622float2 = "tirx.cuda.bfloat1622float2", "cuda.bfloat1622float2", (1, 1), Pure, Is(DType::UINT64);
+    /// The lesser of packed bfloat16, and the number where one is NaN.
+    CudaHmin2 = "tirx.cuda.hmin2", "cuda.hmin2", (2, 2), Pure, Is(DType::UINT32);
+    /// The greater of packed bfloat16, and the number where one is NaN.
+    CudaHmax2 = "tirx.cuda.hmax2", "cuda.hmax2", (2, 2), Pure, Is(DType::UINT32);
+    /// Four float32 as packed float8_e4m3fn, saturating.
+    CudaFp8x4E4m3FromFloat4 = "tirx.cuda.fp8x4_e4m3_from_float4", "cuda.fp8x4_e4m3_from_float4", (4, 4), Pure, Is(DType::UINT32);
+
+    // PTX instructions. Those with a destination take its address first; rounding, `.ftz` and `.sat` come last.
+
+    /// `ex2.approx.ftz.f32`.
+    PtxExp2 = "tirx.ptx.exp2", "ptx.exp2", (1, 1), Pure, Is(DType::FLOAT32);
+    /// `rcp.approx.ftz.f32`.
+    PtxRcp = "tirx.ptx.rcp", "ptx.rcp", (1, 1), Pure, Is(DType::FLOAT32);
+    /// `max.f32`: a, b, ftz, nan.
+    PtxMaxF32 = "tirx.ptx.max_f32", "ptx.max_f32", (4, 4), Pure, Is(DType::FLOAT32);
+    /// `max.f32` of three (sm_100).
+    PtxReduce3MaxF32 = "tirx.ptx.reduce3_max_f32", "ptx.reduce3_max_f32", (3, 3), Pure, Is(DType::FLOAT32);
+    /// `min.f32` of three (sm_100).
+    PtxReduce3MinF32 = "tirx.ptx.reduce3_min_f32", "ptx.reduce3_min_f32", (3, 3), Pure, Is(DType::FLOAT32);
+    /// `add.rn.f32.bf16` (sm_100): an accumulator and the bits of a bfloat16.
+    PtxAddRnF32Bf16 = "tirx.ptx.add_rn_f32_bf16", "ptx.add_rn_f32_bf16", (2, 2), Pure, Is(DType::FLOAT32);
+    /// Whether any lane of a mask has a predicate.
+    PtxAnySync = "tirx.ptx.any_sync", "ptx.any_sync", (2, 2), UpdateState, Is(DType::INT32);
+    /// Position of the n-th set bit from a base: mask, base, offset.
+    PtxFnsB32 = "tirx.ptx.fns_b32", "ptx.fns_b32", (3, 3), Pure, Is(DType::UINT32);
+    /// Waits for the grids that this one depends on.
+    PtxGriddepcontrolWait = "tirx.ptx.griddepcontrol_wait", "ptx.griddepcontrol.wait", (0, 0), UpdateState, Is(DType::VOID);
+    /// Lets dependent grids start.
+    PtxGriddepcontrolLaunchDependents = "tirx.ptx.griddepcontrol_launch_dependents", "ptx.griddepcontrol.launch_dependents", (0, 0), UpdateState, Is(DType::VOID);
+    /// `add.f32`.
+    PtxAddF32 = "tirx.ptx.add_f32", "ptx.add_f32", (6, 6), UpdateState, Is(DType::VOID);
+    /// `add.f64`.
+    PtxAddF64 = "tirx.ptx.add_f64", "ptx.add_f64", (6, 6), UpdateState, Is(DType::VOID);
+    /// `add.f32x2` (sm_100) of packed values; rounding, `.ftz`, whether there is a destination, the dtype.
+    PtxAddF32x2 = "tirx.ptx.add_f32x2", "ptx.add_f32x2", (6, 7), UpdateState, Explicit;
+    /// `sub.f32`.
+    PtxSubF32 = "tirx.ptx.sub_f32", "ptx.sub_f32", (6, 6), UpdateState, Is(DType::VOID);
+    /// `sub.f64`.
+    PtxSubF64 = "tirx.ptx.sub_f64", "ptx.sub_f64", (6, 6), UpdateState, Is(DType::VOID);
+    /// `sub.f32x2` (sm_100) of packed values; rounding, `.ftz`, whether there is a destination, the dtype.
+    PtxSubF32x2 = "tirx.ptx.sub_f32x2", "ptx.sub_f32x2", (6, 7), UpdateState, Explicit;
+    /// `mul.f32`.
+    PtxMulF32 = "tirx.ptx.mul_f32", "ptx.mul_f32", (6, 6), UpdateState, Is(DType::VOID);
+    /// `mul.f64`.
+    PtxMulF64 = "tirx.ptx.mul_f64", "ptx.mul_f64", (6, 6), UpdateState, Is(DType::VOID);
+    /// `mul.f32x2` (sm_100) of packed values; rounding, `.ftz`, whether there is a destination, the dtype.
+    PtxMulF32x2 = "tirx.ptx.mul_f32x2", "ptx.mul_f32x2", (6, 7), UpdateState, Explicit;
+    /// `fma.f32`.
+    PtxFmaF32 = "tirx.ptx.fma_f32", "ptx.fma_f32", (7, 7), UpdateState, Is(DType::VOID);
+    /// `fma.f64`.
+    PtxFmaF64 = "tirx.ptx.fma_f64", "ptx.fma_f64", (7, 7), UpdateState, Is(DType::VOID);
+    /// `fma.f32x2` (sm_100) of packed values; rounding, `.ftz`, whether there is a destination, the dtype.
+    PtxFmaF32x2 = "tirx.ptx.fma_f32x2", "ptx.fma_f32x2", (7, 8), UpdateState, Explicit;
 }
 }
 pub(super) use rows::INFO;

@@ -82,6 +82,8 @@ impl Compiler<'_> {
             Op::TvmWarpShuffle | Op::AtomicAdd | Op::CudaAtomicAdd | Op::CudaAtomicCas => {
                 return error(self.span, format!("T.{} has a value", op.info().script));
             }
+            Op::PtxGriddepcontrolWait | Op::PtxGriddepcontrolLaunchDependents => {}
+            _ if self.storing_instruction(op, args)? => {}
             _ => return self.unknown(op),
         }
         Ok(())
@@ -278,7 +280,10 @@ impl Compiler<'_> {
     /// Operators of other families, recognized by name.
     fn by_name(&mut self, op: Op, args: &[Expr]) -> Result<Vec<Val>> {
         if op.name() != "tirx.ptx.fetch_register" {
-            return self.unknown(op);
+            return match self.instruction(op, args)? {
+                Some(values) => Ok(values),
+                None => self.unknown(op),
+            };
         }
         let register = match args.get(1) {
             Some(name) => self.text(name)?.to_string(),
@@ -313,15 +318,40 @@ impl Compiler<'_> {
             return Ok(vec![self.thread_index(d)?]);
         }
         if register == "laneid" {
-            let rank = self.thread_rank()?;
-            let mask = self.integer(Kind::I32, 31)?;
-            return Ok(vec![self.bin(Bin::And, Kind::I32, Kind::I32, rank, mask)?]);
+            return self.lane_id().map(|lane| vec![lane]);
+        }
+        if let Some(mask) = register.strip_prefix("lanemask_") {
+            let lane = self.lane_id()?;
+            let (one, ones) = (
+                self.integer(Kind::U32, 1)?,
+                self.integer(Kind::U32, u32::MAX.into())?,
+            );
+            let bit = self.bit_operation(Bin::Shl, one, lane.with_kind(Kind::U32))?;
+            let below = self.binary(BinOp::Sub, bit, one)?;
+            let value = match mask {
+                "eq" => bit,
+                "lt" => below,
+                "le" => self.bit_operation(Bin::Or, below, bit)?,
+                "ge" => self.bit_operation(Bin::Xor, below, ones)?,
+                "gt" => {
+                    let up_to = self.bit_operation(Bin::Or, below, bit)?;
+                    self.bit_operation(Bin::Xor, up_to, ones)?
+                }
+                _ => return error(self.span, format!("the simulator has no register %{register}")),
+            };
+            return Ok(vec![value.with_kind(Kind::I32)]);
         }
         if register == "warpid" {
             let register = self.special(Special::WarpId)?;
             return Ok(vec![Val::scalar(Kind::I32, register)]);
         }
         error(self.span, format!("the simulator has no register %{register}"))
+    }
+
+    fn lane_id(&mut self) -> Result<Val> {
+        let rank = self.thread_rank()?;
+        let mask = self.integer(Kind::I32, 31)?;
+        self.bin(Bin::And, Kind::I32, Kind::I32, rank, mask)
     }
 
     /// A function of one float (or `fabs` of an integer).
@@ -411,19 +441,14 @@ impl Compiler<'_> {
     /// Dot product of four bytes (of vectors or packed) plus an accumulator.
     fn dp4a(&mut self, args: &[Expr], dtype: DType) -> Result<Val> {
         let kind = self.kind(dtype)?;
-        let byte = if kind == Kind::U32 {
-            DType::UINT8
-        } else {
-            DType::INT8
-        };
         let mut sides = Vec::new();
         for arg in &args[..2] {
-            let dtype = if arg.dtype.lanes == 4 {
-                arg.dtype
+            let byte = if arg.dtype.is_uint() {
+                DType::UINT8
             } else {
-                byte.with_lanes(4)
+                DType::INT8
             };
-            sides.push(self.reinterpret(arg, dtype)?);
+            sides.push(self.reinterpret(arg, byte.with_lanes(4))?);
         }
         let accumulator = self.value(&args[2])?;
         let mut sum = self.convert(accumulator, kind)?;

@@ -15,6 +15,7 @@
 
 mod call;
 mod expression;
+mod instructions;
 mod memory;
 mod registers;
 mod scan;

@@ -82,24 +82,21 @@ impl Emitter<'_> {
                 _ => error(e.span, "`large_uint_imm` takes two constants"),
             },
             Op::Dp4a => {
-                let a = self.bit_cast_text(
-                    &args[0],
-                    if dtype.is_uint() {
-                        DType::UINT32
-                    } else {
-                        DType::INT32
-                    },
-                )?;
-                let b = self.bit_cast_text(
-                    &args[1],
-                    if dtype.is_uint() {
-                        DType::UINT32
-                    } else {
-                        DType::INT32
-                    },
-                )?;
+                // The bytes say whether there are signs.
+                let word = if args[0].dtype.is_uint() {
+                    DType::UINT32
+                } else {
+                    DType::INT32
+                };
+                if args[0].dtype.is_uint() != args[1].dtype.is_uint() {
+                    return error(e.span, "`dp4a` takes bytes that are all signed or all unsigned");
+                }
+                let a = self.bit_cast_text(&args[0], word)?;
+                let b = self.bit_cast_text(&args[1], word)?;
                 let c = self.expr(&args[2])?;
-                Ok(Code::primary(format!("__dp4a({a}, {b}, {})", c.text)))
+                let c = self.cast(c, args[2].dtype, word, e.span)?;
+                let dot = Code::primary(format!("__dp4a({a}, {b}, {})", c.text));
+                self.cast(dot, word, dtype, e.span)
             }
 
             Op::IfThenElse => {
@@ -248,9 +245,13 @@ impl Emitter<'_> {
                 self.needs.helpers.insert(Helper::TrapUnless);
                 self.function("tirx_trap_unless", args)
             }
+            Op::PtxAnySync => self.masked("__any_sync", args),
             Op::CudaWarpReduce => self.warp_reduce(e, args),
             Op::CudaCtaReduce => self.cta_reduce(e, args),
-            _ => error(e.span, format!("`T.{}` cannot be compiled to CUDA", info.script)),
+            _ => match self.instruction(op, args, e.span)? {
+                Some(code) => Ok(code),
+                None => error(e.span, format!("`T.{}` cannot be compiled to CUDA", info.script)),
+            },
         }
     }
 
@@ -431,12 +432,7 @@ impl Emitter<'_> {
             Some("cluster_ctaid.x") => (Helper::ClusterCtaIdX, "tirx_cluster_cta_id_x()"),
             Some("cluster_ctaid.y") => (Helper::ClusterCtaIdY, "tirx_cluster_cta_id_y()"),
             Some("cluster_ctaid.z") => (Helper::ClusterCtaIdZ, "tirx_cluster_cta_id_z()"),
-            other => {
-                return error(
-                    e.span,
-                    format!("special register `{}` cannot be read yet", other.unwrap_or("?")),
-                );
-            }
+            other => return self.any_register(e, other.unwrap_or_default()),
         };
         self.needs.helpers.insert(helper);
         Ok(Code::primary(name))

@@ -35,6 +35,7 @@ mod namespace;
 mod objects;
 mod operators;
 mod pool;
+mod ptx;
 mod refused;
 mod views;
 

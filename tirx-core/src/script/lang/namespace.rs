@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 use super::super::eval::{Annotation, Value};
 use super::call::{Call, Function};
 use super::objects::Metadata;
-use super::{buffers, calls, cuda, dtypes, launch, layouts, loops, math, pool, refused};
+use super::{buffers, calls, cuda, dtypes, launch, layouts, loops, math, pool, ptx, refused};
 use crate::diagnostic::error;
 use crate::intrin::Op;
 
 /// All tables.
-static TABLES: [&[Function]; 8] = [
+static TABLES: [&[Function]; 9] = [
     buffers::FUNCTIONS,
     calls::FUNCTIONS,
     cuda::FUNCTIONS,
@@ -22,6 +22,7 @@ static TABLES: [&[Function]; 8] = [
     loops::FUNCTIONS,
     math::FUNCTIONS,
     pool::FUNCTIONS,
+    ptx::FUNCTIONS,
 ];
 
 static INDEX: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock::new(|| {
@@ -60,7 +61,7 @@ fn generic_name(op: Op) -> &'static str {
     &NAMES[op as usize]
 }
 
-const NAMESPACES: [&str; 3] = ["T.cuda", "T.ptx", "layout.Axis"];
+const NAMESPACES: [&str; 4] = ["T.cuda", "T.ptx", "T.ptx.griddepcontrol", "layout.Axis"];
 
 /// The value of `path.name`.
 pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {

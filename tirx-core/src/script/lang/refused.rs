@@ -142,21 +142,10 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
         }
         "T.cuda"
             if has(&[
-                "bfloat1622float2",
                 "cvta_generic_to_shared",
-                "fadd2_rn",
-                "fmul2_rn",
-                "float22bfloat162_rn",
-                "float22bfloat162_rn_from_float2",
                 "float22half2",
-                "float2_x",
-                "float2_y",
                 "float8tohalf8",
                 "half8tofloat8",
-                "fp8x4_e4m3_from_float4",
-                "hmax2",
-                "hmin2",
-                "make_float2",
                 "get_tmem_addr",
                 "mma_fill",
                 "mma_fill_legacy",

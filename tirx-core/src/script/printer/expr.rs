@@ -280,7 +280,12 @@ impl Printer {
             return;
         }
         out.push_str(&format!("T.{script}("));
-        let explicit = op.info().result == ResultRule::Explicit;
+        // Those end with the dtype themselves.
+        let says_it = matches!(
+            op,
+            Op::PtxAddF32x2 | Op::PtxSubF32x2 | Op::PtxMulF32x2 | Op::PtxFmaF32x2
+        );
+        let explicit = op.info().result == ResultRule::Explicit && !says_it;
         let last = matches!(op, Op::TvmStructGet | Op::CudaLdg | Op::CudaFuncCall);
         let said = match dtype {
             DType::HANDLE => "T.handle().ty".to_string(),

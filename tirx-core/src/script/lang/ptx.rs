@@ -1,0 +1,204 @@
+//! `T.ptx.*`: PTX instructions on values. Those of the asynchronous engines and tensor cores are not here.
+
+use super::super::eval::{Interpreter, Param, Value, keyword, optional, required};
+use super::super::typing;
+use super::call::{Call, Function, function, variadic};
+use super::convert;
+use crate::diagnostic::Result;
+use crate::intrin::Op;
+use crate::ir::{DType, Expr};
+
+/// Destination, operands and modifiers. The modifiers may stand by position, as in printed IR.
+const TWO: &[Param] = &[
+    required("d_addr"),
+    required("a"),
+    required("b"),
+    optional("rounding"),
+    optional("ftz"),
+    optional("sat"),
+];
+const THREE: &[Param] = &[
+    required("d_addr"),
+    required("a"),
+    required("b"),
+    required("c"),
+    optional("rounding"),
+    optional("ftz"),
+    optional("sat"),
+];
+const MAX: &[Param] = &[required("a"), required("b"), optional("ftz"), optional("nan")];
+const PACKED: &[Param] = &[
+    keyword("rounding"),
+    keyword("ftz"),
+    keyword("dps"),
+    keyword("return_dtype"),
+];
+
+macro_rules! arithmetic {
+    ($name:literal, $op:ident, $params:ident, $dtype:ident) => {
+        function($name, $params, |_, c| {
+            arithmetic(c, Op::$op, DType::$dtype, $params.len() == 7)
+        })
+    };
+}
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    arithmetic!("T.ptx.add_f32", PtxAddF32, TWO, FLOAT32),
+    arithmetic!("T.ptx.sub_f32", PtxSubF32, TWO, FLOAT32),
+    arithmetic!("T.ptx.mul_f32", PtxMulF32, TWO, FLOAT32),
+    arithmetic!("T.ptx.fma_f32", PtxFmaF32, THREE, FLOAT32),
+    arithmetic!("T.ptx.add_f64", PtxAddF64, TWO, FLOAT64),
+    arithmetic!("T.ptx.sub_f64", PtxSubF64, TWO, FLOAT64),
+    arithmetic!("T.ptx.mul_f64", PtxMulF64, TWO, FLOAT64),
+    arithmetic!("T.ptx.fma_f64", PtxFmaF64, THREE, FLOAT64),
+    variadic("T.ptx.add_f32x2", PACKED, |_, c| packed(c, Op::PtxAddF32x2, 2)),
+    variadic("T.ptx.sub_f32x2", PACKED, |_, c| packed(c, Op::PtxSubF32x2, 2)),
+    variadic("T.ptx.mul_f32x2", PACKED, |_, c| packed(c, Op::PtxMulF32x2, 2)),
+    variadic("T.ptx.fma_f32x2", PACKED, |_, c| packed(c, Op::PtxFmaF32x2, 3)),
+    function("T.ptx.max_f32", MAX, max),
+];
+
+/// 0 or 1, also for `True` and `False`.
+fn flag(call: &Call, name: &str) -> Result<Expr> {
+    let set = match call.get(name) {
+        Some((Value::Bool(b), _)) => *b,
+        Some(_) => call.int(name)? != 0,
+        None => false,
+    };
+    Ok(Expr::int32(set.into()).at(call.span))
+}
+
+fn rounding(call: &Call, name: &str) -> Result<()> {
+    if ["rn", "rz", "rm", "rp"].contains(&name) {
+        return Ok(());
+    }
+    call.fail(format!("the rounding must be rn, rz, rm or rp, found \"{name}\""))
+}
+
+fn operand(call: &Call, name: &str, dtype: DType) -> Result<Expr> {
+    match call.operand(name)? {
+        typing::Operand::Expr(e) if e.dtype != dtype => call.fail_with(
+            format!("\"{name}\" must be {dtype}, found {}", e.dtype),
+            format!("cast it: T.cast(x, \"{dtype}\")"),
+        ),
+        typing::Operand::Expr(e) => Ok(e),
+        literal => typing::cast(literal, dtype, call.span),
+    }
+}
+
+fn arithmetic(call: &mut Call, op: Op, dtype: DType, three: bool) -> Result<Value> {
+    let mode = call.text_or("rounding", "rn")?;
+    rounding(call, &mode)?;
+    let pointer = call.argument("d_addr")?;
+    if !pointer.dtype.is_handle() {
+        return call.expected("d_addr", "a pointer such as A.ptr_to([i])");
+    }
+    let mut args = vec![pointer];
+    let names: &[&str] = if three { &["a", "b", "c"] } else { &["a", "b"] };
+    for name in names {
+        args.push(operand(call, name, dtype)?);
+    }
+    let (ftz, sat) = (flag(call, "ftz")?, flag(call, "sat")?);
+    if dtype == DType::FLOAT64 && !(ftz.is_int(0) && sat.is_int(0)) {
+        return call.fail("float64 has neither ftz nor sat");
+    }
+    args.extend([Expr::string(mode).at(call.span), ftz, sat]);
+    Ok(Value::Expr(Expr::call(op, DType::VOID, args).at(call.span)))
+}
+
+/// Two float32 in a uint64: a vector gives its bits.
+fn bits(call: &Call, value: &Value) -> Result<Expr> {
+    let e = convert::argument(value, call.span, call.function)?;
+    match e.dtype {
+        DType::UINT64 => Ok(e),
+        d if d == DType::FLOAT32.with_lanes(2) => {
+            Ok(Expr::call(Op::Reinterpret, DType::UINT64, vec![e]).at(call.span))
+        }
+        d => call.fail_with(
+            format!("an operand must be uint64 or float32x2, found {d}"),
+            "pack it: T.cuda.make_float2(x, y)",
+        ),
+    }
+}
+
+fn packed(call: &mut Call, op: Op, operands: usize) -> Result<Value> {
+    // Printed IR has the modifiers by position, a string first.
+    let printed = call.rest.iter().position(|(v, _)| matches!(v, Value::Str(_)));
+    let count = printed.unwrap_or(call.rest.len());
+    let modifiers: Vec<Value> = call.rest[count..].iter().map(|(v, _)| v.clone()).collect();
+    let plain = if op == Op::PtxMulF32x2 { "" } else { "rn" };
+    let (mode, ftz, stores, dtype) = match &modifiers[..] {
+        [] => {
+            let stores = !matches!(call.get("dps"), Some((Value::Bool(false) | Value::Int(0), _)));
+            let mode = call.text_or("rounding", plain)?;
+            (
+                mode,
+                flag(call, "ftz")?,
+                stores,
+                call.dtype_or("return_dtype", DType::UINT64)?,
+            )
+        }
+        [Value::Str(mode), ftz, stores, dtype] => {
+            let number = |v: &Value| convert::const_int(v).unwrap_or(0);
+            let stores = number(stores) != 0;
+            let dtype = convert::dtype(dtype, call.span)?.unwrap_or(DType::UINT64);
+            let ftz = Expr::int32((number(ftz) != 0).into()).at(call.span);
+            (mode.as_ref().into(), ftz, stores, dtype)
+        }
+        _ => return call.fail("takes its operands, then rounding, ftz, dps and return_dtype"),
+    };
+    if count != operands + usize::from(stores) {
+        let destination = if stores { " after the destination" } else { "" };
+        return call.fail(format!(
+            "takes {operands} operands{destination}, {count} were given"
+        ));
+    }
+    if !(mode.is_empty() && operands == 2 && op != Op::PtxSubF32x2) {
+        rounding(call, &mode)?;
+    }
+    let mut args = Vec::new();
+    for (at, (value, span)) in call.rest[..count].iter().enumerate() {
+        args.push(if stores && at == 0 {
+            let pointer = convert::argument(value, span.or(call.span), call.function)?;
+            if !pointer.dtype.is_handle() {
+                return call.fail("the destination must be a pointer such as A.ptr_to([i])");
+            }
+            pointer
+        } else {
+            bits(call, value)?
+        });
+    }
+    let (name, result) = if stores {
+        ("void", DType::VOID)
+    } else {
+        ("uint64", DType::UINT64)
+    };
+    args.extend([
+        Expr::string(mode).at(call.span),
+        ftz,
+        Expr::int32(stores.into()).at(call.span),
+        Expr::string(name).at(call.span),
+    ]);
+    let value = Expr::call(op, result, args).at(call.span);
+    if !stores && dtype == DType::FLOAT32.with_lanes(2) {
+        return Ok(Value::Expr(
+            Expr::call(Op::Reinterpret, dtype, vec![value]).at(call.span),
+        ));
+    }
+    if !stores && dtype != DType::UINT64 {
+        return call.fail(format!("return_dtype must be uint64 or float32x2, found {dtype}"));
+    }
+    Ok(Value::Expr(value))
+}
+
+fn max(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let args = vec![
+        operand(call, "a", DType::FLOAT32)?,
+        operand(call, "b", DType::FLOAT32)?,
+        flag(call, "ftz")?,
+        flag(call, "nan")?,
+    ];
+    Ok(Value::Expr(
+        Expr::call(Op::PtxMaxF32, DType::FLOAT32, args).at(call.span),
+    ))
+}

@@ -1,0 +1,168 @@
+//! Packed values and PTX instructions: what each is in terms of the IR's own expressions.
+
+use tirx_core::diagnostic::{Result, error};
+use tirx_core::intrin::Op;
+use tirx_core::ir::{BinOp, DType, Expr, TypeCode};
+
+use super::Compiler;
+use super::registers::Val;
+use crate::numeric::Kind;
+
+const F32X2: DType = DType::FLOAT32.with_lanes(2);
+const BF16X2: DType = DType::BFLOAT16.with_lanes(2);
+const E4M3X4: DType = DType::scalar(TypeCode::Float8_e4m3fn, 8).with_lanes(4);
+
+fn reinterpret(dtype: DType, e: Expr) -> Expr {
+    if e.dtype == dtype {
+        e
+    } else {
+        Expr::call(Op::Reinterpret, dtype, vec![e])
+    }
+}
+
+fn combine(dtype: DType, parts: Vec<Expr>) -> Expr {
+    Expr::call(Op::Vectorcombine, dtype, parts)
+}
+
+fn float(e: &Expr) -> Expr {
+    e.clone().cast(DType::FLOAT32)
+}
+
+/// `op` of floats, where a NaN gives way to a number.
+fn number_of(op: BinOp, a: Expr, b: Expr) -> Expr {
+    let is_nan = |e: &Expr| Expr::call(Op::Isnan, DType::BOOL.with_lanes(e.dtype.lanes), vec![e.clone()]);
+    let picked = Expr::binary(op, a.clone(), b.clone());
+    let picked = Expr::select(is_nan(&b), a.clone(), picked);
+    Expr::select(is_nan(&a), b, picked)
+}
+
+/// What a call without modifiers is.
+fn meaning(op: Op, args: &[Expr]) -> Option<Expr> {
+    let packed = |at: usize, dtype: DType| reinterpret(dtype, args[at].clone());
+    let pair = |at: usize| combine(F32X2, vec![float(&args[at]), float(&args[at + 1])]);
+    let both = |op: BinOp| Expr::binary(op, packed(0, F32X2), packed(1, F32X2));
+    Some(match op {
+        Op::CudaMakeFloat2 => reinterpret(DType::UINT64, pair(0)),
+        Op::CudaFloat2X => Expr::call(Op::Vectorlow, DType::FLOAT32, vec![packed(0, F32X2)]),
+        Op::CudaFloat2Y => Expr::call(Op::Vectorhigh, DType::FLOAT32, vec![packed(0, F32X2)]),
+        Op::CudaFadd2Rn => reinterpret(DType::UINT64, both(BinOp::Add)),
+        Op::CudaFmul2Rn => reinterpret(DType::UINT64, both(BinOp::Mul)),
+        Op::CudaFloat22bfloat162Rn => reinterpret(DType::UINT32, pair(0).cast(BF16X2)),
+        Op::CudaFloat22bfloat162RnFromFloat2 => reinterpret(DType::UINT32, packed(0, F32X2).cast(BF16X2)),
+        Op::CudaBfloat1622float2 => reinterpret(DType::UINT64, packed(0, BF16X2).cast(F32X2)),
+        Op::CudaHmin2 | Op::CudaHmax2 => {
+            let order = if op == Op::CudaHmin2 {
+                BinOp::Min
+            } else {
+                BinOp::Max
+            };
+            let picked = number_of(order, packed(0, BF16X2), packed(1, BF16X2));
+            reinterpret(DType::UINT32, picked)
+        }
+        Op::CudaFp8x4E4m3FromFloat4 => {
+            let all = combine(DType::FLOAT32.with_lanes(4), vec![pair(0), pair(2)]);
+            reinterpret(DType::UINT32, all.cast(E4M3X4))
+        }
+        Op::PtxExp2 => Expr::call(Op::Exp2, DType::FLOAT32, vec![float(&args[0])]),
+        Op::PtxRcp => Expr::binary(BinOp::Div, Expr::float(DType::FLOAT32, 1.0), float(&args[0])),
+        Op::PtxReduce3MaxF32 | Op::PtxReduce3MinF32 => {
+            let order = if op == Op::PtxReduce3MaxF32 {
+                BinOp::Max
+            } else {
+                BinOp::Min
+            };
+            let two = number_of(order, float(&args[0]), float(&args[1]));
+            number_of(order, two, float(&args[2]))
+        }
+        Op::PtxAddRnF32Bf16 => {
+            let bits = args[1].clone().cast(DType::UINT16);
+            float(&args[0]) + reinterpret(DType::BFLOAT16, bits).cast(DType::FLOAT32)
+        }
+        Op::PtxMaxF32 => {
+            let (a, b) = (float(&args[0]), float(&args[1]));
+            let number = number_of(BinOp::Max, a.clone(), b.clone());
+            if args[3].is_int(0) {
+                number
+            } else {
+                let is_nan = |e: &Expr| Expr::call(Op::Isnan, DType::BOOL, vec![e.clone()]);
+                Expr::select(is_nan(&a), a.clone(), Expr::select(is_nan(&b), b, number))
+            }
+        }
+        Op::PtxAnySync => {
+            let lanes = Expr::call(Op::CudaBallotSync, DType::UINT32, args.to_vec());
+            let any = Expr::binary(BinOp::Ne, lanes, Expr::constant(DType::UINT32, 0));
+            any.cast(DType::INT32)
+        }
+        _ => return None,
+    })
+}
+
+impl Compiler<'_> {
+    /// The value of an instruction of this file.
+    pub(super) fn instruction(&mut self, op: Op, args: &[Expr]) -> Result<Option<Vec<Val>>> {
+        let value = match meaning(op, args) {
+            Some(value) => Some(value),
+            None => self.arithmetic(op, args)?.map(|(_, value)| value),
+        };
+        match value {
+            Some(value) => self.values(&value).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// An instruction that stores its result.
+    pub(super) fn storing_instruction(&mut self, op: Op, args: &[Expr]) -> Result<bool> {
+        let Some((Some(destination), value)) = self.arithmetic(op, args)? else {
+            return Ok(false);
+        };
+        let value = self.value(&value)?;
+        let pointer = self.value(&destination)?;
+        let zero = self.integer(Kind::I64, 0)?;
+        self.store_offset(pointer, zero, value, "the destination")?;
+        Ok(true)
+    }
+
+    /// Destination and value of `add`, `sub`, `mul` and `fma`.
+    fn arithmetic(&mut self, op: Op, args: &[Expr]) -> Result<Option<(Option<Expr>, Expr)>> {
+        use Op::*;
+        let dtype = match op {
+            PtxAddF32 | PtxSubF32 | PtxMulF32 | PtxFmaF32 => DType::FLOAT32,
+            PtxAddF64 | PtxSubF64 | PtxMulF64 | PtxFmaF64 => DType::FLOAT64,
+            PtxAddF32x2 | PtxSubF32x2 | PtxMulF32x2 | PtxFmaF32x2 => F32X2,
+            _ => return Ok(None),
+        };
+        let operands = match op {
+            PtxFmaF32 | PtxFmaF64 | PtxFmaF32x2 => 3,
+            _ => 2,
+        };
+        let Some(at) = args.iter().position(|a| a.as_str().is_some()) else {
+            return error(self.span, "the rounding of an instruction is a string");
+        };
+        if !matches!(args[at].as_str(), Some("" | "rn")) {
+            let message = "the simulator rounds to nearest even only";
+            return error(self.span, message);
+        }
+        let (destination, values) = match at.checked_sub(operands) {
+            Some(0) => (None, &args[..at]),
+            Some(1) => (Some(args[0].clone()), &args[1..at]),
+            _ => return error(self.span, "an instruction with too few operands"),
+        };
+        let value = |i: usize| reinterpret(dtype, values[i].clone());
+        let result = match op {
+            PtxAddF32 | PtxAddF64 | PtxAddF32x2 => Expr::binary(BinOp::Add, value(0), value(1)),
+            PtxSubF32 | PtxSubF64 | PtxSubF32x2 => Expr::binary(BinOp::Sub, value(0), value(1)),
+            PtxMulF32 | PtxMulF64 | PtxMulF32x2 => Expr::binary(BinOp::Mul, value(0), value(1)),
+            _ => Expr::call(Op::Fma, dtype, vec![value(0), value(1), value(2)]),
+        };
+        let result = if dtype == F32X2 {
+            reinterpret(DType::UINT64, result)
+        } else if args.get(at + 2).is_some_and(|sat| !sat.is_int(0)) {
+            // To [0, 1], NaN to 0.
+            let floor = number_of(BinOp::Max, result, Expr::float(DType::FLOAT32, 0.0));
+            Expr::binary(BinOp::Min, floor, Expr::float(DType::FLOAT32, 1.0))
+        } else {
+            result
+        };
+        Ok(Some((destination, result)))
+    }
+}
