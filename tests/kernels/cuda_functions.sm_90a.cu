@@ -3,7 +3,7 @@
 extern "C" __global__ void __launch_bounds__(64) votes_kernel(const int* __restrict__ A_ptr, int* __restrict__ B_ptr) {
   B_ptr[(int)threadIdx.x] = (int)__syncthreads_and(0 < A_ptr[(int)threadIdx.x]);
   B_ptr[(int)threadIdx.x + 64] = (int)__syncthreads_or(60 < A_ptr[(int)threadIdx.x]);
-  B_ptr[(int)threadIdx.x + 128] = (int)__ballot_sync(0xffffffffU, A_ptr[(int)threadIdx.x] % 3 + (3 & ((A_ptr[(int)threadIdx.x] % 3) >> 31)) == 0);
+  B_ptr[(int)threadIdx.x + 128] = (int)__ballot_sync(0xffffffffU, A_ptr[(int)threadIdx.x] % 3 == 0);
   B_ptr[(int)threadIdx.x + 192] = (int)__reduce_add_sync(0xffffffffU, (unsigned int)A_ptr[(int)threadIdx.x]);
   B_ptr[(int)threadIdx.x + 256] = (int)__reduce_min_sync(0xffffffffU, (unsigned int)A_ptr[(int)threadIdx.x]);
   B_ptr[(int)threadIdx.x + 320] = __any_sync(0xffffffffU, 40 < A_ptr[(int)threadIdx.x]);
