@@ -31,13 +31,19 @@ fn random_kernels_mean_the_same_however_they_are_lowered() {
     };
     // What panics is reported with its kernel.
     std::panic::set_hook(Box::new(|_| {}));
+    let started = std::time::Instant::now();
     let report = run_seeds(first, count, &settings);
     let _ = std::panic::take_hook();
+    println!(
+        "{} kernels from seed {first} in {:.0?}: {} through nvcc, {} the same by TVM ({} refused), {} failed",
+        report.kernels,
+        started.elapsed(),
+        report.nvcc,
+        report.tvm,
+        report.refused_by_tvm,
+        report.failures.len()
+    );
     let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert_eq!(report.kernels, count);
-    println!(
-        "{count} kernels from seed {first}, {} of them through nvcc, {} the same by TVM ({} refused)",
-        report.nvcc, report.tvm, report.refused_by_tvm
-    );
 }

@@ -450,6 +450,8 @@ impl Run<'_> {
             problem: last,
             kernel,
         };
+        // Said at once: a night's run may be cut short.
+        eprintln!("{failure}");
         self.report(|r| r.failures.push(failure));
     }
 
@@ -488,7 +490,12 @@ impl Run<'_> {
         for ((kernel, _), result) in batch.into_iter().zip(results) {
             match result {
                 Ok(tvm::Outcome::Same) => self.report(|r| r.tvm += 1),
-                Ok(tvm::Outcome::Refused(_)) => self.report(|r| r.refused_by_tvm += 1),
+                Ok(tvm::Outcome::Refused(why)) => {
+                    if self.settings.trace {
+                        eprintln!("seed {}: refused by TVM: {why}", kernel.seed);
+                    }
+                    self.report(|r| r.refused_by_tvm += 1);
+                }
                 // TVM takes seconds to start.
                 Err(problem) => self.fail(kernel, problem, 0, |_| Ok(())),
             }

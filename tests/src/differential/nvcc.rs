@@ -11,24 +11,49 @@ use super::Problem;
 /// Kernels of a translation unit.
 pub const BATCH: usize = 50;
 
-/// The texts of kernels named `k`, by seed, as one: each in a namespace of its own, its functions under its own name.
+/// The texts of kernels named `k`, by seed, as one: each in a namespace of its own, its functions and its dynamic shared
+/// memory, which are known outside of it, under names of their own.
 pub fn unit(kernels: &[(u64, &str)]) -> String {
     let mut includes = BTreeSet::new();
     let mut text = String::new();
     for (seed, cuda) in kernels {
         text += &format!("namespace kernel_{seed} {{\n");
+        let mut body = String::new();
+        let mut dynamic = Vec::new();
         for line in cuda.lines() {
             if line.starts_with("#include") {
                 includes.insert(line);
             } else {
-                text += &line.replace(" k_kernel", &format!(" k{seed}_kernel"));
-                text.push('\n');
+                body += &line.replace(" k_kernel", &format!(" k{seed}_kernel"));
+                body.push('\n');
+            }
+            if line.contains("extern __shared__") {
+                dynamic.extend(line.trim_end_matches("[];").rsplit(' ').next());
             }
         }
+        for name in dynamic {
+            body = renamed(&body, name, &format!("{name}_of_{seed}"));
+        }
+        text += &body;
         text += "}\n";
     }
     let includes: Vec<&str> = includes.into_iter().collect();
     format!("{}\n\n{text}", includes.join("\n"))
+}
+
+/// The text with a name replaced.
+fn renamed(text: &str, name: &str, by: &str) -> String {
+    let of_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(name) {
+        let (before, after) = (&rest[..at], &rest[at + name.len()..]);
+        out.push_str(before);
+        let whole = !out.ends_with(of_name) && !after.starts_with(of_name);
+        out.push_str(if whole { by } else { name });
+        rest = after;
+    }
+    out + rest
 }
 
 /// Compiles kernels together. The optimizer has no say in what is accepted, so it is left out.
@@ -71,6 +96,16 @@ pub fn compile(nvcc: &Path, arch: &str, folder: &Path, kernels: &[(u64, &str)]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dynamic_shared_memory_is_named_apart() {
+        let text = "{\n  extern __shared__ __align__(64) int s[];\n  s[0] = s_1 + us[s[1]] + ss;\n}\n";
+        assert_eq!(
+            unit(&[(7, text)]),
+            "\n\nnamespace kernel_7 {\n{\n  extern __shared__ __align__(64) int s_of_7[];\n  \
+             s_of_7[0] = s_1 + us[s_of_7[1]] + ss;\n}\n}\n"
+        );
+    }
 
     #[test]
     fn kernels_share_their_includes_and_nothing_else() {

@@ -55,6 +55,7 @@ impl Generator {
                 .values
                 .iter()
                 .filter(|v| v.expr.dtype != dtype && (v.expr.uniform || !self.uniform_only))
+                .filter(|v| !self.plain || v.expr.dtype.is_integer())
                 .map(|v| v.expr.clone())
                 .collect();
             if !others.is_empty() {
@@ -250,7 +251,18 @@ impl Generator {
     fn boolean(&mut self, depth: u32) -> Expr {
         let d = depth - 1;
         let bool_of = |pieces| Expr::new(DType::BOOL, Bounds::Bool, pieces);
-        match self.random.below(12) {
+        match self.random.below(13) {
+            12 => {
+                let (a, b, c) = (
+                    self.expr(DType::INT32, d),
+                    self.expr(DType::INT32, d),
+                    self.expr(DType::INT32, d),
+                );
+                let (first, second) = *self
+                    .random
+                    .pick(&[(" < ", " <= "), (" >= ", " > "), (" == ", " < ")]);
+                bool_of(pieces!["(", a, first, b, second, c, ")"])
+            }
             0 => {
                 let a = self.expr(DType::BOOL, d);
                 bool_of(pieces!["(not ", a, ")"])
@@ -260,7 +272,7 @@ impl Generator {
                 let op = *self.random.pick(&[" and ", " or "]);
                 bool_of(pieces!["(", a, op, b, ")"])
             }
-            3 => {
+            3 if !self.plain => {
                 let dtype = *self.random.pick(FLOATS);
                 let a = self.expr(dtype, d);
                 let name = *self.random.pick(&["T.isnan(", "T.isinf("]);
@@ -299,7 +311,7 @@ impl Generator {
         }
         let weaker: Vec<DType> = INTEGERS
             .iter()
-            .chain(FLOATS)
+            .chain(if self.plain { &[] } else { FLOATS })
             .copied()
             .filter(|w| *w != dtype && tirx_core::script::typing::common_dtype(*w, dtype) == Some(dtype))
             .collect();
@@ -411,6 +423,12 @@ impl Generator {
                 } else {
                     whole
                 };
+                if self.random.chance(15) {
+                    let name = *self
+                        .random
+                        .pick(&["T.bitwise_and(", "T.bitwise_or(", "T.bitwise_xor("]);
+                    return Expr::new(dtype, bounds, pieces![name, a, ", ", b, ")"]);
+                }
                 let op = *self.random.pick(&[" & ", " | ", " ^ "]);
                 Expr::new(dtype, bounds, pieces!["(", a, op, b, ")"])
             }
@@ -469,6 +487,7 @@ impl Generator {
                 let e = self.expr(from, d);
                 self.cast(e, dtype)
             }
+            20 | 21 if self.plain => self.leaf(dtype, depth),
             20 if dtype.bits >= 32 => {
                 let name = if self.random.chance(60) || dtype != DType::INT32 {
                     "T.popcount("
@@ -529,6 +548,10 @@ impl Generator {
         };
         let largest = bl.abs().max(bh.abs());
         match self.random.below(6) {
+            0 if bl > 0 && ah < high - bh && self.random.chance(40) => {
+                let bounds = Bounds::Int(al.min(0), ah.max(0) + 1);
+                Expr::new(dtype, bounds, pieces!["T.ceildiv(", a, ", ", b, ")"])
+            }
             0 if self.random.chance(40) => {
                 Expr::new(dtype, quotient, pieces!["T.floordiv(", a, ", ", b, ")"])
             }
@@ -557,7 +580,10 @@ impl Generator {
         let c = self.expr(DType::BOOL, d);
         let (a, b) = (self.expr(dtype, d), self.expr(dtype, d));
         let bounds = a.bounds.union(b.bounds);
-        let name = *self.random.pick(&["T.Select(", "T.if_then_else("]);
+        let name = *self.random.pick(&["T.Select(", "T.if_then_else(", ""]);
+        if name.is_empty() {
+            return Expr::new(dtype, bounds, pieces!["(", a, " if ", c, " else ", b, ")"]);
+        }
         Expr::new(dtype, bounds, pieces![name, c, ", ", a, ", ", b, ")"])
     }
 }

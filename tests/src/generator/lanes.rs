@@ -68,11 +68,18 @@ impl Generator {
             format!("_{kind}")
         };
         let bounds = value.bounds;
-        let call = pieces![
-            format!("T.tvm_warp_shuffle{kind}(T.uint32(4294967295), "),
-            value,
-            format!(", {argument}, {width}, 32)")
-        ];
+        let call = match self.random.below(3) {
+            0 => pieces![
+                format!("T.cuda.__shfl{kind}_sync(T.uint32(4294967295), "),
+                value,
+                format!(", {argument}, {width})")
+            ],
+            _ => pieces![
+                format!("T.tvm_warp_shuffle{kind}(T.uint32(4294967295), "),
+                value,
+                format!(", {argument}, {width}, 32)")
+            ],
+        };
         let name = self.fresh("w");
         let mut e = Expr::new(dtype, bounds, pieces![name.clone()]);
         e.uniform = false;

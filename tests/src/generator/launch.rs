@@ -3,10 +3,10 @@
 use tirx_core::ir::DType;
 
 use super::bounds::Bounds;
-use super::memory::{Access, Array, Extent, Form, shape_of, tuple};
+use super::memory::{Access, Array, Extent, Form, Scope, shape_of};
 use super::program::{Argument, Expr, Kernel, Node, pieces};
 use super::random::Random;
-use super::{FLOAT8, FLOATS, Generator, INTEGERS, Value};
+use super::{FLOAT8, FLOATS, Generator, INTEGERS, Value, functions};
 
 /// A parameter: the line that binds it, where it has one, and its form in the signature.
 struct Param {
@@ -35,6 +35,8 @@ pub(super) fn kernel(seed: u64) -> Kernel {
         wild: random.chance(8),
         dynamic: false,
         vectors: Vec::new(),
+        functions: Vec::new(),
+        plain: false,
         random,
         names: 0,
         values: Vec::new(),
@@ -64,20 +66,24 @@ pub(super) fn kernel(seed: u64) -> Kernel {
     let mut count = None;
     if guarded {
         let value = g.random.between(1, 3 * threads as i128) as i64;
-        symbols.push("n".to_string());
+        let dtype = g.symbol_dtype();
+        symbols.push(("n".to_string(), dtype));
         count = Some(("n".to_string(), value, 4 * threads));
         let n = Expr::new(
-            DType::INT32,
+            dtype,
             Bounds::Int(1, 4 * threads as i128),
             pieces!["n".to_string()],
         );
         g.values.push(Value::new(n, None));
     }
-    let (grid_lines, blocks, block) = g.grid(count.as_ref().map(|c| c.0.as_str()), threads);
+    let host = g.host_values();
+    let (before, grid_lines, blocks, block) = g.grid(symbols.last().filter(|_| guarded), threads);
     let block = block.fixed();
     let (thread_lines, thread) = g.block(threads);
     let thread = thread.fixed();
-    let mut lines = vec![Node::Line(pieces!["T.device_entry()"])];
+    let mut lines = host;
+    lines.extend(before.into_iter().map(|l| Node::Line(pieces![l])));
+    lines.push(Node::Line(pieces!["T.device_entry()"]));
     lines.extend(grid_lines.into_iter().map(|l| Node::Line(pieces![l])));
     lines.extend(thread_lines.into_iter().map(|l| Node::Line(pieces![l])));
 
@@ -119,17 +125,14 @@ pub(super) fn kernel(seed: u64) -> Kernel {
             }
         }
     }
-    if let Some((symbol, ..)) = &count {
-        g.guard = Some((number.clone(), symbol.clone(), behind));
+    if let (Some(_), Some((symbol, dtype))) = (&count, symbols.last()) {
+        g.guard = Some((number.clone(), symbol.clone(), *dtype, behind));
     }
     if g.random.chance(30) {
         g.counters(&mut params);
     }
     if g.random.chance(55) {
-        for _ in 0..1 + g.random.below(2) {
-            lines.push(g.shared(threads, &thread));
-        }
-        lines.push(Node::Line(pieces!["T.cuda.cta_sync()"]));
+        lines.extend(g.shared_memory(&thread));
     }
     let outputs: Vec<Array> = g
         .arrays
@@ -151,17 +154,12 @@ pub(super) fn kernel(seed: u64) -> Kernel {
         String::new(),
     ];
     if g.inline {
-        let lines = [
-            "@T.inline",
-            "def put(buffer, index, value):",
-            "    buffer[index] = value",
-            "",
-        ];
-        head.extend(lines.map(ToString::to_string));
+        head.extend(functions::AT_TOP.lines().map(ToString::to_string));
+        head.push(String::new());
     }
     head.extend(["@T.prim_func".to_string(), format!("def k({}):", list.join(", "))]);
-    for symbol in &symbols {
-        body.push(Node::Line(pieces![format!("{symbol} = T.int32()")]));
+    for (symbol, dtype) in &symbols {
+        body.push(Node::Line(pieces![format!("{symbol} = T.{dtype}()")]));
     }
     for param in &params {
         if let Some(line) = &param.binding {
@@ -187,6 +185,16 @@ impl Generator {
             if let Some(node) = self.statement(3) {
                 nodes.push(node);
             }
+        }
+        nodes.extend(self.counted(outputs));
+        if self.random.chance(8) {
+            // Some threads leave what they have.
+            let condition = self.expr(DType::BOOL, 2);
+            nodes.push(Node::Block {
+                head: pieces!["if ", condition, ":"],
+                body: vec![Node::Line(pieces!["T.thread_return()"])],
+                otherwise: Vec::new(),
+            });
         }
         for array in outputs {
             nodes.push(self.store_to(array, 3));
@@ -249,7 +257,14 @@ impl Generator {
         });
     }
 
-    fn inputs(&mut self, params: &mut Vec<Param>, symbols: &mut Vec<String>) {
+    fn symbol_dtype(&mut self) -> DType {
+        match self.random.chance(20) {
+            true => DType::INT64,
+            false => DType::INT32,
+        }
+    }
+
+    fn inputs(&mut self, params: &mut Vec<Param>, symbols: &mut Vec<(String, DType)>) {
         for _ in 0..1 + self.random.below(3) {
             let name = self.fresh("A");
             let dtype = self.any_dtype();
@@ -259,10 +274,11 @@ impl Generator {
                 if d == 0 && self.random.chance(25) {
                     let symbol = self.fresh("m");
                     let value = self.random.between(1, 20) as i64;
-                    let expr = Expr::new(DType::INT32, Bounds::Int(1, 64), pieces![symbol.clone()]);
+                    let dtype = self.symbol_dtype();
+                    let expr = Expr::new(dtype, Bounds::Int(1, 64), pieces![symbol.clone()]);
                     self.values.push(Value::new(expr, None));
-                    symbols.push(symbol.clone());
-                    extents.push(Extent::Symbol(symbol.clone(), 64));
+                    symbols.push((symbol.clone(), dtype));
+                    extents.push(Extent::Symbol(symbol.clone(), 64, dtype));
                     shape.push((symbol, value));
                 } else {
                     let n = *self.random.pick(&[1i64, 3, 4, 8, 16, 32, 7]);
@@ -288,6 +304,8 @@ impl Generator {
                 shape: extents,
                 access: Access::Read,
                 storage: name,
+                scope: Scope::Global,
+                dense: true,
             });
         }
     }
@@ -379,109 +397,8 @@ impl Generator {
         }
     }
 
-    /// The lines that name the block, how many there are, and its number.
-    fn grid(&mut self, count: Option<&str>, threads: i64) -> (Vec<String>, i64, Expr) {
-        let id = |name: &str, extent: i64| {
-            Expr::new(
-                DType::INT32,
-                Bounds::Int(0, extent as i128 - 1),
-                pieces![name.to_string()],
-            )
-        };
-        if let Some(symbol) = count {
-            let block = id("bx", 5);
-            self.values.push(Value::new(block.clone(), None));
-            let line = format!("bx = T.cta_id([T.ceildiv({symbol}, {threads})])");
-            return (vec![line], 5, block);
-        }
-        let extents: Vec<i64> = (0..1 + self.random.below(3))
-            .map(|_| *self.random.pick(&[1i64, 1, 2, 3]))
-            .collect();
-        let names: Vec<&str> = ["bx", "by", "bz"][..extents.len()].to_vec();
-        let list: Vec<String> = extents.iter().map(i64::to_string).collect();
-        let mut lines = vec![format!("{} = T.cta_id([{}])", names.join(", "), list.join(", "))];
-        for (name, extent) in names.iter().zip(&extents) {
-            self.values.push(Value::new(id(name, *extent), None));
-        }
-        let blocks: i64 = extents.iter().product();
-        let linear = match extents.len() {
-            1 => "bx".to_string(),
-            2 => format!("(by * {} + bx)", extents[0]),
-            _ => format!("((bz * {} + by) * {} + bx)", extents[1], extents[0]),
-        };
-        if extents.len() > 1 && self.random.chance(50) {
-            lines.push(format!("block: T.let = {linear}"));
-            let block = id("block", blocks);
-            self.values.push(Value::new(block.clone(), None));
-            return (lines, blocks, block);
-        }
-        (lines, blocks, id(&linear, blocks))
-    }
-
-    /// The lines that name the thread, and its number in the block.
-    fn block(&mut self, threads: i64) -> (Vec<String>, Expr) {
-        let id = |name: &str, extent: i64| {
-            let mut e = Expr::new(
-                DType::INT32,
-                Bounds::Int(0, extent as i128 - 1),
-                pieces![name.to_string()],
-            );
-            e.uniform = false;
-            e
-        };
-        let mut lines = Vec::new();
-        let warps = threads / 32;
-        let whole = threads % 32 == 0;
-        match self.random.below(5) {
-            0 | 1 => {
-                lines.push(format!("tx = T.thread_id([{threads}])"));
-                self.values.push(Value::new(id("tx", threads), None));
-                if whole && self.random.chance(40) {
-                    lines.push(format!("warp = T.warp_id([{warps}])"));
-                    lines.push("lane = T.lane_id([32])".to_string());
-                    self.values.push(Value::new(id("warp", warps), None));
-                    self.values.push(Value::new(id("lane", 32), None));
-                }
-                (lines, id("tx", threads))
-            }
-            2 if whole => {
-                lines.push(format!("warp = T.warp_id([{warps}])"));
-                lines.push("lane = T.lane_id([32])".to_string());
-                self.values.push(Value::new(id("warp", warps), None));
-                self.values.push(Value::new(id("lane", 32), None));
-                (lines, id("(warp * 32 + lane)", threads))
-            }
-            n => {
-                let x = *self
-                    .random
-                    .pick(&[1i64, 2, 4, 8, 16, 32].map(|x| if threads % x == 0 { x } else { threads }));
-                let rest = threads / x;
-                let y = if n == 4 && rest % 2 == 0 { rest / 2 } else { rest };
-                let z = rest / y;
-                if z > 1 {
-                    lines.push(format!("tx, ty, tz = T.thread_id([{x}, {y}, {z}])"));
-                    self.values.push(Value::new(id("tz", z), None));
-                } else {
-                    lines.push(format!("tx, ty = T.thread_id([{x}, {y}])"));
-                }
-                self.values.push(Value::new(id("tx", x), None));
-                self.values.push(Value::new(id("ty", y), None));
-                let linear = if z > 1 {
-                    format!("((tz * {y} + ty) * {x} + tx)")
-                } else {
-                    format!("(ty * {x} + tx)")
-                };
-                if self.random.chance(50) {
-                    lines.push(format!("thread: T.let = {linear}"));
-                    self.values.push(Value::new(id("thread", threads), None));
-                    return (lines, id("thread", threads));
-                }
-                (lines, id(&linear, threads))
-            }
-        }
-    }
-
-    fn form(&mut self) -> Form {
+    /// How elements of the thread's own lie.
+    pub(super) fn form(&mut self) -> Form {
         self.random
             .pick(&[
                 Form::Flat,
@@ -515,6 +432,8 @@ impl Generator {
                 each,
             },
             storage: name,
+            scope: Scope::Global,
+            dense: true,
         }
     }
 
@@ -550,7 +469,7 @@ impl Generator {
             .iter()
             .map(|(text, n)| match text.parse::<i64>() {
                 Ok(n) => Extent::Const(n),
-                Err(_) => Extent::Symbol(text.clone(), (*n).max(most)),
+                Err(_) => Extent::Symbol(text.clone(), (*n).max(most), DType::INT32),
             })
             .collect();
         Array {
@@ -565,14 +484,18 @@ impl Generator {
                 each,
             },
             storage: name,
+            scope: Scope::Global,
+            dense: true,
         }
     }
 
     fn counters(&mut self, params: &mut Vec<Param>) {
         let name = self.fresh("C");
-        let dtype = *self.random.pick(&[DType::INT32, DType::UINT32]);
+        let dtype = *self
+            .random
+            .pick(&[DType::INT32, DType::UINT32, DType::UINT64, DType::FLOAT32]);
         let n = *self.random.pick(&[1i64, 4, 16]);
-        let bytes = vec![0; n as usize * 4];
+        let bytes = vec![0; n as usize * dtype.bytes()];
         self.tensor(params, &name, dtype, &[(n.to_string(), n)], "", bytes);
         self.arrays.push(Array {
             name: name.clone(),
@@ -581,52 +504,9 @@ impl Generator {
             shape: vec![Extent::Const(n)],
             access: Access::Count,
             storage: name,
+            scope: Scope::Global,
+            dense: true,
         });
-    }
-
-    /// A buffer in shared memory, filled.
-    fn shared(&mut self, threads: i64, thread: &Expr) -> Node {
-        let name = self.fresh("shared");
-        let dtype = self.any_dtype();
-        let form = self.form();
-        let each = *self.random.pick(&[1i64, 1, 2, 4]);
-        let extents = shape_of(&form, threads, each);
-        let layout = self.layout(&extents);
-        let shape = tuple(&extents);
-        let declared = if !self.dynamic && self.random.chance(20) {
-            self.dynamic = true;
-            match self.random.below(2) {
-                0 => format!("{name} = T.alloc_buffer({shape}, \"{dtype}\", scope=\"shared.dyn\"{layout})"),
-                _ => format!(
-                    "pool = T.SMEMPool()\n    {name} = pool.alloc({shape}, \"{dtype}\")\n    pool.commit()"
-                ),
-            }
-        } else if self.random.chance(70) {
-            format!("{name} = T.alloc_shared({shape}, \"{dtype}\"{layout})")
-        } else {
-            format!("{name} = T.alloc_buffer({shape}, \"{dtype}\", scope=\"shared\"{layout})")
-        };
-        let array = Array {
-            name: name.clone(),
-            dtype,
-            bounds: Bounds::stored(dtype),
-            shape: extents.into_iter().map(Extent::Const).collect(),
-            access: Access::Shared {
-                form,
-                owner: thread.clone(),
-                owners: threads,
-                each,
-            },
-            storage: name,
-        };
-        // The other shared buffers were written without a barrier since.
-        let others: Vec<String> = self.arrays.iter().map(|a| a.storage.clone()).collect();
-        let shared = others.into_iter().filter(|s| s.starts_with("shared"));
-        self.unreadable.extend(shared);
-        let filled = self.fill(&array, &[each]);
-        self.unreadable.clear();
-        self.arrays.push(array);
-        Node::Group(vec![Node::Line(pieces![declared]), filled])
     }
 }
 

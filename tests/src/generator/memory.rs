@@ -11,8 +11,8 @@ use super::{Generator, Value};
 pub(super) enum Extent {
     /// Known.
     Const(i64),
-    /// A name, positive, at most so much.
-    Symbol(String, i64),
+    /// A name of a dtype, positive, at most so much.
+    Symbol(String, i64, DType),
 }
 
 /// How the elements that belong to one thread are found; `owner` is the thread's number among `owners`.
@@ -49,6 +49,10 @@ pub(super) enum Access {
         owners: i64,
         each: i64,
     },
+    /// Everyone reads everywhere, but for the time in which the storage is written.
+    View,
+    /// One element without an index, that everyone reads and the thread `writer` writes, between barriers.
+    Single { thread: Expr, writer: i64 },
     /// Atomic additions only.
     Count,
 }
@@ -63,6 +67,21 @@ pub(super) struct Array {
     pub(super) access: Access,
     /// The buffer whose storage it is.
     pub(super) storage: String,
+    /// Where it lies.
+    pub(super) scope: Scope,
+    /// Whether its elements fill its storage in order.
+    pub(super) dense: bool,
+}
+
+/// Where a buffer lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Scope {
+    /// In memory of the device.
+    Global,
+    /// In memory of the block.
+    Shared,
+    /// In memory of the thread.
+    Local,
 }
 
 /// The shape in which owned elements lie.
@@ -104,7 +123,7 @@ impl Generator {
                 let e = self.expr(dtype, depth.min(2));
                 self.fit(e, bounds)
             }
-            Extent::Symbol(name, most) => {
+            Extent::Symbol(name, most, dtype) => {
                 let below: Vec<Expr> = self
                     .values
                     .iter()
@@ -115,16 +134,17 @@ impl Generator {
                 if !below.is_empty() && self.random.chance(60) {
                     return self.random.pick(&below).clone();
                 }
-                let e = self.expr(DType::INT32, depth.min(2));
+                let e = self.expr(*dtype, depth.min(2));
                 let bounds = Bounds::Int(0, *most as i128 - 1);
                 if self.random.chance(50) {
-                    return Expr::new(DType::INT32, bounds, pieces!["(", e, format!(" % {name})")]);
+                    return Expr::new(*dtype, bounds, pieces!["(", e, format!(" % {name})")]);
                 }
                 let e = self.fit(e, Bounds::Int(0, 1000));
+                let one = self.int_literal(*dtype, 1);
                 Expr::new(
-                    DType::INT32,
+                    *dtype,
                     bounds,
-                    pieces!["T.min(", e, format!(", {name} - 1)")],
+                    pieces!["T.min(", e, format!(", {name} - "), one, ")"],
                 )
             }
         }
@@ -133,7 +153,8 @@ impl Generator {
     fn readable(&self, array: &Array) -> bool {
         let allowed = match array.access {
             Access::Read => true,
-            Access::Private | Access::Own { .. } | Access::Shared { .. } => !self.uniform_only,
+            Access::Single { .. } => true,
+            Access::Private | Access::Own { .. } | Access::Shared { .. } | Access::View => !self.uniform_only,
             Access::Count => false,
         };
         allowed && !self.unreadable.contains(&array.storage)
@@ -226,15 +247,6 @@ impl Generator {
         self.assign(array, indices, value)
     }
 
-    /// `array[indices] = value`, at times by an inline function.
-    pub(super) fn assign(&mut self, array: &Array, mut indices: Vec<Expr>, value: Expr) -> Node {
-        if self.inline && indices.len() == 1 && self.random.chance(25) {
-            let index = indices.remove(0);
-            return Node::Line(pieces![format!("put({}, ", array.name), index, ", ", value, ")"]);
-        }
-        assign(access(array, indices), value)
-    }
-
     /// Fills an array of the thread: every element before anything reads one.
     pub(super) fn fill(&mut self, array: &Array, extents: &[i64]) -> Node {
         let names: Vec<String> = extents.iter().map(|_| self.fresh("i")).collect();
@@ -282,7 +294,7 @@ impl Generator {
             }
             _ => names.iter().zip(extents).map(|(n, e)| counter(n, *e)).collect(),
         };
-        let store = self.assign(array, indices, value);
+        let store = self.assign_always(array, indices, value);
         let head = match extents {
             [one] => {
                 let kind = *self
@@ -322,10 +334,16 @@ impl Generator {
             shape: extents.iter().map(|e| Extent::Const(*e)).collect(),
             access: Access::Private,
             storage: name.clone(),
+            scope: Scope::Local,
+            dense: layout.is_empty(),
         };
         let shape = tuple(&extents);
-        let declared = Node::Line(pieces![match self.random.below(2) {
+        let declared = Node::Line(pieces![match self.random.below(3) {
             0 => format!("{name} = T.alloc_local({shape}, \"{dtype}\"{layout})"),
+            1 if layout.is_empty() => {
+                let list: Vec<String> = extents.iter().map(i64::to_string).collect();
+                format!("{name}: T.{dtype}[{}]", list.join(", "))
+            }
             _ => format!("{name} = T.alloc_buffer({shape}, \"{dtype}\", scope=\"local\"{layout})"),
         }]);
         let filled = self.fill(&array, &extents);
@@ -345,85 +363,13 @@ impl Generator {
         };
         format!(", layout=TileLayout(S[({rows}, {columns}):{strides}])")
     }
-
-    /// Another name for a buffer's storage; `None` where none fits.
-    pub(super) fn alias(&mut self) -> Option<Node> {
-        let fitting: Vec<Array> = self
-            .arrays
-            .iter()
-            .filter(|a| matches!(a.access, Access::Read))
-            .filter(|a| a.shape.iter().all(|e| matches!(e, Extent::Const(_))))
-            .cloned()
-            .collect();
-        if fitting.is_empty() {
-            return None;
-        }
-        let array = self.random.pick(&fitting).clone();
-        let name = self.fresh("view");
-        let extents: Vec<i64> = array.shape.iter().map(constant).collect();
-        let total: i64 = extents.iter().product();
-        let (line, shape, dtype) = match self.random.below(4) {
-            0 => {
-                let inner = (1..=total).rev().find(|k| total % k == 0 && *k <= 8).unwrap_or(1);
-                let shape = vec![total / inner, inner];
-                let list: Vec<String> = shape.iter().map(i64::to_string).collect();
-                (
-                    format!("{name} = {}.view({})", array.name, list.join(", ")),
-                    shape,
-                    array.dtype,
-                )
-            }
-            1 if extents.len() > 1 => {
-                let mut order: Vec<usize> = (0..extents.len()).collect();
-                order.rotate_left(1 + self.random.below(extents.len() - 1));
-                let shape: Vec<i64> = order.iter().map(|d| extents[*d]).collect();
-                let list: Vec<String> = order.iter().map(usize::to_string).collect();
-                (
-                    format!("{name} = {}.permute({})", array.name, list.join(", ")),
-                    shape,
-                    array.dtype,
-                )
-            }
-            2 if array.storage == array.name && array.dtype.bits >= 8 && !array.dtype.is_bool() => {
-                let dtype = DType::uint(array.dtype.bits);
-                (
-                    format!(
-                        "{name} = T.decl_buffer(({total},), \"{dtype}\", data={}.data)",
-                        array.name
-                    ),
-                    vec![total],
-                    dtype,
-                )
-            }
-            _ if array.storage == array.name => (
-                format!(
-                    "{name} = T.decl_buffer(({total},), \"{}\", data={}.data)",
-                    array.dtype, array.name
-                ),
-                vec![total],
-                array.dtype,
-            ),
-            _ => return None,
-        };
-        let bounds = if dtype == array.dtype {
-            array.bounds
-        } else {
-            Bounds::of(dtype)
-        };
-        self.arrays.push(Array {
-            name,
-            dtype,
-            bounds,
-            shape: shape.into_iter().map(Extent::Const).collect(),
-            access: Access::Read,
-            storage: array.storage,
-        });
-        Some(Node::Line(pieces![line]))
-    }
 }
 
 /// `array[indices]` as a value.
 pub(super) fn access(array: &Array, indices: Vec<Expr>) -> Expr {
+    if let Access::Single { .. } = array.access {
+        return Expr::new(array.dtype, array.bounds, pieces![array.name.clone()]);
+    }
     let mut list: Vec<Piece> = pieces![format!("{}[", array.name)];
     for (i, index) in indices.into_iter().enumerate() {
         if i > 0 {
@@ -452,13 +398,6 @@ pub(super) fn counter(name: &str, extent: i64) -> Expr {
         Bounds::Int(0, extent as i128 - 1),
         pieces![name.to_string()],
     )
-}
-
-fn constant(extent: &Extent) -> i64 {
-    match extent {
-        Extent::Const(n) => *n,
-        Extent::Symbol(_, most) => *most,
-    }
 }
 
 /// A Python tuple.

@@ -14,26 +14,35 @@
 //! | `expressions` | expressions of integers and truth values, casts |
 //! | `floats` | floating expressions |
 //! | `memory` | buffers and accesses |
+//! | `views` | other names for a buffer's storage |
+//! | `shared` | shared memory: buffers, pools, scalars, counters |
 //! | `statements` | statements and control flow |
+//! | `functions` | inline functions |
 //! | `vectors` | vectorized loops, vector loads and stores |
 //! | `lanes` | shuffles, votes and reductions |
-//! | `launch` | parameters, thread shapes, the whole kernel |
+//! | `threads` | blocks, threads, values computed before the launch |
+//! | `launch` | parameters, results, the whole kernel |
 
 mod bounds;
 mod expressions;
 mod floats;
+mod functions;
 mod lanes;
 mod launch;
 mod memory;
 mod program;
 mod random;
+mod shared;
 mod statements;
+mod threads;
 mod vectors;
+mod views;
 
 pub use bounds::Bounds;
 pub use program::{Argument, Expr, Kernel, Node, Piece};
 pub use random::Random;
 
+use functions::Function;
 use memory::Array;
 use tirx_core::ir::{DType, TypeCode};
 use vectors::Vectors;
@@ -97,6 +106,9 @@ struct Generator {
     scalars: Vec<Scalar>,
     arrays: Vec<Array>,
     vectors: Vec<Vectors>,
+    functions: Vec<Function>,
+    /// Only integers and truth values.
+    plain: bool,
     /// Whether stores may go through an inline function.
     inline: bool,
     /// Whether floats in memory may be NaN.
@@ -120,8 +132,8 @@ struct Generator {
     threads: i64,
     /// The dtypes that this kernel mostly uses.
     dtypes: Vec<DType>,
-    /// A thread's number in the grid and the symbolic extent that guards it, with the buffers behind the guard.
-    guard: Option<(Expr, String, Vec<Array>)>,
+    /// A thread's number in the grid and the symbolic extent that guards it, with its dtype and the buffers behind it.
+    guard: Option<(Expr, String, DType, Vec<Array>)>,
 }
 
 impl Generator {
@@ -131,6 +143,11 @@ impl Generator {
     }
 
     fn any_dtype(&mut self) -> DType {
+        if self.plain {
+            return *self
+                .random
+                .pick(&[DType::INT32, DType::INT32, DType::INT64, DType::UINT32]);
+        }
         if self.random.chance(80) {
             return *self.random.pick(&self.dtypes.clone());
         }

@@ -14,7 +14,7 @@ impl Generator {
     /// Up to `count` statements in a scope of their own.
     pub(super) fn body(&mut self, count: usize, depth: u32) -> Vec<Node> {
         let marks = (self.values.len(), self.scalars.len(), self.arrays.len());
-        let vectors = self.vectors.len();
+        let (vectors, functions) = (self.vectors.len(), self.functions.len());
         let mut nodes = Vec::new();
         for _ in 0..count {
             if self.budget == 0 {
@@ -29,6 +29,7 @@ impl Generator {
         self.scalars.truncate(marks.1);
         self.arrays.truncate(marks.2);
         self.vectors.truncate(vectors);
+        self.functions.truncate(functions);
         nodes
     }
 
@@ -44,9 +45,11 @@ impl Generator {
             0..=9 => Some(self.scalar()),
             10..=18 => Some(self.binding()),
             19..=33 => self.assign_scalar(),
-            34..=48 => self.store(3),
+            34..=46 => self.store(3),
+            47..=48 => self.call().or_else(|| self.store(3)),
             49..=54 => Some(self.local_array()),
             55..=57 => self.alias(),
+            58 if depth > 1 && self.random.chance(50) => Some(self.function(depth)),
             58..=61 => self.vectorized(),
             62..=64 => self.vector_store(),
             65 => self.vector_array(),
@@ -78,8 +81,13 @@ impl Generator {
             bounds,
         });
         if self.random.chance(15) {
+            let declared = match self.random.below(3) {
+                0 => format!("{name}: T.{dtype}"),
+                1 => format!("{name} = T.alloc_scalar(\"{dtype}\", scope=\"local\")"),
+                _ => format!("{name} = T.local_scalar(\"{dtype}\")"),
+            };
             return Node::Group(vec![
-                Node::Line(pieces![format!("{name} = T.local_scalar(\"{dtype}\")")]),
+                Node::Line(pieces![declared]),
                 Node::Line(pieces![format!("{name} = "), value]),
             ]);
         }
@@ -143,6 +151,10 @@ impl Generator {
             Vec::new()
         };
         self.together = before;
+        let condition = match self.random.below(10) {
+            0 => Expr::new(DType::BOOL, Bounds::Bool, pieces!["T.likely(", condition, ")"]),
+            _ => condition,
+        };
         Node::Block {
             head: pieces!["if ", condition, ":"],
             body,
@@ -152,7 +164,7 @@ impl Generator {
 
     /// Inside: what the guard protects.
     pub(super) fn guarded(&mut self, depth: u32) -> Node {
-        let Some((number, symbol, arrays)) = self.guard.clone() else {
+        let Some((number, symbol, dtype, arrays)) = self.guard.clone() else {
             return Node::Group(Vec::new());
         };
         let marks = (self.values.len(), self.arrays.len());
@@ -168,6 +180,14 @@ impl Generator {
         self.values.truncate(marks.0);
         self.arrays.truncate(marks.1);
         (self.together, self.guard) = before;
+        let number = match dtype == DType::INT32 {
+            true => number,
+            false => Expr::new(
+                dtype,
+                number.bounds,
+                pieces!["T.cast(", number, format!(", \"{dtype}\")")],
+            ),
+        };
         Node::Block {
             head: pieces!["if ", number, format!(" < {symbol}:")],
             body,
@@ -278,7 +298,10 @@ impl Generator {
         let mut e = counter(&name, most + 1);
         e.uniform = false;
         let plain = self.random.chance(40);
-        let condition = if plain {
+        let endless = plain && self.random.chance(30);
+        let condition = if endless {
+            pieces!["while True:"]
+        } else if plain {
             pieces![format!("while {name} < {most}:")]
         } else {
             let c = self.expr(DType::BOOL, 2);
@@ -286,6 +309,13 @@ impl Generator {
         };
         self.values.push(Value::new(e, None));
         let mut body = vec![Node::Line(pieces![format!("{name} = {name} + 1")])];
+        if endless {
+            body.push(Node::Block {
+                head: pieces![format!("if {name} > {most}:")],
+                body: vec![Node::Line(pieces!["break"])],
+                otherwise: Vec::new(),
+            });
+        }
         body.extend(self.looped(plain, most, depth));
         self.values.truncate(mark);
         Node::Group(vec![
@@ -326,45 +356,22 @@ impl Generator {
             .collect();
         let array = fitting.get(self.random.below(fitting.len()))?.clone();
         let index = self.index(&array.shape[0], 2);
-        let value = self.expr(array.dtype, 2);
-        Some(Node::Line(pieces![
-            format!("T.cuda.atomic_add({}.ptr_to([", array.name),
-            index,
-            "]), ",
-            self.fit(value, Bounds::Int(0, 1000)),
-            ")"
-        ]))
-    }
-
-    /// Each thread writes its elements of shared memory, between two barriers.
-    fn shared_update(&mut self) -> Option<Node> {
-        let fitting: Vec<Array> = self
-            .arrays
-            .iter()
-            .filter(|a| matches!(a.access, Access::Shared { .. }))
-            .cloned()
-            .collect();
-        let array = fitting.get(self.random.below(fitting.len()))?.clone();
-        self.unreadable.push(array.storage.clone());
-        let mut stores = Vec::new();
-        for _ in 0..1 + self.random.below(2) {
-            let store = self.store_to(&array, 3);
-            stores.push(if self.random.chance(25) {
-                let condition = self.expr(DType::BOOL, 2);
-                Node::Block {
-                    head: pieces!["if ", condition, ":"],
-                    body: vec![store],
-                    otherwise: Vec::new(),
-                }
-            } else {
-                store
-            });
-        }
-        self.unreadable.pop();
-        let barrier = || Node::Line(pieces!["T.cuda.cta_sync()"]);
-        let mut nodes = vec![barrier()];
-        nodes.extend(stores);
-        nodes.push(barrier());
-        Some(Node::Group(nodes))
+        // Sums of small whole numbers are exact in floats too, whatever their order.
+        let counted = match array.dtype.is_integer() {
+            true => array.dtype,
+            false => DType::INT32,
+        };
+        let value = self.expr(counted, 2);
+        let most = if array.dtype.is_integer() { 1000 } else { 60 };
+        let value = self.fit(value, Bounds::Int(0, most));
+        let value = self.cast(value, array.dtype);
+        let pointer = match self.random.below(3) {
+            0 => pieces![format!("T.address_of({}[", array.name), index, "])"],
+            _ => pieces![format!("{}.ptr_to([", array.name), index, "])"],
+        };
+        let mut line = pieces!["T.cuda.atomic_add("];
+        line.extend(pointer);
+        line.extend(pieces![", ", value, ")"]);
+        Some(Node::Line(line))
     }
 }

@@ -7,12 +7,13 @@ use super::memory::{Access, Array, Extent, Form, access, counter};
 use super::program::{Expr, Node, pieces};
 use super::{Generator, Value};
 
-/// An array of vectors of the thread's own.
+/// An array of vectors of the thread's own, or one vector by name.
 #[derive(Clone, Debug)]
 pub(super) struct Vectors {
     name: String,
     dtype: DType,
     lanes: i64,
+    /// Of one value that cannot be assigned, zero.
     count: i64,
 }
 
@@ -25,13 +26,22 @@ impl Generator {
                 each,
                 ..
             } => *each >= lanes,
-            Access::Private => matches!(a.shape[..], [Extent::Const(n)] if n >= lanes),
+            Access::Private => a.dense && matches!(a.shape[..], [Extent::Const(n)] if n >= lanes),
             _ => false,
         };
         let fitting: Vec<Array> = self.arrays.iter().filter(|a| fits(a)).cloned().collect();
         let array = fitting.get(self.random.below(fitting.len()))?.clone();
-        let base = match &array.access {
+        let base = self.row_of(&array, lanes)?;
+        Some((array, base))
+    }
+
+    /// The first index of `lanes` elements of the thread's own.
+    fn row_of(&mut self, array: &Array, lanes: i64) -> Option<Expr> {
+        Some(match &array.access {
             Access::Own {
+                owner, owners, each, ..
+            }
+            | Access::Shared {
                 owner, owners, each, ..
             } => {
                 let rows = self.index(&Extent::Const(each / lanes), 1);
@@ -63,8 +73,27 @@ impl Generator {
                 )
                 .fixed()
             }
-        };
-        Some((array, base))
+        })
+    }
+
+    /// A vectorized loop over elements of the thread's own of a shared buffer that nobody reads now.
+    pub(super) fn vectorized_in(&mut self, array: &Array) -> Option<Node> {
+        let lanes = *self.random.pick(&[2i64, 4]);
+        match array.access {
+            Access::Shared {
+                form: Form::Flat,
+                each,
+                ..
+            } if each >= lanes => {}
+            _ => return None,
+        }
+        let mark = self.unreadable.len();
+        let written = |a: &&Array| matches!(a.access, Access::Own { .. } | Access::Private);
+        let hidden: Vec<String> = (self.arrays.iter().filter(written).map(|a| a.storage.clone())).collect();
+        self.unreadable.extend(hidden);
+        let base = self.row_of(array, lanes);
+        self.unreadable.truncate(mark);
+        Some(self.vectorized_at(array, base?, lanes))
     }
 
     /// The same, where a loop is to store: the index reads nothing that the loop may write.
@@ -82,6 +111,10 @@ impl Generator {
     pub(super) fn vectorized(&mut self) -> Option<Node> {
         let lanes = *self.random.pick(&[2i64, 4, 4, 8, 3, 5, 6, 16]);
         let (array, base) = self.unread_row(lanes)?;
+        Some(self.vectorized_at(&array, base, lanes))
+    }
+
+    fn vectorized_at(&mut self, array: &Array, base: Expr, lanes: i64) -> Node {
         let name = self.fresh("u");
         let v = counter(&name, lanes);
         let mark = self.values.len();
@@ -95,7 +128,7 @@ impl Generator {
             self.expr(array.dtype, 3)
         };
         let value = self.fit(value, array.bounds);
-        let mut store = self.assign(&array, vec![index], value);
+        let mut store = self.assign(array, vec![index], value);
         if self.random.chance(15) {
             let condition = self.expr(DType::BOOL, 1);
             store = Node::Block {
@@ -106,11 +139,11 @@ impl Generator {
         }
         self.unreadable.pop();
         self.values.truncate(mark);
-        Some(Node::Block {
+        Node::Block {
             head: pieces![format!("for {name} in T.vectorized({lanes}):")],
             body: vec![store],
             otherwise: Vec::new(),
-        })
+        }
     }
 
     /// A load at `… * lanes + v`, of `dtype` or cast to it.
@@ -179,6 +212,11 @@ impl Generator {
             .collect();
         if !stored.is_empty() && self.random.chance(50) {
             let from = self.random.pick(&stored).clone();
+            if from.count == 0 {
+                let mut e = Expr::new(wide, Bounds::stored(dtype), pieces![from.name]);
+                e.uniform = false;
+                return e;
+            }
             let index = self.index(&Extent::Const(from.count), 1);
             let load = pieces![format!("{}[", from.name), index, "]"];
             let mut e = Expr::new(wide, Bounds::stored(dtype), load);
@@ -215,6 +253,7 @@ impl Generator {
         }
         let fits = |a: &&Array| {
             a.dtype == dtype
+                && a.dense
                 && matches!(a.access, Access::Read | Access::Private)
                 && matches!(a.shape[..], [Extent::Const(n)] if n >= lanes)
         };
@@ -303,8 +342,9 @@ impl Generator {
 
     /// An array of vectors of the thread's own, filled; or a store to one.
     pub(super) fn vector_array(&mut self) -> Option<Node> {
-        if !self.vectors.is_empty() && self.random.chance(50) {
-            let to = self.random.pick(&self.vectors.clone()).clone();
+        let arrays: Vec<Vectors> = self.vectors.iter().filter(|v| v.count > 0).cloned().collect();
+        if !arrays.is_empty() && self.random.chance(50) {
+            let to = self.random.pick(&arrays).clone();
             let index = self.index(&Extent::Const(to.count), 1);
             let value = self.vector(to.dtype, to.lanes, 2);
             let value = within(value, to.dtype, to.lanes);
@@ -322,12 +362,16 @@ impl Generator {
         );
         let value = self.vector(dtype, lanes, 1);
         let value = within(value, dtype, lanes);
+        let count = if self.random.chance(40) { 0 } else { count };
         self.vectors.push(Vectors {
             name: name.clone(),
             dtype,
             lanes,
             count,
         });
+        if count == 0 {
+            return Some(Node::Line(pieces![format!("{name}: T.let = "), value]));
+        }
         Some(Node::Group(vec![
             Node::Line(pieces![format!(
                 "{name} = T.alloc_local(({count},), \"{dtype}x{lanes}\")"

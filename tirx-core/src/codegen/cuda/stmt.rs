@@ -54,17 +54,21 @@ impl Emitter<'_> {
                 Ok(())
             }
             StmtKind::AllocBuffer(buffer, _) => self.allocate(buffer, None, stmt.span),
-            StmtKind::DeclBuffer(buffer) => match self.pointers.contains_key(&buffer.data) {
-                true => Ok(()),
-                false => error(
+            StmtKind::DeclBuffer(buffer) => {
+                // The binding of a pointer that nothing reads through is not written.
+                let needed = self.facts.uses.contains_key(&buffer.data);
+                if !needed || self.pointers.contains_key(&buffer.data) {
+                    return Ok(());
+                }
+                error(
                     stmt.span,
                     format!(
                         "buffer `{}` is declared over pointer `{}`, which is not defined here",
                         buffer.name,
                         buffer.data.name()
                     ),
-                ),
-            },
+                )
+            }
             StmtKind::ScopeId(_) => error(stmt.span, "a scope id is left in the final IR"),
             StmtKind::Evaluate(e) => self.evaluate(e),
             StmtKind::For {

@@ -293,6 +293,27 @@ fn loops_fix_their_range_when_they_begin() {
 }
 
 #[test]
+fn a_view_that_nothing_reads_needs_no_pointer() {
+    let mut k = Kernel::new();
+    let a = k.buffer("A", DType::FLOAT32);
+    let pointer = Var::new("pointer", Type::pointer(DType::FLOAT32, "global"));
+    let address = Expr::call(Op::AddressOf, DType::HANDLE, vec![load(&a, Expr::int32(28))]);
+    let view = Buffer::new(BufferNode::flat(
+        "view",
+        pointer.clone(),
+        DType::FLOAT32,
+        vec![Expr::int32(4)],
+        N,
+    ));
+    let text = k.text(vec![
+        Stmt::bind(&pointer, address, N),
+        Stmt::new(StmtKind::DeclBuffer(view), N),
+        store(&a, Expr::int32(0), Expr::float(DType::FLOAT32, 1.0)),
+    ]);
+    assert!(!text.contains("pointer"), "{text}");
+}
+
+#[test]
 fn atomics_address_elements() {
     let mut k = Kernel::new();
     let a = k.buffer("A", DType::INT64);
