@@ -11,6 +11,7 @@
 //! | `# test: compile sm_100a` | nvcc takes the CUDA text, where `TIRX_NVCC` names one |
 //! | `# test: sim` | the simulator leaves what `kernels/NAME.sim.txt` says ([`simulate`]) |
 //! | `# error: text` | building or lowering fails, and the rendered message holds the text (one line each) |
+//! | `# test: messages` | each kernel of the file is wrong, and the rendered messages are those of `kernels/NAME.messages.txt` |
 //! | `# entry: name` | the kernel that is meant; all of the file's where there is none |
 //! | `# -D N=256` | a compile-time parameter |
 //!
@@ -30,10 +31,11 @@ pub mod simulate;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tirx_core::codegen::cuda;
+use tirx_core::codegen::{cuda, rust};
+use tirx_core::diagnostic::Diagnostic;
 use tirx_core::ir::{IRModule, structural_equal, verify};
 use tirx_core::script::{ConstValue, KernelFile, NoImports, print};
-use tirx_core::source::SourceMap;
+use tirx_core::source::{SourceMap, Span};
 use tirx_core::transform::{Lowering, Step, Target, lower};
 
 /// The workspace's root.
@@ -61,6 +63,8 @@ pub enum Test {
     Cuda(String),
     /// Runs on the simulator against values of a text.
     Sim,
+    /// The messages about kernels that are wrong against a text.
+    Messages,
     /// CUDA for an architecture to nvcc alone.
     Compile(String),
 }
@@ -108,6 +112,7 @@ impl Case {
                             Test::Parse
                         }
                         ["sim"] => Test::Sim,
+                        ["messages"] => Test::Messages,
                         ["lower", pass] => Test::Lower(pass.into()),
                         ["cuda", arch] => Test::Cuda(arch.into()),
                         ["compile", arch] => Test::Compile(arch.into()),
@@ -190,6 +195,30 @@ pub fn build(
         Ok((entry, module))
     };
     all.into_iter().map(build).collect()
+}
+
+/// What is said about each kernel of a file in which all are wrong: by the front end, a pass, code generation or the
+/// launcher's, whichever finds it.
+pub fn messages(name: &str, text: &str) -> Result<String, String> {
+    let mut sources = SourceMap::new();
+    let file = KernelFile::load(&mut sources, name, text, &NoImports).map_err(|e| e.render(&sources))?;
+    let mut all = String::new();
+    for entry in file.entries() {
+        let checked = file.build(Some(&entry.name), &Defines::new()).and_then(|module| {
+            let lowered = lower(module.clone(), &mut Lowering::new(Target::cuda("sm_90a")))?;
+            cuda::emit(&lowered)?;
+            let (_, authored) = module
+                .functions
+                .last()
+                .ok_or(Diagnostic::new(Span::NONE, "no function"))?;
+            rust::launcher(authored, &lowered)
+        });
+        match checked {
+            Ok(_) => return Err(format!("{}: no error, but one is expected", entry.name)),
+            Err(error) => all += &format!("{}\n", error.render(&sources)),
+        }
+    }
+    Ok(all)
 }
 
 /// One kernel from text to CUDA text: what a build does for it before nvcc, without checks between passes.

@@ -6,9 +6,15 @@ use std::process::Command;
 use tirx_core::codegen::cuda;
 use tirx_core::ir::IRModule;
 use tirx_core::script::print;
-use tirx_tests::{Case, Test, round_trip, simulate, stages};
+use tirx_tests::{Case, Test, messages, round_trip, simulate, stages};
 
 fn run(case: &Case) -> Result<(), String> {
+    if case.tests.contains(&Test::Messages) {
+        return case.expect(
+            "messages.txt",
+            &messages(&format!("{}.py", case.name()), &case.text)?,
+        );
+    }
     let modules = match case.build() {
         Ok(modules) => modules,
         Err(message) => return expect_error(case, &message),
@@ -20,6 +26,7 @@ fn run(case: &Case) -> Result<(), String> {
     }
     for test in &case.tests {
         match test {
+            Test::Messages => {}
             Test::Parse => case.expect("parse.txt", &printed)?,
             Test::Lower(pass) => case.expect(&format!("{pass}.txt"), &after(&modules, pass)?)?,
             Test::Sim => {

@@ -8,9 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
+mod attributes;
+
+use self::attributes::Attributes;
 use crate::device::no_device;
 use crate::image::{KernelImage, LaunchConfig};
-use crate::{Error, Result};
+use crate::{Error, Result, limits};
 
 /// Turns a driver error into ours.
 pub(crate) fn failed(attempt: &str) -> impl Fn(DriverError) -> Error + '_ {
@@ -288,48 +291,16 @@ pub(crate) unsafe fn launch(
         .bind_to_thread()
         .map_err(failed("binding the context"))?;
     if config.shared_bytes > state.shared_limit.load(Ordering::Relaxed) {
-        raise_shared_limit(image, state, config.shared_bytes)?;
+        raise_shared_limit(image, loaded, state, config.shared_bytes)?;
     }
-    let mut attributes = [const { std::mem::MaybeUninit::<sys::CUlaunchAttribute>::uninit() }; 4];
-    let mut count = 0;
-    let mut attribute = |id, value| {
-        // SAFETY: plain data for which all-zero bytes are a value.
-        let mut a: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
-        a.id = id;
-        a.value = value;
-        attributes[count].write(a);
-        count += 1;
-    };
-    use sys::CUlaunchAttributeID_enum as Id;
-    if config.cluster != [1; 3] {
-        if config.cluster.iter().product::<u32>() > PORTABLE_CLUSTER
-            && !state.non_portable_cluster.swap(true, Ordering::Relaxed)
-        {
-            allow_non_portable_cluster(image, state)?;
-        }
-        attribute(
-            Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-            cluster_value(config.cluster),
-        );
+    if config.cluster != [1; 3]
+        && config.cluster.iter().product::<u32>() > PORTABLE_CLUSTER
+        && !state.non_portable_cluster.swap(true, Ordering::Relaxed)
+    {
+        allow_non_portable_cluster(image, state)?;
     }
-    if config.preferred_cluster != [1; 3] {
-        attribute(
-            Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
-            preferred_value(config.preferred_cluster),
-        );
-    }
-    if config.programmatic {
-        let value = sys::CUlaunchAttributeValue {
-            programmaticStreamSerializationAllowed: 1,
-        };
-        attribute(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value);
-    }
-    if config.cooperative {
-        attribute(
-            Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
-            sys::CUlaunchAttributeValue { cooperative: 1 },
-        );
-    }
+    let mut attributes = Attributes::of(config);
+    let attributes = attributes.as_mut_slice();
     let driver_config = sys::CUlaunchConfig {
         gridDimX: config.grid[0],
         gridDimY: config.grid[1],
@@ -339,8 +310,8 @@ pub(crate) unsafe fn launch(
         blockDimZ: config.block[2],
         sharedMemBytes: config.shared_bytes,
         hStream: stream.cu_stream(),
-        attrs: attributes.as_mut_ptr().cast(),
-        numAttrs: count as u32,
+        attrs: attributes.as_mut_ptr(),
+        numAttrs: attributes.len() as u32,
     };
     // A parameter is read from the low bytes of its slot (little-endian machines, as all with CUDA are).
     let pointer = |arg: &u64| std::ptr::from_ref(arg).cast_mut().cast::<c_void>();
@@ -355,8 +326,7 @@ pub(crate) unsafe fn launch(
         on_heap = args.iter().map(pointer).collect::<Vec<_>>();
         on_heap.as_mut_ptr()
     };
-    // SAFETY: `driver_config` and what it points to live across the call; the first `count` attributes are
-    // written; `params` has as many entries as the function has parameters (the caller's promise).
+    // SAFETY: `driver_config` and what it points to live across the call; `params` has as many entries as the function has parameters (the caller's promise).
     let status = unsafe { sys::cuLaunchKernelEx(&driver_config, state.handle, params, std::ptr::null_mut()) };
     status
         .result()
@@ -372,20 +342,22 @@ fn launch_failed(image: &KernelImage, config: &LaunchConfig, error: DriverError)
     failed(&attempt)(error)
 }
 
-fn cluster_value([x, y, z]: [u32; 3]) -> sys::CUlaunchAttributeValue {
-    sys::CUlaunchAttributeValue {
-        clusterDim: sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z },
-    }
-}
-
-fn preferred_value([x, y, z]: [u32; 3]) -> sys::CUlaunchAttributeValue {
-    // The driver declares both as three unsigned integers at offset zero.
-    cluster_value([x, y, z])
-}
-
 #[cold]
-fn raise_shared_limit(image: &KernelImage, function: &Function, bytes: u32) -> Result<()> {
+fn raise_shared_limit(
+    image: &KernelImage,
+    loaded: &LoadedImage,
+    function: &Function,
+    bytes: u32,
+) -> Result<()> {
+    use sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN as MOST;
     use sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as LIMIT;
+    use sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES as STATIC;
+    let most = loaded.context.attribute(MOST);
+    // SAFETY: the handle's context is current and keeps it alive.
+    let fixed = unsafe { result::function::get_function_attribute(function.handle, STATIC) };
+    if let (Ok(most), Ok(fixed)) = (most, fixed) {
+        limits::shared_bytes(image.name, bytes, most.saturating_sub(fixed).max(0) as u32)?;
+    }
     // SAFETY: the handle's context is current and keeps it alive.
     unsafe { result::function::set_function_attribute(function.handle, LIMIT, bytes as i32) }.map_err(
         failed(&format!(

@@ -74,6 +74,17 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// A launch that is larger than a device allows.
+    LaunchLimit {
+        /// The kernel.
+        kernel: &'static str,
+        /// What there is too much of: `threads per block`, `blocks along y`, `bytes of dynamic shared memory`, …
+        what: &'static str,
+        /// How much there would be.
+        value: u64,
+        /// How much there can be.
+        limit: u64,
+    },
     /// The simulator found a fault in the kernel.
     #[cfg(feature = "simulator")]
     Fault(Box<tirx_sim::Fault>),
@@ -150,6 +161,15 @@ impl fmt::Display for Error {
                 }
             }
             Error::Launch { kernel, message } => write!(f, "kernel `{kernel}`: {message}"),
+            Error::LaunchLimit {
+                kernel,
+                what,
+                value,
+                limit,
+            } => write!(
+                f,
+                "kernel `{kernel}` cannot be launched with {value} {what}: {limit} is the most"
+            ),
             #[cfg(feature = "simulator")]
             Error::Fault(fault) => fault.fmt(f),
             Error::Image { kernel, message } => write!(f, "kernel `{kernel}`: unusable IR image: {message}"),

@@ -9,7 +9,7 @@ use crate::device::{Stream, StreamKind};
 use crate::image::{KernelImage, LaunchConfig};
 #[cfg(feature = "simulator")]
 use crate::simulator::Programs;
-use crate::{Error, Result};
+use crate::{Error, Result, limits};
 
 /// An image that loads itself where it is launched. Generated code keeps one in a `static` per kernel.
 pub struct Kernel {
@@ -79,13 +79,16 @@ impl Kernel {
         if config.grid.contains(&0) {
             return Ok(());
         }
+        limits::check(self.image.name, config)?;
         match &stream.0 {
             StreamKind::Cuda(stream) => self.with_loaded(stream.context(), |loaded| {
                 // SAFETY: the caller's promise; the number of arguments was checked.
                 unsafe { cuda::launch(self.image, loaded, function, stream, config, args) }
             }),
             #[cfg(feature = "simulator")]
-            StreamKind::Simulator(simulator) => simulator.launch(self.programs()?, function, config, args),
+            StreamKind::Simulator(simulator) => {
+                simulator.launch(self.image.name, self.programs()?, function, config, args)
+            }
         }
     }
 

@@ -28,6 +28,7 @@ mod error;
 pub mod host;
 mod image;
 mod kernel;
+mod limits;
 mod shape;
 #[cfg(feature = "simulator")]
 mod simulator;

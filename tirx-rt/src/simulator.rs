@@ -7,7 +7,7 @@ use tirx_sim::{Allocation, Launch, Memory, Program, StandIns};
 
 use crate::device::{Device, DeviceKind};
 use crate::image::{KernelImage, LaunchConfig};
-use crate::{Error, Result};
+use crate::{Error, Result, limits};
 
 /// A simulated device.
 pub(crate) struct Simulator {
@@ -40,11 +40,13 @@ impl Simulator {
 
     pub(crate) fn launch(
         &self,
+        kernel: &'static str,
         programs: &Programs,
         function: usize,
         config: &LaunchConfig,
         args: &[u64],
     ) -> Result<()> {
+        limits::shared_bytes(kernel, config.shared_bytes, tirx_sim::MOST_SHARED as u32)?;
         let launch = Launch {
             grid: config.grid,
             block: config.block,

@@ -19,7 +19,11 @@ use crate::stand_in::StandIns;
 /// Most threads of a block.
 const MOST_THREADS: u64 = 1024;
 /// Most shared memory of a block in bytes: 227 KiB, that of Hopper and Blackwell.
-const MOST_SHARED: u64 = 227 * 1024;
+pub const MOST_SHARED: u64 = 227 * 1024;
+/// Most blocks of a grid along x, y, z.
+const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+/// Most blocks of a cluster.
+const MOST_IN_CLUSTER: u64 = 16;
 
 /// A device function, compiled to run on the CPU. Compile once, launch often, from any thread.
 #[derive(Debug)]
@@ -240,6 +244,22 @@ impl Program {
             return Err(format!(
                 "a block of {} has {threads} threads, and {MOST_THREADS} is the most",
                 dims(launch.block)
+            ));
+        }
+        if let Some(d) = (0..3).find(|d| launch.grid[*d] > MOST_BLOCKS[*d]) {
+            return Err(format!(
+                "the grid {} has {} blocks along {}, and {} is the most",
+                dims(launch.grid),
+                launch.grid[d],
+                ["x", "y", "z"][d],
+                MOST_BLOCKS[d]
+            ));
+        }
+        let in_cluster: u64 = launch.cluster.iter().map(|d| u64::from(*d)).product();
+        if in_cluster > MOST_IN_CLUSTER {
+            return Err(format!(
+                "a cluster of {} has {in_cluster} blocks, and {MOST_IN_CLUSTER} is the most",
+                dims(launch.cluster)
             ));
         }
         if (0..3).any(|d| !launch.grid[d].is_multiple_of(launch.cluster[d])) {

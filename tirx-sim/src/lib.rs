@@ -52,6 +52,6 @@ mod numeric;
 mod stand_in;
 
 pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
-pub use launch::{Launch, LaunchOptions, ParamKind, Program, Stats};
+pub use launch::{Launch, LaunchOptions, MOST_SHARED, ParamKind, Program, Stats};
 pub use memory::{Allocation, Memory};
 pub use stand_in::{StandInCall, StandIns};

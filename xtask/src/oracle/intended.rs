@@ -103,6 +103,12 @@ const EXPLANATIONS: &[(&[&str], &str, &str, &str)] = &[
         "an attribute of the launch counts wherever in the region it stands",
     ),
     (
+        &["SplitHostDevice"],
+        "tirx.use_cooperative_launch",
+        "threadIdx.x",
+        "an attribute of the launch counts wherever it stands, and a kernel with grid_sync is cooperative",
+    ),
+    (
         &[],
         "unknown name",
         "",

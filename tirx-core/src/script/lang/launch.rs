@@ -8,9 +8,15 @@ use super::super::eval::{Frame, Interpreter, Object, Param, Value, optional, req
 use super::super::typing;
 use super::call::{Call, Function, function};
 use super::convert;
+use crate::codegen::host::LaunchParam;
 use crate::diagnostic::Result;
-use crate::ir::{AttrNode, DType, Expr, IterKind, IterVar, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, Var};
+use crate::ir::{
+    AttrNode, AttrValue, DType, Expr, IterKind, IterVar, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, Var,
+};
 use crate::source::Span;
+use crate::transform::split_host_device::{
+    COOPERATIVE_LAUNCH, DYNAMIC_SHARED_MEMORY, KERNEL_LAUNCH_PARAMS, PROGRAMMATIC_LAUNCH,
+};
 
 const EXTENTS: &[Param] = &[optional("extents")];
 const EXTENTS_PREFERRED: &[Param] = &[optional("extents"), optional("preferred")];
@@ -253,9 +259,36 @@ fn func_attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         if function.attrs.contains_key(&key) && &*key != "global_symbol" {
             return call.fail(format!("the attribute \"{key}\" is set twice"));
         }
+        if &*key == KERNEL_LAUNCH_PARAMS {
+            check_launch_params(call, &value)?;
+        }
         function.attrs.insert(key, value);
     }
     Ok(Value::None)
+}
+
+/// Launch parameters are hardware indices and flags.
+fn check_launch_params(call: &Call, value: &AttrValue) -> Result<()> {
+    let items = value.as_list();
+    let texts: Option<Vec<&str>> = items.and_then(|items| items.iter().map(AttrValue::as_str).collect());
+    let Some(texts) = texts else {
+        return call.fail(format!("\"{KERNEL_LAUNCH_PARAMS}\" must be a list of strings"));
+    };
+    let mut unknown = texts
+        .into_iter()
+        .filter(|text| LaunchParam::from_tag(text).is_none());
+    let Some(text) = unknown.next() else {
+        return Ok(());
+    };
+    let flags = [PROGRAMMATIC_LAUNCH, COOPERATIVE_LAUNCH, DYNAMIC_SHARED_MEMORY];
+    let help = match super::super::eval::suggest(text, TAGS.into_iter().chain(flags)) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!(
+            "flags are {}; the rest are indices such as blockIdx.x",
+            flags.join(", ")
+        ),
+    };
+    call.fail_with(format!("unknown launch parameter \"{text}\""), help)
 }
 
 fn func_name(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {

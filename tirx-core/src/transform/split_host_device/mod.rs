@@ -6,10 +6,9 @@
 //! The host calls it by name with the arguments followed by the launch parameters, one a tag of
 //! `tirx.kernel_launch_params` that has a value.
 //!
-//! **Launch parameters** are the hardware indices in order of appearance; then the flags
-//! `tirx.use_programtic_dependent_launch` and `tirx.use_cooperative_launch` (the region's attributes of these names; no
-//! value); then `tirx.use_dyn_shared_memory` with the bytes of the one `shared.dyn` allocation, or those
-//! that a `tirx.dyn_smem_bytes` attribute says.
+//! **Launch parameters** are the hardware indices in order of appearance; then the flags of [`flags`], which have no
+//! value; then `tirx.use_dyn_shared_memory` with the bytes of the one `shared.dyn` allocation, or those
+//! that a `tirx.dyn_smem_bytes` attribute says. What no GPU can launch is refused here ([`limits`]).
 //!
 //! **Names.** The kernel of function `f` is `f_kernel`, further ones `f_kernel_1`, `f_kernel_2`, …
 //!
@@ -23,8 +22,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+mod flags;
+mod launch;
+mod limits;
+
+use self::flags::Flags;
+use self::launch::Launch;
 use super::{PassContext, Target};
-use crate::arith::fold;
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::intrin::Op;
 use crate::ir::{
@@ -37,14 +41,14 @@ use crate::source::Span;
 pub const KERNEL_LAUNCH_PARAMS: &str = "tirx.kernel_launch_params";
 /// The tag of the dynamic shared memory size, in bytes; always the last.
 pub const DYNAMIC_SHARED_MEMORY: &str = "tirx.use_dyn_shared_memory";
-/// The attribute that says how much of a pool of dynamic shared memory is used, whose buffer has no extent.
-const POOL_BYTES: &str = "tirx.dyn_smem_bytes";
 /// The flag of a programmatic dependent launch (the name is TVM's).
 pub const PROGRAMMATIC_LAUNCH: &str = "tirx.use_programtic_dependent_launch";
 /// The flag of a cooperative launch.
 pub const COOPERATIVE_LAUNCH: &str = "tirx.use_cooperative_launch";
 /// The second argument of `__launch_bounds__`.
 pub const MIN_BLOCKS_PER_SM: &str = "tirx.launch_bounds_min_blocks_per_sm";
+/// The third argument of `__launch_bounds__`.
+pub const MAX_BLOCKS_PER_CLUSTER: &str = "tirx.launch_bounds_max_blocks_per_cluster";
 /// `calling_conv` of a device function.
 pub const DEVICE_KERNEL_LAUNCH: i64 = 2;
 
@@ -65,6 +69,7 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
             prefix: format!("{}_kernel", func.global_symbol().unwrap_or(&name)),
             target,
             span: func.span,
+            flags: Flags::of_function(&func.attrs),
             names: &mut names,
             kernels: Vec::new(),
             declared: (func.buffer_map.iter())
@@ -86,6 +91,8 @@ struct Split<'a> {
     prefix: String,
     target: Target,
     span: Span,
+    /// What the host part around a launch says of it.
+    flags: Flags,
     names: &'a mut FxHashSet<Arc<str>>,
     kernels: Vec<(Arc<str>, PrimFunc)>,
     /// What the host declares over each pointer, last.
@@ -111,6 +118,7 @@ impl Split<'_> {
         if let Some(error) = launch.failed {
             return Err(error);
         }
+        limits::check(&launch, &body, &self.target)?;
         let mut reads = Reads {
             declared: std::mem::take(&mut self.declared),
             ..Reads::default()
@@ -170,15 +178,19 @@ impl Split<'_> {
         let mut tags: Vec<AttrValue> = Vec::new();
         let mut args = vec![Expr::string(name.clone())];
         args.extend(outer.iter().map(|v| Expr::var(v).at(reads.places[v])));
+        let dynamic = launch.dynamic_bytes().map(|(bytes, _)| bytes.clone());
         for (tag, extent, _) in launch.extents {
             tags.push(AttrValue::Str(tag));
             args.push(extent);
         }
-        tags.extend(launch.flags.iter().map(|f| AttrValue::Str((*f).into())));
-        if let Some(bytes) = launch.pool.or(launch.dynamic_shared.map(|(bytes, _)| bytes)) {
-            tags.push(AttrValue::Str(DYNAMIC_SHARED_MEMORY.into()));
-            args.push(bytes);
-        }
+        let flags = self.flags.or(launch.flags);
+        tags.extend(flags.tags().map(|tag| AttrValue::Str(tag.into())));
+        tags.extend(
+            dynamic
+                .is_some()
+                .then(|| AttrValue::Str(DYNAMIC_SHARED_MEMORY.into())),
+        );
+        args.extend(dynamic);
 
         let mut attrs = Attrs::new();
         let mut set = |key: &str, value: AttrValue| attrs.insert(key.into(), value);
@@ -188,8 +200,13 @@ impl Split<'_> {
         set("tirx.is_global_func", AttrValue::Bool(true));
         set("tirx.noalias", AttrValue::Bool(true));
         set(KERNEL_LAUNCH_PARAMS, AttrValue::List(tags));
-        if let Some(blocks) = launch.min_blocks {
-            set(MIN_BLOCKS_PER_SM, AttrValue::Int(blocks));
+        for (key, blocks) in [
+            (MIN_BLOCKS_PER_SM, launch.min_blocks),
+            (MAX_BLOCKS_PER_CLUSTER, launch.max_cluster),
+        ] {
+            if let Some(blocks) = blocks {
+                set(key, AttrValue::Int(blocks));
+            }
         }
         let kernel = PrimFunc {
             params,
@@ -225,97 +242,12 @@ impl Mutator for Split<'_> {
                 self.declared.insert(buffer.data.clone(), buffer.clone());
                 stmt.clone()
             }
-            _ => self.walk_stmt(stmt),
-        }
-    }
-}
-
-/// Collects what the launch needs and takes the attributes out that say so.
-#[derive(Default)]
-struct Launch {
-    extents: Vec<(Arc<str>, Expr, Span)>,
-    flags: Vec<&'static str>,
-    min_blocks: Option<i64>,
-    dynamic_shared: Option<(Expr, Span)>,
-    pool: Option<Expr>,
-    failed: Option<Box<Diagnostic>>,
-}
-
-impl Launch {
-    fn dynamic(&mut self, buffer: &Buffer, span: Span) {
-        if let Some((_, first)) = &self.dynamic_shared {
-            let error = Diagnostic::new(span, "a kernel has at most one dynamic shared memory allocation")
-                .note(*first, "the first one")
-                .help("allocate one buffer of bytes and declare views in it, as T.SMEMPool does");
-            self.failed.get_or_insert(Box::new(error));
-            return;
-        }
-        let count = buffer
-            .shape
-            .iter()
-            .map(|e| fold::cast(e.clone(), DType::INT64))
-            .reduce(fold::mul)
-            .unwrap_or_else(|| Expr::int64(1));
-        let bits = buffer.dtype.bits as i64 * buffer.dtype.lanes as i64;
-        let bytes = if bits % 8 == 0 {
-            fold::mul(count, Expr::int64(bits / 8))
-        } else {
-            let bits = fold::mul(count, Expr::int64(bits));
-            fold::floordiv(fold::add(bits, Expr::int64(7)), Expr::int64(8))
-        };
-        self.dynamic_shared = Some((bytes, span));
-    }
-}
-
-impl Mutator for Launch {
-    fn expr(&mut self, expr: &Expr) -> Expr {
-        expr.clone()
-    }
-
-    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
-        match &stmt.kind {
-            StmtKind::Attr {
-                node: AttrNode::IterVar(iter),
-                key,
-                value,
-                ..
-            } if &**key == "thread_extent" => {
-                if !self.extents.iter().any(|(tag, ..)| *tag == iter.thread_tag) {
-                    self.extents
-                        .push((iter.thread_tag.clone(), value.clone(), stmt.span));
-                }
-                self.walk_stmt(stmt)
-            }
-            StmtKind::Attr { key, value, body, .. } if &**key == MIN_BLOCKS_PER_SM => {
-                match value.as_int() {
-                    Some(blocks) if blocks > 0 => self.min_blocks = Some(blocks as i64),
-                    _ => {
-                        let message = format!("{MIN_BLOCKS_PER_SM} must be a positive constant");
-                        let error = Diagnostic::new(value.span.or(stmt.span), message);
-                        self.failed.get_or_insert(Box::new(error));
-                    }
-                }
-                self.stmt(body)
-            }
-            StmtKind::Attr { key, value, body, .. }
-                if [PROGRAMMATIC_LAUNCH, COOPERATIVE_LAUNCH].contains(&&**key) =>
-            {
-                for flag in [PROGRAMMATIC_LAUNCH, COOPERATIVE_LAUNCH] {
-                    if flag == &**key && !value.is_int(0) && !self.flags.contains(&flag) {
-                        self.flags.push(flag);
-                        // One order, whatever the order of the attributes.
-                        self.flags.sort_unstable_by(|a, b| b.cmp(a));
-                    }
-                }
-                self.stmt(body)
-            }
-            StmtKind::Attr { key, value, body, .. } if &**key == POOL_BYTES => {
-                self.pool = Some(fold::cast(value.clone(), DType::INT32));
-                self.stmt(body)
-            }
-            StmtKind::AllocBuffer(buffer, _) if buffer.scope() == "shared.dyn" => {
-                self.dynamic(buffer, stmt.span.or(buffer.span));
-                stmt.clone()
+            StmtKind::Attr { key, value, body, .. } if Flags::of_attribute(key, value).is_some() => {
+                let inside = self.flags.or(Flags::of_attribute(key, value).unwrap_or_default());
+                let outside = std::mem::replace(&mut self.flags, inside);
+                let body = self.stmt(body);
+                self.flags = outside;
+                body
             }
             _ => self.walk_stmt(stmt),
         }

@@ -1,0 +1,123 @@
+//! What does a region say about its launch?
+//!
+//! One walk collects the extents, flags and memory of a launch and takes the attributes out that say so.
+
+use std::sync::Arc;
+
+use super::flags::Flags;
+use super::{MAX_BLOCKS_PER_CLUSTER, MIN_BLOCKS_PER_SM};
+use crate::arith::fold;
+use crate::diagnostic::Diagnostic;
+use crate::intrin::Op;
+use crate::ir::{AttrNode, Buffer, DType, Expr, Mutator, Stmt, StmtKind};
+use crate::source::Span;
+
+/// The attribute that says how much of a pool of dynamic shared memory is used, whose buffer has no extent.
+const POOL_BYTES: &str = "tirx.dyn_smem_bytes";
+
+/// What a launch needs.
+#[derive(Default)]
+pub(super) struct Launch {
+    /// The hardware indices in order of appearance, each with its extent and where it is declared.
+    pub(super) extents: Vec<(Arc<str>, Expr, Span)>,
+    pub(super) flags: Flags,
+    pub(super) min_blocks: Option<i64>,
+    pub(super) max_cluster: Option<i64>,
+    /// Bytes of the dynamic shared memory allocation.
+    dynamic_shared: Option<(Expr, Span)>,
+    /// Bytes of the pool, where a size is declared.
+    pool: Option<(Expr, Span)>,
+    /// Arrays in static shared memory.
+    pub(super) static_shared: Vec<(Buffer, Span)>,
+    pub(super) failed: Option<Box<Diagnostic>>,
+}
+
+impl Launch {
+    /// Bytes of dynamic shared memory that the launch asks for, and where.
+    pub(super) fn dynamic_bytes(&self) -> Option<&(Expr, Span)> {
+        self.pool.as_ref().or(self.dynamic_shared.as_ref())
+    }
+
+    fn dynamic(&mut self, buffer: &Buffer, span: Span) {
+        if let Some((_, first)) = &self.dynamic_shared {
+            let error = Diagnostic::new(span, "a kernel has at most one dynamic shared memory allocation")
+                .note(*first, "the first one")
+                .help("allocate one buffer of bytes and declare views in it, as T.SMEMPool does");
+            self.failed.get_or_insert(Box::new(error));
+            return;
+        }
+        self.dynamic_shared = Some((bytes(buffer), span));
+    }
+
+    /// A positive constant for `__launch_bounds__`.
+    fn bound(&mut self, key: &str, value: &Expr, span: Span) -> Option<i64> {
+        let positive = value.as_int().filter(|blocks| *blocks > 0);
+        if positive.is_none() {
+            let message = format!("{key} must be a positive constant");
+            let error = Diagnostic::new(value.span.or(span), message);
+            self.failed.get_or_insert(Box::new(error));
+        }
+        positive.and_then(|blocks| i64::try_from(blocks).ok())
+    }
+}
+
+/// Bytes of a buffer, in 64 bits.
+pub(super) fn bytes(buffer: &Buffer) -> Expr {
+    let extents = buffer.shape.iter().map(|e| fold::cast(e.clone(), DType::INT64));
+    let count = extents.reduce(fold::mul).unwrap_or_else(|| Expr::int64(1));
+    let bits = buffer.dtype.bits as i64 * buffer.dtype.lanes as i64;
+    if bits % 8 == 0 {
+        return fold::mul(count, Expr::int64(bits / 8));
+    }
+    let bits = fold::mul(count, Expr::int64(bits));
+    fold::floordiv(fold::add(bits, Expr::int64(7)), Expr::int64(8))
+}
+
+impl Mutator for Launch {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        expr.clone()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        match &stmt.kind {
+            StmtKind::Attr {
+                node: AttrNode::IterVar(iter),
+                key,
+                value,
+                ..
+            } if &**key == "thread_extent" => {
+                if !self.extents.iter().any(|(tag, ..)| *tag == iter.thread_tag) {
+                    self.extents
+                        .push((iter.thread_tag.clone(), value.clone(), stmt.span));
+                }
+                self.walk_stmt(stmt)
+            }
+            StmtKind::Attr { key, value, body, .. } => {
+                match &**key {
+                    MIN_BLOCKS_PER_SM => self.min_blocks = self.bound(key, value, stmt.span),
+                    MAX_BLOCKS_PER_CLUSTER => self.max_cluster = self.bound(key, value, stmt.span),
+                    POOL_BYTES => self.pool = Some((fold::cast(value.clone(), DType::INT32), stmt.span)),
+                    _ => match Flags::of_attribute(key, value) {
+                        Some(flags) => self.flags = self.flags.or(flags),
+                        None => return self.walk_stmt(stmt),
+                    },
+                }
+                self.stmt(body)
+            }
+            StmtKind::AllocBuffer(buffer, _) => {
+                let span = stmt.span.or(buffer.span);
+                match buffer.scope() {
+                    "shared.dyn" => self.dynamic(buffer, span),
+                    "shared" => self.static_shared.push((buffer.clone(), span)),
+                    _ => {}
+                }
+                stmt.clone()
+            }
+            StmtKind::Evaluate(call) if call.as_call(Op::CudaGridSync).is_some() => {
+                self.flags.cooperative = true;
+                stmt.clone()
+            }
+            _ => self.walk_stmt(stmt),
+        }
+    }
+}
