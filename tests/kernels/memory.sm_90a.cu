@@ -31,7 +31,13 @@ extern "C" __global__ void __launch_bounds__(128) mem_kernel(float* __restrict__
   __syncthreads();
   __syncwarp();
   ld(&A_ptr[(int)threadIdx.x * 4], p);
-  S[((int)threadIdx.x & 31) * 33 + 1] = (int)threadIdx.x < 3 ? expf(A_ptr[(int)threadIdx.x * 4 + 1]) : 0.0f;
+  float chosen;
+  if ((int)threadIdx.x < 3) {
+    chosen = expf(A_ptr[(int)threadIdx.x * 4 + 1]);
+  } else {
+    chosen = 0.0f;
+  }
+  S[((int)threadIdx.x & 31) * 33 + 1] = chosen;
   S[((int)threadIdx.x & 31) * 33 + 2] = ((int)threadIdx.x < 3 && (int)threadIdx.x != 2) || (int)threadIdx.x != 7 ? max(A_ptr[(int)threadIdx.x * 4 + 1], 0.0f) : 1e-6f;
   S[((int)threadIdx.x & 31) * 33 + 3] = __shfl_xor_sync(0xffffffffU, A_ptr[(int)threadIdx.x * 4 + 1], 4);
   B_ptr[(int)threadIdx.x] = __float2half_rn(1.5f) + B_ptr[(int)threadIdx.x] * (half)((int)threadIdx.x * 4) - B_ptr[(int)threadIdx.x / 2] / B_ptr[(int)threadIdx.x % 3];

@@ -2,9 +2,10 @@
 
 use super::code::{Code, Width, level, string_literal};
 use super::helpers::{Header, Helper};
+use super::stmt::effect;
 use super::{Emitter, RawSource, math, types};
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::intrin::Op;
+use crate::intrin::{Effect, Op};
 use crate::ir::{DType, Expr, ExprKind};
 use crate::source::Span;
 
@@ -100,8 +101,12 @@ impl Emitter<'_> {
             }
 
             Op::IfThenElse => {
+                // ptxas makes shorter code of an `if` statement than of `?:` where an arm reads memory.
+                let statement = args[1..].iter().any(|arm| self.reads_memory(arm))
+                    && args[1..].iter().all(|arm| effect(arm) <= Effect::ReadState);
                 let (x, y) = (args[1].clone(), args[2].clone());
-                self.lazy_choice(&args[0], dtype, e.span, |s| s.expr(&x), |s| s.expr(&y))
+                let (x, y) = (|s: &mut Self| s.expr(&x), |s: &mut Self| s.expr(&y));
+                self.lazy_choice(&args[0], dtype, e.span, statement, x, y)
             }
             Op::Likely => {
                 let code = self.expr(&args[0])?;

@@ -68,6 +68,7 @@ impl Emitter<'_> {
                     p,
                     e.dtype,
                     e.span,
+                    false,
                     |s| s.load(buffer, indices, e),
                     |s| s.expr(&zero),
                 )
@@ -217,12 +218,22 @@ impl Emitter<'_> {
         Ok(Code::primary(name))
     }
 
-    /// A choice that evaluates only what it chooses.
+    /// Whether a value needs a load: what private plain variables hold does not.
+    pub(super) fn reads_memory(&self, e: &Expr) -> bool {
+        let own = match &e.kind {
+            ExprKind::BufferLoad { buffer, .. } => !self.pointers.get(&buffer.data).is_some_and(|p| p.scalar),
+            _ => false,
+        };
+        own || e.operands().any(|o| self.reads_memory(o))
+    }
+
+    /// A choice that evaluates only what it chooses: `?:`, or an `if` where that is asked for or must be.
     pub(super) fn lazy_choice(
         &mut self,
         condition: &Expr,
         dtype: DType,
         span: Span,
+        statement: bool,
         then: impl FnOnce(&mut Self) -> Result<Code>,
         otherwise: impl FnOnce(&mut Self) -> Result<Code>,
     ) -> Result<Code> {
@@ -231,7 +242,7 @@ impl Emitter<'_> {
         let x = then(self)?;
         let middle = self.out.len();
         let y = otherwise(self)?;
-        if self.out.len() == before && dtype.lanes == 1 {
+        if self.out.len() == before && dtype.lanes == 1 && !statement {
             return Ok(ternary(c, x, y));
         }
         let second = self.out.split_off(middle);

@@ -49,7 +49,14 @@ impl Emitter<'_> {
                 args,
             } if args.len() == 3 && args[0].dtype.is_scalar() => {
                 let (x, y) = (args[1].clone(), args[2].clone());
-                self.lazy_choice(&args[0], e.dtype, e.span, |s| s.vector(&x), |s| s.vector(&y))
+                self.lazy_choice(
+                    &args[0],
+                    e.dtype,
+                    e.span,
+                    true,
+                    |s| s.vector(&x),
+                    |s| s.vector(&y),
+                )
             }
             // Four halves become four bytes two by two.
             ExprKind::Cast(a)
