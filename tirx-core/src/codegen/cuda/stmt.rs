@@ -7,7 +7,7 @@ use super::code::{Code, level, string_literal};
 use super::helpers::{Header, Helper};
 use super::{Emitter, Pointer, types};
 use crate::arith::{ConstIntBound, fold};
-use crate::diagnostic::{Result, error};
+use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::{Effect, Op};
 use crate::ir::{AttrNode, AttrValue, BinOp, Buffer, Expr, ExprKind, ForKind, IterVar, Stmt, StmtKind, Var};
 use crate::source::Span;
@@ -365,10 +365,14 @@ impl Emitter<'_> {
             if scope == "shared.dyn" {
                 return self.dynamic_shared(buffer, ty, span);
             }
-            return error(
-                span,
-                format!("buffer `{}` in scope `{scope}` has no constant size", buffer.name),
-            );
+            let message = format!("buffer `{}` in scope `{scope}` has no constant size", buffer.name);
+            let help = match &*scope {
+                "shared" => {
+                    "give it a constant size, or allocate it with scope=\"shared.dyn\": its size is the launch's"
+                }
+                _ => "give it a constant size: registers are allotted when the kernel is compiled",
+            };
+            return Err(Box::new(Diagnostic::new(span, message).help(help)));
         };
         let size = if buffer.dtype.is_float4() && buffer.dtype.is_scalar() {
             (size + 1) / 2

@@ -159,7 +159,13 @@ impl Interpreter {
         let exception = self.exception("AttributeError", &message);
         self.raised = Some((message.clone(), super::Raised::Exception(exception)));
         let mut d = Diagnostic::new(span, message);
-        if let Some(s) = suggest(name, known.iter().map(String::as_str)) {
+        let foreign = match value {
+            Value::Namespace(_) => super::super::lang::cuda_word(name),
+            _ => None,
+        };
+        if let Some(help) = foreign {
+            d = d.help(help);
+        } else if let Some(s) = suggest(name, known.iter().map(String::as_str)) {
             d = d.help(format!("did you mean \"{s}\"?"));
         }
         Err(Box::new(d))

@@ -262,9 +262,11 @@ impl Interpreter {
                 .help(format!(
                     "names of a block in a kernel end with it; declare it before, e.g. `{name}: T.float32`"
                 ));
-        } else if let Some(s) = suggest(name, own.iter().map(String::as_str))
-            .or_else(|| suggest(name, known.iter().map(String::as_str)))
-        {
+        } else if let Some(s) = suggest(name, own.iter().map(String::as_str)) {
+            d = d.help(format!("did you mean \"{s}\"?"));
+        } else if let Some(help) = lang::cuda_word(name) {
+            d = d.help(help);
+        } else if let Some(s) = suggest(name, known.iter().map(String::as_str)) {
             d = d.help(format!("did you mean \"{s}\"?"));
         } else if lang::attribute("T", name).is_some() {
             d = d.help(format!("did you mean \"T.{name}\"?"));

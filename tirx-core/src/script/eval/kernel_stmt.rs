@@ -111,7 +111,10 @@ impl Interpreter {
 
     fn kernel_jump(&mut self, op: Op, flow: Flow, word: &str, span: Span) -> Result<Flow> {
         match self.loops.last() {
-            None => error(span, format!("\"{word}\" outside of a loop")),
+            None => Err(Box::new(
+                Diagnostic::new(span, format!("\"{word}\" outside of a loop"))
+                    .help("to end the thread, write `return`"),
+            )),
             Some(LoopKind::Run) => {
                 self.emit(Stmt::evaluate(Expr::call(op, DType::VOID, vec![]).at(span)))?;
                 Ok(Flow::Normal)

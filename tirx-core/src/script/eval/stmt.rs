@@ -233,7 +233,13 @@ impl Interpreter {
             ast::Expr::Name(n) => {
                 let mut load = n.clone();
                 load.ctx = ast::ExprContext::Load;
-                self.eval(&ast::Expr::Name(load))?
+                self.eval(&ast::Expr::Name(load)).map_err(|mut error| {
+                    if error.help.is_none() {
+                        let first = format!("give it a first value: `{}: T.float32 = 0.0`", n.id);
+                        error.help = Some(first).filter(|_| self.function.is_some());
+                    }
+                    error
+                })?
             }
             ast::Expr::Attribute(a) => {
                 let object = self.eval(&a.value)?;

@@ -174,7 +174,13 @@ fn check_scope(call: &Call, scope: &str) -> Result<()> {
             _ => Ok(()),
         };
     }
-    let near = super::super::eval::suggest(scope, SCOPES);
+    let near = match scope {
+        "smem" | "__shared__" => Some("shared"),
+        "dynamic" | "smem.dyn" => Some("shared.dyn"),
+        "register" | "registers" | "reg" | "rmem" => Some("local"),
+        "gmem" | "device" | "__global__" => Some("global"),
+        _ => super::super::eval::suggest(scope, SCOPES),
+    };
     let help = match near {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => format!("scopes are {}", SCOPES[..5].join(", ")),

@@ -14,6 +14,7 @@
 //! | `launch`, `loops` | scope ids, regions, loops, statements |
 //! | `calls`, `cuda` | calls out of the language, device functions |
 //! | `layouts`, `layout_parts` | `TileLayout(S[…] + R[…] + offset)` |
+//! | `cuda_words` | what to write for a name of CUDA C++ |
 //! | `refused` | names that TVM has and this compiler does not |
 
 mod access;
@@ -22,6 +23,7 @@ mod call;
 mod calls;
 mod convert;
 mod cuda;
+mod cuda_words;
 mod dtypes;
 mod indexers;
 mod launch;
@@ -45,6 +47,7 @@ mod tests;
 use ruff_python_ast::{BoolOp, CmpOp, Operator, UnaryOp};
 
 pub use convert::expr_type;
+pub use cuda_words::cuda_word;
 pub use loops::range_loop;
 
 use super::eval::{Annotation, Args, Interpreter, Value};

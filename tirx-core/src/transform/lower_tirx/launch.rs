@@ -126,7 +126,8 @@ impl Collect {
             let written_out = substitute(e, &|v| self.inside.get(v).cloned());
             if !is_pure(&written_out) && self.failed.is_none() {
                 let error = Diagnostic::new(e.span.or(span), "this launch extent reads memory")
-                    .label("the host computes launch extents, before the kernel runs");
+                    .label("the host computes launch extents, before the kernel runs")
+                    .help("pass the number as a scalar parameter (n: T.int32), or take it from the shape of a tensor");
                 self.failed = Some(Box::new(error));
             }
             written_out

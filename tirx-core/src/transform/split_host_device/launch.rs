@@ -113,6 +113,16 @@ impl Mutator for Launch {
                 }
                 stmt.clone()
             }
+            StmtKind::Evaluate(call)
+                if call
+                    .as_call(Op::Ret)
+                    .is_some_and(|args| !args.iter().all(|a| a.is_int(0))) =>
+            {
+                let error = Diagnostic::new(call.span.or(stmt.span), "a kernel returns no value")
+                    .help("write the value to a buffer that is a parameter; `return` alone ends the thread");
+                self.failed.get_or_insert(Box::new(error));
+                stmt.clone()
+            }
             StmtKind::Evaluate(call) if call.as_call(Op::CudaGridSync).is_some() => {
                 self.flags.cooperative = true;
                 stmt.clone()

@@ -1,0 +1,281 @@
+# test: messages
+# Mistakes of those who know CUDA and begin with TIRx.
+from tvm.script import tirx as T
+
+N = 256
+
+@T.prim_func
+def cuda_names(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    A[threadIdx.x] = 1.0
+
+@T.prim_func
+def no_device_entry(A: T.Buffer((256,), "float32")):
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = 1.0
+
+@T.prim_func
+def host_store(A: T.Buffer((256,), "float32")):
+    A[0] = 1.0
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = 1.0
+
+@T.prim_func
+def no_threads(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    for i in range(256):
+        A[i] = 1.0
+
+@T.prim_func
+def extent_without_list(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id(1)
+    tx = T.thread_id([256])
+    A[tx] = 1.0
+
+@T.prim_func
+def extent_from_memory(A: T.Buffer((256,), "float32"), L: T.Buffer((1,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([L[0]])
+    tx = T.thread_id([256])
+    A[tx] = 1.0
+
+@T.prim_func
+def syncthreads(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    T.syncthreads()
+    A[tx] = 1.0
+
+@T.prim_func
+def cuda_syncthreads(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    T.cuda.syncthreads()
+    A[tx] = 1.0
+
+@T.prim_func
+def shared_without_shape(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    S = T.alloc_shared("float32", 256)
+    A[tx] = S[tx]
+
+@T.prim_func
+def shared_of_symbolic_size(A: T.Buffer((256,), "float32"), n: T.int32):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    S = T.alloc_shared((n,), "float32")
+    S[tx] = A[tx]
+    A[tx] = S[tx]
+
+@T.prim_func
+def float_index(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx / 2] = 1.0
+
+@T.prim_func
+def c_logic(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = not A[tx]
+
+@T.prim_func
+def plus_equals(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    total += A[tx]
+    A[tx] = total
+
+@T.prim_func
+def integer_scalar_of_floats(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    total: T.float32 = 0.0
+    total = total + tx % "x"
+    A[tx] = total
+
+@T.prim_func
+def one_index_of_two(A: T.Buffer((16, 16), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = 1.0
+
+@T.prim_func
+def break_outside(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    if tx > 128:
+        break
+    A[tx] = 1.0
+
+@T.prim_func
+def returned_value(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    return A[tx]
+
+@T.prim_func
+def print_from_python(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    printf("%d", tx)
+
+@T.prim_func
+def numpy_dtype(A: T.Buffer((256,), "fp32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = 1.0
+
+@T.prim_func
+def missing_dtype_of_cast(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = float(tx)
+
+@T.prim_func
+def vectorized_runtime_extent(A: T.Buffer((256,), "float32"), n: T.int32):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    for i in T.vectorized(n):
+        A[i] = 1.0
+
+@T.prim_func
+def python_list_at_run_time(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    values = [1.0, 2.0, 3.0]
+    A[tx] = values[tx]
+
+@T.prim_func
+def unknown_scope(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    S = T.alloc_buffer((256,), "float32", scope="smem")
+    S[tx] = A[tx]
+
+@T.prim_func
+def misspelled_function(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = T.sqr(A[tx])
+
+@T.prim_func
+def warps_that_do_not_fit(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    warp = T.warp_id([4])
+    lane = T.lane_id([32])
+    tx = T.thread_id([256])
+    A[tx] = 1.0
+
+@T.prim_func
+def constant_out_of_bounds(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[256] = 1.0
+
+@T.prim_func
+def two_dynamic_arrays(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    S = T.alloc_buffer((256,), "float32", scope="shared.dyn")
+    R = T.alloc_buffer((256,), "float32", scope="shared.dyn")
+    S[tx] = A[tx]
+    R[tx] = S[tx]
+    A[tx] = R[tx]
+
+@T.prim_func
+def free_shape(A: T.Buffer((256,), "float32")):
+    m = T.int32()
+    T.device_entry()
+    bx = T.cta_id([m])
+    tx = T.thread_id([256])
+    A[tx] = 1.0
+
+
+@T.prim_func
+def cuda_math(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = __expf(A[tx])
+
+
+@T.prim_func
+def cuda_atomic(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    T.cuda.atomicAdd(A[0], 1.0)
+
+
+@T.prim_func
+def local_of_symbolic_size(A: T.Buffer((256,), "float32"), n: T.int32):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    r = T.alloc_local((n,), "float32")
+    r[0] = A[tx]
+    A[tx] = r[0]
+
+
+@T.prim_func
+def read_on_host(A: T.Buffer((256,), "int32")):
+    n: T.let = A[0]
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = n
+
+
+@T.prim_func
+def inline_cuda_without_source(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = T.cuda.func_call("relu", A[tx], return_type="float32")
+
+
+@T.prim_func
+def block_of_a_block(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    T.device_entry()
+    A[tx] = 1.0
+
+
+@T.prim_func
+def name_of_a_branch(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    if tx < 128:
+        value = A[tx]
+    A[tx] = value
