@@ -279,3 +279,38 @@ def name_of_a_branch(A: T.Buffer((256,), "float32")):
     if tx < 128:
         value = A[tx]
     A[tx] = value
+
+
+@T.prim_func
+def thread_allreduce(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    r = T.alloc_local((1,), "float32")
+    T.evaluate(T.tvm_thread_allreduce(T.uint32(1), A[tx], T.bool(True), r.data, tx))
+    A[tx] = r[0]
+
+
+@T.prim_func
+def comm_reducer(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    with T.attr(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), "reduce_scope", 0):
+        A[tx] = 1.0
+
+
+@T.prim_func
+def text_in_metadata(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    T.cuda.printf(metadata["tirx.StringImm"][0], tx)
+
+
+@T.prim_func
+def other_metadata(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = metadata["ir.IntImm"][0]

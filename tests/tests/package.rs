@@ -5,21 +5,68 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const KERNELS: &str = r#"from tvm.script import tirx as T
+/// Imported by the other file.
+const SHAPES: &str = r#"from tvm.script import tirx as T
+
+STEP = 1.0
+
+def one_block(threads):
+    bx = T.cta_id([1])
+    return T.thread_id([threads])
+"#;
+
+const KERNELS: &str = r#"from __future__ import annotations
+from tvm.script import tirx as T
+import parts.shapes as shapes
+from parts.shapes import STEP
 
 @T.jit
 def add(A: T.Buffer((N,), "float32"), B: T.Buffer((N,), "float32"), *, N: T.constexpr):
     T.device_entry()
     bx = T.cta_id([1])
     tx = T.thread_id([N])
-    B[tx] = A[tx] + 1.0
+    B[tx] = A[tx] + STEP
+
+@T.jit
+def fill(A: T.Buffer((N,), DTYPE), *, N: T.constexpr, DTYPE: T.constexpr, TWICE: T.constexpr = False):
+    T.device_entry()
+    tx = shapes.one_block(N)
+    A[tx] = T.cast(tx * (2 if TWICE else 1), DTYPE)
+
+add_of_the_file = add.specialize(N=32)
+
+@T.prim_func
+def launched(A: T.Buffer((256,), "float32"), threads: T.int32, blocks: T.int32, words: T.int32):
+    T.device_entry()
+    bx, by = T.cta_id([1, blocks])
+    rank = T.cta_id_in_cluster([1])
+    tx = T.thread_id([threads])
+    S = T.alloc_buffer((words,), "float32", scope="shared.dyn")
+    S[tx] = 2.0
+    if by == 0:
+        A[tx] = S[tx]
 "#;
 
-const MANIFEST: &str = r#"[[kernel]]
+const MANIFEST: &str = r#"[defaults]
+targets = ["sm_90a"]
+
+[[kernel]]
 name = "add"
 source = "kernels.py"
-targets = ["sm_90a"]
 specialize = [{ N = 64 }]
+
+[[kernel]]
+name = "fill"
+source = "kernels.py"
+specialize = [{ N = 4, DTYPE = "int32", TWICE = true }, { N = 4, DTYPE = "float16" }]
+
+[[kernel]]
+name = "add_of_the_file"
+source = "kernels.py"
+
+[[kernel]]
+name = "launched"
+source = "kernels.py"
 "#;
 
 const BUILD: &str =
@@ -35,6 +82,23 @@ fn main() -> tirx_rt::Result<()> {
     let mut b = Tensor::zeros(&stream, [64])?;
     kernels::add::n64(&stream, &a, &mut b)?;
     println!("{:?}", b.to_vec()?[63]);
+    let mut doubled = Tensor::<i32>::zeros(&stream, [4])?;
+    kernels::fill::n4_dtype_int32_twice_true(&stream, &mut doubled)?;
+    let mut halves = Tensor::<tirx_rt::f16>::zeros(&stream, [4])?;
+    kernels::fill::n4_dtype_float16(&stream, &mut halves)?;
+    println!("{:?} {:?}", doubled.to_vec()?, halves.to_vec()?);
+    let short = Tensor::from_slice(&stream, &[1.0_f32; 32], [32])?;
+    let mut sum = Tensor::zeros(&stream, [32])?;
+    kernels::add_of_the_file(&stream, &short, &mut sum)?;
+    println!("{:?}", sum.to_vec()?[31]);
+
+    // Launches that are too large, known at run time only.
+    let mut c = Tensor::zeros(&stream, [256])?;
+    kernels::launched(&stream, &mut c, 256, 3, 30_000)?;
+    println!("{:?}", c.to_vec()?[255]);
+    for (threads, blocks, words) in [(2048, 1, 2048), (256, 70_000, 256), (256, 1, 60_000), (-1, 1, 1)] {
+        println!("{}", kernels::launched(&stream, &mut c, threads, blocks, words).unwrap_err());
+    }
     println!("{}", kernels::add::launch(&stream, kernels::add::Constexpr { N: 128 }, &a, &mut b).unwrap_err());
     Ok(())
 }
@@ -65,11 +129,14 @@ impl Package {
              [build-dependencies]\ntirx-build = {{ path = \"{root_text}/tirx-build\" }}\n\
              [profile.dev]\ndebug = \"line-tables-only\"\n[workspace]\n"
         );
-        fs::create_dir(package.folder.path().join("src")).unwrap();
+        for folder in ["src", "parts"] {
+            fs::create_dir(package.folder.path().join(folder)).unwrap();
+        }
         package.write("Cargo.toml", &manifest);
         fs::copy(root.join("Cargo.lock"), package.folder.path().join("Cargo.lock")).unwrap();
         for (file, text) in [
             ("kernels.py", KERNELS),
+            ("parts/shapes.py", SHAPES),
             ("kernels.toml", MANIFEST),
             ("build.rs", BUILD),
             ("src/main.rs", MAIN),
@@ -105,7 +172,12 @@ fn a_package_without_nvcc_and_network() {
     assert!(success, "{err}");
     assert_eq!(
         out,
-        "42.0\nkernel `add` was not built for N = 128; built: N = 64. Add the specialization to kernels.toml\n"
+        "42.0\n[0, 2, 4, 6] [0.0, 1.0, 2.0, 3.0]\n2.0\n2.0\n\
+         kernel `launched` cannot be launched with 2048 threads along x: 1024 is the most\n\
+         kernel `launched` cannot be launched with 70000 blocks along y: 65535 is the most\n\
+         kernel `launched` cannot be launched with 240000 bytes of dynamic shared memory: 232448 is the most\n\
+         kernel `launched`: threadIdx.x would be -1\n\
+         kernel `add` was not built for N = 128; built: N = 64. Add the specialization to kernels.toml\n"
     );
     let warnings: Vec<&str> = err.lines().filter(|line| line.starts_with("warning:")).collect();
     let [warning] = warnings[..] else {
@@ -116,6 +188,11 @@ fn a_package_without_nvcc_and_network() {
         "{warning}"
     );
 
+    // What is imported is part of the kernel: the build notices that it changed.
+    package.write("parts/shapes.py", &SHAPES.replace("STEP = 1.0", "STEP = 2.0"));
+    let (success, out, err) = package.cargo("run");
+    assert!(success && out.starts_with("43.0\n"), "{out}{err}");
+
     // A specialization that is not in the manifest is no function.
     package.write("src/main.rs", &MAIN.replace("add::n64", "add::n65"));
     let (success, _, err) = package.cargo("build");
@@ -125,7 +202,10 @@ fn a_package_without_nvcc_and_network() {
     );
 
     // A kernel that must have machine code.
-    package.write("kernels.toml", &format!("{MANIFEST}require = true\n"));
+    package.write(
+        "kernels.toml",
+        &MANIFEST.replacen("specialize", "require = true\nspecialize", 1),
+    );
     let (success, _, err) = package.cargo("build");
     assert!(!success, "{err}");
     for part in [

@@ -172,6 +172,8 @@ impl Compiler<'_> {
         let scope = buffer.scope();
         let bytes = match bytes {
             Some(bytes) if (0..=MOST_BYTES).contains(&bytes) => bytes as u32,
+            // The launch says how large it is.
+            None if scope == "shared.dyn" => 0,
             _ => {
                 let message = format!("`{}` in scope \"{scope}\" has no constant size", buffer.name);
                 return error(buffer.span, message);

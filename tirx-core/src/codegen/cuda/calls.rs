@@ -255,7 +255,16 @@ impl Emitter<'_> {
             Op::CudaCtaReduce => self.cta_reduce(e, args),
             _ => match self.instruction(op, args, e.span)? {
                 Some(code) => Ok(code),
-                None => error(e.span, format!("`T.{}` cannot be compiled to CUDA", info.script)),
+                None => {
+                    let message = format!("`T.{}` cannot be compiled to CUDA", info.script);
+                    let mut error = Diagnostic::new(e.span, message);
+                    if op == Op::TvmThreadAllreduce {
+                        // TVM's pipeline for TIRx does not lower it either.
+                        error = error
+                            .help("reduce with T.cuda.warp_sum(x) or T.cuda.cta_sum(x, …), or with shuffles");
+                    }
+                    Err(Box::new(error))
+                }
             },
         }
     }

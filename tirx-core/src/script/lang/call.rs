@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::eval::{Args, Interpreter, Param, Value};
 use super::super::typing::{self, Operand};
 use super::convert;
+use super::objects::METADATA_STRING;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{DType, Expr};
 use crate::source::Span;
@@ -216,6 +217,10 @@ impl Call {
     pub(super) fn text(&self, name: &str) -> Result<Arc<str>> {
         let (value, _) = self.need(name, "a string")?;
         match convert::text(value) {
+            Some(s) if s.starts_with(METADATA_STRING) => self.fail_with(
+                "printed IR leaves strings of several lines out: this one is in its metadata",
+                "write the string itself",
+            ),
             Some(s) => Ok(s),
             None => self.expected(name, "a string"),
         }

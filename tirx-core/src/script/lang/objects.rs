@@ -60,6 +60,9 @@ impl Object for TargetValue {
     }
 }
 
+/// How the text of a string begins that stands in the metadata.
+pub(super) const METADATA_STRING: &str = "metadata[\"tirx.StringImm\"][";
+
 /// `metadata`: a table that TVM keeps beside printed IR and does not print. What the text says of it is which kind and
 /// which number; for a string (message parts with line breaks) that reference stands for the string itself.
 pub(super) enum Metadata {
@@ -77,7 +80,7 @@ impl Object for Metadata {
     fn subscript(&self, _interp: &mut Interpreter, index: &Value, span: Span) -> Result<Value> {
         match (self, index.as_str(), convert::const_int(index)) {
             (Metadata::Table, Some("tirx.StringImm"), _) => Ok(Value::Object(Rc::new(Metadata::Strings))),
-            (Metadata::Strings, _, Some(i)) => Ok(Value::str(format!("metadata[\"tirx.StringImm\"][{i}]"))),
+            (Metadata::Strings, _, Some(i)) => Ok(Value::str(format!("{METADATA_STRING}{i}]"))),
             _ => error(span, "the text refers to metadata that is not part of it"),
         }
     }
