@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tirx_core::ir::DType;
 use tirx_core::script::eval::{Value, language_name, limits};
 use tirx_tests::root;
 
@@ -120,9 +121,13 @@ fn rows() -> Vec<(String, Status)> {
                 }
                 continue;
             }
-            None => match files.iter().find(|(_, text)| uses(text, full)) {
-                Some((path, _)) => Status::Supported(path.clone()),
-                None => Status::Supported(String::new()),
+            None => match (not_in_cuda(full), files.iter().find(|(_, text)| uses(text, full))) {
+                (Some(why), _) => Status::Refused(why),
+                (None, Some((path, _))) => Status::Supported(path.clone()),
+                (None, None) => {
+                    gaps.push(format!("{full} is supported and no test names it"));
+                    continue;
+                }
             },
         };
         let shown = if decided == *full {
@@ -139,6 +144,21 @@ fn rows() -> Vec<(String, Status)> {
             _ => (format!("`{name}`, `{name}x2` … `{name}x64`"), status),
         })
         .collect()
+}
+
+/// What a kernel that stores values of a dtype is told, where the dtype exists in the IR but not in CUDA.
+fn not_in_cuda(full: &str) -> Option<String> {
+    let name = full.strip_prefix("T.")?;
+    if !name.starts_with("float") || name.parse::<DType>().is_err() {
+        return None;
+    }
+    let text = format!(
+        "from tvm.script import tirx as T\n\n@T.prim_func\ndef k(A: T.Buffer((32,), \"{name}\")):\n    \
+         T.device_entry()\n    bx = T.cta_id([1])\n    tx = T.thread_id([32])\n    A[tx] = A[31 - tx]\n"
+    );
+    let message = tirx_tests::cuda_text("k.py", &text, "k", &Default::default(), "sm_90a").err()?;
+    let told = message.lines().next()?.strip_prefix("error: ")?;
+    Some(told.to_string())
 }
 
 /// The limits, as a table.
@@ -181,7 +201,6 @@ fn table() -> String {
         text.push('\n');
     };
     section("Supported", "tested in", &|s| match s {
-        Status::Supported(path) if path.is_empty() => Some("no test names it".to_string()),
         Status::Supported(path) => Some(format!("`{path}`")),
         _ => None,
     });

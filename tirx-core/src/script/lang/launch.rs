@@ -56,7 +56,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.scope_id", SCOPE_ID, any_scope_id),
     function("T.attr", ATTR, attr),
     function("T.func_attr", ATTRS, func_attr),
-    function("T.func_name", const { &[required("name")] }, func_name),
     function("T.launch_thread", LAUNCH, launch_thread),
     function("T.env_thread", ENV, env_thread),
     function("T.hint", HINT, hint),
@@ -289,12 +288,6 @@ fn check_launch_params(call: &Call, value: &AttrValue) -> Result<()> {
         ),
     };
     call.fail_with(format!("unknown launch parameter \"{text}\""), help)
-}
-
-fn func_name(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let name = call.text("name")?;
-    interp.function_mut("T.func_name", call.span)?.name = name;
-    Ok(Value::None)
 }
 
 /// Hardware indices that launches know.

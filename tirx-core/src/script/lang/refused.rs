@@ -26,6 +26,9 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
         {
             Some(format!("{full} is not supported yet (tile primitives)"))
         }
+        "T" if name == "func_name" => {
+            Some(format!("{full} is not supported: a kernel is named by its `def`"))
+        }
         "T" if has(&["ComposeLayout", "Layout", "wg_reg_tile"])
             || (path == "T" && name == "SwizzleLayout") =>
         {
