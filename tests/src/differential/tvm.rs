@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tirx_core::transform::{Lowering, Options, Target, lower, pass_names};
 
 use super::{ARCH, Checked, Problem, compare, guarded, run};
-use crate::generator::Kernel;
+use crate::generator::{Argument, Kernel};
 use crate::{Defines, build};
 
 /// Kernels of one TVM process.
@@ -24,9 +24,25 @@ const LAST: &str = "AnnotateEntryFunc";
 pub enum Outcome {
     /// Both lowerings leave the same.
     Same,
-    /// TVM does not take the text, and says why.
+    /// TVM does not take the text, and says why; or it makes something else of it, in a way that is known.
     Refused(String),
 }
+
+/// What TVM 0.26 is known to do wrong: a word of the kernel, and what is then said of TVM's IR.
+const KNOWN: &[(&str, &str)] = &[
+    // Rows of a padded layout lie outside of the storage that is allocated.
+    ("TileLayout(S[", "out-of-bounds access"),
+    // A uint64 cast to int32 counts as not negative.
+    ("uint64", "out-of-bounds access"),
+    // Unrolling leaves the jumps of the loop behind.
+    ("break", "T.break_loop outside of a loop"),
+    ("continue", "T.continue_loop outside of a loop"),
+    // 64-bit constants are printed as 32-bit ones.
+    (
+        "T.reinterpret(",
+        "T.reinterpret: int32 has 32 bits but uint64 has 64",
+    ),
+];
 
 /// Compares kernels, each with what our lowering leaves.
 pub fn compare_all(
@@ -61,9 +77,37 @@ pub fn compare_all(
         }
         let text = std::fs::read_to_string(file(kernel, "tvm"))
             .map_err(|e| Problem::Tvm(format!("TVM wrote nothing: {e}")))?;
-        guarded(|| same(kernel, ours, &text).map_err(Problem::Tvm)).map(|()| Outcome::Same)
+        let result = guarded(|| same(kernel, ours, &text).map_err(Problem::Tvm));
+        match result {
+            Ok(()) => Ok(Outcome::Same),
+            Err(Problem::Tvm(why)) if is_known(&kernel.text(), &why) => Ok(Outcome::Refused(why)),
+            Err(problem) => Err(problem),
+        }
     });
     results.collect()
+}
+
+/// Contents of tensors with positive zeros alone.
+fn unsigned_zeros(kernel: &Kernel, mut contents: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let dtypes = kernel.arguments.iter().filter_map(|a| match a {
+        Argument::Tensor { dtype, .. } => Some(*dtype),
+        _ => None,
+    });
+    for (dtype, bytes) in dtypes.zip(&mut contents).filter(|(d, _)| d.is_floating()) {
+        for element in bytes.chunks_mut(dtype.bytes()) {
+            if let [rest @ .., 0x80] = element
+                && rest.iter().all(|b| *b == 0)
+            {
+                element.fill(0);
+            }
+        }
+    }
+    contents
+}
+
+fn is_known(kernel: &str, why: &str) -> bool {
+    let first = why.lines().next().unwrap_or_default();
+    (KNOWN.iter()).any(|(word, said)| kernel.contains(word) && first.contains(said))
 }
 
 /// Runs TVM's IR and compares.
@@ -81,5 +125,10 @@ fn same(kernel: &Kernel, ours: &Checked, text: &str) -> Result<(), String> {
     let sources = module.sources.clone();
     let lowered = lower(module, &mut rest).map_err(|e| shown(e.render(&sources)))?;
     let theirs = run(&lowered, kernel).map_err(shown)?;
-    compare(kernel, ["by TVM's passes", "by ours"], &theirs, &ours.contents).map_err(shown)
+    // `x * 0.0` is 0.0 to TVM, whatever the sign of x.
+    let (theirs, ours) = (
+        unsigned_zeros(kernel, theirs),
+        unsigned_zeros(kernel, ours.contents.clone()),
+    );
+    compare(kernel, ["by TVM's passes", "by ours"], &theirs, &ours).map_err(shown)
 }

@@ -270,7 +270,7 @@ impl Generator {
             1 | 2 => {
                 let (a, b) = (self.expr(DType::BOOL, d), self.expr(DType::BOOL, d));
                 let op = *self.random.pick(&[" and ", " or "]);
-                bool_of(pieces!["(", a, op, b, ")"])
+                bool_of(pieces!["(", a, op, b, ")"]).folding()
             }
             3 if !self.plain => {
                 let dtype = *self.random.pick(FLOATS);
@@ -284,7 +284,7 @@ impl Generator {
                     self.expr(DType::BOOL, d),
                     self.expr(DType::BOOL, d),
                 );
-                bool_of(pieces!["T.if_then_else(", c, ", ", a, ", ", b, ")"])
+                bool_of(pieces!["T.if_then_else(", c, ", ", a, ", ", b, ")"]).folding()
             }
             _ => {
                 let dtype = if self.random.chance(60) {
@@ -400,7 +400,7 @@ impl Generator {
                     b = self.same(b, dtype, Bounds::Int(-root, root));
                 }
                 let (l, h) = corners(&a, &b);
-                Expr::new(dtype, of(l, h), pieces!["(", a, " * ", b, ")"])
+                Expr::new(dtype, of(l, h), pieces!["(", a, " * ", b, ")"]).folding()
             }
             8..=10 => self.division(dtype, d),
             11 => {
@@ -582,8 +582,8 @@ impl Generator {
         let bounds = a.bounds.union(b.bounds);
         let name = *self.random.pick(&["T.Select(", "T.if_then_else(", ""]);
         if name.is_empty() {
-            return Expr::new(dtype, bounds, pieces!["(", a, " if ", c, " else ", b, ")"]);
+            return Expr::new(dtype, bounds, pieces!["(", a, " if ", c, " else ", b, ")"]).folding();
         }
-        Expr::new(dtype, bounds, pieces![name, c, ", ", a, ", ", b, ")"])
+        Expr::new(dtype, bounds, pieces![name, c, ", ", a, ", ", b, ")"]).folding()
     }
 }

@@ -78,6 +78,15 @@ impl Expr {
         Expr { fixed: true, ..self }
     }
 
+    /// The same, constant if one of its parts is: the others may vanish where it is written.
+    pub(super) fn folding(self) -> Expr {
+        let constant = self
+            .pieces
+            .iter()
+            .any(|p| matches!(p, Piece::Expr(e) if e.constant));
+        Expr { constant, ..self }
+    }
+
     /// A constant of a dtype.
     pub fn constant(dtype: DType, value: i128) -> Expr {
         let text = if dtype.is_bool() {

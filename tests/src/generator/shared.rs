@@ -94,7 +94,9 @@ impl Generator {
         let (mut end, mut most) = (0, 0);
         // A buffer that is read before others take its place; the pool is committed once all are declared.
         let mut declared = |g: &mut Generator, nodes: &mut Vec<Node>| {
-            let array = g.shared_array(thread);
+            let mut array = g.shared_array(thread);
+            // Its pointer is that of the pool.
+            array.storage = format!("{pool}.{}", array.name);
             let shape = extents(&array);
             let align = *g.random.pick(&[16i64, 32, 128, 1024]);
             let (name, dtype) = (&array.name, array.dtype);

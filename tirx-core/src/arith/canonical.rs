@@ -12,7 +12,7 @@
 use super::const_int_bound::ConstIntBound;
 use super::modular_set::{ModularSet, gcd};
 use super::rewrite::{Mode, is_index};
-use super::sum::{INFINITE, LARGEST, Sum, Term, sum_of};
+use super::sum::{INFINITE, LARGEST, Sum, Term, sum_as_written, sum_of};
 use super::{Analyzer, fold};
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
@@ -125,7 +125,7 @@ impl Analyzer {
             }
             ExprKind::Var(v) => match self.var_values.get(v).cloned() {
                 // The value was simplified when it was bound; here it only becomes a sum again.
-                Some(value) if value.as_var().is_none() => Canon::Sum(sum_of(&value)),
+                Some(value) if value.as_var().is_none() => Canon::Sum(sum_as_written(&value)),
                 Some(value) => Canon::Expr(value),
                 None => Canon::Expr(expr.clone()),
             },
@@ -133,7 +133,7 @@ impl Analyzer {
                 let result = self.visit_node(expr, Mode::Canonical);
                 match &result.kind {
                     // A rule made a sum of it.
-                    ExprKind::Binary(Add | Sub | Mul, ..) => Canon::Sum(sum_of(&result)),
+                    ExprKind::Binary(Add | Sub | Mul, ..) => Canon::Sum(sum_as_written(&result)),
                     _ => Canon::Expr(result),
                 }
             }
@@ -148,6 +148,11 @@ impl Analyzer {
             let largest = sum.terms.iter().map(|t| t.scale.abs()).max().unwrap_or(0);
             if largest.max(sum.base.abs()).max(1).saturating_mul(c.abs()) > LARGEST {
                 return Canon::Expr(fold::mul(sum.into_expr(), Expr::constant(dtype, c)));
+            }
+            if !self.distributes(&sum, c) {
+                let mut term = Term::atom(sum.into_expr());
+                term.scale = c;
+                return Canon::Sum(Sum::of_term(term));
             }
             sum.scale(c);
             return Canon::Sum(sum);
@@ -174,6 +179,24 @@ impl Analyzer {
         let mut term = Term::atom(product.unwrap_or_else(|| Expr::constant(dtype, 1)));
         term.scale = scale;
         Canon::Sum(Sum::of_term(term))
+    }
+
+    /// Whether the summands can be multiplied one by one: not where the bounds show that one of the products may leave
+    /// the dtype, though their sum does not.
+    fn distributes(&self, sum: &Sum, c: i128) -> bool {
+        if sum.len() + usize::from(sum.base != 0) < 2 {
+            return true;
+        }
+        let most = ConstIntBound::of_dtype(sum.dtype).max;
+        // Subtracting a product takes its opposite.
+        let inside = |v: i128| v.saturating_mul(c).saturating_abs() <= most;
+        inside(sum.base)
+            && sum.terms.iter().all(|term| {
+                let bound = term.bound(self);
+                // What a division leaves of a value that may be anything is no knowledge.
+                let known = bound.min.saturating_abs().max(bound.max.saturating_abs()) <= most >> 7;
+                !known || (inside(bound.min) && inside(bound.max))
+            })
     }
 
     fn canonical_cast(&mut self, inner: Canon, dtype: DType) -> Canon {

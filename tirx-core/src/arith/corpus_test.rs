@@ -234,3 +234,35 @@ fn remainders_do_not_overflow_where_the_sum_did_not() {
     let both = "((x // 524288) % 2097152)";
     assert_eq!(simple(both), both);
 }
+
+#[test]
+fn comparisons_do_not_overflow_where_their_operands_did_not() {
+    let vars = Vars::new();
+    let simple = |text: &str| write(&vars.analyzer().simplify(&read(text, &vars)));
+    // x and y may be anything: 2147483647 < 0 - 1 is false, but 2147483647 + 1 < 0 would be true.
+    for (text, same) in [
+        ("(x < (0 - y))", "(x < (0 - y))"),
+        ("((3 - x) < y)", "((3 - x) < y)"),
+        ("((x + -5) < y)", "((x + -5) < y)"),
+        ("((x + 5) < (y + -5))", "((x + 5) < (y + -5))"),
+    ] {
+        assert_eq!(simple(text), simple(same));
+        assert!(simple(text).contains('-'), "{text}");
+    }
+    // a is below 256.
+    assert_eq!(simple("(a < (b - 5))"), "((a + 5) < b)");
+}
+
+#[test]
+fn products_do_not_overflow_where_their_sum_did_not() {
+    let vars = Vars::new();
+    let simple = |text: &str| write(&vars.analyzer().simplify(&read(text, &vars)));
+    // (65536 - 32768) * -32768 is an int32; 65536 * 32768 is none.
+    let clamped = "min((((x % 65537) + -32768) * -32768), 1073741823)";
+    assert!(!simple(clamped).contains("65537) * 32768"), "{}", simple(clamped));
+    // Small ones are multiplied out.
+    assert_eq!(simple("(((x % 7) + 3) * 5)"), "(((x % 7) * 5) + 15)");
+    // 2147483648 is no int32.
+    let least = "(a * -2147483648)";
+    assert_eq!(simple("min((a * -2147483648), 0)"), least);
+}

@@ -351,15 +351,17 @@ impl Sum {
             return like.clone();
         }
         let mut result = Expr::constant(dtype, 0);
-        for term in terms.iter().filter(|t| t.scale > 0) {
+        // A weight whose opposite is no value of the dtype is added too.
+        let added = |t: &&Term| t.scale > 0 || dtype.max_int().is_some_and(|most| -t.scale > most);
+        for term in terms.iter().filter(added) {
             result = fold::add(result, term.clone().into_expr(1));
         }
         // The constant goes before the subtractions.
         if self.base > 0 {
             result = fold::add(result, Expr::constant(dtype, self.base));
         }
-        for term in terms.into_iter().filter(|t| t.scale < 0) {
-            result = fold::sub(result, term.into_expr(-1));
+        for term in terms.iter().filter(|t| !added(t)) {
+            result = fold::sub(result, term.clone().into_expr(-1));
         }
         if self.base < 0 {
             result = match dtype.min_int() == Some(self.base) {
@@ -416,23 +418,36 @@ fn is_written(terms: &[Term], base: i128, expr: &Expr) -> bool {
 /// A simplified expression as a sum: its structure only, nothing is simplified.
 pub(super) fn sum_of(expr: &Expr) -> Sum {
     let mut sum = Sum::constant(expr.dtype, 0);
-    collect(expr, 1, &mut sum);
+    collect(expr, 1, true, &mut sum);
     sum
 }
 
-fn collect(expr: &Expr, by: i128, sum: &mut Sum) {
+/// The same, a multiple of a sum left whole: multiplied out its summands could leave the dtype.
+pub(super) fn sum_as_written(expr: &Expr) -> Sum {
+    let mut sum = Sum::constant(expr.dtype, 0);
+    collect(expr, 1, false, &mut sum);
+    sum
+}
+
+fn collect(expr: &Expr, by: i128, distribute: bool, sum: &mut Sum) {
     match &expr.kind {
         ExprKind::Int(v) => sum.base = sum.base.saturating_add(v.saturating_mul(by)),
         ExprKind::Binary(BinOp::Add, a, b) => {
-            collect(a, by, sum);
-            collect(b, by, sum);
+            collect(a, by, distribute, sum);
+            collect(b, by, distribute, sum);
         }
         ExprKind::Binary(BinOp::Sub, a, b) => {
-            collect(a, by, sum);
-            collect(b, -by, sum);
+            collect(a, by, distribute, sum);
+            collect(b, -by, distribute, sum);
         }
         ExprKind::Binary(BinOp::Mul, a, b) => match b.as_int() {
-            Some(c) if c.saturating_mul(by).abs() <= LARGEST => collect(a, by * c, sum),
+            Some(c) if c.saturating_mul(by).abs() <= LARGEST => {
+                let is_sum = matches!(a.kind, ExprKind::Binary(BinOp::Add | BinOp::Sub, ..));
+                match is_sum && !distribute {
+                    true => sum.add_term(Term::atom(a.clone()), by * c),
+                    false => collect(a, by * c, distribute, sum),
+                }
+            }
             _ => sum.add_term(Term::atom(expr.clone()), by),
         },
         ExprKind::Binary(op @ (BinOp::FloorDiv | BinOp::Div), a, b) => {

@@ -388,7 +388,7 @@ impl Mutator for Rewriter {
         match &stmt.kind {
             StmtKind::Bind(var, value) if self.narrow.contains(var) => {
                 let value = self.narrowed(value);
-                let new = var.retyped(DType::INT32);
+                let new = var.retyped(to_narrow(var.dtype()));
                 self.vars.insert(var.clone(), new.clone());
                 Stmt::bind(&new, value, stmt.span)
             }

@@ -239,6 +239,24 @@ fn wide_indices_narrow_where_they_fit() {
 }
 
 #[test]
+fn wide_vectors_narrow_lane_by_lane() {
+    let p = Parts::new();
+    let pair = Var::new("pair", DType::INT64.with_lanes(2));
+    let body = Stmt::seq([
+        Stmt::bind(&pair, Expr::broadcast(Expr::int64(-2), 2), Span::NONE),
+        store(
+            &p.a,
+            Expr::ramp(int(0), int(1), 2),
+            Expr::var(&pair).cast(DType::FLOAT32.with_lanes(2)),
+        ),
+    ]);
+    assert_eq!(
+        p.after(narrow_data_type::run, body),
+        "pair: T.let[T.int32x2] = T.Broadcast(-2, 2)\nA[0:2] = T.Cast(\"float32x2\", pair)"
+    );
+}
+
+#[test]
 fn contiguous_loops_become_vectors() {
     let p = Parts::new();
     let (v, x) = (Var::new("v", DType::INT32), Var::new("x", DType::FLOAT32));
