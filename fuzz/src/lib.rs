@@ -6,3 +6,4 @@ pub mod image;
 pub mod kernel;
 pub mod manifest;
 pub mod mutate;
+pub mod seeds;

@@ -1,11 +1,9 @@
 //! Mutations that keep text near to what the readers accept: lines and tokens are moved, copied and swapped, within
 //! the input and with those of the seeds, where libFuzzer's bytes would mostly make syntax errors.
 
-use std::fs;
-use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::kernel;
+use crate::{kernel, seeds};
 
 /// What the seeds of a target are made of.
 struct Pool {
@@ -17,20 +15,11 @@ struct Pool {
 
 impl Pool {
     fn of(target: &str) -> Pool {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
-        let mut paths: Vec<_> = fs::read_dir(folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|e| e.path())
-            .collect();
-        paths.sort();
         let mut pool = Pool {
             lines: Vec::new(),
             words: Vec::new(),
         };
-        for path in paths {
-            let text = fs::read_to_string(path).unwrap_or_default();
+        for (_, text) in seeds::of(target) {
             for line in text.lines().filter(|l| !l.trim().is_empty()) {
                 pool.lines.push(line.trim_start().to_string());
                 let words = tokens(line).into_iter().filter(|t| t.starts_with(is_word));

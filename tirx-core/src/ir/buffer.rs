@@ -89,6 +89,33 @@ impl Buffer {
         Buffer::new(node)
     }
 
+    /// The buffer over `data`, with `f` applied to each expression of its description; itself if all stay the same
+    /// nodes.
+    pub fn map_exprs(&self, data: Var, mut f: impl FnMut(&Expr) -> Expr) -> Buffer {
+        let mut changed = data != self.data;
+        let mut part = |e: &Expr| {
+            let new = f(e);
+            changed |= !new.same_node(e);
+            new
+        };
+        let shape = self.shape.iter().map(&mut part).collect();
+        let strides = self.strides.iter().map(&mut part).collect();
+        let elem_offset = self.elem_offset.as_ref().map(&mut part);
+        let allocated_addr = self.allocated_addr.iter().map(&mut part).collect();
+        let layout = self.layout.as_ref().map(|l| l.map_exprs(&mut part));
+        if !changed {
+            return self.clone();
+        }
+        self.with(|node| {
+            node.data = data;
+            node.shape = shape;
+            node.strides = strides;
+            node.elem_offset = elem_offset;
+            node.allocated_addr = allocated_addr;
+            node.layout = layout;
+        })
+    }
+
     /// A number that no other living buffer has. Never print or store it.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0) as usize

@@ -381,36 +381,10 @@ impl<F: Fn(&Var) -> Option<Expr>> Mutator for Substitute<'_, F> {
         if let Some(known) = self.buffers.get(buffer) {
             return known.clone();
         }
-        let mut changed = false;
-        let data = match (self.map)(&buffer.data) {
-            Some(e) if e.as_var().is_some_and(|v| *v != buffer.data) => {
-                changed = true;
-                e.as_var().cloned().unwrap_or_else(|| buffer.data.clone())
-            }
-            _ => buffer.data.clone(),
-        };
-        let mut sub = |e: &Expr| {
-            let new = self.expr(e);
-            changed |= !new.same_node(e);
-            new
-        };
-        let shape = buffer.shape.iter().map(&mut sub).collect();
-        let strides = buffer.strides.iter().map(&mut sub).collect();
-        let elem_offset = buffer.elem_offset.as_ref().map(&mut sub);
-        let allocated_addr = buffer.allocated_addr.iter().map(&mut sub).collect();
-        let layout = buffer.layout.as_ref().map(|l| l.map_exprs(&mut sub));
-        let new = if changed {
-            buffer.with(|n| {
-                n.data = data;
-                n.shape = shape;
-                n.strides = strides;
-                n.elem_offset = elem_offset;
-                n.allocated_addr = allocated_addr;
-                n.layout = layout;
-            })
-        } else {
-            buffer.clone()
-        };
+        let data = (self.map)(&buffer.data)
+            .and_then(|e| e.as_var().cloned())
+            .unwrap_or_else(|| buffer.data.clone());
+        let new = buffer.map_exprs(data, |e| self.expr(e));
         self.buffers.insert(buffer.clone(), new.clone());
         new
     }

@@ -471,30 +471,10 @@ impl Mutator for Rewriter {
     }
 
     fn buffer_def(&mut self, buffer: &Buffer) -> Buffer {
-        let mut changed = false;
-        let mut part = |e: &Expr, this: &mut Rewriter| {
-            let new = this.expr(e);
-            changed |= !new.same_node(e);
-            new
-        };
-        let shape = buffer.shape.iter().map(|e| part(e, self)).collect();
-        let strides = buffer.strides.iter().map(|e| part(e, self)).collect();
-        let elem_offset = buffer.elem_offset.as_ref().map(|e| part(e, self));
-        let allocated_addr = buffer.allocated_addr.iter().map(|e| part(e, self)).collect();
-        let layout = buffer
-            .layout
-            .as_ref()
-            .map(|l| l.map_exprs(&mut |e| part(e, self)));
-        if !changed {
-            return buffer.clone();
+        let new = buffer.map_exprs(buffer.data.clone(), |e| self.expr(e));
+        if new == *buffer {
+            return new;
         }
-        let new = buffer.with(|node| {
-            node.shape = shape;
-            node.strides = strides;
-            node.elem_offset = elem_offset;
-            node.allocated_addr = allocated_addr;
-            node.layout = layout;
-        });
         self.buffers.insert(buffer.clone(), new.clone());
         new
     }

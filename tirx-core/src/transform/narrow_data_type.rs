@@ -358,28 +358,7 @@ impl Mutator for Rewriter {
         if let Some(known) = self.buffers.get(buffer) {
             return known.clone();
         }
-        let mut changed = false;
-        let mut part = |e: &Expr, this: &mut Rewriter| {
-            let new = this.expr(e);
-            changed |= !new.same_node(e);
-            new
-        };
-        let shape = buffer.shape.iter().map(|e| part(e, self)).collect();
-        let strides = buffer.strides.iter().map(|e| part(e, self)).collect();
-        let elem_offset = buffer.elem_offset.as_ref().map(|e| part(e, self));
-        let layout = buffer
-            .layout
-            .as_ref()
-            .map(|l| l.map_exprs(&mut |e| part(e, self)));
-        let new = match changed {
-            true => buffer.with(|node| {
-                node.shape = shape;
-                node.strides = strides;
-                node.elem_offset = elem_offset;
-                node.layout = layout;
-            }),
-            false => buffer.clone(),
-        };
+        let new = buffer.map_exprs(buffer.data.clone(), |e| self.expr(e));
         self.buffers.insert(buffer.clone(), new.clone());
         new
     }

@@ -156,31 +156,11 @@ impl Copy {
     /// The buffer with its description copied, if that changes it or `fresh` is set.
     fn rebuild(&mut self, buffer: &Buffer, fresh: bool) -> Buffer {
         let data = self.pointer(&buffer.data);
-        let mut changed = fresh || data != buffer.data;
-        let mut part = |e: &Expr, copy: &mut Copy| {
-            let new = copy.expr(e);
-            changed |= !new.same_node(e);
-            new
-        };
-        let shape = buffer.shape.iter().map(|e| part(e, self)).collect();
-        let strides = buffer.strides.iter().map(|e| part(e, self)).collect();
-        let elem_offset = buffer.elem_offset.as_ref().map(|e| part(e, self));
-        let allocated_addr = buffer.allocated_addr.iter().map(|e| part(e, self)).collect();
-        let layout = buffer
-            .layout
-            .as_ref()
-            .map(|l| l.map_exprs(&mut |e| part(e, self)));
-        if !changed {
-            return buffer.clone();
+        let new = buffer.map_exprs(data, |e| self.expr(e));
+        if fresh && new == *buffer {
+            return buffer.with(|_| {});
         }
-        buffer.with(|node| {
-            node.data = data;
-            node.shape = shape;
-            node.strides = strides;
-            node.elem_offset = elem_offset;
-            node.allocated_addr = allocated_addr;
-            node.layout = layout;
-        })
+        new
     }
 }
 

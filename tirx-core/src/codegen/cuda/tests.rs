@@ -199,7 +199,7 @@ fn vectors_are_one_access_and_lanes() {
 }
 
 #[test]
-fn laziness_survives_a_let() {
+fn a_lazy_choice_is_a_statement_where_it_must_be_and_where_it_reads_memory() {
     let mut k = Kernel::new();
     let a = k.buffer("A", DType::FLOAT32);
     let y = Var::new("y", DType::FLOAT32);
@@ -214,20 +214,22 @@ fn laziness_survives_a_let() {
         DType::FLOAT32,
         vec![condition.clone(), square, Expr::float(DType::FLOAT32, 0.0)],
     );
-    let simple = Expr::call(
-        Op::IfThenElse,
-        DType::FLOAT32,
-        vec![
-            condition,
-            load(&a, Expr::int32(1)),
-            Expr::float(DType::FLOAT32, 0.0),
-        ],
+    let choose = |x: Expr| {
+        let args = vec![condition.clone(), x, Expr::float(DType::FLOAT32, 0.0)];
+        Expr::call(Op::IfThenElse, DType::FLOAT32, args)
+    };
+    let (reads, simple) = (
+        choose(load(&a, Expr::int32(1))),
+        choose(Expr::float(DType::FLOAT32, 2.0)),
     );
-    let body = vec![store(&a, k.tx(), value), store(&a, k.tx(), simple)];
+    let body = [value, reads, simple].map(|v| store(&a, k.tx(), v));
+    let body = body.to_vec();
     let text = k.text(body);
     let expected = "  float chosen;\n  if ((int)threadIdx.x < 4) {\n    const float y = A_ptr[3] + A_ptr[4];\n    \
                     chosen = y * y;\n  } else {\n    chosen = 0.0f;\n  }\n  A_ptr[(int)threadIdx.x] = chosen;\n  \
-                    A_ptr[(int)threadIdx.x] = (int)threadIdx.x < 4 ? A_ptr[1] : 0.0f;\n";
+                    float chosen_1;\n  if ((int)threadIdx.x < 4) {\n    chosen_1 = A_ptr[1];\n  } else {\n    \
+                    chosen_1 = 0.0f;\n  }\n  A_ptr[(int)threadIdx.x] = chosen_1;\n  \
+                    A_ptr[(int)threadIdx.x] = (int)threadIdx.x < 4 ? 2.0f : 0.0f;\n";
     assert!(text.contains(expected), "{text}");
 }
 

@@ -528,29 +528,10 @@ impl Mutator for Renamer {
             .get(&buffer.id())
             .map_or_else(|| buffer.name.clone(), |(_, n)| n.clone());
         let data = self.var_def(&buffer.data);
-        let mut changed = name != buffer.name || data != buffer.data;
-        let mut sub = |e: &Expr| {
-            let new = self.expr(e);
-            changed |= !new.same_node(e);
-            new
-        };
-        let shape: Vec<Expr> = buffer.shape.iter().map(&mut sub).collect();
-        let strides: Vec<Expr> = buffer.strides.iter().map(&mut sub).collect();
-        let elem_offset = buffer.elem_offset.as_ref().map(&mut sub);
-        let allocated_addr: Vec<Expr> = buffer.allocated_addr.iter().map(&mut sub).collect();
-        let layout = buffer.layout.as_ref().map(|l| l.map_exprs(&mut sub));
-        let new = match changed {
-            true => buffer.with(|n| {
-                n.name = name;
-                n.data = data;
-                n.shape = shape;
-                n.strides = strides;
-                n.elem_offset = elem_offset;
-                n.allocated_addr = allocated_addr;
-                n.layout = layout;
-            }),
-            false => buffer.clone(),
-        };
+        let mut new = buffer.map_exprs(data, |e| self.expr(e));
+        if name != buffer.name {
+            new = new.with(|n| n.name = name);
+        }
         self.done.insert(buffer.clone(), new.clone());
         new
     }

@@ -1,4 +1,0 @@
-@T.prim_func
-def qms1(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
-    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([64])
-    B[tx] = T.q_multiply_shift(A[tx], 1073741824, 31, 2)

@@ -1,4 +1,0 @@
-@T.prim_func
-def qpa1(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32"), s: T.int32):
-    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([64])
-    B[tx] = T.q_multiply_shift_per_axis(A[tx], B[tx], s, s, 31, True, True)

@@ -1,0 +1,47 @@
+//! What the fuzzers start from: the kernels of the tests and of the example, and the manifests and images in `seeds/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders of kernel files, from this crate's.
+const KERNELS: [&str; 2] = ["../kernels", "../tests/kernels"];
+
+/// Names and texts of the seeds of `target`.
+pub fn of(target: &str) -> Vec<(String, String)> {
+    match target {
+        "kernel" => KERNELS.iter().flat_map(|folder| kernels(folder)).collect(),
+        _ => files(&format!("seeds/{target}"), ""),
+    }
+}
+
+/// One seed for each kernel: what stands before the first definition of its file, and the definition.
+fn kernels(folder: &str) -> Vec<(String, String)> {
+    let mut seeds = Vec::new();
+    for (name, text) in files(folder, "py") {
+        let mut parts = text.split("\n\n\n@");
+        let head = parts.next().unwrap_or_default();
+        let definitions: Vec<&str> = parts.collect();
+        if definitions.len() < 2 {
+            seeds.push((name, text));
+            continue;
+        }
+        for (i, definition) in definitions.iter().enumerate() {
+            seeds.push((format!("{i}-{name}"), format!("{head}\n\n\n@{definition}\n")));
+        }
+    }
+    seeds
+}
+
+/// Names and texts of the files of a folder, in order of their names.
+fn files(folder: &str, extension: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|e| e.path()).collect();
+    paths.retain(|p| extension.is_empty() || p.extension().is_some_and(|e| e == extension));
+    paths.sort();
+    let named = |p: &PathBuf| {
+        let name = p.file_name()?.to_string_lossy().into_owned();
+        Some((name, fs::read_to_string(p).ok()?))
+    };
+    paths.iter().filter_map(named).collect()
+}
