@@ -1,5 +1,6 @@
 # test: messages
 # Mistakes of those who know CUDA and begin with TIRx.
+from tvm.script import ir as I
 from tvm.script import tirx as T
 
 N = 256
@@ -314,3 +315,62 @@ def other_metadata(A: T.Buffer((256,), "float32")):
     bx = T.cta_id([1])
     tx = T.thread_id([256])
     A[tx] = metadata["ir.IntImm"][0]
+
+
+@I.ir_module
+class BufferToFunction:
+    @T.prim_func(private=True)
+    def g(A_ptr: T.handle("float32", "global")):
+        A = T.decl_buffer((256,), data=A_ptr)
+        A[0] = 1.0
+
+    @T.prim_func
+    def main(A: T.Buffer((256,), "float32")):
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([1])
+        BufferToFunction.g(A)
+
+
+@I.ir_module
+class ArgumentMissing:
+    @T.prim_func(private=True)
+    def g(A_ptr: T.handle("float32", "global"), i: T.int32):
+        A = T.decl_buffer((256,), data=A_ptr)
+        A[i] = 1.0
+
+    @T.prim_func
+    def main(A: T.Buffer((256,), "float32")):
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([1])
+        ArgumentMissing.g(A.data)
+
+
+@I.ir_module
+class ValueForHost:
+    @T.prim_func
+    def g(n: T.int32) -> T.int32:
+        return n * 2
+
+    @T.prim_func
+    def main(A: T.Buffer((256,), "float32"), n: T.int32):
+        m: T.let = ValueForHost.g(n)
+        T.device_entry()
+        bx = T.cta_id([m])
+        tx = T.thread_id([1])
+        A[tx] = 1.0
+
+
+@I.ir_module
+class ReservedName:
+    @T.prim_func(private=True)
+    def double(x: T.float32) -> T.float32:
+        return x * T.float32(2)
+
+    @T.prim_func
+    def main(A: T.Buffer((256,), "float32")):
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([1])
+        A[tx] = ReservedName.double(A[tx])

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::{Effect, Op};
 use crate::ir::{AttrValue, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor};
+use crate::transform::Target;
 
 /// A field that `tvm_struct_get` reads (its third argument), of a tensor or of the argument array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -258,6 +259,23 @@ pub fn is_device(func: &PrimFunc) -> bool {
     func.attr("calling_conv").and_then(AttrValue::as_int) == Some(2)
 }
 
+/// Whether a function is called by device code: its target is a GPU without a host, and no launch calls it.
+pub fn is_subroutine(func: &PrimFunc) -> bool {
+    match func.attr("target") {
+        Some(target @ AttrValue::Target(fields)) => {
+            func.attr("calling_conv").is_none()
+                && Target::from_attr(target).is_some()
+                && !fields.contains_key("host")
+        }
+        _ => false,
+    }
+}
+
+/// Whether a function runs on the device, launched or called.
+pub fn runs_on_device(func: &PrimFunc) -> bool {
+    is_device(func) || is_subroutine(func)
+}
+
 /// Whether a function is a packed host function (calling convention 1).
 pub fn is_host(func: &PrimFunc) -> bool {
     func.attr("calling_conv").and_then(AttrValue::as_int) == Some(1)
@@ -279,7 +297,7 @@ pub fn device_module(module: &IRModule) -> IRModule {
         functions: module
             .functions
             .iter()
-            .filter(|(_, f)| is_device(f))
+            .filter(|(_, f)| runs_on_device(f))
             .cloned()
             .collect(),
         ..module.clone()

@@ -213,6 +213,8 @@ ops! {
     CallExtern = "tirx.call_extern", "call_extern", (1, 255), Opaque, Explicit;
     /// Calls a C function without side effects.
     CallPureExtern = "tirx.call_pure_extern", "call_pure_extern", (1, 255), Pure, Explicit;
+    /// Calls another function of the module by name (argument 0): `Module.g(x)` in text.
+    CallFunction = "tirx.call_function", "call_function", (1, 255), Opaque, Explicit;
     /// Calls a packed function by name (argument 0): on the host, launches a device function.
     TvmCallPacked = "tirx.tvm_call_packed", "call_packed", (1, 255), Opaque, Is(DType::INT32);
     /// The same with its arguments on a stack (argument 1), from an element (2) to another (3).

@@ -4,6 +4,7 @@
 //! exported (has a `global_symbol`), if there is exactly one. Already marked modules stay as they are.
 
 use super::PassContext;
+use crate::codegen::host::runs_on_device;
 use crate::diagnostic::Diagnostics;
 use crate::ir::{AttrValue, IRModule};
 
@@ -19,9 +20,10 @@ pub fn run(mut module: IRModule, _context: &PassContext) -> Result<IRModule, Dia
     {
         return Ok(module);
     }
-    let alone = module.functions.len() == 1;
-    let mut exported = module
-        .functions
+    let on_host = module.functions.iter_mut().filter(|(_, f)| !runs_on_device(f));
+    let mut candidates: Vec<_> = on_host.collect();
+    let alone = candidates.len() == 1;
+    let mut exported = candidates
         .iter_mut()
         .filter(|(_, f)| alone || f.global_symbol().is_some());
     if let (Some((_, entry)), None) = (exported.next(), exported.next()) {

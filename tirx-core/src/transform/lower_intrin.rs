@@ -26,7 +26,7 @@ use rustc_hash::FxHashMap;
 
 use super::{PassContext, fixed_point, print_buffer};
 use crate::arith::Analyzer;
-use crate::codegen::host::{is_device, is_host};
+use crate::codegen::host::{is_host, runs_on_device};
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::{
@@ -38,7 +38,7 @@ use crate::source::Span;
 /// Lowers the device functions, and the host functions where they are finalized.
 pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
     Ok(module.map(|func| {
-        let meant = is_device(&func) || context.finalize_host && is_host(&func);
+        let meant = runs_on_device(&func) || context.finalize_host && is_host(&func);
         if !meant {
             return func;
         }

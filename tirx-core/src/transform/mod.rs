@@ -7,6 +7,7 @@
 pub mod annotate_entry_func;
 pub mod bf16_compute_legalize;
 pub mod bf16_storage_legalize;
+pub mod bind_target;
 pub mod common_subexpr_elim;
 mod fixed_point;
 pub mod flatten_buffer;

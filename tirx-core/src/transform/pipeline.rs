@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{
-    annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, common_subexpr_elim, flatten_buffer,
-    fp8_compute_legalize, fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque,
+    annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, bind_target, common_subexpr_elim,
+    flatten_buffer, fp8_compute_legalize, fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque,
     lower_tvm_builtin, lower_warp_memory, make_packed_api, narrow_data_type, split_host_device,
     split_unaligned_access, stmt_simplify, unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
 };
@@ -166,7 +166,7 @@ pub static PIPELINE: &[Pass] = &[
     // FP8StorageLegalize, BF16StorageLegalize; then LowerTVMBuiltin of host functions, LowerWarpMemory and StmtSimplify3
     // of device functions, and LowerIntrin of both; before it SplitUnalignedAccess, which is not TVM's: there the CUDA
     // printer does its work in part.
-    pass("BindTarget", bind_target),
+    pass("BindTarget", bind_target::run),
     pass("LowerTIRx", lower_tirx::run),
     pass("UnifyThreadBinding", unify_thread_binding::run),
     pass("StmtSimplify", stmt_simplify::run),
@@ -314,13 +314,6 @@ fn verified(module: &IRModule, pass: &str) -> Result<(), Diagnostics> {
 }
 
 /// Gives each function that names no target the one of the run.
-fn bind_target(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
-    Ok(module.map(|func| match func.attr("target") {
-        Some(_) => func,
-        None => func.with_attr("target", context.target.to_attr()),
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

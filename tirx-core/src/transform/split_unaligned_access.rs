@@ -14,6 +14,7 @@
 
 use super::PassContext;
 use crate::arith::{Analyzer, ModularSet};
+use crate::codegen::host::runs_on_device;
 use crate::diagnostic::Diagnostics;
 use crate::ir::{Buffer, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var};
 
@@ -22,12 +23,7 @@ const TRUSTED: i128 = 1 << 12;
 
 /// Splits the accesses of the device functions.
 pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
-    Ok(
-        module.map(|func| match func.attr("calling_conv").and_then(|c| c.as_int()) {
-            Some(2) => split(func),
-            _ => func,
-        }),
-    )
+    Ok(module.map(|func| if runs_on_device(&func) { split(func) } else { func }))
 }
 
 fn split(func: PrimFunc) -> PrimFunc {

@@ -14,6 +14,7 @@
 
 use super::PassContext;
 use crate::arith::{Analyzer, fold};
+use crate::codegen::host::runs_on_device;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::{AttrNode, BinOp, Expr, ExprKind, ForKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind};
@@ -28,8 +29,13 @@ pub fn run(module: IRModule, _ctx: &PassContext) -> Result<IRModule, Diagnostics
 
 /// The same for device functions alone: part of their finalization.
 pub fn run_on_device(module: IRModule, _ctx: &PassContext) -> Result<IRModule, Diagnostics> {
-    let is_device = |func: &PrimFunc| func.attr("calling_conv").and_then(|c| c.as_int()) == Some(2);
-    Ok(module.map(|func| if is_device(&func) { simplified(func) } else { func }))
+    Ok(module.map(|func| {
+        if runs_on_device(&func) {
+            simplified(func)
+        } else {
+            func
+        }
+    }))
 }
 
 fn simplified(mut func: PrimFunc) -> PrimFunc {

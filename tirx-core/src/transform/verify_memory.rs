@@ -9,6 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::PassContext;
+use crate::codegen::host::runs_on_device;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::{AttrNode, Buffer, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor};
 use crate::source::Span;
@@ -17,8 +18,7 @@ use crate::source::Span;
 pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
     let mut errors = Vec::new();
     for (_, func) in &module.functions {
-        let is_device = func.attr("calling_conv").and_then(|c| c.as_int()) == Some(2);
-        if !is_device {
+        if !runs_on_device(func) {
             check(func, &mut errors);
         }
     }

@@ -15,6 +15,7 @@
 
 mod call;
 mod expression;
+mod inline;
 mod instructions;
 mod memory;
 mod registers;
@@ -90,6 +91,14 @@ pub(crate) fn compile(module: &IRModule, function: &str) -> Result<Code, Diagnos
             .help(format!("it has {}", names.join(", ")))
             .into());
     };
+    let written_out = match module.functions.len() > 1 && inline::calls(func) {
+        true => PrimFunc {
+            body: inline::inlined(module, func)?,
+            ..func.clone()
+        },
+        false => func.clone(),
+    };
+    let func = &written_out;
     let mut compiler = Compiler {
         code: Code {
             name: function.to_string(),

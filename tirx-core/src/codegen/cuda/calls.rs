@@ -124,6 +124,10 @@ impl Emitter<'_> {
             }
             Op::BreakLoop => Ok(Code::primary("break")),
             Op::ContinueLoop => Ok(Code::primary("continue")),
+            Op::Ret if self.returns_value => {
+                let value = self.expr(&args[0])?;
+                Ok(Code::primary(format!("return {}", value.text)))
+            }
             Op::ThreadReturn | Op::Ret => Ok(Code::primary("return")),
             Op::Reinterpret => self.reinterpret(e, args),
             Op::IsNullptr => {
@@ -176,7 +180,7 @@ impl Emitter<'_> {
                 Ok(Code::primary(format!("__ldg({})", p.text)))
             }
 
-            Op::CallExtern | Op::CallPureExtern => {
+            Op::CallExtern | Op::CallPureExtern | Op::CallFunction => {
                 let Some(name) = args[0].as_str() else {
                     return error(
                         args[0].span.or(e.span),

@@ -49,8 +49,9 @@ use self::code::Code;
 use self::helpers::Needs;
 use self::names::Names;
 use crate::arith::Analyzer;
+use crate::codegen::host::{is_device, is_subroutine};
 use crate::diagnostic::{Diagnostics, Result, error};
-use crate::ir::{AttrValue, DType, IRModule, PrimFunc, Var};
+use crate::ir::{DType, IRModule, PrimFunc, Var};
 use crate::source::Span;
 
 /// What a kernel parameter is.
@@ -103,15 +104,22 @@ pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
     let mut errors = Vec::new();
     let mut bodies = String::new();
     let mut kernels = Vec::new();
-    for (name, func) in &module.functions {
-        if func.attr("calling_conv").and_then(AttrValue::as_int) != Some(2) {
-            continue;
-        }
-        match emitter.kernel(func.global_symbol().unwrap_or(name), func) {
+    let functions = module.functions.iter();
+    let subroutines = functions.clone().filter(|(_, func)| is_subroutine(func));
+    let subroutine_count = subroutines.clone().count();
+    let launched = functions.filter(|(_, func)| is_device(func));
+    let mut prototypes = String::new();
+    for (i, (name, func)) in subroutines.chain(launched).enumerate() {
+        let is_kernel = i >= subroutine_count;
+        match emitter.definition(func.global_symbol().unwrap_or(name), func, is_kernel) {
             Ok(info) => {
                 bodies.push('\n');
                 bodies.push_str(&emitter.out);
-                kernels.push(info);
+                if is_kernel {
+                    kernels.push(info);
+                } else if let Some((signature, _)) = emitter.out.split_once(" {\n") {
+                    prototypes.push_str(&format!("{signature};\n"));
+                }
             }
             Err(diagnostic) => errors.push(diagnostic.or_span(func.span)),
         }
@@ -133,6 +141,10 @@ pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
             text.push_str(raw.source.trim_matches('\n'));
             text.push_str("\n\n");
         }
+    }
+    if !prototypes.is_empty() {
+        text.push_str(&prototypes);
+        text.push('\n');
     }
     text.push_str(bodies.trim_start_matches('\n'));
     let stand_ins = emitter.raw.iter().map(|r| r.name.clone()).collect();
@@ -183,6 +195,8 @@ struct Emitter<'m> {
     reserved_for_good: Vec<String>,
     /// The value of the call under way is not used.
     discards_value: bool,
+    /// The function under way gives a value.
+    returns_value: bool,
 }
 
 impl<'m> Emitter<'m> {
@@ -203,18 +217,19 @@ impl<'m> Emitter<'m> {
             dynamic_shared: false,
             reserved_for_good: Vec::new(),
             discards_value: false,
+            returns_value: false,
         }
     }
 
-    /// One function; its text is left in `out`.
-    fn kernel(&mut self, symbol: &str, func: &PrimFunc) -> Result<KernelInfo> {
+    /// One function, launched or called; its text is left in `out`.
+    fn definition(&mut self, symbol: &str, func: &PrimFunc, is_kernel: bool) -> Result<KernelInfo> {
         let legal = !symbol.is_empty()
             && !symbol.starts_with(|c: char| c.is_ascii_digit())
             && symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !legal || (names::is_reserved(symbol) && !symbol.contains("__")) {
             return error(
                 func.span,
-                format!("`{symbol}` cannot be the name of a CUDA kernel"),
+                format!("`{symbol}` cannot be the name of a CUDA function"),
             );
         }
         self.out.clear();
@@ -224,6 +239,7 @@ impl<'m> Emitter<'m> {
         self.analyzer = Analyzer::new();
         self.static_shared = 0;
         self.dynamic_shared = false;
+        self.returns_value = !is_kernel && !func.ret_dtype().is_void();
         self.facts = Facts::of(&func.body);
         self.names = Names::default();
         for (name, func) in &self.module.functions {
@@ -235,10 +251,15 @@ impl<'m> Emitter<'m> {
         self.reserve_called(func);
         self.names.open();
         let (list, params) = self.parameters(func)?;
-        let bounds = self.launch_bounds(func);
-        self.line(&format!(
-            "extern \"C\" __global__ void {bounds}{symbol}({list}) {{"
-        ));
+        let kind = match func.ret_dtype() {
+            _ if is_kernel => format!("extern \"C\" __global__ void {}", self.launch_bounds(func)),
+            DType::VOID => "static __device__ __forceinline__ void ".to_string(),
+            dtype => format!(
+                "static __device__ __forceinline__ {} ",
+                self.spell(dtype, func.span)?
+            ),
+        };
+        self.line(&format!("{kind}{symbol}({list}) {{"));
         self.block(&func.body)?;
         self.line("}");
         self.names.close();

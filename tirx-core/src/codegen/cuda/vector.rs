@@ -601,7 +601,14 @@ fn is_whole(op: Op) -> bool {
     use Op::*;
     matches!(
         op,
-        CudaFuncCall | CallExtern | CallPureExtern | CudaLdg | Undef | AtomicAdd | CudaAtomicAdd
+        CudaFuncCall
+            | CallExtern
+            | CallPureExtern
+            | CallFunction
+            | CudaLdg
+            | Undef
+            | AtomicAdd
+            | CudaAtomicAdd
     )
 }
 

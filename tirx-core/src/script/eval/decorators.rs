@@ -5,7 +5,10 @@ use std::rc::Rc;
 
 use super::value::{Annotation, Class, FunctionMode, Kernel, Object, Value};
 use super::{Args, Interpreter, args};
-use crate::diagnostic::{Result, error};
+use crate::diagnostic::{Diagnostic, Result, error};
+use crate::intrin::Op;
+use crate::ir::{DType, Expr};
+use crate::script::lang;
 use crate::source::Span;
 
 const T_NAMES: &[&str] = &[
@@ -230,11 +233,17 @@ impl Object for ModuleValue {
         "IR module"
     }
     fn attribute(&self, interp: &mut Interpreter, name: &str, span: Span) -> Result<Option<Value>> {
-        if self.functions.iter().any(|(n, _)| &**n == name) {
-            return error(
-                span,
-                format!("calling \"{name}\" from another function of the module is not supported"),
-            );
+        if let Some((_, function)) = self.functions.iter().find(|(n, _)| &**n == name) {
+            if interp.function.is_none() {
+                return error(
+                    span,
+                    format!("\"{name}\" can only be called in a function of the module"),
+                );
+            }
+            let function = function.clone();
+            return Ok(Some(Value::builtin(name, move |interp, args, span| {
+                interp.call_of_module(&function, args, span)
+            })));
         }
         Ok(interp.class_attribute(&self.class, name))
     }
@@ -244,6 +253,53 @@ impl Object for ModuleValue {
 }
 
 impl Interpreter {
+    /// `Module.g(x)` in a function of the module: a call of `g` in the IR.
+    fn call_of_module(&mut self, callee: &Rc<Kernel>, args: Args, span: Span) -> Result<Value> {
+        let name = &callee.name;
+        if let Some((_, _, at)) = args.keyword.first() {
+            return error(*at, format!("arguments of \"{name}\" go by position"));
+        }
+        let (given, wanted) = (args.positional.len(), callee.code.parameters.len());
+        if given != wanted {
+            let message = format!("\"{name}\" takes {wanted} arguments, {given} were given");
+            return Err(Box::new(
+                Diagnostic::new(span, message).note(callee.code.span, "it is declared here"),
+            ));
+        }
+        let mut operands = vec![Expr::string(&**name).at(span)];
+        for (value, at) in &args.positional {
+            if let Value::Buffer(buffer) = value {
+                let message = format!(
+                    "\"{name}\" takes pointers and scalars, not the buffer \"{}\"",
+                    buffer.name
+                );
+                return Err(Box::new(
+                    Diagnostic::new(*at, message).help(format!("pass its pointer: {}.data", buffer.name)),
+                ));
+            }
+            operands.push(lang::to_expr(value, *at)?);
+        }
+        let returns = callee.code.body.def().and_then(|def| def.returns.as_deref());
+        let dtype = match returns {
+            Some(returns) => {
+                let file = std::mem::replace(&mut self.file, callee.code.file);
+                let scope = std::mem::replace(&mut self.scope, callee.scope.clone());
+                let at = self.span(returns);
+                let value = self.eval(returns);
+                self.scope = scope;
+                self.file = file;
+                match value? {
+                    Value::None => DType::VOID,
+                    value => self.annotation_type(&value, at)?.dtype(),
+                }
+            }
+            None => DType::VOID,
+        };
+        Ok(Value::Expr(
+            Expr::call(Op::CallFunction, dtype, operands).at(span),
+        ))
+    }
+
     fn make_module(&mut self, class: &Rc<Class>, span: Span) -> Result<Value> {
         let mut functions: Vec<(Rc<str>, Rc<Kernel>)> = Vec::new();
         for name in class.order.borrow().iter() {

@@ -273,6 +273,12 @@ impl Printer {
             out.push(')');
             return;
         }
+        if let (Op::CallFunction, [name, args @ ..]) = (op, args) {
+            out.push_str(&format!("Module.{}(", name.as_str().unwrap_or_default()));
+            self.list(out, &args.iter().collect::<Vec<_>>());
+            out.push(')');
+            return;
+        }
         if call_folds(op, args) {
             out.push_str(&format!("T.call_intrin(\"{dtype}\", \"{}\", ", op.name()));
             self.list(out, &all);

@@ -30,6 +30,7 @@ mod tensors;
 mod unbound;
 
 use super::{PassContext, Target};
+use crate::codegen::host::runs_on_device;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::{AttrNode, AttrValue, DType, Expr, IRModule, PrimFunc, Stmt, Type, Var};
@@ -48,7 +49,7 @@ pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnos
     let widths = alignment::access_widths(&module);
     let mut module = module;
     for (name, func) in &mut module.functions {
-        if func.attr("calling_conv").is_some() {
+        if func.attr("calling_conv").is_some() || runs_on_device(func) {
             continue;
         }
         let symbol = func.global_symbol().unwrap_or(name).to_string();

@@ -22,13 +22,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+mod calls;
 mod flags;
 mod launch;
 mod limits;
 
+use self::calls::Callee;
 use self::flags::Flags;
 use self::launch::Launch;
 use super::{PassContext, Target};
+use crate::codegen::host::runs_on_device;
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::intrin::Op;
 use crate::ir::{
@@ -56,8 +59,10 @@ pub const DEVICE_KERNEL_LAUNCH: i64 = 2;
 pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
     let mut names: FxHashSet<Arc<str>> = module.functions.iter().map(|(n, _)| n.clone()).collect();
     let mut functions = Vec::with_capacity(module.functions.len() * 2);
+    let mut module = module;
+    let callees = calls::kernels(&mut module, &context.target)?;
     for (name, func) in module.functions {
-        if func.attr("calling_conv").is_some() {
+        if runs_on_device(&func) || func.attr("calling_conv").is_some() {
             functions.push((name, func));
             continue;
         }
@@ -75,12 +80,14 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
             declared: (func.buffer_map.iter())
                 .map(|(_, buffer)| (buffer.data.clone(), buffer.clone()))
                 .collect(),
+            callees: &callees,
             failed: None,
         };
         let body = split.stmt(&func.body);
         if let Some(error) = split.failed {
             return Err(error.into());
         }
+        calls::refuse(&body)?;
         functions.append(&mut split.kernels);
         functions.push((name, PrimFunc { body, ..func }));
     }
@@ -97,6 +104,8 @@ struct Split<'a> {
     kernels: Vec<(Arc<str>, PrimFunc)>,
     /// What the host declares over each pointer, last.
     declared: FxHashMap<Var, Buffer>,
+    /// Kernels that the host may call by name.
+    callees: &'a FxHashMap<Arc<str>, Callee>,
     failed: Option<Box<Diagnostic>>,
 }
 
@@ -242,6 +251,7 @@ impl Mutator for Split<'_> {
                 self.declared.insert(buffer.data.clone(), buffer.clone());
                 stmt.clone()
             }
+            StmtKind::Evaluate(_) => calls::launch(stmt, self.callees).unwrap_or_else(|| stmt.clone()),
             StmtKind::Attr { key, value, body, .. } if Flags::of_attribute(key, value).is_some() => {
                 let inside = self.flags.or(Flags::of_attribute(key, value).unwrap_or_default());
                 let outside = std::mem::replace(&mut self.flags, inside);

@@ -1,0 +1,71 @@
+//! BindTarget: every function says which machine it runs on.
+//!
+//! A function without a `target` gets the GPU of the compilation with its host: its launches go to the GPU, the rest
+//! runs on the host. A private function that has no launch of its own and that another function calls is code of the
+//! GPU alone. (TVM 0.26 wants such a function to say so and fails on one that does not.)
+
+use rustc_hash::FxHashSet;
+
+use super::PassContext;
+use crate::diagnostic::Diagnostics;
+use crate::intrin::Op;
+use crate::ir::{Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Visitor};
+
+/// Binds the target of the context.
+pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
+    let mut called = Called::default();
+    if module.functions.len() > 1 {
+        module
+            .functions
+            .iter()
+            .for_each(|(_, f)| called.visit_stmt(&f.body));
+    }
+    let mut module = module;
+    for (name, func) in &mut module.functions {
+        if func.attr("target").is_some() {
+            continue;
+        }
+        let private = func.global_symbol().is_none() && called.0.contains(&**name);
+        let target = match private && !has_launch(func) {
+            true => context.target.device_attr(),
+            false => context.target.to_attr(),
+        };
+        func.attrs.insert("target".into(), target);
+    }
+    Ok(module)
+}
+
+/// The functions that are called by name.
+#[derive(Default)]
+struct Called(FxHashSet<String>);
+
+impl Visitor for Called {
+    fn visit_expr(&mut self, expr: &Expr) {
+        if let Some([name, ..]) = expr.as_call(Op::CallFunction) {
+            self.0.extend(name.as_str().map(String::from));
+        }
+        self.walk_expr(expr);
+    }
+}
+
+fn has_launch(func: &PrimFunc) -> bool {
+    struct Find(bool);
+    impl Visitor for Find {
+        fn visit_stmt(&mut self, stmt: &Stmt) {
+            self.0 |= match &stmt.kind {
+                StmtKind::Attr { key, .. } => matches!(&**key, "thread_extent" | "tirx.device_entry"),
+                StmtKind::For { kind, .. } => matches!(kind, ForKind::ThreadBinding),
+                _ => false,
+            };
+            self.walk_stmt(stmt);
+        }
+        fn visit_expr(&mut self, expr: &Expr) {
+            if !matches!(expr.kind, ExprKind::Var(_)) {
+                self.walk_expr(expr);
+            }
+        }
+    }
+    let mut find = Find(false);
+    find.visit_stmt(&func.body);
+    find.0
+}

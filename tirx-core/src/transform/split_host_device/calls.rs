@@ -1,0 +1,129 @@
+//! Which device functions does the host launch by calling them?
+//!
+//! A function whose target is the GPU alone and that binds threads is a kernel already: the host function that calls
+//! it (`Module.k(A.data, n)`) launches it, with the extents that the kernel computes from its parameters.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::launch::Launch;
+use super::{
+    DEVICE_KERNEL_LAUNCH, DYNAMIC_SHARED_MEMORY, Flags, KERNEL_LAUNCH_PARAMS, MAX_BLOCKS_PER_CLUSTER,
+    MIN_BLOCKS_PER_SM, limits,
+};
+use crate::codegen::host::is_subroutine;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::intrin::Op;
+use crate::ir::{AttrValue, DType, Expr, IRModule, Mutator, Stmt, StmtKind, Var, Visitor, substitute};
+use crate::transform::Target;
+
+/// A kernel that is called by name.
+pub(super) struct Callee {
+    symbol: Arc<str>,
+    params: Vec<Var>,
+    /// Launch arguments, in terms of the parameters.
+    launch: Vec<Expr>,
+}
+
+/// Makes kernels of the device functions that bind threads.
+pub(super) fn kernels(module: &mut IRModule, target: &Target) -> Result<FxHashMap<Arc<str>, Callee>> {
+    let mut callees = FxHashMap::default();
+    for (name, func) in &mut module.functions {
+        if !is_subroutine(func) {
+            continue;
+        }
+        let mut launch = Launch::default();
+        let body = launch.stmt(&func.body);
+        if launch.extents.is_empty() {
+            continue;
+        }
+        if let Some(error) = launch.failed {
+            return Err(error);
+        }
+        let target = func
+            .attr("target")
+            .and_then(Target::from_attr)
+            .unwrap_or_else(|| target.clone());
+        limits::check(&launch, &body, &target)?;
+        let flags = Flags::of_function(&func.attrs).or(launch.flags);
+        let mut tags: Vec<AttrValue> = Vec::new();
+        let mut args: Vec<Expr> = Vec::new();
+        let dynamic = launch.dynamic_bytes().map(|(bytes, _)| bytes.clone());
+        for (tag, extent, _) in launch.extents {
+            tags.push(AttrValue::Str(tag));
+            args.push(extent);
+        }
+        tags.extend(flags.tags().map(|tag| AttrValue::Str(tag.into())));
+        tags.extend(
+            dynamic
+                .is_some()
+                .then(|| AttrValue::Str(DYNAMIC_SHARED_MEMORY.into())),
+        );
+        args.extend(dynamic);
+        let symbol: Arc<str> = func.global_symbol().unwrap_or(name).into();
+        let mut set = |key: &str, value: AttrValue| func.attrs.insert(key.into(), value);
+        set("calling_conv", AttrValue::Int(DEVICE_KERNEL_LAUNCH));
+        set("global_symbol", AttrValue::Str(symbol.clone()));
+        set("tirx.is_global_func", AttrValue::Bool(true));
+        set(KERNEL_LAUNCH_PARAMS, AttrValue::List(tags));
+        for (key, bound) in [
+            (MIN_BLOCKS_PER_SM, launch.min_blocks),
+            (MAX_BLOCKS_PER_CLUSTER, launch.max_cluster),
+        ] {
+            if let Some(bound) = bound {
+                set(key, AttrValue::Int(bound));
+            }
+        }
+        func.body = body;
+        callees.insert(
+            name.clone(),
+            Callee {
+                symbol,
+                params: func.params.clone(),
+                launch: args,
+            },
+        );
+    }
+    Ok(callees)
+}
+
+/// The launch that a statement of the host function asks for by calling a kernel.
+pub(super) fn launch(stmt: &Stmt, callees: &FxHashMap<Arc<str>, Callee>) -> Option<Stmt> {
+    let StmtKind::Evaluate(call) = &stmt.kind else {
+        return None;
+    };
+    let (name, given) = call.as_call(Op::CallFunction)?.split_first()?;
+    let callee = callees.get(name.as_str()?)?;
+    let value = |var: &Var| {
+        let position = callee.params.iter().position(|param| param == var)?;
+        given.get(position).cloned()
+    };
+    let mut args = vec![Expr::string(callee.symbol.clone())];
+    args.extend(given.iter().cloned());
+    args.extend(callee.launch.iter().map(|extent| substitute(extent, &value)));
+    let launch = Expr::call(Op::TvmCallPacked, DType::INT32, args).at(call.span);
+    Some(Stmt::new(StmtKind::Evaluate(launch), stmt.span))
+}
+
+/// Refuses what is left of calls in a host function.
+pub(super) fn refuse(body: &Stmt) -> Result<()> {
+    struct Find(Option<Box<Diagnostic>>);
+    impl Visitor for Find {
+        fn visit_expr(&mut self, expr: &Expr) {
+            if let Some([name, ..]) = expr.as_call(Op::CallFunction) {
+                let name = name.as_str().unwrap_or_default();
+                let message = format!("host code calls `{name}`, which is no kernel");
+                self.0
+                    .get_or_insert(Box::new(Diagnostic::new(expr.span, message).help(
+                        "a kernel that is called binds threads itself and says that it runs on the GPU: \
+                     T.func_attr({\"target\": T.target({\"kind\": \"cuda\", \"arch\": \"sm_90a\"})})",
+                    )));
+            }
+            self.walk_expr(expr);
+        }
+    }
+    let mut find = Find(None);
+    find.visit_stmt(body);
+    find.0.map_or(Ok(()), Err)
+}
