@@ -3,7 +3,7 @@
 use super::*;
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, BinOp, Buffer, BufferNode, Expr, ExprKind, IterKind, IterVar, Stmt, StmtKind, Type,
+    AttrNode, AttrValue, BinOp, Buffer, BufferNode, Expr, ExprKind, IterKind, IterVar, Stmt, StmtKind, Type,
 };
 
 const N: Span = Span::NONE;
