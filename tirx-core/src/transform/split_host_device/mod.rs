@@ -6,9 +6,9 @@
 //! The host calls it by name with the arguments followed by the launch parameters, one a tag of
 //! `tirx.kernel_launch_params` that has a value.
 //!
-//! **Launch parameters** are the hardware indices in order of appearance; then the flags of [`flags`], which have no
+//! **Launch parameters** are the hardware indices in order of appearance; then the flags of `flags.rs`, which have no
 //! value; then `tirx.use_dyn_shared_memory` with the bytes of the one `shared.dyn` allocation, or those
-//! that a `tirx.dyn_smem_bytes` attribute says. What no GPU can launch is refused here ([`limits`]).
+//! that a `tirx.dyn_smem_bytes` attribute says. What no GPU can launch is refused here (`limits.rs`).
 //!
 //! **Names.** The kernel of function `f` is `f_kernel`, further ones `f_kernel_1`, `f_kernel_2`, …
 //!
