@@ -364,8 +364,10 @@ pub(crate) enum Inst {
         v: R,
         all: bool,
     },
+    /// Barrier `id` of so many threads.
     NamedSync {
         id: R,
+        threads: R,
     },
     ClusterSync,
     GridSync,
@@ -527,6 +529,18 @@ pub(crate) enum AtomicOp {
     Add,
     /// Compare and swap.
     Cas,
+    /// Nothing: the value alone is wanted.
+    Read,
+    Exchange,
+    And,
+    Or,
+    Xor,
+    Min,
+    Max,
+    /// One more, and 0 after the value.
+    Inc,
+    /// One less, and the value after 0 and what is beyond it.
+    Dec,
 }
 
 /// An atomic; all operands are vector registers.

@@ -390,6 +390,53 @@ ops! {
     PtxFmaF64 = "tirx.ptx.fma_f64", "ptx.fma_f64", (7, 7), UpdateState, Is(DType::VOID);
     /// `fma.f32x2` (sm_100) of packed values; rounding, `.ftz`, whether there is a destination, the dtype.
     PtxFmaF32x2 = "tirx.ptx.fma_f32x2", "ptx.fma_f32x2", (7, 8), UpdateState, Explicit;
+
+    // Loads, stores and atomics of PTX: operands, then modifiers; see `memory`.
+
+    /// `ld`, weak unless said.
+    PtxLd = "tirx.ptx.ld", "ptx.ld", (2, 32), UpdateState, Explicit;
+    /// `ld.global.nc`: of memory that does not change while the kernel runs.
+    PtxLdGlobalNc = "tirx.ptx.ld_global_nc", "ptx.ld_global_nc", (2, 32), UpdateState, Explicit;
+    /// `ld.relaxed`.
+    PtxLdRelaxed = "tirx.ptx.ld_relaxed", "ptx.ld_relaxed", (2, 32), UpdateState, Explicit;
+    /// `ld.acquire`.
+    PtxLdAcquire = "tirx.ptx.ld_acquire", "ptx.ld_acquire", (2, 32), UpdateState, Explicit;
+    /// `ld.volatile`.
+    PtxLdVolatile = "tirx.ptx.ld_volatile", "ptx.ld_volatile", (2, 32), UpdateState, Explicit;
+    /// `ld.mmio`.
+    PtxLdMmio = "tirx.ptx.ld_mmio", "ptx.ld_mmio", (2, 32), UpdateState, Explicit;
+    /// `st`.
+    PtxSt = "tirx.ptx.st", "ptx.st", (2, 32), UpdateState, Is(DType::VOID);
+    /// `st.relaxed`.
+    PtxStRelaxed = "tirx.ptx.st_relaxed", "ptx.st_relaxed", (2, 32), UpdateState, Is(DType::VOID);
+    /// `st.release`.
+    PtxStRelease = "tirx.ptx.st_release", "ptx.st_release", (2, 32), UpdateState, Is(DType::VOID);
+    /// `st.volatile`.
+    PtxStVolatile = "tirx.ptx.st_volatile", "ptx.st_volatile", (2, 32), UpdateState, Is(DType::VOID);
+    /// `st.mmio`.
+    PtxStMmio = "tirx.ptx.st_mmio", "ptx.st_mmio", (2, 32), UpdateState, Is(DType::VOID);
+    /// `atom`: address, value, cache policy; gives what was there.
+    PtxAtomScalar = "tirx.ptx.atom_scalar", "ptx.atom_scalar", (2, 32), UpdateState, Explicit;
+    /// `red`: address, value, cache policy.
+    PtxRedScalar = "tirx.ptx.red_scalar", "ptx.red_scalar", (2, 32), UpdateState, Is(DType::VOID);
+    /// Barrier of a number of threads: barrier id, threads.
+    PtxBarSync = "tirx.ptx.bar.sync", "ptx.bar.sync", (2, 2), UpdateState, Is(DType::VOID);
+    /// Arrives at a barrier without waiting: barrier id, threads.
+    PtxBarArrive = "tirx.ptx.bar.arrive", "ptx.bar.arrive", (2, 2), UpdateState, Is(DType::VOID);
+    /// As `ptx.bar.sync`, also where a warp has diverged.
+    PtxBarrierSync = "tirx.ptx.barrier.sync", "ptx.barrier.sync", (2, 2), UpdateState, Is(DType::VOID);
+    /// `fence`: order and scope (strings).
+    PtxFence = "tirx.ptx.fence", "ptx.fence", (2, 2), UpdateState, Is(DType::VOID);
+    /// The address of another block's shared memory in the cluster: pointer, rank, space, PTX type, dtype.
+    PtxMapa = "tirx.ptx.mapa", "ptx.mapa", (5, 5), Pure, Explicit;
+    /// Two float32 in memory to two float16: destination, source.
+    CudaFloat22half2 = "tirx.cuda.float22half2", "cuda.float22half2", (2, 2), UpdateState, Is(DType::VOID);
+    /// Eight float16 in memory to eight float32: source, destination.
+    CudaHalf8tofloat8 = "tirx.cuda.half8tofloat8", "cuda.half8tofloat8", (2, 2), UpdateState, Is(DType::VOID);
+    /// Eight float32 in memory to eight float16: source, destination.
+    CudaFloat8tohalf8 = "tirx.cuda.float8tohalf8", "cuda.float8tohalf8", (2, 2), UpdateState, Is(DType::VOID);
+    /// The address in shared memory of a generic pointer.
+    CudaCvtaGenericToShared = "tirx.cuda.cvta_generic_to_shared", "cuda.cvta_generic_to_shared", (1, 1), Pure, Is(DType::UINT32);
 }
 }
 pub(super) use rows::INFO;

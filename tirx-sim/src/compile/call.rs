@@ -46,14 +46,8 @@ impl Compiler<'_> {
             }
             Op::CudaCtaSync => self.emit(Inst::CtaSync),
             Op::CudaWarpSync => self.emit(Inst::WarpSync),
-            Op::CudaWarpgroupSync => {
-                let id = self.value(&args[0])?;
-                let id = self.convert(id, Kind::U32)?;
-                let id = self.first(id)?;
-                if let Operand::S(id) = id.at {
-                    self.emit(Inst::NamedSync { id });
-                }
-            }
+            Op::CudaWarpgroupSync => self.named_barrier(&args[0], &Expr::int32(128))?,
+            Op::PtxBarSync | Op::PtxBarrierSync => self.named_barrier(&args[0], &args[1])?,
             Op::CudaClusterSync => self.emit(Inst::ClusterSync),
             Op::CudaGridSync => {
                 self.code.grid_sync = true;
@@ -70,7 +64,7 @@ impl Compiler<'_> {
                 }
             },
             // Memory is sequentially consistent within a block, and fences order nothing more across blocks.
-            Op::CudaThreadFence | Op::Prefetch => {}
+            Op::CudaThreadFence | Op::Prefetch | Op::PtxFence => {}
             Op::CudaNanoSleep => {
                 self.value(&args[0])?;
             }
@@ -84,8 +78,25 @@ impl Compiler<'_> {
             }
             Op::PtxGriddepcontrolWait | Op::PtxGriddepcontrolLaunchDependents => {}
             _ if self.storing_instruction(op, args)? => {}
+            _ if self.memory_instruction(op, args)?.is_some() => {}
             _ => return self.unknown(op),
         }
+        Ok(())
+    }
+
+    /// A barrier of some threads.
+    fn named_barrier(&mut self, id: &Expr, threads: &Expr) -> Result<()> {
+        let mut uniform = [0; 2];
+        for (register, e) in uniform.iter_mut().zip([id, threads]) {
+            let value = self.value(e)?;
+            let value = self.convert(value, Kind::U32)?;
+            match self.first(value)?.at {
+                Operand::S(s) => *register = s,
+                Operand::V(_) => return error(self.span, "a barrier that differs from lane to lane"),
+            }
+        }
+        let [id, threads] = uniform;
+        self.emit(Inst::NamedSync { id, threads });
         Ok(())
     }
 
@@ -280,8 +291,11 @@ impl Compiler<'_> {
     /// Operators of other families, recognized by name.
     fn by_name(&mut self, op: Op, args: &[Expr]) -> Result<Vec<Val>> {
         if op.name() != "tirx.ptx.fetch_register" {
-            return match self.instruction(op, args)? {
-                Some(values) => Ok(values),
+            if let Some(values) = self.instruction(op, args)? {
+                return Ok(values);
+            }
+            return match self.memory_instruction(op, args)? {
+                Some(value) => Ok(vec![value]),
                 None => self.unknown(op),
             };
         }

@@ -687,6 +687,13 @@ impl Compiler<'_> {
         self.load_at(place, kind, count, &name)
     }
 
+    /// A store through a pointer argument.
+    pub(super) fn store_pointer(&mut self, pointer: &Expr, kind: Kind, values: &[Val]) -> Result<()> {
+        let (place, name) = self.pointee_place(pointer, kind)?;
+        self.count(1);
+        self.store_at(place, kind, values, &name, values.len() as u16)
+    }
+
     /// A load and a store through a pointer value at an element offset.
     pub(super) fn load_offset(&mut self, pointer: Val, offset: Val, kind: Kind, name: &str) -> Result<Val> {
         let offset = self.convert(offset, Kind::I64)?;
@@ -715,6 +722,11 @@ impl Compiler<'_> {
         for operand in operands {
             values.push(self.value(operand)?);
         }
+        self.atomic_of(op, pointer, &values)
+    }
+
+    /// The same of values that are at hand.
+    pub(super) fn atomic_of(&mut self, op: AtomicOp, pointer: &Expr, values: &[Val]) -> Result<Val> {
         let Some(value) = values.last().copied() else {
             return error(self.span, "an atomic without a value");
         };
@@ -726,7 +738,7 @@ impl Compiler<'_> {
         self.count(1);
         let access = self.access(place.region, kind, 1, &name)?;
         let value = self.vector(value)?;
-        let compare = match values[..] {
+        let compare = match *values {
             [compare, _] => {
                 let compare = self.convert(compare, kind)?;
                 self.vector(compare)?

@@ -18,6 +18,7 @@ mod expression;
 mod inline;
 mod instructions;
 mod memory;
+mod ptx_memory;
 mod registers;
 mod scan;
 mod statement;

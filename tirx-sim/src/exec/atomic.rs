@@ -14,6 +14,37 @@ use crate::numeric::Kind;
 /// The new bits in memory, where they change.
 fn update(op: AtomicOp, kind: Kind, old: u64, value: u64, compare: u64) -> Option<u64> {
     match op {
+        AtomicOp::Read => None,
+        AtomicOp::Exchange => Some(kind.store(value)),
+        AtomicOp::Inc | AtomicOp::Dec => {
+            let (old, limit) = (old as u32, value as u32);
+            let new = match op {
+                AtomicOp::Inc if old >= limit => 0,
+                AtomicOp::Inc => old + 1,
+                _ if old == 0 || old > limit => limit,
+                _ => old - 1,
+            };
+            Some(new.into())
+        }
+        AtomicOp::And => Some(old & kind.store(value)),
+        AtomicOp::Or => Some(old | kind.store(value)),
+        AtomicOp::Xor => Some(old ^ kind.store(value)),
+        AtomicOp::Min | AtomicOp::Max => {
+            let least = op == AtomicOp::Min;
+            let bin = match (least, kind.is_signed()) {
+                (true, true) => Bin::MinS,
+                (true, false) => Bin::MinU,
+                (false, true) => Bin::MaxS,
+                (false, false) => Bin::MaxU,
+            };
+            let before = kind.load(old);
+            let new = if kind.wide() {
+                scalar64(bin, before, value)
+            } else {
+                scalar32(bin, before as u32, value as u32).into()
+            };
+            Some(kind.store(new))
+        }
         AtomicOp::Cas => (old == kind.store(compare)).then(|| kind.store(value)),
         AtomicOp::Add => {
             let before = kind.load(old);

@@ -8,9 +8,6 @@ use crate::alu::LANES;
 use crate::bytecode::{Axis, Operand, Special};
 use crate::fault::{Fault, FaultKind};
 
-/// Threads that a named barrier of a warpgroup waits for.
-const WARPGROUP: u32 = 128;
-
 pub(super) struct Block {
     pub(super) shared: Shared,
     warps: Vec<Warp>,
@@ -201,20 +198,21 @@ impl Block {
             self.open_barrier();
             released = true;
         }
-        let named: Vec<u32> = self
+        let named: Vec<(u32, u32)> = self
             .warps
             .iter()
             .flat_map(|w| &w.strands)
             .filter_map(|s| match s.status {
-                Status::Named(id) => Some(id),
+                Status::Named(id, threads) => Some((id, threads)),
                 _ => None,
             })
             .collect();
-        for id in named {
-            if at(self, &|s| s == Status::Named(id)) >= WARPGROUP {
+        for (id, threads) in named {
+            if at(self, &|s| matches!(s, Status::Named(at, _) if at == id)) >= threads {
                 let mut warps = 0u32;
                 for (w, warp) in self.warps.iter_mut().enumerate() {
-                    for strand in warp.strands.iter_mut().filter(|s| s.status == Status::Named(id)) {
+                    let here = |s: &&mut Strand| matches!(s.status, Status::Named(at, _) if at == id);
+                    for strand in warp.strands.iter_mut().filter(here) {
                         strand.status = Status::Ready;
                         warps |= 1 << w;
                     }
@@ -316,8 +314,8 @@ impl Block {
                 let what = match strand.status {
                     Status::Ready => "turn in a loop that waits for memory which nobody writes".to_string(),
                     Status::Barrier(_) => "wait at a block barrier".to_string(),
-                    Status::Named(barrier) => {
-                        format!("wait at named barrier {barrier} for {WARPGROUP} threads")
+                    Status::Named(barrier, threads) => {
+                        format!("wait at named barrier {barrier} for {threads} threads")
                     }
                     Status::WarpSync => "wait at a warp barrier for the other lanes".to_string(),
                     Status::Exchange(_, needed) => {

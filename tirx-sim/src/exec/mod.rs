@@ -132,7 +132,8 @@ enum Status {
     /// At a block barrier, with what it wants to know of all predicates: register of the result, of the
     /// predicate, and whether all must hold.
     Barrier(Option<(R, R, bool)>),
-    Named(u32),
+    /// At a barrier, which opens for so many threads.
+    Named(u32, u32),
     WarpSync,
     /// At a shuffle, for these lanes.
     Exchange(u16, u32),

@@ -489,9 +489,9 @@ impl Machine<'_, '_> {
                 Inst::ActiveMask { d } => s!(d) = mask as u64,
                 Inst::CtaSync => stop!(Stop::Blocked(Status::Barrier(None))),
                 Inst::CtaSyncReduce { d, v, all } => stop!(Stop::Blocked(Status::Barrier(Some((d, v, all))))),
-                Inst::NamedSync { id } => {
-                    let barrier = s!(id) as u32;
-                    stop!(Stop::Blocked(Status::Named(barrier)));
+                Inst::NamedSync { id, threads } => {
+                    let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
+                    stop!(Stop::Blocked(Status::Named(barrier, threads)));
                 }
                 Inst::ClusterSync => stop!(Stop::Blocked(Status::Cluster)),
                 Inst::GridSync => stop!(Stop::Blocked(Status::Grid)),

@@ -5,25 +5,33 @@
 use super::Emitter;
 use super::code::Code;
 use super::helpers::{Header, Helper};
+use super::ptx_memory;
 use crate::diagnostic::{Result, error};
 use crate::intrin::Op;
 use crate::ir::Expr;
 use crate::source::Span;
 
 /// A function that holds one instruction.
-struct Instruction {
-    name: String,
+pub(super) struct Instruction {
+    /// Its name.
+    pub name: String,
     /// Its result, parameters and body.
-    result: &'static str,
-    params: String,
-    body: String,
+    pub result: &'static str,
+    pub params: String,
+    pub body: String,
     /// How many arguments of the call are passed on; the others are in the name.
-    operands: usize,
+    pub operands: usize,
 }
 
 impl Emitter<'_> {
     /// A call of an instruction of this file.
     pub(super) fn instruction(&mut self, op: Op, args: &[Expr], span: Span) -> Result<Option<Code>> {
+        if let Some((instruction, args)) = ptx_memory::instruction(op, args, span)? {
+            if instruction.body.contains("half2") {
+                self.needs.headers.insert(Header::Fp16);
+            }
+            return self.call_instruction(instruction, &args).map(Some);
+        }
         let Some(instruction) = packed(op).or(simple(op)) else {
             return match arithmetic(op, args, span)? {
                 Some(instruction) => self.call_instruction(instruction, args).map(Some),

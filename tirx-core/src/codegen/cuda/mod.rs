@@ -33,6 +33,7 @@ mod launch;
 mod math;
 mod memory;
 mod names;
+mod ptx_memory;
 mod stmt;
 mod threads;
 mod types;

@@ -38,6 +38,7 @@ mod objects;
 mod operators;
 mod pool;
 mod ptx;
+mod ptx_memory;
 mod refused;
 mod views;
 

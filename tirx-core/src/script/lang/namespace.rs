@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 use super::super::eval::{Annotation, Value};
 use super::call::{Call, Function};
 use super::objects::Metadata;
-use super::{buffers, calls, cuda, dtypes, launch, layouts, loops, math, pool, ptx, refused};
+use super::{buffers, calls, cuda, dtypes, launch, layouts, loops, math, pool, ptx, ptx_memory, refused};
 use crate::diagnostic::error;
 use crate::intrin::Op;
 
 /// All tables.
-static TABLES: [&[Function]; 9] = [
+static TABLES: [&[Function]; 13] = [
     buffers::FUNCTIONS,
     calls::FUNCTIONS,
     cuda::FUNCTIONS,
@@ -23,6 +23,10 @@ static TABLES: [&[Function]; 9] = [
     math::FUNCTIONS,
     pool::FUNCTIONS,
     ptx::FUNCTIONS,
+    ptx_memory::LOADS,
+    ptx_memory::STORES,
+    ptx_memory::UPDATES,
+    ptx_memory::OTHERS,
 ];
 
 static INDEX: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock::new(|| {
@@ -61,7 +65,14 @@ fn generic_name(op: Op) -> &'static str {
     &NAMES[op as usize]
 }
 
-const NAMESPACES: [&str; 4] = ["T.cuda", "T.ptx", "T.ptx.griddepcontrol", "layout.Axis"];
+const NAMESPACES: [&str; 6] = [
+    "T.cuda",
+    "T.ptx",
+    "T.ptx.griddepcontrol",
+    "layout.Axis",
+    "T.ptx.bar",
+    "T.ptx.barrier",
+];
 
 /// The value of `path.name`.
 pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {

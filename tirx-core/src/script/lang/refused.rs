@@ -145,10 +145,6 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
         }
         "T.cuda"
             if has(&[
-                "cvta_generic_to_shared",
-                "float22half2",
-                "float8tohalf8",
-                "half8tofloat8",
                 "get_tmem_addr",
                 "mma_fill",
                 "mma_fill_legacy",

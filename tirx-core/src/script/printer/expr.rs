@@ -2,6 +2,7 @@
 
 use super::super::typing;
 use super::{Printer, literal};
+use crate::intrin::memory::Form;
 use crate::intrin::{Op, ResultRule};
 use crate::ir::{AttrValue, BinOp, Buffer, DType, Expr, ExprKind, Type, Var};
 
@@ -289,8 +290,8 @@ impl Printer {
         // Those end with the dtype themselves.
         let says_it = matches!(
             op,
-            Op::PtxAddF32x2 | Op::PtxSubF32x2 | Op::PtxMulF32x2 | Op::PtxFmaF32x2
-        );
+            Op::PtxAddF32x2 | Op::PtxSubF32x2 | Op::PtxMulF32x2 | Op::PtxFmaF32x2 | Op::PtxMapa
+        ) || Form::of(op).is_some();
         let explicit = op.info().result == ResultRule::Explicit && !says_it;
         let last = matches!(op, Op::TvmStructGet | Op::CudaLdg | Op::CudaFuncCall);
         let said = match dtype {

@@ -1,0 +1,145 @@
+//! Loads, stores and atomics of PTX, and conversions from memory to memory.
+//!
+//! Weak accesses are plain ones. Strong ones are one step for the whole grid, as atomics are: memory is sequentially
+//! consistent here whatever order they ask for, and what is ordered by them is not a race.
+
+use tirx_core::diagnostic::{Result, error};
+use tirx_core::intrin::Op;
+use tirx_core::intrin::memory::{Access, MemoryInstruction, Space};
+use tirx_core::ir::{DType, Expr};
+
+use super::Compiler;
+use super::registers::Val;
+use crate::bytecode::AtomicOp;
+use crate::numeric::Kind;
+
+/// A pointer, some bytes further.
+fn moved(pointer: &Expr, bytes: u32) -> Expr {
+    if bytes == 0 {
+        return pointer.clone();
+    }
+    let args = vec![pointer.clone(), Expr::int32(bytes as i32)];
+    Expr::call(Op::HandleAddByteOffset, pointer.dtype, args)
+}
+
+impl Compiler<'_> {
+    /// Runs an instruction of this file; its value, or whatever is at hand for one without.
+    pub(super) fn memory_instruction(&mut self, op: Op, args: &[Expr]) -> Result<Option<Val>> {
+        let access = match MemoryInstruction::of(op, args) {
+            Err(message) => return error(self.span, message),
+            Ok(Some(access)) => access,
+            Ok(None) => return self.convert_memory(op, args),
+        };
+        if access.space == Space::RawShared {
+            return error(
+                self.span,
+                "the simulator has no 32-bit addresses of shared memory",
+            );
+        }
+        let kind = self.kind(access.element.memory)?;
+        let register = self.kind(if access.result.is_void() {
+            access.element.register
+        } else {
+            access.result
+        })?;
+        match access.access {
+            Access::Load => {
+                let mut values = self.read(&access, kind)?;
+                for value in &mut values {
+                    *value = self.convert(*value, register)?;
+                }
+                let first = values[0];
+                for value in &mut values {
+                    *value = self.convert(*value, kind)?;
+                }
+                match access.operands {
+                    [] => {}
+                    [one] => self.store_pointer(one, kind, &values)?,
+                    each => {
+                        for (to, value) in each.iter().zip(&values) {
+                            self.store_pointer(to, kind, &[*value])?;
+                        }
+                    }
+                }
+                Ok(Some(first))
+            }
+            Access::Store => {
+                let values = if access.by_pointer {
+                    self.load_pointer(&access.operands[0], kind, access.lanes as u16)?
+                } else {
+                    self.written(&access, register, kind)?
+                };
+                if access.strong {
+                    for (i, value) in values.iter().enumerate() {
+                        let pointer = moved(access.address, i as u32 * kind.bytes());
+                        self.atomic_of(AtomicOp::Exchange, &pointer, &[*value])?;
+                    }
+                } else {
+                    self.store_pointer(access.address, kind, &values)?;
+                }
+                Ok(Some(values[0]))
+            }
+            Access::Update(operation) => {
+                let values = self.written(&access, register, kind)?;
+                let op = match operation {
+                    "add" => AtomicOp::Add,
+                    "and" => AtomicOp::And,
+                    "or" => AtomicOp::Or,
+                    "xor" => AtomicOp::Xor,
+                    "min" => AtomicOp::Min,
+                    "max" => AtomicOp::Max,
+                    "inc" => AtomicOp::Inc,
+                    "dec" => AtomicOp::Dec,
+                    _ => AtomicOp::Exchange,
+                };
+                self.atomic_of(op, access.address, &values).map(Some)
+            }
+        }
+    }
+
+    /// The operands of a store, as the function of the CUDA text gets them.
+    fn written(&mut self, access: &MemoryInstruction<'_>, register: Kind, kind: Kind) -> Result<Vec<Val>> {
+        let mut values = Vec::new();
+        for operand in access.operands {
+            let value = self.value(operand)?;
+            let value = self.convert(value, register)?;
+            values.push(self.convert(value, kind)?);
+        }
+        Ok(values)
+    }
+
+    fn read(&mut self, access: &MemoryInstruction<'_>, kind: Kind) -> Result<Vec<Val>> {
+        if !access.strong {
+            return self.load_pointer(access.address, kind, access.lanes as u16);
+        }
+        let nothing = self.bits(kind, 0)?;
+        (0..access.lanes as u32)
+            .map(|i| {
+                let pointer = moved(access.address, i * kind.bytes());
+                self.atomic_of(AtomicOp::Read, &pointer, &[nothing])
+            })
+            .collect()
+    }
+
+    /// `float22half2` and its like.
+    fn convert_memory(&mut self, op: Op, args: &[Expr]) -> Result<Option<Val>> {
+        let (from, to, count, source, target) = match op {
+            Op::CudaFloat22half2 => (&args[1], &args[0], 2, DType::FLOAT32, DType::FLOAT16),
+            Op::CudaHalf8tofloat8 => (&args[0], &args[1], 8, DType::FLOAT16, DType::FLOAT32),
+            Op::CudaFloat8tohalf8 => (&args[0], &args[1], 8, DType::FLOAT32, DType::FLOAT16),
+            _ => return Ok(None),
+        };
+        let (source, target) = (self.kind(source)?, self.kind(target)?);
+        // Two at a time, as the CUDA text has it.
+        let mut last = None;
+        for pair in 0..count / 2 {
+            let mut values = self.load_pointer(&moved(from, pair * 2 * source.bytes()), source, 2)?;
+            for value in &mut values {
+                *value = self.convert(*value, target)?;
+            }
+            self.store_pointer(&moved(to, pair * 2 * target.bytes()), target, &values)?;
+            last = values.first().copied();
+        }
+        Ok(last)
+    }
+}
