@@ -302,7 +302,8 @@ impl<'a> MemoryInstruction<'a> {
         let l1 = one_of("l1_evict", text("l1_evict")?, &l1)?;
         let l2 = ["", "L2::evict_normal", "L2::evict_first", "L2::evict_last"];
         let l2 = one_of("l2_evict", text("l2_evict")?, &l2)?;
-        if !text("cop")?.is_empty() && !(l1.is_empty() && l2.is_empty()) {
+        let evicts = !l1.is_empty() || !l2.is_empty();
+        if evicts && !text("cop")?.is_empty() {
             return Err("cop goes with neither l1_evict nor l2_evict".into());
         }
         say(l1);
