@@ -266,3 +266,11 @@ fn products_do_not_overflow_where_their_sum_did_not() {
     let least = "(a * -2147483648)";
     assert_eq!(simple("min((a * -2147483648), 0)"), least);
 }
+
+#[test]
+fn constants_do_not_overflow_where_their_sum_did_not() {
+    let vars = Vars::new();
+    // -2147483649 is no int32, and 2147483647 is something else.
+    let text = "(((a + -2147483648) - 1) // 7)";
+    assert_eq!(write(&vars.analyzer().simplify(&read(text, &vars))), text);
+}

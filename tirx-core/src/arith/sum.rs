@@ -356,18 +356,26 @@ impl Sum {
         for term in terms.iter().filter(added) {
             result = fold::add(result, term.clone().into_expr(1));
         }
-        // The constant goes before the subtractions.
+        // The constant goes before the subtractions. One that is no value of the dtype is added in two parts.
+        let most = dtype.max_int().unwrap_or(INFINITE);
+        let least = dtype.min_int().unwrap_or(-INFINITE);
         if self.base > 0 {
-            result = fold::add(result, Expr::constant(dtype, self.base));
+            result = fold::add(result, Expr::constant(dtype, self.base.min(most)));
         }
         for term in terms.iter().filter(|t| !added(t)) {
             result = fold::sub(result, term.clone().into_expr(-1));
         }
+        if self.base > most {
+            result = Expr::binary(BinOp::Add, result, Expr::constant(dtype, self.base - most));
+        }
         if self.base < 0 {
-            result = match dtype.min_int() == Some(self.base) {
-                true => fold::add(result, Expr::constant(dtype, self.base)),
+            result = match self.base <= least {
+                true => fold::add(result, Expr::constant(dtype, least)),
                 false => fold::sub(result, Expr::constant(dtype, -self.base)),
             };
+        }
+        if self.base < least {
+            result = Expr::binary(BinOp::Sub, result, Expr::constant(dtype, least - self.base));
         }
         result
     }
