@@ -6,132 +6,7 @@
 //! float16 and bfloat16 that double rounding is exact (24 bits are at least twice 11 plus 2).
 
 use half::{bf16, f16};
-use tirx_core::ir::{DType, TypeCode};
-
-/// A small float format: sign, `exponent` bits, `mantissa` bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Mini {
-    exponent: u8,
-    mantissa: u8,
-    bias: i8,
-    style: MiniStyle,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum MiniStyle {
-    /// Infinities and NaNs as IEEE 754 has them.
-    Ieee,
-    /// No infinity; all ones is NaN.
-    Fn,
-    /// No infinity, no negative zero; the code of negative zero is NaN.
-    Fnuz,
-    /// Finite values alone.
-    Finite,
-    /// Powers of two without sign; all ones is NaN.
-    PowerOfTwo,
-}
-
-impl Mini {
-    fn of(code: TypeCode) -> Option<Mini> {
-        use MiniStyle::*;
-        let (exponent, mantissa, bias, style) = match code {
-            TypeCode::Float8_e3m4 => (3, 4, 3, Ieee),
-            TypeCode::Float8_e4m3 => (4, 3, 7, Ieee),
-            TypeCode::Float8_e4m3b11fnuz => (4, 3, 11, Fnuz),
-            TypeCode::Float8_e4m3fn => (4, 3, 7, Fn),
-            TypeCode::Float8_e4m3fnuz => (4, 3, 8, Fnuz),
-            TypeCode::Float8_e5m2 => (5, 2, 15, Ieee),
-            TypeCode::Float8_e5m2fnuz => (5, 2, 16, Fnuz),
-            TypeCode::Float8_e8m0fnu => (8, 0, 127, PowerOfTwo),
-            TypeCode::Float6_e2m3fn => (2, 3, 1, Finite),
-            TypeCode::Float6_e3m2fn => (3, 2, 3, Finite),
-            TypeCode::Float4_e2m1fn => (2, 1, 1, Finite),
-            _ => return None,
-        };
-        Some(Mini {
-            exponent,
-            mantissa,
-            bias,
-            style,
-        })
-    }
-
-    fn sign_bit(self) -> u32 {
-        1 << (self.exponent + self.mantissa)
-    }
-
-    /// The largest code of a finite value, without sign.
-    fn max_code(self) -> u32 {
-        let ones = self.sign_bit() - 1;
-        match self.style {
-            MiniStyle::Ieee => ones - (1 << self.mantissa),
-            MiniStyle::Fn => ones - 1,
-            MiniStyle::Fnuz | MiniStyle::Finite => ones,
-            MiniStyle::PowerOfTwo => 0xfe,
-        }
-    }
-
-    /// The value of a code.
-    pub(crate) fn decode(self, bits: u32) -> f32 {
-        if self.style == MiniStyle::PowerOfTwo {
-            return match bits & 0xff {
-                0xff => f32::NAN,
-                e => (e as f64 - 127.0).exp2() as f32,
-            };
-        }
-        let sign = if bits & self.sign_bit() != 0 { -1.0 } else { 1.0 };
-        let code = bits & (self.sign_bit() - 1);
-        if code > self.max_code() {
-            let infinite = self.style == MiniStyle::Ieee && code == self.max_code() + 1;
-            return if infinite { sign * f32::INFINITY } else { f32::NAN };
-        }
-        if self.style == MiniStyle::Fnuz && bits == self.sign_bit() {
-            return f32::NAN;
-        }
-        let (e, m) = (code >> self.mantissa, code & ((1 << self.mantissa) - 1));
-        let scale = |e: i32| (e as f32).exp2();
-        let lowest = 1 - self.bias as i32 - self.mantissa as i32;
-        sign * if e == 0 {
-            m as f32 * scale(lowest)
-        } else {
-            (m + (1 << self.mantissa)) as f32 * scale(lowest + e as i32 - 1)
-        }
-    }
-
-    /// The nearest code, ties to even; what is too large becomes the largest finite value, as CUDA's
-    /// conversions with saturation do.
-    pub(crate) fn encode(self, value: f32) -> u32 {
-        if self.style == MiniStyle::PowerOfTwo {
-            if value.is_nan() || value < 0.0 {
-                return 0xff;
-            }
-            let e = (value as f64).log2().ceil();
-            return (e + 127.0).clamp(0.0, 254.0) as u32;
-        }
-        if value.is_nan() {
-            return match self.style {
-                MiniStyle::Fnuz => self.sign_bit(),
-                MiniStyle::Finite => self.max_code(),
-                _ => self.sign_bit() - 1,
-            };
-        }
-        let magnitude = value.abs() as f64;
-        let lowest = 1 - self.bias as i32;
-        let e = if magnitude > 0.0 {
-            (magnitude.log2().floor() as i32).clamp(lowest, 200)
-        } else {
-            lowest
-        };
-        let quantum = ((e - self.mantissa as i32) as f64).exp2();
-        let steps = (magnitude / quantum).round_ties_even().min(1e6) as u32;
-        // For a normal value `steps` holds the hidden bit, so that a carry moves on to the next exponent.
-        let code = (((e - lowest) as u32) << self.mantissa)
-            .saturating_add(steps)
-            .min(self.max_code());
-        let negative = value.is_sign_negative() && !(self.style == MiniStyle::Fnuz && code == 0);
-        code | if negative { self.sign_bit() } else { 0 }
-    }
-}
+use tirx_core::ir::{DType, Minifloat, TypeCode};
 
 /// The kind of one lane of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -149,7 +24,7 @@ pub(crate) enum Kind {
     BF16,
     F32,
     F64,
-    Mini(Mini),
+    Mini(Minifloat),
     Ptr,
 }
 
@@ -172,7 +47,7 @@ impl Kind {
             (TypeCode::Float, 64) => Kind::F64,
             (TypeCode::BFloat, 16) => Kind::BF16,
             (TypeCode::Handle, 64) => Kind::Ptr,
-            (code, _) => Kind::Mini(Mini::of(code)?),
+            (code, _) => Kind::Mini(Minifloat::of(code)?),
         })
     }
 
@@ -360,37 +235,6 @@ pub(crate) fn erf(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mini(name: &str) -> Mini {
-        match Kind::of(name.parse().unwrap()) {
-            Some(Kind::Mini(mini)) => mini,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn small_floats_have_their_extremes_and_round_trip() {
-        let cases = [
-            ("float8_e4m3fn", 448.0, 0.001953125),
-            ("float8_e5m2", 57344.0, 1.525_878_9e-5),
-            ("float8_e4m3fnuz", 240.0, 0.0009765625),
-            ("float6_e2m3fn", 7.5, 0.125),
-            ("float6_e3m2fn", 28.0, 0.0625),
-            ("float4_e2m1fn", 6.0, 0.5),
-        ];
-        for (name, largest, smallest) in cases {
-            let format = mini(name);
-            assert_eq!(format.decode(format.max_code()), largest, "{name}");
-            assert_eq!(format.decode(1), smallest, "{name}");
-            assert_eq!(format.decode(format.encode(1e9)), largest, "{name} saturates");
-            for code in 0..format.sign_bit() * 2 {
-                let value = format.decode(code);
-                if value.is_finite() {
-                    assert_eq!(format.encode(value), code, "{name} {code}");
-                }
-            }
-        }
-    }
 
     #[test]
     fn bfloat16_rounds_as_the_half_crate_does() {
