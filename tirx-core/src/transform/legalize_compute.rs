@@ -55,7 +55,8 @@ impl Legalize {
                 Expr::binary(*op, self.promoted(a), self.promoted(b))
             }
             ExprKind::Select(c, t, f) => Expr::select(self.expr(c), self.promoted(t), self.promoted(f)),
-            ExprKind::Call { op, args } if computes(*op) && self.any_unsupported(args) => {
+            ExprKind::Call { op, args } if self.is_computed(expr) => {
+                // The condition of a choice is of another type, and stays what it is.
                 let args = args.iter().map(|a| self.promoted(a)).collect();
                 Expr::new(
                     ExprKind::Call { op: *op, args },
@@ -66,6 +67,21 @@ impl Legalize {
             _ => return None,
         };
         Some(wide.at(expr.span))
+    }
+
+    /// Whether a value of the type comes from an operation. A lazy choice is one where it chooses between results of
+    /// operations: the same is computed whether or not its condition is known when the kernel is compiled.
+    fn is_computed(&self, expr: &Expr) -> bool {
+        (self.unsupported)(expr.dtype)
+            && match &expr.kind {
+                ExprKind::Binary(..) | ExprKind::Select(..) => true,
+                ExprKind::Call {
+                    op: Op::IfThenElse,
+                    args,
+                } => args[1..].iter().any(|arm| self.is_computed(arm)),
+                ExprKind::Call { op, args } => computes(*op) && self.any_unsupported(args),
+                _ => false,
+            }
     }
 
     fn any_unsupported(&self, args: &[Expr]) -> bool {
@@ -138,6 +154,24 @@ mod tests {
             unsupported: DType::is_bfloat16,
         };
         print_expr(&pass.expr(expr))
+    }
+
+    #[test]
+    fn a_choice_between_results_does_not_round_them() {
+        let (x, c) = (Var::new("x", DType::BFLOAT16), Var::new("c", DType::BOOL));
+        let v = || Expr::var(&x);
+        let choose = |arm: Expr| {
+            let args = vec![Expr::var(&c), arm, v()];
+            Expr::call(Op::IfThenElse, DType::BFLOAT16, args).cast(DType::FLOAT32)
+        };
+        assert_eq!(
+            legalized(&choose(v() * v())),
+            "T.if_then_else(c, T.Cast(\"float32\", x) * T.Cast(\"float32\", x), T.Cast(\"float32\", x))"
+        );
+        assert_eq!(
+            legalized(&choose(v())),
+            "T.Cast(\"float32\", T.if_then_else(c, x, x))"
+        );
     }
 
     #[test]
