@@ -451,6 +451,16 @@ impl Interpreter {
         for (op, right) in e.ops.iter().zip(&e.comparators) {
             let right_value = self.eval_operand(right)?;
             let pair = self.span(&*e.left).to(self.span(right));
+            // TVM prints `(a < b) == c` without the brackets. As a chain it has no meaning: `b` is no truth value.
+            if let (CmpOp::Eq | CmpOp::NotEq, Some(before)) = (*op, &result)
+                && is_bool(before)
+                && is_bool(&right_value)
+                && left.as_expr().is_some_and(|l| !l.dtype.is_bool())
+            {
+                left = self.compare(*op, before, &right_value, pair)?;
+                result = Some(left.clone());
+                continue;
+            }
             let link = self.compare(*op, &left, &right_value, pair)?;
             result = Some(match result {
                 None => link,
@@ -701,4 +711,9 @@ pub(super) fn at(value: Value, span: Span) -> Value {
         Value::Expr(e) => Value::Expr(e.or_at(span)),
         other => other,
     }
+}
+
+/// Whether a value of a kernel is a truth value.
+fn is_bool(value: &Value) -> bool {
+    value.as_expr().is_some_and(|e| e.dtype.is_bool())
 }
