@@ -326,7 +326,8 @@ pub(crate) unsafe fn launch(
         on_heap = args.iter().map(pointer).collect::<Vec<_>>();
         on_heap.as_mut_ptr()
     };
-    // SAFETY: `driver_config` and what it points to live across the call; `params` has as many entries as the function has parameters (the caller's promise).
+    // SAFETY: `driver_config` and what it points to live across the call; `params` has as many entries as the function
+    // has parameters (the caller's promise).
     let status = unsafe { sys::cuLaunchKernelEx(&driver_config, state.handle, params, std::ptr::null_mut()) };
     status
         .result()
