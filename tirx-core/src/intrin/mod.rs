@@ -10,7 +10,7 @@ mod table;
 
 pub use table::Op;
 
-use crate::ir::DType;
+use crate::ir::{DType, Expr};
 
 /// What evaluating a call does besides giving a value. Ordered: a later one does more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,8 +38,25 @@ pub enum ResultRule {
     Is(DType),
     /// bool with the lanes of argument 0.
     BoolOfArg0,
+    /// int32 or int64: argument 0 says how many bits.
+    IntOfBits,
     /// Said at the call (`dtype=`, `return_type=`).
     Explicit,
+}
+
+impl ResultRule {
+    /// The dtype of a call with these arguments; `None` where the call says it.
+    pub fn dtype(self, args: &[Expr]) -> Option<DType> {
+        let first = args.first();
+        Some(match self {
+            ResultRule::Is(dtype) => dtype,
+            ResultRule::Arg(n) => args.get(n as usize).map_or(DType::VOID, |a| a.dtype),
+            ResultRule::BoolOfArg0 => DType::BOOL.with_lanes(first.map_or(1, |a| a.dtype.lanes)),
+            ResultRule::IntOfBits if first.is_some_and(|bits| bits.is_int(64)) => DType::INT64,
+            ResultRule::IntOfBits => DType::INT32,
+            ResultRule::Explicit => return None,
+        })
+    }
 }
 
 /// A row of the table.

@@ -251,7 +251,7 @@ ops! {
     // CUDA.
 
     /// A special register of the machine: width in bits, name (a string).
-    PtxFetchRegister = "tirx.ptx.fetch_register", "ptx.fetch_register", (2, 2), ReadState, Is(DType::INT32);
+    PtxFetchRegister = "tirx.ptx.fetch_register", "ptx.fetch_register", (2, 2), ReadState, IntOfBits;
     /// Calls a raw CUDA function: name, source text, arguments.
     CudaFuncCall = "tirx.cuda.func_call", "cuda.func_call", (2, 255), Opaque, Explicit;
     /// Barrier of the block.

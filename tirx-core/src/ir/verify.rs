@@ -428,6 +428,7 @@ impl Verifier<'_> {
                     self.follows(e, DType::BOOL.with_lanes(arg.dtype.lanes));
                 }
             }
+            ResultRule::IntOfBits => self.follows(e, info.result.dtype(args).unwrap_or(e.dtype)),
             ResultRule::Explicit => {}
         }
         if matches!(op, Op::BreakLoop | Op::ContinueLoop) {

@@ -81,7 +81,9 @@ impl Emitter<'_> {
             ("int", false)
         };
         let (ty, letter) = if wide { ("u64", "l") } else { ("u32", "r") };
-        let name = format!("tirx_register_{}", register.replace('.', "_"));
+        // The same register may be read in both widths.
+        let width = if wide { "_64" } else { "" };
+        let name = format!("tirx_register_{}{width}", register.replace('.', "_"));
         self.call_instruction(
             Instruction {
                 name,

@@ -295,6 +295,24 @@ fn loops_fix_their_range_when_they_begin() {
 }
 
 #[test]
+fn a_register_can_be_read_in_both_widths() {
+    let mut k = Kernel::new();
+    let a = k.buffer("A", DType::INT64);
+    let read = |bits: i32, dtype: DType| {
+        let args = vec![Expr::int32(bits), Expr::string("clock64")];
+        Expr::call(Op::PtxFetchRegister, dtype, args).cast(DType::INT64)
+    };
+    let values = [read(32, DType::INT32), read(64, DType::INT64)];
+    let text = k.text(values.map(|v| store(&a, Expr::int32(0), v)).to_vec());
+    for part in [
+        "int tirx_register_clock64()",
+        "int64_t tirx_register_clock64_64()",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
 fn a_view_that_nothing_reads_needs_no_pointer() {
     let mut k = Kernel::new();
     let a = k.buffer("A", DType::FLOAT32);

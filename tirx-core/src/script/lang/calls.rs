@@ -6,7 +6,7 @@ use super::call::{Call, Function, function, variadic};
 use super::convert;
 use super::objects::TargetValue;
 use crate::diagnostic::Result;
-use crate::intrin::{Op, ResultRule};
+use crate::intrin::Op;
 use crate::ir::{AttrValue, DType, Expr, ExprKind};
 
 const X: &[Param] = &[required("x")];
@@ -143,11 +143,8 @@ pub(super) fn generic(op: Op, call: &Call) -> Result<Value> {
             if given == 1 { "was" } else { "were" }
         ));
     }
-    let dtype = match info.result {
-        ResultRule::Is(d) => d,
-        ResultRule::Arg(n) => args.get(n as usize).map_or(DType::VOID, |a| a.dtype),
-        ResultRule::BoolOfArg0 => DType::BOOL.with_lanes(args.first().map_or(1, |a| a.dtype.lanes)),
-        ResultRule::Explicit => return call.fail("needs its dtype: T.call_intrin(dtype, name, …)"),
+    let Some(dtype) = info.result.dtype(&args) else {
+        return call.fail("needs its dtype: T.call_intrin(dtype, name, …)");
     };
     Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
 }

@@ -5,7 +5,7 @@ use super::super::typing::{self, Operand};
 use super::call::{Call, Function, function, variadic};
 use super::convert;
 use crate::diagnostic::Result;
-use crate::intrin::{Op, ResultRule};
+use crate::intrin::Op;
 use crate::ir::{DType, Expr, Type};
 
 const MASK_PRED: &[Param] = &[required("mask"), required("pred")];
@@ -182,12 +182,7 @@ fn fixed(call: &mut Call, op: Op, names: &[&str]) -> Result<Value> {
         .iter()
         .map(|name| call.argument(name))
         .collect::<Result<Vec<_>>>()?;
-    let dtype = match op.info().result {
-        ResultRule::Is(dtype) => dtype,
-        ResultRule::Arg(n) => args.get(n as usize).map_or(DType::VOID, |a| a.dtype),
-        ResultRule::BoolOfArg0 => DType::BOOL,
-        ResultRule::Explicit => DType::VOID,
-    };
+    let dtype = op.info().result.dtype(&args).unwrap_or(DType::VOID);
     Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
 }
 

@@ -8,14 +8,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::launch::Launch;
-use super::{
-    DEVICE_KERNEL_LAUNCH, DYNAMIC_SHARED_MEMORY, Flags, KERNEL_LAUNCH_PARAMS, MAX_BLOCKS_PER_CLUSTER,
-    MIN_BLOCKS_PER_SM, limits,
-};
+use super::{Flags, limits};
 use crate::codegen::host::is_subroutine;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
-use crate::ir::{AttrValue, DType, Expr, IRModule, Mutator, Stmt, StmtKind, Var, Visitor, substitute};
+use crate::ir::{DType, Expr, IRModule, Mutator, Stmt, StmtKind, Var, Visitor, substitute};
 use crate::transform::Target;
 
 /// A kernel that is called by name.
@@ -47,34 +44,8 @@ pub(super) fn kernels(module: &mut IRModule, target: &Target) -> Result<FxHashMa
             .unwrap_or_else(|| target.clone());
         limits::check(&launch, &body, &target)?;
         let flags = Flags::of_function(&func.attrs).or(launch.flags);
-        let mut tags: Vec<AttrValue> = Vec::new();
-        let mut args: Vec<Expr> = Vec::new();
-        let dynamic = launch.dynamic_bytes().map(|(bytes, _)| bytes.clone());
-        for (tag, extent, _) in launch.extents {
-            tags.push(AttrValue::Str(tag));
-            args.push(extent);
-        }
-        tags.extend(flags.tags().map(|tag| AttrValue::Str(tag.into())));
-        tags.extend(
-            dynamic
-                .is_some()
-                .then(|| AttrValue::Str(DYNAMIC_SHARED_MEMORY.into())),
-        );
-        args.extend(dynamic);
         let symbol: Arc<str> = func.global_symbol().unwrap_or(name).into();
-        let mut set = |key: &str, value: AttrValue| func.attrs.insert(key.into(), value);
-        set("calling_conv", AttrValue::Int(DEVICE_KERNEL_LAUNCH));
-        set("global_symbol", AttrValue::Str(symbol.clone()));
-        set("tirx.is_global_func", AttrValue::Bool(true));
-        set(KERNEL_LAUNCH_PARAMS, AttrValue::List(tags));
-        for (key, bound) in [
-            (MIN_BLOCKS_PER_SM, launch.min_blocks),
-            (MAX_BLOCKS_PER_CLUSTER, launch.max_cluster),
-        ] {
-            if let Some(bound) = bound {
-                set(key, AttrValue::Int(bound));
-            }
-        }
+        let args = launch.describe(flags, symbol.clone(), &mut func.attrs);
         func.body = body;
         callees.insert(
             name.clone(),

@@ -5,11 +5,14 @@
 use std::sync::Arc;
 
 use super::flags::Flags;
-use super::{MAX_BLOCKS_PER_CLUSTER, MIN_BLOCKS_PER_SM};
+use super::{
+    DEVICE_KERNEL_LAUNCH, DYNAMIC_SHARED_MEMORY, KERNEL_LAUNCH_PARAMS, MAX_BLOCKS_PER_CLUSTER,
+    MIN_BLOCKS_PER_SM,
+};
 use crate::arith::fold;
 use crate::diagnostic::Diagnostic;
 use crate::intrin::Op;
-use crate::ir::{AttrNode, Buffer, DType, Expr, Mutator, Stmt, StmtKind};
+use crate::ir::{AttrNode, AttrValue, Attrs, Buffer, DType, Expr, Mutator, Stmt, StmtKind};
 use crate::source::Span;
 
 /// The attribute that says how much of a pool of dynamic shared memory is used, whose buffer has no extent.
@@ -33,6 +36,33 @@ pub(super) struct Launch {
 }
 
 impl Launch {
+    /// Says in a kernel's attributes how it is launched; gives the values of its launch parameters.
+    pub(super) fn describe(&self, flags: Flags, symbol: Arc<str>, attrs: &mut Attrs) -> Vec<Expr> {
+        let dynamic = self.dynamic_bytes().map(|(bytes, _)| bytes.clone());
+        let indices = self.extents.iter().map(|(tag, ..)| tag.clone());
+        let tags = indices
+            .chain(flags.tags().map(Arc::from))
+            .chain(dynamic.iter().map(|_| DYNAMIC_SHARED_MEMORY.into()));
+        let mut set = |key: &str, value: AttrValue| attrs.insert(key.into(), value);
+        set("calling_conv", AttrValue::Int(DEVICE_KERNEL_LAUNCH));
+        set("global_symbol", AttrValue::Str(symbol));
+        set("tirx.is_global_func", AttrValue::Bool(true));
+        set(
+            KERNEL_LAUNCH_PARAMS,
+            AttrValue::List(tags.map(AttrValue::Str).collect()),
+        );
+        for (key, blocks) in [
+            (MIN_BLOCKS_PER_SM, self.min_blocks),
+            (MAX_BLOCKS_PER_CLUSTER, self.max_cluster),
+        ] {
+            if let Some(blocks) = blocks {
+                set(key, AttrValue::Int(blocks));
+            }
+        }
+        let extents = self.extents.iter().map(|(_, extent, _)| extent.clone());
+        extents.chain(dynamic).collect()
+    }
+
     /// Bytes of dynamic shared memory that the launch asks for, and where.
     pub(super) fn dynamic_bytes(&self) -> Option<&(Expr, Span)> {
         self.pool.as_ref().or(self.dynamic_shared.as_ref())

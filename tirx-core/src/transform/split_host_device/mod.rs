@@ -184,39 +184,12 @@ impl Split<'_> {
         let body = substitute_stmt(&body, &|v| fresh.get(v).map(Expr::var));
 
         let name = self.fresh_name();
-        let mut tags: Vec<AttrValue> = Vec::new();
         let mut args = vec![Expr::string(name.clone())];
         args.extend(outer.iter().map(|v| Expr::var(v).at(reads.places[v])));
-        let dynamic = launch.dynamic_bytes().map(|(bytes, _)| bytes.clone());
-        for (tag, extent, _) in launch.extents {
-            tags.push(AttrValue::Str(tag));
-            args.push(extent);
-        }
-        let flags = self.flags.or(launch.flags);
-        tags.extend(flags.tags().map(|tag| AttrValue::Str(tag.into())));
-        tags.extend(
-            dynamic
-                .is_some()
-                .then(|| AttrValue::Str(DYNAMIC_SHARED_MEMORY.into())),
-        );
-        args.extend(dynamic);
-
         let mut attrs = Attrs::new();
-        let mut set = |key: &str, value: AttrValue| attrs.insert(key.into(), value);
-        set("calling_conv", AttrValue::Int(DEVICE_KERNEL_LAUNCH));
-        set("global_symbol", AttrValue::Str(name.clone()));
-        set("target", self.target.device_attr());
-        set("tirx.is_global_func", AttrValue::Bool(true));
-        set("tirx.noalias", AttrValue::Bool(true));
-        set(KERNEL_LAUNCH_PARAMS, AttrValue::List(tags));
-        for (key, blocks) in [
-            (MIN_BLOCKS_PER_SM, launch.min_blocks),
-            (MAX_BLOCKS_PER_CLUSTER, launch.max_cluster),
-        ] {
-            if let Some(blocks) = blocks {
-                set(key, AttrValue::Int(blocks));
-            }
-        }
+        attrs.insert("target".into(), self.target.device_attr());
+        attrs.insert("tirx.noalias".into(), AttrValue::Bool(true));
+        args.extend(launch.describe(self.flags.or(launch.flags), name.clone(), &mut attrs));
         let kernel = PrimFunc {
             params,
             buffer_map: Vec::new(),
