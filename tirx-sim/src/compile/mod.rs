@@ -6,22 +6,36 @@
 //! | `registers` | values, registers, constants, jumps |
 //! | `statement` | statements and control flow |
 //! | `expression` | expressions but for calls |
-//! | `call` | intrinsics |
-//! | `memory` | loads, stores, atomics, pointers |
+//! | `call` | intrinsics: which file knows each |
+//! | `math` | intrinsics that are arithmetic |
+//! | `warp` | barriers, shuffles, votes, reductions |
+//! | `special_register` | who and where a thread is |
+//! | `call_out` | raw CUDA functions, `printf` |
+//! | `instructions`, `ptx_memory` | PTX instructions; those that access memory |
+//! | `memory` | loads and stores |
+//! | `index` | from coordinates to an offset in an array |
+//! | `pointer` | pointers, accesses and atomics through them |
+//! | `inline` | called functions, written out in place |
 //!
 //! A value that is the same in all lanes of a warp (constants, parameters, block indices and what follows from
 //! them) is computed once, in a scalar register. Arrays in scope `local` whose indices are all constants become
 //! vector registers.
 
 mod call;
+mod call_out;
 mod expression;
+mod index;
 mod inline;
 mod instructions;
+mod math;
 mod memory;
+mod pointer;
 mod ptx_memory;
 mod registers;
 mod scan;
+mod special_register;
 mod statement;
+mod warp;
 
 use rustc_hash::FxHashMap;
 use tirx_core::Diagnostics;

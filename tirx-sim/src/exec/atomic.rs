@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::access::{Spot, load_words, store_words};
+use super::place::{Spot, load_words, store_words};
 use super::run::Machine;
 use super::{Strand, Trap};
 use crate::alu::{Bin, LANES, scalar32, scalar64};

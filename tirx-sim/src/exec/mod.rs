@@ -4,8 +4,13 @@
 //! |---|---|
 //! | `run` | the instruction loop of one strand |
 //! | `control` | divergence: strands part, wait for each other, run ahead |
-//! | `access` | loads, stores and their checks |
+//! | `access` | loads and stores of all lanes |
+//! | `place` | one lane's access: where it goes, whether it may |
+//! | `local` | local arrays at one index for all lanes |
+//! | `blame` | what is said of an access that was not allowed |
 //! | `atomic` | atomics |
+//! | `lanes` | computations over lanes beyond the `alu` |
+//! | `stand_in` | stand-ins for raw CUDA functions |
 //! | `exchange` | shuffles, votes and reductions of a warp |
 //! | `block` | a block: its warps in turn, barriers, progress |
 //! | `group` | blocks that run together; deadlock reports |
@@ -24,15 +29,20 @@
 mod access;
 pub(crate) mod address;
 mod atomic;
+mod blame;
 mod block;
 mod control;
 mod exchange;
 mod global;
 mod group;
+mod lanes;
 mod ledger;
+mod local;
+mod place;
 mod print;
 mod run;
 mod shadow;
+mod stand_in;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -2,16 +2,15 @@
 
 use super::control::Settled;
 use super::exchange::Arguments;
+use super::lanes::{bits, canonical_lanes, divisor, fma};
 use super::{Context, Frame, IMPATIENCE, Shared, Status, Strand, Trap, Warp};
 use crate::alu::{
-    LANES, Lanes32, binary32, binary32_scalar, binary64, binary64_scalar, compare64, compare64_scalar,
-    multiply_add, put, scalar_compare64, scalar_unary32, scalar_unary64, scalar32, scalar64, unary32,
-    unary64,
+    LANES, binary32, binary32_scalar, binary64, binary64_scalar, compare64, compare64_scalar, multiply_add,
+    put, scalar_compare64, scalar_unary32, scalar_unary64, scalar32, scalar64, unary32, unary64,
 };
 use crate::bytecode::{Axis, Inst, Operand};
 use crate::fault::FaultKind;
-use crate::numeric::{Kind, convert};
-use crate::stand_in::StandInCall;
+use crate::numeric::convert;
 
 /// One warp at work, with what it shares.
 pub(super) struct Machine<'m, 'c> {
@@ -32,34 +31,6 @@ pub(super) enum Stop {
     Blocked(Status),
     /// A loop that may wait has turned for a while.
     Spun,
-}
-
-/// The lanes whose bool is set.
-#[inline(always)]
-fn bits(v: &Lanes32) -> u32 {
-    let mut out = 0;
-    for (i, lane) in v.iter().enumerate() {
-        out |= ((*lane != 0) as u32) << i;
-    }
-    out
-}
-
-/// `a * b + c`, rounded once to the kind.
-fn fma(kind: Kind, a: u64, b: u64, c: u64) -> u64 {
-    if kind == Kind::F64 {
-        let [a, b, c] = [a, b, c].map(f64::from_bits);
-        return a.mul_add(b, c).to_bits();
-    }
-    let [a, b, c] = [a, b, c].map(|x| f32::from_bits(x as u32));
-    match kind {
-        Kind::F32 => a.mul_add(b, c).to_bits() as u64,
-        _ if kind.is_float() => kind.constant(a as f64 * b as f64 + c as f64),
-        _ => {
-            let bits = |x: f32| x.to_bits();
-            let sum = bits(a).wrapping_mul(bits(b)).wrapping_add(bits(c));
-            kind.canonical(sum) as u64
-        }
-    }
 }
 
 impl Machine<'_, '_> {
@@ -537,139 +508,12 @@ impl Machine<'_, '_> {
             }
         }
     }
-
-    fn divisors32(&self, b: u16, mask: u32) -> Result<(), Box<Trap>> {
-        let zero = mask & !bits(&self.warp.v32[b as usize]);
-        if zero == 0 {
-            return Ok(());
-        }
-        Err(division_by_zero(zero.trailing_zeros()))
-    }
-
-    fn divisors64(&self, b: u16, mask: u32) -> Result<(), Box<Trap>> {
-        let divisors = &self.warp.v64[b as usize];
-        match (0..LANES as u32).find(|l| mask >> l & 1 != 0 && divisors[*l as usize] == 0) {
-            Some(lane) => Err(division_by_zero(lane)),
-            None => Ok(()),
-        }
-    }
-
-    fn convert(&mut self, from: Kind, to: Kind, d: usize, a: usize, mask: u32) {
-        let warp = &mut *self.warp;
-        match (from.wide(), to.wide()) {
-            (false, false) => {
-                let out = narrow_conversion(from, to, &warp.v32[a]);
-                put(&mut warp.v32[d], &out, mask);
-            }
-            (false, true) => {
-                let out = warp.v32[a].map(|x| convert(from, to, x as u64));
-                put(&mut warp.v64[d], &out, mask);
-            }
-            (true, false) => {
-                let out = warp.v64[a].map(|x| convert(from, to, x) as u32);
-                put(&mut warp.v32[d], &out, mask);
-            }
-            (true, true) => {
-                let out = warp.v64[a].map(|x| convert(from, to, x));
-                put(&mut warp.v64[d], &out, mask);
-            }
-        }
-    }
-
-    fn fma(&mut self, kind: Kind, [d, a, b, c]: [u16; 4], mask: u32) {
-        let [d, a, b, c] = [d, a, b, c].map(|r| r as usize);
-        if kind.wide() {
-            let w = &self.warp.v64;
-            let out = std::array::from_fn(|i| fma(kind, w[a][i], w[b][i], w[c][i]));
-            put(&mut self.warp.v64[d], &out, mask);
-        } else {
-            let v = &self.warp.v32;
-            let out =
-                std::array::from_fn(|i| fma(kind, v[a][i] as u64, v[b][i] as u64, v[c][i] as u64) as u32);
-            put(&mut self.warp.v32[d], &out, mask);
-        }
-    }
-
-    fn call_stand_in(&mut self, id: u16, mask: u32) -> Result<(), Box<Trap>> {
-        let ctx = self.ctx;
-        let call = &ctx.code.calls[id as usize];
-        let first = mask.trailing_zeros() & 31;
-        let Some(function) = ctx.stand_ins.get(&call.name) else {
-            let message = format!(
-                "the simulator cannot run the raw CUDA function `{0}`: register a stand-in for it, \
-                 `StandIns::register(\"{0}\", |call| …)`",
-                call.name
-            );
-            return Err(Trap::new(FaultKind::StandIn, first, message));
-        };
-        for lane in (0..LANES as u32).filter(|l| mask >> l & 1 != 0) {
-            let value = |kind: Kind, register: u16| {
-                if kind.wide() {
-                    self.warp.v64[register as usize][lane as usize]
-                } else {
-                    kind.store(self.warp.v32[register as usize][lane as usize] as u64)
-                }
-            };
-            let args: Vec<u64> = call.args.iter().map(|(kind, r)| value(*kind, *r)).collect();
-            let thread = super::thread_of(ctx, self.id as u32 * 32 + lane);
-            let block = self.shared.index;
-            let mut request = StandInCall::new(&call.name, &args, block, thread, self, lane);
-            let result = function(&mut request);
-            let bits = result.map_err(|message| {
-                Trap::new(FaultKind::StandIn, lane, format!("`{}`: {message}", call.name))
-            })?;
-            if let Some((kind, d)) = call.result {
-                let value = kind.load(kind.truncate(bits));
-                if kind.wide() {
-                    self.warp.v64[d as usize][lane as usize] = value;
-                } else {
-                    self.warp.v32[d as usize][lane as usize] = value as u32;
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The active lanes of the innermost loop's test leave.
 fn leave_loop(strand: &mut Strand, lanes: u32) {
     if let Some(Frame::Loop { left, .. }) = strand.frames.last_mut() {
         *left |= lanes;
-    }
-}
-
-fn divisor(b: u64, mask: u32) -> Result<(), Box<Trap>> {
-    if b != 0 {
-        return Ok(());
-    }
-    Err(division_by_zero(mask.trailing_zeros() & 31))
-}
-
-fn division_by_zero(lane: u32) -> Box<Trap> {
-    Trap::new(FaultKind::DivisionByZero, lane, "an integer is divided by zero")
-}
-
-fn canonical_lanes(kind: Kind, a: &Lanes32) -> Lanes32 {
-    match kind {
-        Kind::BF16 => a.map(|x| Kind::BF16.canonical(x)),
-        Kind::I8 => a.map(|x| Kind::I8.canonical(x)),
-        Kind::U8 => a.map(|x| Kind::U8.canonical(x)),
-        Kind::I16 => a.map(|x| Kind::I16.canonical(x)),
-        Kind::U16 => a.map(|x| Kind::U16.canonical(x)),
-        _ => a.map(|x| kind.canonical(x)),
-    }
-}
-
-/// Conversions among 32-bit registers; the frequent ones in loops of their own.
-fn narrow_conversion(from: Kind, to: Kind, a: &Lanes32) -> Lanes32 {
-    match (from, to) {
-        (Kind::I32, Kind::F32) => a.map(|x| (x as i32 as f32).to_bits()),
-        (Kind::U32 | Kind::U8 | Kind::U16, Kind::F32) => a.map(|x| (x as f32).to_bits()),
-        (Kind::F32, Kind::I32) => a.map(|x| f32::from_bits(x) as i32 as u32),
-        (Kind::F32, Kind::U32) => a.map(|x| f32::from_bits(x) as u32),
-        (Kind::F32, Kind::F16 | Kind::BF16) => canonical_lanes(to, a),
-        (Kind::I32 | Kind::U32, Kind::U8 | Kind::I8 | Kind::U16 | Kind::I16) => canonical_lanes(to, a),
-        _ => a.map(|x| convert(from, to, x as u64) as u32),
     }
 }
 

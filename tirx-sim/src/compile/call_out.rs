@@ -1,0 +1,113 @@
+//! Calls that leave the kernel: raw CUDA functions, `printf`, `print_buffer`.
+
+use tirx_core::diagnostic::{Result, error};
+use tirx_core::intrin::Op;
+use tirx_core::ir::{DType, Expr};
+
+use super::Compiler;
+use super::registers::Val;
+use crate::bytecode::{ExternCall, Inst, Print};
+use crate::numeric::Kind;
+
+impl Compiler<'_> {
+    /// A call of a raw CUDA or C function: name[, source text], arguments.
+    pub(super) fn call_out(&mut self, op: Op, args: &[Expr], dtype: DType) -> Result<Vec<Val>> {
+        let name = match args.first() {
+            Some(name) => self.text(name)?.to_string(),
+            None => return error(self.span, "a call of a function without a name"),
+        };
+        let rest = if op == Op::CudaFuncCall { 2 } else { 1 };
+        let mut operands = Vec::new();
+        for arg in args.iter().skip(rest) {
+            if arg.as_str().is_some() {
+                continue;
+            }
+            for value in self.values(arg)? {
+                operands.push((value.kind, self.vector(value)?));
+            }
+        }
+        self.count(1);
+        let result = if dtype.is_void() {
+            None
+        } else if dtype.is_vector() {
+            let message = format!("a raw CUDA function that returns {dtype} has no stand-in form");
+            return error(self.span, message);
+        } else {
+            let kind = self.kind(dtype)?;
+            Some((kind, self.temp(kind)?))
+        };
+        let id = self.code.calls.len() as u16;
+        self.code.calls.push(ExternCall {
+            name,
+            args: operands,
+            result,
+        });
+        self.emit(Inst::CallStandIn { id });
+        Ok(result.map(|(kind, d)| Val::vector(kind, d)).into_iter().collect())
+    }
+
+    pub(super) fn printf(&mut self, args: &[Expr]) -> Result<()> {
+        let Some(format) = args.first() else {
+            return error(self.span, "printf without a format");
+        };
+        let mut print = Print {
+            format: self.text(format)?.to_string(),
+            args: Vec::new(),
+        };
+        for arg in &args[1..] {
+            if let Some(text) = arg.as_str() {
+                // A constant string takes the place of its `%s`.
+                print.format = print.format.replacen("%s", &text.replace('%', "%%"), 1);
+                continue;
+            }
+            for value in self.values(arg)? {
+                let register = self.vector(value)?;
+                print.args.push((value.kind, register));
+            }
+        }
+        self.push_print(print);
+        Ok(())
+    }
+
+    fn push_print(&mut self, print: Print) {
+        let id = self.code.prints.len() as u16;
+        self.code.prints.push(print);
+        self.emit(Inst::Print { id });
+    }
+
+    /// Arguments: data pointer, dtype, is-string, is-scalar, number of dimensions, extents.
+    pub(super) fn print_buffer(&mut self, args: &[Expr]) -> Result<()> {
+        let [data, dtype, _, is_scalar, _, shape @ ..] = args else {
+            return error(
+                self.span,
+                "print_buffer takes a pointer, a dtype, two flags and a shape",
+            );
+        };
+        let Ok(dtype) = self.text(dtype)?.parse::<DType>() else {
+            return error(self.span, "print_buffer of an unknown dtype");
+        };
+        let kind = self.kind(dtype)?;
+        let count: Option<i128> = shape.iter().map(|e| e.as_int()).product();
+        let count = if is_scalar.is_int(1) { Some(1) } else { count };
+        let Some(count) = count.filter(|n| (0..=MOST_PRINTED).contains(n)) else {
+            let message = format!("print_buffer prints at most {MOST_PRINTED} elements of a constant shape");
+            return error(self.span, message);
+        };
+        let pointer = self.value(data)?;
+        let verb = if kind.is_float() { "%g" } else { "%lld" };
+        let mut print = Print {
+            format: format!("[{}]\n", vec![verb; count as usize].join(", ")),
+            args: Vec::new(),
+        };
+        for i in 0..count {
+            let offset = self.integer(Kind::I64, i)?;
+            let value = self.load_offset(pointer, offset, kind, "print_buffer")?;
+            print.args.push((kind, self.vector(value)?));
+        }
+        self.push_print(print);
+        Ok(())
+    }
+}
+
+/// Most elements that `print_buffer` prints.
+const MOST_PRINTED: i128 = 4096;

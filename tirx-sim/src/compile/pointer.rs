@@ -1,0 +1,228 @@
+//! Pointers: what they stand for, arithmetic on them, and accesses and atomics through them.
+//!
+//! Pointers into shared and local arrays are tagged (`exec::address`), so that arithmetic on them works and each
+//! access is still checked against its own array.
+
+use tirx_core::diagnostic::{Result, error};
+use tirx_core::intrin::Op;
+use tirx_core::ir::{Expr, ExprKind};
+
+use super::index::Index;
+use super::memory::Place;
+use super::registers::Val;
+use super::{Compiler, Home};
+use crate::alu::Bin;
+use crate::bytecode::{AtomicInst, AtomicOp, Inst, Operand, Region, Special};
+use crate::exec::address;
+use crate::numeric::Kind;
+
+impl Compiler<'_> {
+    /// What a data pointer stands for without computing anything: another name of a region.
+    pub(super) fn alias(&self, e: &Expr) -> Option<Home> {
+        match &e.kind {
+            ExprKind::Var(v) => self.homes.get(v).cloned(),
+            ExprKind::Cast(a) if a.dtype.is_handle() => self.alias(a),
+            ExprKind::Call {
+                op: Op::Reinterpret,
+                args,
+            } if args.first().is_some_and(|a| a.dtype.is_handle()) => self.alias(&args[0]),
+            _ => None,
+        }
+    }
+
+    /// The address of a region's first byte.
+    pub(super) fn pointer_to(&mut self, home: &Home) -> Result<Val> {
+        match home {
+            Home::Param(i) => {
+                let register = self.special(Special::Param(*i))?;
+                Ok(Val::scalar(Kind::Ptr, register))
+            }
+            Home::Shared(array) => self.bits(Kind::Ptr, address::shared(*array)),
+            Home::Local(array) => self.bits(Kind::Ptr, address::local(*array)),
+            Home::Pointer(value) => Ok(*value),
+            Home::Registers { .. } => error(self.span, "an array held in registers has no address"),
+        }
+    }
+
+    /// `pointer + index * size` as an index of the pointer region.
+    pub(super) fn address_of_index(&mut self, pointer: Val, index: Index, kind: Kind) -> Result<Index> {
+        let address = self.address(pointer, index, kind)?;
+        let zero = self.integer(Kind::I64, 0)?;
+        let plus = match zero.at {
+            Operand::S(s) => s,
+            Operand::V(_) => 0,
+        };
+        Ok(Index {
+            at: address.with_kind(Kind::I64),
+            plus,
+        })
+    }
+
+    pub(super) fn address(&mut self, pointer: Val, index: Index, kind: Kind) -> Result<Val> {
+        let at = self.convert(index.at, Kind::I64)?;
+        let plus = Val::scalar(index.at.kind, index.plus);
+        let plus = self.convert(plus, Kind::I64)?;
+        let size = self.integer(Kind::I64, kind.bytes() as i128)?;
+        let mut total = pointer.with_kind(Kind::I64);
+        for term in [at, plus] {
+            if self.constant_of(term) == Some(0) {
+                continue;
+            }
+            let bytes = self.bin(Bin::Mul, Kind::I64, Kind::I64, term, size)?;
+            total = self.bin(Bin::Add, Kind::I64, Kind::I64, total, bytes)?;
+        }
+        Ok(total.with_kind(Kind::Ptr))
+    }
+
+    /// The place a pointer argument names, with the buffer's name.
+    fn pointee_place(&mut self, e: &Expr, kind: Kind) -> Result<(Place, String)> {
+        if let Some([target]) = e.as_call(Op::AddressOf)
+            && let ExprKind::BufferLoad { buffer, indices, .. } = &target.kind
+        {
+            let home = self.home(buffer)?;
+            let element = self.kind(buffer.dtype.element())?;
+            let (first, _) = self.split_index(buffer, indices)?;
+            if let (Some((first, _)), true) = (first, element.bytes() == kind.bytes()) {
+                let index = self.flat(buffer, &first)?;
+                let index = self.scaled(index, buffer.dtype.lanes, 0)?;
+                return Ok((self.place(&home, index, kind)?, buffer.name.to_string()));
+            }
+        }
+        if let Some(home) = self.alias(e) {
+            let zero = self.integer(Kind::I32, 0)?;
+            let index = self.index_of_terms(vec![zero])?;
+            let name = e.as_var().map_or("*pointer", |v| v.name()).to_string();
+            return Ok((self.place(&home, index, kind)?, name));
+        }
+        let pointer = self.value(e)?;
+        let zero = self.integer(Kind::I64, 0)?;
+        let index = self.index_of_terms(vec![zero])?;
+        let index = self.address_of_index(pointer, index, kind)?;
+        let place = Place {
+            region: Region::Pointer,
+            index,
+        };
+        Ok((place, "*pointer".to_string()))
+    }
+
+    /// A load through a pointer argument.
+    pub(super) fn load_pointer(&mut self, pointer: &Expr, kind: Kind, count: u16) -> Result<Vec<Val>> {
+        let (place, name) = self.pointee_place(pointer, kind)?;
+        self.count(1);
+        self.load_at(place, kind, count, &name)
+    }
+
+    /// A store through a pointer argument.
+    pub(super) fn store_pointer(&mut self, pointer: &Expr, kind: Kind, values: &[Val]) -> Result<()> {
+        let (place, name) = self.pointee_place(pointer, kind)?;
+        self.count(1);
+        self.store_at(place, kind, values, &name, values.len() as u16)
+    }
+
+    /// A load and a store through a pointer value at an element offset.
+    pub(super) fn load_offset(&mut self, pointer: Val, offset: Val, kind: Kind, name: &str) -> Result<Val> {
+        let offset = self.convert(offset, Kind::I64)?;
+        let index = self.index_of_terms(vec![offset])?;
+        let index = self.address_of_index(pointer, index, kind)?;
+        let place = Place {
+            region: Region::Pointer,
+            index,
+        };
+        Ok(self.load_at(place, kind, 1, name)?[0])
+    }
+
+    pub(super) fn store_offset(&mut self, pointer: Val, offset: Val, value: Val, name: &str) -> Result<()> {
+        let offset = self.convert(offset, Kind::I64)?;
+        let index = self.index_of_terms(vec![offset])?;
+        let index = self.address_of_index(pointer, index, value.kind)?;
+        let place = Place {
+            region: Region::Pointer,
+            index,
+        };
+        self.store_at(place, value.kind, &[value], name, 1)
+    }
+
+    pub(super) fn atomic(&mut self, op: AtomicOp, pointer: &Expr, operands: &[Expr]) -> Result<Val> {
+        let mut values = Vec::new();
+        for operand in operands {
+            values.push(self.value(operand)?);
+        }
+        self.atomic_of(op, pointer, &values)
+    }
+
+    /// The same of values that are at hand.
+    pub(super) fn atomic_of(&mut self, op: AtomicOp, pointer: &Expr, values: &[Val]) -> Result<Val> {
+        let Some(value) = values.last().copied() else {
+            return error(self.span, "an atomic without a value");
+        };
+        let kind = value.kind;
+        let (place, name) = self.pointee_place(pointer, kind)?;
+        if matches!(place.region, Region::Local(_)) {
+            return error(self.span, format!("an atomic on the local array `{name}`"));
+        }
+        self.count(1);
+        let access = self.access(place.region, kind, 1, &name)?;
+        let value = self.vector(value)?;
+        let compare = match *values {
+            [compare, _] => {
+                let compare = self.convert(compare, kind)?;
+                self.vector(compare)?
+            }
+            _ => value,
+        };
+        let wide = place.index.at.kind.wide();
+        let index = self.vector(place.index.at)?;
+        let d = self.temp(kind)?;
+        let id = u16::try_from(self.code.atomics.len()).unwrap_or(u16::MAX);
+        if id == u16::MAX {
+            return error(self.span, "the kernel has too many atomics for the simulator");
+        }
+        self.code.atomics.push(AtomicInst {
+            op,
+            access,
+            index,
+            wide,
+            plus: place.index.plus,
+            value,
+            compare,
+            d,
+        });
+        self.emit(Inst::Atomic { id });
+        Ok(Val::vector(kind, d))
+    }
+
+    /// `&buffer[indices]`.
+    pub(super) fn address_of(&mut self, target: &Expr) -> Result<Val> {
+        let ExprKind::BufferLoad { buffer, indices, .. } = &target.kind else {
+            return error(self.span, "address_of takes a buffer element");
+        };
+        let home = self.home(buffer)?;
+        let kind = self.kind(buffer.dtype.element())?;
+        let (first, _) = self.split_index(buffer, indices)?;
+        let Some((first, _)) = first else {
+            return error(self.span, "the address of a gather");
+        };
+        let index = self.flat(buffer, &first)?;
+        let index = self.scaled(index, buffer.dtype.lanes, 0)?;
+        let pointer = self.pointer_to(&home)?;
+        self.count(1);
+        self.address(pointer, index, kind)
+    }
+
+    /// A pointer moved by an expression times a number of bytes.
+    pub(super) fn moved(&mut self, pointer: &Expr, offset: &Expr, scale: u32) -> Result<Val> {
+        let pointer = self.value(pointer)?;
+        let offset = self.value(offset)?;
+        let offset = self.convert(offset, Kind::I64)?;
+        let scale = self.integer(Kind::I64, scale as i128)?;
+        let bytes = self.bin(Bin::Mul, Kind::I64, Kind::I64, offset, scale)?;
+        let sum = self.bin(
+            Bin::Add,
+            Kind::I64,
+            Kind::I64,
+            pointer.with_kind(Kind::I64),
+            bytes,
+        )?;
+        Ok(sum.with_kind(Kind::Ptr))
+    }
+}

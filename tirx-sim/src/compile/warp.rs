@@ -1,0 +1,191 @@
+//! What the lanes of a warp, and the warps of a block, do together: barriers, shuffles, votes, reductions.
+
+use tirx_core::diagnostic::{Result, error};
+use tirx_core::ir::Expr;
+
+use super::Compiler;
+use super::registers::Val;
+use crate::alu::Bin;
+use crate::bytecode::{Inst, Operand, Shuffle, ShuffleMode, Special};
+use crate::numeric::Kind;
+
+impl Compiler<'_> {
+    /// A barrier of some threads.
+    pub(super) fn named_barrier(&mut self, id: &Expr, threads: &Expr) -> Result<()> {
+        let mut uniform = [0; 2];
+        for (register, e) in uniform.iter_mut().zip([id, threads]) {
+            let value = self.value(e)?;
+            let value = self.convert(value, Kind::U32)?;
+            match self.first(value)?.at {
+                Operand::S(s) => *register = s,
+                Operand::V(_) => return error(self.span, "a barrier that differs from lane to lane"),
+            }
+        }
+        let [id, threads] = uniform;
+        self.emit(Inst::NamedSync { id, threads });
+        Ok(())
+    }
+
+    fn word(&mut self, e: &Expr) -> Result<Val> {
+        let value = self.value(e)?;
+        self.convert(value, Kind::U32)
+    }
+
+    /// Arguments: mask, value, lane, width[, warp size].
+    pub(super) fn shuffle(&mut self, mode: ShuffleMode, args: &[Expr]) -> Result<Val> {
+        let mask = self.word(&args[0])?;
+        let value = self.value(&args[1])?;
+        let lane = self.word(&args[2])?;
+        let width = self.word(&args[3])?;
+        self.count(1);
+        let kind = value.kind;
+        let uniform = mode == ShuffleMode::Index
+            && lane.is_scalar()
+            && self.constant_of(width) == Some(32)
+            && self.constant_of(mask) == Some(u32::MAX as u64);
+        let value = self.vector(value)?;
+        let d = if uniform {
+            Operand::S(self.temp_scalar()?)
+        } else {
+            Operand::V(self.temp(kind)?)
+        };
+        self.push_shuffle(Shuffle {
+            mode,
+            kind,
+            d,
+            value,
+            lane: lane.at,
+            width: width.at,
+            mask: mask.at,
+        })?;
+        Ok(Val {
+            kind,
+            at: d,
+            mutable: false,
+        })
+    }
+
+    fn push_shuffle(&mut self, shuffle: Shuffle) -> Result<()> {
+        let id = u16::try_from(self.code.shuffles.len()).unwrap_or(u16::MAX);
+        if id == u16::MAX {
+            return error(self.span, "the kernel has too many shuffles for the simulator");
+        }
+        self.code.shuffles.push(shuffle);
+        self.emit(Inst::Shuffle { id });
+        Ok(())
+    }
+
+    /// Ballots and reductions over the lanes of a mask.
+    pub(super) fn vote(&mut self, mode: ShuffleMode, mask: &Expr, value: Val) -> Result<Val> {
+        let mask = self.word(mask)?;
+        let kind = value.kind;
+        let value = self.vector(value)?;
+        let zero = self.integer(Kind::U32, 0)?;
+        self.count(1);
+        let d = self.temp(Kind::U32)?;
+        self.push_shuffle(Shuffle {
+            mode,
+            kind,
+            d: Operand::V(d),
+            value,
+            lane: zero.at,
+            width: zero.at,
+            mask: mask.at,
+        })?;
+        Ok(Val::vector(Kind::U32, d))
+    }
+
+    pub(super) fn reduction(&self, name: &Expr, kind: Kind) -> Result<Bin> {
+        let float = kind.is_float();
+        let signed = kind.is_signed();
+        Ok(match self.text(name)? {
+            "sum" if float => Bin::AddF,
+            "sum" => Bin::Add,
+            "max" if float => Bin::MaxF,
+            "max" if signed => Bin::MaxS,
+            "max" => Bin::MaxU,
+            "min" if float => Bin::MinF,
+            "min" if signed => Bin::MinS,
+            "min" => Bin::MinU,
+            other => return error(self.span, format!("the simulator has no reduction \"{other}\"")),
+        })
+    }
+
+    /// The reduction of groups of `width` lanes, in the order of the butterfly.
+    pub(super) fn butterfly(&mut self, value: Val, op: Bin, width: Val) -> Result<Val> {
+        let kind = value.kind;
+        let width = self.convert(width, Kind::U32)?;
+        let mask = self.integer(Kind::U32, u32::MAX as i128)?;
+        let zero = self.integer(Kind::U32, 0)?;
+        let value = self.vector(value)?;
+        let d = self.temp(kind)?;
+        self.count(10);
+        self.push_shuffle(Shuffle {
+            mode: ShuffleMode::Butterfly(op),
+            kind,
+            d: Operand::V(d),
+            value,
+            lane: zero.at,
+            width: width.at,
+            mask: mask.at,
+        })?;
+        Ok(Val::vector(kind, d))
+    }
+
+    /// The block-wide reduction as the CUDA helper does it: each warp, one value a warp through `scratch`, the
+    /// first warp over those, and the result through `scratch[0]`.
+    pub(super) fn cta_reduce(&mut self, args: &[Expr]) -> Result<Val> {
+        let value = self.value(&args[0])?;
+        let kind = value.kind;
+        let op = self.reduction(&args[1], kind)?;
+        let warps = self.word(&args[2])?;
+        let scratch = self.value(&args[3])?;
+        let width = self.integer(Kind::U32, 32)?;
+        let value = self.butterfly(value, op, width)?;
+        let rank = self.thread_rank()?;
+        let low = self.integer(Kind::I32, 31)?;
+        let lane = self.bin(Bin::And, Kind::I32, Kind::I32, rank, low)?;
+        let zero = self.integer(Kind::I32, 0)?;
+        let leads = self.bin(Bin::Eq, Kind::I32, Kind::Bool, lane, zero)?;
+        let leads = self.vector(leads)?;
+        let warp = Val::scalar(Kind::I32, self.special(Special::WarpId)?);
+
+        let part = self.divide(leads);
+        self.store_offset(scratch, warp, value, "scratch")?;
+        self.meet(part, false);
+        self.emit(Inst::CtaSync);
+        let first = self.bin(Bin::Eq, Kind::I32, Kind::Bool, warp, zero)?;
+        let Operand::S(first) = first.at else {
+            return error(self.span, "the warp's number is not uniform");
+        };
+        let skip = self.jump(Inst::JumpIfNot { s: first, pc: 0 });
+        self.label = self.code.insts.len();
+        // The neutral element for lanes without a warp.
+        let neutral = match op {
+            Bin::AddF | Bin::Add | Bin::MaxU => self.bits(kind, 0)?,
+            Bin::MaxF => self.bits(kind, kind.constant(f64::NEG_INFINITY))?,
+            Bin::MinF => self.bits(kind, kind.constant(f64::INFINITY))?,
+            Bin::MinU => self.integer(kind, if kind.wide() { -1 } else { u32::MAX as i128 })?,
+            Bin::MaxS if kind.wide() => self.integer(kind, i64::MIN as i128)?,
+            Bin::MinS if kind.wide() => self.integer(kind, i64::MAX as i128)?,
+            Bin::MaxS => self.integer(kind, i32::MIN as i128)?,
+            _ => self.integer(kind, i32::MAX as i128)?,
+        };
+        let partial = self.temp(kind)?;
+        let top = self.registers.mark();
+        self.move_to(partial, neutral, top);
+        let has_warp = self.bin(Bin::LtS, Kind::I32, Kind::Bool, lane, warps.with_kind(Kind::I32))?;
+        let has_warp = self.vector(has_warp)?;
+        let part = self.divide(has_warp);
+        let loaded = self.load_offset(scratch, lane, kind, "scratch")?;
+        self.move_to(partial, loaded, top);
+        self.meet(part, false);
+        let total = self.butterfly(Val::vector(kind, partial), op, width)?;
+        let part = self.divide(leads);
+        self.store_offset(scratch, zero, total, "scratch")?;
+        self.meet(part, false);
+        self.land(skip);
+        self.emit(Inst::CtaSync);
+        self.load_offset(scratch, zero, kind, "scratch")
+    }
+}
