@@ -25,6 +25,7 @@
 
 pub mod differential;
 pub mod generator;
+pub mod machine;
 pub mod shapes;
 pub mod simulate;
 

@@ -1,4 +1,4 @@
-//! What do the kernels of a filetest compute, against values that were computed elsewhere?
+//! What do the kernels of a filetest compute, on the simulator or another machine, against values that were computed elsewhere?
 //!
 //! `kernels/NAME.sim.txt` says for each kernel what it is called with and what it must leave; `TIRX_BLESS` does not
 //! write it, for its values come from other programs (Python's `math`, numpy, or by hand).
@@ -22,7 +22,9 @@
 
 use half::{bf16, f16};
 use tirx_core::ir::{DType, IRModule};
-use tirx_sim::{Allocation, Memory, Program, StandIns, host};
+use tirx_sim::host;
+
+use crate::machine::{self, Machine};
 
 /// One call of a kernel.
 #[derive(Debug, Default)]
@@ -209,53 +211,38 @@ impl Tensor {
 }
 
 impl Run {
+    /// Whether the run is to end in a fault.
+    pub fn faults(&self) -> bool {
+        self.fault.is_some()
+    }
+
     /// Runs the kernel of a lowered module and compares.
-    pub fn check(&self, lowered: &IRModule) -> Result<(), String> {
-        let memory = Memory::new();
-        let mut tensors: Vec<(usize, Allocation)> = Vec::new();
-        let mut arguments = Vec::new();
-        for (at, argument) in self.arguments.iter().enumerate() {
-            arguments.push(match argument {
-                Argument::Scalar(value) => value.clone(),
-                Argument::Tensor(tensor) => {
-                    let allocation = memory.alloc(tensor.before.len());
-                    allocation.write(0, &tensor.before);
-                    let address = allocation.address();
-                    tensors.push((at, allocation));
-                    host::Argument::Tensor {
-                        dtype: tensor.dtype,
-                        shape: tensor.shape.clone(),
-                        address,
-                        byte_offset: 0,
-                    }
-                }
-            });
-        }
-        let ran = host::run(lowered, &self.names, &arguments, &mut |launch| {
-            let program =
-                Program::compile(lowered, &launch.symbol).map_err(|e| e.render(&lowered.sources))?;
-            let config = tirx_sim::Launch {
-                grid: launch.grid,
-                block: launch.block,
-                cluster: launch.cluster,
-                shared_bytes: launch.shared_bytes,
-                args: &launch.args,
-            };
-            let stats = program.launch(&memory, &config, &StandIns::new());
-            stats.map(|_| ()).map_err(|fault| fault.to_string())
+    pub fn check(&self, machine: &mut dyn Machine, lowered: &IRModule) -> Result<(), String> {
+        let values = self.arguments.iter().map(|argument| match argument {
+            Argument::Scalar(value) => machine::Argument::Scalar(value.clone()),
+            Argument::Tensor(tensor) => machine::Argument::Tensor {
+                dtype: tensor.dtype,
+                shape: tensor.shape.clone(),
+                bytes: tensor.before.clone(),
+            },
         });
-        match (ran, &self.fault) {
-            (Ok(()), None) => {}
+        let arguments: Vec<_> = self.names.iter().cloned().zip(values).collect();
+        let contents = match (machine::run(machine, lowered, &arguments), &self.fault) {
+            (Ok(contents), None) => contents,
             (Err(message), Some(fault)) if message.contains(fault) => return Ok(()),
             (Err(message), _) => return Err(message),
-            (Ok(()), Some(fault)) => return Err(format!("no fault, but one is expected: {fault}")),
-        }
-        for (at, allocation) in &tensors {
-            let mut found = vec![0; allocation.len()];
-            allocation.read(0, &mut found);
-            if let Argument::Tensor(tensor) = &self.arguments[*at] {
-                tensor.compare(&self.names[*at], &found)?;
-            }
+            (Ok(_), Some(fault)) => return Err(format!("no fault, but one is expected: {fault}")),
+        };
+        let tensors = self
+            .names
+            .iter()
+            .zip(&self.arguments)
+            .filter_map(|(n, a)| match a {
+                Argument::Tensor(tensor) => Some((n, tensor)),
+                Argument::Scalar(_) => None,
+            });
+        for ((name, tensor), found) in tensors.zip(&contents) {
+            tensor.compare(name, found)?;
         }
         Ok(())
     }

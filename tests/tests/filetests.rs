@@ -6,6 +6,7 @@ use std::process::Command;
 use tirx_core::codegen::cuda;
 use tirx_core::ir::IRModule;
 use tirx_core::script::print;
+use tirx_tests::machine::Simulator;
 use tirx_tests::{Case, Test, messages, round_trip, simulate, stages};
 
 fn run(case: &Case) -> Result<(), String> {
@@ -35,7 +36,8 @@ fn run(case: &Case) -> Result<(), String> {
                     let named = modules.iter().find(|(entry, _)| *entry == run.kernel);
                     let (entry, module) = named.ok_or(format!("there is no kernel {}", run.kernel))?;
                     let lowered = stages(module, "sm_90a", &mut |_, _| Ok(()))?;
-                    run.check(&lowered).map_err(|e| format!("{entry}: {e}"))?;
+                    run.check(&mut Simulator::default(), &lowered)
+                        .map_err(|e| format!("{entry}: {e}"))?;
                 }
                 if let Some((entry, _)) = modules.iter().find(|(e, _)| !runs.iter().any(|r| r.kernel == *e)) {
                     return Err(format!("{entry} is not run"));

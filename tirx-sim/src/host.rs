@@ -43,6 +43,12 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Blocks of a cluster.
     pub cluster: [u32; 3],
+    /// Preferred blocks of a cluster; ones: none are.
+    pub preferred_cluster: [u32; 3],
+    /// May start before the previous kernel of the stream has ended.
+    pub programmatic: bool,
+    /// All blocks resident at once.
+    pub cooperative: bool,
     /// Bytes of dynamic shared memory.
     pub shared_bytes: u32,
     /// Pointers and scalars as bits.
@@ -237,6 +243,7 @@ impl Machine<'_> {
                     grid: [1; 3],
                     block: [1; 3],
                     cluster: [1; 3],
+                    preferred_cluster: [1; 3],
                     ..Launch::default()
                 };
                 for (param, arg) in call.device.params.iter().zip(call.args) {
@@ -244,18 +251,19 @@ impl Machine<'_> {
                     launch.args.push(bits(value, param.dtype())?);
                 }
                 for (param, tag, value) in &call.params {
-                    let Some(value) = value else { continue };
-                    let extent = self.int(value)?;
+                    let extent = match value {
+                        Some(value) => self.int(value)?,
+                        None => 1,
+                    };
                     let extent = u32::try_from(extent).map_err(|_| format!("{tag} would be {extent}"))?;
                     match param {
                         LaunchParam::Grid(d) => launch.grid[*d] = extent,
                         LaunchParam::Block(d) => launch.block[*d] = extent,
                         LaunchParam::Cluster(d) => launch.cluster[*d] = extent,
+                        LaunchParam::PreferredCluster(d) => launch.preferred_cluster[*d] = extent,
                         LaunchParam::SharedBytes => launch.shared_bytes = extent,
-                        // What a scheduler prefers changes no result.
-                        LaunchParam::PreferredCluster(_)
-                        | LaunchParam::Programmatic
-                        | LaunchParam::Cooperative => {}
+                        LaunchParam::Programmatic => launch.programmatic = true,
+                        LaunchParam::Cooperative => launch.cooperative = true,
                     }
                 }
                 // A grid with no blocks does nothing, as in a launcher.

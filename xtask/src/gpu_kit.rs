@@ -16,6 +16,13 @@ echo "== gpu: tests on the device"
 TIRX_TEST_DEVICE=cuda ./gpu --test-threads=1
 echo "== launch: typed launcher, bare cuLaunchKernelEx, cudarc builder"
 ./launch --bench --noplot
+if command -v nvcc > /dev/null; then
+    echo "== on_gpu: filetests and random kernels, compiled here, against their values and the simulator"
+    export TIRX_NVCC="$(command -v nvcc)" TIRX_FILETESTS=./filetests
+    ./on_gpu --ignored --nocapture --test-threads=1
+else
+    echo "no nvcc: filetests and random kernels are left out"
+fi
 "#;
 
 /// Builds the kit into `gpu-kit/`.
@@ -26,21 +33,24 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         &executable(&["build", "--release", "-p", "example-app"], "example-app")?,
         &kit.join("example-app"),
     )?;
-    copy(
-        &executable(
-            &[
-                "test",
-                "--release",
-                "--no-run",
-                "-p",
-                "tirx-tests",
-                "--test",
-                "gpu",
-            ],
-            "gpu",
-        )?,
-        &kit.join("gpu"),
-    )?;
+    for test in ["gpu", "on_gpu"] {
+        let args = [
+            "test",
+            "--release",
+            "--no-run",
+            "-p",
+            "tirx-tests",
+            "--test",
+            test,
+        ];
+        copy(&executable(&args, test)?, &kit.join(test))?;
+    }
+    let filetests = kit.join("filetests");
+    fs::create_dir_all(&filetests)?;
+    for file in fs::read_dir(root.join("tests/kernels"))? {
+        let file = file?;
+        copy(&file.path(), &filetests.join(file.file_name()))?;
+    }
     copy(
         &executable(
             &["bench", "--no-run", "-p", "tirx-tests", "--bench", "launch"],

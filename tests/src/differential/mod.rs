@@ -16,13 +16,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tirx_core::ir::{DType, IRModule};
 use tirx_core::transform::{Lowering, Options, Target, lower};
-use tirx_sim::{Allocation, LaunchOptions, Memory, Program, StandIns, host};
+use tirx_sim::host;
 
 use crate::generator::{Argument, Kernel, generate};
+use crate::machine::{self, Machine, Simulator};
 use crate::{Defines, build, round_trip, stages};
 
 /// The architecture that kernels are lowered for.
-const ARCH: &str = "sm_90a";
+pub const ARCH: &str = "sm_90a";
 
 /// Passes that only change the form of a program, or check it: the reference does without them.
 const OPTIONAL: &[&str] = &[
@@ -148,8 +149,9 @@ pub fn check(kernel: &Kernel) -> Result<Checked, Problem> {
         };
         let sources = module.sources.clone();
         let reference = lower(module, &mut fewest).map_err(|e| Problem::Reference(e.render(&sources)))?;
-        let expected = run(&reference, kernel).map_err(Problem::Reference)?;
-        let contents = run(&lowered, kernel).map_err(Problem::Lowered)?;
+        let simulate = |module| run(&mut Simulator::with_step_limit(STEPS), module, kernel);
+        let expected = simulate(&reference).map_err(Problem::Reference)?;
+        let contents = simulate(&lowered).map_err(Problem::Lowered)?;
         let sides = ["by few passes", "by all"];
         compare(kernel, sides, &expected, &contents).map_err(Problem::Difference)?;
         let cuda = tirx_core::codegen::cuda::emit(&lowered).map_err(|e| Problem::Cuda(e.render(&sources)))?;
@@ -172,73 +174,39 @@ fn guarded<T>(f: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
     })
 }
 
-/// Runs a lowered kernel on the simulator; what its tensors hold in the end.
-fn run(module: &IRModule, kernel: &Kernel) -> Result<Vec<Vec<u8>>, String> {
-    let memory = Memory::new();
-    let mut tensors: Vec<Allocation> = Vec::new();
-    let mut names = Vec::new();
-    let mut arguments = Vec::new();
-    for argument in &kernel.arguments {
-        arguments.push(match argument {
-            Argument::Tensor {
-                name,
-                dtype,
-                shape,
-                bytes,
-            } => {
-                let tensor = memory.alloc(bytes.len().max(1));
-                tensor.write(0, bytes);
-                let address = tensor.address();
-                tensors.push(tensor);
-                names.push(name.clone());
-                host::Argument::Tensor {
-                    dtype: *dtype,
-                    shape: shape.clone(),
-                    address,
-                    byte_offset: 0,
-                }
-            }
-            Argument::Int { dtype, value } => {
-                names.push(String::new());
-                if dtype.is_bool() {
-                    host::Argument::Bool(*value != 0)
-                } else {
-                    host::Argument::Int(*value)
-                }
-            }
-            Argument::Float { value } => {
-                names.push(String::new());
-                host::Argument::Float(*value)
-            }
-        });
-    }
-    host::run(module, &names, &arguments, &mut |launch| {
-        let program = Program::compile(module, &launch.symbol).map_err(|e| e.render(&module.sources))?;
-        let sim = tirx_sim::Launch {
-            grid: launch.grid,
-            block: launch.block,
-            cluster: launch.cluster,
-            shared_bytes: launch.shared_bytes,
-            args: &launch.args,
-        };
-        let options = LaunchOptions {
-            step_limit: Some(STEPS),
-            ..LaunchOptions::default()
-        };
-        let stats = program.launch_with(&memory, &sim, &StandIns::new(), &options);
-        stats.map(|_| ()).map_err(|fault| fault.to_string())
-    })?;
-    let mut contents = Vec::new();
-    for tensor in &tensors {
-        let mut bytes = vec![0; tensor.len()];
-        tensor.read(0, &mut bytes);
-        contents.push(bytes);
-    }
-    Ok(contents)
+/// Runs a lowered kernel; what its tensors hold in the end.
+pub fn run(machine: &mut dyn Machine, module: &IRModule, kernel: &Kernel) -> Result<Vec<Vec<u8>>, String> {
+    let arguments = kernel.arguments.iter().map(|argument| match argument {
+        Argument::Tensor {
+            name,
+            dtype,
+            shape,
+            bytes,
+        } => {
+            let tensor = machine::Argument::Tensor {
+                dtype: *dtype,
+                shape: shape.clone(),
+                bytes: bytes.clone(),
+            };
+            (name.clone(), tensor)
+        }
+        Argument::Int { dtype, value } => {
+            let value = match dtype.is_bool() {
+                true => host::Argument::Bool(*value != 0),
+                false => host::Argument::Int(*value),
+            };
+            (String::new(), machine::Argument::Scalar(value))
+        }
+        Argument::Float { value } => {
+            let value = host::Argument::Float(*value);
+            (String::new(), machine::Argument::Scalar(value))
+        }
+    });
+    machine::run(machine, module, &arguments.collect::<Vec<_>>())
 }
 
 /// The first element that differs.
-fn compare(
+pub fn compare(
     kernel: &Kernel,
     sides: [&str; 2],
     expected: &[Vec<u8>],

@@ -62,23 +62,35 @@ fn renamed(text: &str, name: &str, by: &str) -> String {
 ///
 /// nvcc's, with the text.
 pub fn compile(nvcc: &Path, arch: &str, folder: &Path, kernels: &[(u64, &str)]) -> Result<(), Problem> {
+    let text = unit(kernels);
+    let flags = ["-Xcicc", "-O0", "-Xptxas", "-O0"];
+    cubin(nvcc, arch, folder, &text, &flags).map(|_| ())
+}
+
+/// The machine code of a CUDA text.
+///
+/// # Errors
+///
+/// nvcc's, with the text.
+pub fn cubin(nvcc: &Path, arch: &str, folder: &Path, text: &str, flags: &[&str]) -> Result<Vec<u8>, Problem> {
     static UNITS: AtomicU64 = AtomicU64::new(0);
     let failed = |e: std::io::Error| Problem::Cuda(e.to_string());
     let name = format!("unit{}", UNITS.fetch_add(1, Ordering::Relaxed));
     let source = folder.join(format!("{name}.cu"));
     let out = folder.join(format!("{name}.cubin"));
-    let text = unit(kernels);
-    std::fs::write(&source, &text).map_err(failed)?;
+    std::fs::write(&source, text).map_err(failed)?;
     let output = Command::new(nvcc)
-        .args(["-std=c++17", "-cubin", "-Xcicc", "-O0", "-Xptxas", "-O0"])
+        .args(["-std=c++17", "-cubin"])
+        .args(flags)
         .args(["-arch", arch, "-o"])
         .args([&out, &source])
         .output()
         .map_err(failed)?;
+    let binary = std::fs::read(&out);
     let _ = std::fs::remove_file(&out);
     let _ = std::fs::remove_file(&source);
     if output.status.success() {
-        return Ok(());
+        return binary.map_err(failed);
     }
     let message = String::from_utf8_lossy(&output.stderr);
     let errors: Vec<&str> = message

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tirx_core::transform::{Lowering, Options, Target, lower, pass_names};
 
-use super::{ARCH, Checked, Problem, compare, guarded, run};
+use super::{ARCH, Checked, Problem, STEPS, compare, guarded, run};
 use crate::generator::{Argument, Kernel};
+use crate::machine::Simulator;
 use crate::{Defines, build};
 
 /// Kernels of one TVM process.
@@ -124,7 +125,7 @@ fn same(kernel: &Kernel, ours: &Checked, text: &str) -> Result<(), String> {
     };
     let sources = module.sources.clone();
     let lowered = lower(module, &mut rest).map_err(|e| shown(e.render(&sources)))?;
-    let theirs = run(&lowered, kernel).map_err(shown)?;
+    let theirs = run(&mut Simulator::with_step_limit(STEPS), &lowered, kernel).map_err(shown)?;
     // `x * 0.0` is 0.0 to TVM, whatever the sign of x.
     let (theirs, ours) = (
         unsigned_zeros(kernel, theirs),

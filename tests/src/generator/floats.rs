@@ -76,6 +76,12 @@ impl Generator {
     fn math(&mut self, dtype: DType, d: u32) -> Expr {
         let of = |magnitude: f64, pieces| Expr::new(dtype, Bounds::Float(magnitude), pieces);
         match self.random.below(9) {
+            0..=2 if self.exact => {
+                let a = self.positive(dtype, d);
+                let magnitude = a.bounds.magnitude();
+                of(magnitude, pieces!["T.sqrt(", a, ")"])
+            }
+            3 | 8 if self.exact => self.expr(dtype, d),
             0 => {
                 let name = *self.random.pick(&["T.exp(", "T.exp2("]);
                 let a = self.expr(dtype, d);
@@ -116,7 +122,11 @@ impl Generator {
             7 if dtype.bits >= 32 => {
                 let (a, b) = (self.expr(dtype, d), self.positive(dtype, d));
                 let magnitude = a.bounds.magnitude().max(4.0);
-                let name = *self.random.pick(&["T.atan2(", "T.copysign(", "T.fmod("]);
+                let names: &[&str] = match self.exact {
+                    true => &["T.copysign(", "T.fmod("],
+                    false => &["T.atan2(", "T.copysign(", "T.fmod("],
+                };
+                let name = *self.random.pick(names);
                 of(magnitude, pieces![name, a, ", ", b, ")"])
             }
             8 if dtype.bits >= 32 && dtype.is_float() => {

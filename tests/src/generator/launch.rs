@@ -16,7 +16,7 @@ struct Param {
 }
 
 /// See [`super::generate`].
-pub(super) fn kernel(seed: u64) -> Kernel {
+pub(super) fn kernel(seed: u64, exact: bool) -> Kernel {
     let mut random = Random::new(seed);
     let mut dtypes = vec![DType::INT32, DType::FLOAT32];
     for _ in 0..1 + random.below(3) {
@@ -37,6 +37,7 @@ pub(super) fn kernel(seed: u64) -> Kernel {
         vectors: Vec::new(),
         functions: Vec::new(),
         plain: false,
+        exact,
         random,
         names: 0,
         values: Vec::new(),

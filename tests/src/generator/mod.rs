@@ -67,7 +67,12 @@ const FLOAT8: &[DType] = &[
 
 /// The kernel of a seed.
 pub fn generate(seed: u64) -> Kernel {
-    launch::kernel(seed)
+    launch::kernel(seed, false)
+}
+
+/// The kernel of a seed, of operations alone that have one right result: the same on every machine.
+pub fn generate_exact(seed: u64) -> Kernel {
+    launch::kernel(seed, true)
 }
 
 /// A name that stands for a value.
@@ -109,6 +114,8 @@ struct Generator {
     functions: Vec<Function>,
     /// Only integers and truth values.
     plain: bool,
+    /// Only operations that IEEE 754 rounds correctly.
+    exact: bool,
     /// Whether stores may go through an inline function.
     inline: bool,
     /// Whether floats in memory may be NaN.
@@ -170,6 +177,16 @@ mod tests {
             assert_eq!(generate(seed).text(), generate(seed).text());
         }
         assert_ne!(generate(1).text(), generate(2).text());
+    }
+
+    #[test]
+    fn exact_kernels_call_no_function_that_is_approximated() {
+        for seed in 0..300 {
+            let text = generate_exact(seed).text();
+            let found = ["T.exp", "T.sin(", "T.rsqrt(", "T.pow(", "T.log"];
+            assert!(!found.iter().any(|name| text.contains(name)), "{text}");
+        }
+        assert!((0..300).any(|seed| generate_exact(seed).text().contains("T.sqrt(")));
     }
 
     #[test]

@@ -1,0 +1,112 @@
+//! What a kernel runs on: the simulator, or whatever else has memory and launches ([`Machine`]).
+
+use tirx_core::ir::{DType, IRModule};
+use tirx_sim::{Allocation, LaunchOptions, Memory, Program, StandIns, host};
+
+/// Memory and launches.
+pub trait Machine {
+    /// New memory that holds `bytes`; its address.
+    fn alloc(&mut self, bytes: &[u8]) -> Result<u64, String>;
+    /// The first `len` bytes of the memory at an address that [`Machine::alloc`] gave.
+    fn read(&mut self, address: u64, len: usize) -> Result<Vec<u8>, String>;
+    /// Runs a device function of a lowered module to its end.
+    fn launch(&mut self, module: &IRModule, launch: &host::Launch) -> Result<(), String>;
+}
+
+/// The simulator.
+#[derive(Default)]
+pub struct Simulator {
+    memory: Memory,
+    allocations: Vec<Allocation>,
+    options: LaunchOptions,
+}
+
+impl Simulator {
+    /// A simulator on which a block that takes more branches and loop turns than `limit` is a fault.
+    pub fn with_step_limit(limit: u64) -> Simulator {
+        Simulator {
+            options: LaunchOptions {
+                step_limit: Some(limit),
+                ..LaunchOptions::default()
+            },
+            ..Simulator::default()
+        }
+    }
+}
+
+impl Machine for Simulator {
+    fn alloc(&mut self, bytes: &[u8]) -> Result<u64, String> {
+        let allocation = self.memory.alloc(bytes.len().max(1));
+        allocation.write(0, bytes);
+        let address = allocation.address();
+        self.allocations.push(allocation);
+        Ok(address)
+    }
+
+    fn read(&mut self, address: u64, len: usize) -> Result<Vec<u8>, String> {
+        let allocation = self.allocations.iter().find(|a| a.address() == address);
+        let allocation = allocation.ok_or(format!("no memory at {address:#x}"))?;
+        let mut bytes = vec![0; len];
+        allocation.read(0, &mut bytes);
+        Ok(bytes)
+    }
+
+    fn launch(&mut self, module: &IRModule, launch: &host::Launch) -> Result<(), String> {
+        let program = Program::compile(module, &launch.symbol).map_err(|e| e.render(&module.sources))?;
+        let config = tirx_sim::Launch {
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster,
+            shared_bytes: launch.shared_bytes,
+            args: &launch.args,
+        };
+        let stats = program.launch_with(&self.memory, &config, &StandIns::new(), &self.options);
+        stats.map(|_| ()).map_err(|fault| fault.to_string())
+    }
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    /// A compact tensor.
+    Tensor {
+        /// Element type.
+        dtype: DType,
+        /// Extents.
+        shape: Vec<i64>,
+        /// Its elements.
+        bytes: Vec<u8>,
+    },
+    /// Anything else.
+    Scalar(host::Argument),
+}
+
+/// Runs the host function of a lowered module with named arguments; what its tensors hold in the end, in their order.
+pub fn run(
+    machine: &mut dyn Machine,
+    module: &IRModule,
+    arguments: &[(String, Argument)],
+) -> Result<Vec<Vec<u8>>, String> {
+    let (mut tensors, mut values) = (Vec::new(), Vec::new());
+    for (_, argument) in arguments {
+        values.push(match argument {
+            Argument::Scalar(value) => value.clone(),
+            Argument::Tensor { dtype, shape, bytes } => {
+                let address = machine.alloc(bytes)?;
+                tensors.push((address, bytes.len()));
+                host::Argument::Tensor {
+                    dtype: *dtype,
+                    shape: shape.clone(),
+                    address,
+                    byte_offset: 0,
+                }
+            }
+        });
+    }
+    let names: Vec<String> = arguments.iter().map(|(name, _)| name.clone()).collect();
+    host::run(module, &names, &values, &mut |launch| {
+        machine.launch(module, launch)
+    })?;
+    let contents = tensors.iter().map(|(address, len)| machine.read(*address, *len));
+    contents.collect()
+}

@@ -1,0 +1,238 @@
+//! Kernels on a GPU leave in memory what the simulator leaves, bit for bit, and what their filetests say.
+//!
+//! Ignored without being asked for: they need a GPU and an nvcc (`TIRX_NVCC=path`). `cargo xtask gpu-kit` carries them to
+//! one. `TIRX_RANDOM_KERNELS`, `TIRX_RANDOM_SEED` and `TIRX_FILTER` are as for the other tests, and `TIRX_FILETESTS` is the
+//! folder of the filetests where that of the sources is not there. nvcc is told not to contract products and sums into
+//! fused operations, for the simulator does not.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tirx_core::codegen::cuda;
+use tirx_core::ir::IRModule;
+use tirx_rt::{Device, DeviceFunction, Kernel, KernelImage, LaunchConfig, ParamKind, Stream, Tensor};
+use tirx_sim::host;
+use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
+use tirx_tests::generator::{self, generate_exact};
+use tirx_tests::machine::Machine;
+use tirx_tests::{Case, Test, simulate, stages};
+
+const FLAGS: &[&str] = &["-O3", "-fmad=false"];
+
+/// The first GPU, with the machine code of the kernels that are launched next.
+struct Gpu {
+    stream: Stream,
+    cubin: &'static [u8],
+    /// What stands before `_kernel` in the symbols of the machine code, where it is not what the IR says.
+    stem: Option<String>,
+    tensors: Vec<Tensor<u8>>,
+}
+
+/// Kept for good: so are loaded images, and a test ends soon.
+fn leak<T: ?Sized>(value: Box<T>) -> &'static T {
+    Box::leak(value)
+}
+
+impl Gpu {
+    fn new(stream: &Stream, cubin: &'static [u8]) -> Gpu {
+        Gpu {
+            stream: stream.clone(),
+            cubin,
+            stem: None,
+            tensors: Vec::new(),
+        }
+    }
+}
+
+impl Machine for Gpu {
+    fn alloc(&mut self, bytes: &[u8]) -> Result<u64, String> {
+        // At least a byte, so that every tensor has an address of its own.
+        let bytes = if bytes.is_empty() { &[0][..] } else { bytes };
+        let tensor = Tensor::from_slice(&self.stream, bytes, [bytes.len()]).map_err(|e| e.to_string())?;
+        let address = tensor.address();
+        self.tensors.push(tensor);
+        Ok(address)
+    }
+
+    fn read(&mut self, address: u64, len: usize) -> Result<Vec<u8>, String> {
+        let tensor = self.tensors.iter().find(|t| t.address() == address);
+        let tensor = tensor.ok_or(format!("no memory at {address:#x}"))?;
+        let mut bytes = tensor.to_vec().map_err(|e| e.to_string())?;
+        bytes.truncate(len);
+        Ok(bytes)
+    }
+
+    fn launch(&mut self, module: &IRModule, launch: &host::Launch) -> Result<(), String> {
+        let function = module
+            .functions
+            .iter()
+            .find(|(name, _)| **name == launch.symbol)
+            .ok_or("no such function")?;
+        let params = function.1.params.iter().map(|p| match p.dtype() {
+            dtype if dtype.is_handle() => ParamKind::Pointer,
+            dtype => ParamKind::Scalar {
+                bits: dtype.bits.next_power_of_two().clamp(8, 64),
+            },
+        });
+        let symbol = match &self.stem {
+            Some(stem) => format!("{stem}_kernel"),
+            None => launch.symbol.clone(),
+        };
+        let function = DeviceFunction {
+            symbol: leak(symbol.into_boxed_str()),
+            params: leak(params.collect()),
+        };
+        let image = KernelImage {
+            name: function.symbol,
+            functions: leak(Box::new([function])),
+            fatbin: Some(self.cubin),
+            ir: &[],
+            targets: &[ARCH],
+            ptx: None,
+            hash: "",
+        };
+        let config = LaunchConfig {
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared_bytes,
+            cluster: launch.cluster,
+            preferred_cluster: launch.preferred_cluster,
+            cooperative: launch.cooperative,
+            programmatic: launch.programmatic,
+        };
+        let kernel = leak(Box::new(Kernel::new(leak(Box::new(image)))));
+        // SAFETY: the arguments are those that the host function passes to this function, and the tensors stay.
+        unsafe { kernel.launch(0, &self.stream, &config, &launch.args) }.map_err(|e| e.to_string())?;
+        self.stream.synchronize().map_err(|e| e.to_string())
+    }
+}
+
+fn stream() -> Stream {
+    let device = Device::cuda(0).expect("this test needs a GPU");
+    device.new_stream().expect("a stream")
+}
+
+fn compiler() -> PathBuf {
+    tirx_tests::nvcc().expect("this test needs TIRX_NVCC")
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Does work on all processors; results in the order of the work.
+fn parallel<T: Sync, R: Send>(work: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, R)>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            let run = || {
+                while let Some((at, item)) = {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    work.get(at).map(|item| (at, item))
+                } {
+                    let result = f(item);
+                    done.lock().expect("no thread panics").push((at, result));
+                }
+            };
+            // As much stack as a main thread has.
+            std::thread::Builder::new()
+                .stack_size(8 << 20)
+                .spawn_scoped(scope, run)
+                .expect("a thread");
+        }
+    });
+    let mut done = done.into_inner().expect("no thread panics");
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[test]
+#[ignore = "needs a GPU and TIRX_NVCC"]
+fn random_kernels_leave_what_the_simulator_leaves() {
+    let (stream, nvcc_path) = (stream(), compiler());
+    let (first, count) = (number("TIRX_RANDOM_SEED", 1), number("TIRX_RANDOM_KERNELS", 200));
+    let scratch = tempfile::tempdir().unwrap();
+    let seeds: Vec<u64> = (first..first + count).collect();
+    let checked = parallel(&seeds, |seed| {
+        let kernel = generate_exact(*seed);
+        let checked = check(&kernel).unwrap_or_else(|problem| panic!("seed {seed}: {problem}"));
+        (kernel, checked)
+    });
+    let batches: Vec<&[(generator::Kernel, Checked)]> = checked.chunks(nvcc::BATCH).collect();
+    let cubins = parallel(&batches, |batch| {
+        let texts: Vec<(u64, &str)> = batch.iter().map(|(k, c)| (k.seed, c.cuda.as_str())).collect();
+        nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &nvcc::unit(&texts), FLAGS)
+    });
+    let mut failures = Vec::new();
+    for (batch, cubin) in batches.iter().zip(cubins) {
+        let cubin = leak(cubin.unwrap_or_else(|e| panic!("{e}")).into_boxed_slice());
+        for (kernel, checked) in *batch {
+            let mut gpu = Gpu::new(&stream, cubin);
+            gpu.stem = Some(format!("k{}", kernel.seed));
+            let compared = run(&mut gpu, &checked.lowered, kernel).and_then(|contents| {
+                compare(kernel, ["simulated", "on the GPU"], &checked.contents, &contents)
+            });
+            if let Err(message) = compared {
+                println!("==== seed {}: {message}\n{}", kernel.seed, kernel.text());
+                failures.push(format!("seed {}: {message}", kernel.seed));
+            }
+        }
+    }
+    println!(
+        "{count} random kernels from seed {first}: {} differ",
+        failures.len()
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+#[ignore = "needs a GPU and TIRX_NVCC"]
+fn filetests_leave_what_they_say() {
+    let (stream, nvcc_path) = (stream(), compiler());
+    let scratch = tempfile::tempdir().unwrap();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let folder = std::env::var_os("TIRX_FILETESTS").map_or(sources, PathBuf::from);
+    let only = std::env::var("TIRX_FILTER").unwrap_or_default();
+    let mut work = Vec::new();
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    for path in files.filter(|p| p.extension().is_some_and(|e| e == "py")) {
+        let case = Case::read(&path).unwrap();
+        if !case.tests.contains(&Test::Sim) || !case.name().contains(&only) {
+            continue;
+        }
+        let modules = case.build().unwrap();
+        for run in simulate::read(&case.companion("sim.txt").unwrap()).unwrap() {
+            let (_, module) = modules.iter().find(|(entry, _)| *entry == run.kernel).unwrap();
+            // A GPU does not say what the simulator finds.
+            if !run.faults() {
+                work.push((format!("{}.{}", case.name(), run.kernel), module.clone(), run));
+            }
+        }
+    }
+    work.sort_by(|a, b| a.0.cmp(&b.0));
+    let compiled = parallel(&work, |(name, module, _)| {
+        let lowered = stages(module, ARCH, &mut |_, _| Ok(())).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let source = cuda::emit(&lowered).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let cubin = nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &source.text, FLAGS);
+        (lowered, cubin.unwrap_or_else(|e| panic!("{name}: {e}")))
+    });
+    let mut failures = Vec::new();
+    for ((name, _, run), (lowered, cubin)) in work.iter().zip(compiled) {
+        let mut gpu = Gpu::new(&stream, leak(cubin.into_boxed_slice()));
+        if let Err(message) = run.check(&mut gpu, &lowered) {
+            println!("==== {name}: {message}");
+            failures.push(format!("{name}: {message}"));
+        }
+    }
+    println!(
+        "{} runs of filetests' kernels: {} fail",
+        work.len(),
+        failures.len()
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
