@@ -16,7 +16,8 @@
 //! ```
 //!
 //! Arguments stand in the kernel's order: a tensor with dtype, shape (`[2x16]`) and elements, a scalar after `=`.
-//! Fewer values than elements are repeated. `0x` gives the bits of an element. What follows `->` must be there after
+//! Fewer values than elements are repeated. `0x` gives the bits of an element; two float4 share a byte, the first in the
+//! low half. What follows `->` must be there after
 //! the run, to a relative difference of what follows `+-` (none: the same bits, or both NaN); without it the tensor
 //! must be as before. `fault:` is a part of the message that the run ends with.
 
@@ -134,7 +135,22 @@ fn elements(dtype: DType, values: &str, count: usize) -> Result<Vec<u8>, String>
     if scalars.is_empty() || !count.is_multiple_of(scalars.len()) {
         return Err(format!("{} values for {count} elements", scalars.len()));
     }
-    Ok(scalars.iter().cycle().take(count).flatten().copied().collect())
+    let bytes = scalars.iter().cycle().take(count).flatten().copied();
+    if dtype.is_float4() {
+        let codes: Vec<u8> = bytes.collect();
+        let pairs = codes.chunks(2);
+        return Ok(pairs.map(|p| p[0] & 15 | p.get(1).unwrap_or(&0) << 4).collect());
+    }
+    Ok(bytes.collect())
+}
+
+/// The bytes of each scalar by itself.
+fn apart(dtype: DType, bytes: &[u8]) -> Vec<Vec<u8>> {
+    if dtype.is_float4() {
+        let halves = bytes.iter().flat_map(|byte| [byte & 15, byte >> 4]);
+        return halves.map(|code| vec![code]).collect();
+    }
+    bytes.chunks(usize::from(dtype.bits).div_ceil(8)).map(<[u8]>::to_vec).collect()
 }
 
 fn element(dtype: DType, value: &str) -> Option<Vec<u8>> {
@@ -187,10 +203,10 @@ fn shown(dtype: DType, bytes: &[u8]) -> String {
 impl Tensor {
     /// The first element that is not what it must be.
     fn compare(&self, name: &str, found: &[u8]) -> Result<(), String> {
-        let width = usize::from(self.dtype.bits).div_ceil(8);
-        let expected = self.after.as_ref().unwrap_or(&self.before);
-        let pairs = expected.chunks(width).zip(found.chunks(width));
+        let expected = apart(self.dtype, self.after.as_ref().unwrap_or(&self.before));
+        let pairs = expected.into_iter().zip(apart(self.dtype, found));
         for (at, (want, have)) in pairs.enumerate() {
+            let (want, have) = (&want[..], &have[..]);
             let near = match (number(self.dtype, want), number(self.dtype, have)) {
                 (Some(a), Some(b)) => {
                     a.is_nan() && b.is_nan() || a == b || (a - b).abs() <= self.tolerance * a.abs().max(1e-30)

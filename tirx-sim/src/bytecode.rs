@@ -453,7 +453,7 @@ pub(crate) struct Access {
     pub(crate) kind: Kind,
     /// Elements, consecutive in memory and registers.
     pub(crate) count: u16,
-    /// Bytes the address must be a multiple of.
+    /// Bits the place must be a multiple of.
     pub(crate) align: u32,
     /// The loop condition polls this place: reading it synchronizes with who wrote it.
     pub(crate) poll: bool,
@@ -621,13 +621,27 @@ pub(crate) struct Code {
     pub(crate) axes: Vec<Axis>,
     /// Bytes of static shared memory.
     pub(crate) static_shared: u32,
-    /// log2 of the bytes that shared memory is tracked by.
+    /// log2 of the bits that shared memory is tracked by.
     pub(crate) granule: u32,
+    /// The same of local memory: bytes, or halves of them.
+    pub(crate) local_granule: u32,
     /// Blocks of the whole grid run together.
     pub(crate) grid_sync: bool,
 }
 
+/// log2 of the bits of a word, the coarsest that accesses are tracked by.
+pub(crate) const WORD: u32 = 5;
+/// log2 of the bits of a byte.
+pub(crate) const BYTE: u32 = 3;
+
 impl Code {
+    /// log2 of the bits that tell apart the accesses to some regions, but at most `coarsest`.
+    pub(crate) fn finest(&self, coarsest: u32, regions: impl Fn(Region) -> bool) -> u32 {
+        let accesses = self.accesses.iter().filter(|a| regions(a.region));
+        let smallest = accesses.map(|a| a.kind.bits().ilog2()).min();
+        smallest.unwrap_or(coarsest).min(coarsest)
+    }
+
     pub(crate) fn location(&self, pc: usize) -> Option<FaultLocation> {
         let place = *self.places.get(pc)?;
         self.locations.get(place as usize)?.clone()

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
@@ -114,37 +115,73 @@ impl Drop for Storage {
 }
 
 impl Storage {
-    /// The `size` (1, 2, 4 or 8) bytes at `offset`, which the caller has checked to be inside and aligned.
+    /// The `bits` (4, 8, 16, 32 or 64) at bit `at`, which the caller has checked to be inside and aligned.
     #[inline]
-    pub(crate) fn load(&self, offset: usize, size: u32) -> u64 {
-        let word = self.words[offset / 4].load(Ordering::Relaxed);
-        match size {
-            4 => word as u64,
-            8 => word as u64 | (self.words[offset / 4 + 1].load(Ordering::Relaxed) as u64) << 32,
-            2 => (word >> (offset % 4 * 8)) as u16 as u64,
-            _ => (word >> (offset % 4 * 8)) as u8 as u64,
+    pub(crate) fn load(&self, at: usize, bits: u32) -> u64 {
+        let word = self.words[at / 32].load(Ordering::Relaxed);
+        match bits {
+            32 => word as u64,
+            64 => word as u64 | (self.words[at / 32 + 1].load(Ordering::Relaxed) as u64) << 32,
+            _ => ((word & part(at, bits)) >> (at % 32)) as u64,
         }
     }
 
-    /// Stores `size` bytes at `offset`, checked by the caller.
+    /// Stores `bits` at bit `at`, checked by the caller.
     #[inline]
-    pub(crate) fn store(&self, offset: usize, size: u32, value: u64) {
-        let word = &self.words[offset / 4];
-        match size {
-            4 => word.store(value as u32, Ordering::Relaxed),
-            8 => {
+    pub(crate) fn store(&self, at: usize, bits: u32, value: u64) {
+        let word = &self.words[at / 32];
+        match bits {
+            32 => word.store(value as u32, Ordering::Relaxed),
+            64 => {
                 word.store(value as u32, Ordering::Relaxed);
-                self.words[offset / 4 + 1].store((value >> 32) as u32, Ordering::Relaxed);
+                self.words[at / 32 + 1].store((value >> 32) as u32, Ordering::Relaxed);
             }
             _ => {
-                let shift = offset % 4 * 8;
-                let mask = if size == 2 { 0xffffu32 } else { 0xff } << shift;
-                let bits = ((value as u32) << shift) & mask;
+                let mask = part(at, bits);
+                let bits = ((value as u32) << (at % 32)) & mask;
                 // Neighbouring bytes may be written by other blocks at the same time. The closure never fails.
                 let _ = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| {
                     Some(old & !mask | bits)
                 });
             }
+        }
+    }
+}
+
+/// The places that `bits` from bit `at` on are in; a place has two to the `granule` bits.
+#[inline(always)]
+pub(crate) fn granules(granule: u32, at: usize, bits: u32) -> Range<usize> {
+    at >> granule..(at + bits as usize + (1 << granule) - 1) >> granule
+}
+
+/// The bits of a word that fewer than 32 bits at `at` take.
+#[inline(always)]
+fn part(at: usize, bits: u32) -> u32 {
+    ((1 << bits) - 1) << (at % 32)
+}
+
+/// The `bits` (4, 8, 16, 32 or 64) at bit `at` of words.
+pub(crate) fn load_bits(words: &[u32], at: usize, bits: u32) -> u64 {
+    let word = words[at / 32];
+    match bits {
+        32 => word as u64,
+        64 => word as u64 | (words[at / 32 + 1] as u64) << 32,
+        _ => ((word & part(at, bits)) >> (at % 32)) as u64,
+    }
+}
+
+/// Stores `bits` at bit `at` of words.
+pub(crate) fn store_bits(words: &mut [u32], at: usize, bits: u32, value: u64) {
+    let word = &mut words[at / 32];
+    match bits {
+        32 => *word = value as u32,
+        64 => {
+            *word = value as u32;
+            words[at / 32 + 1] = (value >> 32) as u32;
+        }
+        _ => {
+            let mask = part(at, bits);
+            *word = *word & !mask | ((value as u32) << (at % 32)) & mask;
         }
     }
 }
@@ -216,7 +253,7 @@ impl Allocation {
                 at += 4;
                 rest = &rest[4..];
             } else {
-                self.0.store(at, 1, rest[0] as u64);
+                self.0.store(at * 8, 8, rest[0] as u64);
                 at += 1;
                 rest = &rest[1..];
             }

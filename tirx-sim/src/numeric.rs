@@ -56,7 +56,15 @@ impl Kind {
         matches!(self, Kind::I64 | Kind::U64 | Kind::F64 | Kind::Ptr)
     }
 
-    /// Bytes in memory.
+    /// Bits in memory: those of [`DType::storage_bits`].
+    pub(crate) fn bits(self) -> u32 {
+        match self {
+            Kind::Mini(mini) if mini.bits() == 4 => 4,
+            _ => self.bytes() * 8,
+        }
+    }
+
+    /// Whole bytes that hold a value.
     pub(crate) fn bytes(self) -> u32 {
         match self {
             Kind::Bool | Kind::I8 | Kind::U8 | Kind::Mini(_) => 1,

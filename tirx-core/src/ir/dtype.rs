@@ -150,9 +150,24 @@ impl DType {
 }
 
 impl DType {
+    /// Bits that one element takes in memory. As CUDA has it, a float6 has a byte to itself and two float4 share one,
+    /// the element with the even index in the low half.
+    pub fn storage_bits(self) -> usize {
+        match self.bits {
+            6 => 8,
+            bits => bits.into(),
+        }
+    }
+
     /// Bytes that one value takes in memory, all lanes; sub-byte elements are packed and rounded up.
     pub fn bytes(self) -> usize {
-        (self.bits as usize * self.lanes as usize).div_ceil(8)
+        (self.storage_bits() * self.lanes as usize).div_ceil(8)
+    }
+
+    /// Bytes that `count` values in a row take in memory; `None` where there are too many to count.
+    pub fn bytes_of(self, count: usize) -> Option<usize> {
+        let bits = self.storage_bits().checked_mul(self.lanes.into())?;
+        Some(bits.checked_mul(count)?.div_ceil(8))
     }
 
     /// Smallest value of an integer type (0/1 for bool), `None` for others.
@@ -291,6 +306,23 @@ mod tests {
         for bad in ["float7", "int", "x4", "float32x", "float32x0", "int33"] {
             assert!(bad.parse::<DType>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn narrow_elements_lie_in_memory_as_cuda_has_them() {
+        for (name, one, five) in [
+            ("float4_e2m1fn", 1, 3),
+            ("float4_e2m1fnx2", 1, 5),
+            ("float4_e2m1fnx8", 4, 20),
+            ("float6_e3m2fn", 1, 5),
+            ("float6_e2m3fnx4", 4, 20),
+            ("float8_e5m2x2", 2, 10),
+            ("float32x4", 16, 80),
+        ] {
+            let dtype: DType = name.parse().unwrap();
+            assert_eq!((dtype.bytes(), dtype.bytes_of(5)), (one, Some(five)), "{name}");
+        }
+        assert_eq!(DType::FLOAT64.bytes_of(usize::MAX), None);
     }
 
     #[test]

@@ -51,6 +51,12 @@ impl Minifloat {
         })
     }
 
+    /// Width of a code in bits.
+    pub fn bits(self) -> u32 {
+        let sign = self.style != MiniStyle::PowerOfTwo;
+        u32::from(self.exponent + self.mantissa) + u32::from(sign)
+    }
+
     fn sign_bit(self) -> u32 {
         1 << (self.exponent + self.mantissa)
     }

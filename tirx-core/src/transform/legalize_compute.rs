@@ -9,7 +9,7 @@
 //! converted. **Cost.** One walk.
 
 use crate::intrin::{Effect, Op, ResultRule};
-use crate::ir::{BinOp, DType, Expr, ExprKind, Mutator, PrimFunc};
+use crate::ir::{BinOp, DType, Expr, ExprKind, Mutator, PrimFunc, TypeCode};
 
 /// The function with operations on types that `unsupported` accepts done in float32.
 pub(super) fn legalize(func: PrimFunc, unsupported: fn(DType) -> bool) -> PrimFunc {
@@ -84,6 +84,15 @@ impl Legalize {
             }
     }
 
+    /// Whether the target converts between a narrow float and float16 itself: float16 holds all its values.
+    fn converts_directly(&self, value: &Expr, to: DType) -> bool {
+        let narrow = |d: DType| {
+            (self.unsupported)(d) && d.is_floating() && d.bits <= 8 && d.code != TypeCode::Float8_e8m0fnu
+        };
+        let half = |d: DType| d.element() == DType::FLOAT16;
+        narrow(value.dtype) && half(to) && !self.is_computed(value) || half(value.dtype) && narrow(to)
+    }
+
     fn any_unsupported(&self, args: &[Expr]) -> bool {
         args.iter().any(|a| (self.unsupported)(a.dtype))
     }
@@ -99,6 +108,9 @@ impl Mutator for Legalize {
             // What is left of these has a result of another type: comparisons.
             ExprKind::Binary(op, a, b) if (self.unsupported)(a.dtype) => {
                 Expr::binary(*op, self.promoted(a), self.promoted(b)).at(span)
+            }
+            ExprKind::Cast(a) if self.converts_directly(a, expr.dtype) => {
+                Expr::new(ExprKind::Cast(self.expr(a)), expr.dtype, span)
             }
             ExprKind::Cast(a) if (self.unsupported)(a.dtype) => {
                 let value = self.promoted(a);

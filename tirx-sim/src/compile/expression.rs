@@ -443,42 +443,42 @@ impl Compiler<'_> {
     pub(super) fn reinterpret(&mut self, a: &Expr, dtype: DType) -> Result<Vec<Val>> {
         let values = self.values(a)?;
         let to = self.kind(dtype)?;
+        let from_bits = self.kind(a.dtype)?.bits();
+        let to_bits = to.bits();
         let mut bits = Vec::with_capacity(values.len());
         for value in values {
             bits.push(self.stored(value)?);
         }
-        let from_bytes = bits[0].kind.bytes();
-        let to_bytes = to.bytes();
-        if from_bytes as usize * bits.len() != to_bytes as usize * dtype.lanes as usize {
+        if from_bits as usize * bits.len() != to_bits as usize * dtype.lanes as usize {
             let message = format!("{} has not as many bits as {dtype}", a.dtype);
             return error(self.span, message);
         }
-        let unsigned = |bytes: u32| match bytes {
-            1 => Kind::U8,
-            2 => Kind::U16,
-            4 => Kind::U32,
+        let unsigned = |bits: u32| match bits {
+            4 | 8 => Kind::U8,
+            16 => Kind::U16,
+            32 => Kind::U32,
             _ => Kind::U64,
         };
         let mut out = Vec::new();
-        if from_bytes >= to_bytes {
+        if from_bits >= to_bits {
             for value in bits {
-                for part in 0..from_bytes / to_bytes {
-                    let shift = self.integer(value.kind, (part * to_bytes * 8) as i128)?;
+                for part in 0..from_bits / to_bits {
+                    let shift = self.integer(value.kind, (part * to_bits) as i128)?;
                     let shifted = if part == 0 {
                         value
                     } else {
                         self.bin(Bin::ShrU, value.kind, value.kind, value, shift)?
                     };
-                    out.push(self.convert(shifted, unsigned(to_bytes))?);
+                    out.push(self.convert(shifted, unsigned(to_bits))?);
                 }
             }
         } else {
-            let kind = unsigned(to_bytes);
-            for group in bits.chunks((to_bytes / from_bytes) as usize) {
+            let kind = unsigned(to_bits);
+            for group in bits.chunks((to_bits / from_bits) as usize) {
                 let mut whole = self.convert(group[0], kind)?;
                 for (i, part) in group.iter().enumerate().skip(1) {
                     let part = self.convert(*part, kind)?;
-                    let shift = self.integer(kind, (i as u32 * from_bytes * 8) as i128)?;
+                    let shift = self.integer(kind, (i as u32 * from_bits) as i128)?;
                     let part = self.bin(Bin::Shl, kind, kind, part, shift)?;
                     whole = self.bin(Bin::Or, kind, kind, whole, part)?;
                 }

@@ -159,7 +159,9 @@ impl Compiler<'_> {
         let Some((last, front)) = indices.split_last() else {
             return Ok((None, lanes));
         };
-        let contiguous = buffer.strides.last().is_none_or(|s| s.is_int(1));
+        // Elements of half a byte are accessed one by one: what they make up has no alignment to rely on.
+        let whole = buffer.dtype.storage_bits() * buffer.dtype.lanes as usize >= 8;
+        let contiguous = whole && buffer.strides.last().is_none_or(|s| s.is_int(1));
         if let ExprKind::Ramp { base, stride, lanes } = &last.kind
             && stride.is_int(1)
             && contiguous

@@ -38,18 +38,18 @@ impl Compiler<'_> {
     }
 
     pub(super) fn access(&mut self, region: Region, kind: Kind, count: u16, name: &str) -> Result<u16> {
-        let whole = kind.bytes() * count as u32;
+        let whole = kind.bits() * count as u32;
         // Wider than 16 bytes is several instructions; three elements are three.
         let align = if whole.is_power_of_two() {
-            whole.min(16)
+            whole.min(128)
         } else {
-            kind.bytes()
+            kind.bits()
         };
         let access = Access {
             region,
             kind,
             count,
-            align: align.max(kind.bytes()),
+            align: align.max(kind.bits()),
             poll: self.polling,
             name: name.to_string(),
         };

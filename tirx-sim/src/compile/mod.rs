@@ -43,7 +43,7 @@ use tirx_core::diagnostic::{Diagnostic, Result, error};
 use tirx_core::ir::{IRModule, PrimFunc, Var};
 use tirx_core::source::{SourceMap, Span};
 
-use crate::bytecode::{Axis, Code, Inst, Pc, R, Special};
+use crate::bytecode::{Axis, BYTE, Code, Inst, Pc, R, Region, Special, WORD};
 use crate::numeric::Kind;
 use registers::{Registers, Val};
 
@@ -174,14 +174,10 @@ impl Compiler<'_> {
         if self.code.insts.len() >= 1 << 24 {
             return error(Span::NONE, "the kernel is too large for the simulator");
         }
-        let smallest = self
+        self.code.granule = self.code.finest(WORD, |r| !matches!(r, Region::Local(_)));
+        self.code.local_granule = self
             .code
-            .accesses
-            .iter()
-            .filter(|a| !matches!(a.region, crate::bytecode::Region::Local(_)))
-            .map(|a| a.kind.bytes())
-            .min();
-        self.code.granule = smallest.unwrap_or(4).min(4).ilog2();
+            .finest(BYTE, |r| matches!(r, Region::Local(_) | Region::Pointer));
         self.code.axes = self.scan.axes();
         self.code.v32 = self.registers.count32();
         self.code.v64 = self.registers.count64();

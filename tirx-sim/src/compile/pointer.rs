@@ -46,7 +46,16 @@ impl Compiler<'_> {
 
     /// `pointer + index * size` as an index of the pointer region.
     pub(super) fn address_of_index(&mut self, pointer: Val, index: Index, kind: Kind) -> Result<Index> {
-        let address = self.address(pointer, index, kind)?;
+        let address = match kind.bits() {
+            // By halves of a byte.
+            4 => {
+                let one = self.integer(Kind::I64, 1)?;
+                let halves = pointer.with_kind(Kind::I64);
+                let halves = self.bin(Bin::Shl, Kind::I64, Kind::I64, halves, one)?;
+                self.displaced(halves, index, 1)?
+            }
+            bits => self.displaced(pointer, index, bits / 8)?,
+        };
         let zero = self.integer(Kind::I64, 0)?;
         let plus = match zero.at {
             Operand::S(s) => s,
@@ -58,11 +67,25 @@ impl Compiler<'_> {
         })
     }
 
-    pub(super) fn address(&mut self, pointer: Val, index: Index, kind: Kind) -> Result<Val> {
+    /// The address of an element: of the byte it is in.
+    fn address(&mut self, pointer: Val, index: Index, kind: Kind) -> Result<Val> {
+        if kind.bits() >= 8 {
+            return self.displaced(pointer, index, kind.bits() / 8);
+        }
+        let zero = self.integer(Kind::I64, 0)?;
+        let half = self.displaced(zero, index, 1)?.with_kind(Kind::I64);
+        let one = self.integer(Kind::I64, 1)?;
+        let byte = self.bin(Bin::ShrS, Kind::I64, Kind::I64, half, one)?;
+        let sum = self.bin(Bin::Add, Kind::I64, Kind::I64, pointer.with_kind(Kind::I64), byte)?;
+        Ok(sum.with_kind(Kind::Ptr))
+    }
+
+    /// `pointer + index * step`.
+    fn displaced(&mut self, pointer: Val, index: Index, step: u32) -> Result<Val> {
         let at = self.convert(index.at, Kind::I64)?;
         let plus = Val::scalar(index.at.kind, index.plus);
         let plus = self.convert(plus, Kind::I64)?;
-        let size = self.integer(Kind::I64, kind.bytes() as i128)?;
+        let size = self.integer(Kind::I64, step as i128)?;
         let mut total = pointer.with_kind(Kind::I64);
         for term in [at, plus] {
             if self.constant_of(term) == Some(0) {
@@ -82,7 +105,7 @@ impl Compiler<'_> {
             let home = self.home(buffer)?;
             let element = self.kind(buffer.dtype.element())?;
             let (first, _) = self.split_index(buffer, indices)?;
-            if let (Some((first, _)), true) = (first, element.bytes() == kind.bytes()) {
+            if let (Some((first, _)), true) = (first, element.bits() == kind.bits()) {
                 let index = self.flat(buffer, &first)?;
                 let index = self.scaled(index, buffer.dtype.lanes, 0)?;
                 return Ok((self.place(&home, index, kind)?, buffer.name.to_string()));

@@ -168,7 +168,9 @@ impl Compiler<'_> {
     fn alloc(&mut self, buffer: &Buffer) -> Result<()> {
         let bytes = buffer
             .const_size()
-            .and_then(|n| n.checked_mul(buffer.dtype.bytes() as i128));
+            .and_then(|n| usize::try_from(n).ok())
+            .and_then(|n| buffer.dtype.bytes_of(n))
+            .map(|bytes| bytes as i128);
         let scope = buffer.scope();
         let bytes = match bytes {
             Some(bytes) if (0..=MOST_BYTES).contains(&bytes) => bytes as u32,

@@ -10,7 +10,7 @@ use super::Trap;
 use super::place::Spot;
 use super::run::Machine;
 use crate::alu::{FULL, LANES, Lanes32, put};
-use crate::bytecode::{Access, R, Region};
+use crate::bytecode::{Access, R, Region, WORD};
 use crate::memory::Storage;
 
 pub(super) type Check<T = ()> = Result<T, Box<Trap>>;
@@ -46,9 +46,9 @@ impl Machine<'_, '_> {
     pub(super) fn load(&mut self, pc: usize, d: R, index: R, plus: u64, access: u16, mask: u32) -> Check {
         let access = &self.ctx.code.accesses[access as usize];
         let at = offsets(&self.warp.v32[index as usize], plus as u32, mask);
-        if access.kind.bytes() == 4 && access.count == 1 {
+        if access.kind.bits() == 32 && access.count == 1 {
             match access.region {
-                Region::Shared(r) if self.ctx.code.granule == 2 && !access.poll => {
+                Region::Shared(r) if self.ctx.code.granule == WORD && !access.poll => {
                     let array = &self.ctx.code.shared[r as usize];
                     if all_below(&at, array.bytes / 4) {
                         return self.load_shared_word(pc, d, array.offset as usize / 4, &at, mask, access);
@@ -175,9 +175,9 @@ impl Machine<'_, '_> {
         let access = &self.ctx.code.accesses[access as usize];
         self.shared.changes += 1;
         let at = offsets(&self.warp.v32[index as usize], plus as u32, mask);
-        if access.kind.bytes() == 4 && access.count == 1 {
+        if access.kind.bits() == 32 && access.count == 1 {
             match access.region {
-                Region::Shared(r) if self.ctx.code.granule == 2 => {
+                Region::Shared(r) if self.ctx.code.granule == WORD => {
                     let array = &self.ctx.code.shared[r as usize];
                     if all_below(&at, array.bytes / 4) {
                         return self.store_shared_word(pc, v, array.offset as usize / 4, &at, mask, access);

@@ -1,7 +1,8 @@
 //! Addresses of shared and local arrays: a tag, the array's number, and a byte offset.
 //!
 //! Global addresses are below 2⁴⁸. Arithmetic on a tagged address stays in its array's 4 GiB, so an access that
-//! leaves the array is found, whatever lies next to it.
+//! leaves the array is found, whatever lies next to it. Twice an address still fits in 64 bits: so elements of half a
+//! byte are addressed.
 
 const SHARED: u64 = 1 << 56;
 const LOCAL: u64 = 2 << 56;

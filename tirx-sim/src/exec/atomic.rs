@@ -3,12 +3,13 @@
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::place::{Spot, load_words, store_words};
+use super::place::Spot;
 use super::run::Machine;
 use super::{Strand, Trap};
 use crate::alu::{Bin, LANES, scalar32, scalar64};
 use crate::bytecode::{AtomicOp, Region};
 use crate::fault::FaultKind;
+use crate::memory::{granules, load_bits, store_bits};
 use crate::numeric::Kind;
 
 /// The new bits in memory, where they change.
@@ -111,29 +112,26 @@ impl Machine<'_, '_> {
             }
             let old = match &spot {
                 Spot::Global(storage, offset) if kind.wide() => {
-                    let lock = self.ctx.memory.lock(storage.address + *offset as u64);
+                    let lock = self.ctx.memory.lock(storage.address + *offset as u64 / 8);
                     let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-                    let old = storage.load(*offset, 8);
+                    let old = storage.load(*offset, 64);
                     if let Some(new) = step(old) {
                         self.shared.changes += (new != old) as u64;
-                        storage.store(*offset, 8, new);
+                        storage.store(*offset, 64, new);
                     }
                     old
                 }
                 Spot::Global(storage, offset) => {
-                    let word = &storage.words[offset / 4];
-                    let shift = (offset % 4 * 8) as u32;
-                    let old = update_word(word, shift, kind.bytes() * 8, step);
+                    let word = &storage.words[offset / 32];
+                    let old = update_word(word, (offset % 32) as u32, kind.bits(), step);
                     self.shared.changes += step(old).is_some_and(|new| new != old) as u64;
                     old
                 }
                 Spot::Shared(offset) => {
                     shared_memory = true;
-                    let size = kind.bytes();
-                    let granule = code.granule;
+                    let bits = kind.bits();
                     let stamp = self.shared.order.stamp(self.id, pc, true);
-                    for cell in *offset >> granule..(*offset + size as usize + (1 << granule) - 1) >> granule
-                    {
+                    for cell in granules(code.granule, *offset, bits) {
                         let mut place = self.shared.cells[cell];
                         let finding = self.shared.order.atomic(&mut place, stamp, lane as u32);
                         self.shared.cells[cell] = place;
@@ -142,10 +140,10 @@ impl Machine<'_, '_> {
                             return Err(self.found(access, lane as u32, element, finding, "updates"));
                         }
                     }
-                    let old = load_words(&self.shared.words, *offset, size);
+                    let old = load_bits(&self.shared.words, *offset, bits);
                     if let Some(new) = step(old) {
                         self.shared.changes += (new != old) as u64;
-                        store_words(&mut self.shared.words, *offset, size, new);
+                        store_bits(&mut self.shared.words, *offset, bits, new);
                     }
                     old
                 }

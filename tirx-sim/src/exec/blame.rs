@@ -1,6 +1,7 @@
 //! What is said of an access that was not allowed.
 
-use super::address::{Target, decode};
+use super::address::Target;
+use super::place::pointed;
 use super::run::Machine;
 use super::shadow::Finding;
 use super::{Trap, thread_of};
@@ -10,9 +11,13 @@ use crate::fault::FaultKind;
 impl Machine<'_, '_> {
     /// The index of an element for messages.
     pub(super) fn element(&self, access: &Access, index: i64, c: u16) -> i64 {
-        let size = access.kind.bytes() as i64;
-        let first = match (access.region, decode(index as u64)) {
-            (Region::Pointer, Target::Shared(_, offset) | Target::Local(_, offset)) => offset / size,
+        let first = match access.region {
+            Region::Pointer => match pointed(access, index) {
+                (Target::Shared(_, byte) | Target::Local(_, byte), half) => {
+                    (byte * 8 + half) / access.kind.bits() as i64
+                }
+                (Target::Global(_), _) => index,
+            },
             _ => index,
         };
         first + c as i64

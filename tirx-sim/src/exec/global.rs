@@ -70,7 +70,7 @@ impl<'a> Machine<'a, '_> {
     ) -> Check {
         if access.poll {
             for lane in lanes(mask) {
-                self.poll(pc, sheet, (first + at[lane] as usize) * 4, 4);
+                self.poll(pc, sheet, (first + at[lane] as usize) * 32, 32);
             }
             return Ok(());
         }
@@ -79,9 +79,9 @@ impl<'a> Machine<'a, '_> {
         };
         let mut result = Ok(());
         // A word is one place, or several where the kernel has narrower accesses.
-        for part in ledger.places(0, 4) {
+        for part in ledger.places(0, 32) {
             let places = lanes(mask).map(|lane| {
-                let place = ledger.places((first + at[lane] as usize) * 4, 4).start;
+                let place = ledger.places((first + at[lane] as usize) * 32, 32).start;
                 (lane as u32, place + part)
             });
             result = result.and(sheet.each(ledger, places, |place, lane| actor.read(place, lane)));
@@ -108,9 +108,9 @@ impl<'a> Machine<'a, '_> {
         };
         let values = &self.warp.v32[v as usize];
         let words = &storage.words[first..];
-        let parts = ledger.places(0, 4);
+        let parts = ledger.places(0, 32);
         let places = lanes(mask).flat_map(|lane| {
-            let place = ledger.places((first + at[lane] as usize) * 4, 4).start;
+            let place = ledger.places((first + at[lane] as usize) * 32, 32).start;
             parts.clone().map(move |part| (lane as u32, place + part))
         });
         let last = parts.end - 1;
@@ -149,7 +149,7 @@ impl<'a> Machine<'a, '_> {
         let Some(sheet) = self.sheet(storage) else {
             return Ok(());
         };
-        let size = access.kind.bytes();
+        let size = access.kind.bits();
         if access.poll {
             self.poll(pc, &sheet, offset, size);
             return Ok(());
@@ -184,7 +184,7 @@ impl<'a> Machine<'a, '_> {
             return Ok(());
         };
         let places = ledger
-            .places(offset, access.kind.bytes())
+            .places(offset, access.kind.bits())
             .map(|place| (lane, place));
         let done = sheet.each(ledger, places, |place, lane| actor.write(place, lane, same));
         done.map_err(|(_, conflict)| {
@@ -209,7 +209,7 @@ impl<'a> Machine<'a, '_> {
             return Ok(());
         };
         let places = ledger
-            .places(offset, access.kind.bytes())
+            .places(offset, access.kind.bits())
             .map(|place| (lane, place));
         let done = sheet.each(ledger, places, |place, lane| actor.atomic(place, lane));
         done.map_err(|(_, conflict)| {
@@ -217,7 +217,7 @@ impl<'a> Machine<'a, '_> {
         })
     }
 
-    /// A loop waits for what is at an offset.
+    /// A loop waits for what is at an offset, in bits.
     fn poll(&mut self, pc: usize, sheet: &Sheet, offset: usize, size: u32) {
         let mut writers = Vec::new();
         if let (Some(ledger), Some(actor)) = (&self.ctx.ledger, self.actor(pc, false)) {

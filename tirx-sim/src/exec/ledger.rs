@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use super::shadow::{NEVER, Order, Stamp};
-use crate::bytecode::{Code, Inst, Region};
+use crate::bytecode::{Code, Inst, Region, WORD};
 use crate::memory::Storage;
+use crate::memory::granules;
 
 /// Places of a page.
 const PAGE: usize = 1024;
@@ -80,7 +81,7 @@ pub(crate) enum Conflict {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     sheets: RwLock<BTreeMap<u64, Arc<Sheet>>>,
-    /// log2 of the bytes of a place.
+    /// log2 of the bits of a place.
     granule: u32,
     clock: AtomicU64,
     /// For each block one more than the clock at its last event.
@@ -112,12 +113,9 @@ pub(crate) struct Actor<'a> {
 impl Ledger {
     /// The ledger of a launch of `blocks` blocks; `params` are the allocations behind its parameters.
     pub(crate) fn new(code: &Code, blocks: u64, params: &[Option<(Arc<Storage>, u64)>]) -> Ledger {
-        let global = |region: &Region| matches!(region, Region::Param(_) | Region::Pointer);
-        let accesses = code.accesses.iter().filter(|a| global(&a.region));
-        let smallest = accesses.map(|a| a.kind.bytes()).min();
         let ledger = Ledger {
             sheets: RwLock::default(),
-            granule: smallest.unwrap_or(4).min(4).ilog2(),
+            granule: code.finest(WORD, |r| matches!(r, Region::Param(_) | Region::Pointer)),
             clock: AtomicU64::new(0),
             published: (0..blocks.min(MOST_BLOCKS)).map(|_| AtomicU32::new(0)).collect(),
             all: stores(code).any(|region| region == Region::Pointer),
@@ -134,7 +132,7 @@ impl Ledger {
     }
 
     fn add(&self, storage: &Storage) -> Arc<Sheet> {
-        let places = (storage.bytes >> self.granule) + 1;
+        let places = (storage.bytes * 8 >> self.granule) + 1;
         let mut sheets = self.sheets.write().unwrap_or_else(PoisonError::into_inner);
         let sheet = sheets.entry(storage.address).or_insert_with(|| {
             let pages = (0..places.div_ceil(PAGE)).map(|_| OnceLock::new());
@@ -156,7 +154,7 @@ impl Ledger {
     /// The places of `size` bytes at an offset.
     #[inline(always)]
     pub(crate) fn places(&self, offset: usize, size: u32) -> std::ops::Range<usize> {
-        offset >> self.granule..(offset + size as usize + (1 << self.granule) - 1) >> self.granule
+        granules(self.granule, offset, size)
     }
 
     fn published(&self, block: u32) -> &AtomicU32 {

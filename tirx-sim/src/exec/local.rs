@@ -6,21 +6,23 @@ use super::run::Machine;
 use crate::alu::put;
 use crate::bytecode::{Access, R, Region, RegisterArray};
 use crate::fault::FaultKind;
+use crate::memory::granules;
 
 impl Machine<'_, '_> {
     /// A local array at one index for all lanes.
     pub(super) fn load_row(&mut self, pc: usize, d: R, index: i64, access: u16, mask: u32) -> Check {
         let access = &self.ctx.code.accesses[access as usize];
-        let Some((row, first)) = self.row(access, index) else {
+        let Some(row) = self.row(access, index) else {
             return self.load_each(pc, d, access, mask, &|_| index);
         };
         for c in 0..access.count as usize {
-            let (row, first) = (row + c, first + c * 4);
+            let places = granules(self.ctx.code.local_granule, (row + c) * 32, 32);
             let warp = &mut *self.warp;
-            if warp.local_written[first] & warp.local_written[first + 3] & mask != mask {
+            let (first, last) = (places.start, places.end - 1);
+            if warp.local_written[first] & warp.local_written[last] & mask != mask {
                 return self.load_each(pc, d, access, mask, &|_| index);
             }
-            let value = warp.local[row];
+            let value = warp.local[row + c];
             put(&mut warp.v32[d as usize + c], &value, mask);
         }
         Ok(())
@@ -28,17 +30,16 @@ impl Machine<'_, '_> {
 
     pub(super) fn store_row(&mut self, pc: usize, v: R, index: i64, access: u16, mask: u32) -> Check {
         let access = &self.ctx.code.accesses[access as usize];
-        let Some((row, first)) = self.row(access, index) else {
+        let Some(row) = self.row(access, index) else {
             return self.store_each(pc, v, access, mask, &|_| index);
         };
         for c in 0..access.count as usize {
+            let places = granules(self.ctx.code.local_granule, (row + c) * 32, 32);
             let warp = &mut *self.warp;
             let value = warp.v32[v as usize + c];
             put(&mut warp.local[row + c], &value, mask);
-            let first = first + c * 4;
-            warp.local_written[first..first + 4]
-                .iter_mut()
-                .for_each(|written| *written |= mask);
+            let places = &mut warp.local_written[places];
+            places.iter_mut().for_each(|written| *written |= mask);
         }
         Ok(())
     }
@@ -91,19 +92,16 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// The word and byte of four-byte elements of a local array, if all is in order.
-    fn row(&self, access: &Access, index: i64) -> Option<(usize, usize)> {
+    /// The word of four-byte elements of a local array, if all is in order.
+    fn row(&self, access: &Access, index: i64) -> Option<usize> {
         let Region::Local(array) = access.region else {
             return None;
         };
         let array = &self.ctx.code.locals[array as usize];
         let count = access.count as i64;
         let inside = index >= 0 && index + count <= array.bytes as i64 / 4;
-        let aligned = index * 4 % access.align as i64 == 0;
-        (access.kind.bytes() == 4 && inside && aligned).then(|| {
-            let row = array.offset as usize + index as usize;
-            (row, row * 4)
-        })
+        let aligned = index * 32 % access.align as i64 == 0;
+        (access.kind.bits() == 32 && inside && aligned).then(|| array.offset as usize + index as usize)
     }
 }
 

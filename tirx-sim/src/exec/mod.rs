@@ -180,7 +180,7 @@ struct Warp {
     v64: Vec<Lanes64>,
     /// Local arrays, by word.
     local: Vec<Lanes32>,
-    /// Lanes that have written each byte of local arrays.
+    /// Lanes that have written each byte of local arrays (or half of one).
     local_written: Vec<u32>,
     /// Lanes that have written each tracked promoted element.
     written: Vec<u32>,

@@ -9,62 +9,70 @@ use super::run::Machine;
 use super::shadow::Finding;
 use crate::bytecode::{Access, Region};
 use crate::fault::FaultKind;
-use crate::memory::Storage;
+use crate::memory::{Storage, granules, load_bits, store_bits};
 
 impl Machine<'_, '_> {
     /// Checks an access of a lane but for what is written there.
     pub(super) fn locate(&mut self, access: &Access, lane: u32, index: i64, verb: &str) -> Check<Spot> {
-        let size = access.kind.bytes() as i64;
+        let size = access.kind.bits() as i64;
         let total = size * access.count as i64;
         let code = self.ctx.code;
         let misaligned = |at: i64| at % access.align as i64 != 0;
-        let array_spot = |offset: i64, bytes: u32, name: &str, place: &str| {
-            if offset < 0 || offset + total > bytes as i64 {
-                let element = offset.div_euclid(size);
+        let array_spot = |byte: i64, bit: i64, bytes: u32, name: &str, place: &str| {
+            let offset = byte.checked_mul(8).and_then(|at| at.checked_add(bit));
+            let inside = offset.filter(|at| *at >= 0 && *at + total <= bytes as i64 * 8);
+            let Some(offset) = inside else {
+                let element = (byte as i128 * 8 + bit as i128).div_euclid(size as i128);
                 let message = format!(
                     "{verb} {place} {}, which has {} elements ({bytes} bytes)",
-                    range(name, element, access.count),
-                    bytes as i64 / size,
+                    range(name, element as i64, access.count),
+                    bytes as i64 * 8 / size,
                 );
                 return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
-            }
+            };
             if misaligned(offset) {
                 return Err(misalignment(access, lane, verb, name, offset, offset));
             }
             Ok(offset as usize)
         };
-        let target = match access.region {
+        let (target, bit) = match access.region {
             Region::Param(p) => return self.locate_param(access, lane, index, verb, p),
-            Region::Shared(r) => Target::Shared(r, index.wrapping_mul(size)),
-            Region::Local(a) => Target::Local(a, index.wrapping_mul(size)),
-            Region::Pointer => decode(index as u64),
+            Region::Shared(r) => {
+                let (byte, bit) = split(index, size);
+                (Target::Shared(r, byte), bit)
+            }
+            Region::Local(a) => {
+                let (byte, bit) = split(index, size);
+                (Target::Local(a, byte), bit)
+            }
+            Region::Pointer => pointed(access, index),
         };
         match target {
             Target::Shared(r, offset) => {
                 let Some(array) = code.shared.get(r as usize) else {
                     return Err(wild(access, lane, verb, index as u64));
                 };
-                let offset = array_spot(offset, array.bytes, &array.name, "shared")?;
-                Ok(Spot::Shared(array.offset as usize + offset))
+                let offset = array_spot(offset, bit, array.bytes, &array.name, "shared")?;
+                Ok(Spot::Shared(array.offset as usize * 8 + offset))
             }
             Target::Local(a, offset) => {
                 let Some(array) = code.locals.get(a as usize) else {
                     return Err(wild(access, lane, verb, index as u64));
                 };
-                let offset = array_spot(offset, array.bytes, &array.name, "local")?;
-                Ok(Spot::Local(array.offset as usize * 4 + offset))
+                let offset = array_spot(offset, bit, array.bytes, &array.name, "local")?;
+                Ok(Spot::Local(array.offset as usize * 32 + offset))
             }
             Target::Global(address) => {
-                let cached = self.shared.last.clone().filter(|s| {
-                    address
-                        .checked_sub(s.address)
-                        .is_some_and(|o| o + total as u64 <= s.bytes as u64)
-                });
+                let inside = |s: &Arc<Storage>| {
+                    let byte = address.checked_sub(s.address);
+                    let end = byte.and_then(|byte| byte.checked_mul(8)?.checked_add((bit + total) as u64));
+                    end.is_some_and(|end| end <= s.bytes as u64 * 8)
+                };
+                let cached = self.shared.last.clone().filter(inside);
                 let storage = match cached {
                     Some(storage) => storage,
                     None => {
                         let found = self.ctx.memory.find(address);
-                        let inside = |s: &Arc<Storage>| address - s.address + total as u64 <= s.bytes as u64;
                         match found.filter(inside) {
                             Some(storage) => storage,
                             None => return Err(wild(access, lane, verb, address)),
@@ -72,22 +80,23 @@ impl Machine<'_, '_> {
                     }
                 };
                 self.shared.last = Some(storage.clone());
-                if misaligned(address as i64) {
+                if misaligned(address as i64 * 8 + bit) {
                     let name = &access.name;
                     let message = format!(
-                        "{verb} {total} bytes through `{name}` at {address:#x}, which is no multiple of {}",
-                        access.align
+                        "{verb} {} bytes through `{name}` at {address:#x}, which is no multiple of {}",
+                        total / 8,
+                        access.align / 8
                     );
                     return Err(Trap::new(FaultKind::Misaligned, lane, message));
                 }
-                let offset = (address - storage.address) as usize;
-                Ok(Spot::Global(storage, offset))
+                let byte = (address - storage.address) as usize;
+                Ok(Spot::Global(storage, byte * 8 + bit as usize))
             }
         }
     }
 
     fn locate_param(&self, access: &Access, lane: u32, index: i64, verb: &str, param: u16) -> Check<Spot> {
-        let size = access.kind.bytes() as i64;
+        let size = access.kind.bits() as i64;
         let total = size * access.count as i64;
         let name = &access.name;
         let Some((storage, base)) = &self.ctx.params[param as usize] else {
@@ -101,17 +110,17 @@ impl Machine<'_, '_> {
         };
         let offset = index
             .checked_mul(size)
-            .and_then(|o| o.checked_add(*base as i64))
-            .filter(|o| *o >= 0 && *o + total <= storage.bytes as i64);
+            .and_then(|o| o.checked_add(*base as i64 * 8))
+            .filter(|o| *o >= 0 && *o + total <= storage.bytes as i64 * 8);
         let Some(offset) = offset else {
             let message = format!(
                 "{verb} {}, but its allocation has {} elements from `{name}[0]` on",
                 range(name, index, access.count),
-                (storage.bytes as i64 - *base as i64) / size,
+                (storage.bytes as i64 - *base as i64) * 8 / size,
             );
             return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
         };
-        let address = storage.address as i64 + offset;
+        let address = storage.address as i64 * 8 + offset;
         if address % access.align as i64 != 0 {
             return Err(misalignment(access, lane, verb, name, index * size, address));
         }
@@ -128,7 +137,7 @@ impl Machine<'_, '_> {
         spot: &Spot,
         c: u16,
     ) -> Check<u64> {
-        let size = access.kind.bytes();
+        let size = access.kind.bits();
         let step = (c as u32 * size) as usize;
         match spot {
             Spot::Global(storage, offset) => {
@@ -137,9 +146,8 @@ impl Machine<'_, '_> {
             }
             Spot::Shared(offset) => {
                 let offset = offset + step;
-                let granule = self.ctx.code.granule;
                 let stamp = self.shared.order.stamp(self.id, pc, false);
-                for cell in offset >> granule..(offset + size as usize + (1 << granule) - 1) >> granule {
+                for cell in granules(self.ctx.code.granule, offset, size) {
                     let mut place = self.shared.cells[cell];
                     let finding = if access.poll {
                         self.shared.order.poll(&mut place, self.id)
@@ -157,24 +165,21 @@ impl Machine<'_, '_> {
                         ));
                     }
                 }
-                Ok(load_words(&self.shared.words, offset, size))
+                Ok(load_bits(&self.shared.words, offset, size))
             }
             Spot::Local(offset) => {
                 let offset = offset + step;
                 let bit = 1u32 << lane;
-                let written = &self.warp.local_written[offset..offset + size as usize];
+                let places = granules(self.ctx.code.local_granule, offset, size);
+                let written = &self.warp.local_written[places];
                 if written.iter().any(|w| w & bit == 0) {
                     let element = self.element(access, index, c);
                     return Err(self.found(access, lane, element, Finding::Uninitialized, "reads"));
                 }
-                let word = |i: usize| self.warp.local[i][lane as usize];
-                let low = word(offset / 4);
-                Ok(match size {
-                    8 => low as u64 | (word(offset / 4 + 1) as u64) << 32,
-                    4 => low as u64,
-                    2 => (low >> (offset % 4 * 8)) as u16 as u64,
-                    _ => (low >> (offset % 4 * 8)) as u8 as u64,
-                })
+                let first = offset / 32;
+                let words =
+                    [0, (size == 64) as usize].map(|next| self.warp.local[first + next][lane as usize]);
+                Ok(load_bits(&words, offset % 32, size))
             }
         }
     }
@@ -190,7 +195,7 @@ impl Machine<'_, '_> {
         c: u16,
         bits: u64,
     ) -> Check {
-        let size = access.kind.bytes();
+        let size = access.kind.bits();
         let step = (c as u32 * size) as usize;
         match spot {
             Spot::Global(storage, offset) => {
@@ -200,10 +205,9 @@ impl Machine<'_, '_> {
             }
             Spot::Shared(offset) => {
                 let offset = offset + step;
-                let granule = self.ctx.code.granule;
                 let stamp = self.shared.order.stamp(self.id, pc, false);
-                let same = load_words(&self.shared.words, offset, size) == bits;
-                for cell in offset >> granule..(offset + size as usize + (1 << granule) - 1) >> granule {
+                let same = load_bits(&self.shared.words, offset, size) == bits;
+                for cell in granules(self.ctx.code.granule, offset, size) {
                     let mut place = self.shared.cells[cell];
                     let finding = self.shared.order.write(&mut place, stamp, lane, same);
                     self.shared.cells[cell] = place;
@@ -217,24 +221,19 @@ impl Machine<'_, '_> {
                         ));
                     }
                 }
-                store_words(&mut self.shared.words, offset, size, bits);
+                store_bits(&mut self.shared.words, offset, size, bits);
             }
             Spot::Local(offset) => {
                 let offset = offset + step;
-                for written in &mut self.warp.local_written[offset..offset + size as usize] {
+                let places = granules(self.ctx.code.local_granule, offset, size);
+                for written in &mut self.warp.local_written[places] {
                     *written |= 1 << lane;
                 }
-                let word = &mut self.warp.local[offset / 4][lane as usize];
-                match size {
-                    4 | 8 => *word = bits as u32,
-                    _ => {
-                        let shift = offset % 4 * 8;
-                        let mask = if size == 2 { 0xffffu32 } else { 0xff } << shift;
-                        *word = *word & !mask | ((bits as u32) << shift) & mask;
-                    }
-                }
-                if size == 8 {
-                    self.warp.local[offset / 4 + 1][lane as usize] = (bits >> 32) as u32;
+                let first = offset / 32;
+                let word = &mut self.warp.local[first][lane as usize];
+                store_bits(std::slice::from_mut(word), offset % 32, size.min(32), bits);
+                if size == 64 {
+                    self.warp.local[first + 1][lane as usize] = (bits >> 32) as u32;
                 }
             }
         }
@@ -242,13 +241,29 @@ impl Machine<'_, '_> {
     }
 }
 
-/// A checked place: where one lane's access goes.
+/// A checked place: where one lane's access goes, counted in bits.
 pub(super) enum Spot {
     Global(Arc<Storage>, usize),
-    /// Byte of the block's shared memory.
+    /// In the block's shared memory.
     Shared(usize),
-    /// Byte of the lane's local memory.
+    /// In the lane's local memory.
     Local(usize),
+}
+
+/// Byte and bit of an element. Bytes wrap, as addresses do.
+fn split(index: i64, bits: i64) -> (i64, i64) {
+    match bits {
+        4 => (index >> 1, (index & 1) * 4),
+        _ => (index.wrapping_mul(bits / 8), 0),
+    }
+}
+
+/// What a pointer's access goes to, and the bit within its byte: elements of half a byte are addressed by halves.
+pub(super) fn pointed(access: &Access, index: i64) -> (Target, i64) {
+    match access.kind.bits() {
+        4 => (decode(index as u64 >> 1), (index & 1) * 4),
+        _ => (decode(index as u64), 0),
+    }
 }
 
 fn range(name: &str, first: i64, count: u16) -> String {
@@ -269,40 +284,15 @@ fn wild(access: &Access, lane: u32, verb: &str, address: u64) -> Box<Trap> {
     Trap::new(FaultKind::OutOfBounds, lane, message)
 }
 
-fn misalignment(access: &Access, lane: u32, verb: &str, name: &str, byte: i64, address: i64) -> Box<Trap> {
-    let total = access.kind.bytes() * access.count as u32;
-    let element = byte.div_euclid(access.kind.bytes() as i64);
+/// `offset` and `address` are in bits.
+fn misalignment(access: &Access, lane: u32, verb: &str, name: &str, offset: i64, address: i64) -> Box<Trap> {
+    let size = access.kind.bits();
     let message = format!(
-        "{verb} {total} bytes at {}, whose address ({address:#x}) is no multiple of {}",
-        range(name, element, access.count),
-        access.align
+        "{verb} {} bytes at {}, whose address ({:#x}) is no multiple of {}",
+        size * access.count as u32 / 8,
+        range(name, offset.div_euclid(size as i64), access.count),
+        address / 8,
+        access.align / 8
     );
     Trap::new(FaultKind::Misaligned, lane, message)
-}
-
-/// Bits of `size` bytes in words.
-pub(super) fn load_words(words: &[u32], offset: usize, size: u32) -> u64 {
-    let word = words[offset / 4];
-    match size {
-        8 => word as u64 | (words[offset / 4 + 1] as u64) << 32,
-        4 => word as u64,
-        2 => (word >> (offset % 4 * 8)) as u16 as u64,
-        _ => (word >> (offset % 4 * 8)) as u8 as u64,
-    }
-}
-
-pub(super) fn store_words(words: &mut [u32], offset: usize, size: u32, bits: u64) {
-    match size {
-        8 => {
-            words[offset / 4] = bits as u32;
-            words[offset / 4 + 1] = (bits >> 32) as u32;
-        }
-        4 => words[offset / 4] = bits as u32,
-        _ => {
-            let shift = offset % 4 * 8;
-            let mask = if size == 2 { 0xffffu32 } else { 0xff } << shift;
-            let word = &mut words[offset / 4];
-            *word = *word & !mask | ((bits as u32) << shift) & mask;
-        }
-    }
 }

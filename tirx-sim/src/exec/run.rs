@@ -10,6 +10,7 @@ use crate::alu::{
 };
 use crate::bytecode::{Axis, Inst, Operand};
 use crate::fault::FaultKind;
+use crate::memory::granules;
 use crate::numeric::convert;
 
 /// One warp at work, with what it shares.
@@ -431,9 +432,10 @@ impl Machine<'_, '_> {
                 Inst::ClearInit { bit } => self.warp.written[bit as usize] &= !mask,
                 Inst::ClearLocal { array } => {
                     let array = &ctx.code.locals[array as usize];
-                    let first = array.offset as usize * 4;
-                    let bytes = &mut self.warp.local_written[first..first + array.bytes as usize];
-                    bytes.iter_mut().for_each(|written| *written &= !mask);
+                    let (first, bits) = (array.offset as usize * 32, array.bytes * 8);
+                    let places = granules(ctx.code.local_granule, first, bits);
+                    let places = &mut self.warp.local_written[places];
+                    places.iter_mut().for_each(|written| *written &= !mask);
                 }
 
                 Inst::Shuffle { id } => {

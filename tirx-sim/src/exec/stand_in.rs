@@ -58,7 +58,7 @@ impl PointerAccess for Machine<'_, '_> {
             let at = address.wrapping_add(i as u64) as i64;
             let spot = self.locate(&access, lane, at, "reads");
             let bits = spot.and_then(|spot| match spot {
-                Spot::Global(storage, offset) => Ok(storage.load(offset, 1)),
+                Spot::Global(storage, offset) => Ok(storage.load(offset, 8)),
                 spot => self.read_spot(self.call, &access, lane, at, &spot, 0),
             });
             *byte = bits.map_err(|trap| trap.message)? as u8;
@@ -73,7 +73,7 @@ impl PointerAccess for Machine<'_, '_> {
             let spot = self.locate(&access, lane, at, "writes");
             let done = spot.and_then(|spot| match spot {
                 Spot::Global(storage, offset) => {
-                    storage.store(offset, 1, *byte as u64);
+                    storage.store(offset, 8, *byte as u64);
                     Ok(())
                 }
                 spot => self.write_spot(self.call, &access, lane, at, &spot, 0, *byte as u64),
@@ -90,7 +90,7 @@ fn raw_bytes() -> Access {
         region: Region::Pointer,
         kind: Kind::U8,
         count: 1,
-        align: 1,
+        align: 8,
         poll: false,
         name: "*pointer".to_string(),
     }

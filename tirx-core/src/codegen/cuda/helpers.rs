@@ -80,6 +80,8 @@ pub(super) enum Helper {
     Bf16MinMax,
     /// `tirx_fp4_load`, `tirx_fp4_store`, `tirx_fp4_store_atomic`.
     Fp4,
+    /// `tirx_fp4_vec<N>`: more than four; `tirx_fp4_join<V>(elements...)`.
+    Fp4Vec,
     /// `tirx_named_barrier(id, threads)`.
     NamedBarrier,
     /// `tirx_cluster_sync()`.
@@ -113,6 +115,7 @@ impl Helper {
             Helper::CtaSum => &[Helper::WarpSum],
             Helper::CtaMax => &[Helper::WarpMax],
             Helper::CtaMin => &[Helper::WarpMin],
+            Helper::Fp4Vec => &[Helper::Fp4],
             _ => &[],
         }
     }
@@ -143,6 +146,7 @@ impl Helper {
             Helper::HalfMinMax => min_max_16("half"),
             Helper::Bf16MinMax => min_max_16("nv_bfloat16"),
             Helper::Fp4 => FP4.into(),
+            Helper::Fp4Vec => FP4_VEC.into(),
             Helper::NamedBarrier => NAMED_BARRIER.into(),
             Helper::ClusterSync => CLUSTER_SYNC.into(),
             Helper::ClusterCtaRank => special("tirx_cluster_cta_rank", "cluster_ctarank"),
@@ -300,6 +304,21 @@ __device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index,
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;
   atomicOr(word, 0xfu << shift);
   atomicXor(word, (~(unsigned int)element.__x & 0xfu) << shift);
+}
+";
+
+const FP4_VEC: &str = "\
+template <int N>
+struct alignas((N / 2 & -(N / 2)) < 32 ? (N / 2 & -(N / 2)) : 32) tirx_fp4_vec {
+  unsigned char bytes[N / 2];
+};
+
+template <typename V, typename... E>
+__device__ __forceinline__ V tirx_fp4_join(E... elements) {
+  V vector = {};
+  int lane = 0;
+  (tirx_fp4_store(&vector, lane++, elements), ...);
+  return vector;
 }
 ";
 

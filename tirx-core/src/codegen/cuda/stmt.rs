@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::code::{Code, level, string_literal};
 use super::helpers::{Header, Helper};
-use super::{Emitter, Pointer, types};
+use super::{Emitter, Pointer};
 use crate::arith::{ConstIntBound, fold};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::{Effect, Op};
@@ -405,7 +405,7 @@ impl Emitter<'_> {
                 let name = self.names.fresh(&buffer.name);
                 let align = (buffer.align as usize).max(1).next_power_of_two();
                 self.line(&format!("__shared__ alignas({align}) {ty} {name}[{size}];"));
-                let bytes = size as usize * element_bytes(buffer);
+                let bytes = size as usize * buffer.dtype.bytes();
                 self.static_shared = self.static_shared.next_multiple_of(align) + bytes;
                 self.define(buffer, name, ty, false);
             }
@@ -449,13 +449,6 @@ impl Emitter<'_> {
             scalar,
         };
         self.pointers.insert(buffer.data.clone(), pointer);
-    }
-}
-
-fn element_bytes(buffer: &Buffer) -> usize {
-    match types::vector(buffer.dtype) {
-        _ if buffer.dtype.is_scalar() => buffer.dtype.bytes(),
-        _ => buffer.dtype.element().bytes() * buffer.dtype.lanes as usize,
     }
 }
 

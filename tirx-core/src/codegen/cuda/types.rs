@@ -54,8 +54,8 @@ pub(super) enum VectorForm {
     Array,
     /// CUDA's packed type of two or four bytes; its lanes are those of a `tirx_vec` of the same bits.
     Bytes,
-    /// A type without access to its lanes.
-    Packed,
+    /// Two lanes a byte: CUDA's type of two or four lanes, `tirx_fp4_vec<N>` of more.
+    Nibbles,
 }
 
 /// The lanes' field names.
@@ -68,10 +68,11 @@ pub(super) fn vector(dtype: DType) -> Option<(String, VectorForm)> {
         return None;
     }
     if dtype.is_float4() {
-        // Packed; taken apart by the load helper alone.
         return match dtype.lanes {
-            2 => Some(("__nv_fp4x2_e2m1".into(), VectorForm::Packed)),
-            4 => Some(("__nv_fp4x4_e2m1".into(), VectorForm::Packed)),
+            2 => Some(("__nv_fp4x2_e2m1".into(), VectorForm::Nibbles)),
+            4 => Some(("__nv_fp4x4_e2m1".into(), VectorForm::Nibbles)),
+            lanes if lanes % 2 == 0 => Some((format!("tirx_fp4_vec<{lanes}>"), VectorForm::Nibbles)),
+            // Half a byte has no address.
             _ => None,
         };
     }
@@ -80,6 +81,10 @@ pub(super) fn vector(dtype: DType) -> Option<(String, VectorForm)> {
         (TypeCode::Float8_e4m3fn, 4) => "__nv_fp8x4_e4m3",
         (TypeCode::Float8_e5m2, 2) => "__nv_fp8x2_e5m2",
         (TypeCode::Float8_e5m2, 4) => "__nv_fp8x4_e5m2",
+        (TypeCode::Float6_e2m3fn, 2) => "__nv_fp6x2_e2m3",
+        (TypeCode::Float6_e2m3fn, 4) => "__nv_fp6x4_e2m3",
+        (TypeCode::Float6_e3m2fn, 2) => "__nv_fp6x2_e3m2",
+        (TypeCode::Float6_e3m2fn, 4) => "__nv_fp6x4_e3m2",
         _ => "",
     };
     if !packed.is_empty() {
@@ -149,10 +154,18 @@ pub(super) fn spell(dtype: DType, needs: &mut Needs) -> Option<Cow<'static, str>
         return Some(element(dtype)?.into());
     }
     let (name, form) = vector(dtype)?;
-    if form == VectorForm::Array {
-        needs.helpers.insert(Helper::Vec);
-    }
+    match form {
+        VectorForm::Array => needs.helpers.insert(Helper::Vec),
+        VectorForm::Nibbles if dtype.lanes > 4 => needs.helpers.insert(Helper::Fp4Vec),
+        _ => false,
+    };
     Some(name.into())
+}
+
+/// Whether CUDA has a packed type for these two or four narrow floats, and converts it whole.
+pub(super) fn is_packed(dtype: DType) -> bool {
+    let form = vector(dtype).map(|v| v.1);
+    dtype.lanes <= 4 && matches!(form, Some(VectorForm::Bytes | VectorForm::Nibbles))
 }
 
 /// Whether values of this integer type are computed in a wider C++ type (`int`).
@@ -187,6 +200,9 @@ mod tests {
             ("int64x2", "longlong2"),
             ("float64x4", "tirx_vec<double, 4>"),
             ("float8_e4m3fn", "__nv_fp8_e4m3"),
+            ("float6_e3m2fnx4", "__nv_fp6x4_e3m2"),
+            ("float4_e2m1fnx2", "__nv_fp4x2_e2m1"),
+            ("float4_e2m1fnx8", "tirx_fp4_vec<8>"),
         ] {
             assert_eq!(
                 spell(dtype.parse().unwrap(), &mut needs).as_deref(),
@@ -194,7 +210,7 @@ mod tests {
             );
         }
         assert!(needs.headers.contains(&Header::Fp16) && needs.helpers.contains(&Helper::Vec));
-        for none in ["int4", "float8_e4m3b11fnuz", "handlex2"] {
+        for none in ["int4", "float8_e4m3b11fnuz", "handlex2", "float4_e2m1fnx3"] {
             assert_eq!(
                 none.parse().ok().and_then(|d| spell(d, &mut needs)),
                 None,

@@ -10,7 +10,7 @@ use super::types::{self, FIELDS, VectorForm};
 use super::{Emitter, expr, math};
 use crate::diagnostic::{Result, error};
 use crate::intrin::Op;
-use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind, TypeCode};
+use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind};
 use crate::source::Span;
 
 impl Emitter<'_> {
@@ -60,9 +60,7 @@ impl Emitter<'_> {
             }
             // Four halves become four bytes two by two.
             ExprKind::Cast(a)
-                if types::is_half(a.dtype.element())
-                    && e.dtype.lanes == 4
-                    && matches!(types::vector(e.dtype), Some((_, VectorForm::Bytes))) =>
+                if types::is_half(a.dtype.element()) && e.dtype.lanes == 4 && types::is_packed(e.dtype) =>
             {
                 let ty = self.spell(e.dtype, e.span)?;
                 let lanes = self.lanes(a)?;
@@ -113,7 +111,11 @@ impl Emitter<'_> {
                 let array = format!("tirx_vec<{scalar}, {}>{{{}}}", dtype.lanes, lanes.join(", "));
                 Code::primary(format!("tirx_bit_cast<{ty}>({array})"))
             }
-            VectorForm::Packed => return error(span, format!("`{dtype}` cannot be put together from lanes")),
+            VectorForm::Nibbles => {
+                self.needs.helpers.insert(Helper::Fp4Vec);
+                let lanes: Vec<String> = lanes.into_iter().map(|c| c.text).collect();
+                Code::primary(format!("tirx_fp4_join<{ty}>({})", lanes.join(", ")))
+            }
             // Braces refuse to narrow.
             VectorForm::Array => {
                 let lanes: Vec<String> = lanes.into_iter().map(|c| c.exact(element).text).collect();
@@ -127,6 +129,11 @@ impl Emitter<'_> {
         let form = types::vector(dtype).map(|v| v.1);
         let fields = matches!(form, Some(VectorForm::Fields(_)));
         let mut name = value.text.clone();
+        if form == Some(VectorForm::Nibbles) {
+            self.needs.helpers.insert(Helper::Fp4);
+            let lane = |i| Code::primary(format!("tirx_fp4_load(&{name}, {i})"));
+            return (0..dtype.lanes).map(lane).collect();
+        }
         if let (Some(VectorForm::Bytes), Some(scalar)) = (form, types::element(dtype)) {
             self.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
             name = format!("tirx_bit_cast<tirx_vec<{scalar}, {}>>({name})", dtype.lanes);
@@ -307,9 +314,6 @@ impl Emitter<'_> {
     /// The lanes of a value that C++ holds as one.
     fn split_value(&mut self, e: &Expr) -> Result<Vec<Code>> {
         let code = self.vector(e)?;
-        if matches!(types::vector(e.dtype), Some((_, VectorForm::Packed))) {
-            return error(e.span, format!("`{}` cannot be taken apart into lanes", e.dtype));
-        }
         let value = self.temporary("v", e.dtype, code, e.span)?;
         Ok(self.split(e.dtype, &value))
     }
@@ -424,24 +428,20 @@ impl Emitter<'_> {
         if !e.dtype.lanes.is_multiple_of(2) {
             return Ok(None);
         }
-        let packed8 = |d: DType| match d.code {
-            TypeCode::Float8_e4m3fn => Some("e4m3"),
-            TypeCode::Float8_e5m2 => Some("e5m2"),
-            _ => None,
-        };
+        let narrow = |d: DType| types::is_packed(d.with_lanes(2));
         let wide = |d: DType| d == DType::FLOAT32 || types::is_half(d);
-        let (group, form) = match (packed8(from), packed8(to)) {
-            (None, None) if from == DType::FLOAT32 && to == DType::FLOAT16 => {
+        let (group, form) = match (narrow(from), narrow(to)) {
+            (false, false) if from == DType::FLOAT32 && to == DType::FLOAT16 => {
                 (2, "__floats2half2_rn".to_string())
             }
-            (None, None) if from == DType::FLOAT32 && to == DType::BFLOAT16 => {
+            (false, false) if from == DType::FLOAT32 && to == DType::BFLOAT16 => {
                 (2, "__floats2bfloat162_rn".to_string())
             }
-            (Some(_), None) | (None, Some(_)) if wide(from) || wide(to) => {
+            (true, false) | (false, true) if wide(from) || wide(to) => {
                 let four =
                     e.dtype.lanes.is_multiple_of(4) && (from == DType::FLOAT32 || to == DType::FLOAT32);
                 let group = if four { 4 } else { 2 };
-                if packed8(from).is_some() && to.is_bfloat16() {
+                if narrow(from) && to.is_bfloat16() {
                     return Ok(None);
                 }
                 (group, String::new())
@@ -452,7 +452,7 @@ impl Emitter<'_> {
         let lanes = self.lanes(a)?;
         let mut out = Vec::with_capacity(lanes.len());
         for some in lanes.chunks_exact(group as usize) {
-            let value = if packed8(from).is_none() && packed8(to).is_none() {
+            let value = if !narrow(from) && !narrow(to) {
                 format!("{form}({}, {})", some[0].text, some[1].text)
             } else {
                 let joined = self.join(from.with_lanes(group), some.to_vec(), e.span)?.text;
@@ -591,9 +591,8 @@ pub(super) fn consecutive(index: &Expr) -> Option<&Expr> {
 
 /// Whether CUDA converts one vector type to the other.
 fn converts_whole(from: DType, to: DType) -> bool {
-    let bytes = |d: DType| matches!(types::vector(d), Some((_, VectorForm::Bytes)));
     let wide = |d: DType| d.element() == DType::FLOAT32 || d == DType::FLOAT16.with_lanes(2);
-    bytes(from) && wide(to) || wide(from) && bytes(to)
+    types::is_packed(from) && wide(to) || wide(from) && types::is_packed(to)
 }
 
 /// Whether a call gives its vector as one C++ value.

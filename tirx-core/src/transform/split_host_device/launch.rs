@@ -95,7 +95,7 @@ impl Launch {
 pub(super) fn bytes(buffer: &Buffer) -> Expr {
     let extents = buffer.shape.iter().map(|e| fold::cast(e.clone(), DType::INT64));
     let count = extents.reduce(fold::mul).unwrap_or_else(|| Expr::int64(1));
-    let bits = buffer.dtype.bits as i64 * buffer.dtype.lanes as i64;
+    let bits = buffer.dtype.storage_bits() as i64 * buffer.dtype.lanes as i64;
     if bits % 8 == 0 {
         return fold::mul(count, Expr::int64(bits / 8));
     }
