@@ -150,7 +150,10 @@ fn apart(dtype: DType, bytes: &[u8]) -> Vec<Vec<u8>> {
         let halves = bytes.iter().flat_map(|byte| [byte & 15, byte >> 4]);
         return halves.map(|code| vec![code]).collect();
     }
-    bytes.chunks(usize::from(dtype.bits).div_ceil(8)).map(<[u8]>::to_vec).collect()
+    bytes
+        .chunks(usize::from(dtype.bits).div_ceil(8))
+        .map(<[u8]>::to_vec)
+        .collect()
 }
 
 fn element(dtype: DType, value: &str) -> Option<Vec<u8>> {

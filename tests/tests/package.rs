@@ -36,6 +36,16 @@ def fill(A: T.Buffer((N,), DTYPE), *, N: T.constexpr, DTYPE: T.constexpr, TWICE:
 add_of_the_file = add.specialize(N=32)
 
 @T.prim_func
+def narrow(A: T.Buffer((15,), "float4_e2m1fn"), P: T.Buffer((2,), "float4_e2m1fnx4"), S: T.Buffer((2,), "float6_e2m3fn"),
+           B: T.Buffer((15,), "float4_e2m1fn")):
+    T.device_entry()
+    tx = shapes.one_block(15)
+    B[14 - tx] = T.cast(T.cast(A[tx], "float32") + 1.0, "float4_e2m1fn")
+    if tx < 2:
+        P[tx] = T.cast(T.cast(P[tx], "float32x4") * T.Broadcast(T.float32(2), 4), "float4_e2m1fnx4")
+        S[tx] = T.cast(7.5, "float6_e2m3fn")
+
+@T.prim_func
 def launched(A: T.Buffer((256,), "float32"), threads: T.int32, blocks: T.int32, words: T.int32):
     T.device_entry()
     bx, by = T.cta_id([1, blocks])
@@ -65,6 +75,10 @@ name = "add_of_the_file"
 source = "kernels.py"
 
 [[kernel]]
+name = "narrow"
+source = "kernels.py"
+
+[[kernel]]
 name = "launched"
 source = "kernels.py"
 "#;
@@ -91,6 +105,14 @@ fn main() -> tirx_rt::Result<()> {
     let mut sum = Tensor::zeros(&stream, [32])?;
     kernels::add_of_the_file(&stream, &short, &mut sum)?;
     println!("{:?}", sum.to_vec()?[31]);
+
+    let fours: Vec<_> = (0..15u8).map(tirx_rt::Float4E2m1::from_bits).collect();
+    let fours = Tensor::from_slice(&stream, &fours, [15])?;
+    let mut back = Tensor::zeros(&stream, [15])?;
+    let mut packed = Tensor::from_slice(&stream, &[0x7421_u16, 0xf0_u16], [2])?;
+    let mut sixes = Tensor::<u8>::zeros(&stream, [2])?;
+    kernels::narrow(&stream, &fours, &mut packed, &mut sixes, &mut back)?;
+    println!("{:?} {:x?} {:x?}", back.to_vec()?, packed.to_vec()?, sixes.to_vec()?);
 
     // Launches that are too large, known at run time only.
     let mut c = Tensor::zeros(&stream, [256])?;
@@ -172,7 +194,8 @@ fn a_package_without_nvcc_and_network() {
     assert!(success, "{err}");
     assert_eq!(
         out,
-        "42.0\n[0, 2, 4, 6] [0.0, 1.0, 2.0, 3.0]\n2.0\n2.0\n\
+        "42.0\n[0, 2, 4, 6] [0.0, 1.0, 2.0, 3.0]\n2.0\n\
+         [-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 6.0, 4.0, 4.0, 3.0, 2.0, 2.0, 1.5, 1.0] [7642, f0] [1f, 1f]\n2.0\n\
          kernel `launched` cannot be launched with 2048 threads along x: 1024 is the most\n\
          kernel `launched` cannot be launched with 70000 blocks along y: 65535 is the most\n\
          kernel `launched` cannot be launched with 240000 bytes of dynamic shared memory: 232448 is the most\n\

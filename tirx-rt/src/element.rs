@@ -2,13 +2,30 @@
 
 use half::{bf16, f16};
 
+use crate::float4::Float4E2m1;
+
 /// An element type as DLPack numbers it: code, bits; one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ElementType {
-    /// DLPack's code: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool.
+    /// DLPack's code: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 17 float4_e2m1fn.
     pub code: u8,
     /// Width in bits.
     pub bits: u8,
+}
+
+impl ElementType {
+    /// Bytes of `count` elements in a row; `None` where that overflows.
+    pub fn bytes_of(self, count: usize) -> Option<usize> {
+        if self.bits >= 8 {
+            return count.checked_mul(self.bits as usize / 8);
+        }
+        Some(count.div_ceil(self.in_a_byte()))
+    }
+
+    /// Elements that share a byte.
+    pub fn in_a_byte(self) -> usize {
+        (8 / self.bits.max(1) as usize).max(1)
+    }
 }
 
 mod sealed {
@@ -79,6 +96,26 @@ impl Element for bool {
     }
 }
 
+impl sealed::Sealed for Float4E2m1 {}
+impl Element for Float4E2m1 {
+    const TYPE: ElementType = ElementType { code: 17, bits: 4 };
+    const NAME: &'static str = "float4_e2m1fn";
+
+    fn write_bytes(values: &[Float4E2m1], out: &mut Vec<u8>) {
+        let code = |value: Option<&Float4E2m1>| value.map_or(0, |v| v.to_bits());
+        out.extend(
+            values
+                .chunks(2)
+                .map(|pair| code(pair.first()) | code(pair.get(1)) << 4),
+        );
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Vec<Float4E2m1> {
+        let halves = bytes.iter().flat_map(|byte| [*byte, byte >> 4]);
+        halves.map(Float4E2m1::from_bits).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +134,16 @@ mod tests {
         round_trip(&[f16::from_f32(0.1), f16::MAX]);
         round_trip(&[true, false]);
         assert_eq!(bool::from_bytes(&[2, 0]), [true, false]);
+    }
+
+    #[test]
+    fn two_float4_share_a_byte() {
+        let values = [1, 2, 15].map(Float4E2m1::from_bits);
+        let mut bytes = Vec::new();
+        Float4E2m1::write_bytes(&values, &mut bytes);
+        assert_eq!(bytes, [0x21, 0x0f]);
+        assert_eq!(Float4E2m1::from_bytes(&bytes)[..3], values);
+        assert_eq!(Float4E2m1::TYPE.bytes_of(3), Some(2));
+        assert_eq!(f64::TYPE.bytes_of(usize::MAX), None);
     }
 }

@@ -54,7 +54,7 @@ impl<T: Element> DerefMut for ViewMut<'_, T> {
 
 impl<T: Element> Tensor<T> {
     fn alloc(stream: &Stream, shape: Shape) -> Result<Tensor<T>> {
-        let bytes = shape.elements().and_then(|n| n.checked_mul(size_of::<T>()));
+        let bytes = shape.elements().and_then(|n| T::TYPE.bytes_of(n));
         let bytes = bytes.ok_or_else(|| Error::Shape(format!("a tensor of shape {shape:?} is too large")))?;
         Ok(Tensor::new(
             Arc::new(Storage::alloc(stream, bytes)?),
@@ -105,7 +105,7 @@ impl<T: Element> Tensor<T> {
     /// The driver's.
     pub fn zeros(stream: &Stream, shape: impl Into<Shape>) -> Result<Tensor<T>> {
         let tensor = Tensor::alloc(stream, shape.into())?;
-        tensor.storage.zero(stream, 0, tensor.len() * size_of::<T>())?;
+        tensor.storage.zero(stream, 0, bytes_of::<T>(tensor.len()))?;
         Ok(tensor)
     }
 
@@ -149,7 +149,7 @@ impl<T: Element> Tensor<T> {
     /// Address of the first element on the device.
     #[inline]
     pub fn address(&self) -> u64 {
-        self.storage.address() + (self.offset * size_of::<T>()) as u64
+        self.storage.address() + bytes_of::<T>(self.offset) as u64
     }
 
     /// The device that holds it.
@@ -180,9 +180,11 @@ impl<T: Element> Tensor<T> {
                 self.strides
             )));
         }
-        let mut bytes = Vec::with_capacity(size_of_val(values));
+        let mut bytes = Vec::with_capacity(bytes_of::<T>(values.len()));
         T::write_bytes(values, &mut bytes);
-        self.storage.write(stream, self.offset * size_of::<T>(), &bytes)
+        let first = bytes_of::<T>(self.offset);
+        self.keep_neighbours(first, &mut bytes)?;
+        self.storage.write(stream, first, &bytes)
     }
 
     /// Sets all elements to zero.
@@ -196,8 +198,26 @@ impl<T: Element> Tensor<T> {
                 self.strides
             )));
         }
+        if self.ends_within_a_byte() {
+            return self.copy_from_slice(stream, &vec![T::default(); self.len()]);
+        }
         self.storage
-            .zero(stream, self.offset * size_of::<T>(), self.len() * size_of::<T>())
+            .zero(stream, bytes_of::<T>(self.offset), bytes_of::<T>(self.len()))
+    }
+
+    fn ends_within_a_byte(&self) -> bool {
+        !self.len().is_multiple_of(T::TYPE.in_a_byte())
+    }
+
+    /// The elements that share the last byte with a tensor's last ones stay as they are.
+    fn keep_neighbours(&self, first: usize, bytes: &mut [u8]) -> Result<()> {
+        let Some((last, front)) = bytes.split_last_mut().filter(|_| self.ends_within_a_byte()) else {
+            return Ok(());
+        };
+        let before = self.storage.read(first + front.len(), 1)?;
+        let used = self.len() % T::TYPE.in_a_byte() * T::TYPE.bits as usize;
+        *last |= before.first().copied().unwrap_or(0) >> used << used;
+        Ok(())
     }
 
     /// The elements in row-major order, once all earlier work on the tensor is done.
@@ -217,8 +237,9 @@ impl<T: Element> Tensor<T> {
             + 1;
         let bytes = self
             .storage
-            .read(self.offset * size_of::<T>(), span * size_of::<T>())?;
-        let all = T::from_bytes(&bytes);
+            .read(bytes_of::<T>(self.offset), bytes_of::<T>(span))?;
+        let mut all = T::from_bytes(&bytes);
+        all.truncate(span);
         if self.contiguous {
             return Ok(all);
         }
@@ -271,7 +292,15 @@ impl<T: Element> Tensor<T> {
         let mut values = self.shape.to_vec();
         values[dim] = range.len();
         let shape = Shape::try_from(&values[..])?;
-        Ok(self.raw_view(self.offset + range.start * self.strides[dim], shape, self.strides))
+        let offset = self.offset + range.start * self.strides[dim];
+        if !offset.is_multiple_of(T::TYPE.in_a_byte()) {
+            return Err(Error::Shape(format!(
+                "range {range:?} in dimension {dim} of shape {:?} starts within a byte: two {} share one",
+                self.shape,
+                T::NAME
+            )));
+        }
+        Ok(self.raw_view(offset, shape, self.strides))
     }
 
     fn reshaped(&self, shape: Shape) -> Result<Tensor<T>> {
@@ -300,7 +329,7 @@ impl<T: Element> Tensor<T> {
     /// Elements `range` of dimension `dim`.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the range is not in the tensor.
+    /// [`Error::Shape`] where the range is not in the tensor, or does not start at a whole byte.
     pub fn slice(&self, dim: usize, range: Range<usize>) -> Result<View<'_, T>> {
         self.sliced(dim, range).map(|t| View(t, PhantomData))
     }
@@ -308,7 +337,7 @@ impl<T: Element> Tensor<T> {
     /// Elements `range` of dimension `dim`, to write.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the range is not in the tensor.
+    /// [`Error::Shape`] where the range is not in the tensor, or does not start at a whole byte.
     pub fn slice_mut(&mut self, dim: usize, range: Range<usize>) -> Result<ViewMut<'_, T>> {
         self.sliced(dim, range).map(|t| ViewMut(t, PhantomData))
     }
@@ -343,7 +372,7 @@ impl<T: Element> Tensor<T> {
     /// [`Error::Shape`] unless `shape` has as many elements as the slice.
     pub fn from_cudarc(slice: CudaSlice<T>, shape: impl Into<Shape>) -> Result<Tensor<T>> {
         let shape = shape.into();
-        check_len(slice.len(), &shape)?;
+        check_slice::<T>(slice.len(), &shape)?;
         let stream = slice.stream().clone();
         let memory = CudaMemory::wrap(&stream, slice.leak(), true);
         Ok(Tensor::new(
@@ -354,14 +383,18 @@ impl<T: Element> Tensor<T> {
         ))
     }
 
-    /// The memory as cudarc's; the tensor back where it is on a simulator, or a view.
+    /// The memory as cudarc's; the tensor back where it is on a simulator, a view, or of elements that share bytes.
     ///
     /// # Errors
     /// The tensor itself.
     #[expect(clippy::result_large_err, reason = "the tensor comes back as it was given")]
     pub fn into_cudarc(self) -> std::result::Result<CudaSlice<T>, Tensor<T>> {
         let len = self.len();
-        if self.offset != 0 || !self.contiguous || !matches!(*self.storage, Storage::Cuda(_)) {
+        if T::TYPE.bits < 8
+            || self.offset != 0
+            || !self.contiguous
+            || !matches!(*self.storage, Storage::Cuda(_))
+        {
             return Err(self);
         }
         let Tensor {
@@ -409,7 +442,7 @@ impl<T: Element> Tensor<T> {
         shape: impl Into<Shape>,
     ) -> Result<View<'a, T>> {
         let shape = shape.into();
-        check_len(slice.len(), &shape)?;
+        check_slice::<T>(slice.len(), &shape)?;
         let cuda = stream.as_cudarc().ok_or_else(not_cuda)?;
         let (address, guard) = slice.device_ptr(cuda);
         let memory = CudaMemory::wrap(cuda, address, false);
@@ -430,7 +463,7 @@ impl<T: Element> Tensor<T> {
         shape: impl Into<Shape>,
     ) -> Result<ViewMut<'a, T>> {
         let shape = shape.into();
-        check_len(slice.len(), &shape)?;
+        check_slice::<T>(slice.len(), &shape)?;
         let cuda = stream.as_cudarc().ok_or_else(not_cuda)?;
         let (address, guard) = slice.device_ptr_mut(cuda);
         let memory = CudaMemory::wrap(cuda, address, false);
@@ -447,7 +480,19 @@ impl<T: Element> Tensor<T> {
     }
 }
 
-fn check_len(len: usize, shape: &Shape) -> Result<()> {
+/// Bytes of some elements of a tensor that was allocated, so that they can be counted.
+fn bytes_of<T: Element>(count: usize) -> usize {
+    T::TYPE.bytes_of(count).unwrap_or(usize::MAX)
+}
+
+/// That a slice, which has whole bytes for its elements, is memory as kernels see it.
+fn check_slice<T: Element>(len: usize, shape: &Shape) -> Result<()> {
+    if T::TYPE.bits < 8 {
+        return Err(Error::Shape(format!(
+            "{} share bytes, which a cudarc slice of them does not",
+            T::NAME
+        )));
+    }
     if shape.elements() == Some(len) {
         return Ok(());
     }
@@ -511,6 +556,25 @@ mod tests {
         assert!(transposed.reshape([6]).is_err());
         assert!(t.slice(0, 1..3).is_err());
         assert!(t.permute(&[0, 0]).is_err());
+    }
+
+    #[test]
+    fn float4_views_leave_their_neighbours_alone() {
+        use crate::Float4E2m1;
+        let codes =
+            |codes: &[u8]| -> Vec<Float4E2m1> { codes.iter().map(|c| Float4E2m1::from_bits(*c)).collect() };
+        let all = codes(&[1, 2, 3, 4, 5, 6]);
+        let mut t = Tensor::from_slice(&stream(), &all, [2, 3]).unwrap();
+        assert_eq!(t.to_vec().unwrap(), all);
+        t.slice_mut(0, 0..1).unwrap().fill_zero(&stream()).unwrap();
+        assert_eq!(t.to_vec().unwrap(), codes(&[0, 0, 0, 4, 5, 6]));
+        let error = t.slice(0, 1..2).err().unwrap().to_string();
+        assert_eq!(
+            error,
+            "range 1..2 in dimension 0 of shape [2, 3] starts within a byte: two float4_e2m1fn share one"
+        );
+        let columns = t.slice(1, 2..3);
+        assert_eq!(columns.unwrap().to_vec().unwrap(), codes(&[0, 6]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Documentation of a generated function, from the kernel: its docstring, source, parameters and errors.
 
-use tirx_core::codegen::rust::{Launcher, Param, ParamKind};
+use tirx_core::codegen::rust::{self, Launcher, Param, ParamKind};
 use tirx_core::source::{SourceMap, Span};
 
 /// Lines of documentation of a typed function, without comment marks.
@@ -63,7 +63,7 @@ fn parameter(param: &Param) -> String {
             if !strides.is_empty() {
                 text.push_str(&format!(", strides {}", tuple(strides)));
             }
-            if dtype.is_float8() {
+            if rust::is_bit_pattern(*dtype) {
                 text.push_str(", as bit patterns");
             }
             text.push_str(if *written { "; written" } else { "; read" });

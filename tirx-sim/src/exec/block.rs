@@ -35,7 +35,7 @@ impl Block {
                 v32: vec![[0; LANES]; code.v32],
                 v64: vec![[0; LANES]; code.v64],
                 local: vec![[0; LANES]; code.local_words],
-                local_written: vec![0; code.local_words * 32 >> code.local_granule],
+                local_written: vec![0; (code.local_words * 32) >> code.local_granule],
                 written: vec![0; code.init_bits.len()],
                 exist: u32::MAX >> (LANES as u32 - count),
                 ..Warp::default()
@@ -51,7 +51,7 @@ impl Block {
         Block {
             shared: Shared {
                 words: vec![0; shared_bytes.div_ceil(4) + 1],
-                cells: vec![Cell::EMPTY; (shared_bytes * 8 >> code.granule) + 8],
+                cells: vec![Cell::EMPTY; ((shared_bytes * 8) >> code.granule) + 8],
                 order: Order::new(ctx.check_races),
                 output: String::new(),
                 lane_ops: 0,

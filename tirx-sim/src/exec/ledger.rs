@@ -132,7 +132,7 @@ impl Ledger {
     }
 
     fn add(&self, storage: &Storage) -> Arc<Sheet> {
-        let places = (storage.bytes * 8 >> self.granule) + 1;
+        let places = ((storage.bytes * 8) >> self.granule) + 1;
         let mut sheets = self.sheets.write().unwrap_or_else(PoisonError::into_inner);
         let sheet = sheets.entry(storage.address).or_insert_with(|| {
             let pages = (0..places.div_ceil(PAGE)).map(|_| OnceLock::new());

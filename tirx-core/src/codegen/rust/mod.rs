@@ -182,12 +182,30 @@ pub fn rust_scalar(dtype: DType) -> Option<&'static str> {
     })
 }
 
-/// The element type of a tensor parameter. The 8-bit floats have no Rust type: their bit patterns are `u8`.
+/// The element type of a tensor parameter. Floats of 6 and 8 bits have no Rust type: their bit patterns are `u8`, those
+/// of float4 vectors unsigned integers as wide as the vector. Two scalars of `float4_e2m1fn` share a byte; their
+/// tensors have the kernel's shape all the same.
 pub fn rust_element(dtype: DType) -> Option<&'static str> {
     match dtype.code {
         TypeCode::Handle => None,
-        _ if dtype.is_scalar() && dtype.is_float8() => Some("u8"),
+        TypeCode::Float4_e2m1fn => match dtype.lanes {
+            1 => Some("::tirx_rt::Float4E2m1"),
+            2 => Some("u8"),
+            4 => Some("u16"),
+            8 => Some("u32"),
+            16 => Some("u64"),
+            _ => None,
+        },
+        _ if is_bit_pattern(dtype) => Some("u8"),
         _ => rust_scalar(dtype),
+    }
+}
+
+/// Whether a tensor's elements are the bit patterns of what the kernel sees.
+pub fn is_bit_pattern(dtype: DType) -> bool {
+    match dtype.lanes {
+        1 => dtype.is_float8() || dtype.is_float6(),
+        _ => dtype.is_float4(),
     }
 }
 
