@@ -6,10 +6,10 @@
 
 use rustc_hash::FxHashSet;
 
-use super::PassContext;
+use super::{PassContext, Target};
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
-use crate::ir::{Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Visitor};
+use crate::ir::{AttrValue, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Visitor};
 
 /// Binds the target of the context.
 pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
@@ -22,10 +22,18 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
     }
     let mut module = module;
     for (name, func) in &mut module.functions {
-        if func.attr("target").is_some() {
+        let public = func.global_symbol().is_some();
+        if let Some(target) = func.attrs.get_mut("target") {
+            // Who calls it from outside calls its host part.
+            if let AttrValue::Target(fields) = target
+                && public
+            {
+                let host = || AttrValue::Dict(Target::host_fields());
+                fields.entry("host".into()).or_insert_with(host);
+            }
             continue;
         }
-        let private = func.global_symbol().is_none() && called.0.contains(&**name);
+        let private = !public && called.0.contains(&**name);
         let target = match private && !has_launch(func) {
             true => context.target.device_attr(),
             false => context.target.to_attr(),

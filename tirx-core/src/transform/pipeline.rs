@@ -67,6 +67,18 @@ impl Target {
         Some(Target::cuda(fields.get("arch")?.as_str()?))
     }
 
+    /// Adds what a description of a target leaves to the rule: the fields that its kind has anyway.
+    pub fn complete(fields: &mut BTreeMap<Arc<str>, AttrValue>) {
+        let implied = match fields.get("kind").and_then(AttrValue::as_str) {
+            Some("cuda") => Target::cuda("").fields(None),
+            Some("llvm") => Target::host_fields(),
+            _ => return,
+        };
+        for (name, value) in implied.into_iter().filter(|(name, _)| &**name != "arch") {
+            fields.entry(name).or_insert(value);
+        }
+    }
+
     fn fields(&self, host: Option<BTreeMap<Arc<str>, AttrValue>>) -> BTreeMap<Arc<str>, AttrValue> {
         let text = |s: &str| AttrValue::Str(s.into());
         let mut fields: BTreeMap<Arc<str>, AttrValue> = BTreeMap::new();
@@ -85,7 +97,7 @@ impl Target {
         fields
     }
 
-    fn host_fields() -> BTreeMap<Arc<str>, AttrValue> {
+    pub(super) fn host_fields() -> BTreeMap<Arc<str>, AttrValue> {
         let text = |s: &str| AttrValue::Str(s.into());
         let mut fields: BTreeMap<Arc<str>, AttrValue> = BTreeMap::new();
         fields.insert("keys".into(), AttrValue::List(vec![text("cpu")]));

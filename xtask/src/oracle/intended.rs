@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use tirx_core::arith::Analyzer;
 use tirx_core::intrin::Op;
 use tirx_core::ir::{
-    AttrValue, Expr, ExprKind, IRModule, Mismatch, Mutator, Stmt, StmtKind, Var, Visitor, structural_equal,
+    AttrNode, AttrValue, BinOp, Buffer, Expr, ExprKind, IRModule, Mismatch, Mutator, Stmt, StmtKind, Var,
+    Visitor, structural_equal,
 };
+use tirx_core::script::print_expr;
+use tirx_core::transform::split_host_device::DEVICE_KERNEL_LAUNCH;
 use tirx_core::transform::{Options, PassContext, Target, stmt_simplify};
 
 /// How often each difference was found.
@@ -24,165 +27,323 @@ const EXTENT: &str = "a loop's extent is as written until StmtSimplify";
 /// Here TVM spells math functions as CUDA does; ours keep their meaning up to the CUDA text, for the simulator.
 const MATH: &str = "math functions are operators, not `call_pure_extern`";
 
+/// What a condition around says is used, a branch that does nothing goes, a bound that cannot be met is dropped.
+const SIMPLER: &str = "StmtSimplify knows more here: TVM's module becomes ours by it";
+/// TVM sorts the terms of a sum by their constant factors, and misses one that stands in brackets.
+const ORDER: &str = "the terms of a sum stand in another order";
+/// TVM emits the check of a stride that cannot matter, of a dimension of one element.
+const VACUOUS: &str = "an assertion that always holds is left out";
+/// TVM folds them where its own LowerIntrin makes them only.
+const NO_SHIFT: &str = "a shift by nothing is left out";
+
 /// FlattenBuffer leaves simplified indices here; TVM's are sums in the order of its iteration maps until StmtSimplify2.
 pub(super) const INDICES: &str = "flattened indices are simplified at once, the same after StmtSimplify2";
 
-/// Differences that no rule above takes out: what both sides begin with where they part, after which passes (all where
-/// none is named), and why.
-const EXPLANATIONS: &[(&[&str], &str, &str, &str)] = &[
+/// Where the two modules part.
+pub(super) struct Parting<'a> {
+    /// The pass after which they do.
+    pub(super) pass: &'a str,
+    /// The place and what stands there.
+    pub(super) at: &'a Mismatch,
+    /// Ours and the reference's; none where the reference's text cannot be read.
+    pub(super) modules: Option<(&'a IRModule, &'a IRModule)>,
+}
+
+impl Parting<'_> {
+    fn after(&self, passes: &[&str]) -> bool {
+        passes.contains(&self.pass)
+    }
+
+    fn ours_has(&self, part: &str) -> bool {
+        self.at.left.contains(part)
+    }
+
+    fn theirs_has(&self, part: &str) -> bool {
+        self.at.right.contains(part)
+    }
+
+    /// Both sides, where they are integers.
+    fn numbers(&self) -> Option<(i64, i64)> {
+        Some((
+            self.at.left.trim().parse().ok()?,
+            self.at.right.trim().parse().ok()?,
+        ))
+    }
+
+    /// Whether our module binds the index of a block in its cluster.
+    fn in_cluster(&self) -> bool {
+        self.modules.is_some_and(|(ours, _)| {
+            has_statement(ours, |stmt| {
+                thread_tag(stmt).is_some_and(|t| t.starts_with("clusterCtaIdx"))
+            })
+        })
+    }
+}
+
+/// The hardware index that a statement binds.
+fn thread_tag(stmt: &Stmt) -> Option<&str> {
+    match &stmt.kind {
+        StmtKind::Attr {
+            node: AttrNode::IterVar(iter),
+            ..
+        } => Some(&iter.thread_tag),
+        StmtKind::For {
+            thread: Some(iter), ..
+        } => Some(&iter.thread_tag),
+        _ => None,
+    }
+}
+
+fn has_statement(module: &IRModule, is: impl Fn(&Stmt) -> bool) -> bool {
+    struct Find<F>(F, bool);
+    impl<F: Fn(&Stmt) -> bool> Visitor for Find<F> {
+        fn visit_stmt(&mut self, stmt: &Stmt) {
+            self.1 |= (self.0)(stmt);
+            self.walk_stmt(stmt);
+        }
+    }
+    let mut find = Find(is, false);
+    module
+        .functions
+        .iter()
+        .for_each(|(_, func)| find.visit_stmt(&func.body));
+    find.1
+}
+
+/// Why, and where that is the difference.
+type Known = (&'static str, fn(&Parting<'_>) -> bool);
+
+/// Differences that no rule above takes out: why the sides part, and where that is why.
+const KNOWN: &[Known] = &[
     (
-        &[],
-        "",
-        "T.ptx.fetch_register",
         "the index of a cluster is read once; TVM reads the register at every use",
+        |p| p.theirs_has("T.ptx.fetch_register(") && !p.ours_has("T.ptx.fetch_register("),
     ),
     (
-        &[],
-        "1055",
-        "1024",
         "a buffer of a padded layout holds its padding; TVM's allocation is too small for its accesses",
+        |p| p.at.path.contains(".shape[") && p.numbers().is_some_and(|(ours, theirs)| ours > theirs),
     ),
     (
-        &[],
-        "pointer to ",
-        "pointer to ",
         "TVM prints a shared scalar as `x: T.int32`, which reads back as a local one",
+        |p| {
+            let shared = |text: &str| text.starts_with("pointer to ") && text.ends_with(" in shared");
+            let local = |text: &str| text.starts_with("pointer to ") && text.ends_with(" in local");
+            let (ours, theirs) = (p.at.left.trim(), p.at.right.trim());
+            shared(ours) && local(theirs) || local(ours) && shared(theirs)
+        },
     ),
     (
-        &["LowerTIRx", "UnifyThreadBinding"],
-        "16",
-        "8",
         "strides of a buffer whose layout is the default are honoured",
+        |p| {
+            p.after(&["LowerTIRx", "UnifyThreadBinding"])
+                && p.at.path.contains(".indices[")
+                && p.numbers().is_some()
+        },
     ),
     (
-        &[],
-        "8",
-        "32",
-        "a grid of clusters keeps its dimensions; TVM's has one, of their product",
+        "a grid of clusters keeps its dimensions; TVM's has one, of their product, which no GPU launches",
+        |p| {
+            p.in_cluster() && (p.numbers().is_some() || p.at.path.ends_with("tirx.kernel_launch_params"))
+                || p.ours_has("which are not whole clusters")
+        },
     ),
     (
-        &[],
-        "",
-        "T.min(",
-        "a minimum that a condition around it decides is dropped",
-    ),
-    (
-        &["LowerIntrin"],
-        "T.decl_buffer",
-        "T.print_buffer",
         "`print_buffer` becomes loops here, in TVM in the CUDA text",
+        |p| p.after(&["LowerIntrin"]) && p.theirs_has("T.print_buffer"),
+    ),
+    ("a shift by nothing needs no choice", |p| {
+        p.after(&["LowerIntrin"]) && p.ours_has("T.shift_left(T.Cast(\"int64\"") && p.theirs_has("T.Select(")
+    }),
+    ("constants of a fixed-point product are folded", |p| {
+        p.after(&["LowerIntrin"]) && p.theirs_has("T.Select(T.NE(0, 0)")
+    }),
+    (
+        "a remainder of what is known not to be negative needs no choice",
+        |p| p.after(&["LowerIntrin"]) && p.ours_has("T.truncmod(") && p.theirs_has("T.Let(T.Select("),
     ),
     (
-        &["LowerIntrin"],
-        "T.shift_left(T.Cast(\"int64\"",
-        "T.Select(",
-        "a shift by nothing needs no choice",
-    ),
-    (
-        &["LowerIntrin"],
-        "",
-        "T.Select(T.NE(0, 0)",
-        "constants of a fixed-point product are folded",
-    ),
-    (
-        &["VectorizeLoop"],
-        "for i",
-        "T.Ramp",
         "a loop of as many lanes as CUDA has no vector for stays a loop",
+        |p| {
+            p.after(&["VectorizeLoop"])
+                && p.ours_has("for i")
+                && (p.theirs_has("T.Ramp") || p.theirs_has("T.Broadcast"))
+        },
     ),
     (
-        &["VectorizeLoop"],
-        "for i",
-        "T.Broadcast",
-        "a loop of as many lanes as CUDA has no vector for stays a loop",
+        "a vector's bits are counted lane by lane in the CUDA text; in TVM by a loop",
+        |p| (p.ours_has("T.clz(") || p.ours_has("T.popcount(")) && p.theirs_has("for "),
     ),
     (
-        &["SplitHostDevice"],
-        "tirx.use_programtic_dependent_launch",
-        "threadIdx.x",
-        "an attribute of the launch counts wherever in the region it stands",
+        "an attribute of the launch counts wherever in the region it stands, and a kernel with grid_sync is cooperative",
+        |p| {
+            let flags = [
+                "tirx.use_programtic_dependent_launch",
+                "tirx.use_cooperative_launch",
+            ];
+            p.after(&["SplitHostDevice"])
+                && p.at.path.ends_with("tirx.kernel_launch_params")
+                && flags.iter().any(|flag| p.ours_has(flag) && !p.theirs_has(flag))
+        },
     ),
     (
-        &["SplitHostDevice"],
-        "tirx.use_cooperative_launch",
-        "threadIdx.x",
-        "an attribute of the launch counts wherever it stands, and a kernel with grid_sync is cooperative",
-    ),
-    (
-        &[],
-        "unknown name",
-        "",
         "TVM's text of nested `T.Let` does not declare the inner name, and reads back nowhere",
+        |p| p.modules.is_none() && p.ours_has("unknown name"),
     ),
     (
-        &[],
-        "(1, 0, 0)",
-        "(2, 0, 0)",
+        "TVM's default order of ld.mmio and st.mmio is one that PTX does not have; TVM refuses it when it prints CUDA",
+        |p| p.modules.is_none() && p.ours_has("_mmio: sem must be one of relaxed"),
+    ),
+    (
         "TVM prints `decl_buffer` with a layout as a view without it",
+        |p| {
+            p.at.path.ends_with(".layout")
+                && p.at.left.trim() == "(1, 0, 0)"
+                && p.at.right.trim() == "(2, 0, 0)"
+        },
     ),
+    ("TVM prints `rearrange` as a view without its layout", |p| {
+        p.at.path.ends_with(".layout") && p.at.left.trim() == "(2, 0, 0)" && p.at.right.trim() == "(3, 0, 0)"
+    }),
     (
-        &[],
-        "(2, 0, 0)",
-        "(3, 0, 0)",
-        "TVM prints `rearrange` as a view without its layout",
-    ),
-    (
-        &["CommonSubexprElim"],
-        "0",
-        "threadIdx_x // 32",
         "`warp_id_in_cta` that nothing reads is left out, with what it shares",
+        |p| p.after(&["CommonSubexprElim"]) && p.theirs_has("threadIdx_x // 32"),
     ),
     (
-        &["NarrowDataType"],
-        "T.int64(",
-        "(int32)",
         "the size of a pool keeps its dtype; SplitHostDevice casts it",
+        |p| p.after(&["NarrowDataType"]) && p.ours_has("T.int64(") && p.theirs_has("(int32)"),
     ),
     (
-        &["MakePackedAPI"],
-        "_shape = T.handle(",
-        ": T.int32",
         "an extent that a later argument gives is read from there; TVM leaves it without a value",
+        |p| p.after(&["MakePackedAPI"]) && p.ours_has("_shape = T.handle(") && p.theirs_has(": T.int32"),
+    ),
+    ("a stride is compared as it is, not narrowed and widened", |p| {
+        p.after(&["MakePackedAPI"])
+            && p.ours_has("T.tvm_struct_get(")
+            && p.theirs_has("T.Cast(\"int64\", T.Cast(\"int32\"")
+    }),
+    (
+        "a function that launches kernels takes tensors of the GPU, whatever machine it runs on itself",
+        |p| p.after(&["MakePackedAPI"]) && p.at.path.ends_with(".condition.b") && p.numbers() == Some((2, 1)),
     ),
     (
-        &["MakePackedAPI"],
-        "T.tvm_struct_get(",
-        "T.Cast(\"int64\", T.Cast(\"int32\"",
-        "a stride is compared as it is, not narrowed and widened",
+        "small floats are computed with as float32 where CUDA has no operators for them; nvcc refuses TVM's text",
+        |p| {
+            p.after(&["FP8ComputeLegalize"])
+                && p.ours_has("T.Cast(\"float32\"")
+                && (p.theirs_has("float4_e2m1fn") || p.theirs_has("float8_"))
+        },
     ),
     (
-        &["FP8ComputeLegalize"],
-        "T.Cast(\"float32\"",
-        "float4_e2m1fn",
-        "float4 is computed with as float32, as float8 is; TVM leaves it to CUDA's conversions",
-    ),
-    (
-        &["StmtSimplify", "StmtSimplify2", "StmtSimplify3"],
-        "if 0 < threadIdx_x and threadIdx_x < 5",
-        "if 0 < threadIdx_x and threadIdx_x < 5",
-        "branches that do nothing go",
-    ),
-    (
-        &["StmtSimplify"],
-        "0 < i[0]",
-        "T.bool(True)",
         "what a condition said of memory is not taken to hold after a store to it",
+        |p| p.after(&["StmtSimplify"]) && p.ours_has("[0]") && p.theirs_has("T.bool(True)"),
+    ),
+    (
+        "a buffer without dimensions is accessed with one index; with two in TVM",
+        |p| p.at.path.ends_with(".shape") && p.at.left.trim() == "[1]" && p.at.right.trim() == "[1, 1]",
+    ),
+    (
+        "kernel parameters stand in order of names, and TVM's text has lost the name of a symbolic offset",
+        |p| p.after(&["SplitHostDevice"]) && p.modules.is_some_and(|(ours, _)| symbolic_offset(ours)),
+    ),
+    (
+        "a function that only device code calls is device code; TVM gives one that does not say so to the host, and fails",
+        |p| {
+            let target = |text: &str| text.contains("\"kind\"");
+            p.at.path.ends_with(".attrs.target")
+                && target(&p.at.left)
+                && !p.theirs_has("arch")
+                && p.ours_has("arch")
+                || p.modules
+                    .is_some_and(|(ours, theirs)| host_kernel(ours) || host_kernel(theirs))
+        },
     ),
 ];
 
+/// Whether a parameter has an offset that its tensor says.
+fn symbolic_offset(module: &IRModule) -> bool {
+    let offset = |buffer: &Buffer| buffer.elem_offset.as_ref().is_some_and(|o| o.as_var().is_some());
+    let mut functions = module.functions.iter();
+    functions.any(|(_, func)| func.buffer_map.iter().any(|(_, buffer)| offset(buffer)))
+}
+
+/// Whether a function is launched as a kernel and said to run on the host.
+fn host_kernel(module: &IRModule) -> bool {
+    module.functions.iter().any(|(_, func)| {
+        let kind = match func.attr("target") {
+            Some(AttrValue::Target(fields)) => fields.get("kind").and_then(AttrValue::as_str),
+            _ => None,
+        };
+        kind == Some("llvm")
+            && func.attr("calling_conv").and_then(AttrValue::as_int) == Some(DEVICE_KERNEL_LAUNCH)
+    })
+}
+
+/// Whether modules that are equal so far go on to differ: a later pass sees what is written another way.
+pub(super) fn goes_on(counts: &Counts) -> bool {
+    counts.contains_key(SIMPLER) || counts.contains_key(ORDER)
+}
+
 /// Why two modules part where they do, if that is known and wanted.
-pub(super) fn explanation(pass: &str, mismatch: &Mismatch) -> Option<&'static str> {
-    // Numbers are meant as a whole.
-    let begins = |text: &str, part: &str| match part.parse::<i64>() {
-        Ok(_) => text.trim() == part,
-        Err(_) => text.contains(part),
+pub(super) fn explanation(parting: &Parting<'_>) -> Option<&'static str> {
+    KNOWN
+        .iter()
+        .find(|(_, is)| is(parting))
+        .map(|(reason, _)| *reason)
+}
+
+/// The reference's module as StmtSimplify leaves it here, if that changes it.
+fn simplified(module: &IRModule) -> Option<IRModule> {
+    let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
+    let simple = stmt_simplify::run(module.clone(), &context).ok()?;
+    structural_equal(&simple, module).is_err().then_some(simple)
+}
+
+/// Why two modules differ that are the same up to how integers are written.
+pub(super) fn same_value(ours: &IRModule, theirs: &IRModule) -> Option<&'static str> {
+    let same = |theirs: &IRModule| structural_equal(ours, theirs).is_ok();
+    if let Some(simple) = simplified(theirs)
+        && (same(&simple) || simplified(&simple).is_some_and(|simple| same(&simple)))
+    {
+        return Some(SIMPLER);
+    }
+    let sorted = |module: &IRModule| {
+        module.clone().map(|mut func| {
+            func.body = Sorted.stmt(&func.body);
+            func
+        })
     };
-    let known = EXPLANATIONS.iter().find(|(passes, left, right, _)| {
-        (passes.is_empty() || passes.contains(&pass))
-            && begins(&mismatch.left, left)
-            && begins(&mismatch.right, right)
-    });
-    known.map(|(.., reason)| *reason)
+    structural_equal(&sorted(ours), &sorted(theirs))
+        .is_ok()
+        .then_some(ORDER)
+}
+
+/// Puts the terms of sums in order of their text.
+struct Sorted;
+
+impl Mutator for Sorted {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        let expr = self.walk_expr(expr);
+        let mut terms = Vec::new();
+        if expr.dtype.is_integer() {
+            collect(&expr, &mut terms);
+        }
+        if terms.len() < 2 {
+            return expr;
+        }
+        terms.sort_by_cached_key(print_expr);
+        let sum = terms.into_iter().reduce(|a, b| Expr::binary(BinOp::Add, a, b));
+        sum.unwrap_or(expr)
+    }
+}
+
+fn collect(expr: &Expr, terms: &mut Vec<Expr>) {
+    match &expr.kind {
+        ExprKind::Binary(BinOp::Add, a, b) => {
+            collect(a, terms);
+            collect(b, terms);
+        }
+        _ => terms.push(expr.clone()),
+    }
 }
 
 /// Whether two modules between FlattenBuffer and StmtSimplify2 differ in how sums are written alone.
@@ -278,6 +439,14 @@ impl Mutator for Theirs<'_> {
         match &stmt.kind {
             StmtKind::For { .. } => self.walk_stmt(&simple_extent(stmt).0),
             StmtKind::Attr { key, body, .. } if &**key == "storage_alignment" => self.stmt(body),
+            StmtKind::Assert { condition, .. } if condition.is_int(1) => {
+                *self.counts.entry(VACUOUS).or_default() += 1;
+                Stmt::seq(Vec::new())
+            }
+            StmtKind::If(_, then, None) if !then.is_nop() => {
+                let then = self.stmt(then);
+                if then.is_nop() { then } else { self.walk_stmt(stmt) }
+            }
             _ => self.walk_stmt(stmt),
         }
     }
@@ -290,6 +459,14 @@ impl Mutator for Theirs<'_> {
             let args = self.exprs(args);
             return Expr::new(ExprKind::Call { op, args }, expr.dtype, expr.span);
         }
+        for shift in [Op::ShiftLeft, Op::ShiftRight] {
+            if let Some([value, by]) = expr.as_call(shift)
+                && by.is_int(0)
+            {
+                *self.counts.entry(NO_SHIFT).or_default() += 1;
+                return self.expr(value);
+            }
+        }
         self.walk_expr(expr)
     }
 }
@@ -299,9 +476,18 @@ fn math(name: &str) -> Option<Op> {
     if matches!(name, "hrint" | "rint" | "rintf") {
         return Some(Op::Round);
     }
+    if name == "__habs" {
+        return Some(Op::Fabs);
+    }
     let named = |name: &str| Op::ALL.iter().copied().find(|op| op.info().script == name);
     let fast = name.strip_prefix("__").and_then(|name| name.strip_suffix('f'));
-    let spellings = [Some(name), name.strip_suffix('f'), name.strip_prefix('h'), fast];
+    let spellings = [
+        Some(name),
+        name.strip_suffix('f'),
+        name.strip_prefix('h'),
+        name.strip_prefix("__"),
+        fast,
+    ];
     spellings.into_iter().flatten().find_map(named)
 }
 

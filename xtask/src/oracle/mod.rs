@@ -107,7 +107,7 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
     let wanted = Wanted::read(args);
     let kernels = wanted.kernels(root)?;
     let out = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-    let out = out.join("oracle-stages");
+    let (out, cache) = (out.join("oracle-stages"), out.join("oracle-code"));
     if out.exists() {
         std::fs::remove_dir_all(&out)?;
     }
@@ -139,6 +139,7 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
                 &python,
                 &kernels,
                 &out.join(arch),
+                &cache,
                 arch,
             )?);
         }
@@ -161,8 +162,9 @@ fn compare_stages(root: &Path, kernels: &[Kernel], out: &Path, arch: &str) -> Ve
     }
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     let mut intended_counts: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
-    let (mut failures, mut refused) = (Vec::new(), Vec::new());
+    let (mut failures, mut refused, mut explained) = (Vec::new(), Vec::new(), Vec::new());
     let mut table = Vec::new();
+    let mut explained_kernel = String::new();
     for kernel in kernels {
         let folder = out.join(&kernel.id);
         let module = kernel.build(root);
@@ -193,8 +195,17 @@ fn compare_stages(root: &Path, kernels: &[Kernel], out: &Path, arch: &str) -> Ve
                 (pass.alone.as_ref(), &mut row.alone, "alone"),
             ] {
                 match outcome {
-                    Some(Outcome::Equal(intended) | Outcome::Explained(intended)) => {
-                        let part = matches!(outcome, Some(Outcome::Explained(_)));
+                    Some(Outcome::Equal(intended) | Outcome::Explained(intended, _)) => {
+                        let part = matches!(outcome, Some(Outcome::Explained(..)));
+                        // The first of a kernel says why the later ones are there.
+                        let first = explained_kernel != kernel.id;
+                        if let Some(Outcome::Explained(_, what)) = outcome
+                            && first
+                        {
+                            explained_kernel.clone_from(&kernel.id);
+                            let line = what.lines().next().unwrap_or_default();
+                            explained.push(format!("{}: after {} ({how}): {line}", kernel.id, pass.pass));
+                        }
                         counts[if part { 2 } else { 0 }] += 1;
                         counts[1] += usize::from(!part && !intended.is_empty());
                         for (what, count) in intended {
@@ -250,6 +261,7 @@ fn compare_stages(root: &Path, kernels: &[Kernel], out: &Path, arch: &str) -> Ve
     for (what, (times, kernels)) in intended_counts {
         println!("| {what} | {times} | {kernels} |");
     }
+    println!("\nExplained, the first of each kernel:\n{}", explained.join("\n"));
     if !refused.is_empty() {
         println!(
             "\nRefused by the reference, so not compared:\n{}",

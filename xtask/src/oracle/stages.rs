@@ -14,16 +14,22 @@ use tirx_core::script::{KernelFile, NoImports};
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Options, PIPELINE, PassContext, Step, Target, lower};
 
-use super::intended::{self, Counts};
+use super::intended::{self, Counts, Parting};
+
+/// Where two modules part if one of them cannot be read.
+const TEXT: &str = "the reference's text";
+
+/// Where they part if a pass of ours refuses the reference's module.
+const REFUSED: &str = "what the reference had before";
 
 /// What a comparison came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The same up to names, but for the intended differences counted.
     Equal(Counts),
-    /// Parts at a difference that is explained; what comes after it was not compared.
-    Explained(Counts),
-    /// Differs as an earlier pass left it; the pass alone is equal.
+    /// Parts at a difference that is explained; what comes after it was not compared. With the difference.
+    Explained(Counts, String),
+    /// Differs as an earlier pass left it: the pass alone is equal, or the reference's text cannot be read here either.
     Follows,
     /// The first difference, or why there is nothing to compare.
     Differs(String),
@@ -115,13 +121,18 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
             }
             Err(error) => {
                 let mismatch = Mismatch {
-                    path: "the reference's text".into(),
+                    path: TEXT.into(),
                     left: error,
                     right: String::new(),
                 };
+                let parting = Parting {
+                    pass: name,
+                    at: &mismatch,
+                    modules: None,
+                };
                 compared.push(Compared {
                     pass: name.into(),
-                    pipeline: parted(name, &mismatch, Counts::default()),
+                    pipeline: parted(&parting, Counts::default()),
                     alone: None,
                 });
                 before = None;
@@ -163,7 +174,19 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
                 &counts,
                 name,
             ),
-            Err(errors) => Outcome::Differs(errors.to_string()),
+            Err(errors) => {
+                let mismatch = Mismatch {
+                    path: REFUSED.into(),
+                    left: errors.to_string(),
+                    right: String::new(),
+                };
+                let parting = Parting {
+                    pass: name,
+                    at: &mismatch,
+                    modules: None,
+                };
+                parted(&parting, Counts::default())
+            }
         });
         compared.push(Compared {
             pass: name.into(),
@@ -173,13 +196,20 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
         before = plain;
     }
     let mut parted = false;
+    let mut unread = false;
     for pass in &mut compared {
-        let fine = |o: &Outcome| matches!(o, Outcome::Equal(_) | Outcome::Explained(_));
+        let fine = |o: &Outcome| matches!(o, Outcome::Equal(_) | Outcome::Explained(..));
         let differs = matches!(pass.pipeline, Outcome::Differs(_));
-        if differs && parted && pass.alone.as_ref().is_some_and(fine) {
+        let text = pass.alone.is_none()
+            && matches!(&pass.pipeline, Outcome::Differs(what) if what.starts_with(&format!("at {TEXT}")));
+        if text && unread || differs && parted && pass.alone.as_ref().is_some_and(fine) {
             pass.pipeline = Outcome::Follows;
         }
-        parted |= !matches!(pass.pipeline, Outcome::Equal(_));
+        unread |= text;
+        parted |= match &pass.pipeline {
+            Outcome::Equal(counts) => intended::goes_on(counts),
+            _ => true,
+        };
     }
     Ok(compared)
 }
@@ -203,16 +233,25 @@ fn outcome(ours: &IRModule, theirs: &IRModule, counts: &Counts, pass: &str) -> O
         *counts.entry(intended::INDICES).or_default() += 1;
         return Outcome::Equal(counts);
     }
-    parted(pass, &mismatch, counts)
+    if let Some(reason) = intended::same_value(&ours, theirs) {
+        *counts.entry(reason).or_default() += 1;
+        return Outcome::Equal(counts);
+    }
+    let parting = Parting {
+        pass,
+        at: &mismatch,
+        modules: Some((&ours, theirs)),
+    };
+    parted(&parting, counts)
 }
 
 /// Why two modules part, if that is known.
-fn parted(pass: &str, mismatch: &Mismatch, mut counts: Counts) -> Outcome {
-    match intended::explanation(pass, mismatch) {
+fn parted(parting: &Parting<'_>, mut counts: Counts) -> Outcome {
+    match intended::explanation(parting) {
         Some(reason) => {
             *counts.entry(reason).or_default() += 1;
-            Outcome::Explained(counts)
+            Outcome::Explained(counts, parting.at.to_string())
         }
-        None => Outcome::Differs(mismatch.to_string()),
+        None => Outcome::Differs(parting.at.to_string()),
     }
 }

@@ -104,9 +104,12 @@ impl Interpreter {
         if kernel.is_persistent {
             attrs.insert("tirx.persistent_kernel".into(), AttrValue::Bool(true));
         }
+        // Buffers that the body matches stand where their parameters do.
+        let mut buffer_map = function.buffer_map;
+        buffer_map.sort_by_key(|(param, _)| function.params.iter().position(|p| p == param));
         let func = PrimFunc {
             params: function.params,
-            buffer_map: function.buffer_map,
+            buffer_map,
             ret: function.ret,
             attrs,
             body,

@@ -140,8 +140,7 @@ fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter:
     // A parameter's offset is read from the tensor; in the body nothing would give it a value.
     if parameter && elem_offset.is_none() && offset_factor != 0 {
         let index = shape.first().map_or(DType::INT32, |e| e.dtype);
-        let name = format!("{}_elem_offset", call.names.name_or("buffer"));
-        elem_offset = Some(Expr::var(&Var::at(name, index, call.span)).at(call.span));
+        elem_offset = Some(Expr::var(&Var::at("elem_offset", index, call.span)).at(call.span));
     }
     let layout = layout(interp, call, &shape)?;
     Ok(Fields {

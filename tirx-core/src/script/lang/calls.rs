@@ -8,6 +8,7 @@ use super::objects::TargetValue;
 use crate::diagnostic::Result;
 use crate::intrin::Op;
 use crate::ir::{AttrValue, DType, Expr, ExprKind};
+use crate::transform::Target;
 
 const X: &[Param] = &[required("x")];
 const EXTERN: &[Param] = &[required("dtype"), required("func_name")];
@@ -302,15 +303,24 @@ fn struct_get(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 
 fn target(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let (value, span) = call.need("target_config", "a dictionary or the name of a target")?;
+    let named = |kind: &str| [("kind".into(), AttrValue::Str(kind.into()))].into();
     let mut config = match value {
-        Value::Str(kind) => [("kind".into(), AttrValue::Str((&**kind).into()))].into(),
+        Value::Str(kind) => named(kind),
         value @ Value::Dict(_) => convert::attr_dict(value, span)?,
         _ => return call.expected("target_config", "a dictionary or the name of a target"),
     };
+    Target::complete(&mut config);
     if let Some((host, span)) = call.get("host") {
         let host = match host {
-            Value::Str(kind) => AttrValue::Dict([("kind".into(), AttrValue::Str((&**kind).into()))].into()),
+            Value::Str(kind) => AttrValue::Dict(named(kind)),
             host => convert::attr(host, span)?,
+        };
+        let host = match host {
+            AttrValue::Target(mut fields) | AttrValue::Dict(mut fields) => {
+                Target::complete(&mut fields);
+                AttrValue::Dict(fields)
+            }
+            host => host,
         };
         if config.insert("host".into(), host).is_some() {
             return call.fail("the host is given twice");

@@ -4,9 +4,10 @@ use super::super::eval::{Interpreter, Param, Value, keyword, optional, required}
 use super::super::typing;
 use super::call::{Call, Function, function, variadic};
 use super::convert;
+use crate::arith::fold;
 use crate::diagnostic::Result;
 use crate::intrin::Op;
-use crate::ir::{DType, Expr};
+use crate::ir::{DType, Expr, ExprKind};
 
 /// Destination, operands and modifiers. The modifiers may stand by position, as in printed IR.
 const TWO: &[Param] = &[
@@ -77,6 +78,10 @@ fn rounding(call: &Call, name: &str) -> Result<()> {
 
 fn operand(call: &Call, name: &str, dtype: DType) -> Result<Expr> {
     match call.operand(name)? {
+        // Printed IR says a number as a constant of float32.
+        typing::Operand::Expr(e) if e.dtype.is_float() && matches!(e.kind, ExprKind::Float(_)) => {
+            Ok(fold::cast(e, dtype))
+        }
         typing::Operand::Expr(e) if e.dtype != dtype => call.fail_with(
             format!("\"{name}\" must be {dtype}, found {}", e.dtype),
             format!("cast it: T.cast(x, \"{dtype}\")"),
