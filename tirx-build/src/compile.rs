@@ -109,6 +109,8 @@ impl Loaded {
 pub struct Settings {
     /// The architecture: `sm_90a`.
     pub arch: String,
+    /// Other architectures that the same text is compiled for.
+    pub also: Vec<String>,
     /// Switches of passes.
     pub options: Options,
     /// Last pass to run; `None` for all.
@@ -122,6 +124,7 @@ impl Settings {
     pub fn new(arch: impl Into<String>) -> Settings {
         Settings {
             arch: arch.into(),
+            also: Vec::new(),
             options: Options::default(),
             stop_after: None,
             dump: None,
@@ -159,6 +162,11 @@ pub fn run_passes(
         // The checks find defects of the compiler, not of a kernel; they add half to the instructions that the example
         // matmul takes, and four fifths to scale's. A dump asks for them, and the compiler's own tests lower with them.
         verify: settings.dump.is_some(),
+        also: settings
+            .also
+            .iter()
+            .map(|arch| Target::cuda(arch.as_str()))
+            .collect(),
         ..Lowering::new(Target::cuda(settings.arch.as_str()))
     };
     let lowered = lower(module, &mut lowering).map_err(|d| Error::from_diagnostics(&d, &sources));

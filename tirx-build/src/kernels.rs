@@ -103,6 +103,13 @@ fn compile_kernel(
         };
         let settings = Settings {
             dump: dump.map(|folder| folder.join(&file)),
+            also: kernel
+                .targets
+                .native
+                .iter()
+                .skip(1)
+                .map(Architecture::sm)
+                .collect(),
             ..Settings::new(kernel.targets.primary())
         };
         let compiled = loaded

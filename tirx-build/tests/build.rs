@@ -360,6 +360,32 @@ fn targets_can_be_overridden() {
 }
 
 #[test]
+fn each_target_has_limits_of_its_own() {
+    let package = Package::new();
+    package.write(
+        "kernels.py",
+        "from tvm.script import tirx as T\n\n@T.prim_func\ndef wide(A: T.Buffer((32,), \"float32\")):\n    \
+         T.device_entry()\n    bx = T.cta_id([1])\n    tx = T.thread_id([32])\n    \
+         S = T.alloc_buffer((30000,), \"float32\", scope=\"shared.dyn\")\n    S[tx] = A[tx]\n    A[tx] = S[tx]\n",
+    );
+    let build = |targets: &str| {
+        let manifest =
+            format!("[[kernel]]\nname = \"wide\"\nsource = \"kernels.py\"\ntargets = [{targets}]\n");
+        package.write("kernels.toml", &manifest);
+        package.build(Environment::empty().with("TIRX_NVCC", "none"))
+    };
+    build("\"sm_90a\", \"sm_100a\"").unwrap();
+    let error = build("\"sm_90a\", \"sm_100a\", \"sm_120\"")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("a block has at most 101376 bytes of shared memory on sm_120, not 120000")
+            && error.contains("kernels.py:8"),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_dump_has_a_file_per_pass() {
     let package = Package::new();
     let environment = Environment::empty()

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
 mod attributes;
+mod refusal;
 
 use self::attributes::Attributes;
 use crate::device::no_device;
@@ -203,8 +204,6 @@ struct Function {
     non_portable_cluster: std::sync::atomic::AtomicBool,
 }
 
-/// Dynamic shared memory that every function may use (CUDA C++ Programming Guide, "Shared Memory").
-const DEFAULT_SHARED_LIMIT: u32 = 48 * 1024;
 /// The largest cluster that every device with clusters accepts.
 const PORTABLE_CLUSTER: u32 = 8;
 
@@ -257,9 +256,13 @@ pub(crate) fn load(image: &'static KernelImage, context: &Arc<CudaContext>) -> R
             "finding function `{}` of kernel `{}`",
             function.symbol, image.name
         )))?;
+        // What is left of 48 KiB by its static shared memory; a driver that does not say so is asked at each launch.
+        let limit = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function was loaded just now, into the current context.
+        let limit = unsafe { result::function::get_function_attribute(handle, limit) };
         Ok(Function {
             handle,
-            shared_limit: AtomicU32::new(DEFAULT_SHARED_LIMIT),
+            shared_limit: AtomicU32::new(limit.unwrap_or(0).unsigned_abs()),
             non_portable_cluster: false.into(),
         })
     });
@@ -329,9 +332,11 @@ pub(crate) unsafe fn launch(
     // SAFETY: `driver_config` and what it points to live across the call; `params` has as many entries as the function
     // has parameters (the caller's promise).
     let status = unsafe { sys::cuLaunchKernelEx(&driver_config, state.handle, params, std::ptr::null_mut()) };
-    status
-        .result()
-        .map_err(|error| launch_failed(image, config, error))
+    status.result().map_err(|error| {
+        // SAFETY: the context is current and has the function; `driver_config` is whole.
+        let limit = unsafe { refusal::of(image.name, &loaded.context, state.handle, config, &driver_config) };
+        limit.unwrap_or_else(|| launch_failed(image, config, error))
+    })
 }
 
 #[cold]

@@ -15,7 +15,7 @@ use super::{
     split_unaligned_access, stmt_simplify, unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::ir::{AttrValue, IRModule};
+use crate::ir::{AttrValue, IRModule, PrimFunc};
 use crate::source::Span;
 
 /// The GPU that a module is lowered for.
@@ -127,6 +127,8 @@ pub struct Options {
 pub struct PassContext {
     /// The GPU.
     pub target: Target,
+    /// See [`Lowering::also`].
+    pub also: Vec<Target>,
     /// See [`Options::disable_vectorize`].
     pub disable_vectorize: bool,
     /// See [`Options::disable_cse`].
@@ -140,9 +142,18 @@ impl PassContext {
     pub fn new(target: Target, options: &Options) -> PassContext {
         PassContext {
             target,
+            also: Vec::new(),
             disable_vectorize: options.disable_vectorize,
             disable_cse: options.disable_cse,
             finalize_host: options.finalize_host,
+        }
+    }
+
+    /// The GPUs that a function with these attributes is made for: those of the context, or the one it names itself.
+    pub fn targets(&self, func: &PrimFunc) -> Vec<Target> {
+        match func.attr("target").and_then(Target::from_attr) {
+            Some(own) if own != self.target => vec![own],
+            _ => std::iter::once(&self.target).chain(&self.also).cloned().collect(),
         }
     }
 }
@@ -229,6 +240,8 @@ pub type Observer<'a> = &'a mut dyn FnMut(&Step<'_>);
 pub struct Lowering<'a> {
     /// For which GPU. A function that has a `target` attribute keeps it.
     pub target: Target,
+    /// Other GPUs that the same code will be compiled for: it must keep to their limits too.
+    pub also: Vec<Target>,
     /// Switches.
     pub options: Options,
     /// The name of the last pass to run; `None` runs all.
@@ -246,6 +259,7 @@ impl<'a> Lowering<'a> {
     pub fn new(target: Target) -> Lowering<'a> {
         Lowering {
             target,
+            also: Vec::new(),
             options: Options::default(),
             stop_after: None,
             verify: cfg!(debug_assertions),
@@ -275,7 +289,10 @@ pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, 
     for name in &lowering.options.skip {
         position(name)?;
     }
-    let context = PassContext::new(lowering.target.clone(), &lowering.options);
+    let context = PassContext {
+        also: lowering.also.clone(),
+        ..PassContext::new(lowering.target.clone(), &lowering.options)
+    };
     let mut module = module;
     if lowering.verify {
         verified(&module, "before lowering")?;

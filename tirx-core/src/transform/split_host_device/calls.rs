@@ -13,7 +13,7 @@ use crate::codegen::host::is_subroutine;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
 use crate::ir::{DType, Expr, IRModule, Mutator, Stmt, StmtKind, Var, Visitor, substitute};
-use crate::transform::Target;
+use crate::transform::PassContext;
 
 /// A kernel that is called by name.
 pub(super) struct Callee {
@@ -24,7 +24,7 @@ pub(super) struct Callee {
 }
 
 /// Makes kernels of the device functions that bind threads.
-pub(super) fn kernels(module: &mut IRModule, target: &Target) -> Result<FxHashMap<Arc<str>, Callee>> {
+pub(super) fn kernels(module: &mut IRModule, context: &PassContext) -> Result<FxHashMap<Arc<str>, Callee>> {
     let mut callees = FxHashMap::default();
     for (name, func) in &mut module.functions {
         if !is_subroutine(func) {
@@ -38,11 +38,7 @@ pub(super) fn kernels(module: &mut IRModule, target: &Target) -> Result<FxHashMa
         if let Some(error) = launch.failed {
             return Err(error);
         }
-        let target = func
-            .attr("target")
-            .and_then(Target::from_attr)
-            .unwrap_or_else(|| target.clone());
-        limits::check(&launch, &body, &target)?;
+        limits::check(&launch, &body, &context.targets(func))?;
         let flags = Flags::of_function(&func.attrs).or(launch.flags);
         let symbol: Arc<str> = func.global_symbol().unwrap_or(name).into();
         let args = launch.describe(flags, symbol.clone(), &mut func.attrs);

@@ -37,8 +37,8 @@ fn shared_limit(target: &Target) -> i128 {
     }
 }
 
-/// Refuses what can never be launched. `body` is the kernel's.
-pub(super) fn check(launch: &Launch, body: &Stmt, target: &Target) -> Result<()> {
+/// Refuses what can never be launched on one of the GPUs it is made for. `body` is the kernel's.
+pub(super) fn check(launch: &Launch, body: &Stmt, targets: &[Target]) -> Result<()> {
     dimensions(launch, "blockIdx", "a grid", "blocks", GRID, FEWER_BLOCKS)?;
     dimensions(launch, "threadIdx", "a block", "threads", BLOCK, FEWER_THREADS)?;
     if let Some((threads, span)) = total(launch, "threadIdx")
@@ -56,7 +56,10 @@ pub(super) fn check(launch: &Launch, body: &Stmt, target: &Target) -> Result<()>
                 "all GPUs with clusters run 8 blocks, some up to 16",
             );
         }
-        if blocks > 1 && (1..90).contains(&target.compute_capability()) {
+        let without = |target: &&Target| (1..90).contains(&target.compute_capability());
+        if let Some(target) = targets.iter().find(without)
+            && blocks > 1
+        {
             let message = format!("{} has no clusters of blocks", target.arch);
             let help = "compile for sm_90 or newer, or launch blocks without T.cta_id_in_cluster";
             return refuse(span, message, help);
@@ -70,7 +73,7 @@ pub(super) fn check(launch: &Launch, body: &Stmt, target: &Target) -> Result<()>
         (preferred, "the preferred cluster"),
         (cluster, "clusters"),
     )?;
-    shared(launch, body, target)
+    targets.iter().try_for_each(|target| shared(launch, body, target))
 }
 
 fn refuse(span: Span, message: String, help: impl Into<String>) -> Result<()> {

@@ -60,19 +60,15 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
     let mut names: FxHashSet<Arc<str>> = module.functions.iter().map(|(n, _)| n.clone()).collect();
     let mut functions = Vec::with_capacity(module.functions.len() * 2);
     let mut module = module;
-    let callees = calls::kernels(&mut module, &context.target)?;
+    let callees = calls::kernels(&mut module, context)?;
     for (name, func) in module.functions {
         if runs_on_device(&func) || func.attr("calling_conv").is_some() {
             functions.push((name, func));
             continue;
         }
-        let target = func
-            .attr("target")
-            .and_then(Target::from_attr)
-            .unwrap_or_else(|| context.target.clone());
         let mut split = Split {
             prefix: format!("{}_kernel", func.global_symbol().unwrap_or(&name)),
-            target,
+            targets: context.targets(&func),
             span: func.span,
             flags: Flags::of_function(&func.attrs),
             names: &mut names,
@@ -96,7 +92,7 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
 
 struct Split<'a> {
     prefix: String,
-    target: Target,
+    targets: Vec<Target>,
     span: Span,
     /// What the host part around a launch says of it.
     flags: Flags,
@@ -127,7 +123,7 @@ impl Split<'_> {
         if let Some(error) = launch.failed {
             return Err(error);
         }
-        limits::check(&launch, &body, &self.target)?;
+        limits::check(&launch, &body, &self.targets)?;
         let mut reads = Reads {
             declared: std::mem::take(&mut self.declared),
             ..Reads::default()
@@ -187,7 +183,9 @@ impl Split<'_> {
         let mut args = vec![Expr::string(name.clone())];
         args.extend(outer.iter().map(|v| Expr::var(v).at(reads.places[v])));
         let mut attrs = Attrs::new();
-        attrs.insert("target".into(), self.target.device_attr());
+        if let Some(target) = self.targets.first() {
+            attrs.insert("target".into(), target.device_attr());
+        }
         attrs.insert("tirx.noalias".into(), AttrValue::Bool(true));
         args.extend(launch.describe(self.flags.or(launch.flags), name.clone(), &mut attrs));
         let kernel = PrimFunc {
