@@ -327,7 +327,7 @@ __device__ __forceinline__ void tirx_griddepcontrol_wait() {
   asm volatile("griddepcontrol.wait;" : : : "memory");
 }
 
-extern "C" __global__ void __launch_bounds__(4) dependent_kernel(float* __restrict__ A_ptr) {
+extern "C" __global__ void __launch_bounds__(4) dependent_kernel(float* A_ptr) {
   tirx_griddepcontrol_wait();
   A_ptr[(int)threadIdx.x] = A_ptr[(int)threadIdx.x] + 1.0f;
   tirx_griddepcontrol_launch_dependents();

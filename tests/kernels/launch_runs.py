@@ -1,4 +1,5 @@
 # test: parse
+# test: compile sm_90a
 # test: compile sm_100a
 # test: sim
 # Launches of every kind, each with a result that depends on it.

@@ -135,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(128, 2) launchb_kernel(float* __res
 
 #include <cooperative_groups.h>
 
-extern "C" __global__ void __launch_bounds__(32) coop_kernel(int* __restrict__ A_ptr) {
+extern "C" __global__ void __launch_bounds__(32) coop_kernel(int* A_ptr) {
   cooperative_groups::this_grid().sync();
   A_ptr[(int)blockIdx.x * 32 + (int)threadIdx.x] = 1;
 }

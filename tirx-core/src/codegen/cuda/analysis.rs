@@ -10,6 +10,8 @@ use crate::ir::{AttrNode, Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Var, Vi
 /// How the memory behind a data pointer is used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PointerUse {
+    /// Something is loaded through it.
+    pub(super) read: bool,
     /// Something is stored through it.
     pub(super) written: bool,
     /// The pointer itself is an operand: its address is known elsewhere.
@@ -35,6 +37,8 @@ pub(super) struct Facts {
     /// Second and third argument of `__launch_bounds__`.
     pub(super) min_blocks: Option<i128>,
     pub(super) max_cluster: Option<i128>,
+    /// The function waits for the kernel before it.
+    pub(super) waits: bool,
 }
 
 impl Facts {
@@ -48,6 +52,12 @@ impl Facts {
     /// The extent of a hardware index.
     pub(super) fn extent(&self, tag: &str) -> Option<&Expr> {
         self.threads.iter().find(|(t, _)| &**t == tag).map(|(_, e)| e)
+    }
+
+    /// Whether nothing is stored through a pointer, here or elsewhere.
+    pub(super) fn is_constant(&self, pointer: &Var) -> bool {
+        let use_ = self.pointers.get(pointer);
+        use_.is_some_and(|u| !u.written && !u.escapes)
     }
 
     fn access(&mut self, buffer: &Buffer, indices: &[Expr], dtype: DType) -> &mut PointerUse {
@@ -77,8 +87,12 @@ impl Visitor for Facts {
                 }
             }
             ExprKind::BufferLoad { buffer, indices, .. } => {
-                self.access(buffer, indices, expr.dtype);
+                self.access(buffer, indices, expr.dtype).read = true;
             }
+            ExprKind::Call {
+                op: Op::PtxGriddepcontrolWait,
+                ..
+            } => self.waits = true,
             ExprKind::Call {
                 op: Op::AddressOf,
                 args,

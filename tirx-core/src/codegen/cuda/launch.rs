@@ -1,5 +1,6 @@
 //! What is a kernel's signature, and which launch bounds does it promise?
 
+use super::aliases::Promised;
 use super::code::Code;
 use super::{Emitter, KernelInfo, ParamInfo, ParamKind, Pointer};
 use crate::diagnostic::{Result, error};
@@ -8,10 +9,7 @@ use crate::ir::{PrimFunc, Type};
 impl Emitter<'_> {
     /// The parameter list; parameters become known to the body.
     pub(super) fn parameters(&mut self, func: &PrimFunc) -> Result<(String, Vec<ParamInfo>)> {
-        let noalias = func
-            .attr("tirx.noalias")
-            .and_then(|v| v.as_int())
-            .is_some_and(|v| v != 0);
+        let promised = Promised::of(func, &self.facts);
         let mut list = Vec::with_capacity(func.params.len());
         let mut params = Vec::with_capacity(func.params.len());
         for var in &func.params {
@@ -24,10 +22,9 @@ impl Emitter<'_> {
             let kind = match var.ty() {
                 Type::Pointer { element, .. } => {
                     let ty = self.spell(*element, span)?;
-                    let use_ = self.facts.pointers.get(var);
-                    let constant = use_.is_some_and(|u| !u.written && !u.escapes);
+                    let constant = self.facts.is_constant(var);
                     let qualifier = if constant { "const " } else { "" };
-                    let restrict = if noalias { " __restrict__" } else { "" };
+                    let restrict = if promised.holds(var) { " __restrict__" } else { "" };
                     list.push(format!("{qualifier}{ty}*{restrict} {name}"));
                     let pointer = Pointer {
                         name: name.as_str().into(),

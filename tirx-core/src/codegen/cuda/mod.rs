@@ -6,6 +6,7 @@
 //! | file | question |
 //! |---|---|
 //! | `analysis` | what must be known before the first line |
+//! | `aliases` | which pointers are promised to alias no other |
 //! | `launch` | signature and launch bounds |
 //! | `stmt` | statements |
 //! | `expr` | scalar expressions |
@@ -23,6 +24,7 @@
 //! **Integers.** C++ computes 8- and 16-bit integers in `int`. A cast back stands wherever the upper bits could be
 //! seen (`code::Width`), so such arithmetic wraps as the IR says. 32- and 64-bit arithmetic is C++'s own.
 
+mod aliases;
 mod analysis;
 mod calls;
 mod code;

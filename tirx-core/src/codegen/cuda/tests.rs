@@ -109,6 +109,61 @@ fn a_kernel_from_signature_to_store() {
     assert_eq!(source.kernels[0].params[0].kind, ParamKind::Pointer);
 }
 
+/// The parameters of a kernel that stores `value` of `A`, `B`, a condition and `threadIdx.x` to `B`.
+fn parameters(value: impl Fn(&Buffer, &Buffer, Expr, Expr) -> Expr) -> String {
+    let mut k = Kernel::new();
+    let (a, b) = (k.buffer("A", DType::FLOAT32), k.buffer("B", DType::FLOAT32));
+    let condition = Expr::binary(BinOp::Lt, k.tx(), Expr::int32(9));
+    let (value, tx) = (value(&a, &b, condition, k.tx()), k.tx());
+    let text = k.text(vec![store(&b, tx, value)]);
+    let list = text
+        .split_once("k_kernel(")
+        .and_then(|(_, rest)| rest.split_once(')'));
+    list.map(|(list, _)| list.to_string()).unwrap()
+}
+
+#[test]
+fn loads_that_can_become_one_load_are_not_taken_for_constant_memory() {
+    let promised = "const float* __restrict__ A_ptr, float* __restrict__ B_ptr";
+    let taken_back = "const float* A_ptr, float* __restrict__ B_ptr";
+    // One or the other of what is only read and what is written.
+    let select = |c, a, b| Expr::select(c, a, b);
+    assert_eq!(
+        parameters(|a, b, c, tx| select(c, load(a, tx.clone()), load(b, tx))),
+        taken_back
+    );
+    // One of them always, the other sometimes.
+    let zero = || Expr::float(DType::FLOAT32, 0.0);
+    assert_eq!(
+        parameters(|a, b, c, tx| load(a, tx.clone()) + select(c, load(b, tx), zero())),
+        taken_back
+    );
+    // Both, in the same branch or without any; or both of what is only read.
+    assert_eq!(
+        parameters(|a, b, c, tx| select(c, load(a, tx.clone()) + load(b, tx), zero())),
+        promised
+    );
+    assert_eq!(
+        parameters(|a, b, _, tx| load(a, tx.clone()) + load(b, tx)),
+        promised
+    );
+    assert_eq!(
+        parameters(|a, _, c, tx| select(c, load(a, tx), load(a, Expr::int32(0)))),
+        promised
+    );
+}
+
+#[test]
+fn a_kernel_that_waits_for_another_makes_no_promise_of_aliases() {
+    let mut k = Kernel::new();
+    let (a, b) = (k.buffer("A", DType::FLOAT32), k.buffer("B", DType::FLOAT32));
+    let wait = Expr::call(Op::PtxGriddepcontrolWait, DType::VOID, Vec::new());
+    let value = load(&a, k.tx());
+    let tx = k.tx();
+    let text = k.text(vec![Stmt::evaluate(wait), store(&b, tx, value)]);
+    assert!(text.contains("(const float* A_ptr, float* B_ptr)"), "{text}");
+}
+
 #[test]
 fn a_private_element_is_a_variable_and_a_shared_array_an_array() {
     let mut k = Kernel::new();
