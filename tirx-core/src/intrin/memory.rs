@@ -134,6 +134,8 @@ static ELEMENTS: &[Element] = &[
     element("b64", DType::UINT64, DType::UINT64, "l"),
     element("u64", DType::UINT64, DType::UINT64, "l"),
     element("s64", DType::INT64, DType::INT64, "l"),
+    // Two halves; one register where CUDA names it.
+    element("b128", DType::UINT64, DType::UINT64, "q"),
     element("f32", DType::FLOAT32, DType::FLOAT32, "f"),
     element("f64", DType::FLOAT64, DType::FLOAT64, "d"),
 ];
@@ -163,6 +165,8 @@ pub struct MemoryInstruction<'a> {
     pub space: Space,
     /// The dtype of the call's value.
     pub result: DType,
+    /// Why PTX does not have it, though TVM's text may hold it.
+    pub missing: Option<String>,
 }
 
 /// How an address is given to the instruction.
@@ -218,6 +222,7 @@ impl<'a> MemoryInstruction<'a> {
         one_of("ptx_type", name, &names)?;
         let element = *ELEMENTS.iter().find(|e| e.ptx == name).ok_or("ptx_type")?;
         let lanes = match one_of("vec", text("vec")?, &["", "v2", "v4", "v8"])? {
+            "" if name == "b128" => 2,
             "" => 1,
             vec => vec[1..].parse().map_err(|_| "vec".to_string())?,
         };
@@ -229,6 +234,7 @@ impl<'a> MemoryInstruction<'a> {
 
         let stem = form.op.info().script.trim_start_matches("ptx.");
         let (verb, order) = stem.split_once('_').unwrap_or((stem, ""));
+        let mut missing = None;
         let mut said = String::from(verb);
         let mut say = |word: &str| {
             if !word.is_empty() {
@@ -262,8 +268,16 @@ impl<'a> MemoryInstruction<'a> {
                     say(space);
                 }
                 "mmio" => {
+                    let orders: &[&str] = match verb {
+                        "ld" => &["relaxed", "acquire"],
+                        _ => &["relaxed", "release"],
+                    };
+                    let order = one_of("sem", text("sem")?, orders)?;
+                    if order != "relaxed" {
+                        missing = Some(format!("{verb}.mmio is relaxed alone: sem=\"relaxed\""));
+                    }
                     say("mmio");
-                    say(one_of("sem", text("sem")?, &["relaxed"])?);
+                    say(order);
                     say(one_of("scope", text("scope")?, &["sys"])?);
                     say(one_of("space", space, &["global"])?);
                 }
@@ -328,6 +342,7 @@ impl<'a> MemoryInstruction<'a> {
             return Err("a cache hint needs a destination: dst=…".into());
         }
         let (address, operands, by_pointer, result) = match access {
+            Access::Load if name == "b128" => return Err("b128 is stored, not loaded".into()),
             Access::Load => {
                 let Some((address, to)) = operands.split_last() else {
                     return Err("there is no address".into());
@@ -348,11 +363,21 @@ impl<'a> MemoryInstruction<'a> {
                 };
                 (address, to, true, result)
             }
+            Access::Update(_) if name == "b128" => return Err("b128 is stored, not updated".into()),
             Access::Store | Access::Update(_) => {
                 let Some((address, values)) = operands.split_first() else {
                     return Err("there is no address".into());
                 };
                 let from = number("from_src") != 0;
+                if name == "b128" {
+                    let plain = said == "st.weak.shared::cta.b128" && from;
+                    if !plain {
+                        return Err(
+                            "b128 is stored with src=, weak=True and space=\"shared::cta\", and nothing else"
+                                .into(),
+                        );
+                    }
+                }
                 let wanted = if from { 1 } else { lanes };
                 if values.len() != wanted {
                     return Err(format!(
@@ -392,6 +417,7 @@ impl<'a> MemoryInstruction<'a> {
             lanes,
             space,
             result,
+            missing,
         })
     }
 }

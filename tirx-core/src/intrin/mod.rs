@@ -5,6 +5,7 @@
 //! generation, simulator and documentation read this table; adding an intrinsic is adding a row
 //! (and teaching the simulator what it computes).
 
+pub mod convert;
 pub mod memory;
 mod table;
 

@@ -437,6 +437,36 @@ ops! {
     CudaFloat8tohalf8 = "tirx.cuda.float8tohalf8", "cuda.float8tohalf8", (2, 2), UpdateState, Is(DType::VOID);
     /// The address in shared memory of a generic pointer.
     CudaCvtaGenericToShared = "tirx.cuda.cvta_generic_to_shared", "cuda.cvta_generic_to_shared", (1, 1), Pure, Is(DType::UINT32);
+    /// The address in shared memory of what `ptx.mapa` gave.
+    CudaSmemAddrFromUint64 = "tirx.cuda.smem_addr_from_uint64", "cuda.smem_addr_from_uint64", (1, 1), Pure, Is(DType::UINT32);
+    /// `cvt`: operands, then what the instruction says; see `convert`.
+    PtxCvt = "tirx.ptx.cvt", "ptx.cvt", (12, 18), Pure, Explicit;
+    /// `ld.acquire.gpu.global` to an element: destination, source (pointers; text names the element itself).
+    PtxLdGlobalAcquire = "tirx.ptx.ld_global_acquire", "ptx.ld_global_acquire", (2, 2), UpdateState, Is(DType::VOID);
+    /// `ld.global.nc.f32` under a condition, else 0: array, condition, source (text names the element), index.
+    PtxLdg32 = "tirx.ptx.ldg32", "ptx.ldg32", (4, 4), UpdateState, Is(DType::VOID);
+    /// `st.bulk` (sm_100): zeros to shared memory: pointer, bytes, weak, space.
+    PtxStBulk = "tirx.ptx.st_bulk", "ptx.st_bulk", (4, 4), UpdateState, Is(DType::VOID);
+    /// 1 in one lane of the warp.
+    PtxElectSync = "tirx.ptx.elect_sync", "ptx.elect_sync", (0, 0), UpdateState, Is(DType::UINT32);
+    /// Registers of a warp: whether more, how many.
+    PtxSetmaxnreg = "tirx.ptx.setmaxnreg", "ptx.setmaxnreg", (2, 2), UpdateState, Is(DType::VOID);
+    /// Arrives at the cluster's barrier: order (a string), whether the warp does together.
+    PtxBarrierClusterArrive = "tirx.ptx.barrier_cluster_arrive", "ptx.barrier.cluster.arrive", (2, 2), UpdateState, Is(DType::VOID);
+    /// Waits at the cluster's barrier: whether to acquire, whether the warp does together.
+    PtxBarrierClusterWait = "tirx.ptx.barrier_cluster_wait", "ptx.barrier.cluster.wait", (2, 2), UpdateState, Is(DType::VOID);
+    /// Makes initialized barriers known to the cluster.
+    PtxFenceMbarrierInit = "tirx.ptx.fence_mbarrier_init", "ptx.fence.mbarrier_init", (0, 0), UpdateState, Is(DType::VOID);
+    /// Orders accesses of threads and of asynchronous engines: space (a string).
+    PtxFenceProxyAsync = "tirx.ptx.fence_proxy_async", "ptx.fence.proxy_async", (1, 1), UpdateState, Is(DType::VOID);
+    /// Begins a profile: buffer, tag, offset (pointers), groups, group.
+    CudaTimerInit = "tirx.timer_init_cuda", "cuda.timer_init", (5, 5), UpdateState, Is(DType::VOID);
+    /// An event begins: event, buffer, tag, offset, stride, whether this thread says so.
+    CudaTimerStart = "tirx.timer_start_cuda", "cuda.timer_start", (6, 6), UpdateState, Is(DType::VOID);
+    /// An event ends: event, buffer, tag, offset, stride, whether this thread says so.
+    CudaTimerEnd = "tirx.timer_end_cuda", "cuda.timer_end", (6, 6), UpdateState, Is(DType::VOID);
+    /// A profile ends: buffer, tag, offset, stride, whether this thread says so.
+    CudaTimerFinalize = "tirx.timer_finalize_cuda", "cuda.timer_finalize", (5, 5), UpdateState, Is(DType::VOID);
 }
 }
 pub(super) use rows::INFO;

@@ -5,7 +5,7 @@
 use super::Emitter;
 use super::code::Code;
 use super::helpers::{Header, Helper};
-use super::ptx_memory;
+use super::{ptx_convert, ptx_memory, ptx_sync};
 use crate::diagnostic::{Result, error};
 use crate::intrin::Op;
 use crate::ir::Expr;
@@ -26,14 +26,22 @@ pub(super) struct Instruction {
 impl Emitter<'_> {
     /// A call of an instruction of this file.
     pub(super) fn instruction(&mut self, op: Op, args: &[Expr], span: Span) -> Result<Option<Code>> {
-        if let Some((instruction, args)) = ptx_memory::instruction(op, args, span)? {
+        let pointee = args.first().and_then(|a| self.pointee(a));
+        if let Some((instruction, args)) = ptx_memory::instruction(op, args, pointee, span)? {
             if instruction.body.contains("half2") {
                 self.needs.headers.insert(Header::Fp16);
             }
             return self.call_instruction(instruction, &args).map(Some);
         }
         let Some(instruction) = packed(op).or(simple(op)) else {
-            return match arithmetic(op, args, span)? {
+            let mut found = arithmetic(op, args, span)?;
+            if found.is_none() {
+                found = ptx_convert::instruction(op, args, span)?;
+            }
+            if found.is_none() {
+                found = ptx_sync::instruction(op, args, span)?;
+            }
+            return match found {
                 Some(instruction) => self.call_instruction(instruction, args).map(Some),
                 None => Ok(None),
             };
@@ -59,6 +67,9 @@ impl Emitter<'_> {
             operands,
         } = instruction;
         let list = self.arguments(&args[..operands.min(args.len())])?;
+        if params.contains("int64_t") {
+            self.needs.headers.insert(Header::Cstdint);
+        }
         let call = Code::primary(format!("{name}({list})"));
         self.generated.entry(name).or_insert_with_key(|name| {
             format!("__device__ __forceinline__ {result} {name}({params}) {{\n{body}}}\n")

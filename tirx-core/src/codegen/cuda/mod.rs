@@ -13,6 +13,7 @@
 //! | `vector` | vector expressions, lane by lane |
 //! | `calls` | intrinsics |
 //! | `instructions` | packed values and PTX instructions |
+//! | `ptx_memory`, `ptx_convert`, `ptx_sync` | PTX with modifiers |
 //! | `memory` | pointers, bit casts, atomics |
 //! | `threads` | shuffles, ranks, reductions |
 //! | `math` | which function computes what, by dtype |
@@ -35,7 +36,9 @@ mod launch;
 mod math;
 mod memory;
 mod names;
+mod ptx_convert;
 mod ptx_memory;
+mod ptx_sync;
 mod stmt;
 mod threads;
 mod types;

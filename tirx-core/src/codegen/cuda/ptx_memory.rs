@@ -1,4 +1,4 @@
-//! How are the loads, stores, atomics, barriers and fences of PTX written?
+//! How are the loads, stores and atomics of PTX written?
 
 use super::instructions::Instruction;
 use crate::diagnostic::{Result, error};
@@ -8,7 +8,7 @@ use crate::ir::{DType, Expr};
 use crate::source::Span;
 
 /// CUDA's name of a dtype in a register or in memory.
-fn name_of(dtype: DType) -> &'static str {
+pub(super) fn name_of(dtype: DType) -> &'static str {
     match dtype {
         DType::UINT8 => "unsigned char",
         DType::INT8 => "signed char",
@@ -27,12 +27,21 @@ fn identifier(text: &str) -> String {
     text.replace("::", "_").replace('.', "_")
 }
 
-/// The function of an instruction of this file, and its arguments in the order of its parameters.
-pub(super) fn instruction(op: Op, args: &[Expr], span: Span) -> Result<Option<(Instruction, Vec<Expr>)>> {
+/// The function of an instruction of this file, and its arguments in the order of its parameters; `pointee` is the
+/// dtype behind the first.
+pub(super) fn instruction(
+    op: Op,
+    args: &[Expr],
+    pointee: Option<DType>,
+    span: Span,
+) -> Result<Option<(Instruction, Vec<Expr>)>> {
     match MemoryInstruction::of(op, args) {
         Err(message) => error(span, format!("`T.{}`: {message}", op.info().script)),
-        Ok(Some(access)) => Ok(Some(memory(&access))),
-        Ok(None) => other(op, args, span),
+        Ok(Some(access)) => match &access.missing {
+            Some(message) => error(span, format!("`T.{}`: {message}", op.info().script)),
+            None => Ok(Some(memory(&access))),
+        },
+        Ok(None) => other(op, args, pointee, span),
     }
 }
 
@@ -96,6 +105,11 @@ fn memory(access: &MemoryInstruction<'_>) -> (Instruction, Vec<Expr>) {
                 lanes + 1,
             )
         }
+        Access::Store if element.ptx == "b128" => {
+            body.push_str("  const unsigned __int128 value = *static_cast<const unsigned __int128*>(p0);\n");
+            inputs.push_str(", \"q\"(value)");
+            (String::new(), "[%0], %1".into(), 2)
+        }
         Access::Store => {
             if access.by_pointer {
                 let loads = each(&|i| format!("r{i} = {}", place(i)));
@@ -154,8 +168,13 @@ fn memory(access: &MemoryInstruction<'_>) -> (Instruction, Vec<Expr>) {
     (instruction, arguments)
 }
 
-/// Barriers, fences, addresses and conversions in memory.
-fn other(op: Op, args: &[Expr], span: Span) -> Result<Option<(Instruction, Vec<Expr>)>> {
+/// Addresses, conversions in memory, and accesses without modifiers.
+fn other(
+    op: Op,
+    args: &[Expr],
+    pointee: Option<DType>,
+    span: Span,
+) -> Result<Option<(Instruction, Vec<Expr>)>> {
     let text = |at: usize| args.get(at).and_then(Expr::as_str).unwrap_or_default();
     let make = |name: String, result: &'static str, params: &str, body: String, operands: usize| {
         let instruction = Instruction {
@@ -168,31 +187,6 @@ fn other(op: Op, args: &[Expr], span: Span) -> Result<Option<(Instruction, Vec<E
         Ok(Some((instruction, args.to_vec())))
     };
     match op {
-        Op::PtxBarSync | Op::PtxBarArrive | Op::PtxBarrierSync => {
-            let what = op.info().script.trim_start_matches("ptx.");
-            make(
-                format!("tirx_ptx_{}", identifier(what)),
-                "void",
-                "int barrier, int threads",
-                format!(
-                    "  asm volatile(\"{what} %0, %1;\" : : \"r\"(barrier), \"r\"(threads) : \"memory\");\n"
-                ),
-                2,
-            )
-        }
-        Op::PtxFence => {
-            let (order, scope) = (text(0), text(1));
-            if !["sc", "acq_rel"].contains(&order) || !["cta", "cluster", "gpu", "sys"].contains(&scope) {
-                return error(span, format!("there is no fence.{order}.{scope}"));
-            }
-            make(
-                format!("tirx_ptx_fence_{order}_{scope}"),
-                "void",
-                "",
-                format!("  asm volatile(\"fence.{order}.{scope};\" : : : \"memory\");\n"),
-                0,
-            )
-        }
         Op::PtxMapa => {
             let (space, ptx) = (text(2), text(3));
             let dot = if space.is_empty() { "" } else { "." };
@@ -225,6 +219,64 @@ fn other(op: Op, args: &[Expr], span: Span) -> Result<Option<(Instruction, Vec<E
             "  return (unsigned int)__cvta_generic_to_shared(pointer);\n".into(),
             1,
         ),
+        Op::CudaSmemAddrFromUint64 => make(
+            "tirx_smem_addr_from_uint64".into(),
+            "unsigned int",
+            "unsigned long long address",
+            "  return (unsigned int)address;\n".into(),
+            1,
+        ),
+        Op::PtxLdGlobalAcquire => {
+            let (ty, ptx, letter) = match pointee {
+                Some(d @ (DType::INT32 | DType::UINT32)) => (name_of(d), "b32", "r"),
+                Some(d @ (DType::INT64 | DType::UINT64)) => (name_of(d), "b64", "l"),
+                _ => {
+                    return error(
+                        span,
+                        "`T.ptx.ld_global_acquire` loads integers of 32 or 64 bits",
+                    );
+                }
+            };
+            make(
+                format!("tirx_ptx_ld_global_acquire_{ptx}"),
+                "void",
+                "void* to, const void* address",
+                format!(
+                    "  {ty} value;\n  asm volatile(\"ld.acquire.gpu.global.{ptx} %0, [%1];\" : \"={letter}\"(value) : \
+                     \"l\"(address) : \"memory\");\n  *static_cast<{ty}*>(to) = value;\n"
+                ),
+                2,
+            )
+        }
+        Op::PtxLdg32 => make(
+            "tirx_ptx_ldg32".into(),
+            "void",
+            "float* to, bool guard, const float* from, int index",
+            "  asm volatile(\"{\\n\\t.reg .pred p;\\n\\tsetp.ne.b32 p, %2, 0;\\n\\t@!p mov.b32 %0, 0;\\n\\t@p \
+             ld.global.nc.f32 %0, [%1];\\n\\t}\" : \"=f\"(to[index]) : \"l\"(from), \"r\"((int)guard));\n"
+                .into(),
+            4,
+        ),
+        Op::PtxStBulk => {
+            let space = text(3);
+            let weak = if args[2].is_int(0) { "" } else { ".weak" };
+            let dot = if space.is_empty() { "" } else { "." };
+            let address = match space {
+                "" => "\"l\"(address)",
+                _ => "\"r\"((unsigned int)__cvta_generic_to_shared(address))",
+            };
+            let what = format!("st.bulk{weak}{dot}{space}");
+            make(
+                format!("tirx_ptx_{}", identifier(&what)),
+                "void",
+                "void* address, unsigned int bytes",
+                format!(
+                    "  asm volatile(\"{what} [%0], %1, 0;\" : : {address}, \"l\"((unsigned long long)bytes) : \
+                     \"memory\");\n"
+                ),
+                2,
+            )
+        }
         Op::CudaFloat22half2 => make(
             "tirx_float22half2".into(),
             "void",

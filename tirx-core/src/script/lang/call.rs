@@ -213,6 +213,15 @@ impl Call {
         }
     }
 
+    /// Whether something holds, known now: `True`, `T.bool(True)`, 1.
+    pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool> {
+        match self.get(name) {
+            Some((Value::Bool(set), _)) => Ok(*set),
+            Some(_) => Ok(self.int(name)? != 0),
+            None => Ok(default),
+        }
+    }
+
     /// A text.
     pub(super) fn text(&self, name: &str) -> Result<Arc<str>> {
         let (value, _) = self.need(name, "a string")?;

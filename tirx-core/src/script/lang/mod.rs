@@ -38,7 +38,9 @@ mod objects;
 mod operators;
 mod pool;
 mod ptx;
+mod ptx_convert;
 mod ptx_memory;
+mod ptx_sync;
 mod refused;
 mod views;
 

@@ -8,12 +8,15 @@ use rustc_hash::FxHashMap;
 use super::super::eval::{Annotation, Value};
 use super::call::{Call, Function};
 use super::objects::Metadata;
-use super::{buffers, calls, cuda, dtypes, launch, layouts, loops, math, pool, ptx, ptx_memory, refused};
+use super::{
+    buffers, calls, cuda, dtypes, launch, layouts, loops, math, pool, ptx, ptx_convert, ptx_memory, ptx_sync,
+    refused,
+};
 use crate::diagnostic::error;
 use crate::intrin::Op;
 
 /// All tables.
-static TABLES: [&[Function]; 13] = [
+static TABLES: [&[Function]; 15] = [
     buffers::FUNCTIONS,
     calls::FUNCTIONS,
     cuda::FUNCTIONS,
@@ -27,6 +30,8 @@ static TABLES: [&[Function]; 13] = [
     ptx_memory::STORES,
     ptx_memory::UPDATES,
     ptx_memory::OTHERS,
+    ptx_convert::FUNCTIONS,
+    ptx_sync::FUNCTIONS,
 ];
 
 static INDEX: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock::new(|| {
@@ -65,13 +70,14 @@ fn generic_name(op: Op) -> &'static str {
     &NAMES[op as usize]
 }
 
-const NAMESPACES: [&str; 6] = [
+const NAMESPACES: [&str; 7] = [
     "T.cuda",
     "T.ptx",
     "T.ptx.griddepcontrol",
     "layout.Axis",
     "T.ptx.bar",
     "T.ptx.barrier",
+    "T.ptx.barrier.cluster",
 ];
 
 /// The value of `path.name`.

@@ -61,12 +61,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 /// 0 or 1, also for `True` and `False`.
 fn flag(call: &Call, name: &str) -> Result<Expr> {
-    let set = match call.get(name) {
-        Some((Value::Bool(b), _)) => *b,
-        Some(_) => call.int(name)? != 0,
-        None => false,
-    };
-    Ok(Expr::int32(set.into()).at(call.span))
+    Ok(Expr::int32(call.flag(name, false)?.into()).at(call.span))
 }
 
 fn rounding(call: &Call, name: &str) -> Result<()> {

@@ -7,7 +7,7 @@ use super::convert;
 use crate::diagnostic::Result;
 use crate::intrin::Op;
 use crate::intrin::memory::{Form, MemoryInstruction};
-use crate::ir::{DType, Expr};
+use crate::ir::{DType, Expr, ExprKind, Type};
 
 /// All that any of them takes by name.
 const LOAD: &[Param] = &[
@@ -50,7 +50,18 @@ const UPDATE: &[Param] = &[
     keyword("cache_hint"),
     keyword("cache_policy"),
 ];
-const BARRIER: &[Param] = &[required("name_bar_id"), required("thread_count")];
+const LDG32: &[Param] = &[
+    required("reg"),
+    required("guard"),
+    required("addr"),
+    required("local_addr"),
+];
+const BULK: &[Param] = &[
+    required("ptr"),
+    required("num_bytes"),
+    optional("weak"),
+    optional("space"),
+];
 const MAPA: &[Param] = &[
     required("ptr"),
     required("rank"),
@@ -74,16 +85,13 @@ pub(super) static STORES: &[Function] = &accesses![STORE:
 pub(super) static UPDATES: &[Function] = &accesses![UPDATE:
     "T.ptx.atom_scalar" PtxAtomScalar, "T.ptx.red_scalar" PtxRedScalar];
 pub(super) static OTHERS: &[Function] = &[
-    function("T.ptx.bar.sync", BARRIER, |_, c| barrier(c, Op::PtxBarSync)),
-    function("T.ptx.bar.arrive", BARRIER, |_, c| barrier(c, Op::PtxBarArrive)),
-    function("T.ptx.barrier.sync", BARRIER, |_, c| {
-        barrier(c, Op::PtxBarrierSync)
-    }),
     function(
-        "T.ptx.fence",
-        const { &[required("sem"), required("scope")] },
-        fence,
+        "T.ptx.ld_global_acquire",
+        const { &[required("res"), required("addr")] },
+        ld_global_acquire,
     ),
+    function("T.ptx.ldg32", LDG32, ldg32),
+    function("T.ptx.st_bulk", BULK, st_bulk),
     function("T.ptx.mapa", MAPA, mapa),
     function(
         "T.ptx.map_shared_rank",
@@ -97,12 +105,7 @@ fn modifier(call: &Call, form: &Form, name: &str, destinations: usize, has_cache
     let flag = |set: bool| Expr::int32(set.into()).at(call.span);
     let default = match (name, form.op) {
         ("weak", _) => {
-            let set = match call.get(name) {
-                Some((Value::Bool(set), _)) => *set,
-                Some(_) => call.int(name)? != 0,
-                None => false,
-            };
-            return Ok(flag(set));
+            return Ok(flag(call.flag(name, false)?));
         }
         ("has_cache", _) => return Ok(flag(has_cache)),
         ("to_dst", _) => return Ok(Expr::int32(destinations as i32).at(call.span)),
@@ -220,31 +223,75 @@ fn written(call: &Call, form: &Form) -> Result<Vec<Expr>> {
     Ok(args)
 }
 
-fn barrier(call: &mut Call, op: Op) -> Result<Value> {
-    let args = vec![call.expr("name_bar_id")?, call.expr("thread_count")?];
-    Ok(Value::Expr(Expr::call(op, DType::VOID, args).at(call.span)))
+/// An element as its address: what an instruction writes, or reads under a condition of its own.
+fn element(call: &Call, name: &str, expected: &str) -> Result<Expr> {
+    let e = call.argument(name)?;
+    match &e.kind {
+        ExprKind::BufferLoad { .. } => {
+            Ok(Expr::call(Op::AddressOf, DType::HANDLE, vec![e.clone()]).at(e.span))
+        }
+        _ if e.dtype.is_handle() && e.as_str().is_none() => Ok(e),
+        _ => call.expected(name, expected),
+    }
 }
 
-fn fence(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let (order, scope) = (call.text("sem")?, call.text("scope")?);
-    for (what, text, known) in [
-        ("sem", &order, &["sc", "acq_rel"][..]),
-        ("scope", &scope, &["cta", "cluster", "gpu", "sys"]),
-    ] {
-        if !known.contains(&&**text) {
-            return call.fail(format!(
-                "{what} must be one of {}, found \"{text}\"",
-                known.join(", ")
-            ));
-        }
+fn pointer(call: &Call, name: &str, expected: &str) -> Result<Expr> {
+    let e = call.argument(name)?;
+    if !e.dtype.is_handle() || e.as_str().is_some() {
+        return call.expected(name, expected);
+    }
+    Ok(e)
+}
+
+fn ld_global_acquire(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    const EXPECTED: &str = "an element of 32 or 64 bits of integers, such as r or A[i]";
+    let to = element(call, "res", EXPECTED)?;
+    let dtype = pointee(&to);
+    if ![DType::INT32, DType::UINT32, DType::INT64, DType::UINT64].contains(&dtype) {
+        return call.expected("res", EXPECTED);
+    }
+    let args = vec![to, pointer(call, "addr", "a pointer such as A.ptr_to([i])")?];
+    Ok(Value::Expr(
+        Expr::call(Op::PtxLdGlobalAcquire, DType::VOID, args).at(call.span),
+    ))
+}
+
+fn ldg32(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let array = pointer(call, "reg", "the pointer of an array of float32, such as r.data")?;
+    let from = element(call, "addr", "an element of float32 such as A[i]")?;
+    if pointee(&from) != DType::FLOAT32 {
+        return call.expected("addr", "an element of float32 such as A[i]");
+    }
+    let args = vec![array, call.expr("guard")?, from, call.expr("local_addr")?];
+    Ok(Value::Expr(
+        Expr::call(Op::PtxLdg32, DType::VOID, args).at(call.span),
+    ))
+}
+
+fn st_bulk(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let space = call.text_or("space", "shared::cta")?;
+    if !["", "shared::cta"].contains(&&*space) {
+        return call.fail(format!(
+            "space must be \"\" or \"shared::cta\", found \"{space}\""
+        ));
     }
     let args = vec![
-        Expr::string(order).at(call.span),
-        Expr::string(scope).at(call.span),
+        pointer(call, "ptr", "a pointer to shared memory such as S.ptr_to([0])")?,
+        call.expr("num_bytes")?,
+        Expr::int32(call.flag("weak", false)?.into()).at(call.span),
+        Expr::string(space).at(call.span),
     ];
     Ok(Value::Expr(
-        Expr::call(Op::PtxFence, DType::VOID, args).at(call.span),
+        Expr::call(Op::PtxStBulk, DType::VOID, args).at(call.span),
     ))
+}
+
+/// The dtype behind a pointer, as far as it is known.
+fn pointee(pointer: &Expr) -> DType {
+    match convert::expr_type(pointer) {
+        Type::Pointer { element, .. } => element,
+        Type::Prim(_) => DType::VOID,
+    }
 }
 
 fn mapa(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {

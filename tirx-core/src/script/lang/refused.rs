@@ -152,11 +152,6 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
                 "mma_store_legacy",
                 "runtime_instr_desc",
                 "sm100_2sm_leader_smem_addr",
-                "smem_addr_from_uint64",
-                "timer_end",
-                "timer_finalize",
-                "timer_init",
-                "timer_start",
                 "iket",
             ]) =>
         {

@@ -260,7 +260,7 @@ impl Printer {
 
     fn call(&mut self, out: &mut String, op: Op, args: &[Expr], dtype: DType) {
         let script = op.info().script;
-        let all: Vec<&Expr> = args.iter().collect();
+        let mut all: Vec<&Expr> = args.iter().collect();
         if let (Op::CudaFuncCall, [name, source, rest @ ..]) = (op, args) {
             let mut shown = vec![name];
             shown.extend(rest);
@@ -290,7 +290,7 @@ impl Printer {
         // Those end with the dtype themselves.
         let says_it = matches!(
             op,
-            Op::PtxAddF32x2 | Op::PtxSubF32x2 | Op::PtxMulF32x2 | Op::PtxFmaF32x2 | Op::PtxMapa
+            Op::PtxAddF32x2 | Op::PtxSubF32x2 | Op::PtxMulF32x2 | Op::PtxFmaF32x2 | Op::PtxMapa | Op::PtxCvt
         ) || Form::of(op).is_some();
         let explicit = op.info().result == ResultRule::Explicit && !says_it;
         let last = matches!(op, Op::TvmStructGet | Op::CudaLdg | Op::CudaFuncCall);
@@ -298,6 +298,17 @@ impl Printer {
             DType::HANDLE => "T.handle().ty".to_string(),
             _ => format!("\"{dtype}\""),
         };
+        // Text has the element where the IR has its address.
+        let element = match op {
+            Op::PtxLdGlobalAcquire => Some(0),
+            Op::PtxLdg32 => Some(2),
+            _ => None,
+        };
+        if let Some(at) = element
+            && let Some([load]) = args.get(at).and_then(|a| a.as_call(Op::AddressOf))
+        {
+            all[at] = load;
+        }
         if explicit && !last {
             out.push_str(&said);
             out.push_str(if all.is_empty() { "" } else { ", " });

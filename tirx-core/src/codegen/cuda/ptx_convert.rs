@@ -1,0 +1,88 @@
+//! How is a `cvt` of PTX written?
+
+use super::instructions::Instruction;
+use super::ptx_memory::name_of;
+use crate::diagnostic::{Result, error};
+use crate::intrin::Op;
+use crate::intrin::convert::{Conversion, Format};
+use crate::ir::{DType, Expr};
+use crate::source::Span;
+
+/// The dtype of a register that carries a format (there are none of 8 bits), and its letter in `asm`.
+fn register(format: &Format) -> (DType, &'static str) {
+    match (format.name, format.carrier) {
+        ("s8", _) => (DType::INT32, "r"),
+        ("u8", _) => (DType::UINT32, "r"),
+        (_, DType::UINT8 | DType::UINT16) => (DType::UINT16, "h"),
+        (_, DType::INT16) => (DType::INT16, "h"),
+        (_, d @ (DType::INT64 | DType::UINT64)) => (d, "l"),
+        (_, DType::FLOAT32) => (DType::FLOAT32, "f"),
+        (_, DType::FLOAT64) => (DType::FLOAT64, "d"),
+        (_, d) => (d, "r"),
+    }
+}
+
+/// Whether it is held in a `.b8` of its own.
+fn is_byte(format: &Format) -> bool {
+    format.name == "e2m1x2"
+}
+
+/// The function of a conversion, which takes the call's first arguments.
+pub(super) fn instruction(op: Op, args: &[Expr], span: Span) -> Result<Option<Instruction>> {
+    if op != Op::PtxCvt {
+        return Ok(None);
+    }
+    let conversion = match Conversion::of(args) {
+        Ok(conversion) => conversion,
+        Err(message) => return error(span, format!("`T.ptx.cvt`: {message}")),
+    };
+    let operands = conversion.operands();
+    let (result, letter) = register(conversion.to);
+    let mut params = Vec::new();
+    let mut inputs = Vec::new();
+    let mut places: Vec<String> = Vec::new();
+    for (i, (format, _)) in operands.iter().enumerate() {
+        let (dtype, letter) = register(format);
+        params.push(format!("{} x{i}", name_of(dtype)));
+        inputs.push(format!("\"{letter}\"(x{i})"));
+        places.push(format!("%{}", i + 1));
+    }
+    let mut lines = Vec::new();
+    if is_byte(conversion.from) {
+        lines.push(".reg .b8 from;".to_string());
+        lines.push("cvt.u8.u16 from, %1;".to_string());
+        places[0] = "from".into();
+    }
+    let values = conversion.values.len();
+    if values == 4 {
+        let packed = format!("{{{}}}", places[..values].join(", "));
+        places.splice(..values, [packed]);
+    }
+    let byte = is_byte(conversion.to);
+    if byte {
+        lines.push(".reg .b8 to;".to_string());
+    }
+    let to = if byte { "to" } else { "%0" };
+    lines.push(format!("{} {to}, {};", conversion.text, places.join(", ")));
+    if byte {
+        lines.push("cvt.u16.u8 %0, to;".to_string());
+    }
+    let asm = match &lines[..] {
+        [one] => one.clone(),
+        many => format!("{{\\n\\t{}\\n\\t}}", many.join("\\n\\t")),
+    };
+    Ok(Some(Instruction {
+        name: format!(
+            "tirx_ptx_{}",
+            conversion.text.replace("::", "_").replace('.', "_")
+        ),
+        result: name_of(conversion.to.carrier),
+        params: params.join(", "),
+        body: format!(
+            "  {} result;\n  asm(\"{asm}\" : \"={letter}\"(result) : {});\n  return result;\n",
+            name_of(result),
+            inputs.join(", ")
+        ),
+        operands: operands.len(),
+    }))
+}

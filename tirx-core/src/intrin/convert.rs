@@ -1,0 +1,415 @@
+//! What does a `cvt` of PTX convert, and how? Its call holds operands first, then what the instruction's text says.
+//!
+//! The forms are those of `cvt` in the PTX ISA; the order of a call's arguments is TVM's.
+
+use crate::ir::{DType, Expr, TypeCode};
+
+/// What a register of `cvt` holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// Values of a dtype.
+    Of(DType),
+    /// float32 with ten bits of mantissa, in 32 bits.
+    Tf32,
+    /// A signed fixed-point number of 8 bits, 6 of them behind the point.
+    S2f6,
+}
+
+impl Element {
+    /// Whether it is an integer.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Element::Of(d) if d.is_integer())
+    }
+}
+
+/// A type of `cvt`: its name, the dtype that carries it, and what it packs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Format {
+    /// `e4m3x2`.
+    pub name: &'static str,
+    /// The dtype of an argument or of the value.
+    pub carrier: DType,
+    /// How many are packed, the first of them in the upper bits.
+    pub lanes: u32,
+    /// Of each.
+    pub element: Element,
+}
+
+impl Format {
+    /// The format of this name.
+    pub fn named(name: &str) -> Option<&'static Format> {
+        FORMATS.iter().find(|f| f.name == name)
+    }
+
+    /// Bits from one packed value to the next.
+    pub fn pitch(&self) -> u32 {
+        u32::from(self.carrier.bits) / self.lanes
+    }
+}
+
+const fn one(name: &'static str, carrier: DType, element: DType) -> Format {
+    packed(name, carrier, 1, element)
+}
+
+const fn packed(name: &'static str, carrier: DType, lanes: u32, element: DType) -> Format {
+    Format {
+        name,
+        carrier,
+        lanes,
+        element: Element::Of(element),
+    }
+}
+
+const E4M3: DType = DType::scalar(TypeCode::Float8_e4m3fn, 8);
+const E5M2: DType = DType::scalar(TypeCode::Float8_e5m2, 8);
+const E2M1: DType = DType::scalar(TypeCode::Float4_e2m1fn, 4);
+const E2M3: DType = DType::scalar(TypeCode::Float6_e2m3fn, 6);
+const E3M2: DType = DType::scalar(TypeCode::Float6_e3m2fn, 6);
+const UE8M0: DType = DType::scalar(TypeCode::Float8_e8m0fnu, 8);
+
+/// All types.
+pub static FORMATS: &[Format] = &[
+    one("u8", DType::UINT8, DType::UINT8),
+    one("u16", DType::UINT16, DType::UINT16),
+    one("u32", DType::UINT32, DType::UINT32),
+    one("u64", DType::UINT64, DType::UINT64),
+    one("s8", DType::INT8, DType::INT8),
+    one("s16", DType::INT16, DType::INT16),
+    one("s32", DType::INT32, DType::INT32),
+    one("s64", DType::INT64, DType::INT64),
+    one("bf16", DType::UINT16, DType::BFLOAT16),
+    one("f16", DType::UINT16, DType::FLOAT16),
+    one("f32", DType::FLOAT32, DType::FLOAT32),
+    one("f64", DType::FLOAT64, DType::FLOAT64),
+    packed("f16x2", DType::UINT32, 2, DType::FLOAT16),
+    packed("bf16x2", DType::UINT32, 2, DType::BFLOAT16),
+    Format {
+        name: "tf32",
+        carrier: DType::UINT32,
+        lanes: 1,
+        element: Element::Tf32,
+    },
+    packed("e4m3x2", DType::UINT16, 2, E4M3),
+    packed("e5m2x2", DType::UINT16, 2, E5M2),
+    packed("e2m1x2", DType::UINT8, 2, E2M1),
+    packed("e2m3x2", DType::UINT16, 2, E2M3),
+    packed("e3m2x2", DType::UINT16, 2, E3M2),
+    packed("e4m3x4", DType::UINT32, 4, E4M3),
+    packed("e5m2x4", DType::UINT32, 4, E5M2),
+    packed("e2m1x4", DType::UINT16, 4, E2M1),
+    packed("e2m3x4", DType::UINT32, 4, E2M3),
+    packed("e3m2x4", DType::UINT32, 4, E3M2),
+    packed("ue8m0x2", DType::UINT16, 2, UE8M0),
+    Format {
+        name: "s2f6x2",
+        carrier: DType::UINT16,
+        lanes: 2,
+        element: Element::S2f6,
+    },
+];
+
+/// Roundings; "" is none.
+pub const ROUNDINGS: &[&str] = &[
+    "", "rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp", "rna", "rs",
+];
+/// Modifiers that are said or not, and `scaled`, which says by what.
+pub const FLAGS: &[&str] = &["ftz", "sat", "relu", "satfinite"];
+/// What `scaled` may be.
+pub const SCALES: &[&str] = &["", "n2::ue8m0"];
+
+const FLOAT8X2: &[&str] = &["e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2"];
+const FLOAT8X4: &[&str] = &["e4m3x4", "e5m2x4", "e2m1x4", "e2m3x4", "e3m2x4"];
+const HALF: &[&str] = &["f16", "bf16"];
+const HALFX2: &[&str] = &["f16x2", "bf16x2"];
+const BASIC: &[&str] = &[
+    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "bf16", "f16", "f32", "f64",
+];
+
+/// A line of the instruction's grammar. The modifiers stand in its order, those with an exclamation mark always.
+struct Line {
+    to: &'static [&'static str],
+    from: &'static [&'static str],
+    values: usize,
+    rounding: &'static [&'static str],
+    modifiers: &'static [&'static str],
+}
+
+const fn line(
+    to: &'static [&'static str],
+    from: &'static [&'static str],
+    values: usize,
+    rounding: &'static [&'static str],
+    modifiers: &'static [&'static str],
+) -> Line {
+    Line {
+        to,
+        from,
+        values,
+        rounding,
+        modifiers,
+    }
+}
+
+/// The first line whose types and rounding fit holds.
+static LINES: &[Line] = &[
+    line(HALF, &["f32"], 1, &["rn", "rz"], &["relu", "satfinite"]),
+    line(HALFX2, &["f32"], 2, &["rn", "rz", "rs"], &["relu", "satfinite"]),
+    line(&["tf32"], &["f32"], 1, &["rna"], &["satfinite"]),
+    line(&["tf32"], &["f32"], 1, &["rn", "rz"], &["satfinite", "relu"]),
+    line(FLOAT8X2, &["f32"], 2, &["rn"], &["!satfinite", "relu"]),
+    line(FLOAT8X2, HALFX2, 1, &["rn"], &["!satfinite", "relu"]),
+    line(&["f16x2"], FLOAT8X2, 1, &["rn"], &["relu"]),
+    line(
+        &["bf16x2"],
+        FLOAT8X2,
+        1,
+        &["rn"],
+        &["relu", "satfinite", "scaled"],
+    ),
+    line(FLOAT8X4, &["f32"], 4, &["rs"], &["relu", "!satfinite"]),
+    line(&["ue8m0x2"], &["f32"], 2, &["rz", "rp"], &["satfinite"]),
+    line(&["ue8m0x2"], &["bf16x2"], 1, &["rz", "rp"], &["satfinite"]),
+    line(&["bf16x2"], &["ue8m0x2"], 1, &["rn"], &[]),
+    line(
+        &["s2f6x2"],
+        &["f32"],
+        2,
+        &["rn"],
+        &["!satfinite", "relu", "scaled"],
+    ),
+    line(
+        &["s2f6x2"],
+        &["bf16x2"],
+        1,
+        &["rn"],
+        &["!satfinite", "relu", "scaled"],
+    ),
+    line(
+        &["bf16x2"],
+        &["s2f6x2"],
+        1,
+        &["rn"],
+        &["satfinite", "relu", "scaled"],
+    ),
+    line(
+        BASIC,
+        BASIC,
+        1,
+        &["", "rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp"],
+        &["ftz", "sat"],
+    ),
+];
+
+/// A call of `cvt`, understood.
+#[derive(Clone, Debug)]
+pub struct Conversion<'a> {
+    /// The instruction without its operands: `cvt.rn.satfinite.e4m3x2.f32`.
+    pub text: String,
+    /// What it gives.
+    pub to: &'static Format,
+    /// Of each value.
+    pub from: &'static Format,
+    /// What is converted: one value, or one for each that is packed.
+    pub values: &'a [Expr],
+    /// Random bits, where the rounding is `rs`.
+    pub random: Option<&'a Expr>,
+    /// Two exponents (`ue8m0x2`), where the values are scaled.
+    pub scale: Option<&'a Expr>,
+    /// Of [`ROUNDINGS`].
+    pub rounding: &'static str,
+    /// Subnormal float32 are zero.
+    pub ftz: bool,
+    /// To the integer's range, or to [0, 1].
+    pub sat: bool,
+    /// Negative values are zero.
+    pub relu: bool,
+    /// What is too large is the largest finite value.
+    pub satfinite: bool,
+}
+
+impl<'a> Conversion<'a> {
+    /// How many arguments follow the operands.
+    pub const MODIFIERS: usize = 11;
+
+    /// Reads a call.
+    ///
+    /// # Errors
+    /// What PTX does not have.
+    pub fn of(args: &'a [Expr]) -> Result<Conversion<'a>, String> {
+        let at = args.len().checked_sub(Conversion::MODIFIERS);
+        let (operands, modifiers) = args.split_at(at.filter(|n| *n > 0).ok_or("too few arguments")?);
+        let number = |i: usize| modifiers[i].as_int().unwrap_or(0);
+        let text = |i: usize| modifiers[i].as_str().unwrap_or("?");
+        let named =
+            |i: usize| Format::named(text(i)).ok_or_else(|| format!("there is no type \"{}\"", text(i)));
+        let (to, from) = (named(3)?, named(4)?);
+        let rounding = ROUNDINGS.iter().find(|r| **r == text(5)).copied();
+        let rounding = rounding.ok_or_else(|| format!("there is no rounding \"{}\"", text(5)))?;
+        let scale = text(10);
+        let given = |name: &str| match FLAGS.iter().position(|f| *f == name) {
+            Some(flag) => number(6 + flag) != 0,
+            None => !scale.is_empty(),
+        };
+        let types = |line: &&Line| line.to.contains(&to.name) && line.from.contains(&from.name);
+        let Some(line) = LINES
+            .iter()
+            .filter(types)
+            .find(|l| l.rounding.contains(&rounding))
+        else {
+            let known: Vec<&str> = LINES
+                .iter()
+                .filter(types)
+                .flat_map(|l| l.rounding)
+                .copied()
+                .collect();
+            return Err(if known.is_empty() {
+                format!("there is no cvt.{}.{}", to.name, from.name)
+            } else {
+                format!(
+                    "cvt.{}.{} rounds by {}, not by \"{rounding}\"",
+                    to.name,
+                    from.name,
+                    known.join(", ")
+                )
+            });
+        };
+        let said: Vec<&str> = line.modifiers.iter().map(|m| m.trim_start_matches('!')).collect();
+        if let Some(extra) = FLAGS
+            .iter()
+            .chain(&["scaled"])
+            .find(|m| given(m) && !said.contains(*m))
+        {
+            return Err(format!("cvt.{}.{} has no .{extra}", to.name, from.name));
+        }
+        let always = line.modifiers.iter().filter_map(|m| m.strip_prefix('!'));
+        if let Some(missing) = always.into_iter().find(|m| !given(m)) {
+            return Err(format!("cvt.{}.{} needs {missing}=True", to.name, from.name));
+        }
+        if line.to == BASIC {
+            basic(to, from, rounding)?;
+        }
+        let (random, scaled) = (rounding == "rs", !scale.is_empty());
+        let counts = [line.values as i128, random.into(), scaled.into()];
+        if operands.len() as i128 != counts.iter().sum::<i128>() || (0..3).any(|i| number(i) != counts[i]) {
+            return Err(format!(
+                "cvt.{}.{} takes {} values{}{}, found {} operands",
+                to.name,
+                from.name,
+                line.values,
+                if random { ", rbits" } else { "" },
+                if scaled { ", scale_factor" } else { "" },
+                operands.len()
+            ));
+        }
+        let mut text = String::from("cvt");
+        for word in std::iter::once(rounding).chain(said.iter().copied().filter(|m| given(m))) {
+            match word {
+                "" => {}
+                "scaled" => text.push_str(&format!(".scaled::{scale}")),
+                word => text.push_str(&format!(".{word}")),
+            }
+        }
+        text.push_str(&format!(".{}.{}", to.name, from.name));
+        let (values, rest) = operands.split_at(line.values);
+        Ok(Conversion {
+            text,
+            to,
+            from,
+            values,
+            random: rest.first().filter(|_| random),
+            scale: rest.last().filter(|_| scaled),
+            rounding,
+            ftz: given("ftz"),
+            sat: given("sat"),
+            relu: given("relu"),
+            satfinite: given("satfinite"),
+        })
+    }
+
+    /// The operands in order, with the formats of their registers.
+    pub fn operands(&self) -> Vec<(&'static Format, &'a Expr)> {
+        let format = |name| Format::named(name).unwrap_or(self.from);
+        let mut all: Vec<_> = self.values.iter().map(|v| (self.from, v)).collect();
+        all.extend(self.random.map(|e| (format("u32"), e)));
+        all.extend(self.scale.map(|e| (format("u16"), e)));
+        all
+    }
+}
+
+/// Which rounding conversions among integers and floats want.
+fn basic(to: &Format, from: &Format, rounding: &str) -> Result<(), String> {
+    let precision = |f: &Format| match f.name {
+        "bf16" => (8, 8),
+        "f16" => (11, 5),
+        "f32" => (24, 8),
+        _ => (53, 11),
+    };
+    let wider = |a: (u32, u32), b: (u32, u32)| a.0 >= b.0 && a.1 >= b.1;
+    let (to_integer, from_integer) = (to.element.is_integer(), from.element.is_integer());
+    let wanted: &[&str] = match (from_integer, to_integer) {
+        (true, true) => &[""],
+        (true, false) => &["rn", "rz", "rm", "rp"],
+        (false, true) => &["rni", "rzi", "rmi", "rpi"],
+        (false, false) if to.name == from.name => &["", "rni", "rzi", "rmi", "rpi"],
+        (false, false) if wider(precision(to), precision(from)) => &[""],
+        (false, false) => &["rn", "rz", "rm", "rp"],
+    };
+    if wanted.contains(&rounding) {
+        return Ok(());
+    }
+    let known: Vec<String> = wanted.iter().map(|r| format!("\"{r}\"")).collect();
+    Err(format!(
+        "cvt.{}.{} takes rounding={}, not \"{rounding}\"",
+        to.name,
+        from.name,
+        known.join(" or ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(to: &str, from: &str, values: usize, rounding: &str, flags: [i32; 4]) -> Result<String, String> {
+        let mut args: Vec<Expr> = (0..values).map(|_| Expr::float(DType::FLOAT32, 1.0)).collect();
+        args.extend([values as i32, 0, 0].map(Expr::int32));
+        args.extend([to, from, rounding].map(Expr::string));
+        args.extend(flags.map(Expr::int32));
+        args.push(Expr::string(""));
+        Conversion::of(&args).map(|c| c.text)
+    }
+
+    #[test]
+    fn modifiers_stand_in_the_order_of_each_form() {
+        let text = |t: &str| Ok(t.to_string());
+        let pack = read("e4m3x2", "f32", 2, "rn", [0, 0, 1, 1]);
+        assert_eq!(pack, text("cvt.rn.satfinite.relu.e4m3x2.f32"));
+        let half = read("f16x2", "f32", 2, "rz", [0, 0, 1, 1]);
+        assert_eq!(half, text("cvt.rz.relu.satfinite.f16x2.f32"));
+        let byte = read("u8", "f32", 1, "rni", [1, 1, 0, 0]);
+        assert_eq!(byte, text("cvt.rni.ftz.sat.u8.f32"));
+        assert_eq!(read("f64", "f32", 1, "", [0; 4]), text("cvt.f64.f32"));
+    }
+
+    #[test]
+    fn what_ptx_does_not_have_is_refused() {
+        let cases = [
+            (read("e4m3x2", "f32", 2, "rn", [0; 4]), "needs satfinite=True"),
+            (
+                read("e4m3x2", "f32", 1, "rn", [0, 0, 0, 1]),
+                "takes 2 values, found 1 operands",
+            ),
+            (read("u32", "f32", 1, "", [0; 4]), "takes rounding=\"rni\""),
+            (read("s32", "u8", 1, "rn", [0; 4]), "takes rounding=\"\""),
+            (read("f16", "f32", 1, "rm", [0; 4]), "rounds by rn, rz"),
+            (
+                read("e4m3x2", "u32", 1, "rn", [0; 4]),
+                "there is no cvt.e4m3x2.u32",
+            ),
+            (read("u32", "u8", 1, "", [0, 0, 1, 0]), "has no .relu"),
+        ];
+        for (found, message) in cases {
+            assert!(found.as_ref().is_err_and(|e| e.contains(message)), "{found:?}");
+        }
+    }
+}
