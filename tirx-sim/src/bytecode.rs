@@ -9,6 +9,7 @@
 //! frame a loop whose lanes may leave at different times. Uniform branches and loops are plain jumps.
 
 use crate::alu::{Bin, Un};
+use crate::cvt::Cvt;
 use crate::fault::FaultLocation;
 use crate::numeric::Kind;
 
@@ -132,6 +133,10 @@ pub(crate) enum Inst {
         op: Un,
         d: R,
         a: R,
+    },
+    /// `cvt` of PTX.
+    Cvt {
+        id: u16,
     },
     /// Rounds or wraps to what a kind can hold.
     Canonical {
@@ -492,6 +497,16 @@ pub(crate) struct RegisterArray {
     pub(crate) name: String,
 }
 
+/// A `cvt` of PTX; all operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct CvtInst {
+    pub(crate) cvt: Cvt,
+    pub(crate) operands: Vec<(Kind, R)>,
+    /// Of the result.
+    pub(crate) kind: Kind,
+    pub(crate) d: R,
+}
+
 /// How lanes exchange values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ShuffleMode {
@@ -603,6 +618,7 @@ pub(crate) struct Code {
     pub(crate) register_arrays: Vec<RegisterArray>,
     pub(crate) shuffles: Vec<Shuffle>,
     pub(crate) atomics: Vec<AtomicInst>,
+    pub(crate) conversions: Vec<CvtInst>,
     pub(crate) prints: Vec<Print>,
     pub(crate) calls: Vec<ExternCall>,
     pub(crate) messages: Vec<String>,

@@ -43,6 +43,7 @@
 mod alu;
 mod bytecode;
 mod compile;
+mod cvt;
 mod exec;
 mod fault;
 pub mod host;

@@ -62,6 +62,7 @@ impl Compiler<'_> {
             },
             // Memory is sequentially consistent within a block, and fences order nothing more across blocks.
             Op::CudaThreadFence | Op::Prefetch | Op::PtxFence => {}
+            Op::PtxFenceMbarrierInit | Op::PtxFenceProxyAsync | Op::PtxSetmaxnreg => {}
             Op::CudaNanoSleep => {
                 self.value(&args[0])?;
             }
@@ -76,6 +77,7 @@ impl Compiler<'_> {
             Op::PtxGriddepcontrolWait | Op::PtxGriddepcontrolLaunchDependents => {}
             _ if self.storing_instruction(op, args)? => {}
             _ if self.memory_instruction(op, args)?.is_some() => {}
+            _ if self.recorded(op, args)? => {}
             _ => return self.unknown(op),
         }
         Ok(())
@@ -241,6 +243,7 @@ impl Compiler<'_> {
                 self.emit(Inst::Clock { d });
                 Ok(vec![Val::vector(Kind::I64, d)])
             }
+            Op::PtxCvt => self.ptx_convert(args).map(|v| vec![v]),
             Op::CudaThreadRank => self.thread_rank().map(|v| vec![v]),
             Op::CudaWarpReduce => {
                 let width = match args.get(2) {

@@ -93,6 +93,16 @@ fn meaning(op: Op, args: &[Expr]) -> Option<Expr> {
             let any = Expr::binary(BinOp::Ne, lanes, Expr::constant(DType::UINT32, 0));
             any.cast(DType::INT32)
         }
+        // The first lane that is there.
+        Op::PtxElectSync => {
+            let mask = Expr::constant(DType::UINT32, u32::MAX.into());
+            let here = vec![mask, Expr::constant(DType::BOOL, 1)];
+            let lanes = Expr::call(Op::CudaBallotSync, DType::UINT32, here);
+            let first = Expr::call(Op::CudaFfsU32, DType::INT32, vec![lanes]);
+            let register = vec![Expr::int32(32), Expr::string("laneid")];
+            let lane = Expr::call(Op::PtxFetchRegister, DType::INT32, register);
+            Expr::binary(BinOp::Eq, first, lane + Expr::int32(1)).cast(DType::UINT32)
+        }
         _ => return None,
     })
 }

@@ -11,7 +11,7 @@
 //! | `warp` | barriers, shuffles, votes, reductions |
 //! | `special_register` | who and where a thread is |
 //! | `call_out` | raw CUDA functions, `printf` |
-//! | `instructions`, `ptx_memory` | PTX instructions; those that access memory |
+//! | `instructions`, `ptx_convert`, `ptx_memory`, `ptx_sync` | PTX instructions; `cvt`; those that access memory; timers |
 //! | `memory` | loads and stores |
 //! | `index` | from coordinates to an offset in an array |
 //! | `pointer` | pointers, accesses and atomics through them |
@@ -30,7 +30,9 @@ mod instructions;
 mod math;
 mod memory;
 mod pointer;
+mod ptx_convert;
 mod ptx_memory;
+mod ptx_sync;
 mod registers;
 mod scan;
 mod special_register;

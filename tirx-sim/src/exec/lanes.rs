@@ -45,6 +45,29 @@ impl Machine<'_, '_> {
         }
     }
 
+    /// `cvt` of PTX, lane by lane.
+    pub(super) fn cvt(&mut self, id: u16, mask: u32) {
+        let inst = &self.ctx.code.conversions[id as usize];
+        let warp = &mut *self.warp;
+        let mut operands = Vec::with_capacity(inst.operands.len());
+        for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
+            operands.clear();
+            operands.extend(inst.operands.iter().map(|(kind, register)| {
+                if kind.wide() {
+                    warp.v64[*register as usize][lane]
+                } else {
+                    kind.store(warp.v32[*register as usize][lane].into())
+                }
+            }));
+            let value = inst.kind.load(inst.cvt.run(&operands));
+            if inst.kind.wide() {
+                warp.v64[inst.d as usize][lane] = value;
+            } else {
+                warp.v32[inst.d as usize][lane] = value as u32;
+            }
+        }
+    }
+
     pub(super) fn fma(&mut self, kind: Kind, [d, a, b, c]: [u16; 4], mask: u32) {
         let [d, a, b, c] = [d, a, b, c].map(|r| r as usize);
         if kind.wide() {

@@ -221,6 +221,7 @@ impl Machine<'_, '_> {
                 }
                 Inst::CanonicalS { kind, d, a } => s!(d) = kind.canonical(s!(a) as u32) as u64,
                 Inst::Convert { from, to, d, a } => self.convert(from, to, d as usize, a as usize, mask),
+                Inst::Cvt { id } => self.cvt(id, mask),
                 Inst::ConvertS { from, to, d, a } => s!(d) = convert(from, to, s!(a)),
                 Inst::ToBits { kind, d, a } => {
                     let out = self.warp.v32[a as usize].map(|x| kind.store(x as u64) as u32);

@@ -1,0 +1,155 @@
+//! Timers of a profile, and stores without modifiers, in terms of plain loads and stores.
+
+use tirx_core::diagnostic::Result;
+use tirx_core::intrin::Op;
+use tirx_core::ir::{BinOp, DType, Expr, ExprKind, Stmt, Var};
+
+use super::Compiler;
+use crate::bytecode::{AtomicOp, Inst};
+use crate::numeric::Kind;
+
+/// A pointer, some bytes further.
+fn moved(pointer: &Expr, bytes: Expr) -> Expr {
+    Expr::call(
+        Op::HandleAddByteOffset,
+        pointer.dtype,
+        vec![pointer.clone(), bytes],
+    )
+}
+
+fn register(name: &str) -> Expr {
+    let args = vec![Expr::int32(32), Expr::string(name)];
+    Expr::call(Op::PtxFetchRegister, DType::INT32, args)
+}
+
+fn shifted(e: Expr, bits: i128) -> Expr {
+    let bits = Expr::constant(e.dtype, bits);
+    Expr::call(Op::ShiftLeft, e.dtype, vec![e, bits])
+}
+
+fn or(a: Expr, b: Expr) -> Expr {
+    Expr::call(Op::BitwiseOr, a.dtype, vec![a, b])
+}
+
+fn wide(e: Expr) -> Expr {
+    e.cast(DType::UINT32).cast(DType::UINT64)
+}
+
+/// The bytes of an element behind a pointer.
+fn element(pointer: &Expr) -> DType {
+    match pointer.as_call(Op::AddressOf).and_then(|a| a.first()) {
+        Some(load) => load.dtype,
+        None => match pointer.as_var().map(|v| v.ty()) {
+            Some(tirx_core::ir::Type::Pointer { element, .. }) => *element,
+            _ => DType::UINT32,
+        },
+    }
+}
+
+impl Compiler<'_> {
+    /// Runs an instruction of this file; whether it is one.
+    pub(super) fn recorded(&mut self, op: Op, args: &[Expr]) -> Result<bool> {
+        match op {
+            Op::PtxLdGlobalAcquire => {
+                let kind = self.kind(element(&args[0]))?;
+                let nothing = self.bits(kind, 0)?;
+                let value = self.atomic_of(AtomicOp::Read, &args[1], &[nothing])?;
+                self.store_pointer(&args[0], kind, &[value])?;
+            }
+            Op::PtxLdg32 => {
+                let load = Expr::call(Op::CudaLdg, DType::FLOAT32, vec![args[2].clone()]);
+                let zero = Expr::float(DType::FLOAT32, 0.0);
+                let choice = vec![args[1].clone().cast(DType::BOOL), load, zero];
+                let value = self.value(&Expr::call(Op::IfThenElse, DType::FLOAT32, choice))?;
+                let to = moved(&args[0], args[3].clone() * Expr::constant(args[3].dtype, 4));
+                self.store_pointer(&to, Kind::F32, &[value])?;
+            }
+            Op::PtxStBulk => {
+                let bytes = args[1].clone().cast(DType::INT32);
+                let multiple = Expr::binary(BinOp::Mod, bytes.clone(), Expr::int32(8));
+                let whole = Expr::binary(BinOp::Eq, multiple, Expr::int32(0));
+                self.assertion(&whole, "st.bulk writes a multiple of 8 bytes".to_string())?;
+                let i = Var::new("i", DType::INT32);
+                let to = moved(&args[0], Expr::var(&i) * Expr::int32(8));
+                let mut store = vec![
+                    to,
+                    Expr::constant(DType::UINT64, 0),
+                    Expr::constant(DType::UINT64, 0),
+                ];
+                store.push(Expr::int32(1));
+                store.extend(["shared::cta", "", "", "b64"].map(Expr::string));
+                store.extend([Expr::int32(0), Expr::string(""), Expr::string(""), Expr::int32(0)]);
+                let store = Stmt::evaluate(Expr::call(Op::PtxSt, DType::VOID, store));
+                let count = Expr::binary(BinOp::Div, bytes, Expr::int32(8));
+                self.statement(&Stmt::for_serial(&i, count, store, self.span))?;
+            }
+            Op::CudaTimerInit => self.timer_init(args)?,
+            Op::CudaTimerStart => self.timer(Some(&args[0]), &args[1..], 0)?,
+            Op::CudaTimerEnd => self.timer(Some(&args[0]), &args[1..], 1)?,
+            Op::CudaTimerFinalize => self.timer(None, args, 3)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn timer_init(&mut self, args: &[Expr]) -> Result<()> {
+        let [buffer, tag, offset, groups, group] = args else {
+            return Ok(());
+        };
+        let size = ["nctaid.x", "nctaid.y", "nctaid.z"].map(register);
+        let at = ["ctaid.x", "ctaid.y", "ctaid.z"].map(register);
+        let [x, y, z] = at;
+        let block = (z * size[1].clone() + y) * size[0].clone() + x;
+        let [width, height, depth] = size;
+        let blocks = wide(width * height * depth);
+        let thread = register("tid.x");
+        let first = Expr::binary(BinOp::Eq, or(block.clone(), thread), Expr::int32(0));
+        let condition = self.value(&first)?;
+        let lanes = self.vector(condition)?;
+        let part = self.divide(lanes);
+        let header = self.value(&or(shifted(wide(groups.clone()), 32), blocks))?;
+        self.store_pointer(buffer, Kind::U64, &[header])?;
+        self.meet(part, false);
+        let row = block * groups.clone().cast(DType::INT32) + group.clone().cast(DType::INT32);
+        let next = self.value(&(row.clone() + Expr::int32(1)).cast(DType::UINT32))?;
+        self.store_pointer(offset, Kind::U32, &[next])?;
+        let own = self.value(&shifted(wide(row), 12))?;
+        self.store_pointer(tag, Kind::U64, &[own])
+    }
+
+    /// Notes the time and what happened where the thread's condition holds.
+    fn timer(&mut self, event: Option<&Expr>, args: &[Expr], what: i128) -> Result<()> {
+        let [buffer, tag, offset, stride, leads] = args else {
+            return Ok(());
+        };
+        let condition = self.condition(leads)?;
+        let lanes = self.vector(condition)?;
+        let part = self.divide(lanes);
+        let now = self.temp(Kind::I64)?;
+        self.emit(Inst::Clock { d: now });
+        let now = super::registers::Val::vector(Kind::U64, now);
+        let high = self.integer(Kind::U64, 32)?;
+        let now = self.bin(crate::alu::Bin::Shl, Kind::U64, Kind::U64, now, high)?;
+        let kind = Expr::constant(DType::UINT64, what);
+        let event = match event {
+            Some(event) => or(shifted(wide(event.clone()), 2), kind),
+            None => kind,
+        };
+        let event = self.value(&event)?;
+        let own = self.load_pointer(tag, Kind::U64, 1)?[0];
+        let event = self.bin(crate::alu::Bin::Or, Kind::U64, Kind::U64, own, event)?;
+        let record = self.bin(crate::alu::Bin::Or, Kind::U64, Kind::U64, now, event)?;
+        let at = self.load_pointer(offset, Kind::U32, 1)?[0];
+        let base = self.value(buffer)?;
+        let name = match &buffer.kind {
+            ExprKind::Var(v) => v.name().to_string(),
+            _ => "the profile".to_string(),
+        };
+        self.store_offset(base, at, record, &name)?;
+        let stride = self.value(&stride.clone().cast(DType::UINT32))?;
+        let next = self.bin(crate::alu::Bin::Add, Kind::U32, Kind::U32, at, stride)?;
+        self.store_pointer(offset, Kind::U32, &[next])?;
+        self.meet(part, false);
+        Ok(())
+    }
+}
