@@ -140,5 +140,5 @@ def arrives(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "uint32"), M: T.Buff
     else:
         T.ptx.bar.sync(1, 64)
         A[tx] = S[tx - 32]
-    M[tx] = T.ptx.mapa(S.ptr_to([0]), 1 - cbx) + T.ptx.map_shared_rank(S.ptr_to([1]), cbx)
-    B[tx] = T.ptx.mapa(S.ptr_to([0]), 0, "shared::cluster", "u32", "uint32") + T.cuda.cvta_generic_to_shared(S.ptr_to([2]))
+    M[tx] = T.ptx.mapa(S.ptr_to([5]), 1 - cbx) - T.ptx.map_shared_rank(S.ptr_to([1]), 1 - cbx)
+    B[tx] = T.ptx.mapa(S.ptr_to([3]), 0, "shared::cluster", "u32", "uint32") - T.ptx.mapa(S.ptr_to([0]), 0, "shared::cluster", "u32", "uint32") + T.cuda.cvta_generic_to_shared(S.ptr_to([2])) - T.cuda.cvta_generic_to_shared(S.ptr_to([0]))

@@ -380,6 +380,6 @@ extern "C" __global__ void __launch_bounds__(64) arrives_kernel(int* __restrict_
     tirx_ptx_bar_sync(1, 64);
     A_ptr[(int)threadIdx.x] = S[(int)threadIdx.x - 32];
   }
-  v_M_ptr[(int)threadIdx.x] = tirx_ptx_mapa_u64(&S[0], 1 - tirx_cluster_cta_rank()) + tirx_ptx_mapa_u64(&S[1], tirx_cluster_cta_rank());
-  B_ptr[(int)threadIdx.x] = tirx_ptx_mapa_shared_cluster_u32(&S[0], 0) + tirx_cvta_generic_to_shared(&S[2]);
+  v_M_ptr[(int)threadIdx.x] = tirx_ptx_mapa_u64(&S[5], 1 - tirx_cluster_cta_rank()) - tirx_ptx_mapa_u64(&S[1], 1 - tirx_cluster_cta_rank());
+  B_ptr[(int)threadIdx.x] = tirx_ptx_mapa_shared_cluster_u32(&S[3], 0) - tirx_ptx_mapa_shared_cluster_u32(&S[0], 0) + tirx_cvta_generic_to_shared(&S[2]) - tirx_cvta_generic_to_shared(&S[0]);
 }

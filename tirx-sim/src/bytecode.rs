@@ -138,6 +138,20 @@ pub(crate) enum Inst {
     Cvt {
         id: u16,
     },
+    /// Addresses of shared memory: from a pointer to 32 bits and back, and to the same place in another block.
+    SharedAddress {
+        d: R,
+        a: R,
+    },
+    SharedPointer {
+        d: R,
+        a: R,
+    },
+    Mapa {
+        d: R,
+        a: R,
+        rank: R,
+    },
     /// Rounds or wraps to what a kind can hold.
     Canonical {
         kind: Kind,
@@ -374,7 +388,14 @@ pub(crate) enum Inst {
         id: R,
         threads: R,
     },
+    /// Arrives at barrier `id` of so many threads, and goes on.
+    NamedArrive {
+        id: R,
+        threads: R,
+    },
     ClusterSync,
+    ClusterArrive,
+    ClusterWait,
     GridSync,
     Clock {
         d: R,

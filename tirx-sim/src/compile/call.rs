@@ -43,8 +43,11 @@ impl Compiler<'_> {
             }
             Op::CudaCtaSync => self.emit(Inst::CtaSync),
             Op::CudaWarpSync => self.emit(Inst::WarpSync),
-            Op::CudaWarpgroupSync => self.named_barrier(&args[0], &Expr::int32(128))?,
-            Op::PtxBarSync | Op::PtxBarrierSync => self.named_barrier(&args[0], &args[1])?,
+            Op::CudaWarpgroupSync => self.named_barrier(&args[0], &Expr::int32(128), true)?,
+            Op::PtxBarSync | Op::PtxBarrierSync => self.named_barrier(&args[0], &args[1], true)?,
+            Op::PtxBarArrive => self.named_barrier(&args[0], &args[1], false)?,
+            Op::PtxBarrierClusterArrive => self.emit(Inst::ClusterArrive),
+            Op::PtxBarrierClusterWait => self.emit(Inst::ClusterWait),
             Op::CudaClusterSync => self.emit(Inst::ClusterSync),
             Op::CudaGridSync => {
                 self.code.grid_sync = true;
@@ -242,6 +245,11 @@ impl Compiler<'_> {
                 self.count(1);
                 self.emit(Inst::Clock { d });
                 Ok(vec![Val::vector(Kind::I64, d)])
+            }
+            Op::PtxMapa => self.mapa(args, e.dtype).map(|v| vec![v]),
+            Op::CudaCvtaGenericToShared | Op::CudaSmemAddrFromUint64 => {
+                let pointer = self.value(&args[0])?;
+                self.shared_address(pointer).map(|v| vec![v])
             }
             Op::PtxCvt => self.ptx_convert(args).map(|v| vec![v]),
             Op::CudaThreadRank => self.thread_rank().map(|v| vec![v]),

@@ -5,7 +5,7 @@
 
 use tirx_core::diagnostic::{Result, error};
 use tirx_core::intrin::Op;
-use tirx_core::ir::{Expr, ExprKind};
+use tirx_core::ir::{DType, Expr, ExprKind};
 
 use super::index::Index;
 use super::memory::Place;
@@ -117,7 +117,14 @@ impl Compiler<'_> {
             let name = e.as_var().map_or("*pointer", |v| v.name()).to_string();
             return Ok((self.place(&home, index, kind)?, name));
         }
-        let pointer = self.value(e)?;
+        let mut pointer = self.value(e)?;
+        if e.dtype == DType::UINT32 {
+            // The address in shared memory itself.
+            let a = self.vector(pointer)?;
+            let d = self.temp(Kind::Ptr)?;
+            self.emit(Inst::SharedPointer { d, a });
+            pointer = Val::vector(Kind::Ptr, d);
+        }
         let zero = self.integer(Kind::I64, 0)?;
         let index = self.index_of_terms(vec![zero])?;
         let index = self.address_of_index(pointer, index, kind)?;
@@ -126,6 +133,33 @@ impl Compiler<'_> {
             index,
         };
         Ok((place, "*pointer".to_string()))
+    }
+
+    /// A pointer to shared memory as an address of 32 bits.
+    pub(super) fn shared_address(&mut self, pointer: Val) -> Result<Val> {
+        let pointer = self.convert(pointer, Kind::U64)?;
+        let a = self.vector(pointer)?;
+        let d = self.temp(Kind::U32)?;
+        self.emit(Inst::SharedAddress { d, a });
+        Ok(Val::vector(Kind::U32, d))
+    }
+
+    /// `mapa`: pointer, rank, space, PTX type, dtype.
+    pub(super) fn mapa(&mut self, args: &[Expr], dtype: DType) -> Result<Val> {
+        let pointer = self.value(&args[0])?;
+        let rank = self.value(&args[1])?;
+        let rank = self.convert(rank, Kind::U32)?;
+        let (a, rank) = (self.vector(pointer)?, self.vector(rank)?);
+        let d = self.temp(Kind::U64)?;
+        self.emit(Inst::Mapa { d, a, rank });
+        let mapped = Val::vector(Kind::U64, d);
+        if args[2].as_str() == Some("") {
+            return Ok(mapped);
+        }
+        // Not a generic address, but that of shared memory in as many bits.
+        let address = self.shared_address(mapped)?;
+        let kind = self.kind(dtype)?;
+        self.convert(address, kind)
     }
 
     /// A load through a pointer argument.

@@ -5,7 +5,7 @@
 
 use tirx_core::diagnostic::{Result, error};
 use tirx_core::intrin::Op;
-use tirx_core::intrin::memory::{Access, MemoryInstruction, Space};
+use tirx_core::intrin::memory::{Access, MemoryInstruction};
 use tirx_core::ir::{DType, Expr};
 
 use super::Compiler;
@@ -17,6 +17,9 @@ use crate::numeric::Kind;
 fn moved(pointer: &Expr, bytes: u32) -> Expr {
     if bytes == 0 {
         return pointer.clone();
+    }
+    if pointer.dtype == DType::UINT32 {
+        return pointer.clone() + Expr::constant(DType::UINT32, bytes.into());
     }
     let args = vec![pointer.clone(), Expr::int32(bytes as i32)];
     Expr::call(Op::HandleAddByteOffset, pointer.dtype, args)
@@ -30,12 +33,6 @@ impl Compiler<'_> {
             Ok(Some(access)) => access,
             Ok(None) => return self.convert_memory(op, args),
         };
-        if access.space == Space::RawShared {
-            return error(
-                self.span,
-                "the simulator has no 32-bit addresses of shared memory",
-            );
-        }
         let kind = self.kind(access.element.memory)?;
         let register = self.kind(if access.result.is_void() {
             access.element.register

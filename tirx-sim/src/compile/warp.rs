@@ -10,8 +10,8 @@ use crate::bytecode::{Inst, Operand, Shuffle, ShuffleMode, Special};
 use crate::numeric::Kind;
 
 impl Compiler<'_> {
-    /// A barrier of some threads.
-    pub(super) fn named_barrier(&mut self, id: &Expr, threads: &Expr) -> Result<()> {
+    /// A barrier of some threads, at which to wait or only to arrive.
+    pub(super) fn named_barrier(&mut self, id: &Expr, threads: &Expr, waits: bool) -> Result<()> {
         let mut uniform = [0; 2];
         for (register, e) in uniform.iter_mut().zip([id, threads]) {
             let value = self.value(e)?;
@@ -22,7 +22,11 @@ impl Compiler<'_> {
             }
         }
         let [id, threads] = uniform;
-        self.emit(Inst::NamedSync { id, threads });
+        self.emit(if waits {
+            Inst::NamedSync { id, threads }
+        } else {
+            Inst::NamedArrive { id, threads }
+        });
         Ok(())
     }
 

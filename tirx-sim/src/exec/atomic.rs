@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::place::Spot;
 use super::run::Machine;
-use super::{Strand, Trap};
+use super::{Shared, Strand, Trap};
 use crate::alu::{Bin, LANES, scalar32, scalar64};
 use crate::bytecode::{AtomicOp, Region};
 use crate::fault::FaultKind;
@@ -140,12 +140,19 @@ impl Machine<'_, '_> {
                             return Err(self.found(access, lane as u32, element, finding, "updates"));
                         }
                     }
+                    let Shared { order, cells, .. } = &mut *self.shared;
+                    order.settle(cells, true);
                     let old = load_bits(&self.shared.words, *offset, bits);
                     if let Some(new) = step(old) {
                         self.shared.changes += (new != old) as u64;
                         store_bits(&mut self.shared.words, *offset, bits, new);
                     }
                     old
+                }
+                Spot::Far(rank, offset) => {
+                    shared_memory = true;
+                    let at = (lane as u32, *rank, self.element(access, index, 0));
+                    self.far(pc, access, at, *offset, "updates", true, step)?
                 }
                 Spot::Local(..) => {
                     let message = format!("an atomic on the local array `{}`", access.name);

@@ -13,7 +13,7 @@ impl Machine<'_, '_> {
     pub(super) fn element(&self, access: &Access, index: i64, c: u16) -> i64 {
         let first = match access.region {
             Region::Pointer => match pointed(access, index) {
-                (Target::Shared(_, byte) | Target::Local(_, byte), half) => {
+                (Target::Shared(_, byte) | Target::Cluster(_, _, byte) | Target::Local(_, byte), half) => {
                     (byte * 8 + half) / access.kind.bits() as i64
                 }
                 (Target::Global(_), _) => index,
@@ -48,9 +48,14 @@ impl Machine<'_, '_> {
             Finding::AfterWrite(stamp) => (stamp, "wrote"),
             Finding::AfterRead(stamp) => (stamp, "read"),
         };
-        let them = self.thread(other.thread());
+        let mut them = self.thread(other.thread());
+        if other.is_remote() {
+            them.push_str(" of another block of the cluster");
+        }
         let same_warp = other.thread() / 32 == self.id as u32;
-        let missing = if same_warp {
+        let missing = if other.is_remote() {
+            "no cluster barrier orders the two"
+        } else if same_warp {
             "no warp or block barrier orders the two"
         } else {
             "no barrier orders the two"

@@ -1,16 +1,19 @@
 //! A block: its warps in turn, its barriers, and whether anything moves.
 
+use std::collections::BTreeMap;
+
+use super::cluster::Peers;
 use super::exchange::Arguments;
 use super::run::{Machine, Stop, state};
-use super::shadow::{Cell, Order};
-use super::{Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
+use super::shadow::{Cell, Order, WARPS};
+use super::{Arrivals, Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
 use crate::bytecode::{Axis, Operand, Special};
 use crate::fault::{Fault, FaultKind};
 
 pub(super) struct Block {
     pub(super) shared: Shared,
-    warps: Vec<Warp>,
+    pub(super) warps: Vec<Warp>,
 }
 
 /// Who waits where for what, for a deadlock report.
@@ -53,6 +56,7 @@ impl Block {
                 words: vec![0; shared_bytes.div_ceil(4) + 1],
                 cells: vec![Cell::EMPTY; ((shared_bytes * 8) >> code.granule) + 8],
                 order: Order::new(ctx.check_races),
+                named: BTreeMap::new(),
                 output: String::new(),
                 lane_ops: 0,
                 steps: 0,
@@ -75,6 +79,7 @@ impl Block {
         shared.linear = index[0] as u64 + index[1] as u64 * gx + index[2] as u64 * gx * gy;
         shared.cells.fill(Cell::EMPTY);
         shared.order.reset();
+        shared.named.clear();
         shared.sheet = None;
         shared.acquired = 0;
         shared.output.clear();
@@ -86,6 +91,7 @@ impl Block {
             warp.strands.clear();
             warp.alive = warp.exist;
             warp.returned = 0;
+            (warp.arrived, warp.owed) = (0, 0);
             let mut scalars = ctx.code.scalars.clone();
             for (register, special) in &ctx.code.specials {
                 scalars[*register as usize] = special_value(ctx, index, id, *special);
@@ -106,12 +112,12 @@ impl Block {
     }
 
     /// Runs until nothing in the block can. Whether anything moved.
-    pub(super) fn run(&mut self, ctx: &Context<'_>) -> Result<bool, Fault> {
+    pub(super) fn run(&mut self, ctx: &Context<'_>, mut peers: Peers<'_>) -> Result<bool, Fault> {
         let mut any = false;
         loop {
             let mut progress = false;
             for id in 0..self.warps.len() {
-                progress |= self.run_warp(ctx, id)?;
+                progress |= self.run_warp(ctx, id, &mut peers)?;
             }
             progress |= self.release(ctx)?;
             let aborted = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed) < self.shared.linear;
@@ -126,7 +132,7 @@ impl Block {
     }
 
     /// Runs each strand of a warp that is ready until it waits or yields. Whether anything moved.
-    fn run_warp(&mut self, ctx: &Context<'_>, id: usize) -> Result<bool, Fault> {
+    fn run_warp(&mut self, ctx: &Context<'_>, id: usize, peers: &mut Peers<'_>) -> Result<bool, Fault> {
         let mut progress = false;
         let shared = &mut self.shared;
         let warp = &mut self.warps[id];
@@ -140,6 +146,7 @@ impl Block {
                 ctx,
                 shared,
                 warp,
+                peers: peers.reborrow(),
                 id,
                 call: 0,
             };
@@ -168,6 +175,7 @@ impl Block {
                     ctx,
                     shared,
                     warp,
+                    peers: peers.reborrow(),
                     id,
                     call: 0,
                 };
@@ -208,7 +216,8 @@ impl Block {
             })
             .collect();
         for (id, threads) in named {
-            if at(self, &|s| matches!(s, Status::Named(at, _) if at == id)) >= threads {
+            let before = self.shared.named.get(&id).map_or(0, |a| a.count);
+            if before + at(self, &|s| matches!(s, Status::Named(at, _) if at == id)) >= threads {
                 let mut warps = 0u32;
                 for (w, warp) in self.warps.iter_mut().enumerate() {
                     let here = |s: &&mut Strand| matches!(s.status, Status::Named(at, _) if at == id);
@@ -218,9 +227,14 @@ impl Block {
                     }
                 }
                 self.shared.order.meet(warps);
+                if let Some(arrivals) = self.shared.named.remove(&id) {
+                    self.shared.order.join(warps, &arrivals.before);
+                }
                 released = true;
             }
         }
+        // Nobody need wait for it to open.
+        self.shared.named.retain(|_, a| a.count < a.threads);
         Ok(released)
     }
 
@@ -296,7 +310,10 @@ impl Block {
                 strand.status = Status::Ready;
             }
         }
-        self.shared.order.barrier();
+        let Shared { order, cells, .. } = &mut self.shared;
+        order.barrier();
+        order.reveal();
+        order.settle(cells, false);
         self.shared.synchronize(ctx);
     }
 
@@ -352,6 +369,18 @@ fn loop_place(ctx: &Context<'_>, pc: usize) -> usize {
 }
 
 impl Machine<'_, '_> {
+    /// Lanes arrive at a named barrier and go on.
+    pub(super) fn arrive_named(&mut self, id: u32, threads: u32, mask: u32) {
+        let Shared { named, order, .. } = &mut *self.shared;
+        let arrivals = named.entry(id).or_insert(Arrivals {
+            count: 0,
+            threads,
+            before: [0; WARPS],
+        });
+        arrivals.count += mask.count_ones();
+        order.arrive_named(self.id, &mut arrivals.before);
+    }
+
     /// Lets strands go on whose warp barrier or exchange has all its lanes. On an error, with the instruction.
     fn meet_in_warp(&mut self) -> Result<bool, (usize, Box<Trap>)> {
         let mut met = false;

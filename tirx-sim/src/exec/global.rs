@@ -25,6 +25,10 @@ impl Shared {
     pub(super) fn publish(&mut self, ctx: &Context<'_>, warp: usize) {
         if ctx.ledger.is_some() {
             self.order.publish(warp);
+            if ctx.cluster.iter().any(|d| *d > 1) {
+                self.order.reveal();
+                self.order.settle(&mut self.cells, false);
+            }
             self.synchronize(ctx);
         }
     }

@@ -1,6 +1,7 @@
 //! Blocks that run together on one thread: a cluster, or the grid where its blocks wait for each other.
 
 use super::block::Block;
+use super::cluster::{self, Peers};
 use super::{Context, Status, Trap, fault};
 use crate::fault::{Fault, FaultKind};
 
@@ -65,10 +66,17 @@ impl Group {
     /// Runs until all blocks are done or nothing in the group can run.
     pub(crate) fn run(&mut self, ctx: &Context<'_>) -> Result<GroupStop, Fault> {
         let mut any = false;
+        let size = cluster_size(ctx);
         loop {
             let mut progress = false;
-            for block in self.blocks.iter_mut().filter(|b| !b.done()) {
-                progress |= block.run(ctx)?;
+            for cluster in self.blocks.chunks_mut(size) {
+                for at in 0..cluster.len() {
+                    if let Some((block, peers)) = Peers::of(cluster, at)
+                        && !block.done()
+                    {
+                        progress |= block.run(ctx, peers)?;
+                    }
+                }
             }
             let first_fault = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed);
             let aborted = self.blocks.iter().all(|b| b.shared.linear > first_fault);
@@ -88,10 +96,9 @@ impl Group {
     }
 
     fn open_barriers(&mut self, ctx: &Context<'_>) -> bool {
-        let size: u64 = ctx.cluster.iter().map(|d| d.max(&1)).map(|d| *d as u64).product();
         let mut opened = false;
-        for cluster in self.blocks.chunks_mut(size as usize) {
-            opened |= open_all(ctx, cluster, Status::Cluster);
+        for cluster in self.blocks.chunks_mut(cluster_size(ctx)) {
+            opened |= cluster::open(ctx, cluster);
         }
         opened | open_all(ctx, &mut self.blocks, Status::Grid)
     }
@@ -147,6 +154,11 @@ impl Group {
     pub(crate) fn first_block(&self) -> u64 {
         self.blocks.iter().map(|b| b.shared.linear).min().unwrap_or(0)
     }
+}
+
+/// Blocks of a cluster.
+fn cluster_size(ctx: &Context<'_>) -> usize {
+    ctx.cluster.iter().map(|d| (*d).max(1) as usize).product()
 }
 
 fn open_all(ctx: &Context<'_>, blocks: &mut [Block], status: Status) -> bool {

@@ -12,6 +12,7 @@
 //! | `lanes` | computations over lanes beyond the `alu` |
 //! | `stand_in` | stand-ins for raw CUDA functions |
 //! | `exchange` | shuffles, votes and reductions of a warp |
+//! | `cluster` | shared memory of other blocks of the cluster, the cluster's barrier |
 //! | `block` | a block: its warps in turn, barriers, progress |
 //! | `group` | blocks that run together; deadlock reports |
 //! | `shadow` | the order of a block's accesses, races in shared memory |
@@ -31,6 +32,7 @@ pub(crate) mod address;
 mod atomic;
 mod blame;
 mod block;
+mod cluster;
 mod control;
 mod exchange;
 mod global;
@@ -44,6 +46,7 @@ mod run;
 mod shadow;
 mod stand_in;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -188,10 +191,23 @@ struct Warp {
     joins: Vec<Join>,
     /// Lanes that exist and have not ended.
     alive: u32,
+    /// Lanes that have arrived at the cluster's barrier, which has not opened since.
+    arrived: u32,
+    /// Lanes that have arrived and not waited.
+    owed: u32,
     /// Lanes that ended by `thread_return`.
     returned: u32,
     /// Lanes that exist.
     exist: u32,
+}
+
+/// Threads that have arrived at a named barrier and gone on.
+struct Arrivals {
+    count: u32,
+    /// How many open it.
+    threads: u32,
+    /// What they had done and seen.
+    before: [u32; shadow::WARPS],
 }
 
 /// What the warps of a block share.
@@ -199,6 +215,8 @@ struct Shared {
     words: Vec<u32>,
     cells: Vec<shadow::Cell>,
     order: shadow::Order,
+    /// Who has arrived at named barriers without waiting there.
+    named: BTreeMap<u32, Arrivals>,
     output: String,
     /// IR operators times active lanes.
     lane_ops: u64,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::Trap;
 use super::access::Check;
 use super::address::{Target, decode};
 use super::run::Machine;
 use super::shadow::Finding;
+use super::{Shared, Trap};
 use crate::bytecode::{Access, Region};
 use crate::fault::FaultKind;
 use crate::memory::{Storage, granules, load_bits, store_bits};
@@ -47,13 +47,28 @@ impl Machine<'_, '_> {
             }
             Region::Pointer => pointed(access, index),
         };
+        let mut far = None;
+        let target = match target {
+            Target::Cluster(rank, r, offset) => {
+                if !self.peer(access, lane, rank, verb)? {
+                    far = Some(rank);
+                }
+                Target::Shared(r, offset)
+            }
+            target => target,
+        };
         match target {
+            Target::Cluster(..) => Err(wild(access, lane, verb, index as u64)),
             Target::Shared(r, offset) => {
                 let Some(array) = code.shared.get(r as usize) else {
                     return Err(wild(access, lane, verb, index as u64));
                 };
                 let offset = array_spot(offset, bit, array.bytes, &array.name, "shared")?;
-                Ok(Spot::Shared(array.offset as usize * 8 + offset))
+                let offset = array.offset as usize * 8 + offset;
+                Ok(match far {
+                    Some(rank) => Spot::Far(rank, offset),
+                    None => Spot::Shared(offset),
+                })
             }
             Target::Local(a, offset) => {
                 let Some(array) = code.locals.get(a as usize) else {
@@ -165,7 +180,15 @@ impl Machine<'_, '_> {
                         ));
                     }
                 }
+                if access.poll {
+                    let Shared { order, cells, .. } = &mut *self.shared;
+                    order.settle(cells, true);
+                }
                 Ok(load_bits(&self.shared.words, offset, size))
+            }
+            Spot::Far(rank, offset) => {
+                let at = (lane, *rank, self.element(access, index, c));
+                self.far(pc, access, at, offset + step, "reads", false, |_| None)
             }
             Spot::Local(offset) => {
                 let offset = offset + step;
@@ -223,6 +246,10 @@ impl Machine<'_, '_> {
                 }
                 store_bits(&mut self.shared.words, offset, size, bits);
             }
+            Spot::Far(rank, offset) => {
+                let at = (lane, *rank, self.element(access, index, c));
+                self.far(pc, access, at, offset + step, "writes", false, |_| Some(bits))?;
+            }
             Spot::Local(offset) => {
                 let offset = offset + step;
                 let places = granules(self.ctx.code.local_granule, offset, size);
@@ -246,6 +273,8 @@ pub(super) enum Spot {
     Global(Arc<Storage>, usize),
     /// In the block's shared memory.
     Shared(usize),
+    /// The same of the block of a rank in the cluster.
+    Far(u32, usize),
     /// In the lane's local memory.
     Local(usize),
 }

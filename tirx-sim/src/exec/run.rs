@@ -1,5 +1,7 @@
 //! The instruction loop of one strand.
 
+use super::address;
+use super::cluster::Peers;
 use super::control::Settled;
 use super::exchange::Arguments;
 use super::lanes::{bits, canonical_lanes, divisor, fma};
@@ -18,6 +20,8 @@ pub(super) struct Machine<'m, 'c> {
     pub(super) ctx: &'m Context<'c>,
     pub(super) shared: &'m mut Shared,
     pub(super) warp: &'m mut Warp,
+    /// The other blocks of the cluster.
+    pub(super) peers: Peers<'m>,
     /// The warp's number.
     pub(super) id: usize,
     /// The instruction of a raw call, for what its stand-in does to memory.
@@ -222,6 +226,21 @@ impl Machine<'_, '_> {
                 Inst::CanonicalS { kind, d, a } => s!(d) = kind.canonical(s!(a) as u32) as u64,
                 Inst::Convert { from, to, d, a } => self.convert(from, to, d as usize, a as usize, mask),
                 Inst::Cvt { id } => self.cvt(id, mask),
+                Inst::SharedAddress { d, a } => {
+                    let arrays = &ctx.code.shared;
+                    let out = self.warp.v64[a as usize].map(|x| address::to_raw(x, arrays));
+                    put(&mut self.warp.v32[d as usize], &out, mask);
+                }
+                Inst::SharedPointer { d, a } => {
+                    let arrays = &ctx.code.shared;
+                    let out = self.warp.v32[a as usize].map(|x| address::of_raw(x, arrays));
+                    put(&mut self.warp.v64[d as usize], &out, mask);
+                }
+                Inst::Mapa { d, a, rank } => {
+                    let (a, rank) = (&self.warp.v64[a as usize], &self.warp.v32[rank as usize]);
+                    let out = std::array::from_fn(|i| address::of_rank(a[i], rank[i]));
+                    put(&mut self.warp.v64[d as usize], &out, mask);
+                }
                 Inst::ConvertS { from, to, d, a } => s!(d) = convert(from, to, s!(a)),
                 Inst::ToBits { kind, d, a } => {
                     let out = self.warp.v32[a as usize].map(|x| kind.store(x as u64) as u32);
@@ -467,7 +486,20 @@ impl Machine<'_, '_> {
                     let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
                     stop!(Stop::Blocked(Status::Named(barrier, threads)));
                 }
-                Inst::ClusterSync => stop!(Stop::Blocked(Status::Cluster)),
+                Inst::NamedArrive { id, threads } => {
+                    let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
+                    self.arrive_named(barrier, threads, mask);
+                }
+                Inst::ClusterSync => {
+                    check!(self.cluster_arrive(mask));
+                    stop!(Stop::Blocked(Status::Cluster));
+                }
+                Inst::ClusterArrive => check!(self.cluster_arrive(mask)),
+                Inst::ClusterWait => {
+                    if check!(self.cluster_wait(mask)) {
+                        stop!(Stop::Blocked(Status::Cluster));
+                    }
+                }
                 Inst::GridSync => stop!(Stop::Blocked(Status::Grid)),
                 Inst::Clock { d } => {
                     let now = self.shared.lane_ops / LANES as u64 + self.shared.steps;

@@ -27,6 +27,9 @@ const SEGMENT_AND_WARP: u64 = 0xffff_ffff << 32 | 31 << 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp(u64);
 
+/// The segment of accesses by threads of other blocks: ordered behind no warp until something orders them all.
+const REMOTE: u64 = (u32::MAX as u64 - 1) << 32;
+
 /// Nobody has written: read by a check as if by an access that is never ordered.
 pub(crate) const NEVER: Stamp = Stamp(u64::MAX);
 
@@ -67,8 +70,19 @@ impl Stamp {
         self.0 & ATOMIC != 0
     }
 
+    /// Whether this access, by a thread of the block, was of the same thread as `other`.
     pub(crate) fn same_thread(self, other: Stamp) -> bool {
-        (self.0 ^ other.0) & THREAD == 0 && self.0 & MULTIPLE == 0
+        (self.0 ^ other.0) & THREAD == 0 && self.0 & MULTIPLE == 0 && !self.is_remote()
+    }
+
+    /// The same access, to another block's memory.
+    fn remote(self) -> Stamp {
+        Stamp(self.0 & 0xffff_ffff | REMOTE)
+    }
+
+    /// Whether a thread of another block accessed.
+    pub(crate) fn is_remote(self) -> bool {
+        self.0 >> 32 == REMOTE >> 32
     }
 }
 
@@ -110,6 +124,14 @@ pub(crate) struct Order {
     fine: bool,
     /// What a warp sees that synchronizes through global memory: all that warps had seen when they last did.
     global: [u32; WARPS],
+    /// The first segment of each warp that other blocks of the cluster are not ordered behind.
+    revealed: [u32; WARPS],
+    /// The segment of each warp when it last arrived at the cluster's barrier.
+    arrivals: [u32; WARPS],
+    /// Cells that other blocks have accessed since something ordered them.
+    remote: Vec<u32>,
+    /// A thread has seen what another block wrote to tell that it is done.
+    settles: bool,
     /// Whether races are looked for.
     pub(crate) check: bool,
 }
@@ -122,6 +144,10 @@ impl Order {
             epoch: 1,
             fine: false,
             global: [1; WARPS],
+            revealed: [1; WARPS],
+            arrivals: [1; WARPS],
+            remote: Vec::new(),
+            settles: false,
             check,
         }
     }
@@ -192,6 +218,10 @@ impl Order {
     /// `warp` sees what the writer of `stamp` has done before.
     pub(crate) fn acquire(&mut self, warp: usize, stamp: Stamp) {
         let writer = stamp.warp();
+        if stamp.is_remote() {
+            self.settles = true;
+            return;
+        }
         if stamp == NEVER || writer == warp {
             return;
         }
@@ -334,6 +364,9 @@ impl Order {
     #[inline(always)]
     fn check_reads(&self, cell: &Cell, stamp: Stamp) -> Result<(), Finding> {
         let read = cell.read;
+        if read.is_remote() {
+            return Err(Finding::AfterRead(read));
+        }
         let warp = stamp.warp();
         let recent = cell.readers >> 32 == self.epoch as u64;
         if recent && cell.readers as u32 & !(1 << warp) != 0 {
@@ -371,6 +404,141 @@ impl Order {
         }
         cell.write = stamp;
         Ok(())
+    }
+}
+
+/// Accesses of other blocks of the cluster. They are ordered with those of the block's own threads by what orders
+/// blocks as a whole, and not looked at among each other.
+impl Order {
+    /// What the block's threads have done so far is ordered before what other blocks do from now on.
+    pub(crate) fn reveal(&mut self) {
+        self.segment.iter_mut().for_each(|s| *s += 1);
+        self.revealed = self.segment;
+    }
+
+    /// What other blocks have done so far is ordered before what the block's threads do from now on; nothing if only
+    /// `asked` for and no thread has seen a sign of it.
+    pub(crate) fn settle(&mut self, cells: &mut [Cell], asked: bool) {
+        if !std::mem::take(&mut self.settles) && asked {
+            return;
+        }
+        for cell in self.remote.drain(..) {
+            let cell = &mut cells[cell as usize];
+            if cell.write.is_remote() {
+                cell.write = Stamp(cell.write.0 & 0xffff_ffff);
+            }
+            if cell.read.is_remote() {
+                cell.read = Stamp(0);
+            }
+        }
+    }
+
+    /// A warp arrives at the cluster's barrier.
+    pub(crate) fn arrive(&mut self, warp: usize) {
+        self.segment[warp] += 1;
+        self.arrivals[warp] = self.segment[warp];
+    }
+
+    /// All have arrived: other blocks see what was done before.
+    pub(crate) fn open(&mut self) {
+        for (mine, theirs) in self.revealed.iter_mut().zip(self.arrivals) {
+            *mine = (*mine).max(theirs);
+        }
+    }
+
+    /// A warp goes on from the cluster's barrier.
+    pub(crate) fn wait(&mut self, warp: usize) {
+        let arrivals = self.arrivals;
+        self.join(1 << warp, &arrivals);
+    }
+
+    /// What a warp has done that arrives at a named barrier: merged into that of those before it.
+    pub(crate) fn arrive_named(&mut self, warp: usize, before: &mut [u32; WARPS]) {
+        self.segment[warp] += 1;
+        for (mine, theirs) in before.iter_mut().zip(self.seen[warp]) {
+            *mine = (*mine).max(theirs);
+        }
+        before[warp] = self.segment[warp];
+    }
+
+    /// The warps of a set see what others have done before.
+    pub(crate) fn join(&mut self, warps: u32, before: &[u32; WARPS]) {
+        self.fine = true;
+        for warp in (0..WARPS).filter(|w| warps >> w & 1 != 0) {
+            for (mine, theirs) in self.seen[warp].iter_mut().zip(before) {
+                *mine = (*mine).max(*theirs);
+            }
+        }
+    }
+
+    fn unseen(&self, stamp: Stamp) -> bool {
+        !stamp.is_remote() && stamp.segment() >= self.revealed[stamp.warp()]
+    }
+
+    /// Another block reads cell number `at`; `poll` says that it waits for what it reads.
+    pub(crate) fn remote_read(
+        &mut self,
+        cell: &mut Cell,
+        at: usize,
+        stamp: Stamp,
+        poll: bool,
+    ) -> Result<(), Finding> {
+        if cell.write == NEVER {
+            return Err(Finding::Uninitialized);
+        }
+        if poll {
+            self.reveal();
+        } else if self.check {
+            if self.unseen(cell.write) {
+                return Err(Finding::AfterWrite(cell.write));
+            }
+            self.note(cell, at);
+            cell.read = stamp.remote();
+        }
+        Ok(())
+    }
+
+    /// Another block writes cell number `at`; `same` says that it holds the value already.
+    pub(crate) fn remote_write(
+        &mut self,
+        cell: &mut Cell,
+        at: usize,
+        stamp: Stamp,
+        same: bool,
+    ) -> Result<(), Finding> {
+        if self.check {
+            if cell.write != NEVER && !same && self.unseen(cell.write) {
+                return Err(Finding::AfterWrite(cell.write));
+            }
+            if self.unseen(cell.read) {
+                return Err(Finding::AfterRead(cell.read));
+            }
+        }
+        self.note(cell, at);
+        // Where nobody looks for races the cell is written, and that is all.
+        cell.write = if self.check {
+            stamp.remote()
+        } else {
+            Stamp(stamp.0 & 0xffff_ffff)
+        };
+        Ok(())
+    }
+
+    fn note(&mut self, cell: &Cell, at: usize) {
+        if self.check && !cell.write.is_remote() && !cell.read.is_remote() {
+            self.remote.push(at as u32);
+        }
+    }
+
+    /// Another block updates cell number `at` atomically.
+    pub(crate) fn remote_atomic(&mut self, cell: &mut Cell, at: usize, stamp: Stamp) -> Result<(), Finding> {
+        if cell.write == NEVER {
+            return Err(Finding::Uninitialized);
+        }
+        if cell.write.is_atomic() {
+            self.reveal();
+        }
+        self.remote_write(cell, at, stamp, false)
     }
 }
 
@@ -438,6 +606,31 @@ mod tests {
         assert_eq!(write(&order, &mut flag, 1, 0), Ok(()));
         assert_eq!(order.poll(&mut flag, 2), Ok(()));
         assert_eq!(read(&order, &mut data, 2, 0), Ok(()), "through warp 1");
+    }
+
+    #[test]
+    fn other_blocks_are_ordered_by_what_orders_blocks() {
+        let mut order = Order::new(true);
+        let mut cells = [Cell::EMPTY; 2];
+        let theirs = order.stamp(0, 3, false);
+        assert_eq!(write(&order, &mut cells[0], 0, 0), Ok(()));
+        let mut cell = cells[0];
+        assert!(matches!(
+            order.remote_read(&mut cell, 0, theirs, false),
+            Err(Finding::AfterWrite(s)) if s.pc() == 7
+        ));
+        order.reveal();
+        assert_eq!(order.remote_read(&mut cell, 0, theirs, false), Ok(()));
+        let race = write(&order, &mut cell, 0, 0);
+        assert!(matches!(race, Err(Finding::AfterRead(s)) if s.is_remote()));
+        cells[0] = cell;
+        let mut cell = cells[1];
+        assert_eq!(order.remote_write(&mut cell, 1, theirs, false), Ok(()));
+        assert!(matches!(read(&order, &mut cell, 0, 0), Err(Finding::AfterWrite(s)) if s.is_remote()));
+        cells[1] = cell;
+        order.settle(&mut cells, false);
+        assert_eq!(read(&order, &mut cells[1], 0, 0), Ok(()));
+        assert_eq!(write(&order, &mut cells[0], 0, 0), Ok(()));
     }
 
     #[test]
