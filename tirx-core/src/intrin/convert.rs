@@ -250,7 +250,10 @@ impl<'a> Conversion<'a> {
             Some(flag) => number(6 + flag) != 0,
             None => !scale.is_empty(),
         };
-        let types = |line: &&Line| line.to.contains(&to.name) && line.from.contains(&from.name);
+        // The lines of the first types that fit; those of all basic types come last.
+        let fits = |line: &&Line| line.to.contains(&to.name) && line.from.contains(&from.name);
+        let first = LINES.iter().find(fits).map(|l| (l.to, l.from));
+        let types = |line: &&Line| first == Some((line.to, line.from));
         let Some(line) = LINES
             .iter()
             .filter(types)

@@ -93,7 +93,7 @@ fn every_row_is_found_and_every_refusal_has_a_reason() {
         ("T.ptx", "mbarrier"),
         ("T", "nki"),
         ("T", "sblock"),
-        ("T.cuda", "timer_start"),
+        ("T.cuda", "mma_fill"),
     ] {
         match attribute(path, name) {
             Some(Value::Unavailable(reason)) => assert!(reason.contains(name), "{reason}"),
