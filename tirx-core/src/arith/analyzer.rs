@@ -33,6 +33,8 @@ pub struct Analyzer {
     pub(super) facts: Vec<Sum>,
     /// Constraints entered and not left.
     pub(super) constraint_depth: usize,
+    /// Whether what is simplified becomes a lane of a vector: see [`Analyzer::within_lanes`].
+    pub(super) lanes: bool,
     /// How deep rules have applied to results of rules.
     pub(super) depth: u32,
     /// Results of [`Analyzer::simplify`], as long as nothing is learned or forgotten.
@@ -173,6 +175,15 @@ impl Analyzer {
     fn note(&mut self, undo: Undo) {
         self.undo.push(undo);
         self.forget_results();
+    }
+
+    /// Says whether what comes next becomes a lane of a vector; gives what was said before. Of lanes both values of a
+    /// `Select` are computed, so its condition says nothing about either.
+    pub fn within_lanes(&mut self, lanes: bool) -> bool {
+        if self.lanes != lanes {
+            self.forget_results();
+        }
+        std::mem::replace(&mut self.lanes, lanes)
     }
 
     fn forget_results(&mut self) {

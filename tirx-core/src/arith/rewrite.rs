@@ -84,7 +84,10 @@ impl Analyzer {
                     Some(_) => return self.visit(t, mode),
                     None => {}
                 }
-                let (t2, f2) = self.visit_choices(&c2, t, f, mode);
+                let (t2, f2) = match self.lanes || expr.dtype.is_vector() {
+                    true => (self.visit(t, mode), self.visit(f, mode)),
+                    false => self.visit_choices(&c2, t, f, mode),
+                };
                 if t2.same_node(t) && f2.same_node(f) && c2.same_node(c) {
                     return expr.clone();
                 }

@@ -282,6 +282,26 @@ fn contiguous_loops_become_vectors() {
 }
 
 #[test]
+fn lanes_of_a_select_are_computed_whatever_its_condition() {
+    let simplified = |kind| {
+        let p = Parts::new();
+        let v = Var::new("v", DType::INT32);
+        let near = Expr::binary(BinOp::Min, p.tx(), int(15));
+        let chosen = Expr::select(lt(p.tx(), int(9)), load(&p.a, near), float(0.0));
+        let body = store(&p.b, p.tx() * int(4) + Expr::var(&v), chosen);
+        p.after(stmt_simplify::run, looped(&v, int(4), kind, body))
+    };
+    let select = |loop_, index| {
+        format!("for v in {loop_}(4):\n    B[tx * 4 + v] = T.Select(tx < 9, A[{index}], T.float32(0.0))")
+    };
+    assert_eq!(simplified(ForKind::Serial), select("range", "tx"));
+    assert_eq!(
+        simplified(ForKind::Vectorized),
+        select("T.vectorized", "T.min(tx, 15)")
+    );
+}
+
+#[test]
 fn what_has_no_vector_form_is_serial() {
     let p = Parts::new();
     let v = Var::new("v", DType::INT32);

@@ -161,7 +161,13 @@ impl Mutator for Simplifier {
                     self.analyzer.leave(scope);
                     body2
                 } else {
-                    self.loop_body(var, &m, &e, body)
+                    let vectorized = *kind == ForKind::Vectorized;
+                    let around = vectorized.then(|| self.analyzer.within_lanes(true));
+                    let body2 = self.loop_body(var, &m, &e, body);
+                    if let Some(around) = around {
+                        self.analyzer.within_lanes(around);
+                    }
+                    body2
                 };
                 let unchanged = m.same_node(min)
                     && e.same_node(extent)
