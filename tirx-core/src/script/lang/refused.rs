@@ -4,12 +4,10 @@
 pub(super) fn reason(path: &str, name: &str) -> Option<String> {
     let full = format!("{path}.{name}");
     let has = |list: &[&str]| list.contains(&name);
-    if path.starts_with("T.ptx") || path.starts_with("Tx") {
-        let family = if path.starts_with("Tx") {
-            "tile primitives"
-        } else {
-            "PTX intrinsics"
-        };
+    if path.starts_with("Tx") {
+        return Some(format!("{full} is not supported yet (tile primitives)"));
+    }
+    if let Some(family) = family(&full) {
         return Some(format!("{full} is not supported yet ({family})"));
     }
     match path {
@@ -143,20 +141,39 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
                 "{full} is not supported: it is part of TVM's own runtime or builder, not of kernels"
             ))
         }
-        "T.cuda"
-            if has(&[
-                "get_tmem_addr",
-                "mma_fill",
-                "mma_fill_legacy",
-                "mma_store",
-                "mma_store_legacy",
-                "runtime_instr_desc",
-                "sm100_2sm_leader_smem_addr",
-                "iket",
-            ]) =>
-        {
-            Some(format!("{full} is not supported yet"))
-        }
         _ => None,
     }
+}
+
+/// What an instruction that is not there yet belongs to.
+fn family(full: &str) -> Option<&'static str> {
+    const FAMILIES: &[(&str, &[&str])] = &[
+        (
+            "asynchronous copies and barriers",
+            &[
+                "T.ptx.cp_async",
+                "T.ptx.mbarrier",
+                "T.ptx.clc_",
+                "T.ptx.prefetch_tensormap",
+                "T.cuda.sm100_2sm_leader_smem_addr",
+            ],
+        ),
+        (
+            "tensor cores",
+            &[
+                "T.ptx.mma",
+                "T.ptx.wgmma",
+                "T.ptx.ldmatrix",
+                "T.ptx.stmatrix",
+                "T.cuda.mma_fill",
+                "T.cuda.mma_store",
+                "T.cuda.runtime_instr_desc",
+            ],
+        ),
+        ("tensor memory", &["T.ptx.tcgen05", "T.cuda.get_tmem_addr"]),
+        ("events within kernels", &["T.cuda.iket"]),
+    ];
+    let holds = |names: &[&str]| names.iter().any(|name| full.starts_with(name));
+    let found = FAMILIES.iter().find(|(_, names)| holds(names));
+    found.map(|(family, _)| *family)
 }
