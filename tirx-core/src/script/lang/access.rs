@@ -80,7 +80,7 @@ fn declared(diagnostic: Diagnostic, buffer: &Buffer) -> Diagnostic {
     diagnostic.note(buffer.span, format!("\"{}\" is declared here", buffer.name))
 }
 
-fn one_index(buffer: &Buffer, dim: usize, value: &Value, span: Span) -> Result<Expr> {
+pub(super) fn one_index(buffer: &Buffer, dim: usize, value: &Value, span: Span) -> Result<Expr> {
     let Some(operand) = convert::operand(value, span) else {
         let found = convert::describe(value);
         return error(

@@ -42,6 +42,7 @@ mod ptx_convert;
 mod ptx_memory;
 mod ptx_sync;
 mod refused;
+mod regions;
 mod views;
 
 #[cfg(test)]
@@ -100,20 +101,7 @@ pub fn value_attribute(interp: &mut Interpreter, value: &Value, name: &str, span
         Value::MetaVar(inner) => return value_attribute(interp, inner, name, span),
         Value::Layout(layout) => layouts::attribute(layout, name, span)?,
         Value::Object(o) => o.clone().attribute(interp, name, span)?,
-        Value::Region(region) => match name {
-            "buffer" => Some(Value::Buffer(region.buffer.clone())),
-            "region" => {
-                let pair = |(min, extent): &(Expr, Expr)| {
-                    Value::tuple(vec![layouts::number(min), layouts::number(extent)])
-                };
-                Some(Value::list(region.ranges.iter().map(pair).collect()))
-            }
-            "dtype" => Some(Value::DType(region.buffer.dtype)),
-            "shape" => Some(Value::tuple(
-                region.ranges.iter().map(|(_, e)| layouts::number(e)).collect(),
-            )),
-            _ => None,
-        },
+        Value::Region(region) => regions::attribute(region, name),
         _ => None,
     };
     match found {
@@ -127,6 +115,7 @@ pub fn value_attribute(interp: &mut Interpreter, value: &Value, name: &str, span
 pub fn subscript(interp: &mut Interpreter, value: &Value, index: &Value, span: Span) -> Result<Value> {
     match value {
         Value::Buffer(b) => access::load(b, index, span),
+        Value::Region(r) => regions::part(r, index, span),
         Value::DType(d) => dtypes::subscript(*d, index, span),
         Value::MetaVar(inner) => subscript(interp, inner, index, span),
         Value::Object(o) => o.clone().subscript(interp, index, span),

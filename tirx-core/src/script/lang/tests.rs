@@ -272,6 +272,30 @@ fn regions_are_values_where_they_are_vectors() {
 }
 
 #[test]
+fn regions_have_ranges_and_parts() {
+    let mut i = interp();
+    let (a, _) = buffer(&mut i, &[16, 8], "float32");
+    let slices = |first: [i128; 2], second: [i128; 2]| {
+        let each = |[from, to]: [i128; 2]| slice(int(from), int(to), Value::None);
+        Value::tuple(vec![each(first), each(second)])
+    };
+    let whole = subscript(&mut i, &a, &slices([4, 12], [2, 8]), Span::NONE).unwrap();
+    let part = subscript(&mut i, &whole, &slices([1, 3], [0, 5]), Span::NONE).unwrap();
+    let mut number = |dim: i128, name: &str| {
+        let ranges = value_attribute(&mut i, &part, "region", Span::NONE).unwrap();
+        let range = ranges.as_items().unwrap()[dim as usize].clone();
+        value_attribute(&mut i, &range, name, Span::NONE)
+            .unwrap()
+            .as_int()
+    };
+    assert_eq!([number(0, "min"), number(0, "extent")], [Some(5), Some(2)]);
+    assert_eq!([number(1, "min"), number(1, "extent")], [Some(2), Some(5)]);
+    let row = subscript(&mut i, &whole, &int(3), Span::NONE).unwrap();
+    let Value::Region(row) = row else { panic!() };
+    assert!(row.ranges[0].0.is_int(7) && row.ranges[1].1.is_int(6));
+}
+
+#[test]
 fn views_keep_the_pointer_and_change_the_description() {
     let mut i = interp();
     let (a, b) = buffer(&mut i, &[4, 8], "float16");
