@@ -78,3 +78,31 @@ def two_regions(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n:
         bx = T.cta_id([1])
         tx = T.thread_id([64])
         B[tx] = A[tx] * 3.0
+
+@I.ir_module
+class Returns:
+    @T.prim_func(private=True)
+    def search(A_ptr: T.handle("int32", "global"), wanted: T.int32) -> T.int32:
+        A = T.decl_buffer((64,), "int32", data=A_ptr)
+        if wanted < 0:
+            T.ret(-2)
+        for i in range(8):
+            for j in range(8):
+                if A[i * 8 + j] == wanted:
+                    T.ret(i * 8 + j)
+        T.ret(-1)
+
+    @T.prim_func(private=True)
+    def mark(B_ptr: T.handle("int32", "global"), i: T.int32, at: T.int32):
+        B = T.decl_buffer((64,), "int32", data=B_ptr)
+        if at < 0:
+            return
+        B[i] = B[i] + at
+
+    @T.prim_func
+    def main(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
+        T.device_entry()
+        bx = T.cta_id([2])
+        tx = T.thread_id([32])
+        B[bx * 32 + tx] = Returns.search(A.data, bx * 32 + tx - 3) * 100 + Returns.search(A.data, 2 * tx)
+        Returns.mark(B.data, bx * 32 + tx, Returns.search(A.data, tx + 20))

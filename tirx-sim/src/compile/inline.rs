@@ -1,14 +1,17 @@
 //! Calls of other functions of the module, written out.
 //!
-//! A kernel that calls `Module.g(x)` is compiled with the body of `g` in place of the call. A function that gives a value
-//! binds names and returns an expression of them; one that gives none is any sequence of statements without a return.
+//! A kernel that calls `Module.g(x)` is compiled with the body of `g` in place of the call. A function that binds names
+//! and returns an expression of them becomes that expression. Of any other the body stands before the statement that
+//! calls it, as a loop of one turn: a return leaves the value in a variable and then the loops around it.
 
 use rustc_hash::FxHashMap;
 use tirx_core::diagnostic::{Diagnostic, Result};
 use tirx_core::intrin::Op;
 use tirx_core::ir::{
-    Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor, substitute, substitute_stmt,
+    BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor,
+    substitute, substitute_stmt,
 };
+use tirx_core::source::Span;
 
 /// Calls within calls: more is taken for recursion.
 const DEEPEST: usize = 64;
@@ -18,6 +21,8 @@ pub(super) fn inlined(module: &IRModule, func: &PrimFunc) -> Result<Stmt> {
     let mut inline = Inline {
         module,
         depth: 0,
+        before: Vec::new(),
+        chosen: 0,
         failed: None,
     };
     let body = inline.stmt(&func.body);
@@ -27,6 +32,10 @@ pub(super) fn inlined(module: &IRModule, func: &PrimFunc) -> Result<Stmt> {
 struct Inline<'a> {
     module: &'a IRModule,
     depth: usize,
+    /// What must run before the statement at hand.
+    before: Vec<Stmt>,
+    /// Expressions around that evaluate only some of their operands, or bind names.
+    chosen: usize,
     failed: Option<Box<Diagnostic>>,
 }
 
@@ -47,7 +56,7 @@ impl Inline<'_> {
 
     fn fail(&mut self, at: &Expr, message: &str) {
         let error = Diagnostic::new(at.span, message)
-            .help("it calls functions that bind names and return a value, or that return none");
+            .help("call it in a statement of its own and bind what it gives: x: T.let = Module.f(…)");
         self.failed.get_or_insert(Box::new(error));
     }
 
@@ -98,11 +107,9 @@ impl Inline<'_> {
         Some(value)
     }
 
-    fn statements(&mut self, call: &Expr, stmt: &Stmt) -> Option<Stmt> {
+    /// The callee's statements in place of a call, and the variable in which they leave its value.
+    fn statements(&mut self, call: &Expr, span: Span) -> Option<(Stmt, Option<Buffer>)> {
         let (func, args) = self.callee(call)?;
-        if returns(&func.body) {
-            return None;
-        }
         let mut stmts = Vec::new();
         let mut map: FxHashMap<Var, Var> = FxHashMap::default();
         for (param, arg) in func.params.iter().zip(args) {
@@ -110,43 +117,154 @@ impl Inline<'_> {
                 Some(var) => var.clone(),
                 None => {
                     let var = param.renamed(param.name_arc());
-                    stmts.push(Stmt::bind(&var, arg, stmt.span));
+                    stmts.push(Stmt::bind(&var, arg, span));
                     var
                 }
             };
             map.insert(param.clone(), var);
         }
-        stmts.push(substitute_stmt(&func.body, &|var| map.get(var).map(Expr::var)));
-        self.depth += 1;
-        let body = self.stmt(&Stmt::seq(stmts));
-        self.depth -= 1;
-        Some(body)
+        let body = substitute_stmt(&func.body, &|var| map.get(var).map(Expr::var));
+        let mut value = None;
+        if returns(&body) {
+            let local = |name: &str, dtype| Buffer::fresh(name, vec![Expr::int32(1)], dtype, "local", span);
+            let mut leave = Leave {
+                value: (!call.dtype.is_void()).then(|| local("value", call.dtype)),
+                done: local("done", DType::INT32),
+                loops: 0,
+            };
+            let body = leave.stmt(&body);
+            let allocated = leave.value.iter().chain([&leave.done]).cloned();
+            stmts.extend(allocated.map(|b| Stmt::new(StmtKind::AllocBuffer(b, Vec::new()), span)));
+            stmts.push(leave.set_done(0));
+            let turn = Var::new("turn", DType::INT32);
+            stmts.push(Stmt::for_serial(&turn, Expr::int32(1), body, span));
+            value = leave.value;
+        } else {
+            stmts.push(body);
+        }
+        stmts.iter_mut().for_each(|stmt| {
+            self.depth += 1;
+            *stmt = self.stmt(stmt);
+            self.depth -= 1;
+        });
+        Some((Stmt::seq(stmts), value))
+    }
+
+    /// The value of a call whose statements stand before the one that calls.
+    fn hoisted(&mut self, call: &Expr) -> Option<Expr> {
+        if self.chosen > 0 {
+            return None;
+        }
+        let (stmt, value) = self.statements(call, call.span)?;
+        self.before.push(stmt);
+        Some(Expr::load(&value?, vec![Expr::int32(0)]))
+    }
+}
+
+/// Turns returns into leaving a loop of one turn.
+struct Leave {
+    value: Option<Buffer>,
+    done: Buffer,
+    /// The function's own loops around.
+    loops: usize,
+}
+
+impl Leave {
+    fn set_done(&self, value: i32) -> Stmt {
+        let (at, value) = (vec![Expr::int32(0)], Expr::int32(value));
+        Stmt::store(&self.done, at, value, Span::NONE)
+    }
+}
+
+fn leave_loop() -> Stmt {
+    Stmt::evaluate(Expr::call(Op::BreakLoop, DType::VOID, Vec::new()))
+}
+
+impl Mutator for Leave {
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        match &stmt.kind {
+            StmtKind::Evaluate(e) => {
+                let given = match &e.kind {
+                    ExprKind::Call { op: Op::Ret, args } => args.first(),
+                    ExprKind::Call {
+                        op: Op::ThreadReturn, ..
+                    } => None,
+                    _ => return stmt.clone(),
+                };
+                let mut stmts = Vec::new();
+                if let (Some(buffer), Some(value)) = (&self.value, given) {
+                    let value = value.clone().cast(buffer.dtype);
+                    stmts.push(Stmt::store(buffer, vec![Expr::int32(0)], value, stmt.span));
+                }
+                if self.loops > 0 {
+                    stmts.push(self.set_done(1));
+                }
+                stmts.push(leave_loop());
+                Stmt::seq(stmts)
+            }
+            StmtKind::For { .. } | StmtKind::While(..) if returns(stmt) => {
+                self.loops += 1;
+                let inner = self.walk_stmt(stmt);
+                self.loops -= 1;
+                let done = Expr::load(&self.done, vec![Expr::int32(0)]);
+                let done = Expr::binary(BinOp::Ne, done, Expr::int32(0));
+                Stmt::seq([inner, Stmt::if_else(done, leave_loop(), None, stmt.span)])
+            }
+            _ => self.walk_stmt(stmt),
+        }
     }
 }
 
 impl Mutator for Inline<'_> {
     fn expr(&mut self, expr: &Expr) -> Expr {
+        let chooses = match &expr.kind {
+            ExprKind::Binary(op, ..) => op.is_logical(),
+            ExprKind::Call { op, .. } => *op == Op::IfThenElse,
+            ExprKind::Let(..) => true,
+            _ => false,
+        };
+        self.chosen += chooses as usize;
         let expr = self.walk_expr(expr);
+        self.chosen -= chooses as usize;
         if self.failed.is_some() || expr.as_call(Op::CallFunction).is_none() {
             return expr;
         }
-        self.value(&expr).unwrap_or_else(|| {
+        let value = self.value(&expr);
+        value.or_else(|| self.hoisted(&expr)).unwrap_or_else(|| {
             self.fail(&expr, "the simulator cannot run this call");
             expr
         })
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
-        match &stmt.kind {
-            _ if self.failed.is_some() => stmt.clone(),
+        if self.failed.is_some() {
+            return stmt.clone();
+        }
+        let around = std::mem::take(&mut self.before);
+        let result = match &stmt.kind {
             StmtKind::Evaluate(call) if call.dtype.is_void() && call.as_call(Op::CallFunction).is_some() => {
-                self.statements(call, stmt).unwrap_or_else(|| {
-                    self.fail(call, "the simulator cannot run this call");
-                    stmt.clone()
-                })
+                let call = self.walk_expr(call);
+                match self.statements(&call, stmt.span) {
+                    Some((stmts, _)) => stmts,
+                    None => {
+                        self.fail(&call, "the simulator cannot run this call");
+                        stmt.clone()
+                    }
+                }
+            }
+            // Its condition is evaluated at each turn.
+            StmtKind::While(condition, body) => {
+                self.chosen += 1;
+                let condition = self.expr(condition);
+                self.chosen -= 1;
+                let body = self.stmt(body);
+                Stmt::new(StmtKind::While(condition, body), stmt.span)
             }
             _ => self.walk_stmt(stmt),
-        }
+        };
+        let mut stmts = std::mem::replace(&mut self.before, around);
+        stmts.push(result);
+        Stmt::seq(stmts)
     }
 }
 
