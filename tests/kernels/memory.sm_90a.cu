@@ -2,17 +2,13 @@
 
 #include <cuda_fp16.h>
 
-template <typename T, int N>
-struct alignas(sizeof(T) * (N & -N) < 32 ? sizeof(T) * (N & -N) : 32) tirx_vec {
-  T v[N];
-};
-
 __device__ __forceinline__ half tirx_max(half a, half b) { return __hgt(a, b) ? a : b; }
 __device__ __forceinline__ half tirx_min(half a, half b) { return __hlt(a, b) ? a : b; }
 
 __device__ float ld(float* a, float* b) { return *a + *b; }
 
 extern "C" __global__ void __launch_bounds__(128) mem_kernel(float* __restrict__ A_ptr, half* __restrict__ B_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) float S[1056];
   alignas(64) float r[4];
   extern __shared__ __align__(128) float D[];
@@ -26,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(128) mem_kernel(float* __restrict__
   r[2] = A_ptr[(int)threadIdx.x * 4 + 2];
   r[3] = A_ptr[(int)threadIdx.x * 4 + 3];
   *(float4*)(A_ptr + (int)threadIdx.x * 4) = *(float4*)r;
-  *(tirx_vec<half, 4>*)(B_ptr + (int)threadIdx.x * 4) = *(tirx_vec<half, 4>*)(B_ptr + ((int)threadIdx.x * 4 + 8));
+  *(uint2*)(B_ptr + (int)threadIdx.x * 4) = *(uint2*)(B_ptr + ((int)threadIdx.x * 4 + 8));
   A_ptr[((int)threadIdx.x >> 2) * 16] = A_ptr[9];
   __syncthreads();
   __syncwarp();

@@ -4,19 +4,22 @@
 #include <cuda_fp4.h>
 
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;
@@ -35,19 +38,22 @@ extern "C" __global__ void __launch_bounds__(15) fours_kernel(const __nv_fp4_e2m
 #include <cuda_fp4.h>
 
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;
@@ -67,19 +73,22 @@ extern "C" __global__ void __launch_bounds__(5) rows_kernel(__nv_fp4_e2m1* __res
 #include <cuda_fp4.h>
 
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;
@@ -126,19 +135,22 @@ extern "C" __global__ void __launch_bounds__(4) rounded_kernel(const nv_bfloat16
 #include <cuda_fp4.h>
 
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;
@@ -184,19 +196,22 @@ __device__ __forceinline__ To tirx_bit_cast(From from) {
 }
 
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;
@@ -218,6 +233,7 @@ __device__ __forceinline__ V tirx_fp4_join(E... elements) {
 }
 
 extern "C" __global__ void __launch_bounds__(2) bits_kernel(const __nv_fp4x2_e2m1* __restrict__ A_ptr, uint8_t* __restrict__ B_ptr, tirx_fp4_vec<8>* __restrict__ C_ptr, const unsigned int* __restrict__ D_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   for (int i = 0; i < 2; ++i) {
     B_ptr[(int)threadIdx.x * 2 + i] = tirx_bit_cast<uint8_t>(A_ptr[(int)threadIdx.x * 2 + i]);
   }
@@ -234,20 +250,31 @@ struct alignas(sizeof(T) * (N & -N) < 32 ? sizeof(T) * (N & -N) : 32) tirx_vec {
   T v[N];
 };
 
+template <typename To, typename From>
+__device__ __forceinline__ To tirx_bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From), "a bit cast keeps the size");
+  To to;
+  memcpy(&to, &from, sizeof(To));
+  return to;
+}
+
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;
@@ -270,8 +297,9 @@ __device__ __forceinline__ V tirx_fp4_join(E... elements) {
 
 extern "C" __global__ void __launch_bounds__(4) spread_kernel(const __nv_fp4_e2m1* __restrict__ A_ptr, half* __restrict__ H_ptr) {
   const int s = (int)threadIdx.x * 4;
-  const half2 packed = (half2)tirx_fp4_join<__nv_fp4x2_e2m1>(tirx_fp4_load(A_ptr, s), tirx_fp4_load(A_ptr, s + 1));
-  const half2 packed_1 = (half2)tirx_fp4_join<__nv_fp4x2_e2m1>(tirx_fp4_load(A_ptr, s + 2), tirx_fp4_load(A_ptr, s + 3));
+  const __nv_fp4x4_e2m1 v = tirx_fp4_join<__nv_fp4x4_e2m1>(tirx_fp4_load(A_ptr, s), tirx_fp4_load(A_ptr, s + 1), tirx_fp4_load(A_ptr, s + 2), tirx_fp4_load(A_ptr, s + 3));
+  const half2 packed = (half2)tirx_bit_cast<tirx_vec<__nv_fp4x2_e2m1, 2>>(v).v[0];
+  const half2 packed_1 = (half2)tirx_bit_cast<tirx_vec<__nv_fp4x2_e2m1, 2>>(v).v[1];
   *(tirx_vec<half, 4>*)(H_ptr + (int)threadIdx.x * 4) = tirx_vec<half, 4>{packed.x, packed.y, packed_1.x, packed_1.y};
 }
 // Generated by tirx.
@@ -280,19 +308,22 @@ extern "C" __global__ void __launch_bounds__(4) spread_kernel(const __nv_fp4_e2m
 #include <cuda_fp4.h>
 
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;
@@ -301,6 +332,7 @@ __device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index,
 }
 
 extern "C" __global__ void __launch_bounds__(64) staged_kernel(const __nv_fp4_e2m1* __restrict__ A_ptr, __nv_fp4_e2m1* __restrict__ B_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) __nv_fp4_e2m1 S[32];
   alignas(64) __nv_fp4_e2m1 L[3];
   tirx_fp4_store_atomic(S, (int)threadIdx.x, tirx_fp4_load(A_ptr, (int)threadIdx.x));
@@ -316,19 +348,22 @@ extern "C" __global__ void __launch_bounds__(64) staged_kernel(const __nv_fp4_e2
 #include <cuda_fp4.h>
 
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;
@@ -368,19 +403,22 @@ extern "C" __global__ void __launch_bounds__(4) sixes_kernel(const __nv_fp6x2_e2
 #include <cuda_fp4.h>
 
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;
@@ -399,19 +437,22 @@ extern "C" __global__ void __launch_bounds__(1) outside_kernel(const __nv_fp4_e2
 #include <cuda_fp4.h>
 
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;
@@ -430,19 +471,22 @@ extern "C" __global__ void __launch_bounds__(8) unwritten_kernel(const __nv_fp4_
 #include <cuda_fp4.h>
 
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;

@@ -66,6 +66,7 @@ __device__ __forceinline__ unsigned int tirx_ptx_ld_weak_global_cg_b32(void* add
 }
 
 extern "C" __global__ void __launch_bounds__(8) loads_kernel(unsigned int* __restrict__ A_ptr, unsigned int* __restrict__ B_ptr, int64_t* __restrict__ C_ptr, uint8_t* __restrict__ D_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   B_ptr[(int)threadIdx.x] = tirx_ptx_ld_global_u32(&A_ptr[(int)threadIdx.x]);
   B_ptr[(int)threadIdx.x + 8] = tirx_ptx_ld_weak_global_cg_b32(&A_ptr[7 - (int)threadIdx.x]);
   B_ptr[(int)threadIdx.x + 16] = tirx_ptx_ld_global_nc_L1_no_allocate_L2_128B_u32(&A_ptr[(int)threadIdx.x]);
@@ -149,6 +150,7 @@ __device__ __forceinline__ void tirx_ptx_st_weak_global_cs_b32(void* address, un
 }
 
 extern "C" __global__ void __launch_bounds__(8) stores_kernel(unsigned int* __restrict__ A_ptr, unsigned int* __restrict__ B_ptr, uint8_t* __restrict__ C_ptr, unsigned int* __restrict__ D_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) unsigned int S[8];
   tirx_ptx_st_shared_u32(&S[7 - (int)threadIdx.x], A_ptr[(int)threadIdx.x]);
   __syncthreads();
@@ -227,6 +229,7 @@ __device__ __forceinline__ void tirx_ptx_red_shared_add_u32(void* address, unsig
 }
 
 extern "C" __global__ void __launch_bounds__(32) updates_kernel(const unsigned int* __restrict__ A_ptr, unsigned int* __restrict__ B_ptr, int* __restrict__ C_ptr, float* __restrict__ D_ptr, uint64_t* __restrict__ E_ptr, unsigned int* __restrict__ P_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) unsigned int S[1];
   if ((int)threadIdx.x == 0) {
     S[0] = 0U;
@@ -267,6 +270,7 @@ __device__ __forceinline__ void tirx_ptx_fence_acq_rel_gpu() {
 }
 
 extern "C" __global__ void __launch_bounds__(128) barriers_kernel(const int* __restrict__ A_ptr, int* __restrict__ B_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) int S[128];
   S[(int)threadIdx.x] = A_ptr[(int)threadIdx.x];
   if ((int)threadIdx.x < 64) {
@@ -293,6 +297,7 @@ __device__ __forceinline__ void tirx_ptx_st_release_gpu_global_u32(void* address
 }
 
 extern "C" __global__ void __launch_bounds__(64) flags_kernel(float* __restrict__ A_ptr, float* __restrict__ B_ptr, unsigned int* __restrict__ F_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   if ((int)blockIdx.x == 0) {
     A_ptr[(int)threadIdx.x] = A_ptr[(int)threadIdx.x] * 2.0f;
     __syncthreads();
@@ -372,6 +377,7 @@ __device__ __forceinline__ unsigned long long tirx_ptx_mapa_u64(void* pointer, u
 }
 
 extern "C" __global__ void __launch_bounds__(64) arrives_kernel(int* __restrict__ A_ptr, unsigned int* __restrict__ B_ptr, uint64_t* __restrict__ v_M_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) int S[64];
   if ((int)threadIdx.x < 32) {
     S[(int)threadIdx.x] = A_ptr[(int)threadIdx.x];

@@ -60,7 +60,15 @@ fn product(x: &Expr, y: &Expr, left: Option<&Expr>, right: &Expr) -> Expr {
     };
     let mut value = x.clone().cast(wide);
     if let Some(left) = left {
-        value = Expr::call(Op::ShiftLeft, wide, vec![value, spread(left)]);
+        let shifted = Expr::call(Op::ShiftLeft, wide, vec![value.clone(), spread(left)]);
+        value = match left.as_int() {
+            Some(_) => shifted,
+            // The same, in the form that nvcc makes less code of.
+            None => {
+                let zero = Expr::constant(left.dtype, 0);
+                Expr::select(Expr::binary(BinOp::Ne, left.clone(), zero), shifted, value)
+            }
+        };
     }
     value = Expr::binary(BinOp::Mul, value, spread(y));
     let half = match right.as_int() {

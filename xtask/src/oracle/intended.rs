@@ -151,9 +151,6 @@ const KNOWN: &[Known] = &[
         "`print_buffer` becomes loops here, in TVM in the CUDA text",
         |p| p.after(&["LowerIntrin"]) && p.theirs_has("T.print_buffer"),
     ),
-    ("a shift by nothing needs no choice", |p| {
-        p.after(&["LowerIntrin"]) && p.ours_has("T.shift_left(T.Cast(\"int64\"") && p.theirs_has("T.Select(")
-    }),
     ("constants of a fixed-point product are folded", |p| {
         p.after(&["LowerIntrin"]) && p.theirs_has("T.Select(T.NE(0, 0)")
     }),

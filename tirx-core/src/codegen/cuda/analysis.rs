@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::intrin::Op;
-use crate::ir::{AttrNode, Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor};
+use crate::ir::{AttrNode, BinOp, Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor};
 
 /// How the memory behind a data pointer is used.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,8 @@ pub(super) struct Facts {
     pub(super) uses: FxHashMap<Var, u32>,
     /// Uses of data pointers.
     pub(super) pointers: FxHashMap<Var, PointerUse>,
+    /// Not everything is computed by every thread: there is a loop, a branch or a choice.
+    pub(super) branches: bool,
     /// `thread_extent` attributes in order: tag and extent.
     pub(super) threads: Vec<(Arc<str>, Expr)>,
     /// Second and third argument of `__launch_bounds__`.
@@ -89,6 +91,11 @@ impl Visitor for Facts {
             ExprKind::BufferLoad { buffer, indices, .. } => {
                 self.access(buffer, indices, expr.dtype).read = true;
             }
+            ExprKind::Select(..)
+            | ExprKind::Binary(BinOp::And | BinOp::Or, ..)
+            | ExprKind::Call {
+                op: Op::IfThenElse, ..
+            } => self.branches = true,
             ExprKind::Call {
                 op: Op::PtxGriddepcontrolWait,
                 ..
@@ -118,6 +125,7 @@ impl Visitor for Facts {
             } => {
                 self.access(buffer, indices, value.dtype).written = true;
             }
+            StmtKind::If(..) | StmtKind::For { .. } | StmtKind::While(..) => self.branches = true,
             StmtKind::Attr { node, key, value, .. } => match (&**key, node) {
                 ("thread_extent", AttrNode::IterVar(iv)) => {
                     self.threads.push((iv.thread_tag.clone(), value.clone()));

@@ -286,19 +286,22 @@ __device__ __forceinline__ T tirx_min(T a, T b) { return min(a, b); }
 
 const FP4: &str = "\
 // Two elements a byte, the even one in the low half. A store that other threads may see changes its own half alone.
-__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, int64_t index) {
+template <typename Index>
+__device__ __forceinline__ __nv_fp4_e2m1 tirx_fp4_load(const void* base, Index index) {
   __nv_fp4_e2m1 element;
-  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((index & 1) * 4)) & 0xf;
+  element.__x = (static_cast<const unsigned char*>(base)[index >> 1] >> ((int)(index & 1) * 4)) & 0xf;
   return element;
 }
 
-__device__ __forceinline__ void tirx_fp4_store(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store(void* base, Index index, __nv_fp4_e2m1 element) {
   unsigned char& byte = static_cast<unsigned char*>(base)[index >> 1];
   const int shift = (index & 1) * 4;
   byte = (byte & ~(0xf << shift)) | ((element.__x & 0xf) << shift);
 }
 
-__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, int64_t index, __nv_fp4_e2m1 element) {
+template <typename Index>
+__device__ __forceinline__ void tirx_fp4_store_atomic(void* base, Index index, __nv_fp4_e2m1 element) {
   const uint64_t address = reinterpret_cast<uint64_t>(base) + (index >> 1);
   unsigned int* word = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
   const unsigned int shift = (address & 3) * 8 + (index & 1) * 4;

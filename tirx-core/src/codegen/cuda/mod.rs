@@ -59,6 +59,7 @@ use crate::codegen::host::{is_device, is_subroutine};
 use crate::diagnostic::{Diagnostics, Result, error};
 use crate::ir::{DType, IRModule, PrimFunc, Var};
 use crate::source::Span;
+use crate::transform::Target;
 
 /// What a kernel parameter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,6 +204,10 @@ struct Emitter<'m> {
     discards_value: bool,
     /// The function under way gives a value.
     returns_value: bool,
+    /// The statement under way computes with vectors of bytes.
+    byte_arithmetic: bool,
+    /// Of the GPU that the function under way is for, as 90; 0 where that is not said.
+    capability: u32,
 }
 
 impl<'m> Emitter<'m> {
@@ -224,6 +229,8 @@ impl<'m> Emitter<'m> {
             reserved_for_good: Vec::new(),
             discards_value: false,
             returns_value: false,
+            byte_arithmetic: false,
+            capability: 0,
         }
     }
 
@@ -247,6 +254,8 @@ impl<'m> Emitter<'m> {
         self.dynamic_shared = false;
         self.returns_value = !is_kernel && !func.ret_dtype().is_void();
         self.facts = Facts::of(&func.body);
+        let target = func.attr("target").and_then(Target::from_attr);
+        self.capability = target.map_or(0, |target| target.compute_capability());
         self.names = Names::default();
         for (name, func) in &self.module.functions {
             self.names.reserve(func.global_symbol().unwrap_or(name));

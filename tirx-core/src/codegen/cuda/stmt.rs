@@ -314,8 +314,16 @@ impl Emitter<'_> {
             tag @ ("threadIdx.x" | "threadIdx.y" | "threadIdx.z" | "blockIdx.x" | "blockIdx.y"
             | "blockIdx.z") => Code::primary(tag).cast(&ty),
             tag @ ("clusterCtaIdx.x" | "clusterCtaIdx.y" | "clusterCtaIdx.z") => {
-                let flat = self.facts.extent("clusterCtaIdx.y").is_none()
-                    && self.facts.extent("clusterCtaIdx.z").is_none();
+                // In clusters of one dimension the rank is the index, and quicker to read.
+                let others = [
+                    "clusterCtaIdx.y",
+                    "clusterCtaIdx.z",
+                    "preferredClusterCtaIdx.y",
+                    "preferredClusterCtaIdx.z",
+                ];
+                let flat = others
+                    .iter()
+                    .all(|tag| self.facts.extent(tag).is_none_or(|e| e.is_int(1)));
                 let (helper, name) = match tag {
                     "clusterCtaIdx.x" if flat => (Helper::ClusterCtaRank, "tirx_cluster_cta_rank()"),
                     "clusterCtaIdx.x" => (Helper::ClusterCtaIdX, "tirx_cluster_cta_id_x()"),
@@ -329,6 +337,12 @@ impl Emitter<'_> {
             tag if tag.starts_with("preferredClusterCtaIdx.") => return Ok(()),
             tag => return error(span, format!("CUDA has no hardware index `{tag}`")),
         };
+        // nvcc reads the register in each branch that uses it. TVM's kernels read it before the first one, for a warp's
+        // index that they all compute; a use without instructions does the same, and spares a few.
+        let uses = self.facts.uses.get(&iv.var).copied().unwrap_or(0);
+        if &*iv.thread_tag == "threadIdx.x" && uses > 1 && self.facts.branches {
+            self.line("asm volatile(\"\" : : \"r\"(threadIdx.x));");
+        }
         self.vars.insert(iv.var.clone(), code);
         let extent = self.facts.extent(&iv.thread_tag).and_then(Expr::as_int);
         let last = extent.map_or(i32::MAX as i128, |n| (n - 1).max(0));

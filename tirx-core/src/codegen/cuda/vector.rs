@@ -63,7 +63,7 @@ impl Emitter<'_> {
                 if types::is_half(a.dtype.element()) && e.dtype.lanes == 4 && types::is_packed(e.dtype) =>
             {
                 let ty = self.spell(e.dtype, e.span)?;
-                let lanes = self.lanes(a)?;
+                let lanes = self.lanes_of_words(a)?;
                 let mut pairs = Vec::new();
                 for two in lanes.chunks(2) {
                     pairs.push(self.join(a.dtype.with_lanes(2), two.to_vec(), e.span)?.text);
@@ -318,6 +318,47 @@ impl Emitter<'_> {
         Ok(self.split(e.dtype, &value))
     }
 
+    /// The lanes of a vector in memory that is read in words of 32 bits; any other vector's as ever.
+    fn lanes_of_words(&mut self, e: &Expr) -> Result<Vec<Code>> {
+        match self.words(e)? {
+            Some(words) => {
+                self.needs.helpers.insert(Helper::BitCast);
+                let ty = self.spell(e.dtype, e.span)?;
+                let code = Code::primary(format!("tirx_bit_cast<{ty}>({})", words.text));
+                let value = self.temporary("v", e.dtype, code, e.span)?;
+                Ok(self.split(e.dtype, &value))
+            }
+            None => self.lanes(e),
+        }
+    }
+
+    /// Consecutive elements in memory as a vector of words, where they fill one.
+    fn words(&mut self, e: &Expr) -> Result<Option<Code>> {
+        match (&e.kind, words_of(e.dtype)) {
+            (
+                ExprKind::BufferLoad {
+                    buffer,
+                    indices,
+                    predicate: None,
+                },
+                Some(words),
+            ) => match &indices[..] {
+                [index] if buffer.dtype.is_scalar() => match consecutive(index) {
+                    Some(base) => self.elements(buffer, base, words, e.span).map(Some),
+                    None => Ok(None),
+                },
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether four bytes that are taken apart are read as one word: where bytes are computed with, as nvcc then packs
+    /// them with fewer instructions, and signed ones from Blackwell on.
+    fn reads_word(&self, dtype: DType) -> bool {
+        is_four_bytes(dtype) && (self.byte_arithmetic || dtype.is_int() && self.capability >= 100)
+    }
+
     fn load_lanes(
         &mut self,
         e: &Expr,
@@ -331,6 +372,15 @@ impl Emitter<'_> {
             && (buffer.dtype.is_vector() && scalar_index
                 || index.and_then(consecutive).is_some() && !e.dtype.is_float4())
         {
+            if self.reads_word(e.dtype)
+                && let Some(word) = self.words(e)?
+            {
+                self.needs.helpers.insert(Helper::BitCast);
+                let ty = self.spell(e.dtype, e.span)?;
+                let code = Code::primary(format!("tirx_bit_cast<{ty}>({})", word.text));
+                let value = self.temporary("v", e.dtype, code, e.span)?;
+                return Ok(self.split(e.dtype, &value));
+            }
             return self.split_value(e);
         }
         let Some(index) = index else {
@@ -449,6 +499,9 @@ impl Emitter<'_> {
             _ => return Ok(None),
         };
         let whole = self.spell(to.with_lanes(group), e.span)?;
+        if narrow(from) && group == 2 && types::is_packed(a.dtype) && a.dtype.lanes > 2 {
+            return self.convert_pairs(a, to, &whole, e.span).map(Some);
+        }
         let lanes = self.lanes(a)?;
         let mut out = Vec::with_capacity(lanes.len());
         for some in lanes.chunks_exact(group as usize) {
@@ -465,9 +518,28 @@ impl Emitter<'_> {
         Ok(Some(out))
     }
 
+    /// Conversions of a packed type two by two: the pairs are taken out of it whole.
+    fn convert_pairs(&mut self, a: &Expr, to: DType, pair: &str, span: Span) -> Result<Vec<Code>> {
+        self.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
+        let code = self.vector(a)?;
+        let value = self.temporary("v", a.dtype, code, span)?.text;
+        let from = self.spell(a.dtype.with_lanes(2), span)?;
+        let mut out = Vec::new();
+        for i in 0..a.dtype.lanes / 2 {
+            let name = self.names.fresh("packed");
+            let two = format!(
+                "tirx_bit_cast<tirx_vec<{from}, {}>>({value}).v[{i}]",
+                a.dtype.lanes / 2
+            );
+            self.line(&format!("const {pair} {name} = ({pair}){two};"));
+            out.extend(self.split(to.with_lanes(2), &Code::primary(name)));
+        }
+        Ok(out)
+    }
+
     /// Four bytes at once in one 32-bit register: sums, differences and bit operations.
     fn four_bytes(&mut self, e: &Expr) -> Result<Option<Code>> {
-        if !e.dtype.is_integer() || e.dtype.bits != 8 || e.dtype.lanes != 4 {
+        if !is_four_bytes(e.dtype) {
             return Ok(None);
         }
         let (name, a, b) = match &e.kind {
@@ -481,6 +553,10 @@ impl Emitter<'_> {
             },
             _ => return Ok(None),
         };
+        // Bytes that are computed one by one are not put together for it.
+        if !is_word(a) || !is_word(b) {
+            return Ok(None);
+        }
         let x = self.as_word(a)?;
         let y = self.as_word(b)?;
         Ok(Some(if name.starts_with('_') {
@@ -545,7 +621,26 @@ impl Emitter<'_> {
                 self.line(&format!("{} = {};", place.text, word.text));
                 return Ok(());
             }
-            let code = self.vector(value)?;
+            let array = types::vector(value.dtype).is_some_and(|(_, form)| form == VectorForm::Array);
+            if array && let Some(words) = self.words(value)? {
+                // nvcc copies an array element by element.
+                let place =
+                    self.elements(buffer, base, words_of(value.dtype).unwrap_or(value.dtype), span)?;
+                self.line(&format!("{} = {};", place.text, words.text));
+                return Ok(());
+            }
+            self.byte_arithmetic = computes_bytes(value);
+            let code = self.vector(value);
+            let in_word = self.byte_arithmetic && is_four_bytes(value.dtype);
+            self.byte_arithmetic = false;
+            let code = code?;
+            if in_word {
+                self.needs.helpers.insert(Helper::BitCast);
+                let place = self.elements(buffer, base, DType::UINT32, span)?;
+                let word = format!("tirx_bit_cast<unsigned int>({})", code.text);
+                self.line(&format!("{} = {word};", place.text));
+                return Ok(());
+            }
             let place = self.elements(buffer, base, value.dtype, span)?;
             self.line(&format!("{} = {};", place.text, code.text));
             return Ok(());
@@ -587,6 +682,44 @@ pub(super) fn consecutive(index: &Expr) -> Option<&Expr> {
         ExprKind::Ramp { base, stride, .. } if stride.is_int(1) && base.dtype.is_scalar() => Some(base),
         _ => None,
     }
+}
+
+fn is_four_bytes(dtype: DType) -> bool {
+    dtype.is_integer() && dtype.bits == 8 && dtype.lanes == 4
+}
+
+/// The vector of 32-bit words that a vector fills, as long as CUDA has one.
+fn words_of(dtype: DType) -> Option<DType> {
+    let bits = u32::from(dtype.bits) * u32::from(dtype.lanes);
+    match bits / 32 {
+        words @ (1 | 2 | 4) if bits % 32 == 0 => Some(DType::UINT32.with_lanes(words as u16)),
+        _ => None,
+    }
+}
+
+/// Whether four bytes are one word as they come: from memory, a constant, or sums and bit operations of such.
+fn is_word(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Broadcast { value, .. } => value.as_int().is_some(),
+        ExprKind::BufferLoad {
+            buffer,
+            indices,
+            predicate: None,
+        } => buffer.dtype.is_vector() || matches!(&indices[..], [index] if consecutive(index).is_some()),
+        ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => is_word(a) && is_word(b),
+        ExprKind::Call {
+            op: Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor,
+            args,
+        } => args.iter().all(is_word),
+        _ => false,
+    }
+}
+
+/// Whether bytes are added, subtracted or multiplied one by one.
+fn computes_bytes(e: &Expr) -> bool {
+    let here = is_four_bytes(e.dtype)
+        && matches!(e.kind, ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..));
+    here || e.operands().any(computes_bytes)
 }
 
 /// Whether CUDA converts one vector type to the other.
