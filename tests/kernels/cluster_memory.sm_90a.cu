@@ -34,6 +34,7 @@ __device__ __forceinline__ unsigned int tirx_ptx_mapa_shared_cluster_u32(void* p
 }
 
 extern "C" __global__ void __launch_bounds__(32) reduces_kernel(const float* __restrict__ A_ptr, float* __restrict__ B_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) float S[1];
   float total = tirx_warp_sum<32>(A_ptr[(int)blockIdx.x * 32 + (int)threadIdx.x]);
   if ((int)threadIdx.x == 0) {
@@ -110,6 +111,7 @@ __device__ __forceinline__ unsigned long long tirx_ptx_mapa_u64(void* pointer, u
 }
 
 extern "C" __global__ void __launch_bounds__(64) counts_kernel(const unsigned int* __restrict__ A_ptr, unsigned int* __restrict__ B_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) unsigned int S[16];
   if ((int)threadIdx.x < 16) {
     S[(int)threadIdx.x] = 0U;
@@ -162,6 +164,7 @@ __device__ __forceinline__ void tirx_ptx_st_shared_cluster_s32_raw(unsigned int 
 }
 
 extern "C" __global__ void __launch_bounds__(32) writes_kernel(const int* __restrict__ A_ptr, int* __restrict__ B_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) int S[32];
   __shared__ alignas(64) int F[1];
   if ((int)threadIdx.x == 0) {
@@ -196,6 +199,7 @@ __device__ __forceinline__ void tirx_ptx_bar_sync(int barrier, int threads) {
 }
 
 extern "C" __global__ void __launch_bounds__(64) pipelines_kernel(const int* __restrict__ A_ptr, int* __restrict__ B_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) int S[32];
   if ((int)threadIdx.x < 32) {
     for (int i = 0; i < 8; ++i) {

@@ -249,6 +249,7 @@ __device__ __forceinline__ unsigned int tirx_ptx_cvt_rz_relu_tf32_f32(float x0) 
 }
 
 extern "C" __global__ void __launch_bounds__(16) packed_kernel(const float* A_ptr, unsigned int* __restrict__ H_ptr, uint16_t* __restrict__ Q_ptr, uint16_t* __restrict__ S_ptr, unsigned int* __restrict__ U_ptr, unsigned int* __restrict__ W_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   if ((int)threadIdx.x < 8) {
     H_ptr[(int)threadIdx.x] = tirx_ptx_cvt_rn_f16x2_f32(A_ptr[(int)threadIdx.x * 2], A_ptr[(int)threadIdx.x * 2 + 1]);
     H_ptr[(int)threadIdx.x + 8] = tirx_ptx_cvt_rz_relu_f16x2_f32(A_ptr[(int)threadIdx.x * 2], A_ptr[(int)threadIdx.x * 2 + 1]);

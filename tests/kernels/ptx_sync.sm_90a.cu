@@ -31,6 +31,7 @@ __device__ __forceinline__ void tirx_ptx_setmaxnreg_inc_232() {
 }
 
 extern "C" __global__ void __launch_bounds__(64) elects_kernel(unsigned int* __restrict__ B_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   tirx_ptx_setmaxnreg_dec_40();
   const unsigned int chosen = tirx_ptx_elect_sync();
   B_ptr[(int)threadIdx.x] = chosen;
@@ -147,6 +148,7 @@ __device__ __forceinline__ void tirx_timer_start(int event, uint64_t* buffer, ui
 }
 
 extern "C" __global__ void __launch_bounds__(32) timers_kernel(uint64_t* __restrict__ B_ptr, uint64_t* __restrict__ P_ptr) {
+  asm volatile("" : : "r"(threadIdx.x));
   alignas(64) uint64_t tag[1];
   alignas(64) unsigned int offset[1];
   tirx_timer_init(P_ptr, tag, offset, 3, 2);
