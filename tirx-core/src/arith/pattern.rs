@@ -12,14 +12,15 @@
 
 use std::sync::Arc;
 
+use super::rule_text::read;
 use crate::arith::fold;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 /// Most names a rule may use.
-const NAMES: usize = 6;
+pub(super) const NAMES: usize = 6;
 
 /// Most constants a rule may use: `c1 … c3`.
-const CONSTANTS: usize = 4;
+pub(super) const CONSTANTS: usize = 4;
 
 /// A pattern tree.
 #[derive(Clone, Debug, PartialEq)]
@@ -218,14 +219,14 @@ fn read_rule(&(pattern, replacement, condition): &(&str, &str, &str)) -> Option<
         None => (false, pattern),
     };
     let mut names = Vec::new();
-    let pattern = Reader::read(pattern, &mut names)?;
-    let replacement = Arc::new(Reader::read(replacement, &mut names)?);
+    let pattern = read(pattern, &mut names)?;
+    let replacement = Arc::new(read(replacement, &mut names)?);
     let (mut conditions, mut fits) = (Vec::new(), Vec::new());
     if !condition.is_empty() {
         for part in condition.split('&') {
             match part.trim_start().strip_prefix("fits ") {
-                Some(value) => fits.push(Reader::read(value, &mut names)?),
-                None => conditions.push(Reader::read(part, &mut names)?),
+                Some(value) => fits.push(read(value, &mut names)?),
+                None => conditions.push(read(part, &mut names)?),
             }
         }
     }
@@ -292,172 +293,6 @@ fn commute(pattern: &Pattern) -> Vec<Pattern> {
             .map(|p| Pattern::Not(Box::new(p)))
             .collect(),
         other => vec![other.clone()],
-    }
-}
-
-/// Reads the little language of the table.
-struct Reader<'a, 'n> {
-    rest: &'a str,
-    names: &'n mut Vec<&'a str>,
-}
-
-impl<'a, 'n> Reader<'a, 'n> {
-    fn read(text: &'a str, names: &'n mut Vec<&'a str>) -> Option<Pattern> {
-        let mut reader = Reader { rest: text, names };
-        let pattern = reader.disjunction()?;
-        reader.skip();
-        reader.rest.is_empty().then_some(pattern)
-    }
-
-    fn skip(&mut self) {
-        while let Some(rest) = self.rest.strip_prefix(' ') {
-            self.rest = rest;
-        }
-    }
-
-    fn eat(&mut self, token: &str) -> bool {
-        self.skip();
-        // Most tokens that are tried are turned away by their first byte.
-        if self.rest.as_bytes().first() != token.as_bytes().first() {
-            return false;
-        }
-        let Some(rest) = self.rest.strip_prefix(token) else {
-            return false;
-        };
-        let letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-        if letter(token.as_bytes().last()) && letter(rest.as_bytes().first()) {
-            return false;
-        }
-        self.rest = rest;
-        true
-    }
-
-    fn level(
-        &mut self,
-        operators: &[(&str, BinOp)],
-        next: impl Fn(&mut Self) -> Option<Pattern>,
-    ) -> Option<Pattern> {
-        let mut left = next(self)?;
-        while let Some((_, op)) = operators.iter().find(|(token, _)| self.eat(token)) {
-            left = Pattern::Binary(*op, Box::new(left), Box::new(next(self)?));
-        }
-        Some(left)
-    }
-
-    fn disjunction(&mut self) -> Option<Pattern> {
-        self.level(&[("or", BinOp::Or)], Reader::conjunction)
-    }
-
-    fn conjunction(&mut self) -> Option<Pattern> {
-        self.level(&[("and", BinOp::And)], Reader::negation)
-    }
-
-    fn negation(&mut self) -> Option<Pattern> {
-        if self.eat("not") {
-            return Some(Pattern::Not(Box::new(self.negation()?)));
-        }
-        let operators = [
-            ("==", BinOp::Eq),
-            ("!=", BinOp::Ne),
-            ("<=", BinOp::Le),
-            (">=", BinOp::Ge),
-            ("<", BinOp::Lt),
-            (">", BinOp::Gt),
-        ];
-        self.level(&operators, Reader::sum)
-    }
-
-    fn sum(&mut self) -> Option<Pattern> {
-        self.level(&[("+", BinOp::Add), ("-", BinOp::Sub)], Reader::product)
-    }
-
-    fn product(&mut self) -> Option<Pattern> {
-        let operators = [("*", BinOp::Mul), ("//", BinOp::FloorDiv), ("%", BinOp::FloorMod)];
-        self.level(&operators, Reader::atom)
-    }
-
-    fn arguments<const N: usize>(&mut self) -> Option<[Pattern; N]> {
-        let mut parts = Vec::new();
-        for i in 0..N {
-            if i > 0 && !self.eat(",") {
-                return None;
-            }
-            parts.push(self.disjunction()?);
-        }
-        if !self.eat(")") {
-            return None;
-        }
-        parts.try_into().ok()
-    }
-
-    fn atom(&mut self) -> Option<Pattern> {
-        if self.eat("(") {
-            let [inner] = self.arguments()?;
-            return Some(inner);
-        }
-        if self.eat("-") {
-            return match self.atom()? {
-                Pattern::Number(v) => Some(Pattern::Number(-v)),
-                other => Some(Pattern::Binary(
-                    BinOp::Sub,
-                    Box::new(Pattern::Number(0)),
-                    Box::new(other),
-                )),
-            };
-        }
-        let calls = [
-            ("min(", BinOp::Min),
-            ("max(", BinOp::Max),
-            ("div(", BinOp::Div),
-            ("mod(", BinOp::Mod),
-        ];
-        for (token, op) in calls {
-            if self.eat(token) {
-                let [a, b] = self.arguments()?;
-                return Some(Pattern::Binary(op, Box::new(a), Box::new(b)));
-            }
-        }
-        if self.eat("select(") {
-            return Some(Pattern::Select(Box::new(self.arguments()?)));
-        }
-        if self.eat("ramp(") {
-            return Some(Pattern::Ramp(Box::new(self.arguments()?)));
-        }
-        if self.eat("bcast(") {
-            let [value] = self.arguments()?;
-            return Some(Pattern::Broadcast(Box::new(value)));
-        }
-        self.skip();
-        let bytes = self.rest.bytes();
-        let end = bytes.take_while(u8::is_ascii_alphanumeric).count();
-        let (word, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        if word.is_empty() {
-            return None;
-        }
-        if let Ok(number) = word.parse::<i128>() {
-            return Some(Pattern::Number(number));
-        }
-        match word {
-            "true" => return Some(Pattern::Bool(true)),
-            "false" => return Some(Pattern::Bool(false)),
-            _ => {}
-        }
-        if let Some(digit) = word.strip_prefix('c')
-            && let Ok(index) = digit.parse::<u8>()
-            && (index as usize) < CONSTANTS
-        {
-            return Some(Pattern::Const(index));
-        }
-        let index = match self.names.iter().position(|n| *n == word) {
-            Some(index) => index,
-            None if self.names.len() < NAMES => {
-                self.names.push(word);
-                self.names.len() - 1
-            }
-            None => return None,
-        };
-        Some(Pattern::Any(index as u8))
     }
 }
 
@@ -614,13 +449,5 @@ mod tests {
             assert_eq!(found.constant(&rule.condition[0]), Some(1));
         }
         assert_eq!(set.binary(BinOp::Add, &x, &x).count(), 0);
-    }
-
-    #[test]
-    fn precedence_is_python_s() {
-        let mut names = Vec::new();
-        let p = Reader::read("x + y * c1 // c2 < 3 and not z", &mut names).unwrap();
-        assert!(matches!(p, Pattern::Binary(BinOp::And, ..)));
-        assert!(Reader::read("x + ", &mut names).is_none());
     }
 }
