@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::const_int_bound::KnownBound;
+use super::memo::Memo;
 use super::sum::Sum;
 use super::{ConstIntBound, ModularSet, fold};
 use crate::intrin::Op;
@@ -38,9 +39,9 @@ pub struct Analyzer {
     /// How deep rules have applied to results of rules.
     pub(super) depth: u32,
     /// Results of [`Analyzer::simplify`], as long as nothing is learned or forgotten.
-    simplified: FxHashMap<Expr, Expr>,
+    simplified: Memo<Expr>,
     /// Results of the rewriting simplifier, as long; `None` for what stays as it is.
-    rewritten: FxHashMap<Expr, Option<Expr>>,
+    rewritten: Memo<Option<Expr>>,
     undo: Vec<Undo>,
 }
 
@@ -54,9 +55,6 @@ enum Undo {
     Fact,
     Constraint,
 }
-
-/// Most results remembered; forgetting them all is then still cheap.
-const MOST_REMEMBERED: usize = 512;
 
 /// Marks what was known when it was taken; [`Analyzer::leave`] goes back to it.
 #[must_use = "leave() takes it"]
@@ -187,8 +185,8 @@ impl Analyzer {
     }
 
     fn forget_results(&mut self) {
-        self.simplified.clear();
-        self.rewritten.clear();
+        self.simplified.forget();
+        self.rewritten.forget();
     }
 
     /// What the rewriting simplifier made of an expression since something was last learned.
@@ -201,11 +199,8 @@ impl Analyzer {
     }
 
     pub(super) fn remember_rewritten(&mut self, expr: &Expr, result: &Expr) {
-        if self.rewritten.len() >= MOST_REMEMBERED {
-            self.rewritten = FxHashMap::default();
-        }
         let changed = (!result.same_node(expr)).then(|| result.clone());
-        self.rewritten.insert(expr.clone(), changed);
+        self.rewritten.insert(expr, changed);
     }
 
     fn forget_modular(&mut self, var: &Var) {
@@ -393,10 +388,7 @@ impl Analyzer {
                 result = self.canonical_simplify(&result);
             }
         }
-        if self.simplified.len() >= MOST_REMEMBERED {
-            self.simplified = FxHashMap::default();
-        }
-        self.simplified.insert(expr.clone(), result.clone());
+        self.simplified.insert(expr, result.clone());
         result.at(expr.span)
     }
 

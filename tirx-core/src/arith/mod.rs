@@ -19,6 +19,7 @@ mod canonical;
 mod compare;
 mod const_int_bound;
 pub mod fold;
+mod memo;
 mod modular_set;
 mod pattern;
 mod rewrite;

@@ -409,6 +409,11 @@ impl Expr {
         self.as_int() == Some(value)
     }
 
+    /// A hash of the whole expression, equal for equal ones.
+    pub(crate) fn structural_hash(&self) -> u32 {
+        self.hash
+    }
+
     /// Whether both are the same node in memory.
     pub fn same_node(&self, other: &Expr) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

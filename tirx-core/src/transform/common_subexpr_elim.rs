@@ -15,17 +15,15 @@
 //! **Names.** `cse_v1, cse_v2, …`: small expressions first, then in program order, so that the result does not depend
 //! on anything but the program.
 //!
-//! **Cost.** Expressions are interned bottom-up, so that equality is equality of numbers: the pass is linear in the
-//! program, times the nesting depth of bodies.
+//! **Cost.** A node knows its hash, and what was seen before is not looked into again: the pass is linear in the program,
+//! times the nesting depth of bodies.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::PassContext;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
-use crate::ir::{
-    AttrNode, BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var,
-};
+use crate::ir::{AttrNode, BinOp, Buffer, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var};
 
 /// See the [module](self).
 pub fn run(module: IRModule, ctx: &PassContext) -> Result<IRModule, Diagnostics> {
@@ -43,7 +41,7 @@ fn eliminate(mut func: PrimFunc) -> PrimFunc {
     if names.is_empty() {
         return func;
     }
-    let mut rewriter = Rewriter::new(table, names);
+    let mut rewriter = Rewriter::new(&table, names);
     func.body = rewriter.body(&func.body);
     func
 }
@@ -64,16 +62,24 @@ struct Scope {
     depth: u32,
 }
 
-/// An expression by its parts.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Key {
-    Var(Var),
-    Int(DType, i128),
-    Float(DType, u64),
-    Binary(BinOp, u32, u32),
-    Cast(DType, u32),
-    Not(u32),
-    Select(u32, u32, u32),
+/// What an expression is to the pass.
+#[derive(Clone, Copy)]
+enum Seen {
+    /// Not made of operators on variables.
+    Other,
+    /// A variable or a constant.
+    Leaf,
+    /// Its class.
+    Class(u32),
+}
+
+/// Whether an expression is an operator that may be part of a class.
+fn is_operator(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Binary(op, ..) => !op.is_logical(),
+        ExprKind::Cast(_) | ExprKind::Not(_) | ExprKind::Select(..) => true,
+        _ => false,
+    }
 }
 
 /// Equal expressions.
@@ -96,37 +102,38 @@ struct Class {
 #[derive(Default)]
 struct Table {
     classes: Vec<Class>,
-    by_key: FxHashMap<Key, u32>,
+    by_expr: FxHashMap<Expr, u32>,
     scopes: Vec<Scope>,
     /// Bound within an expression: not known outside of it.
     inner_vars: FxHashSet<Var>,
 }
 
 impl Table {
-    /// Sees an expression at a place and gives its class; `None` if it is not made of operators on variables. Operands
-    /// that have a class in one that has none are used here. `lazy`: it may not be computed here.
-    fn see(&mut self, expr: &Expr, place: Place, lazy: bool) -> Option<u32> {
-        let (key, operands): (Key, [Option<u32>; 3]) = match &expr.kind {
-            ExprKind::Var(v) if v.dtype().is_handle() || self.inner_vars.contains(v) => return None,
-            ExprKind::Var(v) => (Key::Var(v.clone()), [None; 3]),
-            ExprKind::Int(v) => (Key::Int(expr.dtype, *v), [None; 3]),
-            ExprKind::Float(v) => (Key::Float(expr.dtype, v.to_bits()), [None; 3]),
+    /// Sees an expression at a place. Operands that have a class in one that has none are used here. `lazy`: it may not
+    /// be computed here.
+    fn see(&mut self, expr: &Expr, place: Place, lazy: bool) -> Seen {
+        if is_operator(expr)
+            && let Some(known) = self.by_expr.get(expr)
+        {
+            return Seen::Class(*known);
+        }
+        let operands: [Seen; 3] = match &expr.kind {
+            ExprKind::Var(v) if v.dtype().is_handle() || self.inner_vars.contains(v) => return Seen::Other,
+            ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) => return Seen::Leaf,
             ExprKind::Binary(op, a, b) if !op.is_logical() => {
-                let [x, y] = self.see_all([a, b], place, lazy)?;
-                (Key::Binary(*op, x, y), [Some(x), Some(y), None])
+                let Some([x, y]) = self.see_all([a, b], place, lazy) else {
+                    return Seen::Other;
+                };
+                [x, y, Seen::Leaf]
             }
-            ExprKind::Cast(a) => {
-                let x = self.see(a, place, lazy)?;
-                (Key::Cast(expr.dtype, x), [Some(x), None, None])
-            }
-            ExprKind::Not(a) => {
-                let x = self.see(a, place, lazy)?;
-                (Key::Not(x), [Some(x), None, None])
-            }
-            ExprKind::Select(c, t, f) => {
-                let [x, y, z] = self.see_all([c, t, f], place, lazy)?;
-                (Key::Select(x, y, z), [Some(x), Some(y), Some(z)])
-            }
+            ExprKind::Cast(a) | ExprKind::Not(a) => match self.see(a, place, lazy) {
+                Seen::Other => return Seen::Other,
+                x => [x, Seen::Leaf, Seen::Leaf],
+            },
+            ExprKind::Select(c, t, f) => match self.see_all([c, t, f], place, lazy) {
+                Some(operands) => operands,
+                None => return Seen::Other,
+            },
             ExprKind::Call {
                 op: Op::IfThenElse,
                 args,
@@ -134,30 +141,28 @@ impl Table {
                 self.expr(&args[0], place, lazy);
                 self.expr(&args[1], place, true);
                 self.expr(&args[2], place, true);
-                return None;
+                return Seen::Other;
             }
             ExprKind::Binary(_, a, b) => {
                 self.expr(a, place, lazy);
                 self.expr(b, place, true);
-                return None;
+                return Seen::Other;
             }
             ExprKind::Let(var, value, body) => {
                 self.expr(value, place, lazy);
                 self.inner_vars.insert(var.clone());
                 self.expr(body, place, lazy);
-                return None;
+                return Seen::Other;
             }
             _ => {
                 expr.operands().for_each(|e| self.expr(e, place, lazy));
-                return None;
+                return Seen::Other;
             }
         };
-        if let Some(known) = self.by_key.get(&key) {
-            return Some(*known);
-        }
         let id = self.classes.len() as u32;
-        let (mut depth, mut risky) = (0, false);
-        for operand in operands.into_iter().flatten() {
+        let (mut depth, mut risky) = (1, false);
+        for operand in operands {
+            let Seen::Class(operand) = operand else { continue };
             let class = &mut self.classes[operand as usize];
             depth = depth.max(class.depth + 1);
             risky |= class.risky;
@@ -171,31 +176,33 @@ impl Table {
         self.classes.push(Class {
             expr: expr.clone(),
             depth,
-            nameable: depth > 0 && expr.dtype.is_scalar() && !expr.dtype.is_bool() && !expr.dtype.is_handle(),
+            nameable: expr.dtype.is_scalar() && !expr.dtype.is_bool() && !expr.dtype.is_handle(),
             risky,
             uses: 0,
             parents: Vec::new(),
             place: None,
             computed: Vec::new(),
         });
-        self.by_key.insert(key, id);
-        Some(id)
+        self.by_expr.insert(expr.clone(), id);
+        Seen::Class(id)
     }
 
-    /// Sees the operands of one node: all classes, or uses of those there are.
-    fn see_all<const N: usize>(&mut self, exprs: [&Expr; N], place: Place, lazy: bool) -> Option<[u32; N]> {
-        let classes = exprs.map(|e| self.see(e, place, lazy));
-        if classes.iter().all(Option::is_some) {
-            return Some(classes.map(Option::unwrap_or_default));
+    /// Sees the operands of one node: `None` where one is not made of operators, and the classes of the others are used.
+    fn see_all<const N: usize>(&mut self, exprs: [&Expr; N], place: Place, lazy: bool) -> Option<[Seen; N]> {
+        let seen = exprs.map(|e| self.see(e, place, lazy));
+        if !seen.iter().any(|s| matches!(s, Seen::Other)) {
+            return Some(seen);
         }
-        for class in classes.into_iter().flatten() {
-            self.used(class, place, lazy);
+        for operand in seen {
+            if let Seen::Class(class) = operand {
+                self.used(class, place, lazy);
+            }
         }
         None
     }
 
     fn expr(&mut self, expr: &Expr, place: Place, lazy: bool) {
-        if let Some(class) = self.see(expr, place, lazy) {
+        if let Seen::Class(class) = self.see(expr, place, lazy) {
             self.used(class, place, lazy);
         }
     }
@@ -338,30 +345,29 @@ fn bodies(stmt: &Stmt) -> Vec<&Stmt> {
 }
 
 struct Rewriter {
-    table: Table,
-    /// The variable of a class that has a name.
-    vars: FxHashMap<u32, Var>,
-    /// Classes to be defined at a place, in order.
-    definitions: FxHashMap<Place, Vec<u32>>,
+    /// The variable of an expression that has a name.
+    vars: FxHashMap<Expr, Var>,
+    /// What is to be defined at a place, in order.
+    definitions: FxHashMap<Place, Vec<(Var, Expr)>>,
     /// Declared buffers whose description changed.
     buffers: FxHashMap<Buffer, Buffer>,
     next_scope: u32,
 }
 
 impl Rewriter {
-    fn new(table: Table, names: Vec<u32>) -> Rewriter {
+    fn new(table: &Table, names: Vec<u32>) -> Rewriter {
         let mut vars = FxHashMap::default();
-        let mut definitions: FxHashMap<Place, Vec<u32>> = FxHashMap::default();
+        let mut definitions: FxHashMap<Place, Vec<(Var, Expr)>> = FxHashMap::default();
         for (i, id) in names.into_iter().enumerate() {
             let class = &table.classes[id as usize];
             let var = Var::at(format!("cse_v{}", i + 1), class.expr.dtype, class.expr.span);
-            vars.insert(id, var);
+            vars.insert(class.expr.clone(), var.clone());
             if let Some(place) = class.place {
-                definitions.entry(place).or_default().push(id);
+                let definition = (var, class.expr.clone());
+                definitions.entry(place).or_default().push(definition);
             }
         }
         Rewriter {
-            table,
             vars,
             definitions,
             buffers: FxHashMap::default(),
@@ -377,17 +383,14 @@ impl Rewriter {
         let mut changed = false;
         for (index, stmt) in body.as_slice().iter().enumerate() {
             let index = index as u32;
-            for id in self
+            for (var, expr) in self
                 .definitions
                 .remove(&Place { scope, index })
                 .into_iter()
                 .flatten()
             {
-                let Some(var) = self.vars.get(&id).cloned() else {
-                    continue;
-                };
-                let expr = self.table.classes[id as usize].expr.clone();
-                let value = self.rebuild(&expr).1;
+                // Its own name is not defined yet; those of its operands are.
+                let value = self.walk_expr(&expr);
                 out.push(Stmt::bind(&var, value, stmt.span));
                 changed = true;
             }
@@ -403,67 +406,19 @@ impl Rewriter {
             _ => Stmt::new(StmtKind::Seq(out), body.span),
         }
     }
-
-    /// The expression's class, and the expression with named operands replaced (not itself).
-    fn rebuild(&mut self, expr: &Expr) -> (Option<u32>, Expr) {
-        let span = expr.span;
-        let (key, new) = match &expr.kind {
-            ExprKind::Var(v) => (Some(Key::Var(v.clone())), expr.clone()),
-            ExprKind::Int(v) => (Some(Key::Int(expr.dtype, *v)), expr.clone()),
-            ExprKind::Float(v) => (Some(Key::Float(expr.dtype, v.to_bits())), expr.clone()),
-            ExprKind::Binary(op, a, b) if !op.is_logical() => {
-                let ((x, c), (y, d)) = (self.replace(a), self.replace(b));
-                let new = match c.same_node(a) && d.same_node(b) {
-                    true => expr.clone(),
-                    false => Expr::binary(*op, c, d).at(span),
-                };
-                (x.zip(y).map(|(x, y)| Key::Binary(*op, x, y)), new)
-            }
-            ExprKind::Cast(a) => {
-                let (x, c) = self.replace(a);
-                let new = if c.same_node(a) {
-                    expr.clone()
-                } else {
-                    c.cast(expr.dtype).at(span)
-                };
-                (x.map(|x| Key::Cast(expr.dtype, x)), new)
-            }
-            ExprKind::Not(a) => {
-                let (x, c) = self.replace(a);
-                let new = if c.same_node(a) {
-                    expr.clone()
-                } else {
-                    Expr::logical_not(c).at(span)
-                };
-                (x.map(Key::Not), new)
-            }
-            ExprKind::Select(a, b, c) => {
-                let ((x, d), (y, e), (z, f)) = (self.replace(a), self.replace(b), self.replace(c));
-                let new = match d.same_node(a) && e.same_node(b) && f.same_node(c) {
-                    true => expr.clone(),
-                    false => Expr::select(d, e, f).at(span),
-                };
-                let key = x.zip(y).zip(z).map(|((x, y), z)| Key::Select(x, y, z));
-                (key, new)
-            }
-            _ => (None, self.walk_expr(expr)),
-        };
-        let class = key.and_then(|key| self.table.by_key.get(&key).copied());
-        (class, new)
-    }
-
-    fn replace(&mut self, expr: &Expr) -> (Option<u32>, Expr) {
-        let (class, new) = self.rebuild(expr);
-        match class.and_then(|id| self.vars.get(&id)) {
-            Some(var) => (class, Expr::var(var).at(expr.span)),
-            None => (class, new),
-        }
-    }
 }
 
 impl Mutator for Rewriter {
     fn expr(&mut self, expr: &Expr) -> Expr {
-        self.replace(expr).1
+        if is_operator(expr)
+            && let Some(var) = self.vars.get(expr)
+        {
+            return Expr::var(var).at(expr.span);
+        }
+        match &expr.kind {
+            ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) => expr.clone(),
+            _ => self.walk_expr(expr),
+        }
     }
 
     fn buffer_use(&mut self, buffer: &Buffer) -> Buffer {
