@@ -100,6 +100,72 @@ pub const SHAPES: &[Shape] = &[
         },
     },
     Shape {
+        name: "terms of an integer sum",
+        sizes: [60, 400],
+        text: |n| {
+            let terms: Vec<String> = (0..n)
+                .map(|i| format!("(tx + {i}) * {} % 64", i % 7 + 1))
+                .collect();
+            format!("{HEAD}    B[({}) % 65536] = A[tx]\n", terms.join(" + "))
+        },
+    },
+    Shape {
+        name: "brackets within brackets",
+        sizes: [10, 60],
+        text: |n| {
+            let opening = "T.max(T.float32(0.5) * (".repeat(n);
+            let closing: String = (0..n)
+                .map(|i| format!(" + A[tx + {i}]), T.float32({i}.0))"))
+                .collect();
+            format!("{HEAD}    B[tx] = {opening}A[tx]{closing}\n")
+        },
+    },
+    Shape {
+        name: "shared arrays",
+        sizes: [50, 800],
+        text: |n| {
+            body(n, |i| {
+                format!(
+                    "    s{i} = T.alloc_buffer((1,), \"float32\", scope=\"shared\")\n    if tx == 0:\n        \
+                     s{i}[0] = A[{i}]\n    T.cuda.cta_sync()\n    B[tx + {i}] = s{i}[0]\n"
+                )
+            })
+        },
+    },
+    Shape {
+        name: "buffers as parameters",
+        sizes: [20, 320],
+        text: |n| {
+            let params: Vec<String> = (0..n)
+                .map(|i| format!("P{i}: T.Buffer((256,), \"float32\")"))
+                .collect();
+            let stores: String = (0..n)
+                .map(|i| format!("    P{i}[tx] = P{i}[tx] + T.float32({i}.0)\n"))
+                .collect();
+            format!(
+                "from tvm.script import tirx as T\n\n\n@T.prim_func\ndef shape({}):\n    T.device_entry()\n    \
+                 bx = T.cta_id([1])\n    tx = T.thread_id([256])\n{stores}",
+                params.join(", ")
+            )
+        },
+    },
+    Shape {
+        name: "inline functions",
+        sizes: [50, 800],
+        text: |n| {
+            let (import, kernel) = HEAD.split_once("\n\n\n").unwrap_or((HEAD, ""));
+            let functions: String = (0..n)
+                .map(|i| {
+                    format!(
+                        "@T.inline\ndef f{i}(A, B, at):\n    B[at + {i}] = A[at] * T.float32({i}.0)\n\n\n"
+                    )
+                })
+                .collect();
+            let calls: String = (0..n).map(|i| format!("    f{i}(A, B, tx)\n")).collect();
+            format!("{import}\n\n\n{functions}{kernel}{calls}")
+        },
+    },
+    Shape {
         name: "loops within loops",
         sizes: [12, 48],
         text: |n| {

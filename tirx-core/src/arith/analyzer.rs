@@ -1,5 +1,7 @@
 //! What is known at a point of the program, and the questions a pass asks about it.
 
+use std::cell::RefCell;
+
 use rustc_hash::FxHashMap;
 
 use super::const_int_bound::KnownBound;
@@ -42,6 +44,10 @@ pub struct Analyzer {
     simplified: Memo<Expr>,
     /// Results of the rewriting simplifier, as long; `None` for what stays as it is.
     rewritten: Memo<Option<Expr>>,
+    /// Bounds and modular sets of larger expressions, as long: a value in place of its variable is asked about again for
+    /// each operator around it.
+    pub(super) bounds: RefCell<Memo<ConstIntBound>>,
+    pub(super) modular: RefCell<Memo<ModularSet>>,
     undo: Vec<Undo>,
 }
 
@@ -187,6 +193,8 @@ impl Analyzer {
     fn forget_results(&mut self) {
         self.simplified.forget();
         self.rewritten.forget();
+        self.bounds.get_mut().forget();
+        self.modular.get_mut().forget();
     }
 
     /// What the rewriting simplifier made of an expression since something was last learned.

@@ -125,10 +125,25 @@ pub(super) struct KnownBound {
     pub(super) bound: ConstIntBound,
 }
 
+/// Nodes from which on looking a result up is cheaper than finding it again.
+pub(super) const WORTH_REMEMBERING: u32 = 16;
+
 impl Analyzer {
     /// Between which numbers an integer expression lies. A vector's bound holds for each lane; for an expression that
     /// is not integer it is infinite.
     pub fn const_int_bound(&self, expr: &Expr) -> ConstIntBound {
+        if expr.size() < WORTH_REMEMBERING {
+            return self.bound_of_node(expr);
+        }
+        if let Some(known) = self.bounds.borrow().get(expr) {
+            return *known;
+        }
+        let bound = self.bound_of_node(expr);
+        self.bounds.borrow_mut().insert(expr, bound);
+        bound
+    }
+
+    fn bound_of_node(&self, expr: &Expr) -> ConstIntBound {
         let element = expr.dtype.element();
         if !element.is_integer() && !element.is_bool() {
             return ConstIntBound::EVERYTHING;

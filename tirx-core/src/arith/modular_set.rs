@@ -1,6 +1,7 @@
 //! Modular sets: of which form `coeff * k + base` is an integer expression?
 
 use crate::arith::Analyzer;
+use crate::arith::const_int_bound::WORTH_REMEMBERING;
 use crate::arith::fold::floor_mod;
 use crate::intrin::Op;
 use crate::ir::{BinOp, Expr, ExprKind};
@@ -83,6 +84,18 @@ impl ModularSet {
 impl Analyzer {
     /// Of which form an integer expression is. For a vector, of each lane.
     pub fn modular_set(&self, expr: &Expr) -> ModularSet {
+        if expr.size() < WORTH_REMEMBERING {
+            return self.form_of(expr);
+        }
+        if let Some(known) = self.modular.borrow().get(expr) {
+            return *known;
+        }
+        let set = self.form_of(expr);
+        self.modular.borrow_mut().insert(expr, set);
+        set
+    }
+
+    fn form_of(&self, expr: &Expr) -> ModularSet {
         use BinOp::*;
         let element = expr.dtype.element();
         if !element.is_integer() {
