@@ -111,7 +111,7 @@ pub const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "brackets within brackets",
-        sizes: [10, 60],
+        sizes: [8, 45],
         text: |n| {
             let opening = "T.max(T.float32(0.5) * (".repeat(n);
             let closing: String = (0..n)
