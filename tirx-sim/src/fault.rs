@@ -27,6 +27,8 @@ pub enum FaultKind {
     Deadlock,
     /// A block barrier that some threads of the block never reach.
     BarrierDivergence,
+    /// A named barrier that no block has.
+    InvalidBarrier,
     /// A shuffle or vote that names or reads a lane that takes no part.
     InvalidLanes,
     /// An assertion in the kernel failed.
@@ -49,6 +51,7 @@ impl fmt::Display for FaultKind {
             FaultKind::Race => "data race",
             FaultKind::Deadlock => "deadlock",
             FaultKind::BarrierDivergence => "barrier not reached by all threads",
+            FaultKind::InvalidBarrier => "invalid barrier",
             FaultKind::InvalidLanes => "invalid lanes",
             FaultKind::Assertion => "assertion failed",
             FaultKind::StandIn => "raw CUDA function",

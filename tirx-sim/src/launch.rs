@@ -22,6 +22,10 @@ const MOST_THREADS: u64 = 1024;
 pub const MOST_SHARED: u64 = 227 * 1024;
 /// Most blocks of a grid along x, y, z.
 const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+/// Most blocks of a grid that are run: more would take hours.
+const MOST_RUN: u64 = 1 << 26;
+/// Branches and loop turns of a block after which it is taken for one that never ends.
+const MOST_STEPS: u64 = 1 << 30;
 /// Most blocks of a cluster.
 const MOST_IN_CLUSTER: u64 = 16;
 
@@ -63,16 +67,17 @@ pub struct Launch<'a> {
 pub struct LaunchOptions {
     /// Whether unordered accesses to shared and global memory are errors.
     pub check_races: bool,
-    /// Most branches and loop turns of one block, against kernels that never end. `None`: no limit.
+    /// Most branches and loop turns of one block, against kernels that never end. `None`: no limit. A billion and more
+    /// unless said otherwise, some seconds to a minute of a block's time.
     pub step_limit: Option<u64>,
 }
 
 impl Default for LaunchOptions {
-    /// Races are checked; no step limit.
+    /// Races are checked; a block that does not end is stopped.
     fn default() -> LaunchOptions {
         LaunchOptions {
             check_races: true,
-            step_limit: None,
+            step_limit: Some(MOST_STEPS),
         }
     }
 }
@@ -253,6 +258,14 @@ impl Program {
                 launch.grid[d],
                 ["x", "y", "z"][d],
                 MOST_BLOCKS[d]
+            ));
+        }
+        let blocks = launch.grid.iter().map(|d| u64::from(*d));
+        let blocks = blocks.fold(1, u64::saturating_mul);
+        if blocks > MOST_RUN {
+            return Err(format!(
+                "the grid {} has {blocks} blocks, and the simulator runs at most {MOST_RUN}",
+                dims(launch.grid)
             ));
         }
         let in_cluster: u64 = launch.cluster.iter().map(|d| u64::from(*d)).product();

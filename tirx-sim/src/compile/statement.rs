@@ -16,8 +16,12 @@ use crate::numeric::Kind;
 
 /// Alignment of arrays in shared memory, in bytes (at least TVM's default for buffers).
 const ARRAY_ALIGN: u32 = 64;
-/// Most bytes of one local or shared array.
-const MOST_BYTES: i128 = 1 << 28;
+/// Most bytes of a thread's local array: what CUDA gives a thread in all.
+const MOST_LOCAL: u32 = 512 * 1024;
+/// Most bytes of a function's local arrays, those of copied loop bodies counted again.
+const MOST_LOCALS: usize = 16 << 20;
+/// Most bytes of a function's shared arrays; a launch may use less.
+const MOST_SHARED: u32 = 1 << 20;
 
 impl Compiler<'_> {
     pub(super) fn statement(&mut self, stmt: &Stmt) -> Result<()> {
@@ -169,14 +173,31 @@ impl Compiler<'_> {
         let bytes = buffer
             .const_size()
             .and_then(|n| usize::try_from(n).ok())
-            .and_then(|n| buffer.dtype.bytes_of(n))
-            .map(|bytes| bytes as i128);
+            .and_then(|n| buffer.dtype.bytes_of(n));
         let scope = buffer.scope();
+        let most = if scope == "local" { MOST_LOCAL } else { MOST_SHARED };
+        let used = match scope {
+            "local" => self.code.local_words * 4,
+            _ => self.shared_end() as usize,
+        };
+        let room = if scope == "local" {
+            MOST_LOCALS
+        } else {
+            MOST_SHARED as usize
+        };
         let bytes = match bytes {
-            Some(bytes) if (0..=MOST_BYTES).contains(&bytes) => bytes as u32,
+            Some(bytes) if bytes <= most as usize && used + bytes <= room => bytes as u32,
+            Some(bytes) => {
+                let whose = if scope == "local" { "a thread" } else { "a block" };
+                let message = format!(
+                    "`{}` has {bytes} bytes, and {whose} has at most {most} in scope \"{scope}\"",
+                    buffer.name
+                );
+                return error(buffer.span, message);
+            }
             // The launch says how large it is.
             None if scope == "shared.dyn" => 0,
-            _ => {
+            None => {
                 let message = format!("`{}` in scope \"{scope}\" has no constant size", buffer.name);
                 return error(buffer.span, message);
             }
@@ -197,16 +218,15 @@ impl Compiler<'_> {
         Ok(())
     }
 
+    /// Bytes up to the end of the shared arrays so far.
+    fn shared_end(&self) -> u32 {
+        let ends = self.code.shared.iter().map(|a| a.offset + a.bytes);
+        ends.max().unwrap_or(0)
+    }
+
     fn alloc_shared(&mut self, name: String, bytes: u32, dynamic: bool, align: u32) -> Home {
         let align = align.max(ARRAY_ALIGN).next_power_of_two();
-        let offset = self
-            .code
-            .shared
-            .iter()
-            .map(|a| a.offset + a.bytes)
-            .max()
-            .unwrap_or(0)
-            .next_multiple_of(align);
+        let offset = self.shared_end().next_multiple_of(align);
         if !dynamic {
             self.code.static_shared = self.code.static_shared.next_multiple_of(align) + bytes;
         }

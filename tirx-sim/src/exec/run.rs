@@ -161,7 +161,10 @@ impl Machine<'_, '_> {
                         check!(Err(Trap::new(
                             FaultKind::StepLimit,
                             mask.trailing_zeros() & 31,
-                            format!("the block has run {} branches and loop turns", ctx.step_limit),
+                            format!(
+                                "the block has run {} branches and loop turns, and may never end",
+                                ctx.step_limit
+                            ),
                         )));
                     }
                 }
@@ -484,10 +487,12 @@ impl Machine<'_, '_> {
                 Inst::CtaSyncReduce { d, v, all } => stop!(Stop::Blocked(Status::Barrier(Some((d, v, all))))),
                 Inst::NamedSync { id, threads } => {
                     let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
+                    check!(named_barrier(barrier, threads, mask));
                     stop!(Stop::Blocked(Status::Named(barrier, threads)));
                 }
                 Inst::NamedArrive { id, threads } => {
                     let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
+                    check!(named_barrier(barrier, threads, mask));
                     self.arrive_named(barrier, threads, mask);
                 }
                 Inst::ClusterSync => {
@@ -543,6 +548,23 @@ impl Machine<'_, '_> {
             }
         }
     }
+}
+
+/// Whether a block has such a barrier (PTX ISA, "bar, barrier"): one of sixteen, for whole warps.
+fn named_barrier(barrier: u32, threads: u32, mask: u32) -> Result<(), Box<Trap>> {
+    let message = match (barrier, threads) {
+        (16.., _) => format!("named barrier {barrier}: a block has 16, numbered from 0"),
+        (_, 0) => format!("named barrier {barrier} for no threads"),
+        (_, n) if n % LANES as u32 != 0 => {
+            format!("named barrier {barrier} for {n} threads, which are not whole warps")
+        }
+        _ => return Ok(()),
+    };
+    Err(Trap::new(
+        FaultKind::InvalidBarrier,
+        mask.trailing_zeros() & 31,
+        message,
+    ))
 }
 
 /// The active lanes of the innermost loop's test leave.
