@@ -151,8 +151,11 @@ impl Mutator for Flatten {
                 )
             }
             StmtKind::For { var, min, extent, .. } => {
+                let scope = self.analyzer.scope();
                 self.analyzer.bind(var, min, extent);
-                self.walk_stmt(stmt)
+                let new = self.walk_stmt(stmt);
+                self.analyzer.leave(scope);
+                new
             }
             StmtKind::Attr {
                 node: AttrNode::IterVar(iter),

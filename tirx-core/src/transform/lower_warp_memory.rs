@@ -125,7 +125,12 @@ impl Visitor for Collect {
                         .bind(&iter.var, &Expr::constant(value.dtype, 0), value);
                 }
             }
-            StmtKind::For { var, min, extent, .. } => self.analyzer.bind(var, min, extent),
+            StmtKind::For { var, min, extent, .. } => {
+                let scope = self.analyzer.scope();
+                self.analyzer.bind(var, min, extent);
+                self.walk_stmt(stmt);
+                return self.analyzer.leave(scope);
+            }
             StmtKind::Bind(var, value) if var.dtype().is_integer() => {
                 if crate::ir::is_pure(value) {
                     self.analyzer.bind_value(var, value);

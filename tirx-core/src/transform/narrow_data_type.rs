@@ -204,6 +204,7 @@ impl Visitor for Collector {
                 body,
                 ..
             } => {
+                let scope = self.analyzer.scope();
                 self.analyzer.bind(var, min, extent);
                 if is_wide_integer(var.dtype()) {
                     let end = fold::add(min.clone(), extent.clone());
@@ -220,6 +221,7 @@ impl Visitor for Collector {
                         .for_each(|e| self.visit_expr(e));
                 }
                 self.visit_stmt(body);
+                self.analyzer.leave(scope);
             }
             _ => self.walk_stmt(stmt),
         }

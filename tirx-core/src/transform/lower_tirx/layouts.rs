@@ -263,11 +263,16 @@ impl Mutator for Apply {
                 kind,
                 ..
             } => {
+                // A loop may have no turn: what is known within it is not known behind it.
+                let scope = this.facts.scope();
                 if *kind != ForKind::ThreadBinding || extent.dtype == DType::INT32 {
                     this.forget_offsets();
                     this.facts.bind(var, min, extent);
                 }
-                this.walk_stmt(stmt)
+                let new = this.walk_stmt(stmt);
+                this.forget_offsets();
+                this.facts.leave(scope);
+                new
             }
             StmtKind::Attr {
                 node: AttrNode::IterVar(IterVar { var, .. }),
