@@ -72,8 +72,8 @@ extern "C" __global__ void __launch_bounds__(32) assignall_kernel(int* __restric
 
 #include <cuda_bf16.h>
 
-__device__ __forceinline__ nv_bfloat16 tirx_max(nv_bfloat16 a, nv_bfloat16 b) { return __hgt(a, b) ? a : b; }
-__device__ __forceinline__ nv_bfloat16 tirx_min(nv_bfloat16 a, nv_bfloat16 b) { return __hlt(a, b) ? a : b; }
+__device__ __forceinline__ nv_bfloat16 tirx_max(nv_bfloat16 a, nv_bfloat16 b) { return __hmax(a, b); }
+__device__ __forceinline__ nv_bfloat16 tirx_min(nv_bfloat16 a, nv_bfloat16 b) { return __hmin(a, b); }
 
 extern "C" __global__ void __launch_bounds__(32) bf16math_kernel(const nv_bfloat16* __restrict__ A_ptr, nv_bfloat16* __restrict__ B_ptr) {
   const nv_bfloat16 x = A_ptr[(int)threadIdx.x];
@@ -83,8 +83,8 @@ extern "C" __global__ void __launch_bounds__(32) bf16math_kernel(const nv_bfloat
 
 #include <cuda_fp16.h>
 
-__device__ __forceinline__ half tirx_max(half a, half b) { return __hgt(a, b) ? a : b; }
-__device__ __forceinline__ half tirx_min(half a, half b) { return __hlt(a, b) ? a : b; }
+__device__ __forceinline__ half tirx_max(half a, half b) { return __hmax(a, b); }
+__device__ __forceinline__ half tirx_min(half a, half b) { return __hmin(a, b); }
 
 extern "C" __global__ void __launch_bounds__(32) f16math_kernel(const half* __restrict__ A_ptr, half* __restrict__ B_ptr) {
   const half x = A_ptr[(int)threadIdx.x];

@@ -242,8 +242,8 @@ extern "C" __global__ void __launch_bounds__(8) kernel_kernel(const double* __re
 
 #include <cuda_fp16.h>
 
-__device__ __forceinline__ half tirx_max(half a, half b) { return __hgt(a, b) ? a : b; }
-__device__ __forceinline__ half tirx_min(half a, half b) { return __hlt(a, b) ? a : b; }
+__device__ __forceinline__ half tirx_max(half a, half b) { return __hmax(a, b); }
+__device__ __forceinline__ half tirx_min(half a, half b) { return __hmin(a, b); }
 
 extern "C" __global__ void __launch_bounds__(8) kernel_kernel(const half* __restrict__ A_ptr, const half* __restrict__ B_ptr, half* __restrict__ C_ptr) {
   C_ptr[(int)threadIdx.x] = (half)powf((float)A_ptr[(int)threadIdx.x], (float)B_ptr[(int)threadIdx.x]);
@@ -280,8 +280,8 @@ extern "C" __global__ void __launch_bounds__(8) kernel_kernel(const double* __re
 
 #include <cuda_bf16.h>
 
-__device__ __forceinline__ nv_bfloat16 tirx_max(nv_bfloat16 a, nv_bfloat16 b) { return __hgt(a, b) ? a : b; }
-__device__ __forceinline__ nv_bfloat16 tirx_min(nv_bfloat16 a, nv_bfloat16 b) { return __hlt(a, b) ? a : b; }
+__device__ __forceinline__ nv_bfloat16 tirx_max(nv_bfloat16 a, nv_bfloat16 b) { return __hmax(a, b); }
+__device__ __forceinline__ nv_bfloat16 tirx_min(nv_bfloat16 a, nv_bfloat16 b) { return __hmin(a, b); }
 
 extern "C" __global__ void __launch_bounds__(8) kernel_kernel(const nv_bfloat16* __restrict__ A_ptr, const nv_bfloat16* __restrict__ B_ptr, nv_bfloat16* __restrict__ C_ptr) {
   C_ptr[(int)threadIdx.x] = (nv_bfloat16)fmodf((float)A_ptr[(int)threadIdx.x], (float)B_ptr[(int)threadIdx.x]);

@@ -2,8 +2,8 @@
 
 #include <cuda_fp16.h>
 
-__device__ __forceinline__ half tirx_max(half a, half b) { return __hgt(a, b) ? a : b; }
-__device__ __forceinline__ half tirx_min(half a, half b) { return __hlt(a, b) ? a : b; }
+__device__ __forceinline__ half tirx_max(half a, half b) { return __hmax(a, b); }
+__device__ __forceinline__ half tirx_min(half a, half b) { return __hmin(a, b); }
 
 __device__ float ld(float* a, float* b) { return *a + *b; }
 

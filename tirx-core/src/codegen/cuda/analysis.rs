@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::intrin::Op;
 use crate::ir::{AttrNode, BinOp, Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor};
@@ -39,6 +39,8 @@ pub(super) struct Facts {
     /// Second and third argument of `__launch_bounds__`.
     pub(super) min_blocks: Option<i128>,
     pub(super) max_cluster: Option<i128>,
+    /// Variables that a minimum or maximum is taken of.
+    pub(super) compared: FxHashSet<Var>,
     /// The function waits for the kernel before it.
     pub(super) waits: bool,
 }
@@ -96,6 +98,13 @@ impl Visitor for Facts {
             | ExprKind::Call {
                 op: Op::IfThenElse, ..
             } => self.branches = true,
+            ExprKind::Binary(BinOp::Min | BinOp::Max, a, b) => {
+                let vars = [a, b].into_iter().filter_map(|e| match &e.kind {
+                    ExprKind::Var(var) => Some(var.clone()),
+                    _ => None,
+                });
+                self.compared.extend(vars);
+            }
             ExprKind::Call {
                 op: Op::PtxGriddepcontrolWait,
                 ..

@@ -78,6 +78,8 @@ pub(super) enum Helper {
     HalfMinMax,
     /// `tirx_max(nv_bfloat16, nv_bfloat16)`, `tirx_min`.
     Bf16MinMax,
+    /// `tirx_negated(int)`.
+    Negated,
     /// `tirx_fp4_load`, `tirx_fp4_store`, `tirx_fp4_store_atomic`.
     Fp4,
     /// `tirx_fp4_vec<N>`: more than four; `tirx_fp4_join<V>(elements...)`.
@@ -145,6 +147,7 @@ impl Helper {
             Helper::FloorDivisionByPositive => FLOOR_DIVISION_BY_POSITIVE.into(),
             Helper::HalfMinMax => min_max_16("half"),
             Helper::Bf16MinMax => min_max_16("nv_bfloat16"),
+            Helper::Negated => NEGATED.into(),
             Helper::Fp4 => FP4.into(),
             Helper::Fp4Vec => FP4_VEC.into(),
             Helper::NamedBarrier => NAMED_BARRIER.into(),
@@ -269,13 +272,22 @@ __device__ __forceinline__ T tirx_floormod_positive(T a, T b) {
 }
 ";
 
-/// As TVM 0.26 orders them: the second operand where either is NaN.
+/// As of wider floats: the other operand where one is NaN, and zeros by their signs.
 fn min_max_16(ty: &str) -> String {
     format!(
-        "__device__ __forceinline__ {ty} tirx_max({ty} a, {ty} b) {{ return __hgt(a, b) ? a : b; }}\n\
-         __device__ __forceinline__ {ty} tirx_min({ty} a, {ty} b) {{ return __hlt(a, b) ? a : b; }}\n"
+        "__device__ __forceinline__ {ty} tirx_max({ty} a, {ty} b) {{ return __hmax(a, b); }}\n\
+         __device__ __forceinline__ {ty} tirx_min({ty} a, {ty} b) {{ return __hmin(a, b); }}\n"
     )
 }
+
+const NEGATED: &str = "\
+// A negation that ptxas 13.0 cannot lose: of `min(min(a, -b), c)` it makes one instruction, without the sign of b.
+__device__ __forceinline__ int tirx_negated(int value) {
+  int result;
+  asm(\"{\\n  .reg .s32 t;\\n  not.b32 t, %1;\\n  add.s32 %0, t, 1;\\n}\" : \"=r\"(result) : \"r\"(value));
+  return result;
+}
+";
 
 const MIN_MAX_GENERIC: &str = "\
 template <typename T>

@@ -154,6 +154,27 @@ fn loads_that_can_become_one_load_are_not_taken_for_constant_memory() {
 }
 
 #[test]
+fn a_negation_that_is_compared_keeps_its_sign() {
+    let mut k = Kernel::new();
+    let (a, b) = (k.buffer("A", DType::INT32), k.buffer("B", DType::INT32));
+    let x = Var::new("x", DType::INT32);
+    let negated = |e: Expr| Expr::binary(BinOp::Sub, Expr::int32(0), e);
+    let max = |a, b| Expr::binary(BinOp::Max, a, b);
+    let bind = Stmt::bind(&x, negated(load(&a, k.tx())), N);
+    let value = max(
+        Expr::int32(3),
+        max(Expr::var(&x), negated(load(&a, Expr::int32(1)))),
+    );
+    let tx = k.tx();
+    let text = k.text(vec![bind, store(&b, tx, value)]);
+    assert!(
+        text.contains("x = tirx_negated(A_ptr[(int)threadIdx.x]);"),
+        "{text}"
+    );
+    assert!(text.contains("max(3, max(x, tirx_negated(A_ptr[1])));"), "{text}");
+}
+
+#[test]
 fn a_kernel_that_waits_for_another_makes_no_promise_of_aliases() {
     let mut k = Kernel::new();
     let (a, b) = (k.buffer("A", DType::FLOAT32), k.buffer("B", DType::FLOAT32));
