@@ -256,6 +256,15 @@ impl Interpreter {
     /// `Module.g(x)` in a function of the module: a call of `g` in the IR.
     fn call_of_module(&mut self, callee: &Rc<Kernel>, args: Args, span: Span) -> Result<Value> {
         let name = &callee.name;
+        if !self.module_functions.iter().any(|f| Rc::ptr_eq(f, callee)) {
+            let message = format!("\"{name}\" is a function of another module");
+            let help = "functions of one @I.ir_module call each other: write the caller there too";
+            return Err(Box::new(
+                Diagnostic::new(span, message)
+                    .note(callee.code.span, "it is declared here")
+                    .help(help),
+            ));
+        }
         if let Some((_, _, at)) = args.keyword.first() {
             return error(*at, format!("arguments of \"{name}\" go by position"));
         }

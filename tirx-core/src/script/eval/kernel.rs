@@ -419,10 +419,16 @@ impl Interpreter {
 
     /// Builds all functions of an `@I.ir_module`.
     pub(super) fn build_module(&mut self, module: &ModuleValue, sources: SourceMap) -> Result<IRModule> {
+        self.module_functions = module
+            .functions
+            .iter()
+            .map(|(_, kernel)| kernel.clone())
+            .collect();
         let mut functions: Vec<(Arc<str>, PrimFunc)> = Vec::new();
         for (name, kernel) in &module.functions {
             functions.push(((&**name).into(), self.build_kernel(kernel, &[])?));
         }
+        self.module_functions.clear();
         Ok(IRModule {
             functions,
             attrs: module.attrs.clone(),

@@ -145,6 +145,8 @@ pub struct Interpreter {
     blocks: Vec<Block>,
     branches: Vec<(Option<Stmt>, Option<Stmt>)>,
     module_attrs: Attrs,
+    /// The functions of the module that is being built: they call each other.
+    module_functions: Vec<Rc<Kernel>>,
     /// Variables that have a name.
     known_vars: FxHashSet<Var>,
     /// Variables that shapes of parameters made.
@@ -210,6 +212,7 @@ impl Interpreter {
             blocks: Vec::new(),
             branches: Vec::new(),
             module_attrs: Attrs::new(),
+            module_functions: Vec::new(),
             known_vars: FxHashSet::default(),
             match_vars: FxHashMap::default(),
             match_names: None,
