@@ -25,7 +25,7 @@ const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 /// Most blocks of a grid that are run: more would take hours.
 const MOST_RUN: u64 = 1 << 26;
 /// Branches and loop turns of a block after which it is taken for one that never ends.
-const MOST_STEPS: u64 = 1 << 30;
+const MOST_STEPS: u64 = 1 << 28;
 /// Most blocks of a cluster.
 const MOST_IN_CLUSTER: u64 = 16;
 
@@ -67,8 +67,8 @@ pub struct Launch<'a> {
 pub struct LaunchOptions {
     /// Whether unordered accesses to shared and global memory are errors.
     pub check_races: bool,
-    /// Most branches and loop turns of one block, against kernels that never end. `None`: no limit. A billion and more
-    /// unless said otherwise, some seconds to a minute of a block's time.
+    /// Most branches and loop turns of one block, against kernels that never end. `None`: no limit. Unless
+    /// said otherwise 2²⁸, some seconds to a minute.
     pub step_limit: Option<u64>,
 }
 

@@ -1,19 +1,22 @@
 //! What was computed of an expression, as long as nothing else is known.
 //!
-//! A table of a fixed size with one place for each hash: a later result takes the place of an earlier one. A lookup is
-//! one comparison, and forgetting everything is counting up: both are frequent, and a build script's compiler is not
+//! A small table with one place for each hash: a later result takes the place of an earlier one. A lookup is one
+//! comparison, and forgetting everything is counting up: both are frequent, and a build script's compiler is not
 //! optimized.
 
 use crate::ir::Expr;
 
-/// Places, a power of two.
-const PLACES: usize = 256;
+/// Places at first, and at most; powers of two.
+const FEWEST: usize = 16;
+const MOST: usize = 256;
 
 /// Results by expression.
 pub(super) struct Memo<V> {
     places: Vec<Option<Entry<V>>>,
     /// Results of earlier generations are forgotten.
     generation: u64,
+    /// Results that were put into this table.
+    inserted: usize,
 }
 
 struct Entry<V> {
@@ -27,6 +30,7 @@ impl<V> Default for Memo<V> {
         Memo {
             places: Vec::new(),
             generation: 0,
+            inserted: 0,
         }
     }
 }
@@ -34,30 +38,43 @@ impl<V> Default for Memo<V> {
 impl<V> Memo<V> {
     /// The result for an expression, if it is still here.
     pub(super) fn get(&self, expr: &Expr) -> Option<&V> {
-        let entry = self.places.get(place(expr))?.as_ref()?;
+        let entry = self.places.get(self.place(expr))?.as_ref()?;
         (entry.generation == self.generation && entry.expr == *expr).then_some(&entry.value)
     }
 
     pub(super) fn insert(&mut self, expr: &Expr, value: V) {
-        if self.places.is_empty() {
-            self.places.resize_with(PLACES, || None);
+        if self.inserted >= self.places.len() && self.places.len() < MOST {
+            self.grow();
         }
-        self.places[place(expr)] = Some(Entry {
+        self.inserted += 1;
+        let place = self.place(expr);
+        self.places[place] = Some(Entry {
             generation: self.generation,
             expr: expr.clone(),
             value,
         });
     }
 
+    fn grow(&mut self) {
+        let size = (self.places.len() * 4).clamp(FEWEST, MOST);
+        let before = std::mem::take(&mut self.places);
+        self.places.resize_with(size, || None);
+        self.inserted = 0;
+        for entry in before.into_iter().flatten() {
+            let place = self.place(&entry.expr);
+            self.places[place] = Some(entry);
+        }
+    }
+
+    /// Where a result for the expression is. The high bits are the better ones of a multiplicative hash.
+    fn place(&self, expr: &Expr) -> usize {
+        let hash = expr.structural_hash();
+        (hash ^ (hash >> 16)) as usize & self.places.len().wrapping_sub(1)
+    }
+
     pub(super) fn forget(&mut self) {
         self.generation += 1;
     }
-}
-
-fn place(expr: &Expr) -> usize {
-    let hash = expr.structural_hash();
-    // The high bits are the better ones of a multiplicative hash.
-    (hash ^ (hash >> 16)) as usize % PLACES
 }
 
 #[cfg(test)]
@@ -73,7 +90,7 @@ mod tests {
             assert_eq!(memo.get(&Expr::int32(i)), Some(&i));
         }
         let left = (0..2000).filter(|i| memo.get(&Expr::int32(*i)).is_some()).count();
-        assert!((2..=PLACES).contains(&left), "{left}");
+        assert!((2..=MOST).contains(&left), "{left}");
         memo.forget();
         assert_eq!(memo.get(&Expr::int32(1999)), None);
     }
