@@ -161,7 +161,6 @@ extern "C" __global__ void __launch_bounds__(64) qms7_kernel(const int* __restri
 
 #include <cstdint>
 
-extern "C" __global__ void __launch_bounds__(64) qpa1_kernel(const int* A_ptr, int* __restrict__ B_ptr, int s) {
-  asm volatile("" : : "r"(threadIdx.x));
-  B_ptr[(int)threadIdx.x] = (int)(((s != 0 ? (int64_t)A_ptr[(int)threadIdx.x] << (int64_t)s : (int64_t)A_ptr[(int)threadIdx.x]) * (int64_t)B_ptr[(int)threadIdx.x] + ((int64_t)1 << (int64_t)(s + 31 - 1))) >> (int64_t)(s + 31));
+extern "C" __global__ void __launch_bounds__(64) qpa1_kernel(const int* __restrict__ A_ptr, int* __restrict__ B_ptr, int s) {
+  B_ptr[(int)threadIdx.x] = (int)((((int64_t)A_ptr[(int)threadIdx.x] << (int64_t)s) * (int64_t)B_ptr[(int)threadIdx.x] + ((int64_t)1 << (int64_t)(s + 31 - 1))) >> (int64_t)(s + 31));
 }

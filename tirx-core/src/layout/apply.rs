@@ -20,6 +20,9 @@ impl Layout {
     pub fn memory_offset(&self, coordinate: &[Expr], shape: &[Expr]) -> Expr {
         let Layout::Tile(tile) = self;
         let coordinate = &in_index_type(coordinate, shape)[..];
+        if is_row_major(tile, shape) && shape.iter().skip(1).any(|e| e.as_int().is_none()) {
+            return nested(coordinate, shape);
+        }
         let mut sum: Option<Expr> = None;
         match group(shape, &tile.shard) {
             Some(groups) => {
@@ -75,6 +78,24 @@ pub fn strided_offset(coordinate: &[Expr], strides: &[Expr]) -> Expr {
         accumulate(&mut sum, scale(c, s));
     }
     sum.unwrap_or_else(|| Expr::int32(0))
+}
+
+/// Whether a layout is that of rows one after the other, without an offset.
+fn is_row_major(tile: &super::TileLayout, shape: &[Expr]) -> bool {
+    let Layout::Tile(rows) = Layout::row_major(shape);
+    tile.offset.is_empty() && tile.replica.is_empty() && tile.shard == rows.shard
+}
+
+/// `(z * h + y) * w + x`: each extent once, where products of them would have to be computed.
+fn nested(coordinate: &[Expr], shape: &[Expr]) -> Expr {
+    let mut offset: Option<Expr> = None;
+    for (c, extent) in coordinate.iter().zip(shape) {
+        offset = Some(match offset {
+            None => c.clone(),
+            Some(outer) => binary(BinOp::Add, binary(BinOp::Mul, outer, extent.clone()), c.clone()),
+        });
+    }
+    offset.unwrap_or_else(|| Expr::int32(0))
 }
 
 /// The position of `coordinate` in row-major order of `shape`.

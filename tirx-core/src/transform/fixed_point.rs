@@ -8,7 +8,7 @@
 //! The product is one of 64 bits. A multiplier of one half (`2^30` of 31 bits) with a constant `s` only shifts.
 
 use crate::intrin::Op;
-use crate::ir::{BinOp, DType, Expr};
+use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 /// `q_multiply_shift` of lowered operands; none where there are not four of them.
 pub(super) fn multiply_shift(args: &[Expr]) -> Option<Expr> {
@@ -64,6 +64,8 @@ fn product(x: &Expr, y: &Expr, left: Option<&Expr>, right: &Expr) -> Expr {
         value = match left.as_int() {
             Some(_) => shifted,
             // The same, in the form that nvcc makes less code of.
+            // A shift that is given, not chosen by a sign.
+            None if !matches!(left.kind, ExprKind::Select(..)) => shifted,
             None => {
                 let zero = Expr::constant(left.dtype, 0);
                 Expr::select(Expr::binary(BinOp::Ne, left.clone(), zero), shifted, value)

@@ -145,6 +145,8 @@ struct Scan {
     shares_a_place: bool,
     /// The widest element that is loaded, stored or converted, in bits.
     widest: u8,
+    /// Inside an index.
+    in_index: bool,
 }
 
 impl Scan {
@@ -155,6 +157,7 @@ impl Scan {
             reads: FxHashSet::default(),
             shares_a_place: false,
             widest: 8,
+            in_index: false,
         };
         scan.visit_stmt(body);
         scan.shares_a_place |= scan
@@ -184,11 +187,23 @@ impl Scan {
 impl Visitor for Scan {
     fn visit_expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::BufferLoad { buffer, .. } => {
+            ExprKind::BufferLoad {
+                buffer,
+                indices,
+                predicate,
+            } => {
                 self.reads.insert(buffer.data.clone());
-                self.widest = self.widest.max(buffer.dtype.bits);
+                // An index that all lanes share, or that lanes count from, is no vector in the end.
+                if !self.in_index || self.varies(expr) {
+                    self.widest = self.widest.max(buffer.dtype.bits);
+                }
+                let outside = std::mem::replace(&mut self.in_index, true);
+                indices.iter().for_each(|index| self.visit_expr(index));
+                self.in_index = outside;
+                predicate.iter().for_each(|p| self.visit_expr(p));
+                return;
             }
-            ExprKind::Cast(_) => self.widest = self.widest.max(expr.dtype.bits),
+            ExprKind::Cast(_) if !self.in_index => self.widest = self.widest.max(expr.dtype.bits),
             ExprKind::Let(var, value, _) if self.varies(value) => {
                 self.varying.insert(var.clone());
             }
@@ -206,13 +221,19 @@ impl Visitor for Scan {
                 buffer,
                 indices,
                 value,
-                ..
+                predicate,
             } => {
                 self.widest = self.widest.max(buffer.dtype.bits);
                 if !indices.iter().any(|i| self.varies(i)) {
                     let differs = self.varies(value);
                     self.fixed_stores.push((buffer.data.clone(), differs));
                 }
+                self.visit_expr(value);
+                predicate.iter().for_each(|p| self.visit_expr(p));
+                self.in_index = true;
+                indices.iter().for_each(|index| self.visit_expr(index));
+                self.in_index = false;
+                return;
             }
             StmtKind::AllocBuffer(..) | StmtKind::ScopeId(_) => self.shares_a_place = true,
             StmtKind::DeclBuffer(buffer) => {

@@ -137,7 +137,7 @@ const KNOWN: &[Known] = &[
         |p| {
             p.after(&["LowerTIRx", "UnifyThreadBinding"])
                 && p.at.path.contains(".indices[")
-                && p.numbers().is_some()
+                && p.modules.is_some_and(|(ours, _)| has_strides(ours))
         },
     ),
     (
@@ -167,8 +167,13 @@ const KNOWN: &[Known] = &[
         },
     ),
     (
-        "a vector's bits are counted lane by lane in the CUDA text; in TVM by a loop",
-        |p| (p.ours_has("T.clz(") || p.ours_has("T.popcount(")) && p.theirs_has("for "),
+        "a function that CUDA has for scalars alone is computed lane by lane in the CUDA text; in TVM by a loop",
+        |p| {
+            let loops = p.at.right.lines().any(|line| line.starts_with("for "));
+            let whole = p.at.left.lines().all(|line| !line.starts_with("for "));
+            let functions = ["T.clz(", "T.popcount(", "T.erf("];
+            loops && whole && functions.iter().any(|function| p.ours_has(function))
+        },
     ),
     (
         "an attribute of the launch counts wherever in the region it stands, and a kernel with grid_sync is cooperative",
@@ -225,9 +230,9 @@ const KNOWN: &[Known] = &[
     (
         "small floats are computed with as float32 where CUDA has no operators for them; nvcc refuses TVM's text",
         |p| {
-            p.after(&["FP8ComputeLegalize"])
-                && p.ours_has("T.Cast(\"float32\"")
-                && (p.theirs_has("float4_e2m1fn") || p.theirs_has("float8_"))
+            p.after(&["FP8ComputeLegalize", "MakePackedAPI"])
+                && p.ours_has("T.Cast(\"float32")
+                && !p.theirs_has("T.Cast(\"float32")
         },
     ),
     (
@@ -243,6 +248,25 @@ const KNOWN: &[Known] = &[
         |p| p.after(&["SplitHostDevice"]) && p.modules.is_some_and(|(ours, _)| symbolic_offset(ours)),
     ),
     (
+        "ld.mmio and st.mmio are relaxed, as PTX has them; TVM's default is an order that it refuses itself",
+        |p| {
+            let (ours, theirs) = (p.at.left.trim(), p.at.right.trim());
+            ours == "\"relaxed\"" && ["\"acquire\"", "\"release\""].contains(&theirs)
+        },
+    ),
+    (
+        "an unsigned index is converted to int32; TVM leaves it as it is",
+        |p| p.at.path.contains(".indices[") && p.ours_has("T.Cast(\"int32\"") && p.theirs_has("(uint32)"),
+    ),
+    (
+        "rounding to the nearest even number is `round` here and `nearbyint` in TVM",
+        |p| p.after(&["LowerIntrin"]) && p.ours_has("T.round(") && p.theirs_has("T.nearbyint("),
+    ),
+    (
+        "TVM's text calls a parameter `I` or `R` by another name, which messages then say",
+        |p| p.at.path.ends_with(".message") && p.at.left.replace("_1: ", ": ") == p.at.right,
+    ),
+    (
         "a function that only device code calls is device code; TVM gives one that does not say so to the host, and fails",
         |p| {
             let target = |text: &str| text.contains("\"kind\"");
@@ -255,6 +279,17 @@ const KNOWN: &[Known] = &[
         },
     ),
 ];
+
+/// Whether a buffer that the kernel declares or takes says its strides.
+fn has_strides(module: &IRModule) -> bool {
+    let strided = |buffer: &Buffer| !buffer.strides.is_empty();
+    let mut functions = module.functions.iter();
+    functions.any(|(_, func)| func.buffer_map.iter().any(|(_, buffer)| strided(buffer)))
+        || has_statement(
+            module,
+            |stmt| matches!(&stmt.kind, StmtKind::DeclBuffer(buffer) if strided(buffer)),
+        )
+}
 
 /// Whether a parameter has an offset that its tensor says.
 fn symbolic_offset(module: &IRModule) -> bool {
@@ -303,15 +338,16 @@ pub(super) fn same_value(ours: &IRModule, theirs: &IRModule) -> Option<&'static 
     {
         return Some(SIMPLER);
     }
-    let sorted = |module: &IRModule| {
-        module.clone().map(|mut func| {
-            func.body = Sorted.stmt(&func.body);
-            func
-        })
-    };
     structural_equal(&sorted(ours), &sorted(theirs))
         .is_ok()
         .then_some(ORDER)
+}
+
+fn sorted(module: &IRModule) -> IRModule {
+    module.clone().map(|mut func| {
+        func.body = Sorted.stmt(&func.body);
+        func
+    })
 }
 
 /// Puts the terms of sums in order of their text.
@@ -356,7 +392,7 @@ pub(super) fn same_indices(pass: &str, ours: &IRModule, theirs: &IRModule) -> bo
     let simplified = |module: &IRModule| stmt_simplify::run(module.clone(), &context).ok();
     between.contains(&pass)
         && match (simplified(ours), simplified(theirs)) {
-            (Some(ours), Some(theirs)) => structural_equal(&ours, &theirs).is_ok(),
+            (Some(ours), Some(theirs)) => structural_equal(&sorted(&ours), &sorted(&theirs)).is_ok(),
             _ => false,
         }
 }
