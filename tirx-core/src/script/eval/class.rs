@@ -290,6 +290,10 @@ impl Interpreter {
                 }
             }
             let value = match &value {
+                // The next bit.
+                Value::Object(_) if super::flags::is_flag(class) => {
+                    Value::Int(1 << (128 - last.max(0).leading_zeros()).min(120))
+                }
                 Value::Object(_) => Value::Int(last + 1),
                 other => other.clone(),
             };

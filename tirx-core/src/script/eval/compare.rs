@@ -271,6 +271,12 @@ impl Interpreter {
                 }
                 None => false,
             }),
+            Value::Instance(_)
+                if let (Some((class, all)), Some((other, part))) =
+                    (super::flags::bits(container), super::flags::bits(item)) =>
+            {
+                Ok(Rc::ptr_eq(class, other) && all & part == part)
+            }
             Value::Instance(i) if self.class_attribute(&i.class, "__contains__").is_some() => {
                 let f = self
                     .class_attribute(&i.class, "__contains__")

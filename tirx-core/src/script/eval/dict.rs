@@ -78,6 +78,8 @@ pub fn key(value: &Value) -> Result<Key, String> {
 pub struct Dict {
     index: FxHashMap<Key, usize>,
     entries: Vec<Option<(Value, Value)>>,
+    /// What makes the value of a key that is looked up and not there (`defaultdict`).
+    pub factory: Option<Value>,
 }
 
 impl Dict {

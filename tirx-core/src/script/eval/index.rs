@@ -46,6 +46,12 @@ impl Interpreter {
                 let found = d.borrow().get(&key).cloned();
                 match found {
                     Some(v) => Ok(v),
+                    None if d.borrow().factory.is_some() => {
+                        let factory = d.borrow().factory.clone().unwrap_or(Value::None);
+                        let value = self.call_value(&factory, Args::default(), span)?;
+                        d.borrow_mut().insert(key, index.clone(), value.clone());
+                        Ok(value)
+                    }
                     None => {
                         let text = self.repr(index, span)?;
                         self.raise("KeyError", span, format!("no key {text} in this dict"))

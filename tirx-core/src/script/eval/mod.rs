@@ -28,6 +28,7 @@ mod compare;
 mod decorators;
 mod dict;
 mod expr;
+mod flags;
 mod format;
 mod functional;
 mod imports;

@@ -220,9 +220,9 @@ pub(super) fn names(path: &str) -> Vec<&'static str> {
         "functools" => FUNCTOOLS.to_vec(),
         "itertools" => ITERTOOLS.to_vec(),
         "operator" => OPERATOR.to_vec(),
-        "enum" => vec!["Enum", "IntEnum", "auto", "unique"],
+        "enum" => vec!["Enum", "IntEnum", "Flag", "IntFlag", "auto", "unique"],
         "dataclasses" => vec!["dataclass", "field", "replace", "asdict", "fields"],
-        "collections" => vec!["namedtuple", "OrderedDict"],
+        "collections" => vec!["namedtuple", "OrderedDict", "defaultdict"],
         "copy" => vec!["copy", "deepcopy"],
         _ => Vec::new(),
     }
@@ -253,6 +253,20 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
         })),
         "enum" if name == "unique" => Some(Value::builtin("enum.unique", first_argument)),
         "dataclasses" => dataclasses(name),
+        "collections" if name == "defaultdict" => Some(Value::builtin(
+            "collections.defaultdict",
+            |interp, mut args, span| {
+                let factory = match args.positional.is_empty() {
+                    true => Value::None,
+                    false => args.positional.remove(0).0,
+                };
+                let made = interp.call_type("dict", args, span)?;
+                if let (Value::Dict(dict), false) = (&made, matches!(factory, Value::None)) {
+                    dict.borrow_mut().factory = Some(factory);
+                }
+                Ok(made)
+            },
+        )),
         "collections" if name == "namedtuple" => Some(Value::builtin("collections.namedtuple", namedtuple)),
         "copy" if matches!(name, "copy" | "deepcopy") => {
             let deep = name == "deepcopy";
@@ -384,7 +398,14 @@ fn dataclasses(name: &str) -> Option<Value> {
             let Value::Instance(i) = &object else {
                 return error(at, "dataclasses.replace() needs a dataclass");
             };
+            // Attributes that are no fields are made anew, by `__post_init__`.
+            let ClassKind::DataClass(data) = i.class.kind.borrow().clone() else {
+                return error(at, "dataclasses.replace() needs a dataclass");
+            };
             for (name, value) in i.fields.borrow().iter() {
+                if !data.fields.iter().any(|f| f.name == *name && f.init) {
+                    continue;
+                }
                 if !args.keyword.iter().any(|(n, ..)| n == name) {
                     args.keyword.push((name.clone(), value.clone(), at));
                 }

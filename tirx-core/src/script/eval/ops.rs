@@ -98,6 +98,9 @@ impl Interpreter {
     }
 
     fn meta_binary(&mut self, op: Operator, a: &Value, b: &Value, span: Span) -> Result<Option<Value>> {
+        if let Some(value) = self.flag_binary(op, a, b) {
+            return Ok(Some(value));
+        }
         let (a, b) = (&self.plain_number(a), &self.plain_number(b));
         if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
             if let (Value::Bool(p), Value::Bool(q)) = (a, b) {
@@ -252,6 +255,9 @@ impl Interpreter {
         {
             return self.call_method(&function, a, Args::default(), span);
         }
+        if let (UnaryOp::Invert, Some(value)) = (op, self.flag_invert(a)) {
+            return Ok(value);
+        }
         let number = self.plain_number(a);
         let result = match (op, &number) {
             (UnaryOp::USub, Value::Float(v)) => Some(Value::Float(-v)),
@@ -321,6 +327,9 @@ impl Interpreter {
                 if let Some(f) = self.class_attribute(&i.class, "__len__") {
                     let v = self.call_method(&f, value, Args::default(), span)?;
                     return self.truth(&v, span);
+                }
+                if let Some((_, bits)) = super::flags::bits(value) {
+                    return Ok(bits != 0);
                 }
                 match self.plain_number(value) {
                     Value::Instance(_) => true,

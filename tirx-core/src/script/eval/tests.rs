@@ -289,6 +289,38 @@ assert P(1, y=2).y == 2
 }
 
 #[test]
+fn flags_missing_keys_and_replaced_dataclasses() {
+    run("
+import dataclasses, enum
+from collections import defaultdict
+class F(enum.Flag):
+    X = enum.auto()
+    Y = enum.auto()
+    Z = enum.auto()
+    XZ = 5
+assert [f.value for f in (F.X, F.Y, F.Z)] == [1, 2, 4]
+both = F.X | F.Y
+assert both.value == 3 and F.X in both and F.Z not in both and both & F.Y is F.Y and both ^ F.X is F.Y
+assert (F.X | F.Z) is F.XZ and (~F.X).value == 6 and not (F.X & F.Y) and isinstance(both, F)
+d = defaultdict(list)
+for i in range(5):
+    d[i % 2].append(i)
+assert dict(d) == {0: [0, 2, 4], 1: [1, 3]} and 2 not in d and d.get(7) is None
+n = defaultdict(int, a=3)
+n['a'] += 1
+n['b'] += 5
+assert n['a'] == 4 and n['b'] == 5 and len(n) == 2
+@dataclasses.dataclass(frozen=True)
+class C:
+    a: int
+    def __post_init__(self):
+        object.__setattr__(self, 'twice', self.a * 2)
+assert dataclasses.replace(C(2), a=5).twice == 10
+")
+    .unwrap();
+}
+
+#[test]
 fn exceptions() {
     run("
 def check(f):
