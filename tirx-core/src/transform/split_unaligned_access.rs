@@ -6,16 +6,22 @@
 //! hand knows and the compiler cannot; what loops, blocks and threads count is not, for they count everything. (TVM
 //! keeps all vector stores, and faults.)
 //!
+//! Storage begins at a multiple of any width. A pointer into it (`A.ptr_to([i])`) begins where its index says, and is trusted
+//! as a store is.
+//!
 //! An access that is split has the index `T.Broadcast(base, n) + T.Ramp(0, 1, n)`, which no executor takes for
 //! consecutive elements.
 //!
 //! **Invariants.** Runs on flat buffers, after the last simplification, which would put the index together again.
 //! **Cost.** One walk.
 
+use rustc_hash::FxHashMap;
+
 use super::PassContext;
 use crate::arith::{Analyzer, ModularSet};
 use crate::codegen::host::runs_on_device;
 use crate::diagnostic::Diagnostics;
+use crate::intrin::Op;
 use crate::ir::{Buffer, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var};
 
 /// What trusted values are taken to be multiples of: more than any vector has lanes.
@@ -30,6 +36,7 @@ fn split(func: PrimFunc) -> PrimFunc {
     let mut pass = Split {
         proved: Analyzer::new(),
         trusted: Analyzer::new(),
+        starts: FxHashMap::default(),
     };
     for param in &func.params {
         if param.dtype().is_integer() {
@@ -45,6 +52,8 @@ struct Split {
     proved: Analyzer,
     /// What is known if parameters and values from memory are multiples.
     trusted: Analyzer,
+    /// How many bytes into their storage pointers point.
+    starts: FxHashMap<Var, ModularSet>,
 }
 
 /// An index with zero in the place of what is read from memory.
@@ -74,12 +83,15 @@ impl Split {
         if !one_access || !buffer.dtype.is_scalar() || buffer.dtype.bits < 8 {
             return None;
         }
-        let aligned = if store {
-            self.trusted
-                .modular_set(&WithoutMemory.expr(base))
-                .is_multiple_of(power)
+        let first = if store {
+            self.trusted.modular_set(&WithoutMemory.expr(base))
         } else {
-            self.proved.modular_set(base).is_multiple_of(power)
+            self.proved.modular_set(base)
+        };
+        let bytes = i128::from(buffer.dtype.bits / 8);
+        let aligned = match self.starts.get(&buffer.data) {
+            None => first.is_multiple_of(power),
+            Some(start) => sum(*start, first, bytes).is_multiple_of(power * bytes),
         };
         if aligned {
             return None;
@@ -95,6 +107,21 @@ impl Split {
     }
 
     fn learn(&mut self, var: &Var, value: &Expr) {
+        if let ExprKind::Call {
+            op: Op::AddressOf,
+            args,
+        } = &value.kind
+            && let [place] = &args[..]
+            && let ExprKind::BufferLoad { buffer, indices, .. } = &place.kind
+            && let [index] = &indices[..]
+            && index.dtype.is_scalar()
+        {
+            let within = self.trusted.modular_set(&WithoutMemory.expr(index));
+            let none = ModularSet::new(0, 0);
+            let start = self.starts.get(&buffer.data).copied().unwrap_or(none);
+            let bytes = i128::from(buffer.dtype.bits / 8) * i128::from(buffer.dtype.lanes);
+            self.starts.insert(var.clone(), sum(start, within, bytes));
+        }
         self.proved.bind_facts_of(var, value);
         self.trusted.bind_facts_of(var, &WithoutMemory.expr(value));
     }
@@ -115,6 +142,14 @@ impl Split {
             analyzer.set_modular(var, next);
         }
     }
+}
+
+/// `start + index * bytes`.
+fn sum(start: ModularSet, index: ModularSet, bytes: i128) -> ModularSet {
+    ModularSet::new(
+        gcd(start.coeff, index.coeff * bytes),
+        start.base + index.base * bytes,
+    )
 }
 
 fn gcd(a: i128, b: i128) -> i128 {
@@ -220,12 +255,36 @@ A[T.Broadcast(i * 3 + n, 4) + T.Ramp(0, 1, 4)] = A[8:12]
     }
 
     #[test]
+    fn a_pointer_begins_where_its_index_says() {
+        let c = |v: i32| Expr::int32(v);
+        let bytes = Buffer::fresh("S", vec![c(1024)], DType::INT8, "global", Span::NONE);
+        let access = |start: i32, base: i32| {
+            let pointer = Var::new("p", crate::ir::Type::pointer(DType::FLOAT32, "global"));
+            let place = Expr::load(&bytes, vec![c(start)]);
+            let address = Expr::call(Op::AddressOf, DType::HANDLE, vec![place]);
+            let shape = vec![c(64)];
+            let view = Buffer::fresh("A", shape, DType::FLOAT32, "global", Span::NONE);
+            let view = view.with(|n| n.data = pointer.clone());
+            let to = vec![Expr::ramp(c(base), c(1), 4)];
+            let value = Expr::broadcast(Expr::float(DType::FLOAT32, 1.0), 4);
+            let store = Stmt::store(&view, to, value, Span::NONE);
+            text(&[], vec![Stmt::bind(&pointer, address, Span::NONE), store])
+        };
+        assert_eq!(access(16, 4), "A[4:8] = T.Broadcast(T.float32(1.0), 4)\n");
+        assert_eq!(access(4, 3), "A[3:7] = T.Broadcast(T.float32(1.0), 4)\n");
+        for split in [access(4, 4), access(1, 0)] {
+            assert!(split.contains("T.Ramp(0, 1, 4)"), "{split}");
+        }
+    }
+
+    #[test]
     fn a_step_tells_what_a_loop_counts() {
         let c = |v: i32| Expr::int32(v);
         let buffer = Buffer::fresh("A", vec![c(1024)], DType::FLOAT32, "global", Span::NONE);
         let mut pass = Split {
             proved: Analyzer::new(),
             trusted: Analyzer::new(),
+            starts: FxHashMap::default(),
         };
         let i = Var::new("i", DType::INT32);
         let at = |lanes| vec![Expr::ramp(Expr::var(&i), c(1), lanes)];
