@@ -388,8 +388,8 @@ struct alignas(sizeof(T) * (N & -N) < 32 ? sizeof(T) * (N & -N) : 32) tirx_vec {
   T v[N];
 };
 
-__device__ __forceinline__ half tirx_max(half a, half b) { return __hgt(a, b) ? a : b; }
-__device__ __forceinline__ half tirx_min(half a, half b) { return __hlt(a, b) ? a : b; }
+__device__ __forceinline__ half tirx_max(half a, half b) { return __hmax(a, b); }
+__device__ __forceinline__ half tirx_min(half a, half b) { return __hmin(a, b); }
 
 extern "C" __global__ void __launch_bounds__(64) relu_float16_kernel(const half* __restrict__ A_ptr, half* __restrict__ B_ptr) {
   const tirx_vec<half, 4> v = *(const tirx_vec<half, 4>*)(A_ptr + ((int)blockIdx.x * 256 + (int)threadIdx.x * 4));
@@ -426,8 +426,8 @@ struct alignas(sizeof(T) * (N & -N) < 32 ? sizeof(T) * (N & -N) : 32) tirx_vec {
   T v[N];
 };
 
-__device__ __forceinline__ nv_bfloat16 tirx_max(nv_bfloat16 a, nv_bfloat16 b) { return __hgt(a, b) ? a : b; }
-__device__ __forceinline__ nv_bfloat16 tirx_min(nv_bfloat16 a, nv_bfloat16 b) { return __hlt(a, b) ? a : b; }
+__device__ __forceinline__ nv_bfloat16 tirx_max(nv_bfloat16 a, nv_bfloat16 b) { return __hmax(a, b); }
+__device__ __forceinline__ nv_bfloat16 tirx_min(nv_bfloat16 a, nv_bfloat16 b) { return __hmin(a, b); }
 
 extern "C" __global__ void __launch_bounds__(64) relu_bfloat16_kernel(const nv_bfloat16* __restrict__ A_ptr, nv_bfloat16* __restrict__ B_ptr) {
   const tirx_vec<nv_bfloat16, 4> v = *(const tirx_vec<nv_bfloat16, 4>*)(A_ptr + ((int)blockIdx.x * 256 + (int)threadIdx.x * 4));

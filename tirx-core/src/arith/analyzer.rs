@@ -103,14 +103,34 @@ impl Analyzer {
         }
     }
 
-    /// Learns that `min <= var < min + extent` (a loop that has a turn).
+    /// Learns that `min <= var < min + extent`: that the loop has a turn, too, so this holds within its body.
     pub fn bind(&mut self, var: &Var, min: &Expr, extent: &Expr) {
+        let Some((min, extent)) = self.bind_range(var, min, extent) else {
+            return;
+        };
+        if !var.dtype().is_int() || min.dtype != var.dtype() || extent.dtype != var.dtype() {
+            return;
+        }
+        let index = Expr::var(var);
+        if min.as_int().is_none() {
+            self.learn_not_negative(&index, &min, 0);
+        }
+        if extent.as_int().is_none() {
+            self.learn_not_negative(&fold::add(min, extent), &index, -1);
+        }
+    }
+
+    /// Learns the constant bounds of the variable of a loop and nothing else, so that it does no harm behind the loop.
+    /// Gives the simplified `min` and `extent`, unless the loop has one turn.
+    pub fn bind_range(&mut self, var: &Var, min: &Expr, extent: &Expr) -> Option<(Expr, Expr)> {
         if extent.is_int(1) {
-            return self.bind_value(var, min);
+            self.bind_value(var, min);
+            return None;
         }
         let (min, extent) = (self.simplify(min), self.simplify(extent));
         if extent.is_int(1) {
-            return self.bind_value(var, &min);
+            self.bind_value(var, &min);
+            return None;
         }
         let (low, high) = (self.const_int_bound(&min), self.const_int_bound(&extent));
         if low.min == low.max && self.modular_set(&min).coeff == 0 {
@@ -125,16 +145,7 @@ impl Analyzer {
         let bound =
             ConstIntBound::new(low.min, last.max(low.min)).intersect(ConstIntBound::of_dtype(var.dtype()));
         self.set_bound(var, bound);
-        if !var.dtype().is_int() || min.dtype != var.dtype() || extent.dtype != var.dtype() {
-            return;
-        }
-        let index = Expr::var(var);
-        if min.as_int().is_none() {
-            self.learn_not_negative(&index, &min, 0);
-        }
-        if extent.as_int().is_none() {
-            self.learn_not_negative(&fold::add(min, extent), &index, -1);
-        }
+        Some((min, extent))
     }
 
     /// Learns that `var` equals `value`, and puts `value` in its place from here on. The value must be pure.

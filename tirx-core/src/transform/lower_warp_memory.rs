@@ -126,10 +126,8 @@ impl Visitor for Collect {
                 }
             }
             StmtKind::For { var, min, extent, .. } => {
-                let scope = self.analyzer.scope();
-                self.analyzer.bind(var, min, extent);
-                self.walk_stmt(stmt);
-                return self.analyzer.leave(scope);
+                // Bounds alone: they are asked for again when the whole function is known.
+                self.analyzer.bind_range(var, min, extent);
             }
             StmtKind::Bind(var, value) if var.dtype().is_integer() => {
                 if crate::ir::is_pure(value) {

@@ -204,8 +204,8 @@ impl Visitor for Collector {
                 body,
                 ..
             } => {
-                let scope = self.analyzer.scope();
-                self.analyzer.bind(var, min, extent);
+                // Bounds alone: they are asked for again when the whole function is known.
+                self.analyzer.bind_range(var, min, extent);
                 if is_wide_integer(var.dtype()) {
                     let end = fold::add(min.clone(), extent.clone());
                     let mut all = vec![min, extent, &end];
@@ -221,7 +221,6 @@ impl Visitor for Collector {
                         .for_each(|e| self.visit_expr(e));
                 }
                 self.visit_stmt(body);
-                self.analyzer.leave(scope);
             }
             _ => self.walk_stmt(stmt),
         }
