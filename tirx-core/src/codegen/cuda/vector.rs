@@ -138,13 +138,19 @@ impl Emitter<'_> {
             self.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
             name = format!("tirx_bit_cast<tirx_vec<{scalar}, {}>>({name})", dtype.lanes);
         }
+        // The fields of CUDA's vectors are `long long`, which `min` does not take together with an `int64_t`.
+        let wide = fields && dtype.bits == 64 && dtype.is_integer();
         (0..dtype.lanes as usize)
             .map(|i| {
-                Code::primary(if fields {
+                let lane = Code::primary(if fields {
                     format!("{name}.{}", FIELDS[i])
                 } else {
                     format!("{name}.v[{i}]")
-                })
+                });
+                match types::element(dtype) {
+                    Some(ty) if wide => lane.cast(ty),
+                    _ => lane,
+                }
             })
             .collect()
     }
