@@ -158,6 +158,25 @@ const KNOWN: &[Known] = &[
         "a remainder of what is known not to be negative needs no choice",
         |p| p.after(&["LowerIntrin"]) && p.ours_has("T.truncmod(") && p.theirs_has("T.Let(T.Select("),
     ),
+    ("a quotient of unsigned integers needs no choice", |p| {
+        p.after(&["LowerIntrin"])
+            && p.ours_has("T.Div(")
+            && p.ours_has("T.uint")
+            && p.theirs_has("T.Select(T.truncmod(")
+    }),
+    (
+        "TVM prints a load of a buffer of one element as the buffer, which reads back as its pointer",
+        |p| {
+            let pointer = |text: &str| text.trim().ends_with("_ptr (handle)");
+            let load = |text: &str| text.contains("[0] (");
+            p.at.path.contains(".args[")
+                && (pointer(&p.at.left) && load(&p.at.right) || load(&p.at.left) && pointer(&p.at.right))
+        },
+    ),
+    (
+        "TVM prints a declaration as a view, and with more elements than there are that reads back nowhere",
+        |p| p.modules.is_none() && p.ours_has("elements but the new shape has"),
+    ),
     (
         "a loop of as many lanes as CUDA has no vector for stays a loop",
         |p| {
