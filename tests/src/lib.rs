@@ -50,6 +50,12 @@ pub fn nvcc() -> Option<PathBuf> {
     named.map(PathBuf::from)
 }
 
+/// The number that an environment variable gives.
+pub fn number(name: &str, default: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
 /// Compile-time parameters.
 pub type Defines = BTreeMap<String, ConstValue>;
 

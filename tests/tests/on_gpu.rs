@@ -16,7 +16,7 @@ use tirx_sim::host;
 use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
 use tirx_tests::generator::{self, generate_exact};
 use tirx_tests::machine::Machine;
-use tirx_tests::{Case, Test, simulate, stages};
+use tirx_tests::{Case, Test, number, simulate, stages};
 
 const FLAGS: &[&str] = &["-O3", "-fmad=false"];
 
@@ -115,11 +115,6 @@ fn stream() -> Stream {
 
 fn compiler() -> PathBuf {
     tirx_tests::nvcc().expect("this test needs TIRX_NVCC")
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    let text = std::env::var(name).ok();
-    text.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 /// Whether a file's kernels are for an architecture, where it names some.

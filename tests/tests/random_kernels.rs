@@ -5,13 +5,7 @@
 //! `TIRX_RANDOM_TRACE=1` says each seed first. Run large numbers with `--release`: see docs/testing.md.
 
 use tirx_tests::differential::{Settings, run_seeds};
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name)
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(default)
-}
+use tirx_tests::number;
 
 #[test]
 fn random_kernels_mean_the_same_however_they_are_lowered() {

@@ -38,14 +38,10 @@ impl Promised {
                 except: FxHashSet::default(),
             };
         }
-        let read = facts
-            .pointers
-            .iter()
-            .filter(|(var, use_)| use_.read && is_global(var));
-        let constant = read.filter(|(var, _)| facts.is_constant(var)).count();
-        let except = match constant {
-            0 => FxHashSet::default(),
-            _ => merged(func, facts),
+        let mut pointers = facts.pointers.iter();
+        let except = match pointers.any(|(var, use_)| use_.read && is_global(var) && facts.is_constant(var)) {
+            true => merged(func, facts),
+            false => FxHashSet::default(),
         };
         Promised { any: true, except }
     }
