@@ -374,3 +374,19 @@ class ReservedName:
         bx = T.cta_id([1])
         tx = T.thread_id([1])
         A[tx] = ReservedName.double(A[tx])
+
+
+@T.prim_func
+def division_of_the_first_turn(B: T.Buffer((8,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([8])
+    for i in T.unroll(4):
+        B[tx] = tx % i
+
+
+@T.prim_func
+def division_by_the_only_block(B: T.Buffer((8,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([8])
+    B[tx] = tx // bx

@@ -1,7 +1,7 @@
 //! Constructors of expressions that fold what is constant at once.
 //!
 //! They fold two constants, and the identities `x + 0`, `x * 1`, `x * 0`, `x / 1`, `x // 1`, `x % 1`, boolean
-//! constants under `and`/`or`/`not`. Integer division by a constant zero is left for the verifier to report. Integer
+//! constants under `and`/`or`/`not`. Integer division by a constant zero is left for code generation to report. Integer
 //! results wrap to the dtype. Everything cleverer is the simplifier's.
 
 use crate::ir::{BinOp, DType, Expr, ExprKind};

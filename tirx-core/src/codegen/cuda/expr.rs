@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::code::{Code, Width, float_literal, int_literal, level, string_literal};
 use super::helpers::Helper;
 use super::{Emitter, types};
-use crate::diagnostic::{Result, error};
+use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind, Var};
 use crate::source::Span;
 
@@ -298,6 +298,12 @@ impl Emitter<'_> {
         span: Span,
     ) -> Result<Code> {
         let dtype = dtype.element();
+        if matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod)
+            && dtype.is_integer()
+            && b_const == Some(0)
+        {
+            return Err(Box::new(division_by_zero(span)));
+        }
         if types::is_storage_only(dtype) {
             let (x, y) = (a.cast("float"), b.cast("float"));
             let code = self.binary(op, DType::FLOAT32, (x, None), (y, None), span)?;
@@ -587,6 +593,13 @@ impl Emitter<'_> {
     pub(super) fn is_nonnegative(&self, e: &Expr) -> bool {
         e.dtype.is_integer() && self.analyzer.const_int_bound(e).min >= 0
     }
+}
+
+/// A division whose divisor lowering found to be zero.
+fn division_by_zero(span: Span) -> Diagnostic {
+    let help = "lowering made the divisor the constant 0, as it does of an unrolled loop's variable in its first turn and \
+                of an index of extent 1; leave this case out with an `if`, or divide by another value";
+    Diagnostic::new(span, "division by zero").help(help)
 }
 
 /// How a binary operator is computed.
