@@ -390,3 +390,26 @@ def division_by_the_only_block(B: T.Buffer((8,), "int32")):
     bx = T.cta_id([1])
     tx = T.thread_id([8])
     B[tx] = tx // bx
+
+
+@T.prim_func
+def more_than_indices_reach(A: T.Buffer((65536, 65536), "float32")):
+    T.device_entry()
+    bx = T.cta_id([65536])
+    A[bx, 0] = 1.0
+
+
+@T.prim_func
+def view_beyond_indices(A: T.Buffer((T.int64(65536), 65536), "float32")):
+    T.device_entry()
+    bx = T.cta_id([65536])
+    B = A.view(4, 16384, 65536)
+    B[0, bx % 16384, 0] = 1.0
+
+
+@T.prim_func
+def strides_beyond_indices(A_h: T.handle):
+    A = T.match_buffer(A_h, (16, 65536), "float32", strides=(1 << 28, 1))
+    T.device_entry()
+    bx = T.cta_id([65536])
+    A[0, bx] = 1.0

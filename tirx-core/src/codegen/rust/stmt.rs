@@ -337,6 +337,9 @@ impl HostPrinter<'_> {
                 formatted("{}", &format!(" ({words})"), &expected)
             };
             (text, actual.text, reads)
+        } else if let ExprKind::Binary(BinOp::Le, actual, _) = &condition.kind {
+            let actual = self.printer.code(actual)?;
+            (string_literal(&check.expected), actual.text, actual.reads)
         } else {
             let expected = if check.expected.is_empty() {
                 "something else"

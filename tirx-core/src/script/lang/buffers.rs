@@ -127,6 +127,7 @@ fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter:
     let scope = call.text_or("scope", default_scope)?;
     check_scope(call, &scope)?;
     let strides = strides(call, &shape)?;
+    convert::check_reach(&shape, &strides, call.span)?;
     let align = match call.int_or("align", 0)? {
         v if v <= 0 => DEFAULT_ALIGN,
         v if (v as u128).is_power_of_two() && v <= 1 << 20 => v as u32,

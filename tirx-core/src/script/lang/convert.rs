@@ -151,6 +151,34 @@ pub(super) fn extent(value: &Value, span: Span) -> Option<Result<Expr>> {
     }))
 }
 
+/// Refuses a buffer with elements that its indices do not reach: they have the widest dtype of the extents.
+pub(super) fn check_reach(shape: &[Expr], strides: &[Expr], span: Span) -> Result<()> {
+    let extents = || shape.iter().map(|e| e.as_int().unwrap_or(1));
+    let count = match strides {
+        _ if extents().any(|extent| extent == 0) => 0,
+        [] => extents().fold(1, i128::saturating_mul),
+        _ => {
+            let steps = strides.iter().map(|s| s.as_int().unwrap_or(0));
+            let last = |(extent, step): (i128, i128)| (extent - 1).saturating_mul(step);
+            extents().zip(steps).map(last).fold(1, i128::saturating_add)
+        }
+    };
+    let index = shape.iter().map(|e| e.dtype).max_by_key(|dtype| dtype.bits);
+    let Some((index, most)) = index.and_then(|dtype| Some((dtype, dtype.max_int()?))) else {
+        return Ok(());
+    };
+    if count <= most {
+        return Ok(());
+    }
+    let message = format!("a buffer of {count} elements has more than its {index} indices reach");
+    let diagnostic = Diagnostic::new(span, message);
+    Err(Box::new(match index.bits < 64 {
+        true => diagnostic
+            .help("make an extent 64 bits wide, as in T.int64(65536): indices follow the widest extent"),
+        false => diagnostic,
+    }))
+}
+
 /// A value as the value of an attribute or annotation.
 pub(super) fn attr(value: &Value, span: Span) -> Result<AttrValue> {
     Ok(match value {

@@ -43,6 +43,7 @@ pub(super) fn declare(
     change: Change,
     span: Span,
 ) -> Result<Buffer> {
+    convert::check_reach(&change.shape, &[], span)?;
     let view = of.with(|node| {
         node.name = name;
         node.shape = change.shape;

@@ -401,7 +401,52 @@ impl<'a> Tensors<'a> {
             self.data
                 .push(assert(aligned, "ValueError", message, subject.span));
         }
+        if let Some(within) = within_reach(buffer) {
+            let message = self.arguments.message(
+                &["Invalid ", name, ".shape"],
+                subject.index,
+                EXPECTED,
+                &["at most 2147483647 elements, which int32 indices reach"],
+            );
+            self.data
+                .push(assert(within, "ValueError", message, subject.span));
+        }
     }
+}
+
+/// What must hold for indices of 32 bits to reach every element of a tensor whose extents are known at launch only;
+/// `None` where the dtypes or the check of each extent say so already.
+pub(super) fn within_reach(buffer: &Buffer) -> Option<Expr> {
+    let known = |list: &[Expr]| list.iter().all(|e| e.as_int().is_some());
+    let compact = buffer.strides.is_empty();
+    if buffer.shape.iter().any(|extent| extent.dtype.bits > 32)
+        || buffer.shape.len() < 2 && compact
+        || known(&buffer.shape) && known(&buffer.strides)
+    {
+        return None;
+    }
+    let most = Expr::int64(i32::MAX.into());
+    let wide = |e: &Expr| fold::cast(e.clone(), DType::INT64);
+    let count = if compact {
+        // One factor too many is kept, so that no product of 64 bits overflows.
+        let beyond = Expr::int64(1 << 31);
+        let mut factors = buffer.shape.iter().map(wide);
+        let first = factors.next()?;
+        factors.enumerate().fold(first, |product, (i, extent)| match i {
+            0 => fold::mul(product, extent),
+            _ => fold::mul(Expr::binary(BinOp::Min, product, beyond.clone()), extent),
+        })
+    } else {
+        let last =
+            |(extent, step): (&Expr, &Expr)| fold::mul(fold::sub(wide(extent), Expr::int64(1)), wide(step));
+        buffer
+            .shape
+            .iter()
+            .zip(&buffer.strides)
+            .map(last)
+            .fold(Expr::int64(1), fold::add)
+    };
+    Some(Expr::binary(BinOp::Le, count, most))
 }
 
 /// Element `index` of an array of `int64`, as `dtype`.

@@ -108,7 +108,9 @@ fn every_field_is_checked_once() {
         "Invalid B.shape[1] on argument #1|4",
         "Invalid B.byte_offset on argument #1|0",
         "Misaligned A.data on argument #0|data alignment=16 bytes",
+        "Invalid A.shape on argument #0|at most 2147483647 elements, which int32 indices reach",
         "Misaligned B.data on argument #1|data alignment=16 bytes",
+        "Invalid B.shape on argument #1|at most 2147483647 elements, which int32 indices reach",
     ];
     let expected: Vec<String> = expected
         .iter()
@@ -133,4 +135,36 @@ fn extents_come_from_shapes() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
+}
+
+/// Whether a tensor of these extents passes the check; every extent is a variable.
+fn reached(extents: &[i64], steps: &[i64]) -> bool {
+    let vars = |prefix: &str, list: &[i64]| -> Vec<Var> {
+        (0..list.len())
+            .map(|i| Var::new(format!("{prefix}{i}"), DType::INT32))
+            .collect()
+    };
+    let (shape, strides) = (vars("n", extents), vars("s", steps));
+    let exprs = |vars: &[Var]| vars.iter().map(Expr::var).collect::<Vec<_>>();
+    let buffer = Buffer::fresh("A", exprs(&shape), DType::UINT8, "global", Span::NONE)
+        .with(|node| node.strides = exprs(&strides));
+    let check = tensors::within_reach(&buffer).unwrap();
+    let mut analyzer = crate::arith::Analyzer::new();
+    for (var, value) in shape.iter().zip(extents).chain(strides.iter().zip(steps)) {
+        analyzer.bind_value(var, &Expr::int32(i32::try_from(*value).unwrap()));
+    }
+    analyzer.simplify(&check).as_int().unwrap() == 1
+}
+
+#[test]
+fn what_indices_of_32_bits_do_not_reach_is_refused() {
+    assert!(reached(&[65536, 32767], &[]));
+    assert!(!reached(&[65536, 32768], &[]));
+    assert!(
+        !reached(&[65536, 65536, 65536, 65536], &[]),
+        "the product is 2^64"
+    );
+    assert!(reached(&[65536, 65536, 0], &[]));
+    assert!(reached(&[2, 65536], &[1 << 30, 1]));
+    assert!(!reached(&[3, 65536], &[1 << 30, 1]));
 }

@@ -26,8 +26,10 @@ if i64::from(n.wrapping_mul(2)) != args[1].shape(0) { return Err(::tirx_rt::host
 if args[1].shape(1) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape[1]", 4, args[1].shape(1))); }
 let a_ptr = args[0].data();
 if !a_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a multiple of 2", format_args!("{a_ptr:#x}"))); }
+if (n as i64).wrapping_mul(4) > 2147483647 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "shape", "at most 2147483647 elements, which int32 indices reach", (n as i64).wrapping_mul(4))); }
 let b_ptr = args[1].data();
 if !b_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "data", "a multiple of 2", format_args!("{b_ptr:#x}"))); }
+if (n.wrapping_mul(2) as i64).wrapping_mul(4) > 2147483647 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape", "at most 2147483647 elements, which int32 indices reach", (n.wrapping_mul(2) as i64).wrapping_mul(4))); }
 ::tirx_rt::host::begin(stream, args, &["A", "B", "s", "k", "flag"], KERNEL)?;
 unsafe { raw(stream, a_ptr, b_ptr, flag, k, n, s) }?;
 Ok(())
