@@ -202,6 +202,12 @@ impl LowerIntrin {
 
     fn not_negative(&mut self, expr: &Expr) -> bool {
         self.analyzer.can_prove_at_least(expr, 0)
+            || expr.dtype.is_scalar()
+                && self.analyzer.can_prove(&Expr::binary(
+                    BinOp::Ge,
+                    expr.clone(),
+                    Expr::constant(expr.dtype, 0),
+                ))
     }
 
     /// How many times `b` must be added to `a` to make it not negative, where that is known and cannot overflow.
@@ -509,6 +515,15 @@ mod tests {
         assert_eq!(
             print_expr(&lower(&over(7), &[])),
             "T.Div(x, 7) + T.shift_right(T.truncmod(x, 7), 31)"
+        );
+        let y = Var::new("y", DType::INT32);
+        let difference = Expr::binary(BinOp::Sub, Expr::var(&x), Expr::var(&y));
+        let rest = Expr::binary(BinOp::FloorMod, difference, Expr::int32(7));
+        let less = Expr::binary(BinOp::Lt, Expr::var(&x), Expr::var(&y));
+        let chosen = Expr::call(Op::IfThenElse, DType::INT32, vec![less, Expr::int32(0), rest]);
+        assert_eq!(
+            print_expr(&lower(&chosen, &[])),
+            "T.if_then_else(x < y, 0, T.truncmod(x - y, 7))"
         );
     }
 }
