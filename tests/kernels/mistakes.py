@@ -413,3 +413,12 @@ def strides_beyond_indices(A_h: T.handle):
     T.device_entry()
     bx = T.cta_id([65536])
     A[0, bx] = 1.0
+
+
+@T.prim_func
+def blocks_counted_by_threads(B: T.Buffer((8,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([8])
+    rows: T.let = tx + 1
+    bx = T.cta_id([rows])
+    B[tx] = bx

@@ -116,6 +116,8 @@ fn wrap(region: &Stmt, span: Span) -> Result<Stmt> {
 struct Collect {
     declared: Vec<Declared>,
     inside: FxHashMap<Var, Expr>,
+    /// What has a value in the launch alone: ids and loop variables.
+    of_threads: FxHashSet<Var>,
     failed: Option<Box<Diagnostic>>,
 }
 
@@ -128,6 +130,17 @@ impl Collect {
                 let error = Diagnostic::new(e.span.or(span), "this launch extent reads memory")
                     .label("the host computes launch extents, before the kernel runs")
                     .help("pass the number as a scalar parameter (n: T.int32), or take it from the shape of a tensor");
+                self.failed = Some(Box::new(error));
+            }
+            let mut uses = Uses::default();
+            uses.visit_expr(&written_out);
+            let name = uses.0.iter().filter(|v| self.of_threads.contains(v)).map(Var::name).min();
+            if let Some(name) = name
+                && self.failed.is_none()
+            {
+                let message = format!("this launch extent depends on {name}, which has its value inside the launch");
+                let error = Diagnostic::new(e.span.or(span), message)
+                    .label("the host computes launch extents, before the kernel runs");
                 self.failed = Some(Box::new(error));
             }
             written_out
@@ -147,8 +160,13 @@ impl Mutator for Collect {
                 let mut def = def.clone();
                 def.extents = self.extents(&def.extents, stmt.span);
                 def.preferred = self.extents(&def.preferred, stmt.span);
+                self.of_threads.extend(def.vars.iter().cloned());
                 self.declared.push(Declared { def, span: stmt.span });
                 Stmt::nop()
+            }
+            StmtKind::For { var, .. } => {
+                self.of_threads.insert(var.clone());
+                self.walk_stmt(stmt)
             }
             StmtKind::Bind(var, value) => {
                 let value = substitute(value, &|v| self.inside.get(v).cloned());
