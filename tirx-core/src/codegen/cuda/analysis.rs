@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::intrin::Op;
 use crate::ir::{AttrNode, BinOp, Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor};
@@ -39,8 +39,8 @@ pub(super) struct Facts {
     /// Second and third argument of `__launch_bounds__`.
     pub(super) min_blocks: Option<i128>,
     pub(super) max_cluster: Option<i128>,
-    /// Variables that a minimum or maximum is taken of.
-    pub(super) compared: FxHashSet<Var>,
+    /// A minimum or maximum of `int32` is taken.
+    pub(super) extremes: bool,
     /// The function waits for the kernel before it.
     pub(super) waits: bool,
 }
@@ -98,12 +98,8 @@ impl Visitor for Facts {
             | ExprKind::Call {
                 op: Op::IfThenElse, ..
             } => self.branches = true,
-            ExprKind::Binary(BinOp::Min | BinOp::Max, a, b) => {
-                let vars = [a, b].into_iter().filter_map(|e| match &e.kind {
-                    ExprKind::Var(var) => Some(var.clone()),
-                    _ => None,
-                });
-                self.compared.extend(vars);
+            ExprKind::Binary(BinOp::Min | BinOp::Max, ..) => {
+                self.extremes |= expr.dtype.element() == DType::INT32;
             }
             ExprKind::Call {
                 op: Op::PtxGriddepcontrolWait,

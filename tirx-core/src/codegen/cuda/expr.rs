@@ -41,10 +41,7 @@ impl Emitter<'_> {
             }
             ExprKind::Binary(op, a, b) if op.is_logical() => self.logical(*op, a, b),
             ExprKind::Binary(op, a, b) => {
-                let (x, y) = match op {
-                    BinOp::Min | BinOp::Max => (self.compared(a)?, self.compared(b)?),
-                    _ => (self.expr(a)?, self.expr(b)?),
-                };
+                let (x, y) = (self.expr(a)?, self.expr(b)?);
                 let way = self.way_of(*op, a, b);
                 self.binary_by(way, e.span, a.dtype, (x, constant(a)), (y, constant(b)))
             }
@@ -107,28 +104,9 @@ impl Emitter<'_> {
         )
     }
 
-    /// What a minimum or maximum is taken of. ptxas 13.0 loses the sign of a negated `int` where it makes one instruction
-    /// of two of them.
-    fn compared(&mut self, e: &Expr) -> Result<Code> {
-        let negated = match &e.kind {
-            ExprKind::Binary(BinOp::Sub, zero, x) if zero.is_int(0) => x,
-            ExprKind::Binary(BinOp::Mul, x, minus) if minus.is_int(-1) => x,
-            _ => return self.expr(e),
-        };
-        if e.dtype != DType::INT32 {
-            return self.expr(e);
-        }
-        self.needs.helpers.insert(Helper::Negated);
-        let code = self.expr(negated)?;
-        Ok(Code::primary(format!("tirx_negated({})", code.text)))
-    }
-
     /// `const T name = value;`, from here to the end of the block.
     pub(super) fn bind(&mut self, var: &Var, value: &Expr, span: Span) -> Result<()> {
-        let code = match self.facts.compared.contains(var) {
-            true => self.compared(value)?,
-            false => self.expr(value)?,
-        };
+        let code = self.expr(value)?;
         self.analyzer.bind_facts_of(var, value);
         if var.dtype().is_handle() {
             return self.bind_pointer(var, code, span);
@@ -312,6 +290,17 @@ impl Emitter<'_> {
             } else {
                 self.cast(code, DType::FLOAT32, dtype, span)
             };
+        }
+        if let Some(negated) = match op {
+            BinOp::Sub if a_const == Some(0) => Some(&b),
+            BinOp::Mul if b_const == Some(-1) => Some(&a),
+            _ => None,
+        } && dtype == DType::INT32
+            && self.facts.extremes
+        {
+            // ptxas 13.0 loses the sign on its way to a minimum or maximum.
+            self.needs.helpers.insert(Helper::Negated);
+            return Ok(Code::primary(format!("tirx_negated({})", negated.text)));
         }
         let narrow = types::is_promoted(dtype);
         let simple = |sign: &str, at: u8, a: Code, b: Code| {

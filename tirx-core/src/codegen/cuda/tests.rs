@@ -166,12 +166,18 @@ fn a_negation_that_is_compared_keeps_its_sign() {
         max(Expr::var(&x), negated(load(&a, Expr::int32(1)))),
     );
     let tx = k.tx();
-    let text = k.text(vec![bind, store(&b, tx, value)]);
+    let stored = store(&b, Expr::int32(5), negated(load(&a, Expr::int32(2))));
+    let text = k.text(vec![bind, stored, store(&b, tx, value)]);
+    assert!(text.contains("B_ptr[5] = tirx_negated(A_ptr[2]);"), "{text}");
     assert!(
         text.contains("x = tirx_negated(A_ptr[(int)threadIdx.x]);"),
         "{text}"
     );
     assert!(text.contains("max(3, max(x, tirx_negated(A_ptr[1])));"), "{text}");
+    let mut k = Kernel::new();
+    let (a, b) = (k.buffer("A", DType::INT32), k.buffer("B", DType::INT32));
+    let text = k.text(vec![store(&b, Expr::int32(5), negated(load(&a, Expr::int32(2))))]);
+    assert!(text.contains("B_ptr[5] = 0 - A_ptr[2];"), "{text}");
 }
 
 #[test]
