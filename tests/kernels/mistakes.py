@@ -422,3 +422,27 @@ def blocks_counted_by_threads(B: T.Buffer((8,), "int32")):
     rows: T.let = tx + 1
     bx = T.cta_id([rows])
     B[tx] = bx
+
+
+@T.prim_func
+def target_without_a_kind(A: T.Buffer((8,), "float32")):
+    T.func_attr({"target": T.target({"arch": "sm_90a"})})
+    T.device_entry()
+    tx = T.thread_id([8])
+    A[tx] = 1.0
+
+
+@T.prim_func
+def target_of_another_kind(A: T.Buffer((8,), "float32")):
+    T.func_attr({"target": T.target({"kind": "cuda", "arch": "sm_90a", "host": "vulkan"})})
+    T.device_entry()
+    tx = T.thread_id([8])
+    A[tx] = 1.0
+
+
+@T.prim_func
+def target_of_no_architecture(A: T.Buffer((8,), "float32")):
+    T.func_attr({"target": T.target({"kind": "cuda", "arch": "90a"}, host="llvm")})
+    T.device_entry()
+    tx = T.thread_id([8])
+    A[tx] = 1.0

@@ -1,13 +1,17 @@
 //! Calls that become call nodes: pointers, extern functions, host builtins, warps, control jumps.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::super::eval::{Interpreter, Param, Value, optional, required};
 use super::super::typing;
 use super::call::{Call, Function, function, variadic};
 use super::convert;
 use super::objects::TargetValue;
-use crate::diagnostic::Result;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
 use crate::ir::{AttrValue, DType, Expr, ExprKind};
+use crate::source::Span;
 use crate::transform::Target;
 
 const X: &[Param] = &[required("x")];
@@ -309,7 +313,13 @@ fn target(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         value @ Value::Dict(_) => convert::attr_dict(value, span)?,
         _ => return call.expected("target_config", "a dictionary or the name of a target"),
     };
+    if let Some(AttrValue::Str(kind)) = config.get("host") {
+        let mut host = named(kind);
+        Target::complete(&mut host);
+        config.insert("host".into(), AttrValue::Dict(host));
+    }
     Target::complete(&mut config);
+    check_target(&config, span.or(call.span))?;
     if let Some((host, span)) = call.get("host") {
         let host = match host {
             Value::Str(kind) => AttrValue::Dict(named(kind)),
@@ -318,15 +328,63 @@ fn target(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         let host = match host {
             AttrValue::Target(mut fields) | AttrValue::Dict(mut fields) => {
                 Target::complete(&mut fields);
+                check_target(&fields, span.or(call.span))?;
                 AttrValue::Dict(fields)
             }
-            host => host,
+            _ => return call.expected("host", "a dictionary or the name of a target"),
         };
         if config.insert("host".into(), host).is_some() {
             return call.fail("the host is given twice");
         }
     }
     Ok(Value::Object(std::rc::Rc::new(TargetValue(config))))
+}
+
+/// Refuses a target that names no machine this compiler makes code for.
+fn check_target(fields: &BTreeMap<Arc<str>, AttrValue>, span: Span) -> Result<()> {
+    const HELP: &str =
+        "as in T.target({\"kind\": \"cuda\", \"arch\": \"sm_90a\"}); the host's kind is \"llvm\"";
+    const OTHERS: [&str; 9] = [
+        "metal", "vulkan", "opencl", "rocm", "webgpu", "hexagon", "trn", "nvptx", "hip",
+    ];
+    let refuse = |message: String| Err(Box::new(Diagnostic::new(span, message).help(HELP)));
+    let kind = match fields.get("kind") {
+        None => return refuse("the target has no kind".into()),
+        Some(kind) => match kind.as_str() {
+            Some(kind) => kind,
+            None => return refuse("the kind of a target must be a text".into()),
+        },
+    };
+    match kind {
+        "cuda" | "llvm" | "c" => {}
+        other if OTHERS.contains(&other) => {
+            return refuse(format!(
+                "targets of kind \"{other}\" are not supported: this compiler makes code for CUDA"
+            ));
+        }
+        other => return refuse(format!("unknown kind of target \"{other}\"")),
+    }
+    match fields.get("host") {
+        Some(AttrValue::Dict(host) | AttrValue::Target(host)) => check_target(host, span)?,
+        Some(_) => return refuse("the host of a target must be a target".into()),
+        None => {}
+    }
+    match fields.get("arch") {
+        Some(arch) if kind == "cuda" => match arch.as_str() {
+            Some(arch) if is_arch(arch) => Ok(()),
+            Some(arch) => refuse(format!("unknown architecture \"{arch}\" of a CUDA target")),
+            None => refuse("the architecture of a CUDA target must be a text".into()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// `sm_90`, `sm_90a`, `sm_120f`.
+fn is_arch(arch: &str) -> bool {
+    let number = arch
+        .strip_prefix("sm_")
+        .map(|rest| rest.strip_suffix(['a', 'f']).unwrap_or(rest));
+    number.is_some_and(|n| (2..=3).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn storage_sync(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
