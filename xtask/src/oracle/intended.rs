@@ -232,6 +232,13 @@ const KNOWN: &[Known] = &[
                 && p.theirs_has("63 - threadIdx_x")
         },
     ),
+    ("messages give an extent as a number, whatever its width", |p| {
+        p.at.path.ends_with(".message") && p.theirs_has("T.int64(") && !p.ours_has("T.int64(")
+    }),
+    (
+        "an attribute's name of an argument is read back as a variable of its own",
+        |p| p.after(&["MakePackedAPI"]) && p.at.right.trim() == "n: T.int32" && p.ours_has("args"),
+    ),
     ("TVM prints `rearrange` as a view without its layout", |p| {
         p.at.path.ends_with(".layout") && p.at.left.trim() == "(2, 0, 0)" && p.at.right.trim() == "(3, 0, 0)"
     }),
