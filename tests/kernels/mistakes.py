@@ -446,3 +446,18 @@ def target_of_no_architecture(A: T.Buffer((8,), "float32")):
     T.device_entry()
     tx = T.thread_id([8])
     A[tx] = 1.0
+
+
+@T.prim_func
+def extent_in_memory(A: T.Buffer((16,), "int32"), B: T.Buffer((A[0],), "float32")):
+    T.device_entry()
+    tx = T.thread_id([8])
+    B[tx] = 1.0
+
+
+@T.prim_func
+def attribute_in_memory(A: T.Buffer((16,), "int32")):
+    T.func_attr({"first": A[0] + 1})
+    T.device_entry()
+    tx = T.thread_id([8])
+    A[tx] = 1

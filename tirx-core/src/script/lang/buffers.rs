@@ -8,7 +8,9 @@ use super::call::{Call, Function, function};
 use super::convert;
 use super::layouts;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::ir::{AttrValue, Buffer, BufferNode, DEFAULT_ALIGN, DType, Expr, Stmt, StmtKind, Type, Var};
+use crate::ir::{
+    AttrValue, Buffer, BufferNode, DEFAULT_ALIGN, DType, Expr, Stmt, StmtKind, Type, Var, is_pure,
+};
 use crate::layout::Layout;
 use crate::source::Span;
 
@@ -142,6 +144,16 @@ fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter:
     if parameter && elem_offset.is_none() && offset_factor != 0 {
         let index = shape.first().map_or(DType::INT32, |e| e.dtype);
         elem_offset = Some(Expr::var(&Var::at("elem_offset", index, call.span)).at(call.span));
+    }
+    if parameter {
+        let described = shape.iter().chain(&strides).chain(&elem_offset);
+        if let Some(e) = described.into_iter().find(|e| !is_pure(e)) {
+            let help = "write an extent as a name that the tensor gives (n = T.int32()), or pass it as a scalar parameter";
+            let message = "the description of a parameter cannot read memory";
+            return Err(Box::new(
+                Diagnostic::new(e.span.or(call.span), message).help(help),
+            ));
+        }
     }
     let layout = layout(interp, call, &shape)?;
     Ok(Fields {

@@ -8,7 +8,7 @@ use super::super::typing::{self, Operand};
 use super::launch::EnvThread;
 use super::objects::{TargetValue, TypeValue};
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::ir::{AttrValue, Buffer, DType, Expr, ExprKind, Type};
+use crate::ir::{AttrValue, Buffer, DType, Expr, ExprKind, Type, is_pure};
 use crate::source::Span;
 
 /// What a message calls a value.
@@ -202,6 +202,7 @@ pub(super) fn attr(value: &Value, span: Span) -> Result<AttrValue> {
             ExprKind::Int(v) if e.dtype == DType::INT32 => AttrValue::Int(*v as i64),
             ExprKind::Float(v) if e.dtype == DType::FLOAT32 => AttrValue::Float(*v),
             ExprKind::Str(s) => AttrValue::Str(s.clone()),
+            _ if !is_pure(e) => return error(e.span.or(span), "an attribute cannot read memory"),
             _ => AttrValue::Expr(e.clone()),
         },
         Value::MetaVar(inner) => attr(inner, span)?,
