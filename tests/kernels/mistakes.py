@@ -461,3 +461,22 @@ def attribute_in_memory(A: T.Buffer((16,), "int32")):
     T.device_entry()
     tx = T.thread_id([8])
     A[tx] = 1
+
+
+@T.prim_func
+def shared_memory_of_a_thread(B: T.Buffer((8,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([8])
+    size: T.let = tx + 1
+    S = T.alloc_buffer((size,), "int32", scope="shared.dyn")
+    S[0] = 1
+    B[tx] = S[0]
+
+
+@T.prim_func
+def shared_memory_of_a_value_in_memory(B: T.Buffer((8,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([8])
+    S = T.alloc_buffer((B[0],), "int32", scope="shared.dyn")
+    S[0] = 1
+    B[tx] = S[0]

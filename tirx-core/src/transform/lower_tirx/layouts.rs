@@ -15,6 +15,7 @@ use crate::source::Span;
 pub(super) fn lower(mut func: PrimFunc) -> Result<PrimFunc> {
     let mut apply = Apply {
         flat: FxHashMap::default(),
+        described: FxHashMap::default(),
         facts: Analyzer::new(),
         simplified: FxHashMap::default(),
         failed: None,
@@ -54,6 +55,8 @@ enum Purpose {
 
 struct Apply {
     flat: FxHashMap<Buffer, Buffer>,
+    /// Buffers whose description reads memory, with that reading made flat.
+    described: FxHashMap<Buffer, Buffer>,
     facts: Analyzer,
     /// Offsets simplified since a fact was last learned: programs repeat them.
     simplified: FxHashMap<Expr, Expr>,
@@ -65,16 +68,20 @@ struct Apply {
 impl Apply {
     /// The flat buffer for a declaration.
     fn define(&mut self, buffer: &Buffer, purpose: Purpose) -> Buffer {
-        let size = self.size(buffer, purpose);
+        let described = buffer.map_exprs(buffer.data.clone(), |e| self.expr(e));
+        let size = self.size(&described, purpose);
         let flat = if is_flat(buffer) {
-            buffer.clone()
+            described.clone()
         } else {
-            buffer.with(|n| {
+            described.with(|n| {
                 n.shape = vec![size];
                 n.strides.clear();
                 n.layout = None;
             })
         };
+        if described != *buffer {
+            self.described.insert(buffer.clone(), described);
+        }
         self.flat.insert(buffer.clone(), flat.clone());
         flat
     }
@@ -105,6 +112,8 @@ impl Apply {
             self.failed = Some(Box::new(Diagnostic::new(span.or(self.span), message)));
         }
         let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
+        let described = self.described.get(buffer).cloned();
+        let buffer = described.as_ref().unwrap_or(buffer);
         let offset = match &buffer.layout {
             _ if honours_strides(buffer) && !buffer.strides.is_empty() => {
                 strided_offset(&indices, &buffer.strides)

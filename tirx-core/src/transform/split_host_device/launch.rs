@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::flags::Flags;
 use super::{
     DEVICE_KERNEL_LAUNCH, DYNAMIC_SHARED_MEMORY, KERNEL_LAUNCH_PARAMS, MAX_BLOCKS_PER_CLUSTER,
@@ -12,7 +14,7 @@ use super::{
 use crate::arith::fold;
 use crate::diagnostic::Diagnostic;
 use crate::intrin::Op;
-use crate::ir::{AttrNode, AttrValue, Attrs, Buffer, DType, Expr, Mutator, Stmt, StmtKind};
+use crate::ir::{AttrNode, AttrValue, Attrs, Buffer, DType, Expr, Mutator, Stmt, StmtKind, Var, substitute};
 use crate::source::Span;
 
 /// The attribute that says how much of a pool of dynamic shared memory is used, whose buffer has no extent.
@@ -32,6 +34,8 @@ pub(super) struct Launch {
     pool: Option<(Expr, Span)>,
     /// Arrays in static shared memory.
     pub(super) static_shared: Vec<(Buffer, Span)>,
+    /// What is bound in the region: a size that reads it is written out, since the launch stands outside.
+    inside: FxHashMap<Var, Expr>,
     pub(super) failed: Option<Box<Diagnostic>>,
 }
 
@@ -76,7 +80,8 @@ impl Launch {
             self.failed.get_or_insert(Box::new(error));
             return;
         }
-        self.dynamic_shared = Some((bytes(buffer), span));
+        let size = substitute(&bytes(buffer), &|var| self.inside.get(var).cloned());
+        self.dynamic_shared = Some((size, span));
     }
 
     /// A positive constant for `__launch_bounds__`.
@@ -133,6 +138,11 @@ impl Mutator for Launch {
                     },
                 }
                 self.stmt(body)
+            }
+            StmtKind::Bind(var, value) => {
+                let value = substitute(value, &|var| self.inside.get(var).cloned());
+                self.inside.insert(var.clone(), value);
+                stmt.clone()
             }
             StmtKind::AllocBuffer(buffer, _) => {
                 let span = stmt.span.or(buffer.span);

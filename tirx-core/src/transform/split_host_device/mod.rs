@@ -130,16 +130,20 @@ impl Split<'_> {
         };
         reads.visit_stmt(&body);
         self.declared = std::mem::take(&mut reads.declared);
-        for (tag, extent, span) in &launch.extents {
+        let extents = launch
+            .extents
+            .iter()
+            .map(|(tag, extent, span)| (format!("the extent of {tag}"), extent, *span));
+        let memory = launch
+            .dynamic_bytes()
+            .map(|(bytes, span)| ("the size of dynamic shared memory".to_string(), bytes, *span));
+        for (what, value, span) in extents.chain(memory) {
             let mut inner = Reads::default();
-            inner.visit_expr(extent);
+            inner.visit_expr(value);
             if inner.order.iter().any(|v| reads.bound.contains(v)) || inner.loads {
                 return Err(Box::new(
-                    Diagnostic::new(
-                        *span,
-                        format!("the extent of {tag} is computed inside the launch"),
-                    )
-                    .label("the host computes launch extents, before the kernel runs"),
+                    Diagnostic::new(span, format!("{what} is computed inside the launch"))
+                        .label("the host computes what a launch asks for, before the kernel runs"),
                 ));
             }
         }
