@@ -36,3 +36,11 @@ def shared_size(B: T.Buffer((2, 8), "int32"), n: T.int32):
     S[tx] = tx + bx
     T.cuda.cta_sync()
     B[bx, tx] = S[7 - tx]
+
+
+@T.prim_func
+def read_by_the_description_alone(heights: T.Buffer((2,), "int32"), A: T.Buffer((64,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([8])
+    table = T.decl_buffer((heights[0], 8), "int32", data=A.data)
+    table[tx // 4, tx % 4] = tx

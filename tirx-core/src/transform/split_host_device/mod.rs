@@ -308,6 +308,9 @@ impl Visitor for Reads {
             StmtKind::DeclBuffer(buffer) => {
                 self.pointer(&buffer.data, stmt.span);
                 buffer.allocated_addr.iter().for_each(|e| self.visit_expr(e));
+                // A view described by memory needs that memory, though no access may.
+                let reading = buffer.exprs().into_iter().filter(|e| !e.is_pure());
+                reading.for_each(|e| self.visit_expr(e));
                 self.known.insert(buffer.clone());
             }
             _ => self.walk_stmt(stmt),
