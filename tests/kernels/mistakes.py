@@ -480,3 +480,18 @@ def shared_memory_of_a_value_in_memory(B: T.Buffer((8,), "int32")):
     S = T.alloc_buffer((B[0],), "int32", scope="shared.dyn")
     S[0] = 1
     B[tx] = S[0]
+
+
+@T.prim_func
+def negative_registers(A: T.Buffer((8,), "float32")):
+    T.device_entry()
+    tx = T.thread_id([8])
+    x: T.float32[2 - 4]
+    x[0] = A[tx]
+
+
+@T.prim_func
+def extent_that_is_no_number(A: T.Buffer((8,), "float32")):
+    T.device_entry()
+    tx = T.thread_id([8])
+    T.print_buffer(A.data, "float32", False, False, 1, (tx < 4,))

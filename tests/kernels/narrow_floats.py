@@ -103,3 +103,9 @@ def raced(A: T.Buffer((64,), "float4_e2m1fn"), B: T.Buffer((64,), "float4_e2m1fn
     T.cuda.cta_sync()
     S[63 - tx] = A[tx]
     B[tx] = S[tx]
+
+@T.prim_func
+def named(B: T.Buffer((8,), "int32")):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([8])
+    v: T.let[T.float8_e4m3fn] = T.float8_e4m3fn(1.75) + T.cast(T.cast(tx, "float32"), "float8_e4m3fn")
+    B[tx] = T.cast(T.cast(v, "float32") * T.float32(100), "int32")

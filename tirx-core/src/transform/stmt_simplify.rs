@@ -100,6 +100,16 @@ fn stores_itself(stmt: &Stmt) -> bool {
     )
 }
 
+/// Whether a variable of this value holds less than an expression around the value sees: operations on small floats are
+/// done in float32, and rounded where their result is kept.
+fn rounds(value: &Expr) -> bool {
+    let operation = !matches!(
+        value.kind,
+        ExprKind::Var(_) | ExprKind::Float(_) | ExprKind::Cast(_)
+    );
+    value.dtype.is_floating() && value.dtype.bits <= 8 && operation
+}
+
 impl Mutator for Simplifier {
     fn expr(&mut self, expr: &Expr) -> Expr {
         self.analyzer.simplify(expr)
@@ -109,7 +119,7 @@ impl Mutator for Simplifier {
         match &stmt.kind {
             StmtKind::Bind(var, value) => {
                 let new = self.expr(value);
-                let small = new.size() <= LARGEST_INLINED;
+                let small = new.size() <= LARGEST_INLINED && !rounds(&new);
                 if crate::arith::is_pure_and_memory_free(&new) && !new.dtype.is_handle() && small {
                     self.analyzer.bind_value(var, &new);
                 } else {

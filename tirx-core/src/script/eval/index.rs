@@ -75,14 +75,7 @@ impl Interpreter {
             },
             Value::Class(_) => Ok(value.clone()),
             Value::Namespace(p) if p.starts_with("typing") => Ok(Value::None),
-            Value::DType(dtype) => {
-                let items = index.as_items().unwrap_or_else(|| vec![index.clone()]);
-                let shape = items
-                    .iter()
-                    .map(|i| lang::to_expr(i, span))
-                    .collect::<Result<_>>()?;
-                Ok(Value::Annotation(Rc::new(Annotation::LocalVector(*dtype, shape))))
-            }
+            Value::DType(_) => lang::subscript(self, value, index, span),
             Value::Annotation(a) if matches!(**a, Annotation::Let(_)) => {
                 let ty = self.annotation_type(index, span)?;
                 Ok(Value::Annotation(Rc::new(Annotation::Let(Some(ty)))))

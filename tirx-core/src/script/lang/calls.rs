@@ -471,7 +471,10 @@ fn print_buffer(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         rest => rest.iter().map(|(v, _)| v.clone()).collect(),
     };
     for value in &flat {
-        args.push(convert::expr(value, call.span)?);
+        match convert::extent(value, call.span) {
+            Some(extent) => args.push(extent?),
+            None => return call.expected("shape", "an extent"),
+        }
     }
     Ok(Value::Expr(
         Expr::call(Op::PrintBuffer, DType::VOID, args).at(call.span),

@@ -162,6 +162,7 @@ pub(super) fn subscript(dtype: DType, index: &Value, span: Span) -> Result<Value
             }
         }
     }
+    convert::check_reach(&shape, &[], span)?;
     Ok(Value::Annotation(std::rc::Rc::new(Annotation::LocalVector(
         dtype, shape,
     ))))
