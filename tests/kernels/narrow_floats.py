@@ -109,3 +109,8 @@ def named(B: T.Buffer((8,), "int32")):
     T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([8])
     v: T.let[T.float8_e4m3fn] = T.float8_e4m3fn(1.75) + T.cast(T.cast(tx, "float32"), "float8_e4m3fn")
     B[tx] = T.cast(T.cast(v, "float32") * T.float32(100), "int32")
+
+@T.prim_func
+def chained(B: T.Buffer((8,), "int32")):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([8])
+    B[tx] = T.cast(T.cast((T.float8_e4m3fn(3.0) - T.float8_e4m3fn(-2.0)) * T.cast(T.bfloat16(-7.25), "float8_e4m3fn"), "float32"), "int32") + tx
