@@ -239,6 +239,28 @@ const KNOWN: &[Known] = &[
         "an attribute's name of an argument is read back as a variable of its own",
         |p| p.after(&["MakePackedAPI"]) && p.at.right.trim() == "n: T.int32" && p.ours_has("args"),
     ),
+    (
+        "a name given to a result of a small float holds the rounded value; TVM writes the result out",
+        |p| {
+            p.after(&["StmtSimplify", "FP8ComputeLegalize", "StmtSimplify3"])
+                && p.theirs_has("T.float8_e4m3fn(1.75) + T.Cast(\"float8_e4m3fn\"")
+        },
+    ),
+    (
+        "small floats are computed with as float32, a chain of constants too",
+        |p| {
+            p.after(&["FP8ComputeLegalize"])
+                && p.ours_has("T.Sub(T.float32(")
+                && p.theirs_has("T.Sub(T.float8_")
+        },
+    ),
+    (
+        "memory that describes a view is read as any other; in TVM by a buffer that nothing declares",
+        |p| p.after(&["LowerTIRx"]) && p.at.path.ends_with(".buffer") && p.at.left.trim() == "widths",
+    ),
+    ("the size of shared memory is simplified at once", |p| {
+        p.after(&["LowerTIRx", "FlattenBuffer"]) && p.at.path.ends_with(".S.shape[0]")
+    }),
     ("TVM prints `rearrange` as a view without its layout", |p| {
         p.at.path.ends_with(".layout") && p.at.left.trim() == "(2, 0, 0)" && p.at.right.trim() == "(3, 0, 0)"
     }),

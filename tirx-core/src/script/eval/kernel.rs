@@ -13,6 +13,7 @@ use super::value::{Annotation, Kernel, Parameter, ParameterKind, Value};
 use super::{Args, Interpreter, Mode, Scope, ScopeKind, args, suggest};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{AttrValue, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, Var};
+use crate::script::lang;
 use crate::source::{SourceMap, Span};
 
 /// What a parameter of a kernel is.
@@ -265,6 +266,7 @@ impl Interpreter {
             _ => value,
         };
         if let Value::Buffer(buffer) = value {
+            lang::check_parameter(&buffer)?;
             // A scalar parameter of TVM's printed form may follow; names of data pointers end in `_ptr`.
             let var = Var::at(format!("{name}_handle"), DType::HANDLE, parameter.span);
             self.known_vars.insert(var.clone());

@@ -8,9 +8,7 @@ use super::call::{Call, Function, function};
 use super::convert;
 use super::layouts;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::ir::{
-    AttrValue, Buffer, BufferNode, DEFAULT_ALIGN, DType, Expr, Stmt, StmtKind, Type, Var, is_pure,
-};
+use crate::ir::{AttrValue, Buffer, BufferNode, DEFAULT_ALIGN, DType, Expr, Stmt, StmtKind, Type, Var};
 use crate::layout::Layout;
 use crate::source::Span;
 
@@ -145,16 +143,6 @@ fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter:
         let index = shape.first().map_or(DType::INT32, |e| e.dtype);
         elem_offset = Some(Expr::var(&Var::at("elem_offset", index, call.span)).at(call.span));
     }
-    if parameter {
-        let described = shape.iter().chain(&strides).chain(&elem_offset);
-        if let Some(e) = described.into_iter().find(|e| !is_pure(e)) {
-            let help = "write an extent as a name that the tensor gives (n = T.int32()), or pass it as a scalar parameter";
-            let message = "the description of a parameter cannot read memory";
-            return Err(Box::new(
-                Diagnostic::new(e.span.or(call.span), message).help(help),
-            ));
-        }
-    }
     let layout = layout(interp, call, &shape)?;
     Ok(Fields {
         shape,
@@ -166,6 +154,19 @@ fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter:
         offset_factor: offset_factor.max(1),
         layout,
     })
+}
+
+/// Refuses a parameter whose description reads memory: the host looks at it before anything is launched.
+pub fn check_parameter(buffer: &Buffer) -> Result<()> {
+    let Some(e) = buffer.exprs().into_iter().find(|e| !e.is_pure()) else {
+        return Ok(());
+    };
+    let help =
+        "write an extent as a name that the tensor gives (n = T.int32()), or pass it as a scalar parameter";
+    let message = "the description of a parameter cannot read memory";
+    Err(Box::new(
+        Diagnostic::new(e.span.or(buffer.span), message).help(help),
+    ))
 }
 
 fn check_scope(call: &Call, scope: &str) -> Result<()> {
@@ -374,6 +375,7 @@ fn match_buffer(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         let diagnostic = Diagnostic::new(at.or(call.span), message);
         return Err(Box::new(diagnostic.note(first.span, "it was matched here")));
     }
+    check_parameter(&buffer)?;
     function.buffer_map.push((param, buffer.clone()));
     Ok(Value::Buffer(buffer))
 }

@@ -50,6 +50,7 @@ mod tests;
 
 use ruff_python_ast::{BoolOp, CmpOp, Operator, UnaryOp};
 
+pub use buffers::check_parameter;
 pub use convert::expr_type;
 pub use cuda_words::cuda_word;
 pub use loops::range_loop;
