@@ -302,3 +302,11 @@ def metaclass(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
     acc.add(2, A[tx] * 2)
     acc.add(2, 7)
     B[tx] = A[tx] + (acc.total())
+
+
+@T.prim_func
+def between_halves(A: T.Buffer((8,), "int32"), B: T.Buffer((2, 8), "int32")):
+    T.device_entry()
+    tx = T.thread_id([8])
+    B[0, tx] = T.cast(T.cast(T.cast(A[tx], "bfloat16"), "float16"), "int32")
+    B[1, tx] = T.cast(T.cast(T.cast(A[tx], "float16"), "bfloat16"), "int32")

@@ -161,10 +161,13 @@ impl Emitter<'_> {
         let ty = self.spell(to, span)?;
         let code = code.in_range(from);
         // Between two small floating types, and between them and integers, `float` holds every value (32- and
-        // 64-bit integers need `double` to be rounded once). The two half types convert to each other at once.
+        // 64-bit integers need `double` to be rounded once). Of the two half types too: ptxas 13.0 loses a conversion of
+        // one to the other that an integer is made of.
         let native = |d: DType| d.is_float() && d.bits >= 32 || d.is_bool();
         let via = if native(from) || native(to) {
             None
+        } else if types::is_half(from) && types::is_half(to) {
+            Some("float")
         } else if types::is_storage_only(from) || types::is_storage_only(to) {
             match (from, to) {
                 (f, _) if types::is_half(f) => None,
