@@ -153,7 +153,7 @@ impl Verifier<'_> {
             self.declare(buffer);
         }
         // An attribute says what its author wrote: it may name a parameter of the signature that a pass has replaced.
-        for (_, value) in &func.attrs {
+        for value in func.attrs.values() {
             if let super::AttrValue::Expr(e) = value {
                 self.scope(|this| {
                     this.define_free(e);
