@@ -495,3 +495,47 @@ def extent_that_is_no_number(A: T.Buffer((8,), "float32")):
     T.device_entry()
     tx = T.thread_id([8])
     T.print_buffer(A.data, "float32", False, False, 1, (tx < 4,))
+
+
+@T.prim_func
+def extent_too_large_written_out(B: T.Buffer((8,), "int32"), n: T.int32):
+    T.device_entry()
+    m0: T.let = n + 1
+    m1: T.let = m0 * m0 + n
+    m2: T.let = m1 * m1 + n
+    m3: T.let = m2 * m2 + n
+    m4: T.let = m3 * m3 + n
+    m5: T.let = m4 * m4 + n
+    m6: T.let = m5 * m5 + n
+    m7: T.let = m6 * m6 + n
+    m8: T.let = m7 * m7 + n
+    m9: T.let = m8 * m8 + n
+    m10: T.let = m9 * m9 + n
+    m11: T.let = m10 * m10 + n
+    m12: T.let = m11 * m11 + n
+    bx = T.cta_id([m12])
+    tx = T.thread_id([8])
+    if bx == 0:
+        B[tx] = 1
+
+
+@T.prim_func
+def shared_memory_too_large_written_out(B: T.Buffer((8,), "int32"), n: T.int32):
+    T.device_entry()
+    tx = T.thread_id([8])
+    m0: T.let = n + 1
+    m1: T.let = m0 * m0 + n
+    m2: T.let = m1 * m1 + n
+    m3: T.let = m2 * m2 + n
+    m4: T.let = m3 * m3 + n
+    m5: T.let = m4 * m4 + n
+    m6: T.let = m5 * m5 + n
+    m7: T.let = m6 * m6 + n
+    m8: T.let = m7 * m7 + n
+    m9: T.let = m8 * m8 + n
+    m10: T.let = m9 * m9 + n
+    m11: T.let = m10 * m10 + n
+    m12: T.let = m11 * m11 + n
+    S = T.alloc_buffer((m12,), "int32", scope="shared.dyn")
+    S[tx] = 1
+    B[tx] = S[tx]

@@ -89,7 +89,7 @@ fn try_fold(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
             return Some(Expr::bool(v));
         }
         // Operations on small floats are done in float32, and a chain of them rounds at its end: not here.
-        if dtype.bits <= 8 && !matches!(op, Min | Max) {
+        if dtype.is_small_float() && !matches!(op, Min | Max) {
             return None;
         }
         // float32 arithmetic in f64, rounded once more, equals float32 arithmetic for these operators; a result

@@ -147,7 +147,6 @@ pub fn parse_check(parts: &[Arc<str>], names: &[String]) -> Option<Check> {
     let index: u32 = parts.get(marked + 1)?.parse().ok()?;
     let mut subject: String = parts[..=marked].concat();
     subject.truncate(subject.len() - ON_ARGUMENT.len());
-    // index, "when calling", signature, a phrase, and the expected value where there is one
     // index, "when calling", signature, a phrase, and the expected value in parts where there is one
     let expected: String = parts.get(marked + 5..).unwrap_or_default().concat();
     let mut alignment = false;

@@ -10,8 +10,5 @@ use crate::ir::{DType, IRModule};
 
 /// Legalizes every function.
 pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
-    fn narrow(dtype: DType) -> bool {
-        dtype.is_floating() && dtype.bits <= 8
-    }
-    Ok(module.map(|func| legalize(func, narrow)))
+    Ok(module.map(|func| legalize(func, DType::is_small_float)))
 }

@@ -86,9 +86,8 @@ impl Legalize {
 
     /// Whether the target converts between a narrow float and float16 itself: float16 holds all its values.
     fn converts_directly(&self, value: &Expr, to: DType) -> bool {
-        let narrow = |d: DType| {
-            (self.unsupported)(d) && d.is_floating() && d.bits <= 8 && d.code != TypeCode::Float8_e8m0fnu
-        };
+        let narrow =
+            |d: DType| (self.unsupported)(d) && d.is_small_float() && d.code != TypeCode::Float8_e8m0fnu;
         let half = |d: DType| d.element() == DType::FLOAT16;
         narrow(value.dtype) && half(to) && !self.is_computed(value) || half(value.dtype) && narrow(to)
     }

@@ -107,7 +107,7 @@ fn rounds(value: &Expr) -> bool {
         value.kind,
         ExprKind::Var(_) | ExprKind::Float(_) | ExprKind::Cast(_)
     );
-    value.dtype.is_floating() && value.dtype.bits <= 8 && operation
+    value.dtype.is_small_float() && operation
 }
 
 impl Mutator for Simplifier {

@@ -173,7 +173,7 @@ impl Emitter<'_> {
                 } else {
                     p.cast(&format!("const {ty}*"))
                 };
-                if dtype.is_bool() || types::is_storage_only(dtype) || ty.starts_with("tirx_vec") {
+                if dtype.is_bool() || dtype.is_small_float() || ty.starts_with("tirx_vec") {
                     // `__ldg` has no such overload; the cast to const of a restrict pointer says as much.
                     return Ok(Code::new(format!("*{}", p.at(level::UNARY)), level::UNARY));
                 }

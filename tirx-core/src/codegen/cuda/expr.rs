@@ -168,7 +168,7 @@ impl Emitter<'_> {
             None
         } else if types::is_half(from) && types::is_half(to) {
             Some("float")
-        } else if types::is_storage_only(from) || types::is_storage_only(to) {
+        } else if from.is_small_float() || to.is_small_float() {
             match (from, to) {
                 (f, _) if types::is_half(f) => None,
                 (_, t) if types::is_half(t) => None,
@@ -285,7 +285,7 @@ impl Emitter<'_> {
         {
             return Err(Box::new(division_by_zero(span)));
         }
-        if types::is_storage_only(dtype) {
+        if dtype.is_small_float() {
             let (x, y) = (a.cast("float"), b.cast("float"));
             let code = self.binary(op, DType::FLOAT32, (x, None), (y, None), span)?;
             return if op.is_comparison() {

@@ -32,7 +32,7 @@ impl Emitter<'_> {
             format!(", {}", self.expr(&args[3])?.text)
         };
         let call = |value: &str| Code::primary(format!("{name}({mask}, {value}, {}{width})", lane.text));
-        if types::is_storage_only(dtype) {
+        if dtype.is_small_float() {
             self.needs.helpers.insert(Helper::BitCast);
             self.needs.headers.insert(Header::Cstdint);
             let ty = self.spell(dtype, e.span)?;

@@ -173,11 +173,6 @@ pub(super) fn is_promoted(dtype: DType) -> bool {
     dtype.is_integer() && dtype.bits < 32
 }
 
-/// Whether arithmetic must go through `float`: CUDA has the type for storage and conversion alone.
-pub(super) fn is_storage_only(dtype: DType) -> bool {
-    dtype.is_floating() && dtype.bits <= 8
-}
-
 /// Whether it is a 16-bit floating type.
 pub(super) fn is_half(dtype: DType) -> bool {
     dtype.is_floating() && dtype.bits == 16

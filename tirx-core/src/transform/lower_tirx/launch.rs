@@ -110,6 +110,9 @@ fn wrap(region: &Stmt, span: Span) -> Result<Stmt> {
     Ok(launch)
 }
 
+/// Names in an extent or a size of memory are written out up to so many nodes: each may stand for two others.
+pub(in crate::transform) const LARGEST_WRITTEN_OUT: u32 = 4096;
+
 /// Takes the scope ids out of a region. An extent that reads a value bound inside the region is written out, since
 /// the launch stands outside.
 #[derive(Default)]
@@ -131,6 +134,12 @@ impl Collect {
                     .label("the host computes launch extents, before the kernel runs")
                     .help("pass the number as a scalar parameter (n: T.int32), or take it from the shape of a tensor");
                 self.failed = Some(Box::new(error));
+            }
+            if written_out.size() > LARGEST_WRITTEN_OUT {
+                let error = Diagnostic::new(e.span.or(span), "this launch extent is too large with its names written out")
+                    .help("compute it before T.device_entry(), or pass it as a scalar parameter");
+                self.failed.get_or_insert(Box::new(error));
+                return e.clone();
             }
             let mut uses = Uses::default();
             uses.visit_expr(&written_out);

@@ -27,6 +27,8 @@ mod launch;
 mod layouts;
 mod scope_ids;
 
+pub(super) use launch::LARGEST_WRITTEN_OUT;
+
 use super::PassContext;
 use crate::diagnostic::Diagnostics;
 use crate::ir::IRModule;

@@ -16,6 +16,7 @@ use crate::diagnostic::Diagnostic;
 use crate::intrin::Op;
 use crate::ir::{AttrNode, AttrValue, Attrs, Buffer, DType, Expr, Mutator, Stmt, StmtKind, Var, substitute};
 use crate::source::Span;
+use crate::transform::lower_tirx::LARGEST_WRITTEN_OUT;
 
 /// The attribute that says how much of a pool of dynamic shared memory is used, whose buffer has no extent.
 const POOL_BYTES: &str = "tirx.dyn_smem_bytes";
@@ -81,6 +82,13 @@ impl Launch {
             return;
         }
         let size = substitute(&bytes(buffer), &|var| self.inside.get(var).cloned());
+        if size.size() > LARGEST_WRITTEN_OUT {
+            let message = "the size of dynamic shared memory is too large with its names written out";
+            let error = Diagnostic::new(span, message)
+                .help("compute it before T.device_entry(), or pass it as a scalar parameter");
+            self.failed.get_or_insert(Box::new(error));
+            return;
+        }
         self.dynamic_shared = Some((size, span));
     }
 
