@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::types;
 use crate::intrin::Op;
 use crate::ir::{AttrNode, BinOp, Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor};
 
@@ -41,6 +42,8 @@ pub(super) struct Facts {
     pub(super) max_cluster: Option<i128>,
     /// A minimum or maximum of `int32` is taken.
     pub(super) extremes: bool,
+    /// Two 16-bit integers are added, neither a constant.
+    pub(super) adds_16_bits: bool,
     /// The function waits for the kernel before it.
     pub(super) waits: bool,
 }
@@ -100,6 +103,10 @@ impl Visitor for Facts {
             } => self.branches = true,
             ExprKind::Binary(BinOp::Min | BinOp::Max, ..) => {
                 self.extremes |= expr.dtype.element() == DType::INT32;
+            }
+            ExprKind::Binary(BinOp::Add, a, b) => {
+                let variable = a.as_int().is_none() && b.as_int().is_none();
+                self.adds_16_bits |= variable && types::is_16_bit_integer(expr.dtype.element());
             }
             ExprKind::Call {
                 op: Op::PtxGriddepcontrolWait,

@@ -159,7 +159,11 @@ impl Emitter<'_> {
             return Ok(code);
         }
         let ty = self.spell(to, span)?;
-        let code = code.in_range(from);
+        let code = if to.is_bool() {
+            self.hidden(code, from)
+        } else {
+            code.in_range(from)
+        };
         // Between two small floating types, and between them and integers, `float` holds every value (32- and
         // 64-bit integers need `double` to be rounded once). Of the two half types too: ptxas 13.0 loses a conversion of
         // one to the other that an integer is made of.
@@ -269,6 +273,16 @@ impl Emitter<'_> {
         self.indent -= 1;
     }
 
+    /// A value that is compared with zero, perhaps: where 16-bit integers are added nvcc must not see where it comes from.
+    fn hidden(&mut self, code: Code, dtype: DType) -> Code {
+        let code = code.in_range(dtype);
+        if !self.facts.adds_16_bits || !types::is_16_bit_integer(dtype) {
+            return code;
+        }
+        self.needs.helpers.insert(Helper::Hidden);
+        Code::primary(format!("tirx_hidden({})", code.text))
+    }
+
     /// An operator on two elements of one dtype; integer constants are known as such.
     pub(super) fn binary(
         &mut self,
@@ -298,12 +312,16 @@ impl Emitter<'_> {
             BinOp::Sub if a_const == Some(0) => Some(&b),
             BinOp::Mul if b_const == Some(-1) => Some(&a),
             _ => None,
-        } && dtype == DType::INT32
-            && self.facts.extremes
+        } && (dtype == DType::INT32 && self.facts.extremes || types::is_16_bit_integer(dtype))
         {
-            // ptxas 13.0 loses the sign on its way to a minimum or maximum.
+            // ptxas 13.0 loses the sign on its way to a minimum or maximum, and does not wrap 16 bits.
             self.needs.helpers.insert(Helper::Negated);
-            return Ok(Code::primary(format!("tirx_negated({})", negated.text)));
+            let code = Code::primary(format!("tirx_negated({})", negated.text));
+            return Ok(if dtype.bits < 32 {
+                code.with_width(Width::Dirty)
+            } else {
+                code
+            });
         }
         let narrow = types::is_promoted(dtype);
         let simple = |sign: &str, at: u8, a: Code, b: Code| {
@@ -317,6 +335,14 @@ impl Emitter<'_> {
         };
         let (a, b) = match op {
             BinOp::Add | BinOp::Sub => (a, b),
+            // What nvcc may take for a comparison with zero.
+            _ if op.is_comparison() && (matches!(op, BinOp::Eq | BinOp::Ne) || dtype.is_uint()) => {
+                if a_const.is_none() {
+                    (self.hidden(a, dtype), b.in_range(dtype))
+                } else {
+                    (a.in_range(dtype), self.hidden(b, dtype))
+                }
+            }
             _ => (a.in_range(dtype), b.in_range(dtype)),
         };
         let computed = |code: Code, width: Width| if narrow { code.with_width(width) } else { code };

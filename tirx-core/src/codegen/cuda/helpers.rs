@@ -80,6 +80,8 @@ pub(super) enum Helper {
     Bf16MinMax,
     /// `tirx_negated(int)`.
     Negated,
+    /// `tirx_hidden(int)`.
+    Hidden,
     /// `tirx_fp4_load`, `tirx_fp4_store`, `tirx_fp4_store_atomic`.
     Fp4,
     /// `tirx_fp4_vec<N>`: more than four; `tirx_fp4_join<V>(elements...)`.
@@ -148,6 +150,7 @@ impl Helper {
             Helper::HalfMinMax => min_max_16("half"),
             Helper::Bf16MinMax => min_max_16("nv_bfloat16"),
             Helper::Negated => NEGATED.into(),
+            Helper::Hidden => HIDDEN.into(),
             Helper::Fp4 => FP4.into(),
             Helper::Fp4Vec => FP4_VEC.into(),
             Helper::NamedBarrier => NAMED_BARRIER.into(),
@@ -281,11 +284,21 @@ fn min_max_16(ty: &str) -> String {
 }
 
 const NEGATED: &str = "\
-// A negation that ptxas 13.0 cannot lose: of `min(min(a, -b), c)` it makes one instruction, without the sign of b.
+// A negation that ptxas 13.0 cannot spoil: of `min(min(a, -b), c)` it makes one instruction, without the sign of b, and
+// the negation of a 16-bit -32768 is 32768 to it.
 __device__ __forceinline__ int tirx_negated(int value) {
   int result;
   asm(\"{\\n  .reg .s32 t;\\n  not.b32 t, %1;\\n  add.s32 %0, t, 1;\\n}\" : \"=r\"(result) : \"r\"(value));
   return result;
+}
+";
+
+const HIDDEN: &str = "\
+// A 16-bit value that nvcc 13.0 cannot see through: of `a + b == 0` it makes `a == -b`, and the negation of a 16-bit
+// -32768 is 32768 to it.
+__device__ __forceinline__ int tirx_hidden(int value) {
+  asm(\"\" : \"+r\"(value));
+  return value;
 }
 ";
 

@@ -181,6 +181,24 @@ fn a_negation_that_is_compared_keeps_its_sign() {
 }
 
 #[test]
+fn sums_of_16_bits_are_compared_out_of_sight() {
+    let mut k = Kernel::new();
+    let dtype = DType::int(16);
+    let (a, b) = (k.buffer("A", dtype), k.buffer("B", DType::BOOL));
+    let is = |value: Expr| Expr::binary(BinOp::Eq, value, Expr::constant(dtype, 0));
+    let tx = k.tx();
+    let alone = k.text(vec![store(&b, tx.clone(), is(load(&a, tx)))]);
+    assert!(alone.contains("= A_ptr[(int)threadIdx.x] == 0;"), "{alone}");
+    let mut k = Kernel::new();
+    let (a, b) = (k.buffer("A", dtype), k.buffer("B", DType::BOOL));
+    let tx = k.tx();
+    let sum = load(&a, tx.clone()) + load(&a, Expr::int32(1));
+    let text = k.text(vec![store(&b, tx, is(sum))]);
+    let compared = "= tirx_hidden((int16_t)(A_ptr[(int)threadIdx.x] + A_ptr[1])) == 0;";
+    assert!(text.contains(compared), "{text}");
+}
+
+#[test]
 fn a_kernel_that_waits_for_another_makes_no_promise_of_aliases() {
     let mut k = Kernel::new();
     let (a, b) = (k.buffer("A", DType::FLOAT32), k.buffer("B", DType::FLOAT32));

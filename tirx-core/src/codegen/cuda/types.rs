@@ -173,6 +173,11 @@ pub(super) fn is_promoted(dtype: DType) -> bool {
     dtype.is_integer() && dtype.bits < 32
 }
 
+/// Whether it is an integer of 16 bits.
+pub(super) fn is_16_bit_integer(dtype: DType) -> bool {
+    dtype.is_integer() && dtype.bits == 16
+}
+
 /// Whether it is a 16-bit floating type.
 pub(super) fn is_half(dtype: DType) -> bool {
     dtype.is_floating() && dtype.bits == 16
