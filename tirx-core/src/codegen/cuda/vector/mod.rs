@@ -4,6 +4,11 @@
 //! over the lanes of its operands, and put together at the end. What the lanes share is computed once before the
 //! statement. Loads and stores of consecutive elements are one access of the vector type.
 
+mod casts;
+mod words;
+
+use self::casts::converts_whole;
+use self::words::{computes_bytes, is_four_bytes, words_of};
 use super::code::{Code, int_literal, level};
 use super::helpers::Helper;
 use super::types::{self, FIELDS, VectorForm};
@@ -324,47 +329,6 @@ impl Emitter<'_> {
         Ok(self.split(e.dtype, &value))
     }
 
-    /// The lanes of a vector in memory that is read in words of 32 bits; any other vector's as ever.
-    fn lanes_of_words(&mut self, e: &Expr) -> Result<Vec<Code>> {
-        match self.words(e)? {
-            Some(words) => {
-                self.needs.helpers.insert(Helper::BitCast);
-                let ty = self.spell(e.dtype, e.span)?;
-                let code = Code::primary(format!("tirx_bit_cast<{ty}>({})", words.text));
-                let value = self.temporary("v", e.dtype, code, e.span)?;
-                Ok(self.split(e.dtype, &value))
-            }
-            None => self.lanes(e),
-        }
-    }
-
-    /// Consecutive elements in memory as a vector of words, where they fill one.
-    fn words(&mut self, e: &Expr) -> Result<Option<Code>> {
-        match (&e.kind, words_of(e.dtype)) {
-            (
-                ExprKind::BufferLoad {
-                    buffer,
-                    indices,
-                    predicate: None,
-                },
-                Some(words),
-            ) => match &indices[..] {
-                [index] if buffer.dtype.is_scalar() => match consecutive(index) {
-                    Some(base) => self.elements(buffer, base, words, e.span).map(Some),
-                    None => Ok(None),
-                },
-                _ => Ok(None),
-            },
-            _ => Ok(None),
-        }
-    }
-
-    /// Whether four bytes that are taken apart are read as one word: where bytes are computed with, as nvcc then packs
-    /// them with fewer instructions, and signed ones from Blackwell on.
-    fn reads_word(&self, dtype: DType) -> bool {
-        is_four_bytes(dtype) && (self.byte_arithmetic || dtype.is_int() && self.capability >= 100)
-    }
-
     fn load_lanes(
         &mut self,
         e: &Expr,
@@ -478,131 +442,6 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// Conversions that the hardware does on several elements at once.
-    fn packed_cast(&mut self, e: &Expr, a: &Expr) -> Result<Option<Vec<Code>>> {
-        let (from, to) = (a.dtype.element(), e.dtype.element());
-        if !e.dtype.lanes.is_multiple_of(2) {
-            return Ok(None);
-        }
-        let narrow = |d: DType| types::is_packed(d.with_lanes(2));
-        let wide = |d: DType| d == DType::FLOAT32 || types::is_half(d);
-        let (group, form) = match (narrow(from), narrow(to)) {
-            (false, false) if from == DType::FLOAT32 && to == DType::FLOAT16 => {
-                (2, "__floats2half2_rn".to_string())
-            }
-            (false, false) if from == DType::FLOAT32 && to == DType::BFLOAT16 => {
-                (2, "__floats2bfloat162_rn".to_string())
-            }
-            (true, false) | (false, true) if wide(from) || wide(to) => {
-                let four =
-                    e.dtype.lanes.is_multiple_of(4) && (from == DType::FLOAT32 || to == DType::FLOAT32);
-                let group = if four { 4 } else { 2 };
-                if narrow(from) && to.is_bfloat16() {
-                    return Ok(None);
-                }
-                (group, String::new())
-            }
-            _ => return Ok(None),
-        };
-        let whole = self.spell(to.with_lanes(group), e.span)?;
-        if narrow(from) && group == 2 && types::is_packed(a.dtype) && a.dtype.lanes > 2 {
-            return self.convert_pairs(a, to, &whole, e.span).map(Some);
-        }
-        let lanes = self.lanes(a)?;
-        let mut out = Vec::with_capacity(lanes.len());
-        for some in lanes.chunks_exact(group as usize) {
-            let value = if !narrow(from) && !narrow(to) {
-                format!("{form}({}, {})", some[0].text, some[1].text)
-            } else {
-                let joined = self.join(from.with_lanes(group), some.to_vec(), e.span)?.text;
-                format!("({whole}){joined}")
-            };
-            let name = self.names.fresh("packed");
-            self.line(&format!("const {whole} {name} = {value};"));
-            out.extend(self.split(to.with_lanes(group), &Code::primary(name)));
-        }
-        Ok(Some(out))
-    }
-
-    /// Conversions of a packed type two by two: the pairs are taken out of it whole.
-    fn convert_pairs(&mut self, a: &Expr, to: DType, pair: &str, span: Span) -> Result<Vec<Code>> {
-        self.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
-        let code = self.vector(a)?;
-        let value = self.temporary("v", a.dtype, code, span)?.text;
-        let from = self.spell(a.dtype.with_lanes(2), span)?;
-        let mut out = Vec::new();
-        for i in 0..a.dtype.lanes / 2 {
-            let name = self.names.fresh("packed");
-            let two = format!(
-                "tirx_bit_cast<tirx_vec<{from}, {}>>({value}).v[{i}]",
-                a.dtype.lanes / 2
-            );
-            self.line(&format!("const {pair} {name} = ({pair}){two};"));
-            out.extend(self.split(to.with_lanes(2), &Code::primary(name)));
-        }
-        Ok(out)
-    }
-
-    /// Four bytes at once in one 32-bit register: sums, differences and bit operations.
-    fn four_bytes(&mut self, e: &Expr) -> Result<Option<Code>> {
-        if !is_four_bytes(e.dtype) {
-            return Ok(None);
-        }
-        let (name, a, b) = match &e.kind {
-            ExprKind::Binary(BinOp::Add, a, b) => ("__vadd4", a, b),
-            ExprKind::Binary(BinOp::Sub, a, b) => ("__vsub4", a, b),
-            ExprKind::Call { op, args } if args.len() == 2 => match op {
-                Op::BitwiseAnd => ("&", &args[0], &args[1]),
-                Op::BitwiseOr => ("|", &args[0], &args[1]),
-                Op::BitwiseXor => ("^", &args[0], &args[1]),
-                _ => return Ok(None),
-            },
-            _ => return Ok(None),
-        };
-        // Bytes that are computed one by one are not put together for it.
-        if !is_word(a) || !is_word(b) {
-            return Ok(None);
-        }
-        let x = self.as_word(a)?;
-        let y = self.as_word(b)?;
-        Ok(Some(if name.starts_with('_') {
-            Code::primary(format!("{name}({}, {})", x.text, y.text))
-        } else {
-            let text = format!("{} {name} {}", x.at(level::UNARY), y.at(level::UNARY));
-            Code::new(text, level::BIT_OR)
-        }))
-    }
-
-    /// A vector of four bytes as `unsigned int`.
-    fn as_word(&mut self, e: &Expr) -> Result<Code> {
-        if let Some(word) = self.four_bytes(e)? {
-            return Ok(word);
-        }
-        if let ExprKind::Broadcast { value, .. } = &e.kind
-            && let Some(v) = value.as_int()
-        {
-            let word = (v as u8 as i128) * 0x0101_0101;
-            return Ok(int_literal(DType::UINT32, word));
-        }
-        if let ExprKind::BufferLoad {
-            buffer,
-            indices,
-            predicate: None,
-        } = &e.kind
-            && let [index] = &indices[..]
-            && let Some(base) = consecutive(index)
-            && buffer.dtype.is_scalar()
-        {
-            return self.elements(buffer, base, DType::UINT32, e.span);
-        }
-        self.needs.helpers.insert(Helper::BitCast);
-        let code = self.vector(e)?;
-        Ok(Code::primary(format!(
-            "tirx_bit_cast<unsigned int>({})",
-            code.text
-        )))
-    }
-
     /// Stores a vector value.
     pub(super) fn store_vector(
         &mut self,
@@ -688,50 +527,6 @@ pub(super) fn consecutive(index: &Expr) -> Option<&Expr> {
         ExprKind::Ramp { base, stride, .. } if stride.is_int(1) && base.dtype.is_scalar() => Some(base),
         _ => None,
     }
-}
-
-fn is_four_bytes(dtype: DType) -> bool {
-    dtype.is_integer() && dtype.bits == 8 && dtype.lanes == 4
-}
-
-/// The vector of 32-bit words that a vector fills, as long as CUDA has one.
-fn words_of(dtype: DType) -> Option<DType> {
-    let bits = u32::from(dtype.bits) * u32::from(dtype.lanes);
-    match bits / 32 {
-        words @ (1 | 2 | 4) if bits % 32 == 0 => Some(DType::UINT32.with_lanes(words as u16)),
-        _ => None,
-    }
-}
-
-/// Whether four bytes are one word as they come: from memory, a constant, or sums and bit operations of such.
-fn is_word(e: &Expr) -> bool {
-    match &e.kind {
-        ExprKind::Broadcast { value, .. } => value.as_int().is_some(),
-        ExprKind::BufferLoad {
-            buffer,
-            indices,
-            predicate: None,
-        } => buffer.dtype.is_vector() || matches!(&indices[..], [index] if consecutive(index).is_some()),
-        ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => is_word(a) && is_word(b),
-        ExprKind::Call {
-            op: Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor,
-            args,
-        } => args.iter().all(is_word),
-        _ => false,
-    }
-}
-
-/// Whether bytes are added, subtracted or multiplied one by one.
-fn computes_bytes(e: &Expr) -> bool {
-    let here = is_four_bytes(e.dtype)
-        && matches!(e.kind, ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..));
-    here || e.operands().any(computes_bytes)
-}
-
-/// Whether CUDA converts one vector type to the other.
-fn converts_whole(from: DType, to: DType) -> bool {
-    let wide = |d: DType| d.element() == DType::FLOAT32 || d == DType::FLOAT16.with_lanes(2);
-    types::is_packed(from) && wide(to) || wide(from) && types::is_packed(to)
 }
 
 /// Whether a call gives its vector as one C++ value.
