@@ -402,7 +402,7 @@ impl Generator {
                 let (l, h) = corners(&a, &b);
                 Expr::new(dtype, of(l, h), pieces!["(", a, " * ", b, ")"]).folding()
             }
-            8..=10 => self.division(dtype, d),
+            8..=10 => self.division(dtype, d).folding(),
             11 => {
                 let (a, b) = self.operands(dtype, d);
                 let ((al, ah), (bl, bh)) = (a.bounds.ints(), b.bounds.ints());

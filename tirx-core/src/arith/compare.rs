@@ -168,7 +168,12 @@ impl Analyzer {
             if modular.coeff % c == 0 {
                 return Some(Expr::constant(a.dtype, fold::floor_mod(modular.base, c)));
             }
-            if low == high && is_index(a.dtype) {
+            // Where `low * c` has no such constant, the difference would overflow.
+            let fits = a
+                .dtype
+                .min_int()
+                .is_some_and(|least| low.saturating_mul(c) > least);
+            if low == high && is_index(a.dtype) && fits {
                 return Some(self.make(
                     BinOp::Sub,
                     a.clone(),

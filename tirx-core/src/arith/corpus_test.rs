@@ -233,6 +233,11 @@ fn remainders_do_not_overflow_where_the_sum_did_not() {
     assert_eq!(simple(twice), twice);
     let both = "((x // 524288) % 2097152)";
     assert_eq!(simple(both), both);
+    // The remainder is the dividend plus 2147483652, which is no int32; of the second plus 2147483646.
+    let low = "(min(x, -2147483647) % 6)";
+    assert_eq!(simple(low), low);
+    let higher = "(max(min(x, -2147483644), -2147483645) % 6)";
+    assert!(!simple(higher).contains('%'), "{}", simple(higher));
 }
 
 #[test]
