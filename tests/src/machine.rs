@@ -1,7 +1,7 @@
 //! What a kernel runs on: the simulator, or whatever else has memory and launches ([`Machine`]).
 
 use tirx_core::ir::{DType, IRModule};
-use tirx_sim::{Allocation, LaunchOptions, Memory, Program, StandIns, host};
+use tirx_sim::{Allocation, CompileOptions, LaunchOptions, Memory, Program, StandIns, host};
 
 /// Memory and launches.
 pub trait Machine {
@@ -18,6 +18,7 @@ pub trait Machine {
 pub struct Simulator {
     memory: Memory,
     allocations: Vec<Allocation>,
+    compiled: CompileOptions,
     options: LaunchOptions,
 }
 
@@ -31,6 +32,12 @@ impl Simulator {
             },
             ..Simulator::default()
         }
+    }
+
+    /// The same with signed overflow as a fault.
+    pub fn checks_overflow(self) -> Simulator {
+        let compiled = CompileOptions { check_overflow: true };
+        Simulator { compiled, ..self }
     }
 }
 
@@ -52,7 +59,8 @@ impl Machine for Simulator {
     }
 
     fn launch(&mut self, module: &IRModule, launch: &host::Launch) -> Result<(), String> {
-        let program = Program::compile(module, &launch.symbol).map_err(|e| e.render(&module.sources))?;
+        let program = Program::compile_with(module, &launch.symbol, self.compiled)
+            .map_err(|e| e.render(&module.sources))?;
         let config = tirx_sim::Launch {
             grid: launch.grid,
             block: launch.block,

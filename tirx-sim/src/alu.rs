@@ -20,6 +20,7 @@ pub(crate) enum Bin {
     Eq, Ne, LtS, LtU, LeS, LeU, GtS, GtU, GeS, GeU,
     AddF, SubF, RSubF, MulF, DivF, RDivF, MinF, MaxF, EqF, NeF, LtF, LeF, GtF, GeF,
     FloorDivF, FloorModF, Fmod, Pow, Atan2, Hypot, Copysign, Nextafter, Ldexp,
+    AddChecked, SubChecked, RSubChecked, MulChecked,
 }
 
 impl Bin {
@@ -28,11 +29,46 @@ impl Bin {
         matches!(self, DivS | DivU | ModS | ModU | FloorDivS | FloorModS)
     }
 
+    /// Whether it is undefined for some operands, or told as such.
+    pub(crate) fn may_trap(self) -> bool {
+        self.divides_integers() || self.checks_overflow()
+    }
+
+    fn checks_overflow(self) -> bool {
+        use Bin::*;
+        matches!(self, AddChecked | SubChecked | RSubChecked | MulChecked)
+    }
+
+    /// The same on signed integers, with overflow as an error.
+    pub(crate) fn checked(self) -> Bin {
+        match self {
+            Bin::Add => Bin::AddChecked,
+            Bin::Sub => Bin::SubChecked,
+            Bin::RSub => Bin::RSubChecked,
+            Bin::Mul => Bin::MulChecked,
+            other => other,
+        }
+    }
+
+    /// Whether the result is outside of `int32`, or of `int64` where the operands are `wide`.
+    pub(crate) fn overflows(self, a: i64, b: i64, wide: bool) -> bool {
+        let result = match self {
+            Bin::AddChecked => a.checked_add(b),
+            Bin::SubChecked => a.checked_sub(b),
+            Bin::RSubChecked => b.checked_sub(a),
+            Bin::MulChecked => a.checked_mul(b),
+            _ => return false,
+        };
+        result.is_none_or(|r| !wide && i32::try_from(r).is_err())
+    }
+
     /// The operator with operands swapped, where there is one.
     pub(crate) fn swapped(self) -> Option<Bin> {
         use Bin::*;
         Some(match self {
             Add | Mul | MinS | MinU | MaxS | MaxU | And | Or | Xor | Eq | Ne => self,
+            AddChecked | MulChecked => self,
+            SubChecked => RSubChecked,
             AddF | MulF | MinF | MaxF | EqF | NeF | Hypot => self,
             Sub => RSub,
             SubF => RSubF,
@@ -168,10 +204,10 @@ macro_rules! bin32 {
     ($op:expr, $run:ident) => {{
         use Bin::*;
         match $op {
-            Add => $run!(|a: u32, b: u32| a.wrapping_add(b)),
-            Sub => $run!(|a: u32, b: u32| a.wrapping_sub(b)),
-            RSub => $run!(|a: u32, b: u32| b.wrapping_sub(a)),
-            Mul => $run!(|a: u32, b: u32| a.wrapping_mul(b)),
+            Add | AddChecked => $run!(|a: u32, b: u32| a.wrapping_add(b)),
+            Sub | SubChecked => $run!(|a: u32, b: u32| a.wrapping_sub(b)),
+            RSub | RSubChecked => $run!(|a: u32, b: u32| b.wrapping_sub(a)),
+            Mul | MulChecked => $run!(|a: u32, b: u32| a.wrapping_mul(b)),
             DivS => $run!(|a: u32, b: u32| (a as i32).wrapping_div(nonzero32(b) as i32) as u32),
             DivU => $run!(|a: u32, b: u32| a / nonzero32(b)),
             ModS => $run!(|a: u32, b: u32| (a as i32).wrapping_rem(nonzero32(b) as i32) as u32),
@@ -230,10 +266,10 @@ macro_rules! bin64 {
     ($op:expr, $run:ident) => {{
         use Bin::*;
         match $op {
-            Add => $run!(|a: u64, b: u64| a.wrapping_add(b)),
-            Sub => $run!(|a: u64, b: u64| a.wrapping_sub(b)),
-            RSub => $run!(|a: u64, b: u64| b.wrapping_sub(a)),
-            Mul => $run!(|a: u64, b: u64| a.wrapping_mul(b)),
+            Add | AddChecked => $run!(|a: u64, b: u64| a.wrapping_add(b)),
+            Sub | SubChecked => $run!(|a: u64, b: u64| a.wrapping_sub(b)),
+            RSub | RSubChecked => $run!(|a: u64, b: u64| b.wrapping_sub(a)),
+            Mul | MulChecked => $run!(|a: u64, b: u64| a.wrapping_mul(b)),
             DivS => $run!(|a: u64, b: u64| (a as i64).wrapping_div(nonzero64(b) as i64) as u64),
             DivU => $run!(|a: u64, b: u64| a / nonzero64(b)),
             ModS => $run!(|a: u64, b: u64| (a as i64).wrapping_rem(nonzero64(b) as i64) as u64),

@@ -21,6 +21,9 @@ pub enum FaultKind {
     Uninitialized,
     /// Integer division or modulo by zero.
     DivisionByZero,
+    /// A sum, difference or product of `int32` or `int64` outside of it: told where
+    /// [`CompileOptions::check_overflow`](crate::CompileOptions) asks for it.
+    Overflow,
     /// Two unordered accesses, at least one a write.
     Race,
     /// Nothing can run any more.
@@ -48,6 +51,7 @@ impl fmt::Display for FaultKind {
             FaultKind::Misaligned => "misaligned access",
             FaultKind::Uninitialized => "uninitialized read",
             FaultKind::DivisionByZero => "division by zero",
+            FaultKind::Overflow => "signed overflow",
             FaultKind::Race => "data race",
             FaultKind::Deadlock => "deadlock",
             FaultKind::BarrierDivergence => "barrier not reached by all threads",

@@ -9,7 +9,7 @@ use tirx_core::Diagnostics;
 use tirx_core::ir::IRModule;
 
 use crate::bytecode::{Axis, Code};
-use crate::compile;
+use crate::compile::{self, CompileOptions};
 use crate::exec::{Context, Group, GroupStop, Ledger};
 use crate::fault::{Fault, FaultKind, FaultReport};
 use crate::memory::Memory;
@@ -98,7 +98,19 @@ impl Program {
     /// # Errors
     /// Where the function is missing or holds what the simulator does not run, with the source line.
     pub fn compile(module: &IRModule, function: &str) -> Result<Program, Diagnostics> {
-        let code = compile::compile(module, function)?;
+        Program::compile_with(module, function, CompileOptions::default())
+    }
+
+    /// As [`Program::compile`], with checks that are not made unless asked for.
+    ///
+    /// # Errors
+    /// As of [`Program::compile`].
+    pub fn compile_with(
+        module: &IRModule,
+        function: &str,
+        options: CompileOptions,
+    ) -> Result<Program, Diagnostics> {
+        let code = compile::compile(module, function, options)?;
         Ok(Program { code })
     }
 

@@ -52,6 +52,7 @@ mod memory;
 mod numeric;
 mod stand_in;
 
+pub use compile::CompileOptions;
 pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
 pub use launch::{Launch, LaunchOptions, MOST_SHARED, ParamKind, Program, Stats};
 pub use memory::{Allocation, Memory};

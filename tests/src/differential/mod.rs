@@ -149,7 +149,10 @@ pub fn check(kernel: &Kernel) -> Result<Checked, Problem> {
         };
         let sources = module.sources.clone();
         let reference = lower(module, &mut fewest).map_err(|e| Problem::Reference(e.render(&sources)))?;
-        let simulate = |module| run(&mut Simulator::with_step_limit(STEPS), module, kernel);
+        let simulate = |module| {
+            let mut simulator = Simulator::with_step_limit(STEPS).checks_overflow();
+            run(&mut simulator, module, kernel)
+        };
         let expected = simulate(&reference).map_err(Problem::Reference)?;
         let contents = simulate(&lowered).map_err(Problem::Lowered)?;
         let sides = ["by few passes", "by all"];

@@ -105,7 +105,9 @@ impl Compiler<'_> {
                     .collect()
             }
             // CUDA text chooses with `?:`, which evaluates one side; simplification under the condition relies on it.
-            ExprKind::Select(c, t, f) if c.dtype.is_scalar() && !(is_harmless(t) && is_harmless(f)) => {
+            ExprKind::Select(c, t, f)
+                if c.dtype.is_scalar() && !(self.is_harmless(t) && self.is_harmless(f)) =>
+            {
                 self.lazy_choice(&[c.clone(), t.clone(), f.clone()], e)
             }
             ExprKind::Select(c, t, f) => {
@@ -222,6 +224,8 @@ impl Compiler<'_> {
         if let Some(value) = self.power_of_two(inst, a, b)? {
             return Ok(value);
         }
+        let checked = self.options.check_overflow && matches!(kind, Kind::I32 | Kind::I64);
+        let inst = if checked { inst.checked() } else { inst };
         let value = self.bin(inst, kind, kind, a, b)?;
         let exact = matches!(op, BinOp::Min | BinOp::Max | BinOp::And | BinOp::Or);
         if exact { Ok(value) } else { self.canonical(value) }
@@ -274,6 +278,12 @@ impl Compiler<'_> {
         self.binary(BinOp::Add, addend, product).map(Some)
     }
 
+    /// Whether an expression may be evaluated where its value is not asked for.
+    fn is_harmless(&self, e: &Expr) -> bool {
+        let may_overflow = self.options.check_overflow && e.operands().next().is_some();
+        is_harmless(e) && !may_overflow
+    }
+
     pub(super) fn select(&mut self, c: Val, t: Val, f: Val) -> Result<Val> {
         let kind = t.kind;
         if let (Operand::S(c), Operand::S(a), Operand::S(b)) = (c.at, t.at, f.at) {
@@ -295,7 +305,7 @@ impl Compiler<'_> {
     fn logical(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Result<Val> {
         self.count(1);
         let left = self.condition(a)?;
-        if is_harmless(b) {
+        if self.is_harmless(b) {
             let right = self.condition(b)?;
             let op = if op == BinOp::And { Bin::And } else { Bin::Or };
             return self.bin(op, Kind::Bool, Kind::Bool, left, right);
@@ -358,7 +368,7 @@ impl Compiler<'_> {
         if let Some(known) = self.constant_of(condition) {
             return self.values(if known != 0 { t } else { f });
         }
-        if is_harmless(t) && is_harmless(f) {
+        if self.is_harmless(t) && self.is_harmless(f) {
             let (t, f) = (self.values(t)?, self.values(f)?);
             return t
                 .into_iter()

@@ -66,6 +66,7 @@ impl Compiler<'_> {
     /// The terms of a sum. Addition wraps, so their order does not matter.
     pub(super) fn terms(&mut self, e: &Expr, out: &mut Vec<Val>) -> Result<()> {
         if let Some((a, b)) = e.as_binary(BinOp::Add)
+            && !self.options.check_overflow
             && e.dtype.is_scalar()
             && matches!(self.kind(e.dtype)?, Kind::I32 | Kind::I64)
         {

@@ -72,8 +72,16 @@ struct Loop {
     is_while: bool,
 }
 
+/// How a function is compiled.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CompileOptions {
+    /// Whether signed overflow of `int32` and `int64` is an error. It is undefined in CUDA C++, and wraps here unless asked.
+    pub check_overflow: bool,
+}
+
 struct Compiler<'a> {
     code: Code,
+    options: CompileOptions,
     sources: &'a SourceMap,
     scan: scan::Scan,
     registers: Registers,
@@ -96,7 +104,11 @@ struct Compiler<'a> {
 type SpecialKey = (u8, u16);
 
 /// Compiles the device function called `function` (its name in the module or its `global_symbol`).
-pub(crate) fn compile(module: &IRModule, function: &str) -> Result<Code, Diagnostics> {
+pub(crate) fn compile(
+    module: &IRModule,
+    function: &str,
+    options: CompileOptions,
+) -> Result<Code, Diagnostics> {
     let func = module.get(function).or_else(|| {
         let mut functions = module.functions.iter().map(|(_, f)| f);
         functions.find(|f| f.global_symbol() == Some(function))
@@ -121,6 +133,7 @@ pub(crate) fn compile(module: &IRModule, function: &str) -> Result<Code, Diagnos
             name: function.to_string(),
             ..Code::default()
         },
+        options,
         sources: &module.sources,
         scan: scan::Scan::of(func),
         registers: Registers::default(),

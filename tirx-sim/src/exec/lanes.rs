@@ -2,25 +2,49 @@
 
 use super::Trap;
 use super::run::Machine;
-use crate::alu::{LANES, Lanes32, put};
+use crate::alu::{Bin, LANES, Lanes32, put};
+use crate::bytecode::R;
 use crate::fault::FaultKind;
 use crate::numeric::{Kind, convert};
 
 impl Machine<'_, '_> {
-    pub(super) fn divisors32(&self, b: u16, mask: u32) -> Result<(), Box<Trap>> {
-        let zero = mask & !bits(&self.warp.v32[b as usize]);
-        if zero == 0 {
-            return Ok(());
+    /// Whether an operator that may trap is defined for two registers.
+    pub(super) fn operands32(&self, op: Bin, a: R, b: R, mask: u32) -> Result<(), Box<Trap>> {
+        let (a, b) = (&self.warp.v32[a as usize], &self.warp.v32[b as usize]);
+        if op.divides_integers() {
+            return no_zero(mask & !bits(b));
         }
-        Err(division_by_zero(zero.trailing_zeros()))
+        no_overflow(mask, |l| {
+            op.overflows(a[l] as i32 as i64, b[l] as i32 as i64, false)
+        })
     }
 
-    pub(super) fn divisors64(&self, b: u16, mask: u32) -> Result<(), Box<Trap>> {
-        let divisors = &self.warp.v64[b as usize];
-        match (0..LANES as u32).find(|l| mask >> l & 1 != 0 && divisors[*l as usize] == 0) {
-            Some(lane) => Err(division_by_zero(lane)),
-            None => Ok(()),
+    pub(super) fn operands64(&self, op: Bin, a: R, b: R, mask: u32) -> Result<(), Box<Trap>> {
+        let (a, b) = (&self.warp.v64[a as usize], &self.warp.v64[b as usize]);
+        if op.divides_integers() {
+            let zeros = (0..LANES)
+                .filter(|l| b[*l] == 0)
+                .fold(0, |zeros, l| zeros | 1 << l);
+            return no_zero(mask & zeros);
         }
+        no_overflow(mask, |l| op.overflows(a[l] as i64, b[l] as i64, true))
+    }
+
+    /// Whether an operator that may trap is defined for a register and a scalar.
+    pub(super) fn operand32(&self, op: Bin, a: R, b: u32, mask: u32) -> Result<(), Box<Trap>> {
+        if op.divides_integers() {
+            return divisor(b as u64, mask);
+        }
+        let a = &self.warp.v32[a as usize];
+        no_overflow(mask, |l| op.overflows(a[l] as i32 as i64, b as i32 as i64, false))
+    }
+
+    pub(super) fn operand64(&self, op: Bin, a: R, b: u64, mask: u32) -> Result<(), Box<Trap>> {
+        if op.divides_integers() {
+            return divisor(b, mask);
+        }
+        let a = &self.warp.v64[a as usize];
+        no_overflow(mask, |l| op.overflows(a[l] as i64, b as i64, true))
     }
 
     pub(super) fn convert(&mut self, from: Kind, to: Kind, d: usize, a: usize, mask: u32) {
@@ -111,15 +135,40 @@ pub(super) fn fma(kind: Kind, a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-pub(super) fn divisor(b: u64, mask: u32) -> Result<(), Box<Trap>> {
-    if b != 0 {
-        return Ok(());
+/// Whether an operator that may trap is defined for two scalars.
+pub(super) fn scalar_operands(op: Bin, a: i64, b: i64, wide: bool, mask: u32) -> Result<(), Box<Trap>> {
+    if op.divides_integers() {
+        return divisor(b as u64, mask);
     }
-    Err(division_by_zero(mask.trailing_zeros() & 31))
+    no_overflow(mask, |_| op.overflows(a, b, wide))
 }
 
-fn division_by_zero(lane: u32) -> Box<Trap> {
-    Trap::new(FaultKind::DivisionByZero, lane, "an integer is divided by zero")
+fn divisor(b: u64, mask: u32) -> Result<(), Box<Trap>> {
+    no_zero(if b == 0 { mask } else { 0 })
+}
+
+/// No lane divides by zero.
+fn no_zero(lanes: u32) -> Result<(), Box<Trap>> {
+    if lanes == 0 {
+        return Ok(());
+    }
+    let message = "an integer is divided by zero";
+    Err(Trap::new(
+        FaultKind::DivisionByZero,
+        lanes.trailing_zeros(),
+        message,
+    ))
+}
+
+/// No lane of the mask overflows.
+fn no_overflow(mask: u32, overflows: impl Fn(usize) -> bool) -> Result<(), Box<Trap>> {
+    match (0..LANES).find(|l| mask >> l & 1 != 0 && overflows(*l)) {
+        None => Ok(()),
+        Some(lane) => {
+            let message = "a signed integer leaves the range of its dtype, which is undefined in CUDA C++";
+            Err(Trap::new(FaultKind::Overflow, lane as u32, message))
+        }
+    }
 }
 
 pub(super) fn canonical_lanes(kind: Kind, a: &Lanes32) -> Lanes32 {

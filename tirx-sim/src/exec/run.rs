@@ -4,7 +4,7 @@ use super::address;
 use super::cluster::Peers;
 use super::control::Settled;
 use super::exchange::Arguments;
-use super::lanes::{bits, canonical_lanes, divisor, fma};
+use super::lanes::{bits, canonical_lanes, fma, scalar_operands};
 use super::{Context, Frame, IMPATIENCE, Shared, Status, Strand, Trap, Warp};
 use crate::alu::{
     LANES, binary32, binary32_scalar, binary64, binary64_scalar, compare64, compare64_scalar, multiply_add,
@@ -101,22 +101,22 @@ impl Machine<'_, '_> {
             pc += 1;
             match inst {
                 Inst::Bin32 { op, d, a, b } => {
-                    if op.divides_integers() {
-                        check!(self.divisors32(b, mask));
+                    if op.may_trap() {
+                        check!(self.operands32(op, a, b, mask));
                     }
                     binary32(op, &mut self.warp.v32, d as usize, a as usize, b as usize, mask);
                 }
                 Inst::Bin32S { op, d, a, s } => {
                     let b = s!(s) as u32;
-                    if op.divides_integers() {
-                        check!(divisor(b as u64, mask));
+                    if op.may_trap() {
+                        check!(self.operand32(op, a, b, mask));
                     }
                     binary32_scalar(op, &mut self.warp.v32, d as usize, a as usize, b, mask);
                 }
                 Inst::BinS32 { op, d, a, b } => {
                     let (a, b) = (s!(a) as u32, s!(b) as u32);
-                    if op.divides_integers() {
-                        check!(divisor(b as u64, mask));
+                    if op.may_trap() {
+                        check!(scalar_operands(op, a as i32 as i64, b as i32 as i64, false, mask));
                     }
                     s!(d) = scalar32(op, a, b) as u64;
                 }
@@ -190,22 +190,22 @@ impl Machine<'_, '_> {
                 }
 
                 Inst::Bin64 { op, d, a, b } => {
-                    if op.divides_integers() {
-                        check!(self.divisors64(b, mask));
+                    if op.may_trap() {
+                        check!(self.operands64(op, a, b, mask));
                     }
                     binary64(op, &mut self.warp.v64, d as usize, a as usize, b as usize, mask);
                 }
                 Inst::Bin64S { op, d, a, s } => {
                     let b = s!(s);
-                    if op.divides_integers() {
-                        check!(divisor(b, mask));
+                    if op.may_trap() {
+                        check!(self.operand64(op, a, b, mask));
                     }
                     binary64_scalar(op, &mut self.warp.v64, d as usize, a as usize, b, mask);
                 }
                 Inst::BinS64 { op, d, a, b } => {
                     let (a, b) = (s!(a), s!(b));
-                    if op.divides_integers() {
-                        check!(divisor(b, mask));
+                    if op.may_trap() {
+                        check!(scalar_operands(op, a as i64, b as i64, true, mask));
                     }
                     s!(d) = scalar64(op, a, b);
                 }
