@@ -34,6 +34,22 @@ pub(crate) fn value(text: &str) -> Result<ConstValue, String> {
     Ok(value)
 }
 
+/// An integer literal of Python: `256`, `-1`, `0x10`, `1_000`.
+pub(crate) fn integer(word: &str) -> Option<i128> {
+    let digits = word.replace('_', "");
+    let (sign, magnitude) = match digits.strip_prefix('-') {
+        Some(rest) => (-1i128, rest),
+        None => (1, digits.as_str()),
+    };
+    let radix = [("0x", 16), ("0b", 2), ("0o", 8)];
+    let prefixed = radix
+        .iter()
+        .find_map(|(prefix, radix)| Some((magnitude.strip_prefix(prefix)?, *radix)));
+    let (number, radix) = prefixed.unwrap_or((magnitude, 10));
+    let value = i128::from_str_radix(number, radix).ok()?;
+    (!number.starts_with(['+', '-'])).then_some(sign * value)
+}
+
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -104,24 +120,12 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        let digits = word.replace('_', "");
-        let (sign, magnitude) = match digits.strip_prefix('-') {
-            Some(rest) => (-1i128, rest),
-            None => (1, digits.as_str()),
-        };
-        let radix = [("0x", 16), ("0b", 2), ("0o", 8)];
-        let prefixed = radix
-            .iter()
-            .find_map(|(prefix, radix)| Some((magnitude.strip_prefix(prefix)?, *radix)));
-        let (number, radix) = prefixed.unwrap_or((magnitude, 10));
-        if let Ok(v) = i128::from_str_radix(number, radix)
-            && !number.starts_with(['+', '-'])
-        {
-            let value = i64::try_from(sign * v);
-            return value
+        if let Some(v) = integer(word) {
+            return i64::try_from(v)
                 .map(ConstValue::Int)
                 .map_err(|_| format!("`{word}` does not fit 64 bits"));
         }
+        let digits = word.replace('_', "");
         let numeric = digits.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
         if numeric && let Ok(v) = digits.parse::<f64>() {
             return Ok(ConstValue::Float(v));

@@ -115,7 +115,7 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
             (None, Some(text)) => {
                 let value = scalar(name, param.dtype(), &text)?;
                 if let Argument::Int(v) = value {
-                    extents.insert(param.clone(), v.into());
+                    extents.insert(param.clone(), param.dtype().wrap(v.into()));
                 }
                 Some(value)
             }
@@ -266,12 +266,20 @@ fn shown_name(func: &PrimFunc, param: &Var) -> String {
 fn scalar(name: &str, dtype: DType, text: &str) -> Result<Argument> {
     use tirx_core::script::ConstValue;
     let bad = || user(format_args!("`{text}` is no {dtype}, which scalar `{name}` is"));
+    if dtype.is_integer()
+        && let Some(v) = literal::integer(text)
+    {
+        return match (dtype.min_int(), dtype.max_int()) {
+            (Some(min), Some(max)) if (min..=max).contains(&v) => Ok(Argument::Int(v as i64)),
+            (Some(min), Some(max)) => Err(user(format_args!(
+                "`{text}` does not fit scalar `{name}`, a {dtype}\n  = help: a {dtype} is from {min} to {max}"
+            ))),
+            _ => Err(bad()),
+        };
+    }
     let value = literal::value(text).map_err(|_| bad())?;
-    let in_range =
-        |v: i128| dtype.min_int().is_none_or(|min| v >= min) && dtype.max_int().is_none_or(|max| v <= max);
     match value {
         ConstValue::Bool(v) if dtype.is_bool() => Ok(Argument::Bool(v)),
-        ConstValue::Int(v) if dtype.is_integer() && in_range(v.into()) => Ok(Argument::Int(v)),
         ConstValue::Int(v) if dtype.is_bool() && (0..=1).contains(&v) => Ok(Argument::Bool(v == 1)),
         ConstValue::Int(v) if dtype.is_floating() => Ok(Argument::Float(v as f64)),
         ConstValue::Float(v) if dtype.is_floating() => Ok(Argument::Float(v)),

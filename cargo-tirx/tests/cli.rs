@@ -533,3 +533,60 @@ fn slips_get_a_suggestion() {
     ];
     fails(&folder.run(&args), 2, &["did you mean `FlattenBuffer`?"]);
 }
+
+#[test]
+fn scalars_have_the_range_of_their_dtype() {
+    let folder = Folder::new();
+    let limits = [
+        ("int8", "-128", "127", "-129", "128"),
+        ("uint8", "0", "255", "-1", "256"),
+        ("int16", "-32768", "32767", "-32769", "32768"),
+        ("uint16", "0", "65535", "-1", "65536"),
+        ("int32", "-2147483648", "2147483647", "-2147483649", "2147483648"),
+        ("uint32", "0", "4294967295", "-1", "4294967296"),
+        (
+            "int64",
+            "-9223372036854775808",
+            "9223372036854775807",
+            "-9223372036854775809",
+            "9223372036854775808",
+        ),
+        (
+            "uint64",
+            "0",
+            "0xffff_ffff_ffff_ffff",
+            "-1",
+            "18446744073709551616",
+        ),
+    ];
+    for (dtype, low, high, below, above) in limits {
+        // The kernel writes `i` as bytes.
+        let text = format!(
+            "@T.prim_func\ndef f(B: T.Buffer((8,), \"uint8\"), i: T.{dtype}):\n    T.device_entry()\n    \
+             tx = T.thread_id([8])\n    wide: T.let = T.cast(i, \"uint64\")\n    \
+             B[tx] = T.cast(wide >> T.cast(tx * 8, \"uint64\"), \"uint8\")\n"
+        );
+        fs::write(folder.path("i.py"), text).unwrap();
+        let run = |value: &str| {
+            let scalar = format!("i={value}");
+            folder.run(&["sim", "i.py", "--scalar", &scalar, "--out", "B=b.npy"])
+        };
+        for value in [low, high] {
+            let outcome = run(value);
+            assert_eq!(outcome.code, Some(0), "{dtype} {value}: {}", outcome.err);
+            let bytes = fs::read(folder.path("b.npy")).unwrap();
+            let bytes: [u8; 8] = bytes[bytes.len() - 8..].try_into().unwrap();
+            let written = u64::from_le_bytes(bytes);
+            let expected = match value.strip_prefix("0x") {
+                Some(_) => u64::MAX,
+                None => value.parse::<i128>().unwrap() as u64,
+            };
+            assert_eq!(written, expected, "{dtype} {value}");
+        }
+        for value in [below, above] {
+            let outcome = run(value);
+            let message = format!("`{value}` does not fit scalar `i`, a {dtype}");
+            fails(&outcome, 1, &[&message, &format!("a {dtype} is from {low} to ")]);
+        }
+    }
+}

@@ -24,7 +24,8 @@ pub enum Argument {
         /// Bytes from the address to the first element.
         byte_offset: u64,
     },
-    /// An integer.
+    /// An integer in the 64 bits that a packed call has for it: a `uint64` above `i64::MAX` as the negative number of
+    /// the same bits.
     Int(i64),
     /// A number.
     Float(f64),

@@ -8,7 +8,7 @@
 //! A coordinate may be a vector (`Ramp`); the offset then has as many lanes. Through a run of one iterator a ramp
 //! stays a ramp.
 
-use super::{Iter, Layout};
+use super::{Axis, Iter, Layout};
 use crate::arith::fold;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
@@ -18,26 +18,47 @@ impl Layout {
     ///
     /// It is computed in the widest integer type of coordinates and extents.
     pub fn memory_offset(&self, coordinate: &[Expr], shape: &[Expr]) -> Expr {
+        self.offset_on("m", coordinate, shape)
+            .unwrap_or_else(|| Expr::int32(0))
+    }
+
+    /// The offset of `coordinate` on each axis that the layout has, in order of writing.
+    pub fn offsets(&self, coordinate: &[Expr], shape: &[Expr]) -> Vec<(Axis, Expr)> {
+        let Layout::Tile(tile) = self;
+        let axes = tile.shard.iter().map(|i| &i.axis);
+        let mut all: Vec<(Axis, Expr)> = Vec::new();
+        for axis in axes.chain(tile.offset.iter().map(|(axis, _)| axis)) {
+            if all.iter().all(|(known, _)| known != axis)
+                && let Some(offset) = self.offset_on(&axis.0, coordinate, shape)
+            {
+                all.push((axis.clone(), offset));
+            }
+        }
+        all
+    }
+
+    /// The offset on one axis; `None` where nothing of the layout is on it.
+    fn offset_on(&self, wanted: &str, coordinate: &[Expr], shape: &[Expr]) -> Option<Expr> {
         let Layout::Tile(tile) = self;
         let coordinate = &in_index_type(coordinate, shape)[..];
         if is_row_major(tile, shape) && shape.iter().skip(1).any(|e| e.as_int().is_none()) {
-            return nested(coordinate, shape);
+            return Some(nested(coordinate, shape));
         }
         let mut sum: Option<Expr> = None;
         match group(shape, &tile.shard) {
             Some(groups) => {
                 for (coordinate, run) in coordinate.iter().zip(groups) {
-                    split(&mut sum, coordinate, run);
+                    split(&mut sum, wanted, coordinate, run);
                 }
             }
-            None => split(&mut sum, &row_major(coordinate, shape), &tile.shard),
+            None => split(&mut sum, wanted, &row_major(coordinate, shape), &tile.shard),
         }
         for (axis, offset) in &tile.offset {
-            if axis.is_memory() {
+            if &*axis.0 == wanted {
                 accumulate(&mut sum, offset.clone());
             }
         }
-        sum.unwrap_or_else(|| Expr::int32(0))
+        sum
     }
 
     /// How many elements lie between the first and the last that the memory axis reaches, both included.
@@ -150,8 +171,8 @@ fn same_extent(a: &Expr, b: &Expr) -> bool {
     }
 }
 
-/// Adds what `coordinate` contributes, split over `run`: digit times stride on the memory axis.
-fn split(sum: &mut Option<Expr>, coordinate: &Expr, run: &[Iter]) {
+/// Adds what `coordinate` contributes, split over `run`: digit times stride on the wanted axis.
+fn split(sum: &mut Option<Expr>, wanted: &str, coordinate: &Expr, run: &[Iter]) {
     // The product of the extents right of the iterator; the outermost digit needs no remainder.
     let mut right = Vec::with_capacity(run.len());
     let mut product: Option<Expr> = None;
@@ -165,7 +186,7 @@ fn split(sum: &mut Option<Expr>, coordinate: &Expr, run: &[Iter]) {
     right.reverse();
     for (position, iter) in run.iter().enumerate() {
         // A digit of extent one is zero, unless it is all there is: then the coordinate goes through as it stands.
-        if !iter.axis.is_memory() || iter.extent.is_int(1) && run.len() > 1 {
+        if &*iter.axis.0 != wanted || iter.extent.is_int(1) && run.len() > 1 {
             continue;
         }
         let mut digit = coordinate.clone();
@@ -274,7 +295,7 @@ pub fn cast_index(index: Expr, element: DType) -> Expr {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Axis, TileLayout};
+    use super::super::TileLayout;
     use super::*;
     use crate::ir::{Var, substitute};
     use std::sync::Arc;

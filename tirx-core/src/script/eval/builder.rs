@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Interpreter;
 use super::limits;
 use crate::diagnostic::{Result, error};
-use crate::ir::{Attrs, Buffer, Stmt, StmtKind, Type, Var};
+use crate::ir::{Attrs, Buffer, IterVar, Stmt, StmtKind, Type, Var};
 use crate::source::Span;
 
 /// The function being built. Builtins read and change it through [`Interpreter::function_mut`].
@@ -21,8 +21,12 @@ pub struct FunctionBuilder {
     pub attrs: Attrs,
     /// What it returns.
     pub ret: Option<Type>,
+    /// `private=True`: nobody outside its module calls it.
+    pub is_private: bool,
     /// `s_tir=True`: buffers get no default layout.
     pub is_s_tir: bool,
+    /// Hardware indices that have a variable before they have an extent (`T.env_thread`).
+    pub env_threads: Vec<IterVar>,
 }
 
 /// Closes around the statements that follow a flat marker.
@@ -61,6 +65,12 @@ impl Interpreter {
             Some(f) => Ok(f),
             None => error(span, format!("{what} is only possible in the body of a kernel")),
         }
+    }
+
+    /// The hardware index that a variable stands for, of those that `T.env_thread` made.
+    pub fn env_thread(&self, var: &Var) -> Option<&IterVar> {
+        let indices = &self.function.as_ref()?.env_threads;
+        indices.iter().find(|iter| iter.var == *var)
     }
 
     /// Appends a statement.

@@ -73,6 +73,7 @@ impl Interpreter {
         let saved_calls = std::mem::take(&mut self.calls);
         self.function = Some(FunctionBuilder {
             name: (&*kernel.name).into(),
+            is_private: kernel.is_private,
             is_s_tir: kernel.is_s_tir,
             ..FunctionBuilder::default()
         });

@@ -300,7 +300,11 @@ impl Interpreter {
                         (_, Value::Str(text)) => Expr::string(&**text).at(span),
                         _ => lang::to_expr(&value, span)?,
                     };
-                    let ty = ty.clone().unwrap_or_else(|| lang::expr_type(&e));
+                    // Printed IR calls the type of a string void.
+                    let said = ty
+                        .as_ref()
+                        .filter(|t| t.dtype() != DType::VOID || e.as_str().is_none());
+                    let ty = said.cloned().unwrap_or_else(|| lang::expr_type(&e));
                     if ty.dtype() != e.dtype {
                         return error(
                             span,

@@ -237,9 +237,23 @@ fn buffer_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     if !matches!(load.kind, ExprKind::BufferLoad { .. }) {
         return call.expected("load", "an element of a buffer");
     }
-    Ok(Value::Expr(
-        Expr::call(Op::BufferOffset, DType::INT32, vec![load]).at(call.span),
-    ))
+    Ok(Value::Expr(offset_of_element(load).at(call.span)))
+}
+
+/// How many elements lie before a loaded one: of the widest type of its indices and its buffer's extents, at least
+/// int32.
+pub(super) fn offset_of_element(load: Expr) -> Expr {
+    let mut dtype = DType::INT32;
+    if let ExprKind::BufferLoad { buffer, indices, .. } = &load.kind {
+        for e in indices.iter().chain(&buffer.shape) {
+            let element = e.dtype.element();
+            if element.bits > dtype.bits {
+                dtype = element;
+            }
+        }
+        dtype = dtype.with_lanes(indices.iter().map(|i| i.dtype.lanes).max().unwrap_or(1));
+    }
+    Expr::call(Op::BufferOffset, dtype, vec![load])
 }
 
 fn call_extern(call: &mut Call, op: Op) -> Result<Value> {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::super::eval::Value;
 use super::super::typing::{self, Operand};
-use super::launch::EnvThread;
 use super::objects::{TargetValue, TypeValue};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{AttrValue, Buffer, DType, Expr, ExprKind, Type, is_pure};
@@ -33,9 +32,6 @@ pub(super) fn operand(value: &Value, span: Span) -> Option<Result<Operand>> {
         Value::MetaVar(inner) => return operand(inner, span),
         Value::Instance(_) => Operand::Int(value.member_number()?.as_int()?),
         Value::Region(region) => return Some(super::access::region_load(region, span).map(Operand::Expr)),
-        Value::Object(o) => {
-            Operand::Expr(Expr::var(&o.as_any().downcast_ref::<EnvThread>()?.iter.var).at(span))
-        }
         _ => return None,
     }))
 }

@@ -418,7 +418,18 @@ fn tile_index(
         }
         if let Some(i) = unknown {
             let known = product(&split, span)?;
+            if let (Some(e), Some(k)) = (extent.as_int(), known.as_int())
+                && (k <= 0 || e % k != 0)
+            {
+                let message = format!("tile: the {e} elements of dimension {dim} are not divisible by {k}");
+                return error(span, message);
+            }
             split[i] = typing::binary(Arithmetic::FloorDiv, extent.into(), known.into(), span)?;
+        } else if let (Some(e), Some(k)) = (extent.as_int(), product(&split, span)?.as_int())
+            && e != k
+        {
+            let message = format!("tile: the factors of dimension {dim} make {k} elements, but it has {e}");
+            return error(span, message);
         }
         shape.splice(dim..dim, split);
         buffer = reshaped(interp, &buffer, shape, unnamed(), span)?;

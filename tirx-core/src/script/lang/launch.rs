@@ -1,17 +1,17 @@
 //! Launches and regions: scope ids, `T.device_entry`, `T.attr`, `T.func_attr`, `T.launch_thread`.
 
-use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::super::eval::{Frame, Interpreter, Object, Param, Value, optional, required};
+use super::super::eval::{Frame, Interpreter, Param, Value, optional, required};
 use super::super::typing;
 use super::call::{Call, Function, function};
 use super::convert;
 use crate::codegen::host::LaunchParam;
 use crate::diagnostic::Result;
 use crate::ir::{
-    AttrNode, AttrValue, DType, Expr, IterKind, IterVar, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, Var,
+    AttrNode, AttrValue, DType, Expr, ExprKind, IterKind, IterVar, ScopeIdDef, ScopeIdKind, Stmt, StmtKind,
+    Var,
 };
 use crate::source::Span;
 use crate::transform::split_host_device::{
@@ -60,31 +60,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.env_thread", ENV, env_thread),
     function("T.hint", HINT, hint),
 ];
-
-/// `T.env_thread("threadIdx.x")`: a hardware index before it has an extent. As an operand it is its variable.
-pub(super) struct EnvThread {
-    /// The index.
-    pub iter: IterVar,
-}
-
-impl Object for EnvThread {
-    fn type_name(&self) -> &str {
-        "thread index"
-    }
-
-    fn attribute(&self, _interp: &mut Interpreter, name: &str, span: Span) -> Result<Option<Value>> {
-        Ok(match name {
-            "var" => Some(Value::Expr(Expr::var(&self.iter.var).at(span))),
-            "thread_tag" => Some(Value::str(&*self.iter.thread_tag)),
-            "dtype" => Some(Value::DType(self.iter.var.dtype())),
-            _ => None,
-        })
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
 
 fn device_entry(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let span = call.span;
@@ -235,12 +210,12 @@ fn attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let node = match node {
         Value::Str(s) => AttrNode::Str((&**s).into()),
         Value::Buffer(b) => AttrNode::Buffer(b.clone()),
-        Value::Object(o) => match o.as_any().downcast_ref::<EnvThread>() {
-            Some(thread) => AttrNode::IterVar(thread.iter.clone()),
-            None => return call.expected("node_or_dict", "a dictionary or a node"),
-        },
+        Value::Object(_) => return call.expected("node_or_dict", "a dictionary or a node"),
         value if convert::const_int(value) == Some(0) => AttrNode::None,
-        value => AttrNode::Expr(convert::expr(value, at.or(span))?),
+        value => match environment(interp, value) {
+            Some(iter) => AttrNode::IterVar(iter),
+            None => AttrNode::Expr(convert::expr(value, at.or(span))?),
+        },
     };
     let key = call.text("attr_key")?;
     let (value, at) = call.need("value", "an expression or a string")?;
@@ -257,6 +232,12 @@ fn func_attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     for (key, value) in attrs {
         if function.attrs.contains_key(&key) && &*key != "global_symbol" {
             return call.fail(format!("the attribute \"{key}\" is set twice"));
+        }
+        if function.is_private && &*key == "global_symbol" {
+            return call.fail_with(
+                "a private function has no \"global_symbol\"",
+                "take private=True away, or the attribute",
+            );
         }
         if &*key == KERNEL_LAUNCH_PARAMS {
             check_launch_params(call, &value)?;
@@ -344,17 +325,14 @@ fn launch_thread(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         return call.expected("extent", "an integer");
     }
     let (thread, _) = call.need("thread", "a thread index such as \"threadIdx.x\"")?;
-    let iter = match thread {
-        Value::Object(o) => o.as_any().downcast_ref::<EnvThread>().map(|t| t.iter.clone()),
-        value => match convert::text(value) {
-            Some(tag) => {
-                check_tag(call, &tag)?;
-                let default = tag.replace('.', "_");
-                let var = Var::at(call.names.name_or(&default), extent.dtype, span);
-                Some(thread_iter(var, tag))
-            }
-            None => None,
-        },
+    let iter = match convert::text(thread) {
+        Some(tag) => {
+            check_tag(call, &tag)?;
+            let default = tag.replace('.', "_");
+            let var = Var::at(call.names.name_or(&default), extent.dtype, span);
+            Some(thread_iter(var, tag))
+        }
+        None => environment(interp, thread),
     };
     let Some(iter) = iter else {
         return call.expected("thread", "a thread index such as \"threadIdx.x\"");
@@ -371,13 +349,24 @@ fn launch_thread(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     })))
 }
 
-fn env_thread(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+/// The hardware index that a variable of `T.env_thread` is.
+fn environment(interp: &Interpreter, value: &Value) -> Option<IterVar> {
+    let ExprKind::Var(var) = &value.as_expr()?.kind else {
+        return None;
+    };
+    interp.env_thread(var).cloned()
+}
+
+/// `T.env_thread("threadIdx.x")`: the variable of a hardware index before it has an extent.
+fn env_thread(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let tag = call.text("thread_tag")?;
     check_tag(call, &tag)?;
     let dtype = call.dtype_or("dtype", DType::INT32)?;
     let var = Var::at(call.names.name_or(&tag.replace('.', "_")), dtype, call.span);
-    let iter = thread_iter(var, tag);
-    Ok(Value::Object(Rc::new(EnvThread { iter })))
+    let value = Value::Expr(Expr::var(&var).at(call.span));
+    let function = interp.function_mut("T.env_thread", call.span)?;
+    function.env_threads.push(thread_iter(var, tag));
+    Ok(value)
 }
 
 fn hint(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {

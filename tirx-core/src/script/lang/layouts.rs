@@ -1,17 +1,22 @@
 //! Layouts as text writes them: `TileLayout(S[(4, 8):(8 @ laneid, 1)] + R[2:4 @ warpid] + 1 @ laneid)`.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use ruff_python_ast::Operator;
 
-use super::super::eval::{Args, Interpreter, Object, Param, Value, optional, required};
+use super::super::eval::{
+    Args, Dict, Interpreter, Object, Param, Value, count, key, keyword, optional, required,
+};
 use super::super::typing::{self, Arithmetic};
 use super::call::{Call, Function, function};
 use super::convert;
 use super::layout_parts;
-use crate::diagnostic::{Result, error};
+use super::views;
+use crate::arith::Analyzer;
+use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{DType, Expr};
 use crate::layout::{Axis, Iter, Layout, TileLayout};
 use crate::source::Span;
@@ -503,7 +508,6 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
             f(&tile, args, span)
         })
     };
-    let _ = span;
     Ok(Some(match name {
         "shard" => iters(&tile.shard),
         "replica" => iters(&tile.replica),
@@ -532,6 +536,7 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
                 Layout::Tile(Arc::new(tile.clone())).is_row_major(&shape),
             ))
         }),
+        "apply" => method("apply", apply),
         "pack" => method("pack", |tile, args, span| resize(tile, args, span, "pack")),
         "unpack" => method("unpack", |tile, args, span| resize(tile, args, span, "unpack")),
         "permute_dims" => method("permute_dims", |tile, args, span| {
@@ -564,9 +569,80 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
                 )),
             }
         }),
+        _ if ALGEBRA.contains(&name) => {
+            return error(
+                span,
+                format!("TileLayout.{name} is not supported yet (layout algebra)"),
+            );
+        }
         _ => return Ok(None),
     }))
 }
+
+/// `layout.apply(i, j)`: where a coordinate lies on each axis. One coordinate counts all elements; several count in
+/// `shape`, or in the iterators.
+fn apply(tile: &TileLayout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new(
+        "TileLayout.apply",
+        const { &[keyword("shape")] },
+        true,
+        args,
+        span,
+    )?;
+    let given = call.rest.iter();
+    let coordinate = given
+        .map(|(value, at)| integer(value, at.or(span)))
+        .collect::<Result<Vec<_>>>()?;
+    let own: Vec<Expr> = tile.shard.iter().map(|i| i.extent.clone()).collect();
+    let (shape, of) = match call.get("shape") {
+        _ if coordinate.len() == 1 => (vec![views::product(&own, span)?], "size"),
+        Some(_) => (call.shape("shape")?, "shape"),
+        None => (own, "layout"),
+    };
+    if shape.len() != coordinate.len() {
+        return call.fail(format!(
+            "the {of} has {} but {} given",
+            count(shape.len(), "dimension"),
+            match coordinate.len() {
+                1 => "1 coordinate was".to_string(),
+                n => format!("{n} coordinates were"),
+            }
+        ));
+    }
+    let mut analyzer = Analyzer::new();
+    let layout = Layout::Tile(Arc::new(tile.clone()));
+    let mut places = Dict::default();
+    for (axis, offset) in layout.offsets(&coordinate, &shape) {
+        let offset = number(&analyzer.simplify(&offset).at(span));
+        let name = Value::str(&*axis.0);
+        let at = key(&name).map_err(|message| Diagnostic::new(span, message))?;
+        places.insert(at, name, offset);
+    }
+    Ok(Value::Dict(Rc::new(RefCell::new(places))))
+}
+
+/// What TVM's layouts can do beyond this: taking layouts apart and composing them.
+const ALGEBRA: [&str; 19] = [
+    "apply_to_shape",
+    "broadcast",
+    "canonicalize",
+    "direct_sum",
+    "get_scope",
+    "group",
+    "group_many",
+    "is_direct_sum_left",
+    "is_direct_sum_right",
+    "is_swizzle",
+    "is_tile_inner",
+    "is_tile_outer",
+    "is_trainium",
+    "permute_by_groups",
+    "slice",
+    "tile",
+    "tile_to",
+    "to_psum",
+    "verify_well_formed",
+];
 
 fn resize(tile: &TileLayout, args: Args, span: Span, which: &'static str) -> Result<Value> {
     let call = Call::new("TileLayout.pack", const { &[required("num")] }, false, args, span)?;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::super::eval::{Args, Interpreter, Value, keyword, optional, required, suggest};
 use super::super::typing::{self, Arithmetic, Operand};
 use super::call::{Call, Function, function, variadic};
+use super::calls;
 use super::convert;
 use super::indexers;
 use super::layouts;
@@ -110,6 +111,11 @@ static METHODS: &[Function] = &[
         "Buffer.local",
         const { &[required(SELF), keyword("layout")] },
         views::local,
+    ),
+    function(
+        "Buffer.get_flattened_buffer",
+        const { &[required(SELF)] },
+        views::flattened,
     ),
     variadic("Buffer.permute", const { &[required(SELF)] }, views::permute),
     variadic("Buffer.tile", const { &[required(SELF)] }, indexers::tile),
@@ -397,7 +403,7 @@ fn vstore(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 fn elem_offset_of(call: &mut Call) -> Result<Expr> {
     let load = element(call, "indices")?;
     let inner = !matches!(call.get("inner"), Some((Value::Bool(false), _)));
-    let offset = Expr::call(Op::BufferOffset, DType::INT32, vec![load]).at(call.span);
+    let offset = calls::offset_of_element(load).at(call.span);
     match this(call)?.elem_offset.clone() {
         Some(base) if !inner => typing::binary(Arithmetic::Add, base.into(), offset.into(), call.span),
         _ => Ok(offset),

@@ -194,6 +194,26 @@ fn view_as(interp: &mut Interpreter, call: &Call, buffer: &Buffer, dtype: DType)
     declare(interp, buffer, call.names.name_or("buffer"), change, span)
 }
 
+/// `A.get_flattened_buffer()`: the storage as one dimension; a buffer that is flat already is itself.
+///
+/// TVM only describes such a buffer; here it is declared, so that its elements can be read and written.
+pub(super) fn flattened(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let buffer = this(call)?;
+    let size = match (buffer.strides.first(), buffer.shape.first()) {
+        (Some(stride), Some(extent)) => mul(stride.clone(), extent.clone(), call.span)?,
+        _ if buffer.shape.len() == 1 => return Ok(Value::Buffer(buffer)),
+        _ => product(&buffer.shape, call.span)?,
+    };
+    let shape = vec![size];
+    let change = Change {
+        layout: buffer.layout.as_ref().map(|_| Layout::row_major(&shape)),
+        shape,
+        ..Change::default()
+    };
+    let plain = buffer.with(|node| node.strides.clear());
+    declare(interp, &plain, call.names.name_or("buffer"), change, call.span).map(Value::Buffer)
+}
+
 /// `A.local(…)`: the calling thread's own elements.
 pub(super) fn local(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let buffer = this(call)?;

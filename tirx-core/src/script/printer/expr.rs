@@ -287,10 +287,16 @@ impl Printer {
             return;
         }
         out.push_str(&format!("T.{script}("));
-        // Those end with the dtype themselves.
+        // Those end with the dtype themselves, or it follows from the arguments.
         let says_it = matches!(
             op,
-            Op::PtxAddF32x2 | Op::PtxSubF32x2 | Op::PtxMulF32x2 | Op::PtxFmaF32x2 | Op::PtxMapa | Op::PtxCvt
+            Op::BufferOffset
+                | Op::PtxAddF32x2
+                | Op::PtxSubF32x2
+                | Op::PtxMulF32x2
+                | Op::PtxFmaF32x2
+                | Op::PtxMapa
+                | Op::PtxCvt
         ) || Form::of(op).is_some();
         let explicit = op.info().result == ResultRule::Explicit && !says_it;
         let last = matches!(op, Op::TvmStructGet | Op::CudaLdg | Op::CudaFuncCall);

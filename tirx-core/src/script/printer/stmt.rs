@@ -5,8 +5,8 @@ use super::buffer::Place;
 use super::expr::{end, type_text};
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, AttrValue, Buffer, DType, Expr, ExprKind, ForKind, IterVar, ScopeIdDef, Stmt, StmtKind, Var,
-    Visitor,
+    AttrNode, AttrValue, Buffer, DType, Expr, ExprKind, ForKind, IterVar, ScopeIdDef, Stmt, StmtKind, Type,
+    Var, Visitor,
 };
 use std::rc::Rc;
 use std::sync::Arc;
@@ -118,8 +118,11 @@ impl Printer {
         match &stmt.kind {
             StmtKind::Seq(_) => self.block(stmt),
             StmtKind::Bind(var, value) => {
+                let ty = match value.as_str() {
+                    Some(_) => type_text(&Type::Prim(DType::VOID)),
+                    None => type_text(var.ty()),
+                };
                 let value = self.expr_text(value);
-                let ty = type_text(var.ty());
                 let name = self.names.define_var(var);
                 self.line(&format!("{name}: T.let[{ty}] = {value}"));
             }

@@ -4,11 +4,12 @@ use rustc_hash::FxHashMap;
 
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
+use crate::intrin::Op;
 use crate::ir::{
     AttrNode, Buffer, DType, Expr, ExprKind, ForKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var,
     is_pure,
 };
-use crate::layout::apply::{row_major, strided_offset};
+use crate::layout::apply::{cast_index, row_major, strided_offset};
 use crate::source::Span;
 
 /// The function with flat accesses.
@@ -215,6 +216,16 @@ impl Mutator for Apply {
                     expr.dtype,
                     expr.span,
                 )
+            }
+            // Where the element stands in its own buffer; the offset of a view is not counted.
+            ExprKind::Call {
+                op: Op::BufferOffset,
+                args,
+            } if let [load] = &args[..]
+                && let ExprKind::BufferLoad { buffer, indices, .. } = &load.kind =>
+            {
+                let offset = self.index(buffer, indices, expr.span);
+                cast_index(offset, expr.dtype.element())
             }
             _ => self.walk_expr(expr),
         }

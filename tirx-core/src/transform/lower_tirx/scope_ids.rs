@@ -103,6 +103,7 @@ pub(super) fn resolve(declared: &[Declared]) -> Result<Resolved> {
                     .help("declare the threads, as in tx = T.thread_id([128])"),
             )
         })?;
+    check_whole_warps(declared, &block)?;
     let cluster = widest(declared, ScopeIdKind::CtaIdInCluster).or_else(|| inferred(1, CTA));
     let grid = widest(declared, ScopeIdKind::CtaId)
         .or_else(|| {
@@ -259,6 +260,36 @@ fn check_shape(one: &Declared) -> Result<()> {
     Ok(())
 }
 
+/// Ids of warps, of warpgroups and within them mean what they say only where every warp is whole.
+fn check_whole_warps(declared: &[Declared], block: &Dimensions) -> Result<()> {
+    let by_warps = |kind: ScopeIdKind| {
+        matches!(
+            kind,
+            ScopeIdKind::WarpId
+                | ScopeIdKind::LaneId
+                | ScopeIdKind::WarpgroupId
+                | ScopeIdKind::WarpIdInWg
+                | ScopeIdKind::ThreadIdInWg
+        )
+    };
+    let threads = block.extents.iter().map(Expr::as_int).product::<Option<i128>>();
+    let (Some(threads), Some(one)) = (threads, declared.iter().find(|d| by_warps(d.def.kind))) else {
+        return Ok(());
+    };
+    if threads % 32 == 0 {
+        return Ok(());
+    }
+    let name = one.def.kind.name();
+    let message = format!("T.{name} needs whole warps, but a CTA has {threads} threads");
+    let mut diagnostic = Diagnostic::new(one.span, message)
+        .label("counts in warps")
+        .help("a warp has 32 threads: make the number of threads a multiple of 32");
+    if block.span != one.span {
+        diagnostic = diagnostic.note(block.span, "the threads are declared here");
+    }
+    Err(Box::new(diagnostic))
+}
+
 /// `x + y * X + z * X * Y`.
 fn linear(vars: &[Var], extents: &[Expr]) -> Expr {
     let mut sum: Option<Expr> = None;
@@ -408,6 +439,12 @@ mod tests {
             message(&[declare(ThreadId, 1, Some(&[100])), declare(WarpId, 1, Some(&[3]))]),
             "100 is not a multiple of 3: the scope ids of this kernel do not fit together"
         );
+        for kind in [WarpId, LaneId, WarpgroupId, WarpIdInWg, ThreadIdInWg] {
+            assert_eq!(
+                message(&[declare(kind, 1, Some(&[1])), declare(ThreadId, 2, Some(&[3, 16]))]),
+                format!("T.{} needs whole warps, but a CTA has 48 threads", kind.name())
+            );
+        }
         assert_eq!(
             message(&[declare(ThreadId, 1, Some(&[64])), declare(CtaId, 1, None)]),
             "cannot infer the extent of T.cta_id()"
