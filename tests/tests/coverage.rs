@@ -177,6 +177,7 @@ fn limits() -> String {
         ("Python calls within calls", limits::CALLS as u64),
         ("evaluations within evaluations", limits::DEPTH as u64),
         ("items of a list, tuple, dictionary or text", limits::ITEMS as u64),
+        ("bits of an integer outside of kernels", limits::INTEGER_BITS),
         ("lists, functions and other objects", limits::OBJECTS as u64),
     ];
     let rows: String = rows

@@ -26,6 +26,23 @@ impl Interpreter {
             Value::Instance(i) => return self.instance_attribute(i, name, span),
             Value::Class(c) => match name {
                 "__name__" | "__qualname__" => Some(Value::Str(c.name.clone())),
+                "__mro__" => Some(self.order_of(c)),
+                "mro" => {
+                    let order = self.order_of(c);
+                    Some(Value::builtin("mro", move |interp, _, span| {
+                        interp.iterate(&order, span).map(Value::list)
+                    }))
+                }
+                "__new__" if self.class_attribute(c, name).is_none() => Some(super::construct::object_new()),
+                "_fields" if c.is_named_tuple() => c.data().map(|d| super::records::field_names(&d)),
+                "_make" if c.is_named_tuple() => {
+                    let class = c.clone();
+                    Some(Value::builtin("_make", move |interp, args, span| {
+                        let [(items, at)] = args.exactly("_make", ["iterable"], span)?;
+                        let items = interp.iterate(&items, at)?;
+                        interp.construct(&class, Args::of(items, at), span)
+                    }))
+                }
                 "__members__" if matches!(&*c.kind.borrow(), ClassKind::Enum { .. }) => {
                     let mut dict = super::Dict::default();
                     for m in self.enum_members(c) {
@@ -98,6 +115,16 @@ impl Interpreter {
             Value::Int(_) | Value::Bool(_) if matches!(name, "real" | "numerator") => Some(value.clone()),
             _ => methods::attribute(value, name),
         })
+    }
+
+    /// `class.__mro__`.
+    fn order_of(&self, class: &Rc<super::Class>) -> Value {
+        let mut order: Vec<Value> = vec![Value::Class(class.clone())];
+        order.extend(class.mro.iter().cloned().map(Value::Class));
+        if !matches!(order.last(), Some(Value::Class(c)) if &*c.name == "object") {
+            order.extend(self.builtins.get("object"));
+        }
+        Value::tuple(order)
     }
 
     fn namespace_attribute(&mut self, path: &str, name: &str, span: Span) -> Result<Option<Value>> {

@@ -92,9 +92,13 @@ const FUNCTIONS: &[(&str, Function)] = &[
             None => i.raise("ValueError", at, "chr() needs a character code"),
         }
     }),
-    ("super", |i, a, s| match a.positional.len() {
-        0 | 2 => i.make_super(s),
-        _ => error(s, "super() takes no arguments"),
+    ("super", |i, a, s| match &a.positional[..] {
+        [] => i.make_super(s),
+        [(Value::Class(class), _), (receiver, _)] => Ok(Value::Object(Rc::new(super::construct::Super {
+            class: class.clone(),
+            receiver: receiver.clone(),
+        }))),
+        _ => error(s, "super() takes no arguments, or a class and an object"),
     }),
     ("property", |_, a, s| descriptor(a, s, DescriptorKind::Property)),
     ("staticmethod", |_, a, s| descriptor(a, s, DescriptorKind::Static)),
@@ -122,6 +126,9 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("UserWarning", "Warning"),
     ("OverflowError", "ArithmeticError"),
     ("ZeroDivisionError", "ArithmeticError"),
+    ("FloatingPointError", "ArithmeticError"),
+    ("UnboundLocalError", "NameError"),
+    ("EOFError", "Exception"),
     ("ModuleNotFoundError", "ImportError"),
     ("IndexError", "LookupError"),
     ("KeyError", "LookupError"),
@@ -260,8 +267,12 @@ fn len(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
             if let Some(f) = interp.class_attribute(&i.class, "__len__") {
                 return interp.call_method(&f, &value, Args::default(), at);
             }
-            if matches!(&*i.class.kind.borrow(), ClassKind::NamedTuple(_)) {
+            if i.class.is_named_tuple() {
                 i.fields.borrow().len()
+            } else if let Some((_, bits)) = super::enums::bits(&value) {
+                bits.count_ones() as usize
+            } else if let Some(Value::Str(s)) = value.member_number() {
+                s.chars().count()
             } else {
                 return interp.raise("TypeError", at, format!("{} has no length", value.type_name()));
             }
@@ -408,7 +419,10 @@ fn abs(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
             None => error(at, "abs() needs a value that is known at compile time"),
         },
         v => match v.as_int() {
-            Some(v) => Ok(Value::Int(v.abs())),
+            Some(v) => Ok(Value::Int(v.saturating_abs())),
+            None if matches!(&v, Value::Instance(i) if interp.class_attribute(&i.class, "__abs__").is_some()) => {
+                Ok(interp.by_method(&v, &["__abs__"], at)?.unwrap_or(Value::None))
+            }
             None => interp.raise(
                 "TypeError",
                 at,
@@ -428,19 +442,55 @@ fn round(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
         return Ok(Value::None);
     };
     let digits = bound[1].as_ref().and_then(|d| d.0.as_int());
-    match (value, digits) {
-        (Value::Float(v), None) => Ok(Value::Int(v.round_ties_even() as i128)),
-        (Value::Float(v), Some(d)) => {
-            let d = d.clamp(0, 300) as usize;
+    if let Value::Instance(i) = value
+        && let Some(f) = interp.class_attribute(&i.class, "__round__")
+    {
+        let digits = bound[1].iter().map(|d| d.0.clone());
+        return interp.call_method(&f, value, Args::of(digits, span), span);
+    }
+    match (&interp.plain_number(value), digits) {
+        (Value::Float(v), None) if v.is_finite() && v.abs() < 1e38 => {
+            Ok(Value::Int(v.round_ties_even() as i128))
+        }
+        (Value::Float(_), None) => interp.raise("OverflowError", *at, "this number is no integer"),
+        (Value::Float(v), Some(d)) if d >= 0 => {
+            let d = d.min(300) as usize;
             Ok(Value::Float(format!("{v:.d$}").parse().unwrap_or(*v)))
         }
-        (v, _) if v.as_int().is_some() => Ok(Value::Int(v.as_int().unwrap_or(0))),
+        (Value::Float(v), Some(d)) => {
+            let unit = 10f64.powi((-d).min(400) as i32);
+            Ok(Value::Float(match unit.is_finite() && v.is_finite() {
+                true => (v / unit).round_ties_even() * unit,
+                false => v * 0.0,
+            }))
+        }
+        (v, d) if v.as_int().is_some() => {
+            let n = v.as_int().unwrap_or(0);
+            Ok(Value::Int(match d {
+                Some(d) if d < 0 => round_int(n, (-d).min(40) as u32),
+                _ => n,
+            }))
+        }
         (v, _) => interp.raise(
             "TypeError",
             *at,
             format!("round() needs a number, found {}", v.type_name()),
         ),
     }
+}
+
+/// The multiple of `10 ** digits` nearest to an integer, the even one of two.
+fn round_int(n: i128, digits: u32) -> i128 {
+    let Some(unit) = 10i128.checked_pow(digits) else {
+        return 0;
+    };
+    let (down, rest) = (n.div_euclid(unit), n.rem_euclid(unit));
+    let up = match (rest * 2).cmp(&unit) {
+        std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Equal => down % 2 != 0,
+        std::cmp::Ordering::Greater => true,
+    };
+    (down + i128::from(up)).saturating_mul(unit)
 }
 
 fn divmod(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
@@ -540,6 +590,7 @@ fn issubclass(_: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     };
     let options = b.as_items().unwrap_or_else(|| vec![b.clone()]);
     Ok(Value::Bool(options.iter().any(|o| match o {
+        Value::Class(c) if &*c.name == "object" && c.span == Span::NONE => true,
         Value::Class(c) => Rc::ptr_eq(c, class) || class.mro.iter().any(|m| Rc::ptr_eq(m, c)),
         _ => false,
     })))
@@ -550,6 +601,7 @@ fn callable(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     Ok(Value::Bool(match &value {
         Value::Function(_) | Value::Method(_) | Value::Builtin(_) | Value::Class(_) | Value::DType(_) => true,
         Value::Instance(i) => interp.class_attribute(&i.class, "__call__").is_some(),
+        Value::Object(o) => o.as_any().is::<Descriptor>(),
         _ => false,
     }))
 }

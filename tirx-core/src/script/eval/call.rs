@@ -312,7 +312,7 @@ impl Interpreter {
             return error(span, "super() is only possible in a method");
         };
         match (&call.class, &call.receiver) {
-            (Some(class), Some(receiver)) => Ok(Value::Object(Rc::new(super::class::Super {
+            (Some(class), Some(receiver)) => Ok(Value::Object(Rc::new(super::construct::Super {
                 class: class.clone(),
                 receiver: receiver.clone(),
             }))),

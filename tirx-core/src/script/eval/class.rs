@@ -1,18 +1,17 @@
-//! Classes: definition, inheritance, attributes, dataclasses, enums, exceptions.
+//! Classes: definition and attributes.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use ruff_python_ast as ast;
-use ruff_text_size::Ranged;
 use rustc_hash::FxHashMap;
 
 use super::value::{
     Class, ClassKind, DataClass, Field, Function, FunctionMode, Instance, Method, Object, Value,
 };
-use super::{Args, Interpreter, Mode, Scope, ScopeKind, args, suggest};
-use crate::diagnostic::{Diagnostic, Result, error};
+use super::{Args, Interpreter, Mode, Scope, ScopeKind};
+use crate::diagnostic::{Result, error};
 use crate::source::Span;
 
 /// `property`, `staticmethod`, `classmethod`.
@@ -60,35 +59,6 @@ impl Object for Descriptor {
     }
 }
 
-/// `super()` within a method.
-pub(super) struct Super {
-    pub(super) class: Rc<Class>,
-    pub(super) receiver: Value,
-}
-
-impl Object for Super {
-    fn type_name(&self) -> &str {
-        "super"
-    }
-    fn attribute(&self, interp: &mut Interpreter, name: &str, span: Span) -> Result<Option<Value>> {
-        for base in &self.class.mro {
-            let found = base.dict.borrow().get(name).cloned();
-            if let Some(value) = found {
-                return interp.bind_attribute(value, &self.receiver, span).map(Some);
-            }
-        }
-        match name {
-            "__init__" | "__init_subclass__" | "__post_init__" => {
-                Ok(Some(Value::builtin(name, |_, _, _| Ok(Value::None))))
-            }
-            _ => Ok(None),
-        }
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
 impl Interpreter {
     /// A class of Python itself.
     pub(super) fn builtin_class(name: &str, bases: &[&Rc<Class>]) -> Rc<Class> {
@@ -113,6 +83,7 @@ impl Interpreter {
         let span = self.span(&def.name);
         let mut bases: Vec<Rc<Class>> = Vec::new();
         let mut kind = ClassKind::Plain;
+        let mut keywords: Vec<(Rc<str>, Value, Span)> = Vec::new();
         if let Some(arguments) = &def.arguments {
             for base in &arguments.args {
                 let at = self.span(base);
@@ -125,44 +96,49 @@ impl Interpreter {
                     }
                 }
             }
-            if let Some(k) = arguments
-                .keywords
-                .iter()
-                .find(|k| k.arg.as_ref().is_none_or(|a| a.as_str() != "metaclass"))
-            {
-                return error(self.span(k), "class keyword arguments are not supported");
+            for k in &arguments.keywords {
+                let at = self.span(k);
+                match &k.arg {
+                    Some(name) if name.as_str() == "metaclass" => {}
+                    Some(name) => {
+                        let value = self.eval(&k.value)?;
+                        keywords.push((name.as_str().into(), value, at));
+                    }
+                    None => return error(at, "** in the arguments of a class is not supported"),
+                }
             }
         }
-        let mut mro: Vec<Rc<Class>> = Vec::new();
-        for base in &bases {
-            for class in std::iter::once(base).chain(&base.mro) {
-                // The last place wins, so that a shared base comes after all that derive from it.
-                mro.retain(|c| !Rc::ptr_eq(c, class));
-                mro.push(class.clone());
-            }
+        if bases.len() > 64 || bases.iter().map(|b| b.mro.len()).sum::<usize>() > 1024 {
+            return self.limit(span, "more than 64 base classes");
         }
+        let Some(mro) = super::construct::resolution_order(&bases) else {
+            return self.raise(
+                "TypeError",
+                span,
+                "the bases of this class contradict each other in their order",
+            );
+        };
         if mro.len() > 64 {
             return self.limit(span, "more than 64 base classes");
         }
         let mut fields: Vec<Field> = Vec::new();
         for class in mro.iter() {
             match &*class.kind.borrow() {
-                ClassKind::Enum { integer } => kind = ClassKind::Enum { integer: *integer },
-                ClassKind::NamedTuple(d) if class.span.is_some() => fields.extend(d.fields.iter().cloned()),
-                ClassKind::NamedTuple(_) => {
-                    kind = ClassKind::NamedTuple(Rc::new(DataClass {
-                        fields: vec![],
-                        frozen: true,
-                    }))
+                ClassKind::Enum { integer } => {
+                    let mixed = mro.iter().any(|c| {
+                        matches!(&*c.name, "int" | "str" | "float")
+                            && matches!(&*c.kind.borrow(), ClassKind::Builtin)
+                    });
+                    let integer = *integer || mixed || matches!(kind, ClassKind::Enum { integer: true });
+                    kind = ClassKind::Enum { integer };
                 }
+                ClassKind::NamedTuple(d) if class.span.is_some() => fields.extend(d.fields.iter().cloned()),
+                ClassKind::NamedTuple(_) => kind = ClassKind::NamedTuple(Rc::new(DataClass::tuple(vec![]))),
                 _ => {}
             }
         }
         if !fields.is_empty() && matches!(kind, ClassKind::Plain) {
-            kind = ClassKind::NamedTuple(Rc::new(DataClass {
-                fields: vec![],
-                frozen: true,
-            }));
+            kind = ClassKind::NamedTuple(Rc::new(DataClass::tuple(vec![])));
         }
         let scope = Scope::new(ScopeKind::Class, Some(self.scope.clone()));
         let saved_scope = std::mem::replace(&mut self.scope, scope.clone());
@@ -199,262 +175,46 @@ impl Interpreter {
         *class.dict.borrow_mut() = dict;
         if let ClassKind::NamedTuple(_) = kind {
             fields.extend(self.annotated_fields(def, &class)?);
-            kind = ClassKind::NamedTuple(Rc::new(DataClass { fields, frozen: true }));
+            kind = ClassKind::NamedTuple(Rc::new(DataClass::tuple(fields)));
         }
         if let ClassKind::Enum { .. } = kind {
             self.make_enum_members(&class, &kind)?;
         }
         *class.kind.borrow_mut() = kind;
+        self.announce_class(&class, keywords, span)?;
         Ok(class)
     }
 
-    /// The `name: type = default` lines of a class body, in order.
-    pub(super) fn annotated_fields(
-        &mut self,
-        def: &ast::StmtClassDef,
-        class: &Rc<Class>,
-    ) -> Result<Vec<Field>> {
-        let mut fields = Vec::new();
-        for stmt in &def.body {
-            let ast::Stmt::AnnAssign(s) = stmt else { continue };
-            let ast::Expr::Name(name) = &*s.target else {
-                continue;
-            };
-            if let ast::Expr::Subscript(sub) = &*s.annotation
-                && self.text_of(sub.value.range()).ends_with("ClassVar")
-            {
-                continue;
-            }
-            let default = class.dict.borrow().get(name.id.as_str()).cloned();
-            let mut field = Field {
-                name: name.id.as_str().into(),
-                default,
-                factory: None,
-                init: true,
-            };
-            if let Some(Value::Object(o)) = &field.default
-                && let Some(f) = o.as_any().downcast_ref::<FieldSpec>()
-            {
-                let spec = f.0.clone();
-                field = Field {
-                    name: field.name,
-                    ..spec
-                };
-                match &field.default {
-                    Some(v) => class.dict.borrow_mut().insert(field.name.clone(), v.clone()),
-                    None => class.dict.borrow_mut().remove(&field.name),
-                };
-            }
-            fields.push(field);
-        }
-        Ok(fields)
-    }
-
-    /// Makes a class a dataclass.
-    pub(super) fn make_data_class(
+    /// Tells the attributes of a new class their names, and its bases about it.
+    fn announce_class(
         &mut self,
         class: &Rc<Class>,
-        def: &ast::StmtClassDef,
-        frozen: bool,
-    ) -> Result<()> {
-        let mut fields: Vec<Field> = Vec::new();
-        for base in class.mro.iter().rev() {
-            if let ClassKind::DataClass(d) = &*base.kind.borrow() {
-                fields.extend(d.fields.iter().cloned());
-            }
-        }
-        for field in self.annotated_fields(def, class)? {
-            match fields.iter_mut().find(|f| f.name == field.name) {
-                Some(f) => *f = field,
-                None => fields.push(field),
-            }
-        }
-        *class.kind.borrow_mut() = ClassKind::DataClass(Rc::new(DataClass { fields, frozen }));
-        Ok(())
-    }
-
-    fn make_enum_members(&mut self, class: &Rc<Class>, kind: &ClassKind) -> Result<()> {
-        let order = class.order.borrow().clone();
-        let mut last = 0i128;
-        let mut members: Vec<(Rc<str>, Value)> = Vec::new();
-        *class.kind.borrow_mut() = kind.clone();
-        for name in order {
-            let value = class.dict.borrow().get(&name).cloned();
-            let Some(value) = value else { continue };
-            if name.starts_with('_')
-                || matches!(value, Value::Function(_) | Value::Object(_) | Value::Class(_))
-            {
-                let is_auto = matches!(&value, Value::Object(o) if o.as_any().is::<Auto>());
-                if !is_auto {
-                    continue;
-                }
-            }
-            let value = match &value {
-                // The next bit.
-                Value::Object(_) if super::flags::is_flag(class) => {
-                    Value::Int(1 << (128 - last.max(0).leading_zeros()).min(120))
-                }
-                Value::Object(_) => Value::Int(last + 1),
-                other => other.clone(),
-            };
-            if let Some(v) = value.as_int() {
-                last = v;
-            }
-            let mut alias = None;
-            for (_, m) in &members {
-                if let Value::Instance(i) = m
-                    && let Some(v) = i.get("value")
-                    && self.equals(&v, &value, class.span)?
-                {
-                    alias = Some(m.clone());
-                }
-            }
-            let member = alias.unwrap_or_else(|| {
-                Value::Instance(Rc::new(Instance {
-                    class: class.clone(),
-                    fields: RefCell::new(vec![
-                        ("name".into(), Value::Str(name.clone())),
-                        ("value".into(), value),
-                    ]),
-                }))
-            });
-            members.push((name, member));
-        }
-        class.dict.borrow_mut().extend(members);
-        Ok(())
-    }
-
-    /// The members of an enum, in order, without aliases.
-    pub(super) fn enum_members(&self, class: &Rc<Class>) -> Vec<Value> {
-        let order = class.order.borrow();
-        let dict = class.dict.borrow();
-        let members = order.iter().filter_map(|n| match dict.get(n) {
-            Some(Value::Instance(i))
-                if Rc::ptr_eq(&i.class, class) && i.get("name")?.as_str() == Some(&**n) =>
-            {
-                Some(Value::Instance(i.clone()))
-            }
-            _ => None,
-        });
-        members.collect()
-    }
-
-    /// `class(args)`.
-    pub(super) fn construct(&mut self, class: &Rc<Class>, args: Args, span: Span) -> Result<Value> {
-        let kind = class.kind.borrow().clone();
-        match kind {
-            ClassKind::Builtin if class.span == Span::NONE && !self.is_exception(class) => {
-                return self.call_type(&class.name.clone(), args, span);
-            }
-            ClassKind::Enum { .. } => {
-                let [(value, at)] = args.exactly(&class.name, ["value"], span)?;
-                for member in self.enum_members(class) {
-                    if let Value::Instance(i) = &member {
-                        if let Value::Instance(j) = &value
-                            && Rc::ptr_eq(i, j)
-                        {
-                            return Ok(member);
-                        }
-                        if let Some(v) = i.get("value")
-                            && self.equals(&v, &value, at)?
-                        {
-                            return Ok(member);
-                        }
-                    }
-                }
-                let text = self.repr(&value, at)?;
-                return self.raise("ValueError", at, format!("{text} is no value of {}", class.name));
-            }
-            _ => {}
-        }
-        let instance = Rc::new(Instance {
-            class: class.clone(),
-            fields: RefCell::default(),
-        });
-        let value = Value::Instance(instance.clone());
-        if let Some(init) = self.class_attribute(class, "__init__") {
-            self.call_method(&init, &value, args, span)?;
-            return Ok(value);
-        }
-        if self.is_exception(class) {
-            let items = args.positional.into_iter().map(|(v, _)| v).collect();
-            instance.set("args", Value::tuple(items));
-            return Ok(value);
-        }
-        if let ClassKind::DataClass(d) | ClassKind::NamedTuple(d) = &kind {
-            self.fill_fields(&instance, d, args, span)?;
-            if let Some(post) = self.class_attribute(class, "__post_init__") {
-                self.call_method(&post, &value, Args::default(), span)?;
-            }
-            return Ok(value);
-        }
-        if let Some((_, at)) = args.positional.first() {
-            return error(*at, format!("{}() takes no arguments", class.name));
-        }
-        if let Some((_, _, at)) = args.keyword.first() {
-            return error(*at, format!("{}() takes no arguments", class.name));
-        }
-        Ok(value)
-    }
-
-    fn fill_fields(
-        &mut self,
-        instance: &Rc<Instance>,
-        data: &DataClass,
-        args: Args,
+        keyword: Vec<(Rc<str>, Value, Span)>,
         span: Span,
     ) -> Result<()> {
-        let name = instance.class.name.clone();
-        let init: Vec<&Field> = data.fields.iter().filter(|f| f.init).collect();
-        let mut bound: Vec<Option<Value>> = vec![None; init.len()];
-        let given = args.positional.len();
-        for (i, (value, at)) in args.positional.into_iter().enumerate() {
-            match bound.get_mut(i) {
-                Some(slot) => *slot = Some(value),
-                None => {
-                    return error(
-                        at,
-                        format!(
-                            "{name}() takes {} but {given} were given",
-                            args::count(init.len(), "argument")
-                        ),
+        let receiver = Value::Class(class.clone());
+        let hook = class
+            .mro
+            .iter()
+            .find_map(|c| c.dict.borrow().get("__init_subclass__").cloned());
+        match hook {
+            Some(hook) => {
+                let hook = super::construct::static_function(&hook);
+                let args = Args {
+                    keyword,
+                    ..Args::default()
+                };
+                self.call_method(&hook, &receiver, args, span)?;
+            }
+            None => {
+                if let Some((name, _, at)) = keyword.first() {
+                    return self.raise(
+                        "TypeError",
+                        *at,
+                        format!("no base of this class takes \"{name}\""),
                     );
                 }
             }
-        }
-        for (key, value, at) in args.keyword {
-            match init.iter().position(|f| f.name == key) {
-                Some(i) if bound[i].is_some() => {
-                    return error(at, format!("{name}() got more than one value for \"{key}\""));
-                }
-                Some(i) => bound[i] = Some(value),
-                None => {
-                    let mut d = Diagnostic::new(at, format!("{name}() has no field \"{key}\""));
-                    if let Some(s) = suggest(&key, init.iter().map(|f| &*f.name)) {
-                        d = d.help(format!("did you mean \"{s}\"?"));
-                    }
-                    return Err(Box::new(d));
-                }
-            }
-        }
-        let mut missing = Vec::new();
-        let mut bound = bound.into_iter();
-        for field in &data.fields {
-            let given = if field.init { bound.next().flatten() } else { None };
-            let value = match (given, &field.default, &field.factory) {
-                (Some(v), ..) => v,
-                (None, Some(v), _) => v.clone(),
-                (None, None, Some(f)) => self.call_value(f, Args::default(), span)?,
-                (None, None, None) if field.init => {
-                    missing.push(&*field.name);
-                    continue;
-                }
-                (None, None, None) => continue,
-            };
-            instance.set(&field.name, value);
-        }
-        if !missing.is_empty() {
-            return error(span, format!("{name}() misses {}", args::quoted(&missing)));
         }
         Ok(())
     }
@@ -523,14 +283,28 @@ impl Interpreter {
             return Ok(Some(Value::Class(instance.class.clone())));
         }
         if name == "__dict__" {
-            let mut dict = super::Dict::default();
-            for (k, v) in instance.fields.borrow().iter() {
-                dict.insert(super::Key::Str(k.clone()), Value::Str(k.clone()), v.clone());
-            }
-            return Ok(Some(Value::Dict(Rc::new(RefCell::new(dict)))));
+            return Ok(Some(super::records::as_dict(instance)));
+        }
+        if let ClassKind::Enum { integer: true } = &*instance.class.kind.borrow()
+            && let Some(value) = instance.get("value")
+            && let Some(found) = super::methods::attribute(&value, name)
+        {
+            return Ok(Some(found));
+        }
+        if self.is_exception(&instance.class) && matches!(name, "__cause__" | "__context__" | "__traceback__")
+        {
+            return Ok(Some(Value::None));
         }
         if let ClassKind::NamedTuple(d) = &*instance.class.kind.borrow() {
             match name {
+                "index" | "count" => {
+                    let items = instance.fields.borrow().iter().map(|f| f.1.clone()).collect();
+                    return Ok(super::methods::attribute(&Value::tuple(items), name));
+                }
+                "_asdict" => {
+                    let all = super::records::as_dict(instance);
+                    return Ok(Some(Value::builtin("_asdict", move |_, _, _| Ok(all.clone()))));
+                }
                 "_replace" => {
                     let (class, fields) = (instance.class.clone(), instance.fields.borrow().clone());
                     return Ok(Some(Value::builtin("_replace", move |_, args, _| {
@@ -544,11 +318,7 @@ impl Interpreter {
                         Ok(Value::Instance(Rc::new(copy)))
                     })));
                 }
-                "_fields" => {
-                    return Ok(Some(Value::tuple(
-                        d.fields.iter().map(|f| Value::Str(f.name.clone())).collect(),
-                    )));
-                }
+                "_fields" => return Ok(Some(super::records::field_names(d))),
                 _ => {}
             }
         }
@@ -586,8 +356,11 @@ impl Interpreter {
                         ),
                     };
                 }
-                let frozen = matches!(&*i.class.kind.borrow(),
-                    ClassKind::DataClass(d) | ClassKind::NamedTuple(d) if d.frozen);
+                if let Some(f) = self.class_attribute(&i.class, "__setattr__") {
+                    self.call_method(&f, target, Args::of([Value::str(name), value], span), span)?;
+                    return Ok(());
+                }
+                let frozen = i.class.data().is_some_and(|d| d.frozen);
                 if frozen {
                     return self.raise(
                         "AttributeError",
@@ -624,38 +397,19 @@ impl Interpreter {
 
     /// The instance of a builtin exception.
     pub(super) fn exception(&self, class: &str, message: &str) -> Value {
+        self.exception_of(class, vec![Value::str(message)])
+    }
+
+    /// The instance of a builtin exception with these `args`.
+    pub(super) fn exception_of(&self, class: &str, args: Vec<Value>) -> Value {
         let class = match self.builtins.get(class) {
             Some(Value::Class(c)) => c,
             _ => Interpreter::builtin_class(class, &[]),
         };
         Value::Instance(Rc::new(Instance {
             class,
-            fields: RefCell::new(vec![("args".into(), Value::tuple(vec![Value::str(message)]))]),
+            fields: RefCell::new(vec![("args".into(), Value::tuple(args))]),
         }))
-    }
-}
-
-/// `enum.auto()`.
-pub(super) struct Auto;
-
-impl Object for Auto {
-    fn type_name(&self) -> &str {
-        "auto"
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-/// `dataclasses.field(...)`.
-pub(super) struct FieldSpec(pub(super) Field);
-
-impl Object for FieldSpec {
-    fn type_name(&self) -> &str {
-        "dataclass field"
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

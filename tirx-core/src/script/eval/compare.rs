@@ -7,7 +7,7 @@ use ruff_python_ast::CmpOp;
 
 use super::dict::{self, Set};
 use super::ops::as_float;
-use super::value::{ClassKind, Value};
+use super::value::Value;
 use super::{Args, Interpreter};
 use crate::diagnostic::Result;
 use crate::source::Span;
@@ -35,14 +35,27 @@ impl Interpreter {
             CmpOp::In => self.contains(b, a, span)?,
             CmpOp::NotIn => !self.contains(b, a, span)?,
             CmpOp::Eq => self.equals(a, b, span)?,
-            CmpOp::NotEq => !self.equals(a, b, span)?,
+            CmpOp::NotEq => {
+                if let Value::Instance(i) = a
+                    && let Some(f) = self.class_attribute(&i.class, "__ne__")
+                {
+                    let result = self.call_method(&f, a, Args::of([b.clone()], span), span)?;
+                    if !matches!(result, Value::NotImplemented) {
+                        return Ok(result);
+                    }
+                }
+                !self.equals(a, b, span)?
+            }
             CmpOp::Lt | CmpOp::LtE | CmpOp::Gt | CmpOp::GtE => {
                 let (text, method, reflected) = compare_names(op);
                 for (x, y, name) in [(a, b, method), (b, a, reflected)] {
                     if let Value::Instance(i) = x
                         && let Some(f) = self.class_attribute(&i.class, name)
                     {
-                        return self.call_method(&f, x, Args::of([y.clone()], span), span);
+                        let result = self.call_method(&f, x, Args::of([y.clone()], span), span)?;
+                        if !matches!(result, Value::NotImplemented) {
+                            return Ok(result);
+                        }
                     }
                 }
                 if let (Value::Set(x), Value::Set(y)) = (a, b) {
@@ -96,23 +109,22 @@ impl Interpreter {
                     }
                 }
                 if let Value::Instance(j) = y
+                    && !i.class.is_named_tuple()
                     && Rc::ptr_eq(&i.class, &j.class)
-                    && matches!(
-                        &*i.class.kind.borrow(),
-                        ClassKind::DataClass(_) | ClassKind::NamedTuple(_)
-                    )
+                    && let Some(data) = i.class.data()
+                    && data.eq
                 {
                     if Rc::ptr_eq(i, j) {
                         return Ok(true);
                     }
-                    let (p, q) = (i.fields.borrow().clone(), j.fields.borrow().clone());
-                    if p.len() != q.len() {
-                        return Ok(false);
-                    }
-                    return self.all_equal(p.iter().map(|f| &f.1), q.iter().map(|f| &f.1), span);
+                    let (p, q) = (data.compared(i), data.compared(j));
+                    return Ok(
+                        p.len() == q.len() && self.nested(span, |s| s.all_equal(p.iter(), q.iter(), span))?
+                    );
                 }
             }
         }
+        let (a, b) = (&a.plain_tuple(), &b.plain_tuple());
         let (a, b) = (&self.plain_number(a), &self.plain_number(b));
         self.step(span)?;
         Ok(match (a, b) {
@@ -205,7 +217,10 @@ impl Interpreter {
 
     /// Which comes first; `None` where there is no order.
     pub(super) fn order(&mut self, a: &Value, b: &Value, span: Span) -> Result<Option<Ordering>> {
-        let (a, b) = (&self.plain_number(a), &self.plain_number(b));
+        let (a, b) = (
+            &self.plain_number(a).plain_tuple(),
+            &self.plain_number(b).plain_tuple(),
+        );
         if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
             return Ok(Some(x.cmp(&y)));
         }
@@ -214,6 +229,15 @@ impl Interpreter {
         }
         if let (Value::Str(x), Value::Str(y)) = (a, b) {
             return Ok(Some(x.cmp(y)));
+        }
+        if let (Value::Instance(i), Value::Instance(j)) = (a, b)
+            && !i.class.is_named_tuple()
+            && Rc::ptr_eq(&i.class, &j.class)
+            && let Some(data) = i.class.data()
+            && data.order
+        {
+            let (x, y) = (Value::tuple(data.compared(i)), Value::tuple(data.compared(j)));
+            return self.nested(span, |s| s.order(&x, &y, span));
         }
         if let Value::Instance(i) = a
             && let Some(f) = self.class_attribute(&i.class, "__lt__")
@@ -244,7 +268,7 @@ impl Interpreter {
 
     fn contains(&mut self, container: &Value, item: &Value, span: Span) -> Result<bool> {
         match container {
-            Value::Str(s) => match item {
+            Value::Str(s) => match &self.plain_number(item) {
                 Value::Str(part) => Ok(s.contains(&**part)),
                 _ => self.raise(
                     "TypeError",
@@ -273,7 +297,7 @@ impl Interpreter {
             }),
             Value::Instance(_)
                 if let (Some((class, all)), Some((other, part))) =
-                    (super::flags::bits(container), super::flags::bits(item)) =>
+                    (super::enums::bits(container), super::enums::bits(item)) =>
             {
                 Ok(Rc::ptr_eq(class, other) && all & part == part)
             }

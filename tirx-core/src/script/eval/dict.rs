@@ -20,6 +20,8 @@ pub enum Key {
     Str(Rc<str>),
     /// A tuple.
     Tuple(Vec<Key>),
+    /// A frozen set, in the order of the keys' texts.
+    Set(Vec<Key>),
     /// A dtype.
     DType(DType),
     /// A range.
@@ -55,17 +57,24 @@ pub fn key(value: &Value) -> Result<Key, String> {
         Value::Function(f) => Key::Identity(Rc::as_ptr(f) as usize),
         Value::Builtin(f) => Key::Identity(Rc::as_ptr(f) as usize),
         Value::Class(c) => Key::Identity(Rc::as_ptr(c) as usize),
-        Value::Instance(i) => match i.class.is_data_tuple() {
-            // Frozen dataclasses and named tuples are their fields.
-            true => {
-                let fields = i.fields.borrow();
+        // The order of a frozen set's items does not count.
+        Value::Set(s) if s.borrow().0.frozen => {
+            let mut keys = s.borrow().iter().map(key).collect::<Result<Vec<_>, _>>()?;
+            keys.sort_by_cached_key(|k| format!("{k:?}"));
+            Key::Set(keys)
+        }
+        Value::Instance(i) => match (value.member_number(), value.plain_tuple(), i.class.data()) {
+            (Some(number), ..) => key(&number)?,
+            (_, tuple @ Value::Tuple(_), _) => key(&tuple)?,
+            // Frozen dataclasses are their fields.
+            (_, _, Some(data)) if data.frozen && data.eq => {
                 let mut keys = vec![Key::Identity(Rc::as_ptr(&i.class) as usize)];
-                for (_, v) in fields.iter() {
-                    keys.push(key(v)?);
+                for v in data.compared(i) {
+                    keys.push(key(&v)?);
                 }
                 Key::Tuple(keys)
             }
-            false => Key::Identity(Rc::as_ptr(i) as usize),
+            _ => Key::Identity(Rc::as_ptr(i) as usize),
         },
         Value::Kernel(k) => Key::Identity(Rc::as_ptr(k) as usize),
         Value::Object(o) => Key::Identity(Rc::as_ptr(o) as *const u8 as usize),
@@ -80,6 +89,8 @@ pub struct Dict {
     entries: Vec<Option<(Value, Value)>>,
     /// What makes the value of a key that is looked up and not there (`defaultdict`).
     pub factory: Option<Value>,
+    /// Whether the set that this is the inside of is a `frozenset`.
+    pub frozen: bool,
 }
 
 impl Dict {

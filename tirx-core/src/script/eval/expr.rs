@@ -357,21 +357,21 @@ impl Interpreter {
     fn eval_dict(&mut self, e: &ast::ExprDict, span: Span) -> Result<Value> {
         let mut dict = dict::Dict::default();
         for item in &e.items {
-            let value = self.eval(&item.value)?;
             match &item.key {
                 Some(k) => {
                     let name = self.eval(k)?;
+                    let value = self.eval(&item.value)?;
                     let key = self.key_of(&name, self.span(k))?;
                     dict.insert(key, name, value);
                 }
-                None => match &value {
+                None => match &self.eval_operand(&item.value)? {
                     Value::Dict(other) => {
                         for (k, v) in other.borrow().iter() {
                             let key = self.key_of(k, span)?;
                             dict.insert(key, k.clone(), v.clone());
                         }
                     }
-                    _ => return error(span, format!("** needs a dict, found {}", value.type_name())),
+                    other => return error(span, format!("** needs a dict, found {}", other.type_name())),
                 },
             }
         }
@@ -591,7 +591,7 @@ impl Interpreter {
         span: Span,
     ) -> Result<Vec<Value>> {
         let mut items = Vec::new();
-        self.comprehend(generators, span, &mut |interp| {
+        self.comprehend(generators, true, span, &mut |interp| {
             let value = match elt {
                 ast::Expr::Starred(s) => interp.eval(&s.value)?,
                 _ => interp.eval(elt)?,
@@ -607,7 +607,7 @@ impl Interpreter {
 
     fn eval_dict_comprehension(&mut self, e: &ast::ExprDictComp, span: Span) -> Result<Value> {
         let mut dict = dict::Dict::default();
-        self.comprehend(&e.generators, span, &mut |interp| {
+        self.comprehend(&e.generators, true, span, &mut |interp| {
             let Some(key_expr) = &e.key else {
                 return error(span, "** in a comprehension is not supported");
             };
@@ -624,6 +624,7 @@ impl Interpreter {
     fn comprehend(
         &mut self,
         generators: &[ast::Comprehension],
+        outermost: bool,
         span: Span,
         body: &mut dyn FnMut(&mut Interpreter) -> Result<()>,
     ) -> Result<()> {
@@ -635,13 +636,15 @@ impl Interpreter {
         }
         let source = self.eval_operand(&first.iter)?;
         let items = self.iterate(&source, self.span(&first.iter))?;
-        let saved = self.scope.clone();
-        let mode = std::mem::replace(&mut self.mode, Mode::Meta);
+        let saved = (self.scope.clone(), self.mode);
+        // All turns of all loops share their names; what is looped over first belongs to the outside.
+        if outermost {
+            self.scope = Scope::new(ScopeKind::Comprehension, Some(self.scope.clone()));
+        }
+        self.mode = Mode::Meta;
         let run = |interp: &mut Interpreter| -> Result<()> {
             for item in items {
                 interp.step(span)?;
-                // Each turn has names of its own, so that lambdas made in it keep them.
-                interp.scope = Scope::new(ScopeKind::Comprehension, Some(saved.clone()));
                 interp.bind(&first.target, item)?;
                 let mut take = true;
                 for test in &first.ifs {
@@ -652,14 +655,13 @@ impl Interpreter {
                     }
                 }
                 if take {
-                    interp.comprehend(rest, span, body)?;
+                    interp.comprehend(rest, false, span, body)?;
                 }
             }
             Ok(())
         };
         let result = run(self);
-        self.scope = saved;
-        self.mode = mode;
+        (self.scope, self.mode) = saved;
         result
     }
 

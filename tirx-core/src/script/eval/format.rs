@@ -21,21 +21,13 @@ impl Interpreter {
                     let items = i.get("args").and_then(|a| a.as_items()).unwrap_or_default();
                     return match &items[..] {
                         [] => Ok(String::new()),
+                        [one] if i.class.is_named("KeyError") => self.repr(one, span),
                         [one] => self.display(one, span),
                         _ => self.repr(&Value::tuple(items), span),
                     };
                 }
-                if let ClassKind::Enum { integer: true } = &*i.class.kind.borrow() {
-                    let number = self.plain_number(value);
-                    return self.repr(&number, span);
-                }
-                if let ClassKind::Enum { integer: false } = &*i.class.kind.borrow() {
-                    let name = i.get("name");
-                    return Ok(format!(
-                        "{}.{}",
-                        i.class.name,
-                        name.as_ref().and_then(Value::as_str).unwrap_or("")
-                    ));
+                if let ClassKind::Enum { .. } = &*i.class.kind.borrow() {
+                    return self.enum_text(i, span);
                 }
                 self.repr(value, span)
             }
@@ -68,10 +60,15 @@ impl Interpreter {
             }
             Value::Set(s) => {
                 let items: Vec<Value> = s.borrow().iter().cloned().collect();
-                if items.is_empty() {
-                    "set()".into()
-                } else {
-                    format!("{{{}}}", self.repr_items(&items, span)?)
+                let name = match s.borrow().0.frozen {
+                    true => "frozenset",
+                    false => "",
+                };
+                match (items.is_empty(), name) {
+                    (true, "") => "set()".into(),
+                    (true, name) => format!("{name}()"),
+                    (false, "") => format!("{{{}}}", self.repr_items(&items, span)?),
+                    (false, name) => format!("{name}({{{}}})", self.repr_items(&items, span)?),
                 }
             }
             Value::Dict(d) => {
@@ -104,28 +101,7 @@ impl Interpreter {
                     let v = self.call_method(&f, value, Args::default(), span)?;
                     return Ok(v.as_str().unwrap_or_default().to_string());
                 }
-                let fields = i.fields.borrow().clone();
-                let kind = i.class.kind.borrow().clone();
-                match kind {
-                    ClassKind::DataClass(_) | ClassKind::NamedTuple(_) => {
-                        let mut parts = Vec::new();
-                        for (n, v) in &fields {
-                            parts.push(format!("{n}={}", self.repr(v, span)?));
-                        }
-                        format!("{}({})", i.class.name, parts.join(", "))
-                    }
-                    ClassKind::Enum { .. } => {
-                        let name = i.get("name");
-                        let v = i.get("value").unwrap_or(Value::None);
-                        let name = name.as_ref().and_then(Value::as_str).unwrap_or("").to_string();
-                        format!("<{}.{name}: {}>", i.class.name, self.repr(&v, span)?)
-                    }
-                    _ if self.is_exception(&i.class) => {
-                        let items = i.get("args").and_then(|a| a.as_items()).unwrap_or_default();
-                        format!("{}({})", i.class.name, self.repr_items(&items, span)?)
-                    }
-                    _ => format!("<{} object>", i.class.name),
-                }
+                self.repr_of_object(value, span)?
             }
             other => format!("<{}>", other.type_name()),
         };
@@ -133,6 +109,35 @@ impl Interpreter {
             return self.limit(span, "a text grew too long");
         }
         Ok(text)
+    }
+
+    /// The `repr` of an object whose class does not say.
+    pub(super) fn repr_of_object(&mut self, value: &Value, span: Span) -> Result<String> {
+        let Value::Instance(i) = value else {
+            return self.repr(value, span);
+        };
+        if let ClassKind::Enum { .. } = &*i.class.kind.borrow() {
+            let number = i.get("value").unwrap_or(Value::None);
+            let text = self.repr(&number, span)?;
+            return Ok(match i.get("name") {
+                Some(Value::Str(name)) => format!("<{}.{name}: {text}>", i.class.name),
+                _ => format!("<{}: {text}>", i.class.name),
+            });
+        }
+        if let Some(data) = i.class.data().filter(|d| d.repr) {
+            let mut parts = Vec::new();
+            for field in data.fields.iter().filter(|f| f.repr) {
+                if let Some(v) = i.get(&field.name) {
+                    parts.push(format!("{}={}", field.name, self.repr(&v, span)?));
+                }
+            }
+            return Ok(format!("{}({})", i.class.name, parts.join(", ")));
+        }
+        if self.is_exception(&i.class) {
+            let items = i.get("args").and_then(|a| a.as_items()).unwrap_or_default();
+            return Ok(format!("{}({})", i.class.name, self.repr_items(&items, span)?));
+        }
+        Ok(format!("<{} object>", i.class.name))
     }
 
     fn repr_items(&mut self, items: &[Value], span: Span) -> Result<String> {
@@ -200,6 +205,12 @@ impl Interpreter {
 
     /// Python's `format(value, spec)`.
     pub(super) fn format(&mut self, value: &Value, spec: &str, span: Span) -> Result<String> {
+        if let Value::Instance(i) = value
+            && let Some(f) = self.class_attribute(&i.class, "__format__")
+        {
+            let v = self.call_method(&f, value, Args::of([Value::str(spec)], span), span)?;
+            return Ok(v.as_str().unwrap_or_default().to_string());
+        }
         if spec.is_empty() {
             return self.display(value, span);
         }
@@ -330,8 +341,55 @@ impl Interpreter {
 
     /// `template.format(args)`.
     pub(super) fn brace_format(&mut self, template: &str, args: &Args, span: Span) -> Result<String> {
+        self.format_fields(template, args, &mut 0, span)
+    }
+
+    /// The value of `{name}`, `{0.attribute}`, `{name[key]}`.
+    fn field_value(
+        &mut self,
+        name: &str,
+        field: &str,
+        args: &Args,
+        next: &mut usize,
+        span: Span,
+    ) -> Result<Value> {
+        let end = name.find(['.', '[']).unwrap_or(name.len());
+        let (first, mut path) = name.split_at(end);
+        let found = if first.is_empty() {
+            *next += 1;
+            args.positional.get(*next - 1).map(|a| a.0.clone())
+        } else if let Ok(n) = first.parse::<usize>() {
+            args.positional.get(n).map(|a| a.0.clone())
+        } else {
+            args.keyword.iter().find(|k| &*k.0 == first).map(|k| k.1.clone())
+        };
+        let Some(mut value) = found else {
+            let class = match first.is_empty() || first.parse::<usize>().is_ok() {
+                true => "IndexError",
+                false => "KeyError",
+            };
+            return self.raise(class, span, format!("no value for \"{{{field}}}\""));
+        };
+        while !path.is_empty() {
+            if let Some(rest) = path.strip_prefix('[')
+                && let Some((key, rest)) = rest.split_once(']')
+            {
+                let key = key.parse::<i128>().map_or_else(|_| Value::str(key), Value::Int);
+                value = self.subscript(&value, &key, span)?;
+                path = rest;
+            } else if let Some(rest) = path.strip_prefix('.') {
+                let end = rest.find(['.', '[']).unwrap_or(rest.len());
+                value = self.get_attribute(&value, &rest[..end], span)?;
+                path = &rest[end..];
+            } else {
+                return self.raise("ValueError", span, format!("\"{{{field}}}\" names no value"));
+            }
+        }
+        Ok(value)
+    }
+
+    fn format_fields(&mut self, template: &str, args: &Args, next: &mut usize, span: Span) -> Result<String> {
         let mut out = String::new();
-        let mut next = 0;
         let chars: Vec<char> = template.chars().collect();
         let mut i = 0;
         while i < chars.len() {
@@ -345,30 +403,26 @@ impl Interpreter {
                     i += if chars.get(i + 1) == Some(&'}') { 2 } else { 1 };
                 }
                 '{' => {
-                    let Some(len) = chars[i..].iter().position(|c| *c == '}') else {
+                    let Some(len) = closing(&chars[i..]) else {
                         return self.raise("ValueError", span, "a \"{\" of this template is not closed");
                     };
                     let field: String = chars[i + 1..i + len].iter().collect();
                     i += len + 1;
                     let (name, spec) = field.split_once(':').unwrap_or((&field, ""));
                     let (name, conversion) = name.split_once('!').unwrap_or((name, ""));
-                    let value = if name.is_empty() {
-                        next += 1;
-                        args.positional.get(next - 1).map(|a| a.0.clone())
-                    } else if let Ok(n) = name.parse::<usize>() {
-                        args.positional.get(n).map(|a| a.0.clone())
-                    } else {
-                        args.keyword.iter().find(|k| &*k.0 == name).map(|k| k.1.clone())
+                    let value = self.field_value(name, &field, args, next, span)?;
+                    let value = match conversion {
+                        "r" => Value::str(self.repr(&value, span)?),
+                        "s" => Value::str(self.display(&value, span)?),
+                        _ => value,
                     };
-                    let Some(value) = value else {
-                        return self.raise("IndexError", span, format!("no value for \"{{{field}}}\""));
+                    // `{:>{w}}`: fields within the specification.
+                    let spec = match spec.contains('{') {
+                        true => self.nested(span, |interp| interp.format_fields(spec, args, next, span))?,
+                        false => spec.to_string(),
                     };
-                    let value = if conversion == "r" {
-                        Value::str(self.repr(&value, span)?)
-                    } else {
-                        value
-                    };
-                    out.push_str(&self.format(&value, spec, span)?);
+                    out.push_str(&self.format(&value, &spec, span)?);
+                    self.check_items(out.len(), span)?;
                 }
                 c => {
                     out.push(c);
@@ -378,6 +432,22 @@ impl Interpreter {
         }
         Ok(out)
     }
+}
+
+/// Where the `}` of the `{` at the beginning is.
+fn closing(chars: &[char]) -> Option<usize> {
+    let mut open = 0;
+    for (i, c) in chars.iter().enumerate() {
+        match c {
+            '{' => open += 1,
+            '}' => open -= 1,
+            _ => {}
+        }
+        if open == 0 {
+            return Some(i);
+        }
+    }
+    None
 }
 
 /// A format specification.

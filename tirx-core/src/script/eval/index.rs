@@ -54,7 +54,8 @@ impl Interpreter {
                     }
                     None => {
                         let text = self.repr(index, span)?;
-                        self.raise("KeyError", span, format!("no key {text} in this dict"))
+                        let args = vec![index.clone()];
+                        self.raise_with("KeyError", args, span, format!("no key {text} in this dict"))
                     }
                 }
             }
@@ -62,7 +63,7 @@ impl Interpreter {
                 if let Some(f) = self.class_attribute(&i.class, "__getitem__") {
                     return self.call_method(&f, value, Args::of([index.clone()], span), span);
                 }
-                if matches!(&*i.class.kind.borrow(), ClassKind::NamedTuple(_)) {
+                if i.class.is_named_tuple() {
                     let items: Vec<Value> = i.fields.borrow().iter().map(|f| f.1.clone()).collect();
                     return self.sequence_item(&items, index, span, Value::tuple);
                 }
@@ -73,7 +74,13 @@ impl Interpreter {
                 Some(name) => self.get_attribute(value, name, span),
                 None => error(span, "enum members are looked up by name"),
             },
-            Value::Class(_) => Ok(value.clone()),
+            Value::Class(c) => match self.class_attribute(c, "__class_getitem__") {
+                Some(f) => {
+                    let f = super::construct::static_function(&f);
+                    self.call_method(&f, value, Args::of([index.clone()], span), span)
+                }
+                None => Ok(value.clone()),
+            },
             Value::Namespace(p) if p.starts_with("typing") => Ok(Value::None),
             Value::DType(_) => lang::subscript(self, value, index, span),
             Value::Annotation(a) if matches!(**a, Annotation::Let(_)) => {
@@ -153,6 +160,7 @@ impl Interpreter {
     /// A position within `len`, negative ones from the end.
     pub(super) fn position(&mut self, index: &Value, len: usize, span: Span) -> Result<usize> {
         let number = self.plain_number(index);
+        let number = self.by_method(&number, &["__index__"], span)?.unwrap_or(number);
         let Some(i) = number.as_int() else {
             if let Value::Expr(_) = index {
                 return Err(Box::new(
@@ -243,6 +251,54 @@ impl Interpreter {
         }
     }
 
+    /// `del target[index]`.
+    pub(super) fn delete_item(&mut self, target: &Value, index: &Value, span: Span) -> Result<()> {
+        match target {
+            Value::List(items) => {
+                let len = items.borrow().len();
+                if let Value::Slice(s) = index {
+                    let (start, stop, step) = slice_indices(s, len, span)?;
+                    let range = Range { start, stop, step };
+                    let gone: Vec<usize> = (0..range.len()).map(|i| range.get(i) as usize).collect();
+                    let mut at = 0;
+                    items.borrow_mut().retain(|_| {
+                        at += 1;
+                        !gone.contains(&(at - 1))
+                    });
+                    return Ok(());
+                }
+                let at = self.position(index, len, span)?;
+                items.borrow_mut().remove(at);
+                Ok(())
+            }
+            Value::Dict(d) => {
+                let key = self.key_of(index, span)?;
+                if d.borrow_mut().remove(&key).is_none() {
+                    let text = self.repr(index, span)?;
+                    return self.raise_with(
+                        "KeyError",
+                        vec![index.clone()],
+                        span,
+                        format!("no key {text} in this dict"),
+                    );
+                }
+                Ok(())
+            }
+            Value::Instance(i) if self.class_attribute(&i.class, "__delitem__").is_some() => {
+                let f = self
+                    .class_attribute(&i.class, "__delitem__")
+                    .unwrap_or(Value::None);
+                self.call_method(&f, target, Args::of([index.clone()], span), span)?;
+                Ok(())
+            }
+            other => self.raise(
+                "TypeError",
+                span,
+                format!("items of {} cannot be deleted", other.type_name()),
+            ),
+        }
+    }
+
     /// All items of a value.
     ///
     /// # Errors
@@ -278,7 +334,13 @@ impl Interpreter {
                     }
                     return self.nested(span, |i| i.iterate(&it, span));
                 }
-                if matches!(&*i.class.kind.borrow(), ClassKind::NamedTuple(_)) {
+                if let Some((class, bits)) = super::enums::bits(value) {
+                    return Ok(self.flag_parts(class, bits));
+                }
+                if let Some(text @ Value::Str(_)) = value.member_number() {
+                    return self.iterate(&text, span);
+                }
+                if i.class.is_named_tuple() {
                     return Ok(i.fields.borrow().iter().map(|f| f.1.clone()).collect());
                 }
                 if let Some(f) = self.class_attribute(&i.class, "__len__")

@@ -403,10 +403,25 @@ impl Interpreter {
                 if let Some(target) = target {
                     self.bind_plain(target, value)?;
                 }
-                let flow = self.with_items(rest, body)?;
-                let nothing = Args::of([Value::None, Value::None, Value::None], at);
-                self.call_method(&exit, &context, nothing, at)?;
-                Ok(flow)
+                let result = self.with_items(rest, body);
+                let about = match &result {
+                    Err(_) if self.fatal => return result,
+                    Err(e) => {
+                        let exception = self.caught(e);
+                        [self.class_of(&exception), exception, Value::None]
+                    }
+                    Ok(_) => [Value::None, Value::None, Value::None],
+                };
+                let raised = self.raised.clone();
+                let swallow = self.call_method(&exit, &context, Args::of(about, at), at)?;
+                if result.is_err() {
+                    if self.truth(&swallow, at)? {
+                        self.raised = None;
+                        return Ok(Flow::Normal);
+                    }
+                    self.raised = raised;
+                }
+                result
             }
             Value::Unavailable(why) => self.unavailable(why, at),
             other => error(at, format!("{} cannot be used with \"with\"", other.type_name())),

@@ -33,6 +33,8 @@ pub const ITEMS: usize = limit(4 << 20, 1 << 16) as usize;
 /// Lists, functions, objects and other values that may hold values. Each may hold the one before: freeing such a
 /// chain takes as many stack frames, about 600 bytes each without optimization.
 pub const OBJECTS: usize = limit(300_000, 20_000) as usize;
+/// Bits of an integer of compile-time Python, its sign aside: that of [`Value::Int`](super::Value::Int).
+pub const INTEGER_BITS: u64 = 127;
 /// Open brackets within brackets.
 pub const BRACKETS: usize = 100;
 /// Blocks within blocks of the text.

@@ -46,24 +46,26 @@ fn call_math(interp: &mut Interpreter, name: &'static str, args: Args, span: Spa
         .iter()
         .map(|a| interp.plain_number(&a.0))
         .collect();
-    if matches!(name, "prod" | "fsum") {
-        let op = if name == "prod" {
-            Operator::Mult
-        } else {
-            Operator::Add
+    if let ("fsum", [items]) = (name, &values[..]) {
+        let items = interp.iterate(items, span)?;
+        let floats: Option<Vec<f64>> = items.iter().map(as_float).collect();
+        return match floats {
+            Some(floats) => Ok(Value::Float(exact_sum(&floats))),
+            None => interp.raise("TypeError", span, "math.fsum() needs numbers"),
         };
+    }
+    if name == "prod" {
         let mut total = match args.keyword.iter().find(|k| &*k.0 == "start") {
             Some((_, v, _)) => v.clone(),
-            None if name == "prod" => Value::Int(1),
-            None => Value::Float(0.0),
+            None => Value::Int(1),
         };
         let Some(items) = values.first() else {
             return error(span, format!("math.{name}() needs an iterable"));
         };
         for item in interp.iterate(items, span)? {
             total = match (&total, &item) {
-                (Value::Int(1), Value::Expr(_)) if name == "prod" => item,
-                _ => interp.binary(op, &total, &item, span)?,
+                (Value::Int(1), Value::Expr(_)) => item,
+                _ => interp.binary(Operator::Mult, &total, &item, span)?,
             };
         }
         return Ok(total);
@@ -172,6 +174,61 @@ fn call_math(interp: &mut Interpreter, name: &'static str, args: Args, span: Spa
         _ => return interp.raise("TypeError", span, format!("math.{name}() needs int")),
     };
     Ok(Value::Float(result))
+}
+
+/// The sum, rounded once: partial sums that do not overlap hold what rounding loses (Shewchuk, "Adaptive precision
+/// floating-point arithmetic", 1997).
+fn exact_sum(items: &[f64]) -> f64 {
+    let mut partials: Vec<f64> = Vec::new();
+    for &item in items {
+        let mut x = item;
+        let mut kept = 0;
+        for i in 0..partials.len() {
+            let mut y = partials[i];
+            if x.abs() < y.abs() {
+                std::mem::swap(&mut x, &mut y);
+            }
+            let high = x + y;
+            let low = y - (high - x);
+            if low != 0.0 {
+                partials[kept] = low;
+                kept += 1;
+            }
+            x = high;
+        }
+        partials.truncate(kept);
+        partials.push(x);
+    }
+    if let Some(special) = items
+        .iter()
+        .copied()
+        .filter(|v| !v.is_finite())
+        .reduce(|a, b| a + b)
+    {
+        return special;
+    }
+    // From the largest down; what is left decides a tie.
+    let mut rest = partials.into_iter().rev();
+    let Some(mut total) = rest.next() else { return 0.0 };
+    while let Some(next) = rest.next() {
+        let sum = total + next;
+        let lost = next - (sum - total);
+        total = sum;
+        if lost != 0.0 {
+            if let Some(further) = rest.next()
+                && (further < 0.0) == (lost < 0.0)
+                && further != 0.0
+            {
+                let twice = lost * 2.0;
+                let moved = total + twice;
+                if twice == moved - total {
+                    total = moved;
+                }
+            }
+            break;
+        }
+    }
+    total
 }
 
 fn gcd(a: i128, b: i128) -> i128 {

@@ -73,6 +73,19 @@ const SET: &[&str] = &[
     "clear",
     "copy",
     "update",
+    "intersection_update",
+    "difference_update",
+    "symmetric_difference_update",
+    "union",
+    "intersection",
+    "difference",
+    "symmetric_difference",
+    "issubset",
+    "issuperset",
+    "isdisjoint",
+];
+const FROZENSET: &[&str] = &[
+    "copy",
     "union",
     "intersection",
     "difference",
@@ -91,6 +104,7 @@ pub(super) fn names(value: &Value) -> Vec<&'static str> {
         Value::List(_) => LIST,
         Value::Tuple(_) | Value::Range(_) => TUPLE,
         Value::Dict(_) => DICT,
+        Value::Set(s) if s.borrow().0.frozen => FROZENSET,
         Value::Set(_) => SET,
         Value::Int(_) | Value::Bool(_) => INT,
         Value::Float(_) => FLOAT,
@@ -131,6 +145,7 @@ pub(super) fn unbound(class: &str, name: &str) -> Option<Value> {
         "tuple" => TUPLE,
         "dict" => DICT,
         "set" => SET,
+        "frozenset" => FROZENSET,
         "int" => INT,
         "float" => FLOAT,
         _ => return None,
@@ -410,7 +425,8 @@ fn dict_method(
                 Some(v) => v,
                 None => {
                     let text = interp.repr(&list[0], span)?;
-                    return interp.raise("KeyError", span, format!("no key {text} in this dict"));
+                    let message = format!("no key {text} in this dict");
+                    return interp.raise_with("KeyError", vec![list[0].clone()], span, message);
                 }
             }
         }
@@ -512,7 +528,7 @@ fn set_method(
             let key = interp.key_of(&first, span)?;
             let gone = set.borrow_mut().0.remove(&key).is_none();
             if gone && name == "remove" {
-                return interp.raise("KeyError", span, "the item is not in this set");
+                return interp.raise_with("KeyError", vec![first], span, "the item is not in this set");
             }
             Value::None
         }
@@ -525,8 +541,13 @@ fn set_method(
             Value::None
         }
         "copy" => wrap(set.borrow().clone()),
-        "update" => {
-            let all = fold(Operator::BitOr);
+        "update" | "intersection_update" | "difference_update" | "symmetric_difference_update" => {
+            let all = fold(match name {
+                "update" => Operator::BitOr,
+                "intersection_update" => Operator::BitAnd,
+                "difference_update" => Operator::Sub,
+                _ => Operator::BitXor,
+            });
             *set.borrow_mut() = all;
             Value::None
         }

@@ -12,7 +12,8 @@
 //! | `stmt` | what a statement does as Python |
 //! | `kernel_stmt`, `kernel_assign` | what a statement does in the body of a kernel |
 //! | `kernel`, `builder` | how a kernel becomes a function of the IR |
-//! | `call`, `code`, `class`, `decorators` | functions, classes, and the decorators of `T` and `I` |
+//! | `call`, `code`, `decorators` | functions, and the decorators of `T` and `I` |
+//! | `class`, `construct`, `records`, `enums` | classes and their objects, dataclasses and named tuples, enums |
 //! | `builtins`, `types`, `methods`, `str_methods` | Python's own functions and types |
 //! | `imports`, `modules`, `math`, `functional` | what `import` finds |
 //! | `limits`, `names` | when a file is refused; which name was meant |
@@ -25,10 +26,11 @@ mod call;
 mod class;
 mod code;
 mod compare;
+mod construct;
 mod decorators;
 mod dict;
+mod enums;
 mod expr;
-mod flags;
 mod format;
 mod functional;
 mod imports;
@@ -44,6 +46,9 @@ mod methods;
 mod modules;
 mod names;
 mod ops;
+#[cfg(test)]
+mod python_tests;
+mod records;
 mod scope;
 mod stmt;
 mod str_methods;
@@ -272,12 +277,23 @@ impl Default for Interpreter {
 }
 
 impl Class {
-    /// Whether its objects are compared and hashed by their fields.
-    fn is_data_tuple(&self) -> bool {
-        match &*self.kind.borrow() {
-            ClassKind::DataClass(d) => d.frozen,
-            ClassKind::NamedTuple(_) => true,
-            _ => false,
-        }
+    /// The fields of a dataclass or named tuple, those of a base included.
+    fn data(&self) -> Option<Rc<DataClass>> {
+        let own = |class: &Class| match &*class.kind.borrow() {
+            ClassKind::DataClass(d) | ClassKind::NamedTuple(d) => Some(d.clone()),
+            _ => None,
+        };
+        own(self).or_else(|| self.mro.iter().find_map(|c| own(c)))
+    }
+
+    /// Whether it is the class of Python's own with this name, or under it.
+    fn is_named(&self, name: &str) -> bool {
+        let own = |c: &Class| &*c.name == name && c.span == Span::NONE;
+        own(self) || self.mro.iter().any(|c| own(c))
+    }
+
+    /// Whether its objects are tuples.
+    fn is_named_tuple(&self) -> bool {
+        matches!(&*self.kind.borrow(), ClassKind::NamedTuple(_))
     }
 }

@@ -3,10 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::class::{Auto, FieldSpec};
-use super::value::{Class, ClassKind, DataClass, Field, Value};
-use super::{Args, Interpreter, functional, keyword, required};
-use crate::diagnostic::{Result, error};
+use super::enums::Auto;
+use super::value::{Class, ClassKind, DataClass, Value};
+use super::{Args, Interpreter, functional};
+use crate::diagnostic::Result;
 use crate::source::Span;
 
 /// Documented paths of the language and the namespace behind each.
@@ -220,8 +220,16 @@ pub(super) fn names(path: &str) -> Vec<&'static str> {
         "functools" => FUNCTOOLS.to_vec(),
         "itertools" => ITERTOOLS.to_vec(),
         "operator" => OPERATOR.to_vec(),
-        "enum" => vec!["Enum", "IntEnum", "Flag", "IntFlag", "auto", "unique"],
-        "dataclasses" => vec!["dataclass", "field", "replace", "asdict", "fields"],
+        "enum" => vec!["Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "auto", "unique"],
+        "dataclasses" => vec![
+            "dataclass",
+            "field",
+            "replace",
+            "asdict",
+            "astuple",
+            "fields",
+            "is_dataclass",
+        ],
         "collections" => vec!["namedtuple", "OrderedDict", "defaultdict"],
         "copy" => vec!["copy", "deepcopy"],
         _ => Vec::new(),
@@ -252,7 +260,7 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
             Ok(Value::Object(Rc::new(Auto)))
         })),
         "enum" if name == "unique" => Some(Value::builtin("enum.unique", first_argument)),
-        "dataclasses" => dataclasses(name),
+        "dataclasses" => super::records::dataclasses(name),
         "collections" if name == "defaultdict" => Some(Value::builtin(
             "collections.defaultdict",
             |interp, mut args, span| {
@@ -267,7 +275,10 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
                 Ok(made)
             },
         )),
-        "collections" if name == "namedtuple" => Some(Value::builtin("collections.namedtuple", namedtuple)),
+        "collections" if name == "namedtuple" => Some(Value::builtin(
+            "collections.namedtuple",
+            super::records::namedtuple,
+        )),
         "copy" if matches!(name, "copy" | "deepcopy") => {
             let deep = name == "deepcopy";
             Some(Value::builtin("copy", move |interp, args, span| {
@@ -305,11 +316,8 @@ impl Interpreter {
     pub(super) fn builtin_module_class(&mut self, path: &str, name: &str) -> Option<Value> {
         let kind = match (path, name) {
             ("enum", "Enum" | "Flag") => ClassKind::Enum { integer: false },
-            ("enum", "IntEnum" | "IntFlag") => ClassKind::Enum { integer: true },
-            ("typing", "NamedTuple") => ClassKind::NamedTuple(Rc::new(DataClass {
-                fields: vec![],
-                frozen: true,
-            })),
+            ("enum", "IntEnum" | "IntFlag" | "StrEnum") => ClassKind::Enum { integer: true },
+            ("typing", "NamedTuple") => ClassKind::NamedTuple(Rc::new(DataClass::tuple(vec![]))),
             ("abc", "ABC" | "ABCMeta") => ClassKind::Plain,
             ("collections", "OrderedDict") => return self.builtins.get("dict"),
             _ => return None,
@@ -336,148 +344,6 @@ impl Interpreter {
 pub(super) fn first_argument(_: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     let [(value, _)] = args.exactly("this decorator", ["function"], span)?;
     Ok(value)
-}
-
-fn dataclasses(name: &str) -> Option<Value> {
-    Some(match name {
-        "dataclass" => Value::builtin("dataclasses.dataclass", |interp, mut args, span| {
-            let mut frozen = false;
-            for (name, value, at) in std::mem::take(&mut args.keyword) {
-                let on = interp.truth(&value, at)?;
-                if &*name == "frozen" {
-                    frozen = on;
-                }
-            }
-            let apply = move |interp: &mut Interpreter, value: &Value, span: Span| {
-                let (Value::Class(class), Some(def)) = (value, interp.class_def.clone()) else {
-                    return error(span, "dataclass decorates a class");
-                };
-                interp.make_data_class(class, &def, frozen)?;
-                Ok(value.clone())
-            };
-            match args.positional.first() {
-                Some((value, at)) => apply(interp, value, *at),
-                None => Ok(Value::builtin(
-                    "dataclasses.dataclass",
-                    move |interp, args, span| {
-                        let [(value, _)] = args.exactly("dataclass", ["class"], span)?;
-                        apply(interp, &value, span)
-                    },
-                )),
-            }
-            .map_err(|e| Box::new(e.or_span(span)))
-        }),
-        "field" => Value::builtin("dataclasses.field", |interp, args, span| {
-            let params = [
-                keyword("default"),
-                keyword("default_factory"),
-                keyword("init"),
-                keyword("repr"),
-                keyword("compare"),
-                keyword("hash"),
-                keyword("kw_only"),
-                keyword("metadata"),
-            ];
-            let bound = args.bind("dataclasses.field", &params, span)?;
-            let init = match &bound[2] {
-                Some((v, at)) => interp.truth(v, *at)?,
-                None => true,
-            };
-            Ok(Value::Object(Rc::new(FieldSpec(Field {
-                name: "".into(),
-                default: bound[0].as_ref().map(|v| v.0.clone()),
-                factory: bound[1].as_ref().map(|v| v.0.clone()),
-                init,
-            }))))
-        }),
-        "replace" => Value::builtin("dataclasses.replace", |interp, mut args, span| {
-            if args.positional.len() != 1 {
-                return error(span, "dataclasses.replace() takes one object");
-            }
-            let (object, at) = args.positional.remove(0);
-            let Value::Instance(i) = &object else {
-                return error(at, "dataclasses.replace() needs a dataclass");
-            };
-            // Attributes that are no fields are made anew, by `__post_init__`.
-            let ClassKind::DataClass(data) = i.class.kind.borrow().clone() else {
-                return error(at, "dataclasses.replace() needs a dataclass");
-            };
-            for (name, value) in i.fields.borrow().iter() {
-                if !data.fields.iter().any(|f| f.name == *name && f.init) {
-                    continue;
-                }
-                if !args.keyword.iter().any(|(n, ..)| n == name) {
-                    args.keyword.push((name.clone(), value.clone(), at));
-                }
-            }
-            interp.construct(&i.class, args, span)
-        }),
-        "asdict" => Value::builtin("dataclasses.asdict", |interp, args, span| {
-            let [(object, at)] = args.exactly("dataclasses.asdict", ["object"], span)?;
-            interp.get_attribute(&object, "__dict__", at)
-        }),
-        "fields" => Value::builtin("dataclasses.fields", |_, args, span| {
-            let [(object, at)] = args.exactly("dataclasses.fields", ["class"], span)?;
-            let class = match &object {
-                Value::Class(c) => c.clone(),
-                Value::Instance(i) => i.class.clone(),
-                _ => return error(at, "dataclasses.fields() needs a dataclass"),
-            };
-            let ClassKind::DataClass(d) = &*class.kind.borrow() else {
-                return error(at, "dataclasses.fields() needs a dataclass");
-            };
-            let names = d.fields.iter().map(|f| {
-                Value::Instance(Rc::new(super::value::Instance {
-                    class: Interpreter::builtin_class("Field", &[]),
-                    fields: RefCell::new(vec![("name".into(), Value::Str(f.name.clone()))]),
-                }))
-            });
-            Ok(Value::tuple(names.collect()))
-        }),
-        _ => return None,
-    })
-}
-
-fn namedtuple(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
-    let params = [required("typename"), required("field_names"), keyword("defaults")];
-    let bound = args.bind("collections.namedtuple", &params, span)?;
-    let (Some((Value::Str(name), _)), Some((fields, at))) = (&bound[0], &bound[1]) else {
-        return error(span, "a named tuple's name is a str");
-    };
-    let names: Vec<String> = match fields {
-        Value::Str(s) => s.replace(',', " ").split_whitespace().map(String::from).collect(),
-        other => {
-            let items = interp.iterate(other, *at)?;
-            items
-                .iter()
-                .filter_map(|v| v.as_str().map(String::from))
-                .collect()
-        }
-    };
-    let defaults = match &bound[2] {
-        Some((v, at)) => interp.iterate(v, *at)?,
-        None => Vec::new(),
-    };
-    let without = names.len().saturating_sub(defaults.len());
-    let fields = names.iter().enumerate().map(|(i, n)| Field {
-        name: n.as_str().into(),
-        default: i.checked_sub(without).and_then(|j| defaults.get(j).cloned()),
-        factory: None,
-        init: true,
-    });
-    let data = DataClass {
-        fields: fields.collect(),
-        frozen: true,
-    };
-    Ok(Value::Class(Rc::new(Class {
-        name: name.clone(),
-        mro: Vec::new(),
-        dict: RefCell::default(),
-        order: RefCell::default(),
-        kind: RefCell::new(ClassKind::NamedTuple(Rc::new(data))),
-        is_meta: Cell::new(false),
-        span,
-    })))
 }
 
 fn copy(interp: &mut Interpreter, value: &Value, deep: bool, span: Span) -> Result<Value> {

@@ -32,7 +32,73 @@ fn operator_names(op: Operator) -> (&'static str, &'static str, &'static str) {
     }
 }
 
+/// The method of a class that defines `a op= b`.
+fn in_place_name(op: Operator) -> &'static str {
+    match op {
+        Operator::Add => "__iadd__",
+        Operator::Sub => "__isub__",
+        Operator::Mult => "__imul__",
+        Operator::MatMult => "__imatmul__",
+        Operator::Div => "__itruediv__",
+        Operator::Mod => "__imod__",
+        Operator::Pow => "__ipow__",
+        Operator::LShift => "__ilshift__",
+        Operator::RShift => "__irshift__",
+        Operator::BitOr => "__ior__",
+        Operator::BitXor => "__ixor__",
+        Operator::BitAnd => "__iand__",
+        Operator::FloorDiv => "__ifloordiv__",
+    }
+}
+
 impl Interpreter {
+    /// What `a op= b` leaves in `a`: lists, dicts and sets are changed in place, objects as they say.
+    pub(super) fn binary_in_place(
+        &mut self,
+        op: Operator,
+        a: &Value,
+        b: &Value,
+        span: Span,
+    ) -> Result<Value> {
+        match (a, op) {
+            (Value::List(items), Operator::Add) => {
+                let more = self.iterate(b, span)?;
+                items.borrow_mut().extend(more);
+                let len = items.borrow().len();
+                self.check_items(len, span)?;
+                return Ok(a.clone());
+            }
+            (Value::List(items), Operator::Mult) if b.as_int().is_some() => {
+                if let Value::List(new) = self.binary(op, a, b, span)? {
+                    let new = new.borrow().clone();
+                    *items.borrow_mut() = new;
+                }
+                return Ok(a.clone());
+            }
+            (Value::Dict(d), Operator::BitOr) => {
+                self.update_dict(d, b, span)?;
+                return Ok(a.clone());
+            }
+            (Value::Set(s), _) if matches!(b, Value::Set(_)) && !s.borrow().0.frozen => {
+                if let Value::Set(new) = self.binary(op, a, b, span)? {
+                    let new = new.borrow().clone();
+                    *s.borrow_mut() = new;
+                }
+                return Ok(a.clone());
+            }
+            (Value::Instance(i), _) => {
+                if let Some(f) = self.class_attribute(&i.class, in_place_name(op)) {
+                    let result = self.call_method(&f, a, Args::of([b.clone()], span), span)?;
+                    if !matches!(result, Value::NotImplemented) {
+                        return Ok(result);
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.binary(op, a, b, span)
+    }
+
     /// `a op b` of any values.
     pub fn binary(&mut self, op: Operator, a: &Value, b: &Value, span: Span) -> Result<Value> {
         let (text, method, reflected) = operator_names(op);
@@ -101,7 +167,10 @@ impl Interpreter {
         if let Some(value) = self.flag_binary(op, a, b) {
             return Ok(Some(value));
         }
-        let (a, b) = (&self.plain_number(a), &self.plain_number(b));
+        let (a, b) = (
+            &self.plain_number(a).plain_tuple(),
+            &self.plain_number(b).plain_tuple(),
+        );
         if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
             if let (Value::Bool(p), Value::Bool(q)) = (a, b) {
                 match op {
@@ -320,6 +389,9 @@ impl Interpreter {
                 ));
             }
             Value::Instance(i) => {
+                if let tuple @ Value::Tuple(_) = value.plain_tuple() {
+                    return self.truth(&tuple, span);
+                }
                 if let Some(f) = self.class_attribute(&i.class, "__bool__") {
                     let v = self.call_method(&f, value, Args::default(), span)?;
                     return self.truth(&v, span);
@@ -328,7 +400,7 @@ impl Interpreter {
                     let v = self.call_method(&f, value, Args::default(), span)?;
                     return self.truth(&v, span);
                 }
-                if let Some((_, bits)) = super::flags::bits(value) {
+                if let Some((_, bits)) = super::enums::bits(value) {
                     return Ok(bits != 0);
                 }
                 match self.plain_number(value) {
@@ -352,6 +424,7 @@ pub(super) fn as_float(value: &Value) -> Option<f64> {
 /// `|`, `&`, `-`, `^` of sets.
 pub(super) fn set_operation(op: Operator, a: &Set, b: &Set) -> Option<Set> {
     let mut out = Set(Dict::default());
+    out.0.frozen = a.0.frozen;
     let mut add = |from: &Set, keep: &dyn Fn(&dict::Key) -> bool| {
         for item in from.iter() {
             if let Ok(key) = dict::key(item)

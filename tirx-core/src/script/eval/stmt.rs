@@ -118,14 +118,19 @@ impl Interpreter {
             ast::Stmt::Assert(s) => {
                 let test = self.eval(&s.test)?;
                 if !self.truth(&test, self.span(&*s.test))? {
-                    let message = match &s.msg {
+                    let (message, args) = match &s.msg {
                         Some(m) => {
                             let v = self.eval(m)?;
-                            self.display(&v, span)?
+                            (self.display(&v, span)?, vec![v])
                         }
-                        None => self.text_of(s.test.range()),
+                        None => (self.text_of(s.test.range()), vec![]),
                     };
-                    return self.raise("AssertionError", span, format!("assertion failed: {message}"));
+                    return self.raise_with(
+                        "AssertionError",
+                        args,
+                        span,
+                        format!("assertion failed: {message}"),
+                    );
                 }
                 Ok(Flow::Normal)
             }
@@ -253,19 +258,8 @@ impl Interpreter {
             other => return error(self.span(other), "this cannot be assigned to"),
         };
         let value = self.eval(&s.value)?;
-        match (&before, s.op) {
-            (Value::List(items), ast::Operator::Add) => {
-                let more = self.iterate(&value, span)?;
-                items.borrow_mut().extend(more);
-                let len = items.borrow().len();
-                self.check_items(len, span)?;
-                Ok((before.clone(), before))
-            }
-            _ => {
-                let after = self.binary(s.op, &before, &value, span)?;
-                Ok((before, after))
-            }
-        }
+        let after = self.binary_in_place(s.op, &before, &value, span)?;
+        Ok((before, after))
     }
 
     /// Binds a value to a target as Python does.
@@ -386,21 +380,28 @@ impl Interpreter {
             ast::Expr::Subscript(s) => {
                 let object = self.eval(&s.value)?;
                 let index = self.eval_index(&s.slice)?;
-                match &object {
-                    Value::List(items) => {
-                        let len = items.borrow().len();
-                        let at = self.position(&index, len, span)?;
-                        items.borrow_mut().remove(at);
+                self.delete_item(&object, &index, span)
+            }
+            ast::Expr::Attribute(a) => {
+                let object = self.eval(&a.value)?;
+                let Value::Instance(i) = &object else {
+                    return error(span, "this cannot be deleted");
+                };
+                if let Some(f) = self.class_attribute(&i.class, "__delattr__") {
+                    let name = Value::str(a.attr.as_str());
+                    self.call_method(&f, &object, Args::of([name], span), span)?;
+                    return Ok(());
+                }
+                let mut fields = i.fields.borrow_mut();
+                match fields.iter().position(|(n, _)| **n == *a.attr.as_str()) {
+                    Some(at) => {
+                        fields.remove(at);
                         Ok(())
                     }
-                    Value::Dict(d) => {
-                        let key = self.key_of(&index, span)?;
-                        if d.borrow_mut().remove(&key).is_none() {
-                            return self.raise("KeyError", span, "no such key in this dict");
-                        }
-                        Ok(())
+                    None => {
+                        drop(fields);
+                        self.raise("AttributeError", span, format!("no attribute \"{}\"", a.attr))
                     }
-                    other => error(span, format!("items of {} cannot be deleted", other.type_name())),
                 }
             }
             ast::Expr::Tuple(t) => t.elts.iter().try_for_each(|e| self.delete(e)),
@@ -468,6 +469,23 @@ impl Interpreter {
             Value::Class(c) if self.is_exception(&c) => self.construct(&c, Args::default(), span)?,
             other => other,
         };
+        if let Value::Instance(i) = &value
+            && self.is_exception(&i.class)
+        {
+            if let Some(cause) = &s.cause {
+                let cause = match self.eval(cause)? {
+                    Value::Class(c) if self.is_exception(&c) => self.construct(&c, Args::default(), span)?,
+                    other => other,
+                };
+                i.set("__cause__", cause);
+            }
+            if let Some(before) = self.handling.last() {
+                let itself = matches!(before, Value::Instance(b) if Rc::ptr_eq(b, i));
+                if !itself {
+                    i.set("__context__", before.clone());
+                }
+            }
+        }
         self.raise_value(value, span)
     }
 
@@ -498,6 +516,20 @@ impl Interpreter {
     pub fn raise<R>(&mut self, class: &str, span: Span, message: impl Into<String>) -> Result<R> {
         let message = message.into();
         let value = self.exception(class, &message);
+        self.raised = Some((message.clone(), Raised::Exception(value)));
+        error(span, message)
+    }
+
+    /// An error that `except class` catches, and the arguments that the exception has for the text.
+    pub(super) fn raise_with<R>(
+        &mut self,
+        class: &str,
+        args: Vec<Value>,
+        span: Span,
+        message: impl Into<String>,
+    ) -> Result<R> {
+        let message = message.into();
+        let value = self.exception_of(class, args);
         self.raised = Some((message.clone(), Raised::Exception(value)));
         error(span, message)
     }
@@ -534,11 +566,16 @@ impl Interpreter {
         }
     }
 
-    fn handle(&mut self, s: &ast::StmtTry, e: Box<Diagnostic>, span: Span) -> Result<Flow> {
-        let exception = match self.raised.clone() {
-            Some((message, Raised::Exception(v))) if message == e.message => v,
+    /// The exception behind an error.
+    pub(super) fn caught(&self, e: &Diagnostic) -> Value {
+        match &self.raised {
+            Some((message, Raised::Exception(v))) if *message == e.message => v.clone(),
             _ => self.exception("Exception", &e.message),
-        };
+        }
+    }
+
+    fn handle(&mut self, s: &ast::StmtTry, e: Box<Diagnostic>, span: Span) -> Result<Flow> {
+        let exception = self.caught(&e);
         for handler in &s.handlers {
             let ast::ExceptHandler::ExceptHandler(h) = handler;
             let matches = match &h.type_ {
@@ -558,6 +595,10 @@ impl Interpreter {
             self.handling.push(exception);
             let result = self.exec_block(&h.body);
             self.handling.pop();
+            // The name ends with the handler.
+            if let Some(name) = &h.name {
+                self.scope.vars.borrow_mut().remove(&name.id);
+            }
             return result;
         }
         Err(e)

@@ -9,8 +9,8 @@ use crate::diagnostic::Result;
 use crate::source::Span;
 
 fn text(interp: &mut Interpreter, name: &str, value: &Value, span: Span) -> Result<Rc<str>> {
-    match value {
-        Value::Str(s) => Ok(s.clone()),
+    match interp.plain_number(value) {
+        Value::Str(s) => Ok(s),
         other => interp.raise(
             "TypeError",
             span,

@@ -15,7 +15,13 @@ impl Interpreter {
     pub(super) fn call_type(&mut self, name: &str, mut args: Args, span: Span) -> Result<Value> {
         let none = args.positional.is_empty() && args.keyword.is_empty();
         Ok(match name {
-            "object" => Value::None,
+            "object" => match self.builtins.get("object") {
+                Some(Value::Class(class)) => Value::Instance(Rc::new(super::value::Instance {
+                    class,
+                    fields: RefCell::default(),
+                })),
+                _ => Value::None,
+            },
             "int" if none => Value::Int(0),
             "int" => {
                 let bound = args.bind("int", &[args::required("x"), args::optional("base")], span)?;
@@ -34,13 +40,12 @@ impl Interpreter {
                     Value::Float(v) if v.is_finite() && v.abs() < 1e38 => Value::Int(v.trunc() as i128),
                     Value::Float(_) => return self.raise("OverflowError", *at, "this number is no integer"),
                     Value::Expr(e) if e.as_int().is_some() => Value::Int(e.as_int().unwrap_or(0)),
-                    Value::Instance(i) if self.class_attribute(&i.class, "__int__").is_some() => {
-                        let f = self.class_attribute(&i.class, "__int__").unwrap_or(Value::None);
-                        self.call_method(&f, value, Args::default(), span)?
-                    }
                     v => match v.as_int() {
                         Some(v) => Value::Int(v),
-                        None => return self.not_convertible(value, "int", *at),
+                        None => match self.by_method(value, &["__int__", "__index__", "__trunc__"], *at)? {
+                            Some(v) => v,
+                            None => return self.not_convertible(value, "int", *at),
+                        },
                     },
                 }
             }
@@ -58,7 +63,10 @@ impl Interpreter {
                     Some(v) => Value::Float(v),
                     None => match value.as_expr().and_then(|e| e.as_float()) {
                         Some(v) => Value::Float(v),
-                        None => return self.not_convertible(&value, "float", at),
+                        None => match self.by_method(&value, &["__float__", "__index__"], at)? {
+                            Some(v) => as_float(&v).map_or(v, Value::Float),
+                            None => return self.not_convertible(&value, "float", at),
+                        },
                     },
                 }
             }
@@ -83,7 +91,14 @@ impl Interpreter {
                 match name {
                     "list" => Value::list(items),
                     "tuple" => Value::tuple(items),
-                    _ => self.make_set(items, span)?,
+                    "set" => self.make_set(items, span)?,
+                    _ => {
+                        let made = self.make_set(items, span)?;
+                        if let Value::Set(s) = &made {
+                            s.borrow_mut().0.frozen = true;
+                        }
+                        made
+                    }
                 }
             }
             "dict" => {
@@ -156,6 +171,17 @@ impl Interpreter {
         })
     }
 
+    /// What the first of these methods gives, where an object's class has one.
+    pub(super) fn by_method(&mut self, value: &Value, names: &[&str], span: Span) -> Result<Option<Value>> {
+        let Value::Instance(i) = value else {
+            return Ok(None);
+        };
+        match names.iter().find_map(|n| self.class_attribute(&i.class, n)) {
+            Some(f) => self.call_method(&f, value, Args::default(), span).map(Some),
+            None => Ok(None),
+        }
+    }
+
     fn not_convertible<R>(&mut self, value: &Value, to: &str, span: Span) -> Result<R> {
         match value {
             Value::Expr(_) => Err(Box::new(
@@ -188,6 +214,7 @@ impl Interpreter {
             Value::Tuple(_) => "tuple",
             Value::List(_) => "list",
             Value::Dict(_) => "dict",
+            Value::Set(s) if s.borrow().0.frozen => "frozenset",
             Value::Set(_) => "set",
             Value::Slice(_) => "slice",
             Value::Range(_) => "range",
@@ -217,9 +244,14 @@ impl Interpreter {
                 if let (Value::Class(_), ClassKind::Builtin) = (value, &*class.kind.borrow()) {
                     return Ok(matches!(&*class.name, "type" | "object"));
                 }
+                if &*class.name == "object" && class.span == Span::NONE {
+                    return Ok(true);
+                }
                 // `IntEnum` members are integers.
-                let is_int_enum = matches!(&*own.kind.borrow(), ClassKind::Enum { integer: true });
-                if is_int_enum && &*class.name == "int" {
+                if let (Some(number), ClassKind::Builtin) = (value.member_number(), &*class.kind.borrow()) {
+                    return self.is_instance(&number, classes, span);
+                }
+                if own.is_named_tuple() && &*class.name == "tuple" {
                     return Ok(true);
                 }
                 Ok(Rc::ptr_eq(&own, class) || own.mro.iter().any(|c| Rc::ptr_eq(c, class)))

@@ -318,7 +318,7 @@ pub enum ClassKind {
     DataClass(Rc<DataClass>),
     /// `enum.Enum` and its kind.
     Enum {
-        /// Whether members count as integers (`IntEnum`).
+        /// Whether members count as what they stand for (`IntEnum`, `StrEnum`).
         integer: bool,
     },
     /// `NamedTuple`: its fields.
@@ -333,6 +333,31 @@ pub struct DataClass {
     pub fields: Vec<Field>,
     /// Whether objects are immutable.
     pub frozen: bool,
+    /// Whether objects are compared by their fields.
+    pub eq: bool,
+    /// Whether objects have an order.
+    pub order: bool,
+    /// Whether objects print their fields.
+    pub repr: bool,
+}
+
+impl DataClass {
+    /// The fields of a named tuple.
+    pub(super) fn tuple(fields: Vec<Field>) -> DataClass {
+        DataClass {
+            fields,
+            frozen: true,
+            eq: true,
+            order: true,
+            repr: true,
+        }
+    }
+
+    /// What an object is compared and hashed by.
+    pub(super) fn compared(&self, object: &Instance) -> Vec<Value> {
+        let fields = self.fields.iter().filter(|f| f.compare);
+        fields.filter_map(|f| object.get(&f.name)).collect()
+    }
 }
 
 /// A field of a dataclass.
@@ -346,6 +371,12 @@ pub struct Field {
     pub factory: Option<Value>,
     /// Whether it takes part in `__init__`.
     pub init: bool,
+    /// Whether it is given by name only.
+    pub keyword_only: bool,
+    /// Whether it is printed.
+    pub repr: bool,
+    /// Whether it takes part in comparisons.
+    pub compare: bool,
 }
 
 /// An object of a class.
@@ -354,6 +385,21 @@ pub struct Instance {
     pub class: Rc<Class>,
     /// Its attributes, in order of first assignment.
     pub fields: RefCell<Vec<(Rc<str>, Value)>>,
+}
+
+impl Field {
+    /// A field that takes part in everything.
+    pub(super) fn new(name: impl Into<Rc<str>>, default: Option<Value>) -> Field {
+        Field {
+            name: name.into(),
+            default,
+            factory: None,
+            init: true,
+            keyword_only: false,
+            repr: true,
+            compare: true,
+        }
+    }
 }
 
 impl Instance {
@@ -564,7 +610,7 @@ impl Value {
         }
     }
 
-    /// The number behind a member of an `IntEnum`.
+    /// The number or text behind a member of an `IntEnum` or `StrEnum`.
     pub fn member_number(&self) -> Option<Value> {
         match self {
             Value::Instance(i) if matches!(&*i.class.kind.borrow(), ClassKind::Enum { integer: true }) => {
@@ -590,9 +636,20 @@ impl Value {
         }
     }
 
+    /// A named tuple as a tuple; any other value as it is.
+    pub(super) fn plain_tuple(&self) -> Value {
+        match self {
+            Value::Instance(i) if i.class.is_named_tuple() => {
+                Value::tuple(i.fields.borrow().iter().map(|f| f.1.clone()).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Items of a tuple or list.
     pub fn as_items(&self) -> Option<Vec<Value>> {
         match self {
+            Value::Instance(i) if i.class.is_named_tuple() => self.plain_tuple().as_items(),
             Value::Tuple(items) => Some(items.to_vec()),
             Value::List(items) => Some(items.borrow().clone()),
             _ => None,

@@ -1,0 +1,277 @@
+//! Values that CPython gives: what the meta level computes is held against it.
+
+use crate::script::{KernelFile, NoImports};
+use crate::source::SourceMap;
+
+/// Runs a file whose assertions must hold.
+fn holds(text: &str) {
+    let mut sources = SourceMap::new();
+    if let Err(e) = KernelFile::load(&mut sources, "k.py", text, &NoImports) {
+        panic!("{}", e.render(&sources));
+    }
+}
+
+#[test]
+fn bases_are_searched_in_c3_order() {
+    holds(
+        "
+class A:
+    def f(self): return 1
+class B(A):
+    def f(self): return 10 + super().f()
+class C(A):
+    def f(self): return 100 + super().f()
+class D(B, C): pass
+assert D().f() == 111
+assert [c.__name__ for c in D.__mro__] == ['D', 'B', 'C', 'A', 'object'] and D.mro()[1] is B
+assert isinstance(D(), object) and issubclass(D, A) and not issubclass(B, C)
+class Old(D):
+    def f(self): return super(D, self).f()
+assert Old().f() == 111
+class Counted(A):
+    made = 0
+    def __new__(cls, *args):
+        cls.made += 1
+        return super().__new__(cls)
+    def __init__(self, n): self.n = n
+assert Counted(4).n == 4 and Counted.made == 1
+try:
+    class Bad(A, B): pass
+    assert False
+except TypeError as e:
+    pass
+",
+    );
+}
+
+#[test]
+fn comprehensions_have_one_variable() {
+    holds(
+        "
+fs = [lambda: i for i in range(3)]
+assert [f() for f in fs] == [2, 2, 2]
+ds = {k: (lambda: k) for k in 'ab'}
+assert ds['a']() == 'b'
+assert [(i, j) for i in range(3) for j in range(i) if j != 1] == [(1, 0), (2, 0)]
+i = 7
+assert [i for i in range(i)][-1] == 6 and i == 7
+log = []
+def note(a, b):
+    log.append(b)
+    return a
+assert {note(10, 1): note(11, 2)} == {10: 11} and log == [1, 2]
+",
+    );
+}
+
+#[test]
+fn numbers_round_as_in_python() {
+    holds(
+        "
+import math
+assert round(1234, -2) == 1200 and round(1250, -2) == 1200 and round(1350, -2) == 1400 and round(-1250, -2) == -1200
+assert round(1234.5, -2) == 1200.0 and round(7, 2) == 7 and round(0.5) == 0
+assert math.fsum([0.1] * 10) == 1.0 and math.fsum([1e100, 1.0, -1e100]) == 1.0 and math.fsum([]) == 0.0
+assert math.fsum([1e-16, 1, 1e16]) == 10000000000000002.0
+",
+    );
+}
+
+#[test]
+fn named_tuples_are_tuples() {
+    holds(
+        "
+from collections import namedtuple
+P = namedtuple('P', 'x y')
+p = P(1, 2)
+assert p == (1, 2) and (1, 2) == p and p != (1, 3) and p < (1, 3) and p + (3,) == (1, 2, 3)
+assert p._asdict() == {'x': 1, 'y': 2} and P._fields == ('x', 'y') and P._make([3, 4]) == (3, 4)
+assert isinstance(p, tuple) and {p: 5}[(1, 2)] == 5 and len(p) == 2 and p.index(2) == 1 and repr(p) == 'P(x=1, y=2)'
+assert p._replace(y=5) == (1, 5)
+class Q(P):
+    def __new__(cls, x, y=9):
+        return super().__new__(cls, x, y)
+assert Q(1) == (1, 9)
+",
+    );
+}
+
+#[test]
+fn exceptions_carry_what_they_were_given() {
+    holds(
+        "
+class Err(ValueError):
+    def __init__(self, code):
+        super().__init__('code %d' % code)
+        self.code = code
+try:
+    raise Err(3)
+except ValueError as e:
+    assert str(e) == 'code 3' and e.code == 3 and e.args == ('code 3',)
+try:
+    assert 1 == 2, 'msg'
+except AssertionError as e:
+    assert str(e) == 'msg' and e.args == ('msg',)
+try:
+    assert 1 == 2
+except AssertionError as e:
+    assert str(e) == ''
+assert str(KeyError('k')) == \"'k'\" and repr(ValueError(1)) == 'ValueError(1)'
+try:
+    {}['k']
+except KeyError as e:
+    assert e.args == ('k',) and str(e) == \"'k'\"
+try:
+    try:
+        1 // 0
+    except ZeroDivisionError as e:
+        raise RuntimeError('outer') from e
+except RuntimeError as e:
+    assert isinstance(e.__cause__, ZeroDivisionError) and e.__context__ is e.__cause__
+assert ValueError().__cause__ is None
+class Swallow:
+    def __enter__(self): return self
+    def __exit__(self, kind, e, trace):
+        self.seen = (kind, str(e))
+        return True
+with Swallow() as s:
+    raise ValueError('gone')
+assert s.seen == (ValueError, 'gone')
+class Keep(Swallow):
+    def __exit__(self, *about):
+        super().__exit__(*about)
+k = Keep()
+try:
+    with k:
+        raise ValueError('stays')
+except ValueError as e:
+    assert str(e) == 'stays' and k.seen[1] == 'stays'
+",
+    );
+}
+
+#[test]
+fn dataclasses_compare_and_print_by_their_fields() {
+    holds(
+        "
+import dataclasses
+from dataclasses import dataclass, field
+@dataclass
+class A:
+    x: int
+    y: int = field(default=3, repr=False)
+    z: int = field(default=0, compare=False)
+assert repr(A(1)) == 'A(x=1, z=0)' and A(1, z=1) == A(1, z=2) and A(1) != A(2)
+@dataclass(order=True)
+class V:
+    major: int
+    minor: int = 0
+assert V(1, 2) < V(1, 3) < V(2) and sorted([V(2), V(1)])[0] == V(1) and max(V(1), V(3)) == V(3) and V(1) <= V(1)
+assert dataclasses.astuple(V(1, 2)) == (1, 2) and dataclasses.is_dataclass(V) and dataclasses.is_dataclass(V(1))
+assert not dataclasses.is_dataclass(3)
+@dataclass
+class Outer:
+    v: V
+    vs: list
+assert dataclasses.asdict(Outer(V(1), [V(2)])) == {'v': {'major': 1, 'minor': 0}, 'vs': [{'major': 2, 'minor': 0}]}
+@dataclass(kw_only=True)
+class K:
+    a: int
+    b: int = 2
+assert K(a=1).b == 2
+class Derived(V):
+    def __init__(self, n):
+        super().__init__(n, n + 1)
+assert Derived(4).minor == 5 and repr(V(1)) == 'V(major=1, minor=0)'
+@dataclass(eq=False)
+class N:
+    a: int
+assert N(1) != N(1)
+",
+    );
+}
+
+#[test]
+fn sets_and_enums_print_and_hash_as_in_python() {
+    holds(
+        "
+import enum
+assert repr(frozenset({1})) == 'frozenset({1})' and repr(frozenset()) == 'frozenset()' and type(frozenset()) is frozenset
+assert {frozenset([1, 2]): 3}[frozenset([2, 1])] == 3 and frozenset([1]) == {1} and frozenset([1]) | {2} == {1, 2}
+assert not hasattr(frozenset(), 'add') and isinstance(frozenset([1]) | {2}, frozenset)
+class F(enum.Flag):
+    R = 1
+    W = 2
+    X = 4
+assert repr(F.R | F.W) == '<F.R|W: 3>' and str(F.R | F.W) == 'F.R|W' and repr(F(0)) == '<F: 0>' and F(5) == F.R | F.X
+assert list(F.R | F.X) == [F.R, F.X] and len(F.R | F.X) == 2
+class S(enum.StrEnum):
+    RED = enum.auto()
+    BLUE = 'b'
+assert S.RED == 'red' and str(S.BLUE) == 'b' and f'{S.RED}!' == 'red!' and S('b') is S.BLUE and S.RED.upper() == 'RED'
+assert isinstance(S.RED, str) and {'red': 1}[S.RED] == 1 and '-'.join([S.RED, S.BLUE]) == 'red-b'
+class I(int, enum.Enum):
+    A = 3
+assert I.A + 1 == 4 and isinstance(I.A, int)
+class Planet(enum.Enum):
+    EARTH = (1, 2)
+    def __init__(self, mass, radius):
+        self.mass = mass
+        self.radius = radius
+assert Planet.EARTH.radius == 2
+a = {1, 2, 3}
+a.difference_update([1])
+assert a == {2, 3}
+a.intersection_update([3, 4])
+assert a == {3}
+b = a
+b |= {9}
+assert a == {3, 9}
+",
+    );
+}
+
+#[test]
+fn special_methods() {
+    holds(
+        "
+class N:
+    def __init__(self, v): self.v = v
+    def __iadd__(self, o):
+        self.v += o
+        return self
+    def __ishl__(self, o): return NotImplemented
+    def __abs__(self): return N(abs(self.v))
+    def __float__(self): return self.v / 2
+    def __index__(self): return self.v
+    def __delitem__(self, i): self.gone = i
+    def __class_getitem__(cls, i): return (cls.__name__, i)
+    def __round__(self, n=None): return ('r', n)
+n = m = N(3)
+n += 4
+assert m.v == 7 and n is m and abs(N(-2)).v == 2 and float(N(3)) == 1.5 and [5, 6, 7][N(1)] == 6 and int(N(4)) == 4
+del n[5]
+assert n.gone == 5 and N[int] == ('N', int) and round(N(1), 2) == ('r', 2)
+del n.gone
+assert not hasattr(n, 'gone')
+d = {}
+class Base:
+    def __init_subclass__(cls, tag=None, **rest):
+        super().__init_subclass__(**rest)
+        d[cls.__name__] = tag
+class Child(Base, tag='c'): pass
+class Other(Base): pass
+assert d == {'Child': 'c', 'Other': None}
+class Guard:
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value * 2)
+g = Guard()
+g.x = 4
+assert g.x == 8
+x = [1, 2, 3, 4, 5]
+del x[1:3]
+assert x == [1, 4, 5]
+assert '{:>{w}}'.format(5, w=4) == '   5' and '{0[1]}-{a.v}'.format([1, 2], a=N(8)) == '2-8' and '{!r:>5}'.format('a') == \"  'a'\"
+",
+    );
+}
