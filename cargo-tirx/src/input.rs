@@ -184,7 +184,7 @@ impl Input {
         timer: Option<&dyn Fn() -> u64>,
         on_pass: &mut dyn FnMut(&Step<'_>),
     ) -> Result<IRModule> {
-        if settings.stop_after.is_none() && !host::device_functions(&module).is_empty() {
+        if settings.stop_after.is_none() && is_lowered(&module) {
             return Ok(module);
         }
         Ok(run_passes(module, settings, timer, on_pass)?)
@@ -197,6 +197,11 @@ impl Input {
         let module = self.build(&loaded, self.pick(&loaded)?)?;
         self.lower(module, &settings, None, &mut |_| {})
     }
+}
+
+/// Whether a module went through the pipeline already: printed IR with device functions.
+pub(crate) fn is_lowered(module: &IRModule) -> bool {
+    !host::device_functions(module).is_empty()
 }
 
 /// An error about how an entry is used, with a note where it is defined.

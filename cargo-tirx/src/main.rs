@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 use tirx_build::Environment;
-use tirx_build::compile::cuda_source;
+use tirx_build::compile::{compile, cuda_source};
 use tirx_build::manifest::Manifest;
 use tirx_build::toolchain::{self, Discovered, Pin, Search};
 use tirx_core::codegen::host as host_ir;
@@ -25,7 +25,7 @@ use tirx_core::diagnostic::{Level, Message};
 use tirx_core::script::print;
 use tirx_core::transform::pass_names;
 
-use input::{Failure, Input, Result, choice, usage, user};
+use input::{Failure, Input, Result, choice, is_lowered, usage, user};
 use output::Output;
 
 #[derive(Parser, Debug)]
@@ -163,7 +163,11 @@ fn check(input: &Input, output: &Output) -> Result<()> {
             } else {
                 input.build(&loaded, entry)?
             };
-            cuda_source(&input.lower(module, &settings, None, &mut |_| {})?)?;
+            if is_lowered(&module) {
+                cuda_source(&module)?;
+            } else {
+                compile(module, &settings)?;
+            }
             Ok(())
         };
         match checked() {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use tirx_build::compile::authored;
 use tirx_core::arith::fold::eval_int;
+use tirx_core::codegen::rust;
 use tirx_core::diagnostic::Message;
 use tirx_core::ir::{DType, Expr, ExprKind, PrimFunc, Var};
 use tirx_sim::host::{self, Argument};
@@ -231,6 +232,8 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
     match (result, fault) {
         (_, Some(fault)) => return Err(Failure::User(fault)),
         (Err(message), None) => {
+            // What no launcher computes is told with its line.
+            rust::launcher(&func, &lowered).map_err(|d| Failure::User(d.messages(&lowered.sources)))?;
             let kernel = func.global_symbol().unwrap_or("main");
             return Err(user(format_args!("kernel `{kernel}`: {message}")));
         }

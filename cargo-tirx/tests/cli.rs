@@ -209,6 +209,22 @@ fn user_errors_exit_with_1() {
 }
 
 #[test]
+fn check_refuses_what_no_launcher_computes() {
+    let folder = Folder::new();
+    let kernel = "from tvm.script import tirx as T\n\n@T.prim_func\n\
+        def f(A: T.Buffer((64,), \"int32\"), n: T.int32):\n    half: T.int32 = n // 2\n    T.device_entry()\n    \
+        tx = T.thread_id([64])\n    A[tx] = half\n";
+    fs::write(folder.path("host.py"), kernel).unwrap();
+    let parts = ["cannot be used in host code", "--> host.py:5:5", "`x: T.let = …`"];
+    fails(&folder.run(&["check", "host.py"]), 1, &parts);
+    fails(
+        &folder.run(&["sim", "host.py", "--scalar", "n=4", "--out", "A=a.npy"]),
+        1,
+        &parts,
+    );
+}
+
+#[test]
 fn usage_errors_exit_with_2() {
     let folder = Folder::new();
     let define = |text: &str| folder.run(&["cuda", "k.py", "--entry", "add", "-D", text]);

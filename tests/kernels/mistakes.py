@@ -539,3 +539,20 @@ def shared_memory_too_large_written_out(B: T.Buffer((8,), "int32"), n: T.int32):
     S = T.alloc_buffer((m12,), "int32", scope="shared.dyn")
     S[tx] = 1
     B[tx] = S[tx]
+
+
+@T.prim_func
+def pool_without_commit(A: T.Buffer((32,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([32])
+    pool = T.SMEMPool()
+    a = pool.alloc((32,), "int32")
+    a[tx] = tx
+    A[tx] = a[tx]
+
+
+@T.prim_func
+def virtual_thread_around_the_launch(A: T.Buffer((64,), "int32")):
+    vt = T.launch_thread("vthread.x", 2)
+    tx = T.launch_thread("threadIdx.x", 32)
+    A[vt * 32 + tx] = vt

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tirx_core::arith::fold::eval_int;
-use tirx_core::codegen::host::{self, DEVICE_CUDA, Field, LaunchParam, arg_type, dlpack_code};
+use tirx_core::codegen::host::{self, DEVICE_CUDA, Field, LaunchParam, arg_type, dlpack_code, float_method};
 use tirx_core::intrin::Op;
 use tirx_core::ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtKind, Var};
 
@@ -334,6 +334,13 @@ impl Machine<'_> {
         }
     }
 
+    fn float(&mut self, expr: &Expr) -> Result<f64> {
+        match self.value(expr)? {
+            Value::Float(v) => Ok(v),
+            _ => Err("host code uses an integer or pointer where a number belongs".to_string()),
+        }
+    }
+
     fn value(&mut self, expr: &Expr) -> Result<Value> {
         let dtype = expr.dtype;
         Ok(match &expr.kind {
@@ -416,6 +423,33 @@ impl Machine<'_> {
                 } else {
                     value >> count
                 }))
+            }
+            (Op::Popcount | Op::Clz, [a]) => {
+                let of = i128::from(a.dtype.bits);
+                let bits = self.int(a)? & ((1 << of) - 1);
+                Value::Int(match op {
+                    Op::Popcount => bits.count_ones().into(),
+                    _ => of - i128::from(128 - bits.leading_zeros()),
+                })
+            }
+            (_, [a, rest @ ..]) if float_method(op).is_some() => {
+                let x = self.float(a)?;
+                let y = rest.first().map_or(Ok(0.0), |b| self.float(b))?;
+                let result = match op {
+                    Op::Ceil => x.ceil(),
+                    Op::Floor => x.floor(),
+                    Op::Trunc => x.trunc(),
+                    Op::Round | Op::Nearbyint => x.round_ties_even(),
+                    Op::Fabs => x.abs(),
+                    Op::Sqrt => x.sqrt(),
+                    Op::Exp => x.exp(),
+                    Op::Exp2 => x.exp2(),
+                    Op::Log => x.ln(),
+                    Op::Log2 => x.log2(),
+                    Op::Log10 => x.log10(),
+                    _ => x.powf(y),
+                };
+                Value::Float(round(expr.dtype, result))
             }
             (Op::LargeUintImm, [low, high]) => Value::Int(self.int(low)? | self.int(high)? << 32),
             _ => {

@@ -426,10 +426,29 @@ fn pointer_source(expr: &Expr) -> Option<Var> {
     }
 }
 
+/// The method of Rust's `f32` and `f64` that computes a function of numbers, of those that host code may call.
+pub fn float_method(op: Op) -> Option<&'static str> {
+    Some(match op {
+        Op::Ceil => "ceil",
+        Op::Floor => "floor",
+        Op::Trunc => "trunc",
+        Op::Round | Op::Nearbyint => "round_ties_even",
+        Op::Fabs => "abs",
+        Op::Sqrt => "sqrt",
+        Op::Exp => "exp",
+        Op::Exp2 => "exp2",
+        Op::Log => "ln",
+        Op::Log2 => "log2",
+        Op::Log10 => "log10",
+        Op::Pow => "powf",
+        _ => return None,
+    })
+}
+
 /// An error of a printer or interpreter of host code at `expr`.
 pub fn unsupported(expr: &Expr, what: &str) -> Diagnostics {
     Diagnostic::new(expr.span, format!("{what} cannot be used in host code"))
-        .help("host code (before T.device_entry) computes launch extents: integer arithmetic on shapes and scalars")
+        .help("host code (before T.device_entry) computes launch extents: arithmetic on shapes and scalars")
         .into()
 }
 

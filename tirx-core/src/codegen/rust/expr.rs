@@ -9,7 +9,7 @@ use super::code::{Binds, Code, float_literal, join, literal, logical};
 use super::names::Names;
 use super::{ParamKind, Signature, rust_scalar};
 use crate::arith::fold::eval_int;
-use crate::codegen::host::{DEVICE_CUDA, Field, arg_type, dlpack_code, unsupported};
+use crate::codegen::host::{DEVICE_CUDA, Field, arg_type, dlpack_code, float_method, unsupported};
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
@@ -465,6 +465,36 @@ impl<'a> Printer<'a> {
                 };
                 let text = format!("{}.{method}({text})", a.operand(Binds::Tight));
                 Value::Code(join(Binds::Tight, text, &[&a, &count]))
+            }
+            (Op::Popcount | Op::Clz, [a]) => {
+                let a = self.typed(a)?;
+                let method = if op == Op::Clz {
+                    "leading_zeros"
+                } else {
+                    "count_ones"
+                };
+                let Some(ty) = rust_scalar(expr.dtype) else {
+                    return Err(unsupported(expr, &format!("dtype {}", expr.dtype)));
+                };
+                let text = format!("{}.{method}() as {ty}", a.operand(Binds::Tight));
+                Value::Code(join(Binds::Cast, text, &[&a]))
+            }
+            (_, [a, rest @ ..]) if float_method(op).is_some() => {
+                // Halves have no such methods.
+                let method = float_method(op).filter(|_| a.dtype.is_float() && a.dtype.bits >= 32);
+                let Some(method) = method else {
+                    let what = format!("`T.{}` of {}", op.info().script, a.dtype);
+                    return Err(unsupported(expr, &what));
+                };
+                let a = self.typed(a)?;
+                let rest = rest
+                    .iter()
+                    .map(|b| self.typed(b))
+                    .collect::<Result<Vec<Code>>>()?;
+                let texts: Vec<&str> = rest.iter().map(|b| b.text.as_str()).collect();
+                let text = format!("{}.{method}({})", a.operand(Binds::Tight), texts.join(", "));
+                let parts: Vec<&Code> = [&a].into_iter().chain(&rest).collect();
+                Value::Code(join(Binds::Tight, text, &parts))
             }
             (Op::LargeUintImm, [low, high]) => match (low.as_int(), high.as_int()) {
                 (Some(low), Some(high)) => Value::Int(low | high << 32),

@@ -12,7 +12,7 @@ use super::{
     MIN_BLOCKS_PER_SM,
 };
 use crate::arith::fold;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
 use crate::ir::{AttrNode, AttrValue, Attrs, Buffer, DType, Expr, Mutator, Stmt, StmtKind, Var, substitute};
 use crate::source::Span;
@@ -66,6 +66,18 @@ impl Launch {
         }
         let extents = self.extents.iter().map(|(_, extent, _)| extent.clone());
         extents.chain(dynamic).collect()
+    }
+
+    /// An error where dynamic shared memory has no size: a pool's buffer has none of its own.
+    pub(super) fn check_pool(&self) -> Result<()> {
+        match &self.dynamic_shared {
+            Some((bytes, span)) if bytes.is_int(0) && self.pool.is_none() => Err(Box::new(
+                Diagnostic::new(*span, "this pool of shared memory has no size")
+                    .label("nothing says how much of it is used")
+                    .help("call commit() of the pool behind its last alloc"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Bytes of dynamic shared memory that the launch asks for, and where.

@@ -123,6 +123,7 @@ impl Split<'_> {
         if let Some(error) = launch.failed {
             return Err(error);
         }
+        launch.check_pool()?;
         limits::check(&launch, &body, &self.targets)?;
         let mut reads = Reads {
             declared: std::mem::take(&mut self.declared),
@@ -222,6 +223,13 @@ impl Mutator for Split<'_> {
                 self.failed = Some(error);
                 stmt.clone()
             }),
+            StmtKind::Attr { key, .. } if &**key == "virtual_thread" => {
+                let error = Diagnostic::new(stmt.span, "a virtual thread is no axis of a launch")
+                    .label("no pass lowers virtual threads")
+                    .help("write a loop within the launch: `for vt in T.unroll(2):`");
+                self.failed = Some(Box::new(error));
+                stmt.clone()
+            }
             StmtKind::DeclBuffer(buffer) => {
                 self.declared.insert(buffer.data.clone(), buffer.clone());
                 stmt.clone()
