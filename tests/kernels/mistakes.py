@@ -556,3 +556,62 @@ def virtual_thread_around_the_launch(A: T.Buffer((64,), "int32")):
     vt = T.launch_thread("vthread.x", 2)
     tx = T.launch_thread("threadIdx.x", 32)
     A[vt * 32 + tx] = vt
+
+
+@T.prim_func
+def elements_stored_at_once(A: T.Buffer((2, 4), "float32")):
+    T.device_entry()
+    tx = T.thread_id([1])
+    A[0, tx], A[1, tx] = A[1, tx], A[0, tx]
+
+
+@T.prim_func
+def scalar_with_an_index(A: T.Buffer((32,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([32])
+    x = 3
+    x[tx] = 1
+    A[tx] = x
+
+
+@T.prim_func
+def scalar_read_with_an_index(A: T.Buffer((32,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([32])
+    x = 3
+    A[tx] = x[tx]
+
+
+@T.prim_func
+def number_for_a_buffer(A: T.Buffer((32,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([32])
+    A = 3
+    A[tx] = 1
+
+
+@T.inline
+def clear(x):
+    x = 0
+
+
+@T.prim_func
+def element_assigned_in_a_function(A: T.Buffer((32,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([32])
+    clear(A[tx])
+
+
+@T.prim_func
+def likely_number(A: T.Buffer((4,), "float32")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    A[tx] = T.likely(A[tx])
+
+
+@T.prim_func
+def assertion_that_never_holds(A: T.Buffer((4,), "float32")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    assert False, "never"
+    A[tx] = 1.0

@@ -85,6 +85,8 @@ pub struct KernelFile {
     main: ParsedFile,
     files: BTreeMap<String, ParsedFile>,
     entries: Vec<Entry>,
+    /// Of each entry that is a kernel: how many are decorated before it.
+    numbers: Vec<Option<usize>>,
 }
 
 impl KernelFile {
@@ -125,10 +127,16 @@ impl KernelFile {
             main,
             files,
             entries: Vec::new(),
+            numbers: Vec::new(),
         };
-        loaded.entries = loaded.run(|interp, scope| {
-            let found = find_entries(&scope);
-            Ok(found.into_iter().map(|f| f.describe(interp)).collect())
+        (loaded.entries, loaded.numbers) = loaded.run(None, |interp, scope| {
+            let found = find_entries(&scope).into_iter();
+            Ok(found
+                .map(|f| {
+                    let number = f.number();
+                    (f.describe(interp), number)
+                })
+                .unzip())
         })?;
         Ok(loaded)
     }
@@ -152,8 +160,11 @@ impl KernelFile {
         entry: Option<&str>,
         constexprs: &BTreeMap<String, ConstValue>,
     ) -> Result<IRModule, Diagnostics> {
-        let name = self.pick(entry)?.name.clone();
-        self.run(|interp, scope| {
+        let picked = self.pick(entry)?;
+        let name = picked.name.clone();
+        let at = self.entries.iter().position(|e| e.name == name);
+        let number = at.and_then(|at| self.numbers.get(at).copied().flatten());
+        self.run(number, |interp, scope| {
             let Some(value) = scope.get_own(&name) else {
                 return Err(Box::new(Diagnostic::new(
                     Span::NONE,
@@ -166,7 +177,7 @@ impl KernelFile {
                 .collect();
             match &value {
                 Value::Kernel(kernel) => {
-                    let func = interp.build_kernel(kernel, &given)?;
+                    let func = interp.built_kernel(kernel, &given)?;
                     Ok(IRModule::single("main", func, self.sources.clone()))
                 }
                 other => {
@@ -231,10 +242,14 @@ impl KernelFile {
 
     /// Runs the module level, then `then`, on a stack that holds the deepest allowed evaluation. (Address space, not
     /// memory: pages that are not touched cost nothing. The parser's own dependency `stacker` switches stacks.)
-    fn run<R>(&self, then: impl FnOnce(&mut Interpreter, Rc<Scope>) -> Result<R>) -> Result<R, Diagnostics> {
+    fn run<R>(
+        &self,
+        wanted: Option<usize>,
+        then: impl FnOnce(&mut Interpreter, Rc<Scope>) -> Result<R>,
+    ) -> Result<R, Diagnostics> {
         stacker::grow(limits::STACK, || {
             let mut interp = Interpreter::new(self.sources.clone(), self.files.clone());
-            let scope = interp.run_main(&self.main)?;
+            let scope = interp.run_main(&self.main, wanted)?;
             then(&mut interp, scope).map_err(Diagnostics::from)
         })
     }
@@ -287,6 +302,13 @@ fn find_entries(scope: &Rc<Scope>) -> Vec<Found> {
 }
 
 impl Found {
+    fn number(&self) -> Option<usize> {
+        match &self.value {
+            Value::Kernel(k) => Some(k.number),
+            _ => None,
+        }
+    }
+
     fn describe(self, interp: &mut Interpreter) -> Entry {
         let (kind, constexprs) = match &self.value {
             Value::Kernel(k) => describe_kernel(interp, k),

@@ -235,7 +235,8 @@ impl Emitter<'_> {
         body: &Stmt,
         span: Span,
     ) -> Result<()> {
-        if !matches!(kind, ForKind::Serial | ForKind::Unrolled) {
+        // A thread runs a parallel loop turn by turn.
+        if !matches!(kind, ForKind::Serial | ForKind::Parallel | ForKind::Unrolled) {
             return error(span, format!("a loop of kind {kind:?} is left in the final IR"));
         }
         let first = self.expr(min)?.in_range(min.dtype);

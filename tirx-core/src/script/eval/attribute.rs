@@ -235,6 +235,7 @@ fn kernel_attribute(kernel: &Rc<Kernel>, name: &str) -> Option<Value> {
                     is_s_tir: kernel.is_s_tir,
                     is_persistent: kernel.is_persistent,
                     defaults: kernel.defaults.clone(),
+                    number: kernel.number,
                     constexprs,
                 })))
             }))

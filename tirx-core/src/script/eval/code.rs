@@ -141,6 +141,28 @@ pub(super) fn annotations(node: &ast::Parameters) -> Vec<Option<&ast::Expr>> {
     list
 }
 
+/// The names that a definition reads, in its signature, its body and the functions in it.
+pub(super) fn read_names(def: &ast::StmtFunctionDef) -> FxHashSet<Name> {
+    #[derive(Default)]
+    struct Reads(FxHashSet<Name>);
+    impl<'a> Visitor<'a> for Reads {
+        fn visit_expr(&mut self, expr: &'a ast::Expr) {
+            if let ast::Expr::Name(n) = expr {
+                self.0.insert(n.id.clone());
+            }
+            walk_expr(self, expr);
+        }
+    }
+    let mut reads = Reads::default();
+    annotations(&def.parameters)
+        .into_iter()
+        .flatten()
+        .chain(def.returns.as_deref())
+        .for_each(|e| reads.visit_expr(e));
+    def.body.iter().for_each(|s| reads.visit_stmt(s));
+    reads.0
+}
+
 /// Collects the names that a body assigns, without those of functions, classes and comprehensions in it.
 #[derive(Default)]
 struct Names {

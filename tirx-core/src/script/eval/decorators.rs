@@ -135,18 +135,24 @@ fn kernel_decorator(name: &'static str, is_jit: bool) -> Value {
                 *flag = interp.truth(value, *at)?;
             }
         }
-        let make = move |_: &mut Interpreter, function: &Value, span: Span| match function {
-            Value::Function(f) => Ok(Value::Kernel(Rc::new(Kernel {
-                name: f.name.clone(),
-                code: f.code.clone(),
-                scope: f.scope.clone(),
-                is_jit,
-                is_private: flags[1],
-                is_s_tir: flags[3] || flags[4],
-                is_persistent: flags[5],
-                constexprs: Vec::new(),
-                defaults: f.defaults.clone(),
-            }))),
+        let make = move |interp: &mut Interpreter, function: &Value, span: Span| match function {
+            Value::Function(f) => {
+                let kernel = Rc::new(Kernel {
+                    name: f.name.clone(),
+                    code: f.code.clone(),
+                    scope: interp.captured_scope(f),
+                    is_jit,
+                    is_private: flags[1],
+                    is_s_tir: flags[3] || flags[4],
+                    is_persistent: flags[5],
+                    constexprs: Vec::new(),
+                    defaults: f.defaults.clone(),
+                    number: interp.decorated,
+                });
+                interp.decorated += 1;
+                interp.build_where_decorated(&kernel);
+                Ok(Value::Kernel(kernel))
+            }
             other => error(
                 span,
                 format!("{name} needs a function, found {}", other.type_name()),

@@ -56,6 +56,25 @@ impl Interpreter {
             .collect()
     }
 
+    /// Builds a kernel that was just decorated, if it is the one.
+    pub(super) fn build_where_decorated(&mut self, kernel: &Rc<Kernel>) {
+        if self.mode == Mode::Meta && !kernel.is_jit && self.wanted == Some(kernel.number) {
+            self.built = Some(self.build_kernel(kernel, &[]));
+        }
+    }
+
+    /// The kernel that was built at its decorator; any other one is built now.
+    pub(crate) fn built_kernel(
+        &mut self,
+        kernel: &Rc<Kernel>,
+        given: &[(Rc<str>, Value)],
+    ) -> Result<PrimFunc> {
+        match self.built.take() {
+            Some(built) if given.is_empty() => built,
+            _ => self.build_kernel(kernel, given),
+        }
+    }
+
     /// Builds a kernel with values for its `T.constexpr` parameters.
     pub(crate) fn build_kernel(
         &mut self,
@@ -81,6 +100,7 @@ impl Interpreter {
         self.loops.clear();
         self.match_vars.clear();
         self.ended_names.clear();
+        self.choices = 0;
         self.emitted = 0;
         let result = self
             .open_block(span)

@@ -60,6 +60,7 @@ impl Interpreter {
                     }
                     return Ok(());
                 }
+                self.check_rebound(&n.id, &value, span)?;
                 let bound = self.kernel_value(&n.id, value, source, span)?;
                 self.scope.set(n.id.clone(), bound);
                 Ok(())
@@ -93,6 +94,30 @@ impl Interpreter {
         }
     }
 
+    /// A number must not take the name of memory that was meant: of a buffer, or of an element that a function was
+    /// called with.
+    fn check_rebound(&mut self, name: &ast::name::Name, value: &Value, span: Span) -> Result<()> {
+        if !matches!(
+            value,
+            Value::Expr(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_)
+        ) {
+            return Ok(());
+        }
+        let (what, help) = match self.scope.get_own(name) {
+            Some(Value::Buffer(b)) => {
+                let at = vec!["…"; b.shape.len()].join(", ");
+                ("a buffer", format!("store an element: {name}[{at}] = …"))
+            }
+            Some(Value::Expr(e)) if matches!(e.kind, ExprKind::BufferLoad { .. }) => (
+                "an element of a buffer",
+                "pass the buffer and the index, and store there: buffer[index] = …".to_string(),
+            ),
+            _ => return Ok(()),
+        };
+        let message = format!("\"{name}\" is {what} here: this would make a scalar of the same name");
+        Err(Box::new(Diagnostic::new(span, message).help(help)))
+    }
+
     fn kernel_unpack(
         &mut self,
         targets: &[ast::Expr],
@@ -114,8 +139,31 @@ impl Interpreter {
         self.unpack(targets, &value, span, &mut |interp, target, item| {
             let from = sources.map(|s| &s[index]).or(source);
             index += 1;
-            interp.kernel_bind(target, item, from, span)
+            match target {
+                // As in TVM, several names at once are new ones in a block where they have not been defined.
+                ast::Expr::Name(n) if interp.scope.get_own(&n.id).is_none() => {
+                    let bound = interp.kernel_value(&n.id, item, from, span)?;
+                    interp.scope.set(n.id.clone(), bound);
+                    Ok(())
+                }
+                ast::Expr::Subscript(s) if interp.is_memory(&s.value)? => {
+                    let d = Diagnostic::new(span, "several elements cannot be stored at once");
+                    Err(Box::new(d.help(
+                        "bind the values to names first, then write one store a line",
+                    )))
+                }
+                _ => interp.kernel_bind(target, item, from, span),
+            }
         })
+    }
+
+    /// Whether what is indexed is memory of the kernel, not a list or dict.
+    fn is_memory(&mut self, object: &ast::Expr) -> Result<bool> {
+        let value = self.eval(object)?;
+        Ok(matches!(
+            value,
+            Value::Buffer(_) | Value::Region(_) | Value::Expr(_)
+        ))
     }
 
     /// Reads mutable scalars that a tuple assignment both reads and writes into temporaries.
@@ -123,7 +171,7 @@ impl Interpreter {
         let mut written = Vec::new();
         for target in targets {
             if let ast::Expr::Name(n) = target
-                && let Some(buffer) = self.lookup(&n.id, span)?.as_ref().and_then(scalar_buffer)
+                && let Some(buffer) = self.scope.get_own(&n.id).as_ref().and_then(scalar_buffer)
             {
                 written.push(buffer);
             }

@@ -60,11 +60,11 @@ impl Interpreter {
             return self.kernel_else(clauses);
         }
         let condition = lang::condition(&value, at)?;
-        let then = self.kernel_block(span, |i| i.exec_block(body))?;
+        let then = self.conditional_block(span, |i| i.exec_block(body))?;
         let otherwise = if clauses.is_empty() {
             None
         } else {
-            Some(self.kernel_block(span, |i| i.kernel_else(clauses))?)
+            Some(self.conditional_block(span, |i| i.kernel_else(clauses))?)
         };
         // An `else` that does nothing stays one, as in TVM: simplification drops it.
         self.emit(Stmt::if_else(condition, then, otherwise, at))?;
@@ -82,6 +82,18 @@ impl Interpreter {
                 }
             },
         }
+    }
+
+    /// A block that the kernel may leave out.
+    fn conditional_block(
+        &mut self,
+        span: Span,
+        run: impl FnOnce(&mut Interpreter) -> Result<Flow>,
+    ) -> Result<Stmt> {
+        self.choices += 1;
+        let block = self.kernel_block(span, run);
+        self.choices -= 1;
+        block
     }
 
     /// Runs statements in a block and a scope of their own; gives what they built.
@@ -254,7 +266,7 @@ impl Interpreter {
             }
         }
         self.loops.push(LoopKind::Run);
-        let body = self.kernel_block(span, |i| {
+        let body = self.conditional_block(span, |i| {
             let mode = std::mem::replace(&mut i.mode, Mode::Meta);
             let bound = i.bind(&s.target, value);
             i.mode = mode;
@@ -282,7 +294,7 @@ impl Interpreter {
             v => Expr::bool(self.truth(v, at)?).at(at),
         };
         self.loops.push(LoopKind::Run);
-        let body = self.kernel_block(span, |i| i.exec_block(&s.body));
+        let body = self.conditional_block(span, |i| i.exec_block(&s.body));
         self.loops.pop();
         self.emit(Stmt::new(StmtKind::While(condition, body?), at))?;
         Ok(Flow::Normal)
@@ -294,7 +306,9 @@ impl Interpreter {
             Some(m) => self.eval(m)?,
             None => Value::str(format!("{} does not hold", self.text_of(s.test.range()))),
         };
-        if !test.is_ir() && !self.truth(&test, span)? {
+        let holds = test.is_ir() || self.truth(&test, span)?;
+        // What may never be reached is for the kernel to say.
+        if !holds && self.choices == 0 {
             let text = match &message {
                 Value::Tuple(parts) if parts.len() == 2 => {
                     let parts = self.message_parts(&parts[1], span)?;
@@ -306,7 +320,7 @@ impl Interpreter {
         }
         let condition = match &test {
             v if v.is_ir() => lang::condition(v, self.span(&*s.test))?,
-            _ => Expr::bool(true),
+            _ => Expr::bool(holds),
         };
         let (kind, message) = match &message {
             Value::Tuple(parts) if parts.len() == 2 => {

@@ -82,7 +82,7 @@ pub(crate) use kernel::ParameterRole;
 
 use super::parse::ParsedFile;
 use crate::diagnostic::Result;
-use crate::ir::{Attrs, Buffer, DType, IRModule, Stmt, Var};
+use crate::ir::{Attrs, Buffer, DType, IRModule, PrimFunc, Stmt, Var};
 use crate::source::{FileId, SourceMap, Span};
 use builder::Block;
 
@@ -153,6 +153,8 @@ pub struct Interpreter {
     module_attrs: Attrs,
     /// The functions of the module that is being built: they call each other.
     module_functions: Vec<Rc<Kernel>>,
+    /// Blocks around the current one that the kernel may leave out.
+    choices: usize,
     /// Variables that have a name.
     known_vars: FxHashSet<Var>,
     /// Variables that shapes of parameters made.
@@ -165,6 +167,12 @@ pub struct Interpreter {
     ended_names: FxHashMap<Name, Span>,
     renamed_buffers: FxHashMap<usize, (Buffer, Arc<str>)>,
     renamed_vars: FxHashMap<Var, Arc<str>>,
+    /// Kernels decorated so far.
+    decorated: usize,
+    /// The number of the kernel that is built where it is decorated: the file may change afterwards what it reads.
+    wanted: Option<usize>,
+    /// What came of it.
+    built: Option<Result<PrimFunc>>,
     // Limits.
     emitted: usize,
     steps: u64,
@@ -219,6 +227,7 @@ impl Interpreter {
             branches: Vec::new(),
             module_attrs: Attrs::new(),
             module_functions: Vec::new(),
+            choices: 0,
             known_vars: FxHashSet::default(),
             match_vars: FxHashMap::default(),
             match_names: None,
@@ -226,6 +235,9 @@ impl Interpreter {
             ended_names: FxHashMap::default(),
             renamed_buffers: FxHashMap::default(),
             renamed_vars: FxHashMap::default(),
+            decorated: 0,
+            wanted: None,
+            built: None,
             emitted: 0,
             steps: 0,
             objects: 0,
@@ -236,8 +248,10 @@ impl Interpreter {
         }
     }
 
-    /// Runs the statements of the main file and gives its names.
-    pub(crate) fn run_main(&mut self, file: &ParsedFile) -> Result<Rc<Scope>> {
+    /// Runs the statements of the main file and gives its names. Where `wanted` is the number of a `@T.prim_func`, that
+    /// kernel is built at its decorator.
+    pub(crate) fn run_main(&mut self, file: &ParsedFile, wanted: Option<usize>) -> Result<Rc<Scope>> {
+        self.wanted = wanted;
         self.file = file.file;
         self.modules.insert(file.file, file.module.clone());
         self.run_module(&file.module.body)?;

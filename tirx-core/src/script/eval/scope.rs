@@ -91,6 +91,25 @@ impl Scope {
         names
     }
 
+    /// A level in front of this one that keeps the values that `names` have now. A name that has none yet gets what it
+    /// has when it is read.
+    pub fn captured(self: &Rc<Scope>, names: impl IntoIterator<Item = Name>) -> Rc<Scope> {
+        let captured = Scope::new(ScopeKind::Block, Some(self.clone()));
+        for name in names {
+            let mut level = Some(self);
+            while let Some(scope) = level {
+                if !matches!(scope.kind, ScopeKind::Class)
+                    && let Some(value) = scope.get_own(&name)
+                {
+                    captured.set(name, value);
+                    break;
+                }
+                level = scope.parent.as_ref();
+            }
+        }
+        captured
+    }
+
     /// A copy of everything visible from here, so that later assignments do not show.
     pub fn snapshot(self: &Rc<Scope>) -> Rc<Scope> {
         let mut levels = Vec::new();

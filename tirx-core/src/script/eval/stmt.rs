@@ -604,6 +604,19 @@ impl Interpreter {
         Err(e)
     }
 
+    /// The scope of a function that keeps the values which the names in it have when it is decorated. In a kernel they
+    /// are looked up when it is called.
+    pub(super) fn captured_scope(&mut self, function: &super::value::Function) -> Rc<super::Scope> {
+        match function.code.body.def() {
+            Some(def) if self.mode == Mode::Meta => {
+                let scope = function.scope.captured(super::code::read_names(def));
+                self.closed_over.push(Rc::downgrade(&scope));
+                scope
+            }
+            _ => function.scope.clone(),
+        }
+    }
+
     /// A function as `@T.inline` or `@T.macro` makes it.
     pub(super) fn inline_function(
         &mut self,
@@ -617,7 +630,7 @@ impl Interpreter {
                 let scope = if snapshot {
                     f.scope.snapshot()
                 } else {
-                    f.scope.clone()
+                    self.captured_scope(f)
                 };
                 Ok(Value::Function(super::class::with_mode(f, mode, scope)))
             }

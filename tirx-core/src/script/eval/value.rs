@@ -442,6 +442,8 @@ pub struct Kernel {
     pub constexprs: Vec<(Rc<str>, Value)>,
     /// Default values by parameter.
     pub defaults: Vec<(usize, Value)>,
+    /// How many kernels were decorated before it.
+    pub number: usize,
 }
 
 /// An imported kernel file.

@@ -218,6 +218,11 @@ fn likely(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     if e.as_int().is_some() {
         return Ok(Value::Expr(e));
     }
+    if !e.dtype.is_bool() {
+        let message = format!("T.likely needs a condition, found {}", e.dtype);
+        let d = Diagnostic::new(e.span.or(call.span), message);
+        return Err(Box::new(d.help("compare it: T.likely(x != 0)")));
+    }
     let dtype = e.dtype;
     Ok(Value::Expr(Expr::call(Op::Likely, dtype, vec![e]).at(call.span)))
 }

@@ -125,11 +125,36 @@ pub fn subscript(interp: &mut Interpreter, value: &Value, index: &Value, span: S
         }
         // `x[0]` of a scalar: what its name stands for, written out.
         Value::Expr(_) => match convert::buffer(value) {
-            Some(b) if b.shape.len() == 1 && b.shape[0].is_int(1) => access::load(&b, index, span),
+            Some(b) if b.shape.len() == 1 && b.shape[0].is_int(1) => {
+                check_scalar_index(&b, index, span)?;
+                access::load(&b, index, span)
+            }
             _ => not_subscriptable(value, span),
         },
         _ => not_subscriptable(value, span),
     }
+}
+
+/// A scalar has one element, which its name stands for.
+fn check_scalar_index(scalar: &Buffer, index: &Value, span: Span) -> Result<()> {
+    let index = match index {
+        Value::Tuple(items) if items.len() == 1 => &items[0],
+        other => other,
+    };
+    let first = match index {
+        Value::Int(i) => *i == 0,
+        Value::Expr(e) => e.is_int(0),
+        other => matches!(other, Value::Slice(_)),
+    };
+    if first {
+        return Ok(());
+    }
+    let name = &scalar.name;
+    let d = Diagnostic::new(span, format!("{name} is a scalar: it has no other elements"));
+    Err(Box::new(d.help(format!(
+        "assign it by name, {name} = …, or declare memory: {name}: T.{}[n]",
+        scalar.dtype
+    ))))
 }
 
 fn not_subscriptable<T>(value: &Value, span: Span) -> Result<T> {
@@ -151,7 +176,12 @@ pub fn store(
     span: Span,
 ) -> Result<()> {
     match convert::buffer(target) {
-        Some(buffer) => access::store(interp, &buffer, index, value, None, span),
+        Some(buffer) => {
+            if matches!(target, Value::Expr(_)) {
+                check_scalar_index(&buffer, index, span)?;
+            }
+            access::store(interp, &buffer, index, value, None, span)
+        }
         None => error(
             span,
             format!("{} cannot be assigned to by index", target.type_name()),
