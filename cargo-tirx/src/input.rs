@@ -57,7 +57,7 @@ pub(crate) struct Input {
     /// Which definition of the file; not needed where it has one.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
-    /// A compile-time value: a Python literal or a word.
+    /// A compile-time value: a Python literal or a word; `None` leaves a T.Optional parameter out.
     #[arg(short = 'D', value_name = "NAME=VALUE")]
     pub(crate) define: Vec<String>,
     /// The GPU architecture.
@@ -131,9 +131,9 @@ impl Input {
         let values = self.values()?;
         if let Some(unknown) = values
             .keys()
-            .find(|name| !entry.constexprs.iter().any(|p| p.name == **name))
+            .find(|name| !entry.specializable().any(|known| known == *name))
         {
-            let known: Vec<&str> = entry.constexprs.iter().map(|p| p.name.as_str()).collect();
+            let known: Vec<&str> = entry.specializable().collect();
             let help = match known.as_slice() {
                 [] => "it has none: leave out -D".to_string(),
                 known => choice(unknown, known, "its compile-time parameters are"),

@@ -156,7 +156,7 @@ fn check(input: &Input, output: &Output) -> Result<()> {
                 // A value is for the entries that have the parameter.
                 let own = values
                     .iter()
-                    .filter(|(name, _)| entry.constexprs.iter().any(|p| p.name == **name))
+                    .filter(|(name, _)| entry.specializable().any(|known| known == *name))
                     .map(|(name, value)| (name.clone(), value.clone()))
                     .collect();
                 loaded.build(Some(&entry.name), &own)?

@@ -606,3 +606,34 @@ fn scalars_have_the_range_of_their_dtype() {
         }
     }
 }
+
+#[test]
+fn optional_parameters_can_be_left_out() {
+    let folder = Folder::new();
+    let text = "from __future__ import annotations\nfrom tvm.script import tirx as T\n\n\n@T.jit\n\
+                def f(A: T.Buffer((N,), \"float32\"), Bias: T.Optional(T.Buffer((N,), \"float32\")), *, N: T.constexpr):\n    \
+                T.device_entry()\n    tx = T.thread_id([N])\n    \
+                if Bias is not None:\n        A[tx] = Bias[tx]\n    else:\n        A[tx] = 7.0\n";
+    fs::write(folder.path("o.py"), text).unwrap();
+    let parsed = |defines: &[&str]| {
+        folder.run(&[&["lower", "o.py", "--stop-after", "parse", "-D", "N=4"], defines].concat())
+    };
+    let absent = parsed(&["-D", "Bias=None"]);
+    assert_eq!(absent.code, Some(0), "{}", absent.err);
+    assert!(
+        absent.out.contains("main(A: T.Buffer((4,), \"float32\")):"),
+        "{}",
+        absent.out
+    );
+    assert!(parsed(&[]).out.contains("Bias: T.Buffer((4,)"));
+    fails(
+        &parsed(&["-D", "Bias=1"]),
+        1,
+        &["T.Optional parameter \"Bias\" can only be specialized to None"],
+    );
+    fails(&parsed(&["-D", "Bia=None"]), 1, &["did you mean `Bias`?"]);
+    let args = ["sim", "o.py", "-D", "N=4", "-D", "Bias=None", "--out", "A=a.npy"];
+    let outcome = folder.run(&args);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert_eq!(folder.floats("a.npy"), [7.0; 4]);
+}

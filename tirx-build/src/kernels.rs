@@ -138,22 +138,22 @@ fn compile_kernel(
     })
 }
 
-/// A tensor that one specialization writes is `&mut` in all: which stores the compiler could drop (`x * 1`) is not
-/// part of a kernel's interface.
+/// A tensor that one specialization writes is `&mut` in all that have it: which stores the compiler could drop
+/// (`x * 1`) is not part of a kernel's interface.
 fn write_alike(variants: &mut [Variant]) {
-    let count = |v: &Variant| v.compiled.launcher.signature.params.len();
-    let Some(params) = variants.iter().map(count).min() else {
-        return;
-    };
-    for index in 0..params {
-        let any = variants.iter().any(|v| {
-            let param = &v.compiled.launcher.signature.params[index];
-            matches!(param.kind, ParamKind::Tensor { written: true, .. })
-        });
-        for variant in variants.iter_mut() {
-            let param = &mut variant.compiled.launcher.signature.params[index];
+    let mut all_written: BTreeSet<String> = BTreeSet::new();
+    for param in variants
+        .iter()
+        .flat_map(|v| &v.compiled.launcher.signature.params)
+    {
+        if matches!(param.kind, ParamKind::Tensor { written: true, .. }) {
+            all_written.insert(param.name.clone());
+        }
+    }
+    for variant in variants {
+        for param in &mut variant.compiled.launcher.signature.params {
             if let ParamKind::Tensor { written, .. } = &mut param.kind {
-                *written = any;
+                *written |= all_written.contains(&param.name);
             }
         }
     }

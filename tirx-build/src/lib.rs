@@ -32,6 +32,9 @@
 //! specialize = [{ N = 256 }, { N = 1024 }]
 //! ```
 //!
+//! A `T.Optional` parameter of a `@T.jit` is left out of a specialization, and of its launcher, by the value `"None"`:
+//! `specialize = [{ N = 256 }, { N = 256, Bias = "None" }]`.
+//!
 //! `build.rs`, with `tirx-build` among the build dependencies and `tirx-rt` among the dependencies:
 //!
 //! ```no_run

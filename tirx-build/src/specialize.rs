@@ -8,7 +8,7 @@ use tirx_core::diagnostic::Diagnostic;
 use tirx_core::script::{ConstValue, Entry};
 
 use crate::error::{Error, Result};
-use crate::generate::names;
+use crate::generate::{names, value_text};
 use crate::manifest::{Kernel, Manifest, Text};
 use crate::suggest::nearest;
 
@@ -56,7 +56,7 @@ pub fn entry<'a>(manifest: &Manifest, kernel: &Kernel, entries: &'a [Entry]) -> 
 
 /// The variants of a kernel, and what is wrong with those that are none.
 pub fn expand(manifest: &Manifest, kernel: &Kernel, entry: &Entry) -> (Vec<Specialization>, Vec<Error>) {
-    let order: Vec<String> = entry.constexprs.iter().map(|p| p.name.clone()).collect();
+    let order: Vec<String> = entry.specializable().map(str::to_string).collect();
     let refuse = |index: usize, message: String, help: String| {
         let span = kernel
             .specialize_spans
@@ -69,7 +69,11 @@ pub fn expand(manifest: &Manifest, kernel: &Kernel, entry: &Entry) -> (Vec<Speci
     let specializations = if kernel.specialize.is_empty() {
         vec![BTreeMap::new()]
     } else {
-        kernel.specialize.clone()
+        let values = |given: &BTreeMap<String, ConstValue>| {
+            let value = |(name, value): (&String, &ConstValue)| (name.clone(), entry.value_of(name, value));
+            given.iter().map(value).collect()
+        };
+        kernel.specialize.iter().map(values).collect()
     };
     let mut variants: Vec<Specialization> = Vec::new();
     let mut errors = Vec::new();
@@ -87,6 +91,19 @@ pub fn expand(manifest: &Manifest, kernel: &Kernel, entry: &Entry) -> (Vec<Speci
                 "kernel `{}` has no compile-time parameter `{unknown}`",
                 kernel.name
             );
+            errors.push(refuse(index, message, help));
+            continue;
+        }
+        if let Some((name, value)) = given
+            .iter()
+            .find(|(name, value)| entry.optionals.contains(name) && **value != ConstValue::None)
+        {
+            let message = format!(
+                "kernel `{}`: `{name}` is a T.Optional parameter, found {}",
+                kernel.name,
+                value_text(value)
+            );
+            let help = format!("leave it out of the kernel with `{name} = \"None\"`, or out of `specialize`");
             errors.push(refuse(index, message, help));
             continue;
         }

@@ -319,6 +319,80 @@ fn mistakes_in_the_manifest_point_at_it() {
     assert!(package.refused().contains("kernels.toml`: No such file"));
 }
 
+/// A kernel with parameters that may be absent, and a manifest with these specializations of it.
+fn with_optionals(specialize: &str) -> Package {
+    let package = Package::new();
+    let kernel = r#"from __future__ import annotations
+from tvm.script import tirx as T
+
+
+@T.jit
+def biased(Bias: T.Optional(T.Buffer((N,), "float32")), A: T.Buffer((N,), "float32"),
+           shift: T.Optional(T.float32), *, N: T.constexpr):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([N])
+    if Bias is not None:
+        A[tx] = A[tx] + Bias[tx]
+    if shift is not None:
+        A[tx] = A[tx] + shift
+    A[tx] = A[tx] * 2.0
+"#;
+    package.write("kernels.py", kernel);
+    let manifest = format!(
+        "[defaults]\ntargets = [\"sm_90a\"]\n\n[[kernel]]\nname = \"biased\"\nsource = \"kernels.py\"\n\
+         specialize = [{specialize}]\n"
+    );
+    package.write("kernels.toml", &manifest);
+    package
+}
+
+#[test]
+fn absent_parameters_are_in_no_signature() {
+    let without = Environment::empty().with("TIRX_NVCC", "none");
+    let package =
+        with_optionals(r#"{ N = 32 }, { N = 32, Bias = "None" }, { N = 64, shift = "None", Bias = "None" }"#);
+    package.build(without.clone()).unwrap();
+    let signatures = |package: &Package| -> Vec<String> {
+        let text = package.text("out/tirx_kernels.rs");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let text = words.join(" ");
+        let parts = text.split("pub fn ").skip(1);
+        let heads = parts.map(|part| part[..part.find(") ->").unwrap_or(0)].replace(", )", ")"));
+        heads
+            .filter(|head| head.contains("stream: &::tirx_rt::Stream"))
+            .map(|head| head.trim_end_matches([',', ' ']).to_string())
+            .collect()
+    };
+    const A: &str = "a: &mut ::tirx_rt::Tensor<f32>";
+    assert_eq!(
+        signatures(&package),
+        [
+            format!("n32( stream: &::tirx_rt::Stream, bias: &::tirx_rt::Tensor<f32>, {A}, shift: f32"),
+            format!("n32_bias_none( stream: &::tirx_rt::Stream, {A}, shift: f32"),
+            format!("n64_bias_none_shift_none( stream: &::tirx_rt::Stream, {A}"),
+        ]
+    );
+    // Where all leave the same out, there is a choice of the rest.
+    let package = with_optionals(
+        r#"{ N = 32, Bias = "None", shift = "None" }, { N = 64, Bias = "None", shift = "None" }"#,
+    );
+    package.build(without).unwrap();
+    let text = package.text("out/tirx_kernels.rs");
+    assert!(text.contains("pub struct Constexpr"), "{text}");
+    assert!(text.contains("if constexpr == (Constexpr { N: 64 })"), "{text}");
+    let last = signatures(&package).pop().unwrap();
+    assert_eq!(
+        last,
+        format!("launch( stream: &::tirx_rt::Stream, constexpr: Constexpr, {A}")
+    );
+    let message = with_optionals("{ N = 32, Bias = 1 }").refused();
+    assert!(
+        message.contains("`Bias` is a T.Optional parameter, found 1")
+            && message.contains("`Bias = \"None\"`")
+            && message.contains("kernels.toml:7:"),
+        "{message}"
+    );
+}
+
 #[test]
 fn an_error_in_a_kernel_shows_its_line_once() {
     let package = Package::new();

@@ -53,7 +53,7 @@ pub(crate) struct Variant {
 }
 
 /// A value as Rust and messages write it.
-fn value_text(value: &ConstValue) -> String {
+pub(crate) fn value_text(value: &ConstValue) -> String {
     match value {
         ConstValue::None => "None".to_string(),
         ConstValue::Bool(v) => v.to_string(),
@@ -307,7 +307,19 @@ fn choice(text: &mut String, kernel: &GeneratedKernel) {
         .variants
         .iter()
         .all(|v| v.compiled.launcher.signature.types() == types);
-    let names: Vec<&String> = first.values.iter().map(|(name, _)| name).collect();
+    let same_names = kernel.variants.iter().all(|v| {
+        v.values
+            .iter()
+            .map(|(name, _)| name)
+            .eq(first.values.iter().map(|(name, _)| name))
+    });
+    // A parameter that all of them leave out is no choice.
+    let absent = |at: usize| kernel.variants.iter().all(|v| v.values[at].1 == ConstValue::None);
+    if !same_types || !same_names {
+        return;
+    }
+    let chosen = (0..first.values.len()).filter(|at| !absent(*at));
+    let names: Vec<&String> = chosen.map(|at| &first.values[at].0).collect();
     let mut fields: BTreeMap<&str, &str> = BTreeMap::new();
     for name in &names {
         let find = |v: &'_ Variant| v.values.iter().position(|(n, _)| n == *name);
@@ -320,10 +332,6 @@ fn choice(text: &mut String, kernel: &GeneratedKernel) {
             Some(ty) => fields.insert(name, ty),
             None => return,
         };
-    }
-    let same_names = kernel.variants.iter().all(|v| v.values.len() == names.len());
-    if !same_types || !same_names {
-        return;
     }
     doc(
         text,
@@ -363,6 +371,7 @@ fn choice(text: &mut String, kernel: &GeneratedKernel) {
         let values: Vec<String> = variant
             .values
             .iter()
+            .filter(|(name, _)| fields.contains_key(name.as_str()))
             .map(|(name, value)| {
                 let text = match (value, fields[name.as_str()]) {
                     (ConstValue::Int(v), "f64") => format!("{:?}", *v as f64),

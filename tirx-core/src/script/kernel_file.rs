@@ -67,8 +67,29 @@ pub struct Entry {
     pub kind: EntryKind,
     /// Its compile-time parameters.
     pub constexprs: Vec<ConstexprParam>,
+    /// Its `T.Optional` parameters: the value `None` leaves one out of what is built, and no other value is possible.
+    pub optionals: Vec<String>,
     /// Its definition.
     pub span: Span,
+}
+
+impl Entry {
+    /// The parameters that a specialization may name, those with `T.constexpr` first.
+    pub fn specializable(&self) -> impl Iterator<Item = &str> {
+        let constexprs = self.constexprs.iter().map(|p| p.name.as_str());
+        constexprs.chain(self.optionals.iter().map(String::as_str))
+    }
+
+    /// What a specialization says that gives a string where a value that is no string is meant: `"None"` for a
+    /// `T.Optional` parameter, in formats that have no null.
+    pub fn value_of(&self, name: &str, value: &ConstValue) -> ConstValue {
+        match value {
+            ConstValue::Str(text) if text == "None" && self.optionals.iter().any(|o| o == name) => {
+                ConstValue::None
+            }
+            other => other.clone(),
+        }
+    }
 }
 
 /// A loaded kernel file.
@@ -310,21 +331,22 @@ impl Found {
     }
 
     fn describe(self, interp: &mut Interpreter) -> Entry {
-        let (kind, constexprs) = match &self.value {
-            Value::Kernel(k) => describe_kernel(interp, k),
-            _ => (EntryKind::Module, Vec::new()),
-        };
-        Entry {
+        let mut entry = Entry {
             name: self.name,
-            kind,
-            constexprs,
+            kind: EntryKind::Module,
+            constexprs: Vec::new(),
+            optionals: Vec::new(),
             span: self.span,
+        };
+        if let Value::Kernel(kernel) = &self.value {
+            describe_kernel(interp, kernel, &mut entry);
         }
+        entry
     }
 }
 
-fn describe_kernel(interp: &mut Interpreter, kernel: &Rc<Kernel>) -> (EntryKind, Vec<ConstexprParam>) {
-    let mut constexprs = Vec::new();
+fn describe_kernel(interp: &mut Interpreter, kernel: &Rc<Kernel>, entry: &mut Entry) {
+    let (mut constexprs, mut optionals) = (Vec::new(), Vec::new());
     for (name, role, default, _) in interp.kernel_parameters(kernel) {
         let given = kernel
             .constexprs
@@ -338,12 +360,16 @@ fn describe_kernel(interp: &mut Interpreter, kernel: &Rc<Kernel>) -> (EntryKind,
                 required: default.is_none(),
                 default: default.as_ref().and_then(from_value),
             });
+        } else if role == ParameterRole::Optional && given.is_none() {
+            optionals.push(name.to_string());
         }
     }
     let specialized = !kernel.constexprs.is_empty() && constexprs.iter().all(|c| !c.required);
-    match kernel.is_jit && !specialized {
-        true => (EntryKind::Jit, constexprs),
-        false => (EntryKind::PrimFunc, Vec::new()),
+    entry.kind = EntryKind::PrimFunc;
+    if kernel.is_jit && !specialized {
+        entry.kind = EntryKind::Jit;
+        entry.constexprs = constexprs;
+        entry.optionals = optionals;
     }
 }
 
