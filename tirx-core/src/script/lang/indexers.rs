@@ -10,7 +10,7 @@ use super::call::Call;
 use super::convert;
 use super::layouts;
 use super::methods::this;
-use super::views::{Change, add, declare, dimension, groups, mul, permuted, product, tile_of};
+use super::views::{Change, add, declare, dimension, groups, layout_of, mul, permuted, product, tile_of};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{Buffer, DType, Expr};
 use crate::layout::{Iter, Layout, TileLayout};
@@ -169,7 +169,7 @@ fn reshaped(
     name: Arc<str>,
     span: Span,
 ) -> Result<Buffer> {
-    let layout = buffer.layout.clone();
+    let layout = layout_of(buffer);
     let change = Change {
         shape,
         layout,

@@ -11,7 +11,7 @@ use super::layouts;
 use super::methods::this;
 use crate::diagnostic::{Result, error};
 use crate::ir::{Buffer, DType, Expr, Stmt, StmtKind};
-use crate::layout::{Iter, Layout, TileLayout};
+use crate::layout::{Axis, Iter, Layout, TileLayout};
 use crate::source::Span;
 
 pub(super) fn mul(a: Expr, b: Expr, span: Span) -> Result<Expr> {
@@ -48,6 +48,8 @@ pub(super) fn declare(
         node.name = name;
         node.shape = change.shape;
         node.layout = change.layout;
+        // They are in the layout.
+        node.strides.clear();
         node.dtype = change.dtype.unwrap_or(node.dtype);
         if let Some(offset) = change.elem_offset {
             node.elem_offset = Some(offset).filter(|e| !e.is_int(0));
@@ -65,9 +67,30 @@ fn no_layout<T>(what: &str, buffer: &Buffer, span: Span) -> Result<T> {
     )
 }
 
+/// The layout of a buffer. Strides beside the default layout are one of their own: views are made of it.
+pub(super) fn layout_of(buffer: &Buffer) -> Option<Layout> {
+    let plain = |l: &Layout| l.is_row_major(&buffer.shape);
+    if buffer.strides.is_empty() || !buffer.layout.as_ref().is_none_or(plain) {
+        return buffer.layout.clone();
+    }
+    let shard = buffer
+        .shape
+        .iter()
+        .zip(&buffer.strides)
+        .map(|(extent, stride)| Iter {
+            extent: extent.clone(),
+            stride: stride.clone(),
+            axis: Axis::memory(),
+        });
+    Some(Layout::Tile(Arc::new(TileLayout {
+        shard: shard.collect(),
+        ..TileLayout::default()
+    })))
+}
+
 pub(super) fn tile_of(what: &str, buffer: &Buffer, span: Span) -> Result<Arc<TileLayout>> {
-    match &buffer.layout {
-        Some(Layout::Tile(tile)) => Ok(tile.clone()),
+    match layout_of(buffer) {
+        Some(Layout::Tile(tile)) => Ok(tile),
         None => no_layout(what, buffer, span),
     }
 }
@@ -131,9 +154,9 @@ pub(super) fn view(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         ));
     }
     // The same elements in the same order: of a row-major buffer that is row-major again, in the plain form.
-    let keep = || match &buffer.layout {
+    let keep = || match layout_of(&buffer) {
         Some(l) if l.is_row_major(&buffer.shape) => Some(Layout::row_major(&shape)),
-        other => other.clone(),
+        other => other,
     };
     let layout = layout.or_else(keep);
     let change = Change {
@@ -153,7 +176,7 @@ fn view_as(interp: &mut Interpreter, call: &Call, buffer: &Buffer, dtype: DType)
         return call.fail("a buffer without dimensions cannot be viewed as another dtype");
     };
     // Storage that is flat already has elements in order.
-    let tile = match &buffer.layout {
+    let tile = match layout_of(buffer) {
         Some(_) => Some(tile_of(call.function, buffer, span)?),
         None => None,
     };
