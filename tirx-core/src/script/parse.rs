@@ -19,8 +19,14 @@ pub(crate) struct ParsedFile {
     pub(crate) module: Arc<ast::ModModule>,
 }
 
-/// The span of a node.
+/// The first of the files that no user wrote.
+pub(super) const LIBRARY_FILE: FileId = FileId(u32::MAX - 64);
+
+/// The span of a node; none in files that no user wrote.
 pub(super) fn span_of(file: FileId, range: TextRange) -> Span {
+    if file >= LIBRARY_FILE {
+        return Span::NONE;
+    }
     Span::new(file, range.start().to_u32(), range.end().to_u32())
 }
 

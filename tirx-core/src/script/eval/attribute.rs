@@ -94,6 +94,7 @@ impl Interpreter {
                 _ => return self.find_attribute(&m.function, name, span),
             },
             Value::Kernel(k) => kernel_attribute(k, name),
+            Value::Iterator(it) => super::iter::method(it, name),
             Value::Object(o) => o.clone().attribute(self, name, span)?,
             Value::Unavailable(why) => return self.unavailable(why, span),
             Value::MetaVar(v) => return self.find_attribute(&v.clone(), name, span),
@@ -134,6 +135,9 @@ impl Interpreter {
         if let Some(v) = modules::attribute(path, name) {
             return Ok(Some(v));
         }
+        if let Some(v) = self.library_name(path, name, span)? {
+            return Ok(Some(v));
+        }
         if let Some(v) = self.builtin_module_class(path, name) {
             return Ok(Some(v));
         }
@@ -147,7 +151,6 @@ impl Interpreter {
         if path == "tvm" || path.starts_with("tvm.") {
             return Ok(Some(modules::host_only(&full)));
         }
-        let _ = span;
         Ok(None)
     }
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use super::class::{Descriptor, DescriptorKind};
-use super::value::{ClassKind, Value};
+use super::value::{ClassKind, Iter, Value};
 use super::{Args, Interpreter, args, methods};
 use crate::diagnostic::{Result, error};
 use crate::source::Span;
@@ -44,8 +44,15 @@ const FUNCTIONS: &[(&str, Function)] = &[
     }),
     ("format", format_value),
     ("iter", |i, a, s| {
+        if let [(function, _), (sentinel, _)] = &a.positional[..] {
+            let (function, sentinel) = (function.clone(), sentinel.clone());
+            return Ok(Iter::native(move |i, s| {
+                let item = i.call_value(&function, Args::default(), s)?;
+                Ok((!i.equals(&item, &sentinel, s)?).then_some(item))
+            }));
+        }
         let [(v, at)] = a.exactly("iter", ["iterable"], s)?;
-        i.iterator(&v, at)
+        i.iterator(&v, at).map(Value::Iterator)
     }),
     ("next", next),
     ("id", |i, a, s| {
@@ -111,6 +118,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
 
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("Exception", "BaseException"),
+    ("GeneratorExit", "BaseException"),
     ("ArithmeticError", "Exception"),
     ("AssertionError", "Exception"),
     ("AttributeError", "Exception"),
@@ -292,8 +300,7 @@ fn zip(interp: &mut Interpreter, mut args: Args, span: Span) -> Result<Value> {
         None => false,
     };
     let values: Vec<Value> = args.positional.into_iter().map(|a| a.0).collect();
-    let rows = interp.zip(&values, strict, span)?;
-    Ok(Value::iterator(rows.into_iter().map(Value::tuple).collect()))
+    interp.zip(&values, strict, span)
 }
 
 fn enumerate(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
@@ -303,16 +310,16 @@ fn enumerate(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> 
         span,
     )?;
     let start = bound[1].as_ref().and_then(|v| v.0.as_int()).unwrap_or(0);
-    let items = match &bound[0] {
-        Some((v, at)) => interp.iterate(v, *at)?,
-        None => Vec::new(),
+    let Some((source, at)) = &bound[0] else {
+        return Ok(Value::None);
     };
-    let pairs = items.into_iter().enumerate();
-    Ok(Value::iterator(
-        pairs
-            .map(|(i, v)| Value::tuple(vec![Value::Int(start + i as i128), v]))
-            .collect(),
-    ))
+    let items = interp.iterator(source, *at)?;
+    let mut number = start;
+    Ok(Iter::native(move |interp, span| {
+        let item = interp.next_item(&items, span)?;
+        number = number.saturating_add(1);
+        Ok(item.map(|v| Value::tuple(vec![Value::Int(number - 1), v])))
+    }))
 }
 
 fn extreme(interp: &mut Interpreter, mut args: Args, span: Span, name: &'static str) -> Result<Value> {
@@ -542,7 +549,8 @@ fn quantify(
     stop: bool,
 ) -> Result<Value> {
     let [(value, at)] = args.exactly(name, ["iterable"], span)?;
-    for item in interp.iterate(&value, at)? {
+    let items = interp.iterator(&value, at)?;
+    while let Some(item) = interp.next_item(&items, at)? {
         if interp.truth(&item, at)? == stop {
             return Ok(Value::Bool(stop));
         }
@@ -556,26 +564,35 @@ fn map(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
         return error(span, "map() needs a function");
     };
     let values: Vec<Value> = values.collect();
-    let mut out = Vec::new();
-    for row in interp.zip(&values, false, span)? {
-        out.push(interp.call_value(&function, Args::of(row, span), span)?);
-    }
-    Ok(Value::iterator(out))
+    let Value::Iterator(rows) = interp.zip(&values, false, span)? else {
+        return Ok(Value::None);
+    };
+    Ok(Iter::native(move |interp, span| {
+        match interp.next_item(&rows, span)? {
+            Some(row) => {
+                let row = row.as_items().unwrap_or_default();
+                interp.call_value(&function, Args::of(row, span), span).map(Some)
+            }
+            None => Ok(None),
+        }
+    }))
 }
 
 fn filter(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     let [(function, _), (value, at)] = args.exactly("filter", ["function", "iterable"], span)?;
-    let mut out = Vec::new();
-    for item in interp.iterate(&value, at)? {
-        let keep = match &function {
-            Value::None => item.clone(),
-            f => interp.call_value(f, Args::of([item.clone()], span), span)?,
-        };
-        if interp.truth(&keep, span)? {
-            out.push(item);
+    let items = interp.iterator(&value, at)?;
+    Ok(Iter::native(move |interp, span| {
+        while let Some(item) = interp.next_item(&items, span)? {
+            let keep = match &function {
+                Value::None => item.clone(),
+                f => interp.call_value(f, Args::of([item.clone()], span), span)?,
+            };
+            if interp.truth(&keep, span)? {
+                return Ok(Some(item));
+            }
         }
-    }
-    Ok(Value::iterator(out))
+        Ok(None)
+    }))
 }
 
 fn isinstance(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
@@ -674,7 +691,13 @@ fn next(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     let item = match value {
         Value::Iterator(it) => interp.next_item(&it.clone(), *at)?,
         Value::Instance(i) => match interp.class_attribute(&i.class, "__next__") {
-            Some(f) => return interp.call_method(&f, value, Args::default(), *at),
+            Some(f) => match (interp.call_method(&f, value, Args::default(), *at), &bound[1]) {
+                (Err(e), Some((default, _))) if interp.raised_is(&e, "StopIteration") => {
+                    interp.raised = None;
+                    return Ok(default.clone());
+                }
+                (result, _) => return result,
+            },
             None => return interp.raise("TypeError", *at, format!("{} is no iterator", value.type_name())),
         },
         other => return interp.raise("TypeError", *at, format!("{} is no iterator", other.type_name())),
@@ -682,7 +705,10 @@ fn next(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     match (item, &bound[1]) {
         (Some(v), _) => Ok(v),
         (None, Some((default, _))) => Ok(default.clone()),
-        (None, None) => interp.raise("StopIteration", span, "the iterator has no more items"),
+        (None, None) => match value {
+            Value::Iterator(it) => interp.stop_iteration(it, span),
+            _ => interp.raise_with("StopIteration", vec![], span, "the iterator has no more items"),
+        },
     }
 }
 

@@ -134,6 +134,8 @@ impl Interpreter {
         self.scope = saved_scope;
         self.file = saved_file;
         result.map_err(|mut e| {
+            // An error in a function of the library is one of its caller.
+            e.span = e.span.or(span);
             if e.notes.len() < 6 && span.is_some() {
                 e.notes.push(crate::diagnostic::Note {
                     message: match &*function.name {
@@ -155,10 +157,7 @@ impl Interpreter {
                     return Ok(Value::None);
                 };
                 if code.is_generator {
-                    self.yields.push(Vec::new());
-                    let result = self.exec_block(&def.body);
-                    let items = self.yields.pop().unwrap_or_default();
-                    return result.map(|_| Value::iterator(items));
+                    return self.make_generator(code);
                 }
                 match self.exec_block(&def.body)? {
                     Flow::Return(value) => Ok(value),

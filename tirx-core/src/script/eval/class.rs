@@ -291,6 +291,13 @@ impl Interpreter {
         {
             return Ok(Some(found));
         }
+        if name == "value" && instance.class.is_named("StopIteration") {
+            let args = instance
+                .get("args")
+                .and_then(|a| a.as_items())
+                .unwrap_or_default();
+            return Ok(Some(args.into_iter().next().unwrap_or(Value::None)));
+        }
         if self.is_exception(&instance.class) && matches!(name, "__cause__" | "__context__" | "__traceback__")
         {
             return Ok(Some(Value::None));

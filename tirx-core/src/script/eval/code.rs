@@ -239,3 +239,17 @@ impl<'a> Visitor<'a> for Names {
         }
     }
 }
+
+/// Whether a statement has a `yield` of the function that it stands in.
+pub(super) fn has_yield(stmt: &ast::Stmt) -> bool {
+    let mut names = Names::default();
+    names.visit_stmt(stmt);
+    names.is_generator
+}
+
+/// Whether an expression has a `yield` of the function that it stands in.
+pub(super) fn expr_has_yield(expr: &ast::Expr) -> bool {
+    let mut names = Names::default();
+    names.visit_expr(expr);
+    names.is_generator
+}

@@ -309,7 +309,8 @@ impl Interpreter {
                 self.truth(&v, span)
             }
             _ => {
-                for x in self.iterate(container, span)? {
+                let items = self.iterator(container, span)?;
+                while let Some(x) = self.next_item(&items, span)? {
                     if identical(&x, item) || self.equals(&x, item, span)? {
                         return Ok(true);
                     }

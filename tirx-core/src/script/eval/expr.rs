@@ -49,7 +49,6 @@ impl Interpreter {
             | Value::List(_)
             | Value::Dict(_)
             | Value::Set(_)
-            | Value::Iterator(_)
             | Value::Slice(_)
             | Value::Function(_)
             | Value::Builtin(_)
@@ -63,6 +62,10 @@ impl Interpreter {
                 ast::Expr::Name(_) => {}
                 _ => self.count_object(span)?,
             },
+            Value::Iterator(it) if !matches!(expr, ast::Expr::Name(_)) => {
+                self.iterators.push(Rc::downgrade(it));
+                self.count_object(span)?;
+            }
             _ => {}
         }
         Ok(value)
@@ -104,22 +107,14 @@ impl Interpreter {
                 let items = self.eval_comprehension(&e.generators, &e.elt, span)?;
                 Ok(Value::list(items))
             }
-            ast::Expr::Generator(e) => {
-                let items = self.eval_comprehension(&e.generators, &e.elt, span)?;
-                Ok(Value::iterator(items))
-            }
+            ast::Expr::Generator(e) => self.generator_expression(e, span),
             ast::Expr::SetComp(e) => {
                 let items = self.eval_comprehension(&e.generators, &e.elt, span)?;
                 self.make_set(items, span)
             }
             ast::Expr::DictComp(e) => self.eval_dict_comprehension(e, span),
-            ast::Expr::Yield(e) => self.eval_yield(e, span),
-            ast::Expr::YieldFrom(e) => {
-                let value = self.eval(&e.value)?;
-                for item in self.iterate(&value, span)? {
-                    self.push_yield(item, span)?;
-                }
-                Ok(Value::None)
+            ast::Expr::Yield(_) | ast::Expr::YieldFrom(_) => {
+                error(span, "\"yield\" can only stand in a function's own statements")
             }
             ast::Expr::Starred(_) => error(span, "a starred expression cannot stand here"),
             ast::Expr::Await(_) => error(span, "\"await\" is not supported in kernel files"),
@@ -635,16 +630,15 @@ impl Interpreter {
             return error(span, "\"async for\" is not supported in kernel files");
         }
         let source = self.eval_operand(&first.iter)?;
-        let items = self.iterate(&source, self.span(&first.iter))?;
+        let items = self.iterator(&source, self.span(&first.iter))?;
         let saved = (self.scope.clone(), self.mode);
         // All turns of all loops share their names; what is looped over first belongs to the outside.
         if outermost {
             self.scope = Scope::new(ScopeKind::Comprehension, Some(self.scope.clone()));
         }
         self.mode = Mode::Meta;
-        let run = |interp: &mut Interpreter| -> Result<()> {
-            for item in items {
-                interp.step(span)?;
+        let mut run = |interp: &mut Interpreter| -> Result<()> {
+            while let Some(item) = interp.next_item(&items, span)? {
                 interp.bind(&first.target, item)?;
                 let mut take = true;
                 for test in &first.ifs {
@@ -663,27 +657,6 @@ impl Interpreter {
         let result = run(self);
         (self.scope, self.mode) = saved;
         result
-    }
-
-    fn eval_yield(&mut self, e: &ast::ExprYield, span: Span) -> Result<Value> {
-        let value = match &e.value {
-            Some(v) => self.eval(v)?,
-            None => Value::None,
-        };
-        self.push_yield(value, span)?;
-        Ok(Value::None)
-    }
-
-    fn push_yield(&mut self, value: Value, span: Span) -> Result<()> {
-        let Some(items) = self.yields.last_mut() else {
-            return error(span, "\"yield\" outside of a function");
-        };
-        items.push(value);
-        let count = items.len();
-        if count > super::limits::ITEMS {
-            return self.limit(span, "a generator made too many items");
-        }
-        Ok(())
     }
 }
 

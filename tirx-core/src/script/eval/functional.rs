@@ -6,7 +6,7 @@ use std::rc::Rc;
 use ruff_python_ast::Operator;
 
 use super::class::{Descriptor, DescriptorKind};
-use super::value::Value;
+use super::value::{Iter, Value};
 use super::{Args, Interpreter, optional, required};
 use crate::diagnostic::{Result, error};
 use crate::source::Span;
@@ -104,20 +104,36 @@ pub(super) fn itertools(name: &'static str) -> Value {
     })
 }
 
+/// The items of the items.
+pub(super) fn chain(sources: Rc<Iter>) -> Value {
+    let mut current: Option<Rc<Iter>> = None;
+    Iter::native(move |interp, span| {
+        loop {
+            if let Some(it) = &current
+                && let Some(item) = interp.next_item(it, span)?
+            {
+                return Ok(Some(item));
+            }
+            let Some(next) = interp.next_item(&sources, span)? else {
+                return Ok(None);
+            };
+            current = Some(interp.iterator(&next, span)?);
+        }
+    })
+}
+
 fn call_itertools(interp: &mut Interpreter, name: &'static str, mut args: Args, span: Span) -> Result<Value> {
     let keyword = |args: &mut Args, name: &str| args.take_keyword(name).map(|v| v.0);
     let repeat = keyword(&mut args, "repeat");
-    let fill = keyword(&mut args, "fillvalue").unwrap_or(Value::None);
-    let initial = keyword(&mut args, "initial");
-    let times = keyword(&mut args, "times");
     let start = keyword(&mut args, "start");
     let step = keyword(&mut args, "step");
+    let r = keyword(&mut args, "r");
     if let Some((key, _, at)) = args.keyword.first() {
         return error(*at, format!("itertools.{name}() has no parameter \"{key}\""));
     }
     let v: Vec<Value> = args.positional.into_iter().map(|a| a.0).collect();
     let int = |v: Option<&Value>| v.and_then(Value::as_int);
-    let mut out: Vec<Value> = Vec::new();
+    let out: Vec<Value>;
     match (name, &v[..]) {
         ("product", sources) => {
             let mut pools = Vec::new();
@@ -142,7 +158,7 @@ fn call_itertools(interp: &mut Interpreter, name: &'static str, mut args: Args, 
         ("permutations" | "combinations", [source, rest @ ..]) => {
             let pool = interp.iterate(source, span)?;
             let n = pool.len();
-            let r = int(rest.first()).map_or(n, |r| r.max(0) as usize);
+            let r = int(rest.first().or(r.as_ref())).map_or(n, |r| r.max(0) as usize);
             let mut picks: Vec<Vec<usize>> = vec![Vec::new()];
             for _ in 0..r {
                 let mut next = Vec::new();
@@ -164,111 +180,14 @@ fn call_itertools(interp: &mut Interpreter, name: &'static str, mut args: Args, 
                 .map(|p| Value::tuple(p.into_iter().map(|i| pool[i].clone()).collect()))
                 .collect();
         }
-        ("chain", sources) => {
-            for s in sources {
-                out.extend(interp.iterate(s, span)?);
-                interp.check_items(out.len(), span)?;
-            }
-        }
-        ("repeat", [value, rest @ ..]) => {
-            let Some(n) = int(rest.first().or(times.as_ref())) else {
-                return error(span, "itertools.repeat() needs a count in kernel files");
-            };
-            let n = usize::try_from(n.max(0)).unwrap_or(usize::MAX);
-            interp.check_items(n, span)?;
-            out = vec![value.clone(); n];
+        ("chain", _) => {
+            let sources = interp.iterator(&Value::tuple(v), span)?;
+            return Ok(chain(sources));
         }
         ("count", rest) => {
             let start = rest.first().cloned().or(start).unwrap_or(Value::Int(0));
             let step = rest.get(1).cloned().or(step).unwrap_or(Value::Int(1));
-            return Ok(Interpreter::counter(start, step));
-        }
-        ("accumulate", [source, rest @ ..]) => {
-            let mut total: Option<Value> = initial;
-            out.extend(total.clone());
-            for item in interp.iterate(source, span)? {
-                let next = match (&total, rest.first()) {
-                    (None, _) => item,
-                    (Some(t), None | Some(Value::None)) => interp.binary(Operator::Add, t, &item, span)?,
-                    (Some(t), Some(f)) => interp.call_value(f, Args::of([t.clone(), item], span), span)?,
-                };
-                out.push(next.clone());
-                total = Some(next);
-            }
-        }
-        ("zip_longest", sources) => {
-            let mut columns = Vec::new();
-            for s in sources {
-                columns.push(interp.iterate(s, span)?);
-            }
-            let n = columns.iter().map(Vec::len).max().unwrap_or(0);
-            out = (0..n)
-                .map(|i| {
-                    let row = columns
-                        .iter()
-                        .map(|c| c.get(i).cloned().unwrap_or_else(|| fill.clone()));
-                    Value::tuple(row.collect())
-                })
-                .collect();
-        }
-        ("islice", [source, bounds @ ..]) => {
-            let bound = |i: usize| int(bounds.get(i));
-            let (start, stop, step) = match bounds.len() {
-                1 => (0, bound(0), 1),
-                _ => (bound(0).unwrap_or(0), bound(1), bound(2).unwrap_or(1)),
-            };
-            if step < 1 || start < 0 {
-                return error(span, "itertools.islice() bounds must not be negative");
-            }
-            let items = match source {
-                Value::Iterator(it) if it.count.is_some() => {
-                    let Some(stop) = stop else {
-                        return error(span, "this iterator is endless");
-                    };
-                    interp.check_items(stop.max(0) as usize, span)?;
-                    let mut items = Vec::new();
-                    for _ in 0..stop {
-                        items.extend(interp.next_item(it, span)?);
-                    }
-                    items
-                }
-                _ => interp.iterate(source, span)?,
-            };
-            let stop = stop.map_or(items.len(), |s| (s.max(0) as usize).min(items.len()));
-            let start = (start as usize).min(stop);
-            out = items[start..stop]
-                .iter()
-                .step_by(step as usize)
-                .cloned()
-                .collect();
-        }
-        ("pairwise", [source]) => {
-            let items = interp.iterate(source, span)?;
-            out = items.windows(2).map(|w| Value::tuple(w.to_vec())).collect();
-        }
-        ("starmap", [function, source]) => {
-            for item in interp.iterate(source, span)? {
-                let row = interp.iterate(&item, span)?;
-                out.push(interp.call_value(function, Args::of(row, span), span)?);
-            }
-        }
-        ("takewhile" | "dropwhile", [function, source]) => {
-            let mut dropping = true;
-            for item in interp.iterate(source, span)? {
-                let test = interp.call_value(function, Args::of([item.clone()], span), span)?;
-                let holds = interp.truth(&test, span)?;
-                if name == "takewhile" {
-                    if !holds {
-                        break;
-                    }
-                    out.push(item);
-                } else {
-                    dropping &= holds;
-                    if !dropping {
-                        out.push(item);
-                    }
-                }
-            }
+            return Ok(Iter::count(start, step));
         }
         _ => return error(span, format!("wrong arguments for itertools.{name}()")),
     }

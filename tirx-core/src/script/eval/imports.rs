@@ -101,7 +101,7 @@ impl Interpreter {
             Value::Namespace(p) if &*p == "layout" => Ok(()),
             Value::Namespace(p) => {
                 for name in modules::names(&p) {
-                    if let Some(v) = modules::attribute(&p, name) {
+                    if let Some(v) = self.find_attribute(&Value::Namespace(p.clone()), name, span)? {
                         self.assign_name(&name.into(), v);
                     }
                 }

@@ -1,10 +1,9 @@
 //! Subscripts, iteration and unpacking.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use super::ops::slice_indices;
-use super::value::{Annotation, ClassKind, Iter, Range, Value};
+use super::value::{Annotation, ClassKind, Range, Value};
 use super::{Args, Interpreter};
 use crate::diagnostic::{Result, error};
 use crate::ir::Type;
@@ -314,25 +313,16 @@ impl Interpreter {
                 self.check_items(r.len(), span)?;
                 (0..r.len()).map(|i| Value::Int(r.get(i))).collect()
             }
-            Value::Iterator(it) => {
-                if it.count.is_some() {
-                    return error(span, "this iterator is endless");
-                }
-                let rest = it.items[it.next.get()..].to_vec();
-                it.next.set(it.items.len());
-                rest
-            }
+            Value::Iterator(it) => self.drain(it, span)?,
             Value::Class(c) if matches!(&*c.kind.borrow(), ClassKind::Enum { .. }) => self.enum_members(c),
             Value::Instance(i) => {
-                if let Some(f) = self.class_attribute(&i.class, "__iter__") {
-                    let it = self.call_method(&f, value, Args::default(), span)?;
-                    if let Value::Instance(j) = &it {
-                        let Some(next) = self.class_attribute(&j.class, "__next__") else {
-                            return error(span, "__iter__ gave no iterator");
-                        };
-                        return self.drain(&next, &it, span);
-                    }
-                    return self.nested(span, |i| i.iterate(&it, span));
+                let by_method = ["__iter__", "__getitem__"];
+                if by_method
+                    .iter()
+                    .any(|n| self.class_attribute(&i.class, n).is_some())
+                {
+                    let it = self.iterator(value, span)?;
+                    return self.drain(&it, span);
                 }
                 if let Some((class, bits)) = super::enums::bits(value) {
                     return Ok(self.flag_parts(class, bits));
@@ -342,18 +332,6 @@ impl Interpreter {
                 }
                 if i.class.is_named_tuple() {
                     return Ok(i.fields.borrow().iter().map(|f| f.1.clone()).collect());
-                }
-                if let Some(f) = self.class_attribute(&i.class, "__len__")
-                    && let Some(get) = self.class_attribute(&i.class, "__getitem__")
-                {
-                    let len = self.call_method(&f, value, Args::default(), span)?;
-                    let len = len.as_int().unwrap_or(0);
-                    self.check_items(len.max(0) as usize, span)?;
-                    let mut items = Vec::new();
-                    for at in 0..len {
-                        items.push(self.call_method(&get, value, Args::of([Value::Int(at)], span), span)?);
-                    }
-                    return Ok(items);
                 }
                 return self.raise("TypeError", span, format!("{} has no items", value.type_name()));
             }
@@ -371,91 +349,5 @@ impl Interpreter {
         };
         self.check_items(items.len(), span)?;
         Ok(items)
-    }
-
-    fn drain(&mut self, next: &Value, iterator: &Value, span: Span) -> Result<Vec<Value>> {
-        let mut items = Vec::new();
-        loop {
-            match self.call_method(next, iterator, Args::default(), span) {
-                Ok(v) => items.push(v),
-                Err(e) => {
-                    if self.raised_is(&e, "StopIteration") {
-                        self.raised = None;
-                        return Ok(items);
-                    }
-                    return Err(e);
-                }
-            }
-            self.check_items(items.len(), span)?;
-        }
-    }
-
-    /// An iterator over a value: iterators give themselves.
-    pub(super) fn iterator(&mut self, value: &Value, span: Span) -> Result<Value> {
-        match value {
-            Value::Iterator(_) => Ok(value.clone()),
-            _ => Ok(Value::iterator(self.iterate(value, span)?)),
-        }
-    }
-
-    /// The next item of an iterator.
-    pub(super) fn next_item(&mut self, it: &Iter, span: Span) -> Result<Option<Value>> {
-        let at = it.next.get();
-        it.next.set(at + 1);
-        if let Some((start, step)) = &it.count {
-            let offset = self.binary(
-                ruff_python_ast::Operator::Mult,
-                step,
-                &Value::Int(at as i128),
-                span,
-            )?;
-            return self
-                .binary(ruff_python_ast::Operator::Add, start, &offset, span)
-                .map(Some);
-        }
-        Ok(it.items.get(at).cloned())
-    }
-
-    /// Items of several iterables side by side, as `zip`; endless ones take the length of the others.
-    pub(super) fn zip(&mut self, values: &[Value], strict: bool, span: Span) -> Result<Vec<Vec<Value>>> {
-        let mut columns: Vec<Option<Vec<Value>>> = Vec::new();
-        for value in values {
-            match value {
-                Value::Iterator(it) if it.count.is_some() => columns.push(None),
-                _ => columns.push(Some(self.iterate(value, span)?)),
-            }
-        }
-        let lens: Vec<usize> = columns.iter().flatten().map(Vec::len).collect();
-        let Some(&len) = lens.iter().min() else {
-            return if values.is_empty() {
-                Ok(Vec::new())
-            } else {
-                error(span, "all of these iterators are endless")
-            };
-        };
-        if strict && lens.iter().any(|l| *l != len) {
-            return self.raise("ValueError", span, "zip() arguments have different lengths");
-        }
-        let mut rows = vec![Vec::with_capacity(values.len()); len];
-        for (value, column) in values.iter().zip(columns) {
-            for (i, row) in rows.iter_mut().enumerate() {
-                let item = match (&column, value) {
-                    (Some(items), _) => items[i].clone(),
-                    (None, Value::Iterator(it)) => self.next_item(it, span)?.unwrap_or(Value::None),
-                    _ => Value::None,
-                };
-                row.push(item);
-            }
-        }
-        Ok(rows)
-    }
-
-    /// An endless count.
-    pub(super) fn counter(start: Value, step: Value) -> Value {
-        Value::Iterator(Rc::new(Iter {
-            items: Vec::new(),
-            next: Cell::new(0),
-            count: Some((start, step)),
-        }))
     }
 }

@@ -404,42 +404,56 @@ impl Interpreter {
                 let frame = frame.clone();
                 self.with_frame(&frame, target, at, &mut |i| i.with_items(rest, body))
             }
-            Value::Instance(i) => {
-                let enter = self.class_attribute(&i.class, "__enter__");
-                let exit = self.class_attribute(&i.class, "__exit__");
-                let (Some(enter), Some(exit)) = (enter, exit) else {
-                    return error(
-                        at,
-                        format!("{} cannot be used with \"with\"", context.type_name()),
-                    );
-                };
-                let value = self.call_method(&enter, &context, Args::default(), at)?;
+            _ => {
+                let value = self.enter_context(&context, at)?;
                 if let Some(target) = target {
                     self.bind_plain(target, value)?;
                 }
                 let result = self.with_items(rest, body);
-                let about = match &result {
-                    Err(_) if self.fatal => return result,
-                    Err(e) => {
-                        let exception = self.caught(e);
-                        [self.class_of(&exception), exception, Value::None]
-                    }
-                    Ok(_) => [Value::None, Value::None, Value::None],
-                };
-                let raised = self.raised.clone();
-                let swallow = self.call_method(&exit, &context, Args::of(about, at), at)?;
-                if result.is_err() {
-                    if self.truth(&swallow, at)? {
-                        self.raised = None;
-                        return Ok(Flow::Normal);
-                    }
-                    self.raised = raised;
+                self.leave_context(&context, result, at)
+            }
+        }
+    }
+
+    /// `__enter__` of what a `with` is about.
+    pub(super) fn enter_context(&mut self, context: &Value, at: Span) -> Result<Value> {
+        match context {
+            Value::Instance(i) => {
+                let enter = self.class_attribute(&i.class, "__enter__");
+                match (enter, self.class_attribute(&i.class, "__exit__")) {
+                    (Some(enter), Some(_)) => self.call_method(&enter, context, Args::default(), at),
+                    _ => error(
+                        at,
+                        format!("{} cannot be used with \"with\"", context.type_name()),
+                    ),
                 }
-                result
             }
             Value::Unavailable(why) => self.unavailable(why, at),
             other => error(at, format!("{} cannot be used with \"with\"", other.type_name())),
         }
+    }
+
+    /// `__exit__`, which may swallow an exception.
+    pub(super) fn leave_context(&mut self, context: &Value, result: Result<Flow>, at: Span) -> Result<Flow> {
+        let about = match &result {
+            Err(_) if self.fatal => return result,
+            Err(e) => {
+                let exception = self.caught(e);
+                [self.class_of(&exception), exception, Value::None]
+            }
+            Ok(_) => [Value::None, Value::None, Value::None],
+        };
+        let raised = self.raised.clone();
+        let exit = self.get_attribute(context, "__exit__", at)?;
+        let swallow = self.call_value(&exit, Args::of(about, at), at)?;
+        if result.is_err() {
+            if self.truth(&swallow, at)? {
+                self.raised = None;
+                return Ok(Flow::Normal);
+            }
+            self.raised = raised;
+        }
+        result
     }
 
     fn bind_plain(&mut self, target: &ast::Expr, value: Value) -> Result<()> {

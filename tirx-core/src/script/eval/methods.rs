@@ -471,6 +471,16 @@ impl Interpreter {
     ) -> Result<()> {
         let pairs: Vec<(Value, Value)> = match from {
             Value::Dict(d) => d.borrow().iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            Value::Instance(i) if self.class_attribute(&i.class, "keys").is_some() => {
+                let keys = self.get_attribute(from, "keys", span)?;
+                let keys = self.call_value(&keys, Args::default(), span)?;
+                let mut pairs = Vec::new();
+                for key in self.iterate(&keys, span)? {
+                    let value = self.subscript(from, &key, span)?;
+                    pairs.push((key, value));
+                }
+                pairs
+            }
             other => {
                 let mut pairs = Vec::new();
                 for item in self.iterate(other, span)? {

@@ -15,7 +15,8 @@
 //! | `call`, `code`, `decorators` | functions, and the decorators of `T` and `I` |
 //! | `class`, `construct`, `records`, `enums` | classes and their objects, dataclasses and named tuples, enums |
 //! | `builtins`, `types`, `methods`, `str_methods` | Python's own functions and types |
-//! | `imports`, `modules`, `math`, `functional` | what `import` finds |
+//! | `iter`, `generator` | items one by one, functions with `yield` |
+//! | `imports`, `modules`, `math`, `functional`, `library` | what `import` finds |
 //! | `limits`, `names` | when a file is refused; which name was meant |
 
 mod args;
@@ -33,13 +34,16 @@ mod enums;
 mod expr;
 mod format;
 mod functional;
+mod generator;
 mod imports;
 mod index;
+mod iter;
 mod kernel;
 mod kernel_assign;
 mod kernel_stmt;
 #[cfg(test)]
 mod kernel_tests;
+mod library;
 pub mod limits;
 mod math;
 mod methods;
@@ -141,7 +145,9 @@ pub struct Interpreter {
     module_classes: FxHashMap<Rc<str>, Rc<Class>>,
     calls: Vec<CallInfo>,
     loops: Vec<LoopKind>,
-    yields: Vec<Vec<Value>>,
+    generators: FxHashMap<(FileId, TextRange), generator::Steps>,
+    /// Modules written in Python that have run, by number.
+    library: FxHashMap<usize, Rc<Scope>>,
     raised: Option<(String, Raised)>,
     handling: Vec<Value>,
     class_order: Vec<Rc<str>>,
@@ -182,6 +188,8 @@ pub struct Interpreter {
     // Scopes that functions hold and classes that methods hold: they hold each other, so they are emptied at the end.
     closed_over: Vec<Weak<Scope>>,
     classes: Vec<Weak<Class>>,
+    /// Iterators may hold themselves, too, by what they loop over.
+    iterators: Vec<Weak<Iter>>,
 }
 
 impl Drop for Interpreter {
@@ -193,6 +201,9 @@ impl Drop for Interpreter {
                 drop(scope.vars.take());
                 level = scope.parent.as_ref();
             }
+        }
+        for iterator in self.iterators.drain(..).filter_map(|i| i.upgrade()) {
+            iterator.stop();
         }
         for class in self.classes.drain(..).filter_map(|c| c.upgrade()) {
             drop(class.dict.take());
@@ -217,7 +228,8 @@ impl Interpreter {
             module_classes: FxHashMap::default(),
             calls: Vec::new(),
             loops: Vec::new(),
-            yields: Vec::new(),
+            generators: FxHashMap::default(),
+            library: FxHashMap::default(),
             raised: None,
             handling: Vec::new(),
             class_order: Vec::new(),
@@ -245,6 +257,7 @@ impl Interpreter {
             fatal: false,
             closed_over: Vec::new(),
             classes: Vec::new(),
+            iterators: Vec::new(),
         }
     }
 

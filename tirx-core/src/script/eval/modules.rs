@@ -173,21 +173,7 @@ const FUNCTOOLS: &[&str] = &[
     "wraps",
     "cached_property",
 ];
-const ITERTOOLS: &[&str] = &[
-    "product",
-    "permutations",
-    "combinations",
-    "chain",
-    "repeat",
-    "accumulate",
-    "zip_longest",
-    "count",
-    "islice",
-    "pairwise",
-    "starmap",
-    "takewhile",
-    "dropwhile",
-];
+const ITERTOOLS: &[&str] = &["product", "permutations", "combinations", "chain", "count"];
 const OPERATOR: &[&str] = &[
     "add",
     "sub",
@@ -215,7 +201,7 @@ const OPERATOR: &[&str] = &[
 
 /// Names of a module, for suggestions.
 pub(super) fn names(path: &str) -> Vec<&'static str> {
-    match path {
+    let mut list = match path {
         "math" => MATH.to_vec(),
         "functools" => FUNCTOOLS.to_vec(),
         "itertools" => ITERTOOLS.to_vec(),
@@ -233,7 +219,9 @@ pub(super) fn names(path: &str) -> Vec<&'static str> {
         "collections" => vec!["namedtuple", "OrderedDict", "defaultdict"],
         "copy" => vec!["copy", "deepcopy"],
         _ => Vec::new(),
-    }
+    };
+    list.extend(super::library::names(path));
+    list
 }
 
 /// `path.name` of a module of Python.
@@ -247,12 +235,7 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
             "itertools.chain.from_iterable",
             |interp, args, span| {
                 let [(value, at)] = args.exactly("chain.from_iterable", ["iterable"], span)?;
-                let mut out = Vec::new();
-                for item in interp.iterate(&value, at)? {
-                    out.extend(interp.iterate(&item, at)?);
-                }
-                interp.check_items(out.len(), span)?;
-                Ok(Value::iterator(out))
+                Ok(functional::chain(interp.iterator(&value, at)?))
             },
         )),
         "operator" => find(OPERATOR).map(functional::operator),

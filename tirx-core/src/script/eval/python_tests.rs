@@ -275,3 +275,178 @@ assert '{:>{w}}'.format(5, w=4) == '   5' and '{0[1]}-{a.v}'.format([1, 2], a=N(
 ",
     );
 }
+
+#[test]
+fn generators_run_when_they_are_asked() {
+    holds(
+        "
+log = []
+def gen():
+    for i in range(3):
+        log.append(i)
+        yield i
+g = gen()
+assert log == []
+assert next(g) == 0 and len(log) == 1
+assert list(g) == [1, 2] and next(g, 'end') == 'end'
+def count(n):
+    while True:
+        yield n
+        n += 1
+c = count(5)
+assert [next(c), next(c)] == [5, 6]
+for x in count(0):
+    if x == 4:
+        break
+assert x == 4
+def inner():
+    a = yield 1
+    b = yield a
+    return (a, b)
+def outer():
+    got = yield from inner()
+    yield ('got', got)
+assert list(outer()) == [1, None, ('got', (None, None))]
+g = inner()
+assert next(g) == 1 and g.send('x') == 'x'
+try:
+    g.send('y')
+except StopIteration as e:
+    assert e.value == ('x', 'y')
+def careful():
+    try:
+        yield 1
+        yield 2
+    except ValueError as e:
+        yield str(e)
+    else:
+        yield 'else'
+    finally:
+        log.append('finally')
+assert list(careful()) == [1, 2, 'else'] and log[-1] == 'finally'
+g = careful()
+next(g)
+assert g.throw(ValueError('thrown')) == 'thrown'
+log.clear()
+g.close()
+assert log == ['finally'] and list(g) == []
+def nested(n):
+    if n:
+        yield from nested(n - 1)
+        yield n
+    elif n == 0:
+        yield 0
+    else:
+        return
+assert list(nested(3)) == [0, 1, 2, 3]
+def twice():
+    x = (yield 1) or 0
+    while x < 2:
+        x += 1
+        if x == 1:
+            continue
+        yield [x, (yield 'in')]
+    else:
+        yield 'done'
+assert list(twice()) == [1, 'in', [2, None], 'done']
+",
+    );
+    holds(
+        "
+log = []
+it = iter([1, 2, 3])
+assert list(zip(it, it)) == [(1, 2)]
+m = map(lambda x: log.append(x) or x, [1, 2, 3])
+assert log == [] and next(m) == 1 and log == [1]
+e = (log.append(x) or x for x in range(9) if x % 2)
+assert log == [1] and next(e) == 1 and next(e) == 3 and log == [1, 1, 3]
+def forever():
+    while True: yield 1
+a, b = zip([1, 2], forever())
+assert (a, b) == ((1, 1), (2, 1)) and any(x == 1 for x in forever()) and 1 in forever()
+n = iter([1])
+assert next(n) == 1 and next(n, None) is None
+x = [1, 2]
+for i in x:
+    if len(x) < 5: x.append(i)
+assert x == [1, 2, 1, 2, 1]
+state = [3, 2, 1]
+assert list(iter(state.pop, 1)) == [] and list(iter(state.pop, 3)) == [2]
+class Up:
+    def __init__(self): self.n = 0
+    def __iter__(self): return self
+    def __next__(self):
+        self.n += 1
+        if self.n > 3: raise StopIteration
+        return self.n
+assert list(Up()) == [1, 2, 3] and [next(Up()) for i in range(2)] == [1, 1] and list(zip(Up(), 'ab')) == [(1, 'a'), (2, 'b')]
+class Seq:
+    def __getitem__(self, i):
+        if i > 2: raise IndexError
+        return i * i
+assert list(Seq()) == [0, 1, 4]
+class Ctx:
+    def __enter__(self):
+        log.append('enter')
+        return 5
+    def __exit__(self, *about):
+        log.append('exit')
+def managed():
+    with Ctx() as v:
+        yield v
+log.clear()
+g = managed()
+assert next(g) == 5 and log == ['enter'] and next(g, None) is None and log == ['enter', 'exit']
+",
+    );
+}
+
+#[test]
+fn modules_written_in_python() {
+    holds(
+        "
+import itertools as it, functools, operator
+from collections import Counter, deque, ChainMap
+assert [(k, list(g)) for k, g in it.groupby([1, 1, 2, 3, 3, 1])] == [(1, [1, 1]), (2, [2]), (3, [3, 3]), (1, [1])]
+assert [k for k, g in it.groupby('aAbB', key=str.lower)] == ['a', 'b']
+assert list(it.islice(it.cycle('ab'), 5)) == ['a', 'b', 'a', 'b', 'a']
+assert list(it.compress('abcd', [1, 0, 1, 0])) == ['a', 'c'] and list(it.filterfalse(lambda x: x % 2, range(5))) == [0, 2, 4]
+assert list(it.combinations_with_replacement('ab', 2)) == [('a', 'a'), ('a', 'b'), ('b', 'b')]
+a, b = it.tee(iter([1, 2, 3]))
+assert next(a) == 1 and list(b) == [1, 2, 3] and list(a) == [2, 3]
+assert list(it.islice(range(10), 2, 8, 3)) == [2, 5] and list(it.islice(it.count(3), 2)) == [3, 4] and list(it.repeat(1, 2)) == [1, 1]
+s = iter(range(9))
+assert list(it.islice(s, 0, 5, 3)) == [0, 3] and next(s) == 5
+assert list(it.chain([1], 'a')) == [1, 'a'] and list(it.chain.from_iterable([[1], [2]])) == [1, 2] and next(it.chain(it.count())) == 0
+assert list(it.accumulate([1, 2, 3])) == [1, 3, 6] and list(it.accumulate([2, 3], lambda a, b: a * b, initial=1)) == [1, 2, 6]
+assert list(it.zip_longest([1, 2], [3], fillvalue=0)) == [(1, 3), (2, 0)] and list(it.pairwise([1, 2, 3])) == [(1, 2), (2, 3)]
+assert list(it.takewhile(lambda x: x < 3, it.count())) == [0, 1, 2] and list(it.dropwhile(lambda x: x < 3, range(5))) == [3, 4]
+assert list(it.starmap(pow, [(2, 3), (3, 2)])) == [8, 9] and list(it.batched('abcde', 2)) == [('a', 'b'), ('c', 'd'), ('e',)]
+assert sorted([3, 1, 2], key=functools.cmp_to_key(lambda a, b: b - a)) == [3, 2, 1]
+@functools.total_ordering
+class V:
+    def __init__(self, n): self.n = n
+    def __eq__(self, o): return self.n == o.n
+    def __lt__(self, o): return self.n < o.n
+assert V(1) <= V(1) and V(2) > V(1) and not V(1) >= V(2)
+assert operator.index(3) == 3 and operator.abs(-2) == 2 and operator.pos(4) == 4 and operator.inv(0) == -1 and operator.truth([]) is False
+assert operator.contains([1], 1) and operator.getitem([5], 0) == 5 and operator.is_(None, None) and operator.is_not(1, None)
+assert operator.concat([1], [2]) == [1, 2] and operator.methodcaller('upper')('a') == 'A'
+x = [1]
+operator.setitem(x, 0, 7)
+assert x == [7]
+c = Counter('abracadabra')
+assert c['a'] == 5 and c['z'] == 0 and c.most_common(1) == [('a', 5)] and sum(c.values()) == 11 and dict(Counter('aab')) == {'a': 2, 'b': 1}
+assert repr(Counter('aab')) == \"Counter({'a': 2, 'b': 1})\" and Counter('ab') + Counter('b') == Counter(a=1, b=2) and isinstance(c, dict)
+c['q'] += 2
+assert c['q'] == 2 and 'q' in c
+d = deque([1, 2, 3], maxlen=3)
+d.append(4)
+d.appendleft(0)
+assert list(d) == [0, 2, 3] and d.pop() == 3 and d.popleft() == 0 and repr(d) == 'deque([2], maxlen=3)' and len(d) == 1 and d[0] == 2
+d.rotate(1)
+m = ChainMap({'a': 1}, {'a': 2, 'b': 3})
+assert m['a'] == 1 and m['b'] == 3 and dict(m) == {'a': 1, 'b': 3} and 'c' not in m and m.get('c', 4) == 4
+",
+    );
+}

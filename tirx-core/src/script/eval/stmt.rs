@@ -187,23 +187,8 @@ impl Interpreter {
     }
 
     fn run_meta_for(&mut self, s: &ast::StmtFor, source: &Value, at: Span) -> Result<Flow> {
-        // A range or an endless count is not expanded first: a `break` may end it early.
-        let mut index = 0usize;
-        let items = match source {
-            Value::Range(_) => None,
-            Value::Iterator(it) if it.count.is_some() => None,
-            _ => Some(self.iterate(source, at)?),
-        };
-        loop {
-            let item = match (&items, source) {
-                (Some(items), _) => items.get(index).cloned(),
-                (None, Value::Range(r)) if index < r.len() => Some(Value::Int(r.get(index))),
-                (None, Value::Iterator(it)) => self.next_item(&it.clone(), at)?,
-                _ => None,
-            };
-            let Some(item) = item else { break };
-            index += 1;
-            self.step(at)?;
+        let items = self.iterator(source, at)?;
+        while let Some(item) = self.next_item(&items, at)? {
             let mode = std::mem::replace(&mut self.mode, Mode::Meta);
             let bound = self.bind(&s.target, item);
             self.mode = mode;
@@ -330,8 +315,20 @@ impl Interpreter {
             Value::MetaVar(v) => (**v).clone(),
             other => other.clone(),
         };
-        let items = self.iterate(&value, span)?;
         let star = targets.iter().position(|t| matches!(t, ast::Expr::Starred(_)));
+        let items = match &value {
+            // One more than needed tells whether there are too many; there may be no end.
+            Value::Iterator(it) if star.is_none() => {
+                let mut items = Vec::new();
+                while items.len() <= targets.len()
+                    && let Some(item) = self.next_item(it, span)?
+                {
+                    items.push(item);
+                }
+                items
+            }
+            other => self.iterate(other, span)?,
+        };
         let wrong = |expected: String| {
             let message = format!("{expected} on the left, {} on the right", items.len());
             Diagnostic::new(span, message)
@@ -489,7 +486,8 @@ impl Interpreter {
         self.raise_value(value, span)
     }
 
-    fn raise_value<R>(&mut self, value: Value, span: Span) -> Result<R> {
+    /// Raises an exception.
+    pub(super) fn raise_value<R>(&mut self, value: Value, span: Span) -> Result<R> {
         let Value::Instance(i) = &value else {
             return error(
                 span,

@@ -9,6 +9,7 @@ use ruff_python_ast as ast;
 use rustc_hash::FxHashMap;
 
 use super::dict::{Dict, Set};
+pub use super::iter::Iter;
 use super::scope::Scope;
 use super::{Args, Interpreter};
 use crate::diagnostic::{Result, error};
@@ -166,16 +167,6 @@ impl Range {
     pub fn get(&self, index: usize) -> i128 {
         self.start + self.step * index as i128
     }
-}
-
-/// Items taken once, front to back.
-pub struct Iter {
-    /// The items; endless ones (`itertools.count`) are `start, step` instead.
-    pub items: Vec<Value>,
-    /// Next item.
-    pub next: Cell<usize>,
-    /// `start` and `step` of an endless count.
-    pub count: Option<(Value, Value)>,
 }
 
 /// A `def` or `lambda`.
@@ -535,11 +526,7 @@ impl Value {
 
     /// Items to be taken once.
     pub fn iterator(items: Vec<Value>) -> Value {
-        Value::Iterator(Rc::new(Iter {
-            items,
-            next: Cell::new(0),
-            count: None,
-        }))
+        Iter::items(items)
     }
 
     /// A function written in Rust.
