@@ -4,6 +4,7 @@
 # test: sim
 # Where elements stand in their buffers, as numbers: elem_offset_of and byte_offset_of, of parameters, views and shared memory.
 from tvm.script import tirx as T
+from tvm.tirx.layout import laneid, warpid
 
 
 @T.prim_func
@@ -64,12 +65,12 @@ def flattened(A: T.Buffer((4, 8), "int32"), B: T.Buffer((32,), "int32")):
     F = A.get_flattened_buffer()
     part = T.decl_buffer((2, 8), "int32", data=A.data, elem_offset=16)
     G = part.get_flattened_buffer()
-    S = T.alloc_buffer((4, 8), "int32", scope="shared", strides=(12, 1))
+    S = T.alloc_buffer((4, 8), "int32", scope="shared")
     H = S.get_flattened_buffer()
     S[tx // 8, tx % 8] = F[tx]
     T.cuda.cta_sync()
     same = B.get_flattened_buffer()
-    same[tx] = G[tx % 16] + 1000 * H[tx // 8 * 12 + tx % 8] + 100000 * (F.shape[0] + G.shape[0] + H.shape[0])
+    same[tx] = G[tx % 16] + 1000 * H[tx] + 100000 * (F.shape[0] + G.shape[0] + H.shape[0])
 
 
 @T.prim_func
@@ -83,9 +84,9 @@ def places(B: T.Buffer((7, 32), "int32"), i: T.int64):
     B[0, tx] = rows.apply(tx % 8, 3)["m"]
     B[1, tx] = columns.apply(tx)["m"]
     B[2, tx] = columns.apply(tx % 16, tx % 8, shape=[16, 8])["m"]
-    where = lanes.apply(tx % 16, tx % 8, shape=[16, 8])
+    where = T.meta_var(lanes.apply(tx % 16, tx % 8, shape=[16, 8]))
     B[3, tx] = where["m"] + 100 * where["laneid"]
     B[4, tx] = B.layout.apply(1, 2)["m"]
-    for axis, at in lanes.apply(37).items():
-        B[5 if axis == "m" else 6, tx] = at
+    B[5, tx] = lanes.apply(37)["m"]
+    B[6, tx] = lanes.apply(37)["laneid"]
     B[6, 0] = T.cast(rows.apply(i, T.int64(3))["m"], "int32")

@@ -120,7 +120,8 @@ impl Mutator for Simplifier {
             StmtKind::Bind(var, value) => {
                 let new = self.expr(value);
                 let small = new.size() <= LARGEST_INLINED && !rounds(&new);
-                if crate::arith::is_pure_and_memory_free(&new) && !new.dtype.is_handle() && small {
+                let stands = !new.dtype.is_handle() || new.as_str().is_some();
+                if crate::arith::is_pure_and_memory_free(&new) && stands && small {
                     self.analyzer.bind_value(var, &new);
                 } else {
                     self.analyzer.bind_facts_of(var, &new);

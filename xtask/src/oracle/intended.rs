@@ -261,6 +261,10 @@ const KNOWN: &[Known] = &[
     ("the size of shared memory is simplified at once", |p| {
         p.after(&["LowerTIRx", "FlattenBuffer"]) && p.at.path.ends_with(".S.shape[0]")
     }),
+    (
+        "`get_flattened_buffer` declares its buffer; TVM's is declared nowhere, and no kernel can access it",
+        |p| p.after(&["BindTarget"]) && p.at.path.ends_with(".F.shape") && p.theirs_has(", "),
+    ),
     ("TVM prints `rearrange` as a view without its layout", |p| {
         p.at.path.ends_with(".layout") && p.at.left.trim() == "(2, 0, 0)" && p.at.right.trim() == "(3, 0, 0)"
     }),

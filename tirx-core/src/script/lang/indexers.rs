@@ -16,9 +16,10 @@ use crate::ir::{Buffer, DType, Expr};
 use crate::layout::{Iter, Layout, TileLayout};
 use crate::source::Span;
 
-/// Fixes dimension `dim` at `index` and drops it.
+/// Fixes dimension `dim` at `index` and drops it; `what` is the method in messages.
 fn dropped(
     interp: &mut Interpreter,
+    what: &str,
     buffer: &Buffer,
     dim: usize,
     index: &Expr,
@@ -33,22 +34,25 @@ fn dropped(
             Diagnostic::new(span, message).label(format!("the extent is {extent}")),
         ));
     }
-    let tile = tile_of("sub", buffer, span)?;
-    let mut groups = groups("sub", buffer, &tile, span)?;
+    let tile = tile_of(what, buffer, span)?;
+    let mut groups = groups(what, buffer, &tile, span)?;
     let run = groups.remove(dim);
-    let offset = offset_in(&run, index, span)?;
+    let offset = offset_in(what, &run, index, span)?;
     let mut shape = buffer.shape.clone();
     shape.remove(dim);
     moved(interp, buffer, &tile, shape, groups, offset, name, span)
 }
 
 /// The offset of digit `index` of a dimension that is made of `run`.
-fn offset_in(run: &[Iter], index: &Expr, span: Span) -> Result<Expr> {
+fn offset_in(what: &str, run: &[Iter], index: &Expr, span: Span) -> Result<Expr> {
     let mut rest = index.clone();
     let mut sum: Option<Expr> = None;
     for (i, iter) in run.iter().enumerate() {
         if layouts::is_hardware(&iter.axis) {
-            return error(span, "sub: a dimension spread over threads cannot be indexed");
+            return error(
+                span,
+                format!("{what}: a dimension spread over threads cannot be indexed"),
+            );
         }
         let inner: Vec<Expr> = run[i + 1..].iter().map(|i| i.extent.clone()).collect();
         let digit = if inner.is_empty() {
@@ -290,7 +294,15 @@ fn sub_index(interp: &mut Interpreter, of: &Buffer, items: &[Value], span: Span)
     let mut dim = 0;
     for item in items {
         let Value::Slice(slice) = item else {
-            buffer = dropped(interp, &buffer, dim, &convert::expr(item, span)?, unnamed(), span)?;
+            buffer = dropped(
+                interp,
+                "sub",
+                &buffer,
+                dim,
+                &convert::expr(item, span)?,
+                unnamed(),
+                span,
+            )?;
             continue;
         };
         let Slice { start, stop, step } = &**slice;
@@ -320,7 +332,7 @@ fn sub_index(interp: &mut Interpreter, of: &Buffer, items: &[Value], span: Span)
                 shape[dim] = Expr::constant(dtype, extent / n).at(span);
                 shape.insert(dim + 1, Expr::constant(dtype, n).at(span));
                 let split = reshaped(interp, &buffer, shape, unnamed(), span)?;
-                buffer = dropped(interp, &split, dim + 1, &first, unnamed(), span)?;
+                buffer = dropped(interp, "sub", &split, dim + 1, &first, unnamed(), span)?;
                 dim += 1;
                 continue;
             }
@@ -437,6 +449,7 @@ fn tile_index(
             if !whole(pick) {
                 buffer = dropped(
                     interp,
+                    "tile",
                     &buffer,
                     dim + i,
                     &convert::expr(pick, span)?,
