@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use super::class::{Descriptor, DescriptorKind};
-use super::value::{ClassKind, Iter, Value};
-use super::{Args, Interpreter, args, methods};
+use super::value::{ClassKind, Value};
+use super::{Args, Interpreter, args, iter_builtins, methods};
 use crate::diagnostic::{Result, error};
 use crate::source::Span;
 
@@ -16,8 +16,8 @@ type Function = fn(&mut Interpreter, Args, Span) -> Result<Value>;
 
 const FUNCTIONS: &[(&str, Function)] = &[
     ("len", len),
-    ("zip", zip),
-    ("enumerate", enumerate),
+    ("zip", iter_builtins::zip),
+    ("enumerate", iter_builtins::enumerate),
     ("min", |i, a, s| extreme(i, a, s, "min")),
     ("max", |i, a, s| extreme(i, a, s, "max")),
     ("sum", sum),
@@ -27,10 +27,10 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("round", round),
     ("divmod", divmod),
     ("pow", pow),
-    ("all", |i, a, s| quantify(i, a, s, "all", false)),
-    ("any", |i, a, s| quantify(i, a, s, "any", true)),
-    ("map", map),
-    ("filter", filter),
+    ("all", |i, a, s| iter_builtins::quantify(i, a, s, "all", false)),
+    ("any", |i, a, s| iter_builtins::quantify(i, a, s, "any", true)),
+    ("map", iter_builtins::map),
+    ("filter", iter_builtins::filter),
     ("isinstance", isinstance),
     ("issubclass", issubclass),
     ("callable", callable),
@@ -43,18 +43,8 @@ const FUNCTIONS: &[(&str, Function)] = &[
         i.repr(&v, at).map(Value::str)
     }),
     ("format", format_value),
-    ("iter", |i, a, s| {
-        if let [(function, _), (sentinel, _)] = &a.positional[..] {
-            let (function, sentinel) = (function.clone(), sentinel.clone());
-            return Ok(Iter::native(move |i, s| {
-                let item = i.call_value(&function, Args::default(), s)?;
-                Ok((!i.equals(&item, &sentinel, s)?).then_some(item))
-            }));
-        }
-        let [(v, at)] = a.exactly("iter", ["iterable"], s)?;
-        i.iterator(&v, at).map(Value::Iterator)
-    }),
-    ("next", next),
+    ("iter", iter_builtins::iter),
+    ("next", iter_builtins::next),
     ("id", |i, a, s| {
         let [(v, at)] = a.exactly("id", ["object"], s)?;
         // Addresses differ from run to run; a value's own hash does not.
@@ -294,34 +284,6 @@ fn len(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     Ok(Value::Int(n as i128))
 }
 
-fn zip(interp: &mut Interpreter, mut args: Args, span: Span) -> Result<Value> {
-    let strict = match args.take_keyword("strict") {
-        Some((v, at)) => interp.truth(&v, at)?,
-        None => false,
-    };
-    let values: Vec<Value> = args.positional.into_iter().map(|a| a.0).collect();
-    interp.zip(&values, strict, span)
-}
-
-fn enumerate(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
-    let bound = args.bind(
-        "enumerate",
-        &[args::required("iterable"), args::optional("start")],
-        span,
-    )?;
-    let start = bound[1].as_ref().and_then(|v| v.0.as_int()).unwrap_or(0);
-    let Some((source, at)) = &bound[0] else {
-        return Ok(Value::None);
-    };
-    let items = interp.iterator(source, *at)?;
-    let mut number = start;
-    Ok(Iter::native(move |interp, span| {
-        let item = interp.next_item(&items, span)?;
-        number = number.saturating_add(1);
-        Ok(item.map(|v| Value::tuple(vec![Value::Int(number - 1), v])))
-    }))
-}
-
 fn extreme(interp: &mut Interpreter, mut args: Args, span: Span, name: &'static str) -> Result<Value> {
     let key = args
         .take_keyword("key")
@@ -541,60 +503,6 @@ fn pow(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     interp.binary(ruff_python_ast::Operator::Pow, base, exp, span)
 }
 
-fn quantify(
-    interp: &mut Interpreter,
-    args: Args,
-    span: Span,
-    name: &'static str,
-    stop: bool,
-) -> Result<Value> {
-    let [(value, at)] = args.exactly(name, ["iterable"], span)?;
-    let items = interp.iterator(&value, at)?;
-    while let Some(item) = interp.next_item(&items, at)? {
-        if interp.truth(&item, at)? == stop {
-            return Ok(Value::Bool(stop));
-        }
-    }
-    Ok(Value::Bool(!stop))
-}
-
-fn map(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
-    let mut values = args.positional.into_iter().map(|a| a.0);
-    let Some(function) = values.next() else {
-        return error(span, "map() needs a function");
-    };
-    let values: Vec<Value> = values.collect();
-    let Value::Iterator(rows) = interp.zip(&values, false, span)? else {
-        return Ok(Value::None);
-    };
-    Ok(Iter::native(move |interp, span| {
-        match interp.next_item(&rows, span)? {
-            Some(row) => {
-                let row = row.as_items().unwrap_or_default();
-                interp.call_value(&function, Args::of(row, span), span).map(Some)
-            }
-            None => Ok(None),
-        }
-    }))
-}
-
-fn filter(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
-    let [(function, _), (value, at)] = args.exactly("filter", ["function", "iterable"], span)?;
-    let items = interp.iterator(&value, at)?;
-    Ok(Iter::native(move |interp, span| {
-        while let Some(item) = interp.next_item(&items, span)? {
-            let keep = match &function {
-                Value::None => item.clone(),
-                f => interp.call_value(f, Args::of([item.clone()], span), span)?,
-            };
-            if interp.truth(&keep, span)? {
-                return Ok(Some(item));
-            }
-        }
-        Ok(None)
-    }))
-}
-
 fn isinstance(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     let [(value, _), (classes, at)] = args.exactly("isinstance", ["object", "class"], span)?;
     interp.is_instance(&value, &classes, at).map(Value::Bool)
@@ -676,39 +584,6 @@ fn format_value(interp: &mut Interpreter, args: Args, span: Span) -> Result<Valu
     match &bound[0] {
         Some((v, at)) => interp.format(v, &spec, *at).map(Value::str),
         None => Ok(Value::str("")),
-    }
-}
-
-fn next(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
-    let bound = args.bind(
-        "next",
-        &[args::required("iterator"), args::optional("default")],
-        span,
-    )?;
-    let Some((value, at)) = &bound[0] else {
-        return Ok(Value::None);
-    };
-    let item = match value {
-        Value::Iterator(it) => interp.next_item(&it.clone(), *at)?,
-        Value::Instance(i) => match interp.class_attribute(&i.class, "__next__") {
-            Some(f) => match (interp.call_method(&f, value, Args::default(), *at), &bound[1]) {
-                (Err(e), Some((default, _))) if interp.raised_is(&e, "StopIteration") => {
-                    interp.raised = None;
-                    return Ok(default.clone());
-                }
-                (result, _) => return result,
-            },
-            None => return interp.raise("TypeError", *at, format!("{} is no iterator", value.type_name())),
-        },
-        other => return interp.raise("TypeError", *at, format!("{} is no iterator", other.type_name())),
-    };
-    match (item, &bound[1]) {
-        (Some(v), _) => Ok(v),
-        (None, Some((default, _))) => Ok(default.clone()),
-        (None, None) => match value {
-            Value::Iterator(it) => interp.stop_iteration(it, span),
-            _ => interp.raise_with("StopIteration", vec![], span, "the iterator has no more items"),
-        },
     }
 }
 

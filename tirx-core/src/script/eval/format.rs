@@ -288,57 +288,6 @@ impl Interpreter {
         Ok(spec.pad(sign, &body, '>'))
     }
 
-    /// `template % values`.
-    pub(super) fn percent_format(&mut self, template: &str, values: &Value, span: Span) -> Result<String> {
-        let items = match values {
-            Value::Tuple(items) => items.to_vec(),
-            other => vec![other.clone()],
-        };
-        let mut items = items.into_iter();
-        let mut out = String::new();
-        let mut chars = template.chars().peekable();
-        while let Some(c) = chars.next() {
-            if c != '%' {
-                out.push(c);
-                continue;
-            }
-            if chars.peek() == Some(&'%') {
-                chars.next();
-                out.push('%');
-                continue;
-            }
-            let mut spec = String::new();
-            let mut kind = ' ';
-            for c in chars.by_ref() {
-                if c.is_ascii_alphabetic() {
-                    kind = c;
-                    break;
-                }
-                spec.push(if c == '-' { '<' } else { c });
-            }
-            let Some(value) = items.next() else {
-                return self.raise("TypeError", span, "not enough values for this template");
-            };
-            let text = match kind {
-                's' => {
-                    let text = Value::str(self.display(&value, span)?);
-                    self.format(&text, &spec, span)?
-                }
-                'r' => self.repr(&value, span)?,
-                'd' | 'i' | 'x' | 'X' | 'o' | 'f' | 'e' | 'g' | 'c' => {
-                    let kind = if kind == 'i' { 'd' } else { kind };
-                    self.format(&value, &format!("{spec}{kind}"), span)?
-                }
-                _ => return self.raise("ValueError", span, format!("unsupported format \"%{kind}\"")),
-            };
-            out.push_str(&text);
-        }
-        if items.next().is_some() {
-            return self.raise("TypeError", span, "more values than this template has places");
-        }
-        Ok(out)
-    }
-
     /// `template.format(args)`.
     pub(super) fn brace_format(&mut self, template: &str, args: &Args, span: Span) -> Result<String> {
         self.format_fields(template, args, &mut 0, span)

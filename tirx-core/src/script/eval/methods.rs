@@ -47,6 +47,16 @@ const STR: &[&str] = &[
     "removesuffix",
     "partition",
     "rpartition",
+    "rindex",
+    "swapcase",
+    "casefold",
+    "translate",
+    "expandtabs",
+    "format_map",
+    "isnumeric",
+    "isdecimal",
+    "isascii",
+    "istitle",
     "encode",
 ];
 const LIST: &[&str] = &[
@@ -94,7 +104,14 @@ const FROZENSET: &[&str] = &[
     "issuperset",
     "isdisjoint",
 ];
-const INT: &[&str] = &["bit_length", "bit_count", "is_integer", "conjugate"];
+const INT: &[&str] = &[
+    "bit_length",
+    "bit_count",
+    "is_integer",
+    "conjugate",
+    "to_bytes",
+    "as_integer_ratio",
+];
 const FLOAT: &[&str] = &["is_integer", "hex", "as_integer_ratio"];
 
 /// Names of a value's methods.
@@ -139,6 +156,16 @@ pub(super) fn unbound(class: &str, name: &str) -> Option<Value> {
             Ok(Value::Dict(Rc::new(RefCell::new(dict))))
         }));
     }
+    match (class, name) {
+        ("str", "maketrans") => return Some(Value::builtin("str.maketrans", super::str_methods::make_table)),
+        ("int", "from_bytes") => {
+            return Some(Value::builtin(
+                "int.from_bytes",
+                super::number_methods::from_bytes,
+            ));
+        }
+        _ => {}
+    }
     let list = match class {
         "str" => STR,
         "list" => LIST,
@@ -172,7 +199,8 @@ fn function(name: &'static str) -> Value {
             }
             Value::Dict(d) => dict_method(interp, &d.clone(), name, args, span),
             Value::Set(s) => set_method(interp, &s.clone(), name, args, span),
-            _ => number_method(interp, &receiver, name, span),
+            _ if name == "to_bytes" => super::number_methods::to_bytes(interp, &receiver, args, span),
+            _ => super::number_methods::number_method(interp, &receiver, name, span),
         }
     })
 }
@@ -573,25 +601,6 @@ fn set_method(
                 .iter()
                 .any(|o| set_operation(Operator::Sub, o, &own).is_some_and(|s| !s.0.is_empty()));
             Value::Bool(!missing)
-        }
-    })
-}
-
-fn number_method(interp: &mut Interpreter, value: &Value, name: &str, span: Span) -> Result<Value> {
-    Ok(match (name, value) {
-        ("bit_length", v) => {
-            Value::Int(v.as_int().map_or(0, |v| 128 - v.unsigned_abs().leading_zeros()) as i128)
-        }
-        ("bit_count", v) => Value::Int(v.as_int().map_or(0, |v| v.unsigned_abs().count_ones()) as i128),
-        ("is_integer", Value::Float(v)) => Value::Bool(v.fract() == 0.0),
-        ("is_integer", _) => Value::Bool(true),
-        ("conjugate", v) => v.clone(),
-        _ => {
-            return interp.raise(
-                "TypeError",
-                span,
-                format!("{name} is not supported in kernel files"),
-            );
         }
     })
 }

@@ -8,14 +8,14 @@
 //! | file | which question it answers |
 //! |---|---|
 //! | `value`, `dict`, `scope`, `args` | what values, names and arguments are |
-//! | `expr`, `ops`, `compare`, `index`, `attribute`, `format` | what an expression of the text means |
+//! | `expr`, `ops`, `compare`, `index`, `attribute`, `format`, `percent` | what an expression of the text means |
 //! | `stmt` | what a statement does as Python |
 //! | `kernel_stmt`, `kernel_assign` | what a statement does in the body of a kernel |
 //! | `kernel`, `builder` | how a kernel becomes a function of the IR |
 //! | `call`, `code`, `decorators` | functions, and the decorators of `T` and `I` |
 //! | `class`, `construct`, `records`, `enums` | classes and their objects, dataclasses and named tuples, enums |
-//! | `builtins`, `types`, `methods`, `str_methods` | Python's own functions and types |
-//! | `iter`, `generator` | items one by one, functions with `yield` |
+//! | `builtins`, `types`, `methods`, `str_methods`, `number_methods` | Python's own functions and types |
+//! | `iter`, `iter_builtins`, `generator` | items one by one, functions with `yield` |
 //! | `imports`, `modules`, `math`, `functional`, `library` | what `import` finds |
 //! | `limits`, `names` | when a file is refused; which name was meant |
 
@@ -38,6 +38,7 @@ mod generator;
 mod imports;
 mod index;
 mod iter;
+mod iter_builtins;
 mod kernel;
 mod kernel_assign;
 mod kernel_stmt;
@@ -49,7 +50,9 @@ mod math;
 mod methods;
 mod modules;
 mod names;
+mod number_methods;
 mod ops;
+mod percent;
 #[cfg(test)]
 mod python_tests;
 mod records;

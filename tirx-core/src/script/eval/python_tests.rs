@@ -450,3 +450,55 @@ assert m['a'] == 1 and m['b'] == 3 and dict(m) == {'a': 1, 'b': 3} and 'c' not i
 ",
     );
 }
+
+#[test]
+fn mathematics() {
+    holds(
+        "
+import math
+from math import *
+assert abs(cbrt(27) - 3.0) < 1e-15 and exp2(3) == 8.0 and ldexp(0.75, 3) == 6.0 and frexp(6.0) == (0.75, 3) and frexp(0.0) == (0.0, 0)
+assert frexp(5e-324) == (0.5, -1073) and ldexp(0.5, -1073) == 5e-324 and ldexp(1.0, 1023) == 2.0 ** 1023 and ldexp(1.5, -1074) == 1e-323 and ldexp(0.0, 5000) == 0.0 and ldexp(inf, 1) == inf
+assert modf(3.25) == (0.25, 3.0) and modf(-3.25) == (-0.25, -3.0) and remainder(7, 4) == -1.0 and remainder(6, 4) == -2.0 and remainder(5, 2) == 1.0
+assert perm(5, 2) == 20 and perm(3) == 6 and perm(2, 5) == 0 and comb(5, 9) == 0 and dist([0, 0], [3, 4]) == 5.0
+assert nextafter(1.0, 2.0) == 1.0000000000000002 and nextafter(1.0, 0.0) == 0.9999999999999999 and ulp(1.0) == 2.220446049250313e-16
+assert abs(asinh(1.0) - 0.881373587019543) < 1e-15 and acosh(1.0) == 0.0 and abs(atanh(0.5) - 0.5493061443340548) < 1e-15
+for x, want in [(0.0, 0.0), (0.5, 0.5204998778130465), (1.0, 0.8427007929497149), (2.0, 0.9953222650189527), (-3.0, -0.9999779095030014), (9.0, 1.0)]:
+    assert abs(erf(x) - want) <= 3e-16, x
+assert abs(erfc(3.0) / 2.209049699858544e-05 - 1) < 1e-14 and erfc(-9.0) == 2.0
+assert isclose(1.0, 1.1, rel_tol=0.2) and isclose(0.0, 1e-12, abs_tol=1e-9) and not isclose(1.0, 1.1) and isclose(inf, inf)
+for bad in [lambda: acosh(0.5), lambda: asin(2), lambda: exp(1000), lambda: fmod(1, 0)]:
+    try:
+        bad()
+        assert False, 'no error'
+    except (ValueError, OverflowError) as e:
+        pass
+",
+    );
+}
+
+#[test]
+fn texts_and_bytes() {
+    holds(
+        "
+assert 'abcabc'.rindex('b') == 4 and 'abcabc'.find('a', 1) == 3 and 'abcabc'.rfind('c', 0, 4) == 2 and 'abcabc'.count('a', 1) == 1
+assert 'abc'.startswith('b', 1) and 'abc'.endswith('b', 0, 2) and 'abc'.find('', 9) == -1 and 'abcabc'.index('c', -2) == 5
+assert 'aBc'.swapcase() == 'AbC' and 'Straße'.casefold() == 'strasse' and 'a\\tb'.expandtabs(4) == 'a   b' and '\\t'.expandtabs() == ' ' * 8
+assert 'abcd'.translate(str.maketrans('ab', 'xy', 'c')) == 'xyd' and 'ab'.translate(str.maketrans({'a': 'long', 98: None})) == 'long'
+assert '{a}-{b}'.format_map({'a': 1, 'b': 2}) == '1-2' and 'ab'.center(5, '*') == '**ab*' and 'abc'.center(6) == ' abc  '
+assert 'Ab Cd'.istitle() and 'abc'.isascii() and '12'.isdecimal()
+assert list((258).to_bytes(2, 'little')) == [2, 1] and list((258).to_bytes(4, 'big')) == [0, 0, 1, 2] and list((-2).to_bytes(2, 'little', signed=True)) == [254, 255]
+assert int.from_bytes([1, 2], 'big') == 258 and int.from_bytes([254, 255], 'little', signed=True) == -2
+try:
+    (300).to_bytes(1, 'little')
+    assert False, 'no error'
+except OverflowError:
+    pass
+assert (0.75).as_integer_ratio() == (3, 4) and (3).as_integer_ratio() == (3, 1)
+assert '%(x)s-%(y)03d' % {'x': 1, 'y': 2} == '1-002' and '%5s|%-5s|%.2s' % ('a', 'b', 'cde') == '    a|b    |cd'
+assert '%c%c' % ('a', 66) == 'aB' and '%e' % 12345.678 == '1.234568e+04' and '%+d % d' % (5, 6) == '+5  6' and '%d' % 3.7 == '3'
+assert '%*d|%-*d|' % (4, 1, 4, 2) == '   1|2   |' and '%#x %X %o' % (255, 255, 8) == '0xff FF 10' and '%5.1f%%' % 2.25 == '  2.2%'
+assert dict.fromkeys('ab', 0) == {'a': 0, 'b': 0}
+",
+    );
+}

@@ -72,7 +72,44 @@ pub(super) fn str_method(
         interp.check_items(parts.len(), span)?;
         return Ok(Value::list(parts.into_iter().map(Value::str).collect()));
     }
-    let list = plain(interp, name, args, 0..=3, span)?;
+    if name == "expandtabs" {
+        let given = args.take_keyword("tabsize").map(|v| v.0);
+        let list = plain(interp, name, args, 0..=1, span)?;
+        let size = given
+            .or(list.first().cloned())
+            .map_or(8, |v| v.as_int().unwrap_or(8));
+        return expand_tabs(interp, s, size.clamp(0, 1000) as usize, span);
+    }
+    let mut list = plain(interp, name, args, 0..=3, span)?;
+    // `find(sub, start, end)` and the like look at a part.
+    let mut before = 0;
+    let mut s = s;
+    if matches!(
+        name,
+        "find" | "rfind" | "index" | "rindex" | "count" | "startswith" | "endswith"
+    ) && list.len() > 1
+    {
+        let chars = s.chars().count();
+        let stop = list.get(2).cloned().unwrap_or(Value::None);
+        let part = super::value::Slice {
+            start: list[1].clone(),
+            stop,
+            step: Value::None,
+        };
+        let (start, stop, _) = super::ops::slice_indices(&part, chars, span)?;
+        if list[1].as_int().is_some_and(|start| start > chars as i128) {
+            return match name {
+                "index" | "rindex" => interp.raise("ValueError", span, "substring not found"),
+                "find" | "rfind" => Ok(Value::Int(-1)),
+                "count" => Ok(Value::Int(0)),
+                _ => Ok(Value::Bool(false)),
+            };
+        }
+        let byte = |at: i128| s.char_indices().nth(at as usize).map_or(s.len(), |c| c.0);
+        before = start;
+        s = &s[byte(start)..byte(stop.max(start))];
+        list.truncate(1);
+    }
     let arg = |i: usize| list.get(i).cloned().unwrap_or(Value::None);
     let need = |interp: &mut Interpreter, i: usize| {
         let value = arg(i);
@@ -100,6 +137,28 @@ pub(super) fn str_method(
                 out
             });
             Value::str(titled.collect::<String>())
+        }
+        "swapcase" => Value::str(
+            s.chars()
+                .map(|c| match c.is_uppercase() {
+                    true => c.to_lowercase().to_string(),
+                    false => c.to_uppercase().to_string(),
+                })
+                .collect::<String>(),
+        ),
+        "casefold" => Value::str(s.to_lowercase().replace('ß', "ss")),
+        "translate" => return translate(interp, s, &arg(0), span),
+        "format_map" => {
+            let mut args = Args::default();
+            let Value::Dict(d) = interp.call_type("dict", Args::of([arg(0)], span), span)? else {
+                return interp.raise("TypeError", span, "format_map() needs a dict");
+            };
+            for (k, v) in d.borrow().iter() {
+                if let Value::Str(k) = k {
+                    args.keyword.push((k.clone(), v.clone(), span));
+                }
+            }
+            Value::str(interp.brace_format(s, &args, span)?)
         }
         "capitalize" => {
             let mut c = s.chars();
@@ -158,16 +217,18 @@ pub(super) fn str_method(
             }
             Value::Bool(found)
         }
-        "find" | "rfind" | "index" => {
+        "find" | "rfind" | "index" | "rindex" => {
             let part = need(interp, 0)?;
-            let at = if name == "rfind" {
+            let at = if name.starts_with('r') {
                 s.rfind(&*part)
             } else {
                 s.find(&*part)
             };
             match at {
-                Some(at) => Value::Int(s[..at].chars().count() as i128),
-                None if name == "index" => return interp.raise("ValueError", span, "substring not found"),
+                Some(at) => Value::Int(before + s[..at].chars().count() as i128),
+                None if name.ends_with("index") => {
+                    return interp.raise("ValueError", span, "substring not found");
+                }
                 None => Value::Int(-1),
             }
         }
@@ -179,7 +240,18 @@ pub(super) fn str_method(
                 s.matches(&*part).count()
             } as i128)
         }
-        "isdigit" => all(|c| c.is_ascii_digit()),
+        "isdigit" | "isdecimal" => all(|c| c.is_ascii_digit()),
+        "isnumeric" => all(char::is_numeric),
+        "isascii" => Value::Bool(s.is_ascii()),
+        "istitle" => {
+            let (mut after, mut any, mut fine) = (false, false, true);
+            for c in s.chars() {
+                fine &= !(c.is_uppercase() && after || c.is_lowercase() && !after);
+                any |= c.is_alphabetic();
+                after = c.is_alphabetic();
+            }
+            Value::Bool(fine && any)
+        }
         "isalpha" => all(char::is_alphabetic),
         "isalnum" => all(char::is_alphanumeric),
         "isspace" => all(char::is_whitespace),
@@ -201,11 +273,10 @@ pub(super) fn str_method(
             };
             Value::str(match name {
                 "ljust" => format!("{s}{}", fill.repeat(missing)),
-                "center" => format!(
-                    "{}{s}{}",
-                    fill.repeat(missing / 2),
-                    fill.repeat(missing - missing / 2)
-                ),
+                "center" => {
+                    let left = missing / 2 + (missing & width & 1);
+                    format!("{}{s}{}", fill.repeat(left), fill.repeat(missing - left))
+                }
                 "zfill" if s.starts_with(['-', '+']) => {
                     format!("{}{}{}", &s[..1], fill.repeat(missing), &s[1..])
                 }
@@ -242,4 +313,108 @@ pub(super) fn str_method(
             );
         }
     })
+}
+
+/// Tabs as blanks to the next multiple of `size`.
+fn expand_tabs(interp: &mut Interpreter, s: &str, size: usize, span: Span) -> Result<Value> {
+    let tabs = s.matches('\t').count();
+    interp.check_items(s.len().saturating_add(tabs.saturating_mul(size)), span)?;
+    let mut out = String::new();
+    let mut column = 0;
+    for c in s.chars() {
+        match c {
+            '\t' if size > 0 => {
+                let blanks = size - column % size;
+                out.extend(std::iter::repeat_n(' ', blanks));
+                column += blanks;
+            }
+            '\t' => {}
+            c => {
+                column = if matches!(c, '\n' | '\r') { 0 } else { column + 1 };
+                out.push(c);
+            }
+        }
+    }
+    Ok(Value::str(out))
+}
+
+/// `str.maketrans`.
+pub(super) fn make_table(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let list = plain(interp, "str.maketrans", args, 1..=3, span)?;
+    let mut table = super::Dict::default();
+    let mut set = |from: char, to: Value| {
+        let code = Value::Int(from as i128);
+        if let Ok(key) = super::key(&code) {
+            table.insert(key, code, to);
+        }
+    };
+    match &list[..] {
+        [Value::Dict(d)] => {
+            for (k, v) in d.borrow().iter() {
+                match (k, k.as_int().and_then(|n| char::from_u32(u32::try_from(n).ok()?))) {
+                    (_, Some(c)) => set(c, v.clone()),
+                    (Value::Str(s), _) if s.chars().count() == 1 => {
+                        s.chars().for_each(|c| set(c, v.clone()));
+                    }
+                    _ => {
+                        return interp.raise(
+                            "ValueError",
+                            span,
+                            "keys of str.maketrans() are single characters",
+                        );
+                    }
+                }
+            }
+        }
+        [Value::Str(from), Value::Str(to), rest @ ..] => {
+            if from.chars().count() != to.chars().count() {
+                return interp.raise(
+                    "ValueError",
+                    span,
+                    "str.maketrans() needs two texts of one length",
+                );
+            }
+            for (from, to) in from.chars().zip(to.chars()) {
+                set(from, Value::Int(to as i128));
+            }
+            if let Some(Value::Str(gone)) = rest.first() {
+                gone.chars().for_each(|c| set(c, Value::None));
+            }
+        }
+        _ => {
+            return interp.raise(
+                "TypeError",
+                span,
+                "str.maketrans() needs a dict, or two or three texts",
+            );
+        }
+    }
+    Ok(Value::Dict(Rc::new(std::cell::RefCell::new(table))))
+}
+
+fn translate(interp: &mut Interpreter, s: &str, table: &Value, span: Span) -> Result<Value> {
+    let Value::Dict(table) = table else {
+        return interp.raise("TypeError", span, "translate() needs a table of str.maketrans()");
+    };
+    let mut out = String::new();
+    for c in s.chars() {
+        let key = interp.key_of(&Value::Int(c as i128), span)?;
+        let found = table.borrow().get(&key).cloned();
+        match found {
+            None => out.push(c),
+            Some(Value::None) => {}
+            Some(Value::Str(text)) => out.push_str(&text),
+            Some(other) => match other
+                .as_int()
+                .and_then(|n| char::from_u32(u32::try_from(n).ok()?))
+            {
+                Some(c) => out.push(c),
+                None => return interp.raise("TypeError", span, "a table of translate() holds characters"),
+            },
+        }
+        if out.len() > super::limits::ITEMS {
+            return interp.limit(span, "a text grew too long");
+        }
+    }
+    Ok(Value::str(out))
 }
