@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tirx_core::arith::fold::eval_int;
 use tirx_core::codegen::host::{self, DEVICE_CUDA, Field, LaunchParam, arg_type, dlpack_code, float_method};
 use tirx_core::intrin::Op;
-use tirx_core::ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtKind, Var};
+use tirx_core::ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtKind, Var, odd_f32};
 
 /// What a caller passes.
 #[derive(Clone, Debug)]
@@ -558,8 +558,8 @@ fn bits(value: Value, dtype: DType) -> Result<u64> {
         Value::Float(v) => match (dtype.is_bfloat16(), dtype.bits) {
             (_, 64) => v.to_bits(),
             (_, 32) => u64::from((v as f32).to_bits()),
-            (true, _) => u64::from(half::bf16::from_f64(v).to_bits()),
-            (false, _) => u64::from(half::f16::from_f64(v).to_bits()),
+            (true, _) => u64::from(half::bf16::from_f32(odd_f32(v)).to_bits()),
+            (false, _) => u64::from(half::f16::from_f32(odd_f32(v)).to_bits()),
         },
         Value::Handle(_) => return Err("host code hands a descriptor to a kernel".to_string()),
     })

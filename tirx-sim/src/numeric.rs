@@ -6,7 +6,7 @@
 //! float16 and bfloat16 that double rounding is exact (24 bits are at least twice 11 plus 2).
 
 use half::{bf16, f16};
-use tirx_core::ir::{DType, Minifloat, TypeCode};
+use tirx_core::ir::{DType, Minifloat, TypeCode, odd_f32, odd_f64};
 
 /// The kind of one lane of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -147,9 +147,9 @@ impl Kind {
     pub(crate) fn constant(self, value: f64) -> u64 {
         match self {
             Kind::F64 => value.to_bits(),
-            Kind::F16 => f16::from_f64(value).to_f32().to_bits() as u64,
-            Kind::BF16 => bf16::from_f64(value).to_f32().to_bits() as u64,
-            _ => self.canonical((value as f32).to_bits()) as u64,
+            Kind::F32 => (value as f32).to_bits() as u64,
+            // Rounded once.
+            _ => self.canonical(odd_f32(value).to_bits()) as u64,
         }
     }
 }
@@ -207,8 +207,10 @@ pub(crate) fn convert(from: Kind, to: Kind, value: u64) -> u64 {
         Kind::Bool => (wide != 0) as u64,
         Kind::F32 if from.is_signed() => (wide as i64 as f32).to_bits() as u64,
         Kind::F32 => (wide as f32).to_bits() as u64,
-        _ if to.is_float() && from.is_signed() => to.constant(wide as i64 as f64),
-        _ if to.is_float() => to.constant(wide as f64),
+        Kind::F64 if from.is_signed() => (wide as i64 as f64).to_bits(),
+        Kind::F64 => (wide as f64).to_bits(),
+        _ if to.is_float() && from.is_signed() => to.constant(odd_f64((wide as i64).into())),
+        _ if to.is_float() => to.constant(odd_f64(wide.into())),
         _ if to.wide() => wide,
         _ => to.canonical(wide as u32) as u64,
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Buffer, DType, Minifloat, Var};
+use super::{Buffer, DType, Minifloat, Var, odd_f32};
 use crate::intrin::{Effect, Op};
 use crate::source::Span;
 
@@ -248,8 +248,8 @@ impl Expr {
         }
         let value = match dtype.bits {
             32 => value as f32 as f64,
-            16 if dtype.is_float() => half::f16::from_f64(value).to_f64(),
-            16 => half::bf16::from_f64(value).to_f64(),
+            16 if dtype.is_float() => half::f16::from_f32(odd_f32(value)).to_f64(),
+            16 => half::bf16::from_f32(odd_f32(value)).to_f64(),
             ..=8 => Minifloat::of(dtype.code).map_or(value, |format| format.round(value)),
             _ => value,
         };

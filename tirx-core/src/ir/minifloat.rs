@@ -101,7 +101,7 @@ impl Minifloat {
 
     /// The nearest value, as [`Minifloat::encode`] rounds.
     pub fn round(self, value: f64) -> f64 {
-        self.decode(self.encode(value as f32)).into()
+        self.decode(self.encode(odd_f32(value))).into()
     }
 
     /// The nearest code, ties to even; what is too large becomes the largest finite value, as CUDA's
@@ -137,6 +137,29 @@ impl Minifloat {
         let negative = value.is_sign_negative() && !(self.style == MiniStyle::Fnuz && code == 0);
         code | if negative { self.sign_bit() } else { 0 }
     }
+}
+
+/// A float32 that rounds to narrower floats as the number does: where it is not exact it is the neighbour with the odd last
+/// bit, never one on which a tie could be seen.
+pub fn odd_f32(value: f64) -> f32 {
+    let nearest = value as f32;
+    if value.is_nan() || f64::from(nearest) == value {
+        return nearest;
+    }
+    let bits = nearest.to_bits();
+    let towards_zero = bits - u32::from(f64::from(nearest).abs() > value.abs());
+    f32::from_bits(towards_zero | 1)
+}
+
+/// A float64 that rounds to narrower floats as the integer does; see [`odd_f32`].
+pub fn odd_f64(value: i128) -> f64 {
+    let nearest = value as f64;
+    if nearest as i128 == value {
+        return nearest;
+    }
+    let bits = nearest.to_bits();
+    let towards_zero = bits - u64::from((nearest as i128).unsigned_abs() > value.unsigned_abs());
+    f64::from_bits(towards_zero | 1)
 }
 
 #[cfg(test)]
@@ -183,5 +206,29 @@ mod tests {
             let constant = Expr::float(name.parse().unwrap(), value);
             assert_eq!(constant.as_float(), Some(held), "{name} {value}");
         }
+    }
+
+    #[test]
+    fn what_rounds_twice_rounds_as_if_once() {
+        for (value, halved, brain) in [
+            (1.0 + 2f64.powi(-11) + 2f64.powi(-40), 1.0009765625, 1.0),
+            (1.0 + 2f64.powi(-8) + 2f64.powi(-40), 1.00390625, 1.0078125),
+            (1.0 + 2f64.powi(-11), 1.0, 1.0),
+            (-1.0 - 2f64.powi(-8) - 2f64.powi(-50), -1.00390625, -1.0078125),
+            (65519.999999, 65504.0, 65536.0),
+            (1e300, f64::INFINITY, f64::INFINITY),
+            (2f64.powi(-25) + 2f64.powi(-60), 2f64.powi(-24), 2f64.powi(-25)),
+            (2f64.powi(-25), 0.0, 2f64.powi(-25)),
+            (1e-300, 0.0, 0.0),
+        ] {
+            assert_eq!(half::f16::from_f32(odd_f32(value)).to_f64(), halved, "{value}");
+            assert_eq!(half::bf16::from_f32(odd_f32(value)).to_f64(), brain, "{value}");
+        }
+        assert!(odd_f32(f64::NAN).is_nan());
+        let large = (1i128 << 60) + (1 << 36) + 1;
+        assert_eq!(odd_f64(large) as f32, (large as u64) as f32);
+        assert_eq!(odd_f64(-large) as f32, (-large as i64) as f32);
+        assert_eq!(odd_f64(i128::from(u64::MAX)) as f32, u64::MAX as f32);
+        assert_eq!(odd_f64(12345), 12345.0);
     }
 }

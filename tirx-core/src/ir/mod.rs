@@ -46,7 +46,7 @@ pub use dtype::{DType, TypeCode, UnknownDType};
 pub use equal::{Comparison, Mismatch, Structural, structural_equal, structural_hash};
 pub use expr::{BinOp, Expr, ExprKind, ExprNode};
 pub use func::{AttrValue, Attrs, IRModule, PrimFunc};
-pub use minifloat::Minifloat;
+pub use minifloat::{Minifloat, odd_f32, odd_f64};
 pub use mutate::{Mutator, substitute, substitute_stmt};
 pub use stmt::{AttrNode, ForKind, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, StmtNode};
 pub use var::{IterKind, IterVar, Type, Var};

@@ -1,6 +1,6 @@
 //! How constants are written: numbers, strings and attribute values.
 
-use crate::ir::DType;
+use crate::ir::{DType, odd_f32};
 
 /// A Python string literal.
 pub(super) fn string(out: &mut String, text: &str) {
@@ -56,8 +56,8 @@ pub(super) fn as_written(dtype: DType, value: f64) -> f64 {
     }
     let round = |v: f64| match (dtype.bits, dtype.is_float()) {
         (32, _) => v as f32 as f64,
-        (16, true) => half::f16::from_f64(v).to_f64(),
-        (16, false) => half::bf16::from_f64(v).to_f64(),
+        (16, true) => half::f16::from_f32(odd_f32(v)).to_f64(),
+        (16, false) => half::bf16::from_f32(odd_f32(v)).to_f64(),
         _ => v,
     };
     // The largest number is not written as a decimal but asked for.
