@@ -615,3 +615,11 @@ def assertion_that_never_holds(A: T.Buffer((4,), "float32")):
     tx = T.thread_id([4])
     assert False, "never"
     A[tx] = 1.0
+
+
+@T.prim_func
+def symbol_that_is_no_name(A: T.Buffer((4,), "float32")):
+    T.func_attr({"global_symbol": 7})
+    T.device_entry()
+    tx = T.thread_id([4])
+    A[tx] = 1.0

@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(1) converted_kernel(const double* _
   O_ptr[2] = (float)(nv_bfloat16)A_ptr[2];
   O_ptr[3] = (float)(half)A_ptr[3];
   O_ptr[4] = (float)(nv_bfloat16)I_ptr[0];
-  O_ptr[5] = 1.1529215e18f;
+  O_ptr[5] = 1.1529216e18f;
   O_ptr[6] = 1.0009766f;
   O_ptr[7] = 1.0009766f;
   O_ptr[8] = (float)L_ptr[0];

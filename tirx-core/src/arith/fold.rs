@@ -4,7 +4,7 @@
 //! constants under `and`/`or`/`not`. Integer division by a constant zero is left for code generation to report. Integer
 //! results wrap to the dtype. Everything cleverer is the simplifier's.
 
-use crate::ir::{BinOp, DType, Expr, ExprKind, odd_f64};
+use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 /// Quotient rounded to minus infinity. `b` must not be zero.
 pub fn floor_div(a: i128, b: i128) -> i128 {
@@ -169,7 +169,7 @@ pub fn cast(a: Expr, dtype: DType) -> Expr {
     let folded = match a.kind {
         ExprKind::Int(v) if dtype.is_integer() || dtype.is_bool() => Some(Expr::constant(dtype, v)),
         ExprKind::Int(v) if matches!(dtype.bits, 16 | 32 | 64) && dtype.is_floating() => {
-            Some(Expr::float(dtype, odd_f64(v)))
+            Some(Expr::float_of(dtype, v))
         }
         ExprKind::Float(v) if matches!(dtype.bits, 16 | 32 | 64) && dtype.is_floating() => {
             Some(Expr::float(dtype, v))

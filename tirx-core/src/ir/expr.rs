@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Buffer, DType, Minifloat, Var, odd_f32};
+use super::{Buffer, DType, Minifloat, Var, odd_f32, odd_f64};
 use crate::intrin::{Effect, Op};
 use crate::source::Span;
 
@@ -254,6 +254,14 @@ impl Expr {
             _ => value,
         };
         Expr::new(ExprKind::Float(value), dtype, Span::NONE)
+    }
+
+    /// An integer as a floating constant, rounded once.
+    pub fn float_of(dtype: DType, value: i128) -> Expr {
+        match dtype.bits {
+            64 => Expr::float(dtype, value as f64),
+            _ => Expr::float(dtype, odd_f64(value)),
+        }
     }
 
     /// A string.

@@ -239,6 +239,9 @@ fn func_attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
                 "take private=True away, or the attribute",
             );
         }
+        if &*key == "global_symbol" && value.as_str().is_none() {
+            return call.fail("\"global_symbol\" is a name: a string");
+        }
         if &*key == KERNEL_LAUNCH_PARAMS {
             check_launch_params(call, &value)?;
         }

@@ -19,7 +19,8 @@ pub fn literal(operand: Operand, span: Span) -> Result<Expr> {
 /// An integer as a constant of a scalar dtype; an error where it does not fit.
 pub fn constant(dtype: DType, value: i128, span: Span) -> Result<Expr> {
     if dtype.is_floating() {
-        return float_constant(dtype, odd_f64(value), span);
+        float_constant(dtype, value as f64, span)?;
+        return Ok(Expr::float_of(dtype, value).at(span));
     }
     let (Some(min), Some(max)) = (dtype.min_int(), dtype.max_int()) else {
         return error(span, format!("{value} is no {dtype}"));
