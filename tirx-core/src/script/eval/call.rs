@@ -91,7 +91,8 @@ impl Interpreter {
             _ => ScopeKind::Block,
         };
         let scope = Scope::new(kind, Some(parent));
-        self.bind_parameters(&function.name, &code, &function.defaults, args, &scope, span)?;
+        self.bind_parameters(&function.name, &code, &function.defaults, args, &scope, span)
+            .map_err(|e| self.as_exception("TypeError", e))?;
         let mode = match function.mode {
             FunctionMode::Meta => Mode::Meta,
             _ if !self.is_building() => {

@@ -195,7 +195,8 @@ impl Interpreter {
             fields: RefCell::default(),
         });
         if let ClassKind::NamedTuple(d) = &*class.kind.borrow() {
-            self.fill_fields(&instance, d, args.clone(), span)?;
+            self.fill_fields(&instance, d, args.clone(), span)
+                .map_err(|e| self.as_exception("TypeError", e))?;
         } else if self.is_exception(class) {
             let items = args.positional.iter().map(|(v, _)| v.clone()).collect();
             instance.set("args", Value::tuple(items));
@@ -212,7 +213,8 @@ impl Interpreter {
                 self.call_method(function, object, args, span)?;
             }
             Initializer::Fields(data) => {
-                self.fill_fields(instance, data, args, span)?;
+                self.fill_fields(instance, data, args, span)
+                    .map_err(|e| self.as_exception("TypeError", e))?;
                 if let Some(post) = self.class_attribute(&instance.class, "__post_init__") {
                     self.call_method(&post, object, Args::default(), span)?;
                 }

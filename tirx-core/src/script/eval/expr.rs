@@ -266,7 +266,7 @@ impl Interpreter {
         } else if lang::attribute("T", name).is_some() {
             d = d.help(format!("did you mean \"T.{name}\"?"));
         }
-        Err(Box::new(d))
+        Err(self.as_exception("NameError", Box::new(d)))
     }
 
     fn eval_attribute(&mut self, e: &ast::ExprAttribute, span: Span) -> Result<Value> {

@@ -129,6 +129,13 @@ try:
 except RuntimeError as e:
     assert isinstance(e.__cause__, ZeroDivisionError) and e.__context__ is e.__cause__
 assert ValueError().__cause__ is None
+kinds = []
+for bad in [lambda: no_such_name, lambda: (lambda x: x)(), lambda: (lambda: 1)(2), lambda: Err(), lambda: [][1]]:
+    try:
+        bad()
+    except (NameError, TypeError, IndexError) as e:
+        kinds.append(type(e).__name__)
+assert kinds == ['NameError', 'TypeError', 'TypeError', 'TypeError', 'IndexError']
 class Swallow:
     def __enter__(self): return self
     def __exit__(self, kind, e, trace):

@@ -532,6 +532,15 @@ impl Interpreter {
         error(span, message)
     }
 
+    /// The error as an exception of a class, where it is none yet.
+    pub(super) fn as_exception(&mut self, class: &str, e: Box<Diagnostic>) -> Box<Diagnostic> {
+        if !matches!(&self.raised, Some((message, _)) if *message == e.message) {
+            let value = self.exception(class, &e.message);
+            self.raised = Some((e.message.clone(), Raised::Exception(value)));
+        }
+        e
+    }
+
     /// The error for a value of the host.
     pub fn unavailable<R>(&mut self, why: &str, span: Span) -> Result<R> {
         self.raised = Some((why.to_string(), Raised::Unavailable));
