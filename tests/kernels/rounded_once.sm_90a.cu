@@ -5,12 +5,12 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
-extern "C" __global__ void __launch_bounds__(1) converted_kernel(const double* __restrict__ A_ptr, const int* __restrict__ I_ptr, const int64_t* __restrict__ L_ptr, float* __restrict__ O_ptr) {
+extern "C" __global__ void __launch_bounds__(1) converted_kernel(const double* __restrict__ A_ptr, const int64_t* __restrict__ L_ptr, float* __restrict__ O_ptr, const int* __restrict__ W_ptr) {
   O_ptr[0] = (float)(__nv_fp8_e5m2)A_ptr[0];
   O_ptr[1] = (float)(__nv_fp8_e4m3)A_ptr[1];
   O_ptr[2] = (float)(nv_bfloat16)A_ptr[2];
   O_ptr[3] = (float)(half)A_ptr[3];
-  O_ptr[4] = (float)(nv_bfloat16)I_ptr[0];
+  O_ptr[4] = (float)(nv_bfloat16)W_ptr[0];
   O_ptr[5] = 1.1529216e18f;
   O_ptr[6] = 1.0009766f;
   O_ptr[7] = 1.0009766f;
