@@ -623,3 +623,17 @@ def symbol_that_is_no_name(A: T.Buffer((4,), "float32")):
     T.device_entry()
     tx = T.thread_id([4])
     A[tx] = 1.0
+
+
+@T.prim_func
+def sum_of_small_floats(A: T.Buffer((32,), "float8_e4m3fn")):
+    T.device_entry()
+    tx = T.thread_id([32])
+    A[tx] = T.cuda.warp_sum(A[tx])
+
+
+@T.prim_func
+def fixed_point_of_floats(A: T.Buffer((4,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    A[tx] = T.q_multiply_shift(T.float32(1.5), A[tx], 31, 1)

@@ -10,9 +10,12 @@
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
-/// `q_multiply_shift` of lowered operands; none where there are not four of them.
+/// `q_multiply_shift` of lowered operands; none where there are not four of them, all integers.
 pub(super) fn multiply_shift(args: &[Expr]) -> Option<Expr> {
     let [x, y, q, s] = args else { return None };
+    if !are_integers(args) {
+        return None;
+    }
     let dtype = x.dtype;
     let (mut left, mut right) = (None, q.clone());
     match s.as_int() {
@@ -40,8 +43,15 @@ pub(super) fn multiply_shift(args: &[Expr]) -> Option<Expr> {
     Some(product(x, y, left.as_ref(), &right))
 }
 
-/// `q_multiply_shift_per_axis` of lowered operands; none where there are not seven of them.
+fn are_integers(args: &[Expr]) -> bool {
+    args.iter().all(|a| a.dtype.is_integer())
+}
+
+/// `q_multiply_shift_per_axis` of lowered operands; none where there are not seven of them, the first five integers.
 pub(super) fn multiply_shift_per_axis(args: &[Expr]) -> Option<Expr> {
+    if !are_integers(args.get(..5)?) {
+        return None;
+    }
     let [x, y, left, right, q, has_left, _] = args else {
         return None;
     };

@@ -292,8 +292,20 @@ fn reduction(call: &Call, op: &str) -> Result<Expr> {
     Ok(Expr::string(op).at(call.span))
 }
 
-fn warp_reduce(call: &mut Call, op: &str) -> Result<Value> {
+/// A value that CUDA adds and compares.
+fn reduced(call: &mut Call) -> Result<Expr> {
     let value = call.expr("value")?;
+    if value.dtype.is_small_float() {
+        return call.fail_with(
+            format!("{} cannot be reduced: CUDA does not compute with it", value.dtype),
+            "reduce it as float32: T.cast(value, \"float32\")",
+        );
+    }
+    Ok(value)
+}
+
+fn warp_reduce(call: &mut Call, op: &str) -> Result<Value> {
+    let value = reduced(call)?;
     let width = call.int_or("width", 32)?;
     if ![2, 4, 8, 16, 32].contains(&width) {
         return call.fail(format!("width must be 2, 4, 8, 16 or 32, found {width}"));
@@ -310,7 +322,7 @@ fn warp_reduce(call: &mut Call, op: &str) -> Result<Value> {
 }
 
 fn cta_reduce(call: &mut Call, op: &str) -> Result<Value> {
-    let value = call.expr("value")?;
+    let value = reduced(call)?;
     let warps = call.int("num_warps")?;
     if !(1..=32).contains(&warps) {
         return call.fail(format!("num_warps must be from 1 to 32, found {warps}"));
