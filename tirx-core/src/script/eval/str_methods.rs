@@ -78,7 +78,10 @@ pub(super) fn str_method(
         let size = given
             .or(list.first().cloned())
             .map_or(8, |v| v.as_int().unwrap_or(8));
-        return expand_tabs(interp, s, size.clamp(0, 1000) as usize, span);
+        if size > 1000 {
+            return interp.limit(span, "tabs of more than 1000 columns");
+        }
+        return expand_tabs(interp, s, size.max(0) as usize, span);
     }
     let mut list = plain(interp, name, args, 0..=3, span)?;
     // `find(sub, start, end)` and the like look at a part.
