@@ -45,7 +45,9 @@ impl Inline<'_> {
         let name = name.as_str().unwrap_or_default();
         match self.module.get(name) {
             Some(func) if func.params.len() == args.len() && self.depth < DEEPEST => {
-                Some((func.clone(), args.to_vec()))
+                let given = func.params.iter().zip(args);
+                let converted = given.map(|(param, arg)| converted(arg, param.dtype()));
+                Some((func.clone(), converted.collect()))
             }
             _ => {
                 self.fail(call, &format!("the simulator cannot call `{name}`"));
@@ -90,17 +92,16 @@ impl Inline<'_> {
             .collect();
         let own = |e: &Expr| substitute(e, &|var| fresh.get(var).map(Expr::var));
         let params = func.params.len();
-        let value = names
-            .iter()
-            .enumerate()
-            .rev()
-            .fold(own(&result?), |body, (i, (var, value))| {
+        let value = names.iter().enumerate().rev().fold(
+            converted(&own(&result?), call.dtype),
+            |body, (i, (var, value))| {
                 if i < params && value.as_var().is_some() {
                     return body;
                 }
                 let value = if i < params { value.clone() } else { own(value) };
                 Expr::let_in(&fresh[var], value, body)
-            });
+            },
+        );
         self.depth += 1;
         let value = self.expr(&value);
         self.depth -= 1;
@@ -158,6 +159,15 @@ impl Inline<'_> {
         let (stmt, value) = self.statements(call, call.span)?;
         self.before.push(stmt);
         Some(Expr::load(&value?, vec![Expr::int32(0)]))
+    }
+}
+
+/// A value as a parameter or result of another dtype takes it in C++.
+fn converted(value: &Expr, dtype: DType) -> Expr {
+    let scalar = |d: DType| !d.is_handle() && !d.is_void();
+    match value.dtype != dtype && scalar(value.dtype) && scalar(dtype) {
+        true => value.clone().cast(dtype),
+        false => value.clone(),
     }
 }
 

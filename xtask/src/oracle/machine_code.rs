@@ -114,6 +114,9 @@ fn wanted(root: &Path, kernel: &Kernel, arch: &str, row: &str) -> Option<&'stati
              other GPUs",
         );
     }
+    if ours.contains("tirx_hidden") || ours.contains("tirx_negated") {
+        return Some("what nvcc 13.0 computes wrongly is written so that it does not: see docs/testing.md");
+    }
     if text(&["SplitUnalignedAccess"]).is_some_and(|whole| whole != ours) {
         return Some("an access that may be unaligned is made element by element; TVM's faults");
     }
