@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tirx_core::codegen::host::is_device;
+use tirx_core::codegen::host::runs_on_device;
 use tirx_core::ir::{IRModule, Mismatch, structural_equal};
 use tirx_core::script::{KernelFile, NoImports};
 use tirx_core::source::SourceMap;
@@ -60,7 +60,7 @@ impl Part {
             Part::Device => device,
         };
         let mut module = module.clone();
-        module.functions.retain(|(_, func)| keep(is_device(func)));
+        module.functions.retain(|(_, func)| keep(runs_on_device(func)));
         module
     }
 }
