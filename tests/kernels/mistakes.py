@@ -637,3 +637,10 @@ def fixed_point_of_floats(A: T.Buffer((4,), "int32")):
     T.device_entry()
     tx = T.thread_id([4])
     A[tx] = T.q_multiply_shift(T.float32(1.5), A[tx], 31, 1)
+
+
+@T.prim_func
+def offset_that_is_no_integer(A: T.Buffer((4,), "float32")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    T.call_extern("int32", "fn", T.tvm_access_ptr(T.type_annotation("float32"), A.data, A[tx], 1, 1))

@@ -205,11 +205,18 @@ fn pointer(call: &Call, name: &str) -> Result<Expr> {
 }
 
 fn access_ptr(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let elements = |call: &mut Call, name: &str| {
+        let e = call.expr(name)?;
+        if !e.dtype.is_integer() {
+            return call.expected(name, "a number of elements, an integer");
+        }
+        Ok(e)
+    };
     let args = vec![
         annotation(call, "ptype")?,
         pointer(call, "data")?,
-        call.expr("offset")?,
-        call.expr("extent")?,
+        elements(call, "offset")?,
+        elements(call, "extent")?,
         call.expr("rw_mask")?,
     ];
     Ok(Value::Expr(
