@@ -106,8 +106,8 @@ pub struct KernelFile {
     main: ParsedFile,
     files: BTreeMap<String, ParsedFile>,
     entries: Vec<Entry>,
-    /// Of each entry that is a kernel: how many are decorated before it.
-    numbers: Vec<Option<usize>>,
+    /// How many kernels are decorated before each entry that is one.
+    numbers: BTreeMap<String, usize>,
 }
 
 impl KernelFile {
@@ -148,16 +148,13 @@ impl KernelFile {
             main,
             files,
             entries: Vec::new(),
-            numbers: Vec::new(),
+            numbers: BTreeMap::new(),
         };
         (loaded.entries, loaded.numbers) = loaded.run(None, |interp, scope| {
-            let found = find_entries(&scope).into_iter();
-            Ok(found
-                .map(|f| {
-                    let number = f.number();
-                    (f.describe(interp), number)
-                })
-                .unzip())
+            let found = find_entries(&scope);
+            let numbers = found.iter().filter_map(|f| Some((f.name.clone(), f.number()?)));
+            let numbers = numbers.collect();
+            Ok((found.into_iter().map(|f| f.describe(interp)).collect(), numbers))
         })?;
         Ok(loaded)
     }
@@ -181,11 +178,8 @@ impl KernelFile {
         entry: Option<&str>,
         constexprs: &BTreeMap<String, ConstValue>,
     ) -> Result<IRModule, Diagnostics> {
-        let picked = self.pick(entry)?;
-        let name = picked.name.clone();
-        let at = self.entries.iter().position(|e| e.name == name);
-        let number = at.and_then(|at| self.numbers.get(at).copied().flatten());
-        self.run(number, |interp, scope| {
+        let name = self.pick(entry)?.name.clone();
+        self.run(self.numbers.get(&name).copied(), |interp, scope| {
             let Some(value) = scope.get_own(&name) else {
                 return Err(Box::new(Diagnostic::new(
                     Span::NONE,
