@@ -12,6 +12,9 @@
 //!
 //! **Phases.** Find `threadIdx.x`; collect the stores of each warp buffer and their coefficient `m`; rewrite.
 //!
+//! Lanes chosen by their bits (`lane ^ 3`, `lane & 28`): the bits within a warp and those above it are taken apart, as
+//! `(high ^ high) * 32 + (low ^ low)`, and the low ones are a number below 32 of which nothing else is known.
+//!
 //! **Invariants.** A store reaches its own lane only, and a load's register number is the same in every lane (it may not
 //! depend on the lane); what cannot be proved is an error at the access. Afterwards no buffer has scope `warp`.
 //!
@@ -24,8 +27,8 @@ use crate::arith::{Analyzer, ConstIntBound, fold};
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Type, Var, Visitor,
-    substitute,
+    AttrNode, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Type, Var,
+    Visitor, substitute,
 };
 use crate::source::Span;
 
@@ -74,11 +77,13 @@ fn lower(func: PrimFunc) -> Result<PrimFunc> {
         analyzer: collect.analyzer,
         parts: FxHashMap::default(),
         buffers: FxHashMap::default(),
+        bits: Vec::new(),
         failed: None,
     };
     let lanes = ConstIntBound::new(0, Target::WARP_SIZE - 1);
     lower.analyzer.set_bound(&lower.lane, lanes);
-    let warps = ConstIntBound::new(0, 1024 / Target::WARP_SIZE - 1);
+    let threads = collect.threads.unwrap_or(1024).clamp(1, 1024);
+    let warps = ConstIntBound::new(0, (threads - 1) / Target::WARP_SIZE);
     lower.analyzer.set_bound(&lower.warp, warps);
     for (buffer, index, span) in &collect.stores {
         lower.learn(buffer, index, *span)?;
@@ -101,6 +106,8 @@ fn lower(func: PrimFunc) -> Result<PrimFunc> {
 #[derive(Default)]
 struct Collect {
     thread: Option<Var>,
+    /// The extent of `threadIdx.x`, where it is a number.
+    threads: Option<i128>,
     order: Vec<Var>,
     sizes: FxHashMap<Var, (Buffer, Span)>,
     stores: Vec<(Buffer, Expr, Span)>,
@@ -119,7 +126,10 @@ impl Visitor for Collect {
                 ..
             } if &**key == "thread_extent" => {
                 if &*iter.thread_tag == "threadIdx.x" {
-                    self.thread.get_or_insert_with(|| iter.var.clone());
+                    if self.thread.is_none() {
+                        self.thread = Some(iter.var.clone());
+                        self.threads = value.as_int();
+                    }
                 } else {
                     self.analyzer
                         .bind(&iter.var, &Expr::constant(value.dtype, 0), value);
@@ -168,10 +178,53 @@ struct Lower {
     analyzer: Analyzer,
     parts: FxHashMap<Var, Part>,
     buffers: FxHashMap<Buffer, Buffer>,
+    /// Lanes chosen by their bits: a variable, and what it stands for.
+    bits: Vec<(Var, Expr)>,
     failed: Option<Box<Diagnostic>>,
 }
 
+const BITS: [Op; 3] = [Op::BitwiseAnd, Op::BitwiseOr, Op::BitwiseXor];
+
+/// Takes operations on the bits of integers apart into those within a warp and those above.
+struct TakeBits<'a>(&'a mut Lower);
+
+impl Mutator for TakeBits<'_> {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        let (op, a, b) = match &expr.kind {
+            ExprKind::Call { op, args } if BITS.contains(op) && args.len() == 2 => {
+                (*op, self.expr(&args[0]), self.expr(&args[1]))
+            }
+            _ => return self.walk_expr(expr),
+        };
+        let lower = &mut *self.0;
+        let size = || Expr::constant(expr.dtype, Target::WARP_SIZE);
+        let mut both = |take: fn(Expr, Expr) -> Expr| {
+            let parts = [&a, &b].map(|e| lower.analyzer.simplify(&take(e.clone(), size())));
+            let whole = Expr::call(op, expr.dtype, parts.into());
+            lower.analyzer.simplify(&whole)
+        };
+        let (high, low) = (both(fold::floordiv), both(fold::floormod));
+        let low = lower.bits_of(low);
+        fold::add(fold::mul(high, size()), low)
+    }
+}
+
 impl Lower {
+    /// A number below the warp size as a variable of which only that is known.
+    fn bits_of(&mut self, low: Expr) -> Expr {
+        if low.as_int().is_some() || low.as_var().is_some() {
+            return low;
+        }
+        if let Some((var, _)) = self.bits.iter().find(|(_, e)| *e == low) {
+            return Expr::var(var);
+        }
+        let var = Var::new("bits", low.dtype);
+        self.analyzer
+            .set_bound(&var, ConstIntBound::new(0, Target::WARP_SIZE - 1));
+        self.bits.push((var.clone(), low));
+        Expr::var(&var)
+    }
+
     /// An index in terms of the lane: `threadIdx.x` is `warp * 32 + lane`.
     fn by_lane(&mut self, index: &Expr) -> Expr {
         let thread = fold::add(
@@ -180,6 +233,7 @@ impl Lower {
         );
         let known = substitute(index, &|v| self.analyzer.value_of(v).cloned());
         let known = substitute(&known, &|v| (*v == self.thread).then(|| thread.clone()));
+        let known = TakeBits(self).expr(&known);
         self.analyzer.simplify(&known)
     }
 
@@ -264,7 +318,12 @@ impl Lower {
     fn back(&self, expr: &Expr) -> Expr {
         let size = || Expr::int32(Target::WARP_SIZE as i32);
         let thread = || Expr::var(&self.thread);
-        substitute(expr, &|v| match v {
+        // What stands for bits may hold others of its kind: the later ones hold the earlier.
+        let mut expr = expr.clone();
+        for (var, low) in self.bits.iter().rev() {
+            expr = substitute(&expr, &|v| (v == var).then(|| low.clone()));
+        }
+        substitute(&expr, &|v| match v {
             v if *v == self.lane => Some(fold::floormod(thread(), size())),
             v if *v == self.warp => Some(fold::floordiv(thread(), size())),
             _ => None,
@@ -307,6 +366,12 @@ impl Lower {
         }
         let mut lanes = FxHashSet::default();
         vars_of(&register, &mut lanes);
+        // Bits of the lane count as the lane, unless they hold none of it.
+        for (var, low) in self.bits.iter().rev() {
+            if lanes.contains(var) {
+                vars_of(low, &mut lanes);
+            }
+        }
         if lanes.contains(&self.lane) {
             let message = format!(
                 "a load from warp memory \"{}\" of an element whose register depends on the lane",
@@ -470,6 +535,26 @@ mod tests {
             text.contains("T.tvm_warp_shuffle(T.tvm_warp_activemask(), w[1]"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn lanes_are_chosen_by_their_bits() {
+        let bits = |op, a, b: i32| Expr::call(op, DType::INT32, vec![a, Expr::int32(b)]);
+        let text = program(32, |x| modulo(x, 32), |x| bits(Op::BitwiseXor, modulo(x, 32), 3)).unwrap();
+        let shuffle = "T.tvm_warp_shuffle(T.tvm_warp_activemask(), w[0], T.bitwise_xor(tx % 32, 3), 32, 32)";
+        assert!(text.contains(shuffle), "{text}");
+        // Two warps: the bit above the lane's is the warp's.
+        let text = program(64, |x| x, |x| bits(Op::BitwiseXor, x, 1)).unwrap();
+        assert!(
+            text.contains("w[tx // 32], T.bitwise_xor(tx % 32, 1), 32, 32)"),
+            "{text}"
+        );
+        let text = program(64, |x| x, |x| bits(Op::BitwiseXor, x, 33)).unwrap();
+        assert!(text.contains("w[T.bitwise_xor(tx // 32, 1)]"), "{text}");
+        // A register that the lane's bits choose is none that all lanes read.
+        let chosen = |x: Expr| bits(Op::BitwiseAnd, x, 1) * Expr::int32(32) + Expr::int32(3);
+        let error = program(64, |x| x, chosen).unwrap_err().message;
+        assert!(error.contains("register depends on the lane"), "{error}");
     }
 
     #[test]
