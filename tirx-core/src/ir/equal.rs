@@ -550,6 +550,10 @@ impl Comparison {
             (AttrNode::Str(x), AttrNode::Str(y)) => self.same(x, y),
             (AttrNode::Buffer(x), AttrNode::Buffer(y)) => self.buffer_use(x, y),
             (AttrNode::Expr(x), AttrNode::Expr(y)) => self.expr(x, y),
+            (AttrNode::Dict(x), AttrNode::Dict(y)) => {
+                let (x, y) = (x.clone(), y.clone());
+                self.attrs(x.iter().map(|(k, v)| (k, v)), y.iter().map(|(k, v)| (k, v)))
+            }
             (AttrNode::IterVar(x), AttrNode::IterVar(y)) => {
                 if key == "thread_extent" {
                     self.same(&x.thread_tag, &y.thread_tag)?;

@@ -30,6 +30,28 @@ pub enum AttrValue {
 }
 
 impl AttrValue {
+    /// Calls `f` with the expressions in it.
+    pub fn for_each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        match self {
+            AttrValue::Expr(e) => f(e),
+            AttrValue::List(items) => items.iter().for_each(|v| v.for_each_expr(f)),
+            AttrValue::Dict(items) => items.values().for_each(|v| v.for_each_expr(f)),
+            _ => {}
+        }
+    }
+
+    /// The same with other expressions.
+    pub fn map_exprs(&self, f: &mut impl FnMut(&Expr) -> Expr) -> AttrValue {
+        match self {
+            AttrValue::Expr(e) => AttrValue::Expr(f(e)),
+            AttrValue::List(items) => AttrValue::List(items.iter().map(|v| v.map_exprs(f)).collect()),
+            AttrValue::Dict(items) => {
+                AttrValue::Dict(items.iter().map(|(k, v)| (k.clone(), v.map_exprs(f))).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
     /// The integer (bools count).
     pub fn as_int(&self) -> Option<i64> {
         match self {

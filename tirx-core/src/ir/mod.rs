@@ -48,7 +48,7 @@ pub use expr::{BinOp, Expr, ExprKind, ExprNode};
 pub use func::{AttrValue, Attrs, IRModule, PrimFunc};
 pub use minifloat::{Minifloat, odd_f32, odd_f64};
 pub use mutate::{Mutator, substitute, substitute_stmt};
-pub use stmt::{AttrNode, ForKind, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, StmtNode};
+pub use stmt::{AttrNode, ForKind, HINT, HINT_MESSAGE, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, StmtNode};
 pub use var::{IterKind, IterVar, Type, Var};
 pub use verify::{verify, verify_func};
 pub use visit::{Visitor, is_pure, uses_var};

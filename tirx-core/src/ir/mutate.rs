@@ -195,6 +195,12 @@ pub trait Mutator {
                     AttrNode::IterVar(iv) => AttrNode::IterVar(self.iter_var(iv)),
                     AttrNode::Buffer(b) => AttrNode::Buffer(self.buffer_use(b)),
                     AttrNode::Expr(e) => AttrNode::Expr(self.expr(e)),
+                    AttrNode::Dict(items) => AttrNode::Dict(
+                        items
+                            .iter()
+                            .map(|(k, v)| (k.clone(), v.map_exprs(&mut |e| self.expr(e))))
+                            .collect(),
+                    ),
                     AttrNode::None | AttrNode::Str(_) => node.clone(),
                 };
                 let b = self.stmt(body);

@@ -20,6 +20,12 @@ pub enum ForKind {
     ThreadBinding,
 }
 
+/// The key of the [`Attr`](StmtKind::Attr) that `T.hint` makes; its node is a [`Dict`](AttrNode::Dict).
+pub const HINT: &str = "tirx_hint";
+
+/// The word of a hint that is its message.
+pub const HINT_MESSAGE: &str = "message";
+
 /// What an [`Attr`](StmtKind::Attr) is about.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttrNode {
@@ -33,6 +39,8 @@ pub enum AttrNode {
     Buffer(Buffer),
     /// A variable or expression.
     Expr(Expr),
+    /// Words about the region, in the order they were written: `T.hint("message", key=value)`.
+    Dict(Vec<(Arc<str>, AttrValue)>),
 }
 
 /// Which position in the launch hierarchy a scope id names: parent → child.

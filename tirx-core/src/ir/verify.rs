@@ -606,6 +606,9 @@ impl Verifier<'_> {
                     });
                 }
                 AttrNode::Expr(e) => s.expr(e),
+                AttrNode::Dict(items) => items
+                    .iter()
+                    .for_each(|(_, v)| v.for_each_expr(&mut |e| s.expr(e))),
                 AttrNode::Buffer(_) | AttrNode::None | AttrNode::Str(_) => {}
             }
             s.stmt(body);

@@ -78,6 +78,9 @@ pub trait Visitor {
                     AttrNode::IterVar(iv) => self.visit_var_def(&iv.var),
                     AttrNode::Buffer(b) => self.visit_buffer_use(b),
                     AttrNode::Expr(e) => self.visit_expr(e),
+                    AttrNode::Dict(items) => items
+                        .iter()
+                        .for_each(|(_, v)| v.for_each_expr(&mut |e| self.visit_expr(e))),
                     AttrNode::None | AttrNode::Str(_) => {}
                 }
                 self.visit_stmt(body);

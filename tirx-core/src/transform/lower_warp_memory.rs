@@ -27,8 +27,8 @@ use crate::arith::{Analyzer, ConstIntBound, fold};
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Type, Var,
-    Visitor, substitute,
+    AttrNode, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Type, Var, Visitor,
+    substitute,
 };
 use crate::source::Span;
 

@@ -25,7 +25,7 @@ use crate::arith::{fold, has_effect};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::Op;
 use crate::ir::{
-    BinOp, DType, Expr, ExprKind, ForKind, IRModule, Mutator, Stmt, StmtKind, Type, Var, Visitor,
+    AttrNode, BinOp, DType, Expr, ExprKind, ForKind, IRModule, Mutator, Stmt, StmtKind, Type, Var, Visitor,
 };
 
 /// Most lanes of a vector.
@@ -539,6 +539,15 @@ impl Vectorizer {
                 body,
             } => {
                 let value = self.scalar(value)?;
+                if let AttrNode::Dict(items) = node {
+                    let mut stays = true;
+                    for (_, word) in items {
+                        word.for_each_expr(&mut |e| stays &= self.expr(e).is_ok_and(|new| new.same_node(e)));
+                    }
+                    if !stays {
+                        return Err(NoVector);
+                    }
+                }
                 let body = self.statement(body);
                 Stmt::attr(node.clone(), key.clone(), value, body, span)
             }

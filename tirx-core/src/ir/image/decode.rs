@@ -514,6 +514,7 @@ impl Decoder<'_> {
             2 => AttrNode::IterVar(self.iter_var()?),
             3 => AttrNode::Buffer(self.buffer()?),
             4 => AttrNode::Expr(self.expr()?),
+            5 => AttrNode::Dict(self.pairs()?),
             _ => return self.fail("an unknown attribute node"),
         })
     }

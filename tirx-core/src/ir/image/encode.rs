@@ -470,6 +470,10 @@ impl Encoder {
                 self.byte(4);
                 self.expr(e);
             }
+            AttrNode::Dict(items) => {
+                self.byte(5);
+                self.attrs(items.iter().map(|(k, v)| (k, v)));
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! A call of a function of the language: its row in a table, its matched arguments, and typed access to them with
 //! messages that name the function, the parameter and what it expects.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::super::eval::{Args, Interpreter, Param, Value};
@@ -59,6 +60,8 @@ pub(super) struct Call {
     values: Vec<Option<(Value, Span)>>,
     /// Positional arguments beyond the parameters.
     pub rest: Vec<(Value, Span)>,
+    /// Keyword arguments beyond the parameters, of a function that takes any.
+    pub words: Vec<(Rc<str>, Value, Span)>,
     /// The place of the call.
     pub span: Span,
     /// The names of what is created; see [`Args::names`].
@@ -94,9 +97,12 @@ impl Call {
             }
         }
         // `T.hint` takes whatever else its reader understands.
+        let mut words = Vec::new();
         if function == "T.hint" {
-            args.keyword
-                .retain(|(name, ..)| params.iter().any(|p| p.name == &**name));
+            let (known, others) = std::mem::take(&mut args.keyword)
+                .into_iter()
+                .partition(|(name, ..)| params.iter().any(|p| p.name == &**name));
+            (args.keyword, words) = (known, others);
         }
         let positions = params.iter().filter(|p| !p.keyword_only).count();
         let more = if rest && args.positional.len() > positions {
@@ -110,6 +116,7 @@ impl Call {
             params,
             values,
             rest: more,
+            words,
             span,
             names,
         })

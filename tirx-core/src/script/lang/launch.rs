@@ -10,8 +10,8 @@ use super::convert;
 use crate::codegen::host::LaunchParam;
 use crate::diagnostic::Result;
 use crate::ir::{
-    AttrNode, AttrValue, DType, Expr, ExprKind, IterKind, IterVar, ScopeIdDef, ScopeIdKind, Stmt, StmtKind,
-    Var,
+    AttrNode, AttrValue, DType, Expr, ExprKind, HINT, HINT_MESSAGE, IterKind, IterVar, ScopeIdDef,
+    ScopeIdKind, Stmt, StmtKind, Var,
 };
 use crate::source::Span;
 use crate::transform::split_host_device::{
@@ -25,7 +25,7 @@ const ATTR: &[Param] = &[required("node_or_dict"), optional("attr_key"), optiona
 const ATTRS: &[Param] = &[required("attrs")];
 const LAUNCH: &[Param] = &[required("thread"), required("extent")];
 const ENV: &[Param] = &[required("thread_tag"), optional("dtype")];
-const HINT: &[Param] = &[optional("message")];
+const WORDS: &[Param] = &[optional("message")];
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function("T.device_entry", &[], device_entry),
@@ -58,7 +58,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.func_attr", ATTRS, func_attr),
     function("T.launch_thread", LAUNCH, launch_thread),
     function("T.env_thread", ENV, env_thread),
-    function("T.hint", HINT, hint),
+    function("T.hint", WORDS, hint),
 ];
 
 fn device_entry(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
@@ -372,8 +372,17 @@ fn env_thread(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(value)
 }
 
-fn hint(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    // A directive to whoever writes the kernel: it has no meaning for the compiler.
-    let _ = call.text_or("message", "")?;
-    Ok(Value::Frame(region(Value::None, |body| body)))
+/// `T.hint("message", key=value)`: words to whoever reads the kernel. They have no meaning here and stay in the IR.
+fn hint(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    interp.function_mut("T.hint", call.span)?;
+    let message = call.text_or("message", "")?;
+    let mut words: Vec<(Arc<str>, AttrValue)> = vec![(HINT_MESSAGE.into(), AttrValue::Str(message))];
+    for (name, value, at) in &call.words {
+        words.push(((&**name).into(), convert::attr(value, at.or(call.span))?));
+    }
+    let span = call.span;
+    Ok(Value::Frame(region(Value::None, move |body| {
+        let on = Expr::int32(1).at(span);
+        Stmt::attr(AttrNode::Dict(words.clone()), HINT, on, body, span)
+    })))
 }

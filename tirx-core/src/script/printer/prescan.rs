@@ -192,6 +192,9 @@ impl Visitor for Walk {
                         self.not_scalar.insert(buffer.data.clone());
                     }
                     AttrNode::Expr(e) => self.visit_expr(e),
+                    AttrNode::Dict(items) => items
+                        .iter()
+                        .for_each(|(_, v)| v.for_each_expr(&mut |e| self.visit_expr(e))),
                     AttrNode::None | AttrNode::Str(_) => {}
                 }
                 self.body(body);

@@ -5,8 +5,8 @@ use super::buffer::Place;
 use super::expr::{end, type_text};
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, AttrValue, Buffer, DType, Expr, ExprKind, ForKind, IterVar, ScopeIdDef, Stmt, StmtKind, Type,
-    Var, Visitor,
+    AttrNode, AttrValue, Buffer, DType, Expr, ExprKind, ForKind, HINT_MESSAGE, IterVar, ScopeIdDef, Stmt,
+    StmtKind, Type, Var, Visitor,
 };
 use std::rc::Rc;
 use std::sync::Arc;
@@ -265,6 +265,10 @@ impl Printer {
             {
                 self.launch(iter_var, value, body, whole);
             }
+            AttrNode::Dict(items) => {
+                let text = self.hint(items);
+                self.region(&text, body, whole);
+            }
             _ => {
                 let mut text = String::from("T.attr(");
                 match node {
@@ -272,7 +276,7 @@ impl Printer {
                     AttrNode::Buffer(buffer) => text.push_str(&self.buffer_text(buffer).0),
                     AttrNode::Expr(e) => self.expr(&mut text, e),
                     AttrNode::IterVar(iter_var) => text.push_str(&self.var_text(&iter_var.var)),
-                    AttrNode::None => {}
+                    AttrNode::None | AttrNode::Dict(_) => {}
                 }
                 text.push_str(", ");
                 super::literal::string(&mut text, key);
@@ -282,6 +286,26 @@ impl Printer {
                 self.region(&text, body, whole);
             }
         }
+    }
+
+    /// `T.hint("message", key=value)`.
+    fn hint(&mut self, items: &[(Arc<str>, AttrValue)]) -> String {
+        let mut text = String::from("T.hint(");
+        for (key, value) in items {
+            if &**key == HINT_MESSAGE && matches!(value, AttrValue::Str(s) if s.is_empty()) {
+                continue;
+            }
+            if !text.ends_with('(') {
+                text.push_str(", ");
+            }
+            if &**key != HINT_MESSAGE {
+                text.push_str(key);
+                text.push('=');
+            }
+            self.attr_value(&mut text, value);
+        }
+        text.push(')');
+        text
     }
 
     fn launch(&mut self, iter_var: &IterVar, extent: &Expr, body: &Stmt, whole: bool) {
