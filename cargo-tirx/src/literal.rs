@@ -121,9 +121,11 @@ impl Reader<'_> {
             _ => {}
         }
         if let Some(v) = integer(word) {
-            return i64::try_from(v)
-                .map(ConstValue::Int)
-                .map_err(|_| format!("`{word}` does not fit 64 bits"));
+            let held = i128::from(i64::MIN)..=i128::from(u64::MAX);
+            return match held.contains(&v) {
+                true => Ok(ConstValue::Int(v)),
+                false => Err(format!("`{word}` does not fit 64 bits")),
+            };
         }
         let digits = word.replace('_', "");
         let numeric = digits.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
@@ -151,6 +153,7 @@ mod tests {
         assert_eq!(value("256"), Ok(ConstValue::Int(256)));
         assert_eq!(value("-0x10"), Ok(ConstValue::Int(-16)));
         assert_eq!(value("1_024"), Ok(ConstValue::Int(1024)));
+        assert_eq!(value("0xffffffffffffffff"), Ok(ConstValue::Int(u64::MAX.into())));
         assert_eq!(value("1e-5"), Ok(ConstValue::Float(1e-5)));
         assert_eq!(value("-.5"), Ok(ConstValue::Float(-0.5)));
         assert_eq!(value("True"), Ok(ConstValue::Bool(true)));

@@ -64,7 +64,7 @@ fn main() {
     for (file, entry, constants) in KERNELS {
         let whole = std::fs::read_to_string(root().join("kernels").join(file)).expect("an example kernel");
         let text = only(&whole, entry).expect("the file has the kernel");
-        let define = |(name, value): &(&str, i64)| (name.to_string(), ConstValue::Int(*value));
+        let define = |(name, value): &(&str, i64)| (name.to_string(), ConstValue::Int(i128::from(*value)));
         let defines: Defines = constants.iter().map(define).collect();
         let ours = median(|| {
             let text = cuda_text(file, &text, entry, &defines, "sm_90a").expect("the kernel compiles");

@@ -15,7 +15,7 @@ const N: usize = 256;
 fn lowered() -> IRModule {
     let text = std::fs::read_to_string(root().join("kernels/matrix.py")).expect("an example kernel");
     let defines: Defines = ["M", "N", "K"]
-        .map(|name| (name.to_string(), ConstValue::Int(N as i64)))
+        .map(|name| (name.to_string(), ConstValue::Int(N as i128)))
         .into();
     let (_, module) = build("matrix.py", &text, &["matmul"], &defines)
         .expect("the kernel builds")

@@ -22,7 +22,7 @@ fn main() {
             let whole = std::fs::read_to_string(file).expect("a kernel file");
             let define = |constant: &&str| {
                 let (name, value) = constant.split_once('=').expect("NAME=VALUE");
-                (name.to_string(), ConstValue::Int(number(value) as i64))
+                (name.to_string(), ConstValue::Int(number(value) as i128))
             };
             let text = only(&whole, entry).expect("the file has the kernel");
             (times, text, entry, constants.iter().map(define).collect())

@@ -644,3 +644,59 @@ def offset_that_is_no_integer(A: T.Buffer((4,), "float32")):
     T.device_entry()
     tx = T.thread_id([4])
     T.call_extern("int32", "fn", T.tvm_access_ptr(T.type_annotation("float32"), A.data, A[tx], 1, 1))
+
+
+@T.prim_func
+def binding_that_changes(A: T.Buffer((4,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    x: T.let = A[tx] + 1
+    x += 1
+    A[tx] = x
+
+
+@T.prim_func
+def scalar_started_twice(A: T.Buffer((4,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    x: T.int32 = 1
+    x: T.int32 = A[tx]
+    A[tx] = x
+
+
+@T.prim_func
+def buffer_taken_twice(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    view = A.view(2, 2)
+    view = B.view(2, 2)
+    view[tx // 2, tx % 2] = 1
+
+
+@T.prim_func
+def binding_to_nothing(A: T.Buffer((4,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    x: T.let[T.void] = 3
+    A[tx] = x
+
+
+@T.prim_func
+def index_without_launch(A: T.Buffer((4,), "int32")):
+    tx = T.env_thread("threadIdx.x")
+    A[tx] = 1
+
+
+@T.prim_func
+def signed_with_unsigned(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "uint8")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    if A[tx] < B[tx]:
+        A[tx] = T.int8(1)
+
+
+@T.prim_func
+def negated_without_sign(A: T.Buffer((4,), "uint64")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    A[tx] = -A[tx]

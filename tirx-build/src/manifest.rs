@@ -429,7 +429,7 @@ impl Reader {
 fn const_value(value: &toml::Value) -> Option<ConstValue> {
     Some(match value {
         toml::Value::String(s) => ConstValue::Str(s.clone()),
-        toml::Value::Integer(i) => ConstValue::Int(*i),
+        toml::Value::Integer(i) => ConstValue::Int(i128::from(*i)),
         toml::Value::Float(f) => ConstValue::Float(*f),
         toml::Value::Boolean(b) => ConstValue::Bool(*b),
         toml::Value::Array(items) => ConstValue::List(items.iter().map(const_value).collect::<Option<_>>()?),

@@ -45,7 +45,7 @@ fn lowered(text: &str, entry: &str, constexprs: &[&str]) -> Result<IRModule, Box
     let file = KernelFile::load(&mut SourceMap::new(), "matmul.py", text, &NoImports)?;
     let values: BTreeMap<String, ConstValue> = constexprs
         .iter()
-        .map(|name| (name.to_string(), ConstValue::Int(N as i64)))
+        .map(|name| (name.to_string(), ConstValue::Int(N as i128)))
         .collect();
     let module = file.build(Some(entry), &values)?;
     Ok(lower(module, &mut Lowering::new(Target::cuda("sm_90a")))?)

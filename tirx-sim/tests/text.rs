@@ -16,7 +16,7 @@ fn lowered(text: &str, entry: &str, constexprs: &[(&str, i64)]) -> IRModule {
     };
     let values: BTreeMap<String, ConstValue> = constexprs
         .iter()
-        .map(|(name, value)| (name.to_string(), ConstValue::Int(*value)))
+        .map(|(name, value)| (name.to_string(), ConstValue::Int(i128::from(*value))))
         .collect();
     let module = match file.build(Some(entry), &values) {
         Ok(module) => module,

@@ -286,8 +286,10 @@ fn layers(text: &mut String, path: &str, variant: &Variant) {
 /// The type of a field that holds the values of all specializations; `None` where no one type does.
 fn field_type(values: &[&ConstValue]) -> Option<&'static str> {
     let all = |pred: fn(&ConstValue) -> bool| values.iter().all(|v| pred(v));
-    if all(|v| matches!(v, ConstValue::Int(_))) {
+    if all(|v| matches!(v, ConstValue::Int(v) if i64::try_from(*v).is_ok())) {
         Some("i64")
+    } else if all(|v| matches!(v, ConstValue::Int(_))) {
+        Some("i128")
     } else if all(|v| matches!(v, ConstValue::Bool(_))) {
         Some("bool")
     } else if all(|v| matches!(v, ConstValue::Int(_) | ConstValue::Float(_))) {

@@ -30,7 +30,8 @@ impl Imports for NoImports {
 pub enum ConstValue {
     None,
     Bool(bool),
-    Int(i64),
+    /// What an int64 or a uint64 holds.
+    Int(i128),
     Float(f64),
     Str(String),
     List(Vec<ConstValue>),
@@ -371,7 +372,7 @@ fn to_value(value: &ConstValue) -> Value {
     match value {
         ConstValue::None => Value::None,
         ConstValue::Bool(v) => Value::Bool(*v),
-        ConstValue::Int(v) => Value::Int(*v as i128),
+        ConstValue::Int(v) => Value::Int(*v),
         ConstValue::Float(v) => Value::Float(*v),
         ConstValue::Str(v) => Value::str(v.as_str()),
         ConstValue::List(items) => Value::tuple(items.iter().map(to_value).collect()),
@@ -382,7 +383,7 @@ fn from_value(value: &Value) -> Option<ConstValue> {
     Some(match value {
         Value::None => ConstValue::None,
         Value::Bool(v) => ConstValue::Bool(*v),
-        Value::Int(v) => ConstValue::Int(i64::try_from(*v).ok()?),
+        Value::Int(v) => ConstValue::Int(*v),
         Value::Float(v) => ConstValue::Float(*v),
         Value::Str(v) => ConstValue::Str(v.to_string()),
         Value::DType(d) => ConstValue::Str(d.to_string()),

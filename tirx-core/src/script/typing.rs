@@ -11,6 +11,7 @@
 //!   width unsigned wins; bool loses to all. Two different 8-bit (6-bit) floats do not meet. A scalar meets a vector
 //!   by broadcast.
 //! - **Comparisons** and `and`/`or`/`not` convert nothing: operands must have one dtype (bool for logic).
+//! - `T.truncmod` takes all numbers: of floats it is C's `fmod`. The other integer divisions take integers alone.
 //! - **Folding.** Arithmetic on two constants and the neutral elements (`x + 0`, `x * 1`, `x * 0`, …) fold;
 //!   comparisons and logic never do.
 
@@ -153,9 +154,7 @@ impl Arithmetic {
     fn accepts(self, dtype: DType) -> Result<(), &'static str> {
         use Arithmetic::*;
         let (ok, what) = match self {
-            FloorDiv | FloorMod | TruncDiv | TruncMod | ShiftLeft | ShiftRight => {
-                (dtype.is_integer(), "integer")
-            }
+            FloorDiv | FloorMod | TruncDiv | ShiftLeft | ShiftRight => (dtype.is_integer(), "integer"),
             BitwiseAnd | BitwiseOr | BitwiseXor => (dtype.is_integer() || dtype.is_bool(), "integer or bool"),
             _ => (!dtype.code.eq(&DType::HANDLE.code), "numeric"),
         };
@@ -402,13 +401,26 @@ pub fn compare(op: BinOp, a: Operand, b: Operand, span: Span) -> Result<Expr> {
             "`{symbol}` needs operands of one dtype, got {} and {}",
             a.dtype, b.dtype
         );
-        let target = common_dtype(a.dtype.element(), b.dtype.element())
-            .map_or(DType::FLOAT32, |d| d.with_lanes(lanes));
-        let side = if a.dtype == target { "right" } else { "left" };
-        let help = format!("cast the {side} operand: T.cast(x, \"{target}\")");
+        let target = comparable_dtype(a.dtype.element(), b.dtype.element()).with_lanes(lanes);
+        let side = match (a.dtype == target, b.dtype == target) {
+            (true, _) => "the right operand",
+            (_, true) => "the left operand",
+            _ => "both operands",
+        };
+        let help = format!("cast {side}: T.cast(x, \"{target}\")");
         return Err(Box::new(Diagnostic::new(span, message).help(help)));
     }
     Ok(Expr::binary(op, a, b).at(span))
+}
+
+/// A dtype that holds the values of both, to compare them in: where one integer is signed and the other is not, a wider
+/// signed one, as far as there is one.
+fn comparable_dtype(a: DType, b: DType) -> DType {
+    let widest = |d: DType| if d.is_uint() { 2 * d.bits } else { d.bits };
+    if a.is_integer() && b.is_integer() && a.is_uint() != b.is_uint() {
+        return DType::int(widest(a).max(widest(b)).min(64));
+    }
+    common_dtype(a, b).unwrap_or(DType::FLOAT32)
 }
 
 /// `a and b`, `a or b` (`op` is [`BinOp::And`] or [`BinOp::Or`]): operands are bool; of vectors, the bitwise operator.
@@ -447,7 +459,14 @@ pub fn neg(a: Operand, span: Span) -> Result<Expr> {
     let dtype = a.dtype();
     if dtype.is_uint() || dtype.is_bool() || dtype.is_handle() {
         let diagnostic = Diagnostic::new(span, format!("unary `-` does not apply to {dtype}"));
-        return Err(Box::new(diagnostic.help("cast first: -T.cast(x, \"int32\")")));
+        let help = match dtype.is_handle() {
+            true => "a pointer has no arithmetic".to_string(),
+            false => {
+                let signed = DType::int(if dtype.bits < 32 { 32 } else { 64 }).with_lanes(dtype.lanes);
+                format!("cast first: -T.cast(x, \"{signed}\")")
+            }
+        };
+        return Err(Box::new(diagnostic.help(help)));
     }
     let minus_one = constant(dtype.element(), -1, span)?;
     binary(Arithmetic::Mul, a, minus_one.into(), span)

@@ -145,7 +145,7 @@ pub(super) fn filetests(root: &Path) -> Result<Vec<Kernel>> {
 fn constant(value: &toml::Value) -> Option<ConstValue> {
     Some(match value {
         toml::Value::String(s) => ConstValue::Str(s.clone()),
-        toml::Value::Integer(v) => ConstValue::Int(*v),
+        toml::Value::Integer(v) => ConstValue::Int(i128::from(*v)),
         toml::Value::Float(v) => ConstValue::Float(*v),
         toml::Value::Boolean(v) => ConstValue::Bool(*v),
         _ => return None,

@@ -138,7 +138,13 @@ impl Interpreter {
         let d = Diagnostic::new(span, message);
         let d = match suggest(path, known.iter().copied()) {
             Some(s) => d.help(format!("did you mean \"{s}\"?")),
-            None => d.help("kernel files import other kernel files of the project, math, functools, itertools, operator, enum, dataclasses, typing and tvm.script"),
+            None => {
+                let modules: Vec<&str> = modules::python_modules().collect();
+                d.help(format!(
+                    "kernel files import other kernel files of the project, tvm.script, and of Python {}",
+                    modules.join(", ")
+                ))
+            }
         };
         Err(Box::new(d))
     }

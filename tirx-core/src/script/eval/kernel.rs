@@ -12,7 +12,9 @@ use super::decorators::ModuleValue;
 use super::value::{Annotation, Kernel, Parameter, ParameterKind, Value};
 use super::{Args, Interpreter, Mode, Scope, ScopeKind, args, suggest};
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::ir::{AttrValue, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, Var};
+use crate::ir::{
+    AttrValue, Buffer, DType, Expr, ExprKind, IRModule, IterVar, Mutator, PrimFunc, Stmt, Var, Visitor,
+};
 use crate::script::lang;
 use crate::source::{SourceMap, Span};
 
@@ -114,6 +116,7 @@ impl Interpreter {
         self.scope = saved_scope;
         self.file = saved_file;
         result?;
+        check_launched(&body, &function.env_threads)?;
         let mut attrs = function.attrs;
         if !kernel.is_private {
             attrs
@@ -461,6 +464,38 @@ impl Interpreter {
 }
 
 /// What the annotation of a parameter says about its role, by its text alone: a value may need constexprs.
+/// A hardware index that is declared must be launched around what reads it.
+fn check_launched(body: &Stmt, declared: &[IterVar]) -> Result<()> {
+    struct Search<'a>(&'a [IterVar], Vec<Var>, Option<(usize, Span)>);
+    impl Visitor for Search<'_> {
+        fn visit_expr(&mut self, expr: &Expr) {
+            if let ExprKind::Var(v) = &expr.kind
+                && let Some(at) = self.0.iter().position(|i| i.var == *v)
+                && !self.1.contains(v)
+            {
+                self.2.get_or_insert((at, expr.span));
+            }
+            self.walk_expr(expr);
+        }
+        fn visit_var_def(&mut self, var: &Var) {
+            self.1.push(var.clone());
+        }
+    }
+    if declared.is_empty() {
+        return Ok(());
+    }
+    let mut search = Search(declared, Vec::new(), None);
+    search.visit_stmt(body);
+    let Some((at, span)) = search.2 else {
+        return Ok(());
+    };
+    let index = &declared[at];
+    let (name, tag) = (index.var.name(), &index.thread_tag);
+    let message = format!("`{name}` is read but never launched: {tag} has no extent");
+    let d = Diagnostic::new(span.or(index.var.span()), message).note(index.var.span(), "declared here");
+    Err(Box::new(d.help(format!("launch it around what reads it: with T.launch_thread({name}, extent): …"))))
+}
+
 fn role(annotation: &ast::Expr) -> ParameterRole {
     match annotation {
         ast::Expr::StringLiteral(s) => match s.value.to_str().trim() {

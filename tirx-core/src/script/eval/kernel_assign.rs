@@ -2,9 +2,9 @@
 
 use ruff_python_ast as ast;
 
-use super::Interpreter;
 use super::stmt::Flow;
 use super::value::{Annotation, Value};
+use super::{Interpreter, LoopKind};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{Buffer, DType, Expr, ExprKind, Stmt, Var};
 use crate::script::lang;
@@ -60,7 +60,7 @@ impl Interpreter {
                     }
                     return Ok(());
                 }
-                self.check_rebound(&n.id, &value, span)?;
+                self.check_rebound(&n.id, Some(&value), span)?;
                 let bound = self.kernel_value(&n.id, value, source, span)?;
                 self.scope.set(n.id.clone(), bound);
                 Ok(())
@@ -94,28 +94,57 @@ impl Interpreter {
         }
     }
 
-    /// A number must not take the name of memory that was meant: of a buffer, or of an element that a function was
-    /// called with.
-    fn check_rebound(&mut self, name: &ast::name::Name, value: &Value, span: Span) -> Result<()> {
-        if !matches!(
-            value,
-            Value::Expr(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_)
-        ) {
+    /// A name of the IR (a binding, an index, a parameter, a buffer) keeps its meaning to the end of its block.
+    fn check_rebound(&mut self, name: &ast::name::Name, value: Option<&Value>, span: Span) -> Result<()> {
+        let Some(before) = self.scope.get_own(name) else {
             return Ok(());
-        }
-        let (what, help) = match self.scope.get_own(name) {
-            Some(Value::Buffer(b)) => {
+        };
+        let help = match (&before, value) {
+            (Value::Buffer(x), Some(Value::Buffer(y))) if x == y => return Ok(()),
+            (Value::Expr(x), Some(Value::Expr(y))) if x == y => return Ok(()),
+            (Value::Buffer(b), Some(Value::Expr(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_))) => {
                 let at = vec!["…"; b.shape.len()].join(", ");
-                ("a buffer", format!("store an element: {name}[{at}] = …"))
+                format!("store an element: {name}[{at}] = …")
             }
-            Some(Value::Expr(e)) if matches!(e.kind, ExprKind::BufferLoad { .. }) => (
-                "an element of a buffer",
-                "pass the buffer and the index, and store there: buffer[index] = …".to_string(),
-            ),
+            (Value::Expr(e), Some(_))
+                if matches!(e.kind, ExprKind::BufferLoad { .. }) && scalar_buffer(&before).is_none() =>
+            {
+                "pass the buffer and the index, and store there: buffer[index] = …".into()
+            }
+            // The next turn of a loop at compile time defines its names again.
+            _ if self.within_meta_loop() => return Ok(()),
+            (Value::Expr(e), _) => match (&e.kind, scalar_buffer(&before)) {
+                (_, Some(_)) => format!("assign without an annotation, {name} = …, or take another name"),
+                _ if e.dtype.is_handle() => "take another name".into(),
+                _ => format!(
+                    "take another name, or start it as a scalar: {name}: T.{} = …",
+                    e.dtype
+                ),
+            },
+            (Value::Buffer(_), _) => "take another name".into(),
             _ => return Ok(()),
         };
-        let message = format!("\"{name}\" is {what} here: this would make a scalar of the same name");
-        Err(Box::new(Diagnostic::new(span, message).help(help)))
+        let (what, at) = match &before {
+            Value::Buffer(b) => ("a buffer", b.span),
+            Value::Expr(e) => match &e.kind {
+                ExprKind::Var(v) => ("an immutable name", v.span()),
+                ExprKind::BufferLoad { buffer, .. } if scalar_buffer(&before).is_some() => {
+                    ("a scalar", buffer.span)
+                }
+                ExprKind::BufferLoad { .. } => ("an element of a buffer", e.span),
+                _ => ("an expression", e.span),
+            },
+            _ => return Ok(()),
+        };
+        let message = format!("\"{name}\" is {what} here: it cannot be defined again in the same block");
+        Err(Box::new(
+            Diagnostic::new(span, message).note(at, "defined here").help(help),
+        ))
+    }
+
+    /// Whether the innermost loop runs at compile time, in the block that is being built.
+    fn within_meta_loop(&self) -> bool {
+        matches!(self.loops.last(), Some(LoopKind::Meta(blocks)) if *blocks == self.blocks.len())
     }
 
     fn kernel_unpack(
@@ -321,6 +350,7 @@ impl Interpreter {
                 "only a plain name can have an annotation in a kernel",
             );
         };
+        self.check_rebound(&name.id, None, span)?;
         let value = match value {
             Some(Value::MetaVar(v)) => Some((*v).clone()),
             other => other,
@@ -341,6 +371,11 @@ impl Interpreter {
                     let Some(value) = value else {
                         return error(span, "T.let needs a value: `x: T.let = value`");
                     };
+                    let is_void = ty.as_ref().is_some_and(|t| t.dtype().is_void());
+                    if is_void && !matches!(value, Value::Str(_) | Value::Expr(_)) {
+                        let d = Diagnostic::new(at, "nothing has the type void: a name cannot be bound to it");
+                        return Err(Box::new(d.help("leave the type out, `x: T.let = …`, or name that of the value")));
+                    }
                     let e = match (ty, &value) {
                         (Some(ty), Value::Int(_) | Value::Float(_) | Value::Bool(_)) => {
                             lang::to_expr_of(&value, ty.dtype(), span)?

@@ -436,7 +436,7 @@ def k(A: T.Buffer(('n', 'm + 1'), 'float32'), B: T.Buffer((m, 'n * 2'), 'int8'),
         &["cannot take * parameters"],
     );
     refuses(
-        "@T.prim_func\ndef k(A: T.Buffer(('n',), 'int8'), m: T.int32):\n    n = T.int64(3)\n    A[n] = nn\n",
+        "@T.prim_func\ndef k(A: T.Buffer(('n',), 'int8'), m: T.int32):\n    i = T.int64(3)\n    A[i] = nn\n",
         &["unknown name \"nn\""],
     );
 }

@@ -104,6 +104,12 @@ pub(super) fn module(path: &str) -> Option<Value> {
     None
 }
 
+/// Python's modules that there are, for messages.
+pub(super) fn python_modules() -> impl Iterator<Item = &'static str> {
+    let all = NAMESPACES.iter().copied();
+    all.filter(|n| !n.starts_with("tvm") && !n.starts_with("__"))
+}
+
 /// Names of modules, for suggestions.
 pub(super) fn module_names() -> impl Iterator<Item = &'static str> {
     LANGUAGE

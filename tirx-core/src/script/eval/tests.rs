@@ -398,6 +398,7 @@ fn messages() {
         &["assertion failed: numbers differ"],
     );
     fails("import helprs\n", &["no kernel file or module \"helprs\""]);
+    fails("import quaternions\n", &["of Python math, functools, itertools", "copy, numbers"]);
     fails("import maths\n", &["did you mean \"math\"?"]);
     fails("match 3:\n    case _: pass\n", &["\"match\" is not supported"]);
     fails("async def f(): pass\n", &["\"async def\" is not supported"]);
@@ -583,7 +584,7 @@ fn entries_and_constexprs_are_checked() {
     let build = |entry: Option<&str>, values: &[(&str, i64)]| {
         let values: BTreeMap<String, ConstValue> = values
             .iter()
-            .map(|(n, v)| (n.to_string(), ConstValue::Int(*v)))
+            .map(|(n, v)| (n.to_string(), ConstValue::Int(i128::from(*v))))
             .collect();
         file.build(entry, &values)
             .map(|m| m.functions[0].1.params.len())

@@ -184,6 +184,8 @@ fn division_asks_for_a_rounding() {
         "error: `%` needs integer operands, got float32 and int32"
     );
     assert_eq!(bin(TruncMod, x(), Int(3)), "Mod(x, 3)");
+    assert_eq!(bin(TruncMod, x(), var("b", "bool")), "Mod(x, int32[b])");
+    assert_eq!(bin(TruncMod, var("y", "float32"), x()), "Mod(y, float32[x])");
     assert_eq!(
         ok(ceildiv(x(), Int(4), Span::NONE)),
         "FloorDiv(Sub(Add(x, 4), 1), 4)"
