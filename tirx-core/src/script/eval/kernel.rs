@@ -493,7 +493,9 @@ fn check_launched(body: &Stmt, declared: &[IterVar]) -> Result<()> {
     let (name, tag) = (index.var.name(), &index.thread_tag);
     let message = format!("`{name}` is read but never launched: {tag} has no extent");
     let d = Diagnostic::new(span.or(index.var.span()), message).note(index.var.span(), "declared here");
-    Err(Box::new(d.help(format!("launch it around what reads it: with T.launch_thread({name}, extent): …"))))
+    Err(Box::new(d.help(format!(
+        "launch it around what reads it: with T.launch_thread({name}, extent): …"
+    ))))
 }
 
 fn role(annotation: &ast::Expr) -> ParameterRole {

@@ -373,8 +373,11 @@ impl Interpreter {
                     };
                     let is_void = ty.as_ref().is_some_and(|t| t.dtype().is_void());
                     if is_void && !matches!(value, Value::Str(_) | Value::Expr(_)) {
-                        let d = Diagnostic::new(at, "nothing has the type void: a name cannot be bound to it");
-                        return Err(Box::new(d.help("leave the type out, `x: T.let = …`, or name that of the value")));
+                        let d =
+                            Diagnostic::new(at, "nothing has the type void: a name cannot be bound to it");
+                        return Err(Box::new(
+                            d.help("leave the type out, `x: T.let = …`, or name that of the value"),
+                        ));
                     }
                     let e = match (ty, &value) {
                         (Some(ty), Value::Int(_) | Value::Float(_) | Value::Bool(_)) => {

@@ -398,7 +398,10 @@ fn messages() {
         &["assertion failed: numbers differ"],
     );
     fails("import helprs\n", &["no kernel file or module \"helprs\""]);
-    fails("import quaternions\n", &["of Python math, functools, itertools", "copy, numbers"]);
+    fails(
+        "import quaternions\n",
+        &["of Python math, functools, itertools", "copy, numbers"],
+    );
     fails("import maths\n", &["did you mean \"math\"?"]);
     fails("match 3:\n    case _: pass\n", &["\"match\" is not supported"]);
     fails("async def f(): pass\n", &["\"async def\" is not supported"]);
