@@ -76,7 +76,7 @@ fn fits(analyzer: &Analyzer, expr: &Expr) -> bool {
 }
 
 /// The operands that belong to the same region as `expr`; `None` for a leaf that is not arithmetic.
-fn inner(expr: &Expr) -> Option<Vec<&Expr>> {
+fn inner<'a>(analyzer: &Analyzer, expr: &'a Expr) -> Option<Vec<&'a Expr>> {
     match &expr.kind {
         ExprKind::Int(_) | ExprKind::Var(_) => Some(vec![]),
         ExprKind::Binary(op, a, b) if !op.is_comparison() && !op.is_logical() => Some(vec![a, b]),
@@ -87,6 +87,21 @@ fn inner(expr: &Expr) -> Option<Vec<&Expr>> {
             op: Op::IfThenElse,
             args,
         } => Some(args[1..].iter().collect()),
+        ExprKind::Call {
+            op: Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor,
+            args,
+        } => Some(args.iter().collect()),
+        // A shift by 32 bits and more is none of an int32.
+        ExprKind::Call {
+            op: Op::ShiftLeft | Op::ShiftRight,
+            args,
+        } if args.len() == 2
+            && analyzer
+                .const_int_bound(&args[1])
+                .is_within(ConstIntBound::new(0, 31)) =>
+        {
+            Some(args.iter().collect())
+        }
         // A cast from a narrower integer is where the region ends.
         ExprKind::Cast(a) if a.dtype.is_integer() && a.dtype.bits <= 32 => Some(vec![]),
         _ => None,
@@ -96,7 +111,7 @@ fn inner(expr: &Expr) -> Option<Vec<&Expr>> {
 impl Collector {
     fn collect(&mut self, expr: &Expr, region: &mut Region) {
         region.wide |= !fits(&self.analyzer, expr);
-        match inner(expr) {
+        match inner(&self.analyzer, expr) {
             Some(operands) => {
                 for operand in operands {
                     self.collect(operand, region);
@@ -105,7 +120,10 @@ impl Collector {
                     ExprKind::Var(v) => region.vars.push(v.clone()),
                     ExprKind::Cast(a) => self.visit_expr(a),
                     ExprKind::Select(c, ..) => self.visit_expr(c),
-                    ExprKind::Call { args, .. } => self.visit_expr(&args[0]),
+                    ExprKind::Call {
+                        op: Op::IfThenElse,
+                        args,
+                    } => self.visit_expr(&args[0]),
                     _ => {}
                 }
             }
@@ -245,7 +263,8 @@ impl Rewriter {
             _ => true,
         };
         leaf && fits(&self.analyzer, expr)
-            && inner(expr).is_some_and(|operands| operands.into_iter().all(|e| self.is_narrow(e)))
+            && inner(&self.analyzer, expr)
+                .is_some_and(|operands| operands.into_iter().all(|e| self.is_narrow(e)))
     }
 
     /// A narrow region in its new dtype.
@@ -267,6 +286,10 @@ impl Rewriter {
                 Expr::ramp(base, stride, *lanes)
             }
             ExprKind::Broadcast { value, lanes } => Expr::broadcast(self.narrowed(value), *lanes),
+            ExprKind::Call { op, args } if *op != Op::IfThenElse => {
+                let args = args.iter().map(|a| self.narrowed(a)).collect();
+                Expr::call(*op, dtype, args)
+            }
             ExprKind::Call { op, args } => {
                 let (c, t, f) = (
                     self.expr(&args[0]),

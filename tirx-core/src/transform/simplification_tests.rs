@@ -239,6 +239,27 @@ fn wide_indices_narrow_where_they_fit() {
 }
 
 #[test]
+fn bits_of_wide_indices_narrow_where_the_shift_is_one_of_int32() {
+    let p = Parts::new();
+    let i = Var::new("i", DType::INT64);
+    let bits = |op, amount| Expr::call(op, DType::INT64, vec![Expr::var(&i), Expr::int64(amount)]);
+    let at = |index: Expr| {
+        let body = looped(
+            &i,
+            Expr::int64(8),
+            ForKind::Serial,
+            store(&p.b, index, float(1.0)),
+        );
+        p.after(narrow_data_type::run, body)
+    };
+    let (doubled, masked) = (bits(Op::ShiftLeft, 1), bits(Op::BitwiseAnd, 3));
+    let narrow = "for i in range(8):\n    B[T.shift_left(i, 1) + T.bitwise_and(i, 3)] = T.float32(1.0)";
+    assert_eq!(at(doubled + masked), narrow);
+    let wide = "for i in range(8):\n    B[T.shift_right(T.Cast(\"int64\", i), T.int64(40))] = T.float32(1.0)";
+    assert_eq!(at(bits(Op::ShiftRight, 40)), wide);
+}
+
+#[test]
 fn wide_vectors_narrow_lane_by_lane() {
     let p = Parts::new();
     let pair = Var::new("pair", DType::INT64.with_lanes(2));

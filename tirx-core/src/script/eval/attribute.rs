@@ -27,6 +27,13 @@ impl Interpreter {
             Value::Class(c) => match name {
                 "__name__" | "__qualname__" => Some(Value::Str(c.name.clone())),
                 "__mro__" => Some(self.order_of(c)),
+                "__bases__" => {
+                    let mut bases: Vec<Value> = c.bases.iter().cloned().map(Value::Class).collect();
+                    if bases.is_empty() && &*c.name != "object" {
+                        bases.extend(self.builtins.get("object"));
+                    }
+                    Some(Value::tuple(bases))
+                }
                 "mro" => {
                     let order = self.order_of(c);
                     Some(Value::builtin("mro", move |interp, _, span| {
@@ -75,6 +82,7 @@ impl Interpreter {
                         }
                         _ => Some(Value::Object(o)),
                     },
+                    Some(v @ Value::Instance(_)) => Some(self.described(v, None, &c.clone(), span)?),
                     Some(v) => Some(v),
                     None => methods::unbound(&c.name, name),
                 },

@@ -11,7 +11,7 @@ use super::value::{
     Class, ClassKind, DataClass, Field, Function, FunctionMode, Instance, Method, Object, Value,
 };
 use super::{Args, Interpreter, Mode, Scope, ScopeKind};
-use crate::diagnostic::{Result, error};
+use crate::diagnostic::{Diagnostic, Result, error};
 use crate::source::Span;
 
 /// `property`, `staticmethod`, `classmethod`.
@@ -69,6 +69,7 @@ impl Interpreter {
         }
         Rc::new(Class {
             name: name.into(),
+            bases: bases.iter().map(|b| (*b).clone()).collect(),
             mro,
             dict: RefCell::default(),
             order: RefCell::default(),
@@ -140,6 +141,13 @@ impl Interpreter {
         if !fields.is_empty() && matches!(kind, ClassKind::Plain) {
             kind = ClassKind::NamedTuple(Rc::new(DataClass::tuple(vec![])));
         }
+        if matches!(kind, ClassKind::Plain)
+            && let Some(base) = mro.iter().find(|c| c.holds_builtin_values())
+        {
+            let message = format!("a class cannot inherit from {} in kernel files", base.name);
+            let help = format!("keep the {0} in a field: self.items = {0}(…)", base.name);
+            return Err(Box::new(Diagnostic::new(span, message).help(help)));
+        }
         let scope = Scope::new(ScopeKind::Class, Some(self.scope.clone()));
         let saved_scope = std::mem::replace(&mut self.scope, scope.clone());
         let saved_mode = std::mem::replace(&mut self.mode, Mode::Meta);
@@ -151,6 +159,7 @@ impl Interpreter {
         result?;
         let class = Rc::new(Class {
             name: def.name.as_str().into(),
+            bases,
             mro,
             dict: RefCell::default(),
             order: RefCell::default(),
@@ -193,6 +202,16 @@ impl Interpreter {
         span: Span,
     ) -> Result<()> {
         let receiver = Value::Class(class.clone());
+        let names = class.order.borrow().clone();
+        for name in names {
+            let value = class.dict.borrow().get(&name).cloned();
+            if let Some(value @ Value::Instance(_)) = &value
+                && let Some(hook) = self.descriptor_method(value, "__set_name__")
+            {
+                let args = Args::of([receiver.clone(), Value::Str(name)], span);
+                self.call_method(&hook, value, args, span)?;
+            }
+        }
         let hook = class
             .mro
             .iter()
@@ -226,6 +245,32 @@ impl Interpreter {
             .find_map(|c| c.dict.borrow().get(name).cloned())
     }
 
+    /// `__get__`, `__set__` or `__set_name__` of an object that stands in a class.
+    fn descriptor_method(&self, value: &Value, name: &str) -> Option<Value> {
+        match value {
+            Value::Instance(i) => self.class_attribute(&i.class, name),
+            _ => None,
+        }
+    }
+
+    /// An object with `__get__` that stands in a class, seen through an object of the class or, without one, the class.
+    pub(super) fn described(
+        &mut self,
+        value: Value,
+        receiver: Option<&Value>,
+        class: &Rc<Class>,
+        span: Span,
+    ) -> Result<Value> {
+        match self.descriptor_method(&value, "__get__") {
+            Some(get) => {
+                let seen = receiver.cloned().unwrap_or(Value::None);
+                let args = Args::of([seen, Value::Class(class.clone())], span);
+                self.call_method(&get, &value, args, span)
+            }
+            None => Ok(value),
+        }
+    }
+
     /// A class attribute seen through an object: functions become methods, properties are computed.
     pub(super) fn bind_attribute(&mut self, value: Value, receiver: &Value, span: Span) -> Result<Value> {
         match &value {
@@ -245,6 +290,10 @@ impl Interpreter {
                     }
                 },
                 None => Ok(value),
+            },
+            Value::Instance(_) => match receiver {
+                Value::Instance(i) => self.described(value, Some(receiver), &i.class, span),
+                _ => Ok(value),
             },
             _ => Ok(value),
         }
@@ -266,6 +315,12 @@ impl Interpreter {
             return self
                 .bind_attribute(in_class.clone().unwrap_or(Value::None), &receiver, span)
                 .map(Some);
+        }
+        if let Some(v) = &in_class
+            && self.descriptor_method(v, "__set__").is_some()
+            && self.descriptor_method(v, "__get__").is_some()
+        {
+            return self.bind_attribute(v.clone(), &receiver, span).map(Some);
         }
         if let Some(v) = instance.get(name) {
             return Ok(Some(v));
@@ -362,6 +417,13 @@ impl Interpreter {
                             format!("property \"{name}\" has no setter"),
                         ),
                     };
+                }
+                if let Some(place) = self.class_attribute(&i.class, name)
+                    && let Some(set) = self.descriptor_method(&place, "__set__")
+                {
+                    let args = Args::of([target.clone(), value], span);
+                    self.call_method(&set, &place, args, span)?;
+                    return Ok(());
                 }
                 if let Some(f) = self.class_attribute(&i.class, "__setattr__") {
                     self.call_method(&f, target, Args::of([Value::str(name), value], span), span)?;

@@ -74,7 +74,20 @@ pub fn key(value: &Value) -> Result<Key, String> {
                 }
                 Key::Tuple(keys)
             }
-            _ => Key::Identity(Rc::as_ptr(i) as usize),
+            _ => {
+                let compares = |c: &super::Class| {
+                    let dict = c.dict.borrow();
+                    c.span.is_some() && (dict.contains_key("__eq__") || dict.contains_key("__hash__"))
+                };
+                // Dictionaries do not run Python to compare their keys.
+                if compares(&i.class) || i.class.mro.iter().any(|c| compares(c)) {
+                    return Err(format!(
+                        "{}, with __eq__ or __hash__ of its own,",
+                        value.type_name()
+                    ));
+                }
+                Key::Identity(Rc::as_ptr(i) as usize)
+            }
         },
         Value::Kernel(k) => Key::Identity(Rc::as_ptr(k) as usize),
         Value::Object(o) => Key::Identity(Rc::as_ptr(o) as *const u8 as usize),

@@ -307,6 +307,22 @@ impl Default for Interpreter {
 }
 
 impl Class {
+    /// Whether it is a class of Python whose values are no objects with fields here.
+    fn holds_builtin_values(&self) -> bool {
+        const VALUES: [&str; 9] = [
+            "list",
+            "dict",
+            "set",
+            "frozenset",
+            "tuple",
+            "str",
+            "int",
+            "float",
+            "bool",
+        ];
+        matches!(&*self.kind.borrow(), value::ClassKind::Builtin) && VALUES.contains(&&*self.name)
+    }
+
     /// The fields of a dataclass or named tuple, those of a base included.
     fn data(&self) -> Option<Rc<DataClass>> {
         let own = |class: &Class| match &*class.kind.borrow() {

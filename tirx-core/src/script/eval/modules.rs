@@ -331,6 +331,7 @@ impl Interpreter {
             return Some(Value::Class(c.clone()));
         }
         let class = Rc::new(Class {
+            bases: Vec::new(),
             name: name.into(),
             mro: Vec::new(),
             dict: RefCell::default(),

@@ -45,6 +45,34 @@ except TypeError as e:
 }
 
 #[test]
+fn objects_of_a_class_stand_for_its_attributes() {
+    holds(
+        "
+class Doubled:
+    def __set_name__(self, owner, name):
+        self.name, self.owner = name, owner
+    def __get__(self, obj, owner=None):
+        return self if obj is None else getattr(obj, '_' + self.name, 7)
+    def __set__(self, obj, value):
+        setattr(obj, '_' + self.name, 2 * value)
+class Constant:
+    def __get__(self, obj, owner=None):
+        return owner.__name__
+class A:
+    d = Doubled()
+    c = Constant()
+class B(A): pass
+a, b = A(), B()
+a.d = 4
+assert (a.d, b.d, a._d) == (8, 7, 8) and A.d.name == 'd' and B.d.owner is A
+assert (A.c, a.c, b.c) == ('A', 'A', 'B')
+a.c = 3
+assert a.c == 3 and B.__bases__ == (A,) and [c.__name__ for c in A.__bases__] == ['object']
+",
+    );
+}
+
+#[test]
 fn comprehensions_have_one_variable() {
     holds(
         "

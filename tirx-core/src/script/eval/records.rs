@@ -277,6 +277,7 @@ pub(super) fn namedtuple(interp: &mut Interpreter, args: Args, span: Span) -> Re
     });
     let data = DataClass::tuple(fields.collect());
     Ok(Value::Class(Rc::new(Class {
+        bases: Vec::new(),
         name: name.clone(),
         mro: Vec::new(),
         dict: RefCell::default(),

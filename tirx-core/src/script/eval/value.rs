@@ -286,6 +286,8 @@ pub struct Builtin {
 pub struct Class {
     /// Its name.
     pub name: Rc<str>,
+    /// Classes it names as its bases.
+    pub bases: Vec<Rc<Class>>,
     /// Classes it inherits from, in resolution order, itself not included.
     pub mro: Vec<Rc<Class>>,
     /// Its names.
