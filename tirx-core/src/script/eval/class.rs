@@ -141,8 +141,10 @@ impl Interpreter {
         if !fields.is_empty() && matches!(kind, ClassKind::Plain) {
             kind = ClassKind::NamedTuple(Rc::new(DataClass::tuple(vec![])));
         }
+        // The library's classes of this kind keep their values in a field themselves.
         if matches!(kind, ClassKind::Plain)
-            && let Some(base) = mro.iter().find(|c| c.holds_builtin_values())
+            && self.file < crate::script::parse::LIBRARY_FILE
+            && let Some(base) = bases.iter().find(|c| c.holds_builtin_values())
         {
             let message = format!("a class cannot inherit from {} in kernel files", base.name);
             let help = format!("keep the {0} in a field: self.items = {0}(…)", base.name);

@@ -399,6 +399,14 @@ fn messages() {
     );
     fails("import helprs\n", &["no kernel file or module \"helprs\""]);
     fails(
+        "class Items(list):\n    pass\n",
+        &["a class cannot inherit from list", "keep the list in a field"],
+    );
+    fails(
+        "class K:\n    def __hash__(self):\n        return 1\nd = {K(): 2}\n",
+        &["K, with __eq__ or __hash__ of its own, cannot be a key"],
+    );
+    fails(
         "import quaternions\n",
         &["of Python math, functools, itertools", "copy, numbers"],
     );
