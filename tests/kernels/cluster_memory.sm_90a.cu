@@ -36,18 +36,20 @@ __device__ __forceinline__ unsigned int tirx_ptx_mapa_shared_cluster_u32(void* p
 extern "C" __global__ void __launch_bounds__(32) reduces_kernel(const float* __restrict__ A_ptr, float* __restrict__ B_ptr) {
   asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) float S[1];
-  float total = tirx_warp_sum<32>(A_ptr[(int)blockIdx.x * 32 + (int)threadIdx.x]);
+  float total[1];
+  total[0] = tirx_warp_sum<32>(A_ptr[(int)blockIdx.x * 32 + (int)threadIdx.x]);
   if ((int)threadIdx.x == 0) {
-    S[0] = total;
+    S[0] = total[0];
   }
   tirx_cluster_sync();
   if ((int)threadIdx.x == 0) {
-    float sum = 0.0f;
+    float sum[1];
+    sum[0] = 0.0f;
     for (int other = 0; other < 4; ++other) {
       const unsigned int address = tirx_ptx_mapa_shared_cluster_u32(&S[0], other);
-      sum = sum + tirx_ptx_ld_shared_cluster_f32_raw(address);
+      sum[0] = sum[0] + tirx_ptx_ld_shared_cluster_f32_raw(address);
     }
-    B_ptr[(int)blockIdx.x] = sum;
+    B_ptr[(int)blockIdx.x] = sum[0];
   }
   tirx_cluster_sync();
 }
@@ -182,7 +184,8 @@ extern "C" __global__ void __launch_bounds__(32) writes_kernel(const int* __rest
     }
   } else {
     #pragma unroll 1
-    while (tirx_ptx_ld_acquire_cluster_shared_cta_s32(&F[0]) == 0) {
+    while (true) {
+      if (!(tirx_ptx_ld_acquire_cluster_shared_cta_s32(&F[0]) == 0)) break;
     }
     B_ptr[(int)threadIdx.x] = S[(int)threadIdx.x];
   }

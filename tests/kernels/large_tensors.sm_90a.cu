@@ -22,10 +22,11 @@ extern "C" __global__ void __launch_bounds__(256) viewed_kernel(float* __restric
 extern "C" __global__ void __launch_bounds__(256) symbolic_kernel(const float* __restrict__ A_ptr, float* __restrict__ B_ptr, int64_t cse_v1, int m, int64_t n) {
   asm volatile("" : : "r"(threadIdx.x));
   if ((int64_t)(int)blockIdx.x * (int64_t)256 + (int64_t)(int)threadIdx.x < n) {
-    float total = 0.0f;
+    float total[1];
+    total[0] = 0.0f;
     for (int i = 0; i < m; ++i) {
-      total = total + A_ptr[((int64_t)(int)blockIdx.x * (int64_t)256 + (int64_t)(int)threadIdx.x) * cse_v1 + (int64_t)i];
+      total[0] = total[0] + A_ptr[((int64_t)(int)blockIdx.x * (int64_t)256 + (int64_t)(int)threadIdx.x) * cse_v1 + (int64_t)i];
     }
-    B_ptr[(int)blockIdx.x * 256 + (int)threadIdx.x] = total;
+    B_ptr[(int)blockIdx.x * 256 + (int)threadIdx.x] = total[0];
   }
 }

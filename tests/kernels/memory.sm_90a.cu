@@ -13,8 +13,6 @@ extern "C" __global__ void __launch_bounds__(128) mem_kernel(float* __restrict__
   alignas(64) float r[4];
   extern __shared__ __align__(128) float D[];
   float* const p = (float*)&S[35];
-  int ph = 0;
-  int q = 4;
   __shared__ alignas(64) float sh[1];
   sh[0] = 1.0f;
   r[0] = A_ptr[(int)threadIdx.x * 4];

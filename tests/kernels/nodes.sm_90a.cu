@@ -28,11 +28,13 @@ extern "C" __global__ void __launch_bounds__(8) statements_kernel(int* __restric
   } else {
     A_ptr[(int)threadIdx.x] = 2;
   }
-  int i = 0;
+  int i[1];
+  i[0] = 0;
   #pragma unroll 1
-  while (i < 10) {
-    i = i + 1;
-    A_ptr[(int)threadIdx.x] = A_ptr[(int)threadIdx.x] + i;
+  while (true) {
+    if (!(i[0] < 10)) break;
+    i[0] = i[0] + 1;
+    A_ptr[(int)threadIdx.x] = A_ptr[(int)threadIdx.x] + i[0];
   }
   for (int j = 0; j < 10; ++j) {
     if (5 <= j) {

@@ -307,7 +307,8 @@ extern "C" __global__ void __launch_bounds__(64) flags_kernel(float* __restrict_
   } else {
     if ((int)threadIdx.x == 0) {
       #pragma unroll 1
-      while (tirx_ptx_ld_acquire_gpu_global_u32(&F_ptr[0]) == 0U) {
+      while (true) {
+        if (!(tirx_ptx_ld_acquire_gpu_global_u32(&F_ptr[0]) == 0U)) break;
         __nanosleep((uint64_t)20);
       }
     }

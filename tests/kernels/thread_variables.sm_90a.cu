@@ -7,9 +7,16 @@ extern "C" __global__ void __launch_bounds__(16) arithmetic_kernel(int* __restri
 
 extern "C" __global__ void __launch_bounds__(16) before_and_after_kernel(int* __restrict__ A_ptr) {
   asm volatile("" : : "r"(threadIdx.x));
-  int n = ~(int)blockIdx.x;
+  int n[1];
+  n[0] = ~(int)blockIdx.x;
   if (1 < (int)blockIdx.x && (int)threadIdx.x != 3) {
-    A_ptr[(int)blockIdx.x * 16 + (int)threadIdx.x] = ((int)threadIdx.x < 8 ? n : (int)threadIdx.x) + ((3 - (int)threadIdx.x) << 1);
+    int chosen;
+    if ((int)threadIdx.x < 8) {
+      chosen = n[0];
+    } else {
+      chosen = (int)threadIdx.x;
+    }
+    A_ptr[(int)blockIdx.x * 16 + (int)threadIdx.x] = chosen + ((3 - (int)threadIdx.x) << 1);
   }
   for (int j = 0; j < (int)threadIdx.x; ++j) {
     A_ptr[(int)blockIdx.x * 16 + (int)threadIdx.x] = A_ptr[(int)blockIdx.x * 16 + (int)threadIdx.x] + j;

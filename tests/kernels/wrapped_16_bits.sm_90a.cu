@@ -54,9 +54,10 @@ extern "C" __global__ void __launch_bounds__(8) sums_kernel(const int16_t* __res
   asm volatile("" : : "r"(threadIdx.x));
   C_ptr[(int)threadIdx.x * 4] = tirx_hidden((int16_t)(A_ptr[(int)threadIdx.x] + B_ptr[(int)threadIdx.x])) == 0 ? 1 : 2;
   C_ptr[(int)threadIdx.x * 4 + 1] = (int)(bool)tirx_hidden((int16_t)(A_ptr[(int)threadIdx.x] + B_ptr[(int)threadIdx.x]));
-  uint16_t s = (uint16_t)A_ptr[(int)threadIdx.x] + (uint16_t)B_ptr[(int)threadIdx.x];
-  C_ptr[(int)threadIdx.x * 4 + 2] = 0 < tirx_hidden(s) ? 1 : 2;
-  if (tirx_hidden(s) < 1) {
+  uint16_t s[1];
+  s[0] = (uint16_t)A_ptr[(int)threadIdx.x] + (uint16_t)B_ptr[(int)threadIdx.x];
+  C_ptr[(int)threadIdx.x * 4 + 2] = 0 < tirx_hidden(s[0]) ? 1 : 2;
+  if (tirx_hidden(s[0]) < 1) {
     C_ptr[(int)threadIdx.x * 4 + 3] = 1;
   }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::types;
-use crate::intrin::Op;
+use super::stmt::effect;
+use crate::intrin::{Effect, Op};
 use crate::ir::{AttrNode, BinOp, Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor};
 
 /// How the memory behind a data pointer is used.
@@ -15,6 +16,8 @@ pub(super) struct PointerUse {
     pub(super) read: bool,
     /// Something is stored through it.
     pub(super) written: bool,
+    /// A value that is stored through it does something else as well, so that it is computed whether it is read or not.
+    pub(super) kept: bool,
     /// The pointer itself is an operand: its address is known elsewhere.
     pub(super) escapes: bool,
     /// It is accessed by a constant zero index alone, as its own element type.
@@ -135,7 +138,10 @@ impl Visitor for Facts {
                 value,
                 ..
             } => {
-                self.access(buffer, indices, value.dtype).written = true;
+                let kept = effect(value) > Effect::ReadState;
+                let use_ = self.access(buffer, indices, value.dtype);
+                use_.written = true;
+                use_.kept |= kept;
             }
             StmtKind::If(..) | StmtKind::For { .. } | StmtKind::While(..) => self.branches = true,
             StmtKind::Attr { node, key, value, .. } => match (&**key, node) {

@@ -102,7 +102,7 @@ impl Emitter<'_> {
 
             Op::IfThenElse => {
                 // ptxas makes shorter code of an `if` statement than of `?:` where an arm reads memory.
-                let statement = args[1..].iter().any(|arm| self.reads_memory(arm))
+                let statement = args[1..].iter().any(super::vector::reads_memory)
                     && args[1..].iter().all(|arm| effect(arm) <= Effect::ReadState);
                 let (x, y) = (args[1].clone(), args[2].clone());
                 let (x, y) = (|s: &mut Self| s.expr(&x), |s: &mut Self| s.expr(&y));

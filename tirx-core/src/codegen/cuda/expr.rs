@@ -225,15 +225,6 @@ impl Emitter<'_> {
         Ok(Code::primary(name))
     }
 
-    /// Whether a value needs a load: what private plain variables hold does not.
-    pub(super) fn reads_memory(&self, e: &Expr) -> bool {
-        let own = match &e.kind {
-            ExprKind::BufferLoad { buffer, .. } => !self.pointers.get(&buffer.data).is_some_and(|p| p.scalar),
-            _ => false,
-        };
-        own || e.operands().any(|o| self.reads_memory(o))
-    }
-
     /// A choice that evaluates only what it chooses: `?:`, or an `if` where that is asked for or must be.
     pub(super) fn lazy_choice(
         &mut self,
@@ -495,9 +486,6 @@ impl Emitter<'_> {
     /// `name[index]`: an element of the buffer's own dtype, to read or to write.
     pub(super) fn element(&mut self, buffer: &Buffer, index: Option<&Expr>, span: Span) -> Result<Code> {
         let pointer = self.pointer(&buffer.data, span)?;
-        if pointer.scalar {
-            return Ok(Code::primary(&*pointer.name));
-        }
         let ty = self.spell(buffer.dtype, span)?;
         let index = self.index(index)?;
         let mut text = String::with_capacity(pointer.name.len() + index.len() + 2);

@@ -30,7 +30,6 @@ impl Emitter<'_> {
                         name: name.as_str().into(),
                         element: ty,
                         constant,
-                        scalar: false,
                     };
                     self.pointers.insert(var.clone(), pointer);
                     ParamKind::Pointer
@@ -41,7 +40,6 @@ impl Emitter<'_> {
                         name: name.as_str().into(),
                         element: "void".into(),
                         constant: false,
-                        scalar: false,
                     };
                     self.pointers.insert(var.clone(), pointer);
                     ParamKind::Pointer

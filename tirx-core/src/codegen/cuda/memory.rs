@@ -143,7 +143,6 @@ impl Emitter<'_> {
             name: name.into(),
             element,
             constant: false,
-            scalar: false,
         };
         self.pointers.insert(var.clone(), pointer);
         Ok(())

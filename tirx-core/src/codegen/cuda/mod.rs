@@ -170,8 +170,6 @@ struct Pointer {
     element: Cow<'static, str>,
     /// Nothing is stored through it.
     constant: bool,
-    /// It is no pointer but a variable: the one element.
-    scalar: bool,
 }
 
 /// A raw function.
@@ -198,6 +196,8 @@ struct Emitter<'m> {
     generated: BTreeMap<String, String>,
     static_shared: usize,
     dynamic_shared: bool,
+    /// How often an index of a thread is used, of the axes that were bound.
+    most_thread_uses: u32,
     /// Names that later functions must not take either.
     reserved_for_good: Vec<String>,
     /// The value of the call under way is not used.
@@ -226,6 +226,7 @@ impl<'m> Emitter<'m> {
             generated: BTreeMap::new(),
             static_shared: 0,
             dynamic_shared: false,
+            most_thread_uses: 0,
             reserved_for_good: Vec::new(),
             discards_value: false,
             returns_value: false,
@@ -252,6 +253,7 @@ impl<'m> Emitter<'m> {
         self.analyzer = Analyzer::new();
         self.static_shared = 0;
         self.dynamic_shared = false;
+        self.most_thread_uses = 0;
         self.returns_value = !is_kernel && !func.ret_dtype().is_void();
         self.facts = Facts::of(&func.body);
         let target = func.attr("target").and_then(Target::from_attr);

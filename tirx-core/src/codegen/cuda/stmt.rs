@@ -39,6 +39,10 @@ impl Emitter<'_> {
                 value,
                 predicate,
             } => {
+                // What nothing reads need not be computed.
+                if self.is_register(buffer) && !self.is_needed(buffer) {
+                    return Ok(());
+                }
                 let index = self.single_index(buffer, indices, stmt.span)?;
                 let place_is_vector = index.is_some_and(|i| i.dtype.is_vector());
                 if value.dtype.is_vector() || place_is_vector {
@@ -53,7 +57,7 @@ impl Emitter<'_> {
                 }
                 Ok(())
             }
-            StmtKind::AllocBuffer(buffer, _) => self.allocate(buffer, None, stmt.span),
+            StmtKind::AllocBuffer(buffer, _) => self.allocate(buffer, stmt.span),
             StmtKind::DeclBuffer(buffer) => {
                 // The binding of a pointer that nothing reads through is not written.
                 let needed = self.facts.uses.contains_key(&buffer.data);
@@ -105,27 +109,7 @@ impl Emitter<'_> {
     }
 
     fn sequence(&mut self, stmts: &[Stmt]) -> Result<()> {
-        let mut rest = stmts.iter().peekable();
-        while let Some(stmt) = rest.next() {
-            // `float x; x = a;` is `float x = a;`.
-            if let (StmtKind::AllocBuffer(buffer, _), Some(next)) = (&stmt.kind, rest.peek())
-                && let StmtKind::BufferStore {
-                    buffer: target,
-                    value,
-                    predicate: None,
-                    ..
-                } = &next.kind
-                && target == buffer
-                && self.is_scalar_variable(buffer)
-                && !reads(value, buffer)
-            {
-                self.allocate(buffer, Some(value), stmt.span)?;
-                rest.next();
-                continue;
-            }
-            self.stmt(stmt)?;
-        }
-        Ok(())
+        stmts.iter().try_for_each(|stmt| self.stmt(stmt))
     }
 
     /// A block's statements, one level deeper.
@@ -212,15 +196,12 @@ impl Emitter<'_> {
         self.indent -= 1;
         let code = code?;
         let inner = self.out.split_off(before);
-        if inner.is_empty() {
-            self.line(&format!("while ({}) {{", code.text));
-        } else {
-            self.line("while (true) {");
-            self.out.push_str(&inner);
-            self.indent += 1;
-            self.line(&format!("if (!({})) break;", code.text));
-            self.indent -= 1;
-        }
+        // The form that TVM's text has: nvcc makes other code of `while (condition)`.
+        self.line("while (true) {");
+        self.out.push_str(&inner);
+        self.indent += 1;
+        self.line(&format!("if (!({})) break;", code.text));
+        self.indent -= 1;
         self.block(body)?;
         self.line("}");
         Ok(())
@@ -244,13 +225,6 @@ impl Emitter<'_> {
         let mut bound = self.expr(&end)?.in_range(end.dtype);
         if !is_fixed(&end) {
             bound = self.temporary("end", end.dtype, bound, span)?;
-            if matches!(end.kind, ExprKind::BufferLoad { .. }) {
-                // A mutable scalar is as trivial as any name, but the range is fixed when the loop begins.
-                let ty = self.spell(end.dtype, span)?;
-                let name = self.names.fresh("end");
-                self.line(&format!("const {ty} {name} = {};", bound.text));
-                bound = Code::primary(name);
-            }
         }
         let step = step
             .filter(|s| !s.is_int(1))
@@ -338,11 +312,8 @@ impl Emitter<'_> {
             tag if tag.starts_with("preferredClusterCtaIdx.") => return Ok(()),
             tag => return error(span, format!("CUDA has no hardware index `{tag}`")),
         };
-        // nvcc reads the register in each branch that uses it. TVM's kernels read it before the first one, for a warp's
-        // index that they all compute; a use without instructions does the same, and spares a few.
-        let uses = self.facts.uses.get(&iv.var).copied().unwrap_or(0);
-        if &*iv.thread_tag == "threadIdx.x" && uses > 1 && self.facts.branches {
-            self.line("asm volatile(\"\" : : \"r\"(threadIdx.x));");
+        if iv.thread_tag.starts_with("threadIdx.") {
+            self.read_thread_index(iv);
         }
         self.vars.insert(iv.var.clone(), code);
         let extent = self.facts.extent(&iv.thread_tag).and_then(Expr::as_int);
@@ -351,8 +322,46 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether a buffer becomes a plain variable: one private element whose address nobody takes.
-    fn is_scalar_variable(&self, buffer: &Buffer) -> bool {
+    /// nvcc reads the registers of a thread's index in each branch that uses them. TVM's kernels read them before the first
+    /// one, for the index of the warp, which they all compute; a use without instructions does the same, and spares a few.
+    fn read_thread_index(&mut self, iv: &IterVar) {
+        let uses = self.facts.uses.get(&iv.var).copied().unwrap_or(0);
+        self.most_thread_uses = self.most_thread_uses.max(uses);
+        let mut axes = self.facts.threads.iter().rev();
+        let last = axes.find(|(tag, _)| tag.starts_with("threadIdx."));
+        let is_last = last.is_none_or(|(tag, _)| *tag == iv.thread_tag);
+        if is_last && self.most_thread_uses > 1 && self.facts.branches {
+            let index = self.index_of_warp();
+            self.line(&format!("asm volatile(\"\" : : \"r\"({index}));"));
+        }
+    }
+
+    /// What of a thread's index tells its warp: not an axis of which a warp holds whole rows.
+    fn index_of_warp(&self) -> String {
+        let extent = |axis: &str| self.facts.extent(axis).map_or(Some(1), Expr::as_int);
+        let (Some(x), Some(y), Some(z)) = (extent("threadIdx.x"), extent("threadIdx.y"), extent("threadIdx.z"))
+        else {
+            return "threadIdx.x".into();
+        };
+        let is_within = |row: i128| row > 0 && 32 % row == 0;
+        let mut terms = Vec::new();
+        if z > 1 {
+            terms.push(format!("threadIdx.z * {}", x * y));
+        }
+        if y > 1 && (z == 1 || !is_within(x * y)) {
+            terms.push(format!("threadIdx.y * {x}"));
+        }
+        if y * z == 1 || !is_within(x) {
+            terms.push("threadIdx.x".into());
+        }
+        match &terms[..] {
+            [one] => one.split(' ').next().unwrap_or_default().into(),
+            _ => terms.join(" + "),
+        }
+    }
+
+    /// Whether a buffer is one private element whose address nobody takes: a register.
+    fn is_register(&self, buffer: &Buffer) -> bool {
         let use_ = self.facts.pointers.get(&buffer.data);
         matches!(buffer.scope(), "local" | "")
             && buffer.const_size() == Some(1)
@@ -360,19 +369,23 @@ impl Emitter<'_> {
             && use_.is_none_or(|u| u.only_first && !u.escapes && !u.retyped)
     }
 
-    /// New storage, with a first value where it is a plain variable.
-    fn allocate(&mut self, buffer: &Buffer, value: Option<&Expr>, span: Span) -> Result<()> {
+    /// Whether something reads a register, or its value is computed for what that does.
+    fn is_needed(&self, buffer: &Buffer) -> bool {
+        let use_ = self.facts.pointers.get(&buffer.data);
+        use_.is_some_and(|u| u.read || u.kept)
+    }
+
+    /// New storage.
+    fn allocate(&mut self, buffer: &Buffer, span: Span) -> Result<()> {
         let ty = self.spell(buffer.dtype, span)?;
-        if self.is_scalar_variable(buffer) {
-            let code = value.map(|v| self.expr(v)).transpose()?;
-            let used = self.facts.pointers.contains_key(&buffer.data);
+        if self.is_register(buffer) {
+            // An array, as in TVM's text: nvcc promotes it later than it would a variable, and makes the same code as of
+            // TVM's text. Of variables it makes shorter code here and longer code there.
             let name = self.names.fresh(&buffer.name);
-            match code {
-                Some(code) => self.line(&format!("{ty} {name} = {};", code.text)),
-                None if used => self.line(&format!("{ty} {name};")),
-                None => {}
+            if self.is_needed(buffer) {
+                self.line(&format!("{ty} {name}[1];"));
             }
-            self.define(buffer, name, ty, true);
+            self.define(buffer, name, ty);
             return Ok(());
         }
         let scope = buffer.scope().to_string();
@@ -414,7 +427,7 @@ impl Emitter<'_> {
                 };
                 let name = self.names.fresh(&buffer.name);
                 self.line(&format!("{prefix}{ty} {name}[{size}];"));
-                self.define(buffer, name, ty, false);
+                self.define(buffer, name, ty);
             }
             "shared" => {
                 let name = self.names.fresh(&buffer.name);
@@ -422,7 +435,7 @@ impl Emitter<'_> {
                 self.line(&format!("__shared__ alignas({align}) {ty} {name}[{size}];"));
                 let bytes = size as usize * buffer.dtype.bytes();
                 self.static_shared = self.static_shared.next_multiple_of(align) + bytes;
-                self.define(buffer, name, ty, false);
+                self.define(buffer, name, ty);
             }
             "shared.dyn" => self.dynamic_shared(buffer, ty, span)?,
             _ => {
@@ -452,16 +465,15 @@ impl Emitter<'_> {
         self.reserved_for_good.push(name.clone());
         let align = (buffer.align as usize).max(16).next_power_of_two();
         self.line(&format!("extern __shared__ __align__({align}) {ty} {name}[];"));
-        self.define(buffer, name, ty, false);
+        self.define(buffer, name, ty);
         Ok(())
     }
 
-    fn define(&mut self, buffer: &Buffer, name: String, element: Cow<'static, str>, scalar: bool) {
+    fn define(&mut self, buffer: &Buffer, name: String, element: Cow<'static, str>) {
         let pointer = Pointer {
             name: name.into(),
             element,
             constant: false,
-            scalar,
         };
         self.pointers.insert(buffer.data.clone(), pointer);
     }
@@ -480,11 +492,6 @@ pub(super) fn effect(e: &Expr) -> Effect {
 /// Calls that are no more than pure by their row, and are written all the same.
 fn keeps(op: Op) -> bool {
     matches!(op, Op::Assume)
-}
-
-fn reads(e: &Expr, buffer: &Buffer) -> bool {
-    matches!(&e.kind, ExprKind::BufferLoad { buffer: b, .. } if b.data == buffer.data)
-        || e.operands().any(|o| reads(o, buffer))
 }
 
 /// Whether an expression has the same value in each turn of a loop: constants, variables and arithmetic on them.

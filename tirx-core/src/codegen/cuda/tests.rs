@@ -210,7 +210,7 @@ fn a_kernel_that_waits_for_another_makes_no_promise_of_aliases() {
 }
 
 #[test]
-fn a_private_element_is_a_variable_and_a_shared_array_an_array() {
+fn private_and_shared_memory_are_arrays() {
     let mut k = Kernel::new();
     let a = k.buffer("A", DType::FLOAT32);
     let x = k.local("x", DType::FLOAT32, 1, "local");
@@ -226,9 +226,9 @@ fn a_private_element_is_a_variable_and_a_shared_array_an_array() {
     let source = emit(&k.module(body)).unwrap();
     for line in [
         "#include <cuda_fp16.h>\n",
-        "  float x = A_ptr[(int)threadIdx.x];\n",
+        "  float x[1];\n  x[0] = A_ptr[(int)threadIdx.x];\n",
         "  __shared__ alignas(64) half s[32];\n",
-        "  s[(int)threadIdx.x] = (half)x;\n",
+        "  s[(int)threadIdx.x] = (half)x[0];\n",
     ] {
         assert!(source.text.contains(line), "{line}\n{}", source.text);
     }
@@ -389,7 +389,7 @@ fn loops_fix_their_range_when_they_begin() {
         Stmt::for_serial(&i, count, body, N),
     ]);
     assert!(
-        text.contains("  int n = 3;\n  const int end = n;\n  for (int i = 0; i < end; ++i) {\n    A_ptr[i] = 1.0f;\n  }\n"),
+        text.contains("  int n[1];\n  n[0] = 3;\n  const int end = n[0];\n  for (int i = 0; i < end; ++i) {\n    A_ptr[i] = 1.0f;\n  }\n"),
         "{text}"
     );
 }

@@ -27,6 +27,8 @@ pub struct FunctionBuilder {
     pub is_s_tir: bool,
     /// Hardware indices that have a variable before they have an extent (`T.env_thread`).
     pub env_threads: Vec<IterVar>,
+    /// What follows runs on the device (`T.device_entry`).
+    pub on_device: bool,
 }
 
 /// Closes around the statements that follow a flat marker.

@@ -10,6 +10,9 @@ use crate::ir::{Buffer, DType, Expr, ExprKind, Stmt, Var};
 use crate::script::lang;
 use crate::source::Span;
 
+/// How deep lists within lists are looked into for what takes a name.
+const NESTED: usize = 8;
+
 impl Interpreter {
     pub(super) fn kernel_assign(&mut self, s: &ast::StmtAssign, span: Span) -> Result<Flow> {
         let [target] = &s.targets[..] else {
@@ -164,6 +167,8 @@ impl Interpreter {
             (Value::Tuple(items), Some(_)) => Value::tuple(self.settle(items, targets, span)?),
             _ => value,
         };
+        // What a name holds has no names of its own.
+        let source = source.filter(|s| !matches!(s, ast::Expr::Name(_)));
         let mut index = 0;
         self.unpack(targets, &value, span, &mut |interp, target, item| {
             let from = sources.map(|s| &s[index]).or(source);
@@ -253,9 +258,58 @@ impl Interpreter {
             }
             Value::Frame(frame) => return self.enter_flat(&frame.clone(), span),
             Value::Unavailable(why) => return self.unavailable(why, span),
+            Value::Tuple(_) | Value::List(_) => {
+                self.name_value(name, &value);
+                // A scalar of the host has no text.
+                let on_device = self.function.as_ref().is_some_and(|f| f.on_device);
+                if on_device && self.are_kernel_values(&value, 0) {
+                    self.items_to_scalars(name, &value, span)?;
+                }
+            }
             _ => self.name_value(name, &value),
         }
         Ok(value)
+    }
+
+    /// Whether a list holds nothing but what a kernel computes with, so that TVM takes it for a value of the kernel.
+    fn are_kernel_values(&self, value: &Value, depth: usize) -> bool {
+        match value {
+            Value::Tuple(_) | Value::List(_) if depth <= NESTED => {
+                let items = value.as_items().unwrap_or_default();
+                items.iter().all(|item| self.are_kernel_values(item, depth + 1))
+            }
+            Value::Expr(e) => !e.dtype.is_void() && !e.dtype.is_handle() && e.as_str().is_none(),
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) => true,
+            Value::Buffer(_) | Value::Region(_) | Value::MetaVar(_) => true,
+            Value::Instance(i) => i.class.is_meta.get(),
+            _ => false,
+        }
+    }
+
+    /// As in TVM, a name for a list computes the list's values there and then: into `xs_0`, `xs_1`. The list keeps what it
+    /// holds, so that nothing reads these scalars.
+    fn items_to_scalars(&mut self, name: &str, value: &Value, span: Span) -> Result<()> {
+        for (i, item) in value.as_items().unwrap_or_default().iter().enumerate() {
+            let name = format!("{name}_{i}");
+            match item {
+                Value::Tuple(_) | Value::List(_) => self.items_to_scalars(&name, item, span)?,
+                // A variable without a name has taken this one.
+                Value::Expr(e) if e.as_var().is_some_and(|v| !self.known_vars.contains(v)) => {}
+                Value::Expr(e) => {
+                    let is_named = matches!(&e.kind, ExprKind::BufferLoad { buffer, .. }
+                        if self.renamed_buffers.get(&buffer.id()).is_some_and(|(_, n)| **n == *name));
+                    if !is_named {
+                        self.new_scalar(&name, e.clone(), span)?;
+                    }
+                }
+                Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
+                    let e = lang::to_expr(item, span)?;
+                    self.new_scalar(&name, e, span)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn kernel_scalar(&mut self, name: &str, e: Expr, source: Option<&ast::Expr>, span: Span) -> Result<Expr> {
@@ -264,9 +318,9 @@ impl Interpreter {
         }
         if let Some(var) = e.as_var()
             && !self.known_vars.contains(var)
-            && matches!(source, Some(ast::Expr::Call(_)))
+            && !matches!(source, Some(ast::Expr::Name(_)))
         {
-            // Fresh from its constructor: it is this name's variable.
+            // No name stands for it yet, wherever it was kept: it is this name's variable.
             self.known_vars.insert(var.clone());
             self.rename_var(&var.clone(), name);
             return Ok(e);
@@ -302,7 +356,7 @@ impl Interpreter {
     }
 
     fn name_nested(&mut self, name: &str, value: &Value, depth: usize) {
-        if depth > 8 {
+        if depth > NESTED {
             return;
         }
         match value {
@@ -315,6 +369,10 @@ impl Interpreter {
                     && self.fresh_scalars.remove(&buffer.id())
                 {
                     self.rename_buffer(&buffer.clone(), name);
+                } else if let Some(var) = e.as_var()
+                    && !self.known_vars.contains(var)
+                {
+                    self.rename_var(&var.clone(), name);
                 }
             }
             Value::Tuple(_) | Value::List(_) => {

@@ -238,9 +238,6 @@ impl Interpreter {
                 "\"else\" of a loop that runs in the kernel is not supported",
             );
         }
-        for l in loops {
-            self.known_vars.insert(l.var.clone());
-        }
         let at = self.span(&*s.target);
         let vars: Vec<Value> = loops
             .iter()
@@ -255,9 +252,11 @@ impl Interpreter {
         if is_tuple && names.len() == loops.len() {
             for (name, l) in names.iter().zip(loops) {
                 self.rename_var(&l.var.clone(), name);
+                self.known_vars.insert(l.var.clone());
             }
         } else if let ([name], [l]) = (&names[..], loops) {
             self.rename_var(&l.var.clone(), name);
+            self.known_vars.insert(l.var.clone());
         }
         for _ in 1..loops.len() {
             // Each loop is a level of its own.

@@ -63,7 +63,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 fn device_entry(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let span = call.span;
-    interp.function_mut("T.device_entry()", span)?;
+    interp.function_mut("T.device_entry()", span)?.on_device = true;
     let wrap = move |body: Stmt| {
         let on = Expr::bool(true).at(span);
         Stmt::attr(AttrNode::None, "tirx.device_entry", on, body, span)

@@ -370,8 +370,6 @@ impl Emitter<'_> {
             let code = if buffer.dtype.is_float4() {
                 self.needs.helpers.insert(Helper::Fp4);
                 Code::primary(format!("tirx_fp4_load({name}, {place})"))
-            } else if pointer.scalar {
-                Code::primary(&**name)
             } else if pointer.element == ty {
                 Code::primary(format!("{name}[{place}]"))
             } else {
@@ -545,6 +543,7 @@ fn is_whole(op: Op) -> bool {
     )
 }
 
-fn reads_memory(e: &Expr) -> bool {
+/// Whether a value needs a load.
+pub(super) fn reads_memory(e: &Expr) -> bool {
     matches!(e.kind, ExprKind::BufferLoad { .. }) || e.operands().any(reads_memory)
 }
