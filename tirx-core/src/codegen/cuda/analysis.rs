@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::types;
 use super::stmt::effect;
+use super::types;
 use crate::intrin::{Effect, Op};
 use crate::ir::{AttrNode, BinOp, Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor};
 

@@ -339,8 +339,11 @@ impl Emitter<'_> {
     /// What of a thread's index tells its warp: not an axis of which a warp holds whole rows.
     fn index_of_warp(&self) -> String {
         let extent = |axis: &str| self.facts.extent(axis).map_or(Some(1), Expr::as_int);
-        let (Some(x), Some(y), Some(z)) = (extent("threadIdx.x"), extent("threadIdx.y"), extent("threadIdx.z"))
-        else {
+        let (Some(x), Some(y), Some(z)) = (
+            extent("threadIdx.x"),
+            extent("threadIdx.y"),
+            extent("threadIdx.z"),
+        ) else {
             return "threadIdx.x".into();
         };
         let is_within = |row: i128| row > 0 && 32 % row == 0;
