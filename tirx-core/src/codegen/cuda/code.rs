@@ -38,7 +38,7 @@ pub(super) struct Code {
     pub(super) text: String,
     /// How strongly its outermost operator binds.
     pub(super) level: u8,
-    /// For narrow integers; `Exact` for all others.
+    /// For narrow integers and bools; `Exact` for all others.
     pub(super) width: Width,
 }
 

@@ -314,7 +314,8 @@ impl Emitter<'_> {
                 code
             });
         }
-        let narrow = types::is_promoted(dtype);
+        // C++ computes with bools as `int`; what comes out of it here is a bool again.
+        let narrow = types::is_promoted(dtype) || dtype.is_bool();
         let simple = |sign: &str, at: u8, a: Code, b: Code| {
             let (mut text, right) = (a.at(at), b.at(at + 1));
             text.reserve(sign.len() + right.len() + 2);
@@ -325,7 +326,7 @@ impl Emitter<'_> {
             Code::new(text, at)
         };
         let (a, b) = match op {
-            BinOp::Add | BinOp::Sub => (a, b),
+            BinOp::Add | BinOp::Sub if !dtype.is_bool() => (a, b),
             // What nvcc may take for a comparison with zero.
             _ if op.is_comparison() && (matches!(op, BinOp::Eq | BinOp::Ne) || dtype.is_uint()) => {
                 if a_const.is_none() {
@@ -336,7 +337,11 @@ impl Emitter<'_> {
             }
             _ => (a.in_range(dtype), b.in_range(dtype)),
         };
-        let computed = |code: Code, width: Width| if narrow { code.with_width(width) } else { code };
+        let computed = |code: Code, width: Width| match narrow {
+            true if dtype.is_bool() => code.with_width(Width::Dirty),
+            true => code.with_width(width),
+            false => code,
+        };
         Ok(match op {
             BinOp::Add => computed(simple("+", level::SUM, a, b), Width::Dirty),
             BinOp::Sub => computed(simple("-", level::SUM, a, b), Width::Dirty),

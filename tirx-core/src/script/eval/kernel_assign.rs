@@ -438,6 +438,10 @@ impl Interpreter {
                         ));
                     }
                     let e = match (ty, &value) {
+                        // A float is no integer by being bound to one.
+                        (Some(ty), Value::Float(_)) if !ty.dtype().is_floating() => {
+                            lang::to_expr(&value, span)?
+                        }
                         (Some(ty), Value::Int(_) | Value::Float(_) | Value::Bool(_)) => {
                             lang::to_expr_of(&value, ty.dtype(), span)?
                         }
@@ -450,10 +454,12 @@ impl Interpreter {
                         .filter(|t| t.dtype() != DType::VOID || e.as_str().is_none());
                     let ty = said.cloned().unwrap_or_else(|| lang::expr_type(&e));
                     if ty.dtype() != e.dtype {
-                        return error(
-                            span,
-                            format!("this T.let has type {} but its value is {}", ty.dtype(), e.dtype),
-                        );
+                        let message =
+                            format!("this T.let has type {} but its value is {}", ty.dtype(), e.dtype);
+                        let d = Diagnostic::new(span, message);
+                        return Err(Box::new(
+                            d.help(format!("cast the value: T.cast(x, \"{}\")", ty.dtype())),
+                        ));
                     }
                     let var = Var::at(name.id.as_str(), ty, span);
                     self.known_vars.insert(var.clone());

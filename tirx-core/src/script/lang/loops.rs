@@ -190,6 +190,12 @@ fn thread_binding(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
             let (start, stop) = bounds(call)?;
             (call.text("thread")?, start, stop)
         }
+        None if call.get("stop").is_none() => {
+            return call.fail_with(
+                "misses the index that is bound",
+                "for i in T.thread_binding(extent, \"threadIdx.x\"): …",
+            );
+        }
         None => (call.text("stop")?, None, call.expr("start")?),
     };
     check_tag(call, &tag)?;

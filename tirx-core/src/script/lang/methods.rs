@@ -389,6 +389,17 @@ fn vstore(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let buffer = this(call)?;
     let value = call.expr("value")?;
     let wanted = buffer.dtype.element().with_lanes(value.dtype.lanes);
+    let is_literal = !matches!(call.get("value"), Some((Value::Expr(_), _)));
+    if value.dtype != wanted && !is_literal {
+        let message = format!(
+            "Buffer.vstore: cannot store {} in {} of dtype {}",
+            value.dtype, buffer.name, buffer.dtype
+        );
+        let d = Diagnostic::new(call.span, message);
+        return Err(Box::new(
+            d.help(format!("cast the value: T.cast(x, \"{wanted}\")")),
+        ));
+    }
     let index = vector_index(call, &buffer, wanted)?;
     let predicate = match call.opt_expr("predicate")? {
         Some(p) => Some(predicate_for(call, p, value.dtype)?),
