@@ -2,8 +2,9 @@
 //!
 //! The shape's dimensions are matched with runs of shard iterators where their extents agree (the usual case): each
 //! coordinate is then split over its own run alone, and a dimension that is one iterator contributes
-//! `coordinate * stride` without division. Where they do not agree the coordinate is flattened row-major first and
-//! split over all iterators. The result is a plain sum; simplifying it is the caller's business.
+//! `coordinate * stride` without division. Where a dimension ends within an iterator, and its extent divides, the
+//! iterator is taken as two. Where nothing agrees the coordinate is flattened row-major first and split over all
+//! iterators. The result is a plain sum; simplifying it is the caller's business.
 //!
 //! A coordinate may be a vector (`Ramp`); the offset then has as many lanes. Through a run of one iterator a ramp
 //! stays a ramp.
@@ -45,7 +46,15 @@ impl Layout {
             return Some(nested(coordinate, shape));
         }
         let mut sum: Option<Expr> = None;
-        match group(shape, &tile.shard) {
+        let refined;
+        let groups = match group(shape, &tile.shard) {
+            None => {
+                refined = refine(shape, &tile.shard);
+                refined.as_ref().and_then(|iters| group(shape, iters))
+            }
+            groups => groups,
+        };
+        match groups {
             Some(groups) => {
                 for (coordinate, run) in coordinate.iter().zip(groups) {
                     split(&mut sum, wanted, coordinate, run);
@@ -158,6 +167,36 @@ fn group<'a>(shape: &[Expr], iters: &'a [Iter]) -> Option<Vec<&'a [Iter]>> {
         rest = &rest[length..];
     }
     rest.iter().all(|i| i.extent.is_int(1)).then_some(groups)
+}
+
+/// The same iterators, those within which a dimension ends taken apart there; `None` where extents are not known, do not
+/// divide, or have different products.
+fn refine(shape: &[Expr], iters: &[Iter]) -> Option<Vec<Iter>> {
+    let mut dims = shape.iter().rev().map(Expr::as_int);
+    let mut left = 1;
+    let mut parts = Vec::with_capacity(iters.len() + shape.len());
+    for iter in iters.iter().rev() {
+        let (mut extent, mut stride) = (iter.extent.as_int()?, iter.stride.clone());
+        while extent > 1 {
+            while left == 1 {
+                left = dims.next()??;
+            }
+            let part = extent.min(left);
+            if part < 1 || extent % part != 0 || left % part != 0 {
+                return None;
+            }
+            let count = Expr::constant(iter.extent.dtype, part);
+            parts.push(Iter {
+                extent: count.clone(),
+                stride: stride.clone(),
+                axis: iter.axis.clone(),
+            });
+            stride = scale(&stride, &count);
+            (extent, left) = (extent / part, left / part);
+        }
+    }
+    parts.reverse();
+    (left == 1 && dims.all(|d| d == Some(1))).then_some(parts)
 }
 
 fn unit(iters: &[Iter]) -> bool {
@@ -338,6 +377,10 @@ mod tests {
             (&[1, 4, 1], &[(4, 3)]),
             (&[1, 4], &[(1, 7), (4, 1)]),
             (&[6, 4], &[(3, 2), (8, 10)]),
+            (&[8, 8, 8], &[(4, 1), (8, 4), (16, 32)]),
+            (&[2, 2, 8, 2, 8], &[(4, 1), (8, 4), (16, 32)]),
+            (&[4, 6], &[(6, 1), (4, 6)]),
+            (&[1, 24, 1], &[(6, 1), (4, 6)]),
         ];
         for (shape, iters) in cases {
             let layout = layout(iters);
@@ -365,6 +408,16 @@ mod tests {
                 assert_eq!(fold_all(&value), expected as i128, "{shape:?} {iters:?} {at:?}");
             }
         }
+    }
+
+    #[test]
+    fn an_iterator_in_which_a_dimension_ends_is_two() {
+        let vars: Vec<Var> = ["a", "b", "c"].map(|n| Var::new(n, DType::INT32)).into();
+        let coordinate: Vec<Expr> = vars.iter().map(Expr::var).collect();
+        let shape = [4, 4, 32].map(Expr::int32);
+        let offset = layout(&[(4, 1), (8, 4), (16, 32)]).memory_offset(&coordinate, &shape);
+        let text = crate::script::print_expr(&offset);
+        assert_eq!(text, "a + b * 8 + c // 16 * 4 + c % 16 * 32");
     }
 
     #[test]
