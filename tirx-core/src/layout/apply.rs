@@ -9,6 +9,8 @@
 //! A coordinate may be a vector (`Ramp`); the offset then has as many lanes. Through a run of one iterator a ramp
 //! stays a ramp.
 
+use std::borrow::Cow;
+
 use super::{Axis, Iter, Layout};
 use crate::arith::fold;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
@@ -212,6 +214,7 @@ fn same_extent(a: &Expr, b: &Expr) -> bool {
 
 /// Adds what `coordinate` contributes, split over `run`: digit times stride on the wanted axis.
 fn split(sum: &mut Option<Expr>, wanted: &str, coordinate: &Expr, run: &[Iter]) {
+    let run = &fused(run)[..];
     // The product of the extents right of the iterator; the outermost digit needs no remainder.
     let mut right = Vec::with_capacity(run.len());
     let mut product: Option<Expr> = None;
@@ -237,6 +240,28 @@ fn split(sum: &mut Option<Expr>, wanted: &str, coordinate: &Expr, run: &[Iter]) 
         }
         accumulate(sum, scale(&digit, &iter.stride));
     }
+}
+
+/// The same iterators, neighbours that go on where the next one ends taken as one: its digits need no division.
+fn fused(run: &[Iter]) -> Cow<'_, [Iter]> {
+    let goes_on = |outer: &Iter, inner: &Iter| {
+        let span = binary(BinOp::Mul, inner.stride.clone(), inner.extent.clone());
+        outer.axis == inner.axis && same_extent(&outer.stride, &span)
+    };
+    if !run.windows(2).any(|pair| goes_on(&pair[0], &pair[1])) {
+        return Cow::Borrowed(run);
+    }
+    let mut parts: Vec<Iter> = Vec::with_capacity(run.len());
+    for inner in run {
+        match parts.last_mut() {
+            Some(outer) if goes_on(outer, inner) => {
+                outer.extent = binary(BinOp::Mul, outer.extent.clone(), inner.extent.clone());
+                outer.stride = inner.stride.clone();
+            }
+            _ => parts.push(inner.clone()),
+        }
+    }
+    Cow::Owned(parts)
 }
 
 fn accumulate(sum: &mut Option<Expr>, term: Expr) {
@@ -381,6 +406,7 @@ mod tests {
             (&[2, 2, 8, 2, 8], &[(4, 1), (8, 4), (16, 32)]),
             (&[4, 6], &[(6, 1), (4, 6)]),
             (&[1, 24, 1], &[(6, 1), (4, 6)]),
+            (&[64, 2], &[(4, 40), (8, 4), (2, 2), (2, 1)]),
         ];
         for (shape, iters) in cases {
             let layout = layout(iters);
@@ -418,6 +444,15 @@ mod tests {
         let offset = layout(&[(4, 1), (8, 4), (16, 32)]).memory_offset(&coordinate, &shape);
         let text = crate::script::print_expr(&offset);
         assert_eq!(text, "a + b * 8 + c // 16 * 4 + c % 16 * 32");
+    }
+
+    #[test]
+    fn iterators_that_go_on_are_one() {
+        let i = Var::new("i", DType::INT32);
+        let offset =
+            layout(&[(4, 40), (8, 4), (2, 2), (2, 1)]).memory_offset(&[Expr::var(&i)], &[Expr::int32(128)]);
+        let text = crate::script::print_expr(&offset);
+        assert_eq!(text, "i // 32 * 40 + i % 32");
     }
 
     #[test]
