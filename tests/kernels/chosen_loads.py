@@ -74,3 +74,12 @@ def after_another_kernel(A: T.Buffer((32,), "float32"), B: T.Buffer((64,), "floa
                 B[tx + 32] = T.float32(3.0)
             T.ptx.griddepcontrol.wait()
             B[tx] = A[31 - tx]
+
+
+# What was stored just before is seen by a load of an address that is chosen: B makes no promise either.
+@T.prim_func
+def after_a_store(A: T.Buffer((64,), "float32"), B: T.Buffer((128,), "float32"), c: T.int32):
+    T.device_entry()
+    tx = T.thread_id([32])
+    B[tx * 2] = A[tx] + T.float32(1.0)
+    B[tx * 2] = T.if_then_else(tx < c, A[tx * 2], B[tx * c])

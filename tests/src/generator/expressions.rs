@@ -154,11 +154,16 @@ impl Generator {
                 }
                 let high = high.min(30000);
                 let e = self.fit(e, Bounds::Float(high as f64));
+                // Of NaN the least value may be made.
+                let bounds = |least| match self.wild && dtype.bits >= 32 {
+                    true => Bounds::of(dtype),
+                    false => Bounds::Int(least, high),
+                };
                 if low == 0 {
                     let e = Expr::new(e.dtype, e.bounds, pieces![format!("T.fabs("), e, ")"]);
-                    (e, Bounds::Int(0, high))
+                    (e, bounds(0))
                 } else {
-                    (e, Bounds::Int(-high, high))
+                    (e, bounds(-high))
                 }
             }
         } else {

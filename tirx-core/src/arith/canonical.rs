@@ -26,18 +26,18 @@ pub(super) enum Canon {
 
 impl Canon {
     /// The expression; `like` itself where it is that already.
-    pub(super) fn into_expr_or(self, like: &Expr) -> Expr {
+    pub(super) fn into_expr_or(self, analyzer: &Analyzer, like: &Expr) -> Expr {
         match self {
             Canon::Expr(e) => e,
-            Canon::Sum(s) => s.into_expr_or(Some(like)),
+            Canon::Sum(s) => s.into_expr_or(analyzer, Some(like)),
         }
     }
 
     /// The expression.
-    pub(super) fn into_expr(self) -> Expr {
+    pub(super) fn into_expr(self, analyzer: &Analyzer) -> Expr {
         match self {
             Canon::Expr(e) => e,
-            Canon::Sum(s) => s.into_expr(),
+            Canon::Sum(s) => s.into_expr(analyzer),
         }
     }
 
@@ -52,11 +52,11 @@ impl Canon {
     }
 
     /// One term: the sum's only one, or all of it as an index.
-    fn into_term(self) -> Term {
+    fn into_term(self, analyzer: &Analyzer) -> Term {
         match self {
             Canon::Sum(s) => match s.as_term() {
                 Some(term) => term.clone(),
-                None => Term::atom(s.into_expr()),
+                None => Term::atom(s.into_expr(analyzer)),
             },
             Canon::Expr(e) => Term::atom(e),
         }
@@ -90,16 +90,14 @@ impl Analyzer {
                 match op {
                     Mul => self.canonical_product(x, y, expr.dtype),
                     _ => {
-                        let mut sum = x.into_sum();
-                        sum.single = false;
+                        let (mut sum, other) = (x.into_sum(), y.into_sum());
                         let by = if *op == Add { 1 } else { -1 };
-                        match y {
-                            Canon::Sum(other) => sum.add_sum(&other, by),
-                            Canon::Expr(e) => match e.as_int() {
-                                Some(v) => sum.base += v * by,
-                                None => sum.add_term(Term::atom(e), by),
-                            },
+                        if self.join_leaves(&sum, &other, by) {
+                            let (x, y) = (sum.into_expr(self), other.into_expr(self));
+                            return Canon::Expr(fold::binary(*op, x, y));
                         }
+                        sum.single = false;
+                        sum.add_sum(&other, by);
                         Canon::Sum(sum)
                     }
                 }
@@ -112,7 +110,7 @@ impl Analyzer {
                     (Some(c), _) => return self.canonical_remainder(x, c, *op == Mod),
                     _ => {}
                 }
-                let (x, y) = (x.into_expr(), y.into_expr());
+                let (x, y) = (x.into_expr(self), y.into_expr(self));
                 if x.same_node(a) && y.same_node(b) {
                     return Canon::Expr(expr.clone());
                 }
@@ -147,10 +145,10 @@ impl Analyzer {
             let mut sum = x.into_sum();
             let largest = sum.terms.iter().map(|t| t.scale.abs()).max().unwrap_or(0);
             if largest.max(sum.base.abs()).max(1).saturating_mul(c.abs()) > LARGEST {
-                return Canon::Expr(fold::mul(sum.into_expr(), Expr::constant(dtype, c)));
+                return Canon::Expr(fold::mul(sum.into_expr(self), Expr::constant(dtype, c)));
             }
             if !self.distributes(&sum, c) {
-                let mut term = Term::atom(sum.into_expr());
+                let mut term = Term::atom(sum.into_expr(self));
                 term.scale = c;
                 return Canon::Sum(Sum::of_term(term));
             }
@@ -168,11 +166,11 @@ impl Analyzer {
                 _ => out.push(expr.clone()),
             }
         }
-        let (x, y) = (x.into_expr(), y.into_expr());
+        let (x, y) = (x.into_expr(self), y.into_expr(self));
         let (mut scale, mut all) = (1, Vec::new());
         factors(&x, &mut scale, &mut all);
         factors(&y, &mut scale, &mut all);
-        if scale.abs() > LARGEST {
+        if scale.abs() > LARGEST || self.product_leaves(&x, &y, &all, scale) {
             return Canon::Expr(fold::mul(x, y));
         }
         let product = all.into_iter().reduce(fold::mul);
@@ -190,11 +188,13 @@ impl Analyzer {
         let most = ConstIntBound::of_dtype(sum.dtype).max;
         // Subtracting a product takes its opposite.
         let inside = |v: i128| v.saturating_mul(c).saturating_abs() <= most;
+        let product = self.bound_of_sum(sum).mul(ConstIntBound::exactly(c));
+        let stays = product.is_within(ConstIntBound::of_dtype(sum.dtype));
         inside(sum.base)
             && sum.terms.iter().all(|term| {
                 let bound = term.bound(self);
                 // What a division leaves of a value that may be anything is no knowledge.
-                let known = bound.min.saturating_abs().max(bound.max.saturating_abs()) <= most >> 7;
+                let known = stays || bound.min.saturating_abs().max(bound.max.saturating_abs()) <= most >> 7;
                 !known || (inside(bound.min) && inside(bound.max))
             })
     }
@@ -213,7 +213,7 @@ impl Analyzer {
             Canon::Sum(sum) => sum,
         };
         if dtype.bits < sum.dtype.bits && !self.sum_fits(&sum, dtype) {
-            return Canon::Expr(fold::cast(sum.into_expr(), dtype));
+            return Canon::Expr(fold::cast(sum.into_expr(self), dtype));
         }
         let mut out = Sum::constant(dtype, sum.base);
         for term in Sum::joined(sum.terms) {
@@ -269,7 +269,7 @@ impl Analyzer {
                 if bound.min >= 0 && bound.max < c {
                     return Canon::Sum(Sum::constant(dtype, 0));
                 }
-                let term = other.into_term();
+                let term = other.into_term(self);
                 if !truncates && term.scale > c && term.scale % c != 0 {
                     let left = Term {
                         scale: term.scale % c,
@@ -295,7 +295,7 @@ impl Analyzer {
             if bound.min >= 0 && bound.max < c {
                 return Canon::Sum(Sum::constant(dtype, 0));
             }
-            let whole = Term::atom(sum.into_expr());
+            let whole = Term::atom(sum.into_expr(self));
             return Canon::Sum(Sum::of_term(self.divide_term(whole, c, truncates)));
         }
         quotient.divide_exactly(c);
@@ -326,13 +326,13 @@ impl Analyzer {
             }
         }
         if !vanishes {
-            let rest = Canon::Expr(rest.into_expr());
+            let rest = Canon::Expr(rest.into_expr(self));
             let rest = match rest {
                 // One term stays a term.
                 Canon::Expr(e) => Canon::Sum(sum_of(&e)),
                 other => other,
             };
-            let term = self.divide_term(rest.into_term(), c, truncates);
+            let term = self.divide_term(rest.into_term(self), c, truncates);
             quotient.add_term(term, 1);
         }
         quotient.single = false;
@@ -404,7 +404,7 @@ impl Analyzer {
                 if bound.min >= 0 && bound.max < c {
                     return other;
                 }
-                return self.remainder_of_term(other.into_term(), c, truncates);
+                return self.remainder_of_term(other.into_term(self), c, truncates);
             }
         };
         let (divisible, mut rest) = sum.split(c);
@@ -413,7 +413,7 @@ impl Analyzer {
             if whole.min >= 0 && whole.max < c {
                 return Canon::Sum(sum);
             }
-            return self.remainder_of_term(Term::atom(sum.into_expr()), c, truncates);
+            return self.remainder_of_term(Term::atom(sum.into_expr(self)), c, truncates);
         }
         if rest.terms.is_empty() {
             return Canon::Sum(Sum::constant(dtype, remainder(rest.base)));
@@ -428,13 +428,16 @@ impl Analyzer {
         // The constant moves into 0..c.
         let base = fold::floor_mod(rest.base, c);
         if !truncates || bound.min - rest.base + base >= 0 && bound.min >= 0 {
-            rest.base = base;
+            let moved = rest.clone().plus(base - rest.base);
+            if self.sum_stays_within(&moved) || !self.sum_stays_within(&rest) {
+                rest = moved;
+            }
         }
         let term = match rest.as_term() {
             Some(term) => term.clone(),
-            None => match sum_of(&rest.clone().into_expr()).as_term() {
+            None => match sum_of(&rest.clone().into_expr(self)).as_term() {
                 Some(term) => term.clone(),
-                None => Term::atom(rest.into_expr()),
+                None => Term::atom(rest.into_expr(self)),
             },
         };
         self.remainder_of_term(term, c, truncates)
@@ -499,6 +502,7 @@ impl Analyzer {
         if !weighty || divisor <= 1 {
             return None;
         }
+        let known = difference.terms.iter().all(|t| self.is_known(&t.index));
         let (mut quotient, rest) = difference.split(divisor);
         if rest.terms.is_empty() && rest.base == 0 && quotient.base == 0 && quotient.terms.len() > 1 {
             return None;
@@ -531,8 +535,12 @@ impl Analyzer {
         }
         // Moved to both sides so that rules see a constant on the right.
         let base = std::mem::take(&mut quotient.base);
-        let left = quotient.into_expr();
+        let leaves = known && !self.sum_stays_within(&quotient);
+        let left = quotient.into_expr(self);
         if left.as_int().is_some() || self.depth > 4 {
+            return None;
+        }
+        if leaves && self.stays_within(a) && self.stays_within(b) {
             return None;
         }
         self.depth += 1;

@@ -99,6 +99,23 @@ impl ConstIntBound {
     pub(super) fn mul(self, other: ConstIntBound) -> ConstIntBound {
         self.corners(other, i128::saturating_mul)
     }
+
+    /// Where the exact result of an operator lies, whether or not a dtype has it.
+    pub(super) fn of_binary(op: BinOp, x: ConstIntBound, y: ConstIntBound) -> ConstIntBound {
+        use BinOp::*;
+        match op {
+            Add => x.add(y),
+            Sub => x.add(y.negate()),
+            Mul => x.mul(y),
+            Min => ConstIntBound::new(x.min.min(y.min), x.max.min(y.max)),
+            Max => ConstIntBound::new(x.min.max(y.min), x.max.max(y.max)),
+            FloorDiv => quotient(x, y, floor_div),
+            Div => quotient(x, y, |a, b| a / b),
+            FloorMod => floor_remainder(x, y),
+            Mod => truncated_remainder(x, y),
+            Eq | Ne | Lt | Le | Gt | Ge | And | Or => ConstIntBound::new(0, 1),
+        }
+    }
 }
 
 /// A sum of two ends of one side: infinite if either is.
@@ -170,7 +187,6 @@ impl Analyzer {
     }
 
     fn bound_of_kind(&self, expr: &Expr, range: ConstIntBound) -> ConstIntBound {
-        use BinOp::*;
         match &expr.kind {
             ExprKind::Int(v) => ConstIntBound::exactly(*v),
             ExprKind::Var(v) => self.var_bounds.get(v).copied().unwrap_or(range),
@@ -192,21 +208,8 @@ impl Analyzer {
                 self.const_int_bound(base).add(steps)
             }
             ExprKind::Select(_, a, b) => self.const_int_bound(a).union(self.const_int_bound(b)),
-            ExprKind::Binary(op, ..) if op.is_comparison() || op.is_logical() => ConstIntBound::new(0, 1),
             ExprKind::Binary(op, a, b) => {
-                let (x, y) = (self.const_int_bound(a), self.const_int_bound(b));
-                match op {
-                    Add => x.add(y),
-                    Sub => x.add(y.negate()),
-                    Mul => x.mul(y),
-                    Min => ConstIntBound::new(x.min.min(y.min), x.max.min(y.max)),
-                    Max => ConstIntBound::new(x.min.max(y.min), x.max.max(y.max)),
-                    FloorDiv => quotient(x, y, floor_div),
-                    Div => quotient(x, y, |a, b| a / b),
-                    FloorMod => floor_remainder(x, y),
-                    Mod => truncated_remainder(x, y),
-                    _ => range,
-                }
+                ConstIntBound::of_binary(*op, self.const_int_bound(a), self.const_int_bound(b))
             }
             ExprKind::Call { op, args } => self.bound_of_call(*op, args, range),
             ExprKind::Let(var, value, body) if !self.var_bounds.contains_key(var) => {

@@ -7,12 +7,13 @@
 //! | [`modular_set`](ModularSet) | of which form `coeff * k + base` is it? |
 //! | `canonical`, `sum` | a sum of terms `(x % upper) // lower * scale`: equal index expressions look equal |
 //! | `rewrite`, `rules`, `pattern`, `rule_text` | one node: the rules of a table |
+//! | `overflow` | does a rewriting keep signed arithmetic within its dtype? |
 //! | `compare`, `vector` | comparisons and divisions by bounds and constraints; ramps and broadcasts |
 //! | [`analyzer`](Analyzer) | what is known here, and the questions a pass asks |
 //!
-//! **Overflow.** Signed 32- and 64-bit arithmetic is taken not to overflow, as TVM takes it and as C++ has it; all other
-//! integers wrap, and only rewrites that hold under wrapping are applied to them. Floating expressions are only
-//! folded where both operands are constant.
+//! **Overflow.** Signed 32- and 64-bit arithmetic is taken not to overflow, as TVM takes it and as C++ has it, and what is
+//! shown to stay within its dtype still does when it is rewritten; all other integers wrap, and only rewrites that hold
+//! under wrapping are applied to them. Floating expressions are only folded where both operands are constant.
 
 mod analyzer;
 mod canonical;
@@ -21,6 +22,7 @@ mod const_int_bound;
 pub mod fold;
 mod memo;
 mod modular_set;
+mod overflow;
 mod pattern;
 mod rewrite;
 mod rule_text;

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use super::overflow::may_overflow;
 use super::rule_text::read;
 use crate::arith::fold;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
@@ -52,6 +53,8 @@ pub(super) struct Rule {
     pub(super) fits: Arc<[Pattern]>,
     /// Names that occur other than once on a side: what they match must not have effects. A bit each.
     pub(super) moved: u16,
+    /// The replacement has a sum, difference or product.
+    pub(super) computes: bool,
 }
 
 /// What a match found.
@@ -254,9 +257,24 @@ fn read_rule(&(pattern, replacement, condition): &(&str, &str, &str)) -> Option<
             condition: conditions.clone(),
             fits: fits.clone(),
             moved,
+            computes: computes(&replacement),
         });
     }
     Some(rules)
+}
+
+/// Whether there is a sum, difference or product of more than constants in it.
+fn computes(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::Any(_) | Pattern::Const(_) | Pattern::Number(_) | Pattern::Bool(_) => false,
+        Pattern::Binary(op, a, b) => {
+            let constant = |p: &Pattern| (0..NAMES as u8).all(|name| count(p, name) == 0);
+            may_overflow(*op) && !(constant(a) && constant(b)) || computes(a) || computes(b)
+        }
+        Pattern::Not(a) | Pattern::Broadcast(a) => computes(a),
+        Pattern::Select(parts) => parts.iter().any(computes),
+        Pattern::Ramp(parts) => parts.iter().any(computes),
+    }
 }
 
 fn count(pattern: &Pattern, name: u8) -> usize {
@@ -377,6 +395,11 @@ impl<'e> Match<'e> {
     /// The expression under a name.
     pub(super) fn any(&self, name: u8) -> Option<&'e Expr> {
         *self.any.get(name as usize)?
+    }
+
+    /// The expressions under all names.
+    pub(super) fn operands(&self) -> impl Iterator<Item = &'e Expr> {
+        self.any.iter().copied().flatten()
     }
 
     /// The lanes of the vectors matched; 0 if none was.

@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 
 use super::corpus_test::Vars;
-use super::fold;
+use super::{Analyzer, ConstIntBound, fold};
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
+use crate::script::print_expr;
 
 /// The values of the corpus's variables, in their order.
 type Values = [i128; 8];
@@ -152,6 +153,138 @@ fn stays_in_range(expr: &Expr, vars: &Vars, values: &Values) -> bool {
         _ => wide(expr),
     };
     here && expr.operands().all(|e| stays_in_range(e, vars, values))
+}
+
+/// Whether a sum, difference or product that is evaluated leaves its dtype.
+fn overflows(expr: &Expr, vars: &Vars, values: &Values) -> bool {
+    let below = |e: &Expr| overflows(e, vars, values);
+    if let ExprKind::Call {
+        op: Op::IfThenElse,
+        args,
+    } = &expr.kind
+    {
+        let chosen = if eval(&args[0], vars, values) == Some(0) {
+            2
+        } else {
+            1
+        };
+        return below(&args[0]) || below(&args[chosen]);
+    }
+    if expr.operands().any(below) {
+        return true;
+    }
+    let ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), a, b) = &expr.kind else {
+        return false;
+    };
+    let (Some(x), Some(y)) = (eval(a, vars, values), eval(b, vars, values)) else {
+        return false;
+    };
+    let exact = match op {
+        BinOp::Add => x + y,
+        BinOp::Sub => x - y,
+        _ => x * y,
+    };
+    expr.dtype.wrap(exact) != exact
+}
+
+/// Whether bounds show that nothing in the expression leaves its dtype.
+fn is_shown_within(analyzer: &Analyzer, expr: &Expr) -> bool {
+    let quotient = match &expr.kind {
+        ExprKind::Binary(op @ (BinOp::Div | BinOp::FloorDiv), a, b) => {
+            ConstIntBound::of_binary(*op, analyzer.const_int_bound(a), analyzer.const_int_bound(b))
+        }
+        _ => ConstIntBound::exactly(0),
+    };
+    // What may be the least or the greatest there is counts as unknown.
+    let known = !matches!(expr.kind, ExprKind::Select(..) | ExprKind::Call { .. }) || analyzer.is_known(expr);
+    quotient.is_within(ConstIntBound::of_dtype(expr.dtype))
+        && known
+        && analyzer.stays_within(expr)
+        && expr.operands().all(|e| is_shown_within(analyzer, e))
+}
+
+/// Trees over large numbers.
+fn large_trees() -> impl Strategy<Value = Tree> {
+    let constants = prop_oneof![
+        Just(0),
+        Just(1),
+        Just(2),
+        Just(-1),
+        Just(i32::MAX),
+        Just(-i32::MAX),
+        Just(1 << 30),
+        -9..9i32,
+        any::<i32>(),
+    ];
+    let leaf = prop_oneof![3 => (0..7usize).prop_map(Tree::Var), 2 => constants.prop_map(Tree::Int)];
+    leaf.prop_recursive(4, 12, 3, |inner| {
+        let boxed = inner.prop_map(Box::new).boxed();
+        prop_oneof![
+            6 => (0..9u8, boxed.clone(), boxed.clone()).prop_map(|(op, a, b)| Tree::Binary(op, a, b)),
+            6 => (0..2u8, boxed.clone(), boxed.clone()).prop_map(|(op, a, b)| Tree::Binary(op, a, b)),
+            1 => (0..14u8, boxed.clone(), boxed.clone(), boxed.clone(), boxed)
+                .prop_map(|(op, a, b, c, d)| Tree::Choice(op, a, b, c, d)),
+        ]
+    })
+}
+
+/// A variable's bounds, and where between them its values are.
+fn large_values() -> impl Strategy<Value = (ConstIntBound, [u32; 6])> {
+    let end = || {
+        prop_oneof![
+            Just(0i128),
+            Just(1 << 30),
+            Just(-(1 << 30)),
+            Just((1 << 30) - 1),
+            Just(32768),
+            Just(-32768),
+            -9..9i128,
+            (-(1i128 << 30)..1i128 << 30),
+        ]
+    };
+    (end(), end(), any::<[u32; 6]>()).prop_map(|(a, b, at)| (ConstIntBound::new(a.min(b), a.max(b)), at))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, max_global_rejects: 100_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_stays_within_its_dtype_still_does(
+        tree in large_trees(),
+        comparison in 0..7usize,
+        other in large_trees(),
+        ranges in prop::collection::vec(large_values(), 8),
+    ) {
+        let vars = Vars::new();
+        let mut expr = build(&tree, &vars);
+        if let Some(op) = COMPARISONS.get(comparison) {
+            expr = Expr::binary(*op, expr, build(&other, &vars));
+        }
+        let mut analyzer = Analyzer::new();
+        for (var, (bound, _)) in vars.0.iter().zip(&ranges) {
+            analyzer.set_bound(var, *bound);
+        }
+        prop_assume!(is_shown_within(&analyzer, &expr));
+        let simplified = analyzer.simplify(&expr);
+        let rewritten = analyzer.rewrite_simplify(&expr);
+        let canonical = analyzer.canonical_simplify(&expr);
+        for i in 0..6 {
+            let point: Values = std::array::from_fn(|v| {
+                let (bound, at) = &ranges[v];
+                match at[i] % 4 {
+                    0 => bound.min,
+                    1 => bound.max,
+                    _ => bound.min + i128::from(at[i]) % (bound.max - bound.min + 1),
+                }
+            });
+            let Some(value) = eval(&expr, &vars, &point) else { continue };
+            for (name, result) in [("simplify", &simplified), ("rewrite", &rewritten), ("canonical", &canonical)] {
+                let text = || format!("{name}: {} became {} at {point:?}", print_expr(&expr), print_expr(result));
+                prop_assert_eq!(eval(result, &vars, &point), Some(value), "{}", text());
+                prop_assert!(!overflows(result, &vars, &point), "{}", text());
+            }
+        }
+    }
 }
 
 proptest! {

@@ -41,7 +41,7 @@ impl Analyzer {
 
     pub(super) fn visit(&mut self, expr: &Expr, mode: Mode) -> Expr {
         if mode == Mode::Canonical && is_index(expr.dtype) {
-            return self.canonical(expr).into_expr_or(expr);
+            return self.canonical(expr).into_expr_or(self, expr);
         }
         // Statements of one kernel share index arithmetic. Within a rule the result may depend on how deep rules nest.
         if mode == Mode::Rewrite && expr.size() > 2 && self.depth == 0 {
@@ -273,7 +273,7 @@ impl Analyzer {
     pub(super) fn make(&mut self, op: BinOp, a: Expr, b: Expr, mode: Mode) -> Expr {
         if mode == Mode::Canonical && is_index(a.dtype) && !op.is_comparison() {
             let whole = Expr::binary(op, a, b);
-            return self.canonical(&whole).into_expr();
+            return self.canonical(&whole).into_expr(self);
         }
         self.make_at(op, a, b, mode, None)
     }
@@ -403,6 +403,9 @@ impl Analyzer {
         let range = ConstIntBound::of_dtype(found.number(0).dtype);
         let within = |value| self.bound_of(value, found).is_some_and(|b| b.is_within(range));
         if !rule.fits.iter().all(within) {
+            return None;
+        }
+        if rule.computes && !self.keeps_within(&rule.pattern, &rule.replacement, found) {
             return None;
         }
         if rule.moved != 0 {

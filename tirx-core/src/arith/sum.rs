@@ -55,6 +55,19 @@ impl Term {
         self.lower == 1 && self.upper == INFINITE
     }
 
+    /// The term with another scale.
+    pub(super) fn times(&self, scale: i128) -> Term {
+        Term {
+            scale,
+            ..self.clone()
+        }
+    }
+
+    /// Whether the term is written as an addition: so is a weight whose opposite is no value of the dtype.
+    pub(super) fn is_added(&self) -> bool {
+        self.scale > 0 || self.index.dtype.max_int().is_some_and(|most| -self.scale > most)
+    }
+
     pub(super) fn division(&self) -> (BinOp, BinOp) {
         match self.truncates {
             true => (BinOp::Div, BinOp::Mod),
@@ -319,13 +332,13 @@ impl Sum {
         }
     }
 
-    pub(super) fn into_expr(self) -> Expr {
-        self.into_expr_or(None)
+    pub(super) fn into_expr(self, analyzer: &Analyzer) -> Expr {
+        self.into_expr_or(analyzer, None)
     }
 
     /// The sum as an expression: `like` itself where that is what would be made. Most sums are canonical already, and
     /// comparing is cheaper than making.
-    pub(super) fn into_expr_or(self, like: Option<&Expr>) -> Expr {
+    pub(super) fn into_expr_or(self, analyzer: &Analyzer, like: Option<&Expr>) -> Expr {
         let dtype = self.dtype;
         // A constant index would be folded.
         let like = like.filter(|_| {
@@ -350,10 +363,11 @@ impl Sum {
         {
             return like.clone();
         }
+        if let Some(expr) = analyzer.written_within(dtype, &terms, self.base) {
+            return expr;
+        }
         let mut result = Expr::constant(dtype, 0);
-        // A weight whose opposite is no value of the dtype is added too.
-        let added = |t: &&Term| t.scale > 0 || dtype.max_int().is_some_and(|most| -t.scale > most);
-        for term in terms.iter().filter(added) {
+        for term in terms.iter().filter(|t| t.is_added()) {
             result = fold::add(result, term.clone().into_expr(1));
         }
         // The constant goes before the subtractions. One that is no value of the dtype is added in two parts.
@@ -362,7 +376,7 @@ impl Sum {
         if self.base > 0 {
             result = fold::add(result, Expr::constant(dtype, self.base.min(most)));
         }
-        for term in terms.iter().filter(|t| !added(t)) {
+        for term in terms.iter().filter(|t| !t.is_added()) {
             result = fold::sub(result, term.clone().into_expr(-1));
         }
         if self.base > most {

@@ -218,7 +218,9 @@ impl LowerIntrin {
             return None;
         }
         let count = (-bound.min + b - 1) / b;
-        (bound.max.min(most) + count * b <= most).then_some(count)
+        // The number that is added is one of the dtype, too.
+        let added = count * b;
+        (added <= most && bound.max.min(most) + added <= most).then_some(count)
     }
 }
 
@@ -511,6 +513,11 @@ mod tests {
         assert_eq!(
             print_expr(&lower(&over(7), &[(&x, -5, 63)])),
             "T.Div(x + 7, 7) - 1"
+        );
+        // The least multiple of seven to be added is no `int32`.
+        assert_eq!(
+            print_expr(&lower(&over(7), &[(&x, -i128::from(i32::MAX), -1000)])),
+            "T.Div(x, 7) + T.shift_right(T.truncmod(x, 7), 31)"
         );
         assert_eq!(
             print_expr(&lower(&over(7), &[])),

@@ -111,11 +111,16 @@ fn a_kernel_from_signature_to_store() {
 
 /// The parameters of a kernel that stores `value` of `A`, `B`, a condition and `threadIdx.x` to `B`.
 fn parameters(value: impl Fn(&Buffer, &Buffer, Expr, Expr) -> Expr) -> String {
+    parameters_of(|a, b, c, tx| vec![store(b, tx.clone(), value(a, b, c, tx))])
+}
+
+/// The parameters of a kernel of `A`, `B`, a condition and `threadIdx.x`.
+fn parameters_of(body: impl Fn(&Buffer, &Buffer, Expr, Expr) -> Vec<Stmt>) -> String {
     let mut k = Kernel::new();
     let (a, b) = (k.buffer("A", DType::FLOAT32), k.buffer("B", DType::FLOAT32));
     let condition = Expr::binary(BinOp::Lt, k.tx(), Expr::int32(9));
-    let (value, tx) = (value(&a, &b, condition, k.tx()), k.tx());
-    let text = k.text(vec![store(&b, tx, value)]);
+    let body = body(&a, &b, condition, k.tx());
+    let text = k.text(body);
     let list = text
         .split_once("k_kernel(")
         .and_then(|(_, rest)| rest.split_once(')'));
@@ -149,6 +154,69 @@ fn loads_that_can_become_one_load_are_not_taken_for_constant_memory() {
     );
     assert_eq!(
         parameters(|a, _, c, tx| select(c, load(a, tx), load(a, Expr::int32(0)))),
+        promised
+    );
+}
+
+#[test]
+fn what_was_stored_is_seen_by_a_load_that_becomes_one_with_another() {
+    let promised = "const float* __restrict__ A_ptr, float* __restrict__ B_ptr";
+    let one = || Expr::float(DType::FLOAT32, 1.0);
+    let chosen = |a: &Buffer, b: &Buffer, c: Expr, tx: Expr| {
+        Expr::call(
+            Op::IfThenElse,
+            DType::FLOAT32,
+            vec![c, load(b, Expr::int32(3)), load(a, tx)],
+        )
+    };
+    // After a store, before it, and before it in a loop.
+    assert_eq!(
+        parameters_of(|a, b, c, tx| vec![
+            store(b, tx.clone(), one()),
+            store(b, tx.clone(), chosen(a, b, c, tx)),
+        ]),
+        "const float* A_ptr, float* B_ptr"
+    );
+    assert_eq!(
+        parameters_of(|a, b, c, tx| vec![
+            store(b, tx.clone(), chosen(a, b, c, tx.clone())),
+            store(b, tx, one()),
+        ]),
+        "const float* A_ptr, float* __restrict__ B_ptr"
+    );
+    assert_eq!(
+        parameters_of(|a, b, c, tx| vec![Stmt::for_serial(
+            &Var::new("i", DType::INT32),
+            Expr::int32(9),
+            store(b, tx.clone(), chosen(a, b, c, tx)),
+            N,
+        )]),
+        "const float* A_ptr, float* B_ptr"
+    );
+    // Both of what is written; a sum is no load of a chosen address.
+    assert_eq!(
+        parameters_of(|_, b, c, tx| vec![
+            store(b, tx.clone(), one()),
+            store(b, tx.clone(), chosen(b, b, c, tx)),
+        ]),
+        "float* __restrict__ A_ptr, float* B_ptr"
+    );
+    assert_eq!(
+        parameters_of(|a, b, c, tx| vec![
+            store(b, tx.clone(), one()),
+            store(
+                b,
+                tx.clone(),
+                load(a, tx.clone()) + Expr::select(c, load(b, tx) + one(), one())
+            ),
+        ]),
+        "const float* A_ptr, float* __restrict__ B_ptr"
+    );
+    assert_eq!(
+        parameters_of(|a, b, _, tx| vec![
+            store(b, tx.clone(), one()),
+            store(b, tx.clone(), load(a, tx.clone()) + load(b, tx)),
+        ]),
         promised
     );
 }
