@@ -700,3 +700,61 @@ def negated_without_sign(A: T.Buffer((4,), "uint64")):
     T.device_entry()
     tx = T.thread_id([4])
     A[tx] = -A[tx]
+
+@T.prim_func
+def namespace_left_out(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    T.cta_sync()
+    A[tx] = 1.0
+
+@T.prim_func
+def shuffle_by_another_name(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = T.cuda.shfl_xor(0xffffffff, A[tx], 1)
+
+@T.prim_func
+def largest_by_atomic(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    T.cuda.atomic_max(A.ptr_to([0]), A[tx])
+
+@T.prim_func
+def pointer_with_an_index(a: T.handle):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    a[tx] = 1.0
+
+@T.prim_func
+def reshaped(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    B = A.reshape(16, 16)
+    B[tx // 16, tx % 16] = 1.0
+
+@T.prim_func
+def product_of_buffers(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = A @ A
+
+@T.prim_func
+def rounded_by_python(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = round(A[tx])
+
+@T.prim_func
+def function_without_type(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = T.cuda.func_call("f", A[tx], source_code="__device__ float f(float x) { return x; }")

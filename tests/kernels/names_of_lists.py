@@ -43,7 +43,7 @@ def of_an_object(a: T.handle):
 
 @T.prim_func
 def of_a_list(a: T.handle, B: T.Buffer((4,), "int32")):
-    shape = [T.int32(), 4]
+    shape = T.meta_var([T.int32(), 4])
     A = T.match_buffer(a, shape, "int32")
     rows = shape[0]
     T.device_entry()

@@ -52,10 +52,14 @@ pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnos
                     .next()
                     .map(|c| c.to_lowercase().to_string())
                     .unwrap_or_default();
-                Diagnostic::new(
+                let diagnostic = Diagnostic::new(
                     span_of(file, e.location),
                     format!("syntax error: {first}{}", chars.as_str()),
-                )
+                );
+                match operator_of_c(text, e.location.start().to_usize()) {
+                    Some(help) => diagnostic.help(help),
+                    None => diagnostic,
+                }
             })
             .collect();
         return Err(Diagnostics(list));
@@ -63,6 +67,32 @@ pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnos
     Ok(ParsedFile {
         file,
         module: Arc::new(parsed.into_syntax()),
+    })
+}
+
+fn is_condition(line: &str) -> bool {
+    let words = ["if ", "elif ", "while "];
+    words.iter().any(|word| line.trim_start().starts_with(word))
+}
+
+/// What Python writes for an operator of C that stands where the syntax is wrong.
+fn operator_of_c(text: &str, at: usize) -> Option<&'static str> {
+    let (before, rest) = text.split_at_checked(at)?;
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let has = |operator: &str| rest.starts_with(operator) || line.trim_end().ends_with(operator);
+    let before_it = line.trim_end();
+    Some(match () {
+        () if rest.starts_with('&') && before_it.ends_with('&') || has("&&") => "Python writes `and`",
+        () if rest.starts_with('|') && before_it.ends_with('|') || has("||") => "Python writes `or`",
+        () if rest.starts_with('?') => {
+            "Python writes `a if condition else b`; T.if_then_else(condition, a, b) is the same"
+        }
+        () if rest.starts_with('!') => "Python writes `not`",
+        () if before_it.ends_with("++") => "Python writes `x += 1`",
+        () if before_it.ends_with("--") => "Python writes `x -= 1`",
+        () if rest.starts_with('=') && is_condition(line) => "Python compares with `==`",
+        () if rest.starts_with('{') => "Python opens a block with `:` and indents it",
+        () => return None,
     })
 }
 
@@ -271,6 +301,25 @@ mod tests {
         assert!(message.contains("k.py:"), "{message}");
         let message = parse("def f(:\n    pass\n").unwrap_err();
         assert!(message.contains("k.py:1:7"), "{message}");
+    }
+
+    #[test]
+    fn operators_of_c_are_explained() {
+        for (text, help) in [
+            ("if a > 3 && b:\n    pass\n", "`and`"),
+            ("if a > 3 || b:\n    pass\n", "`or`"),
+            ("x = a > 3 ? 1 : 2\n", "`a if condition else b`"),
+            ("if !a:\n    pass\n", "`not`"),
+            ("x++\n", "`x += 1`"),
+            ("if x = 3:\n    pass\n", "`==`"),
+        ] {
+            let message = parse(text).unwrap_err();
+            assert!(
+                message.contains("= help: Python ") && message.contains(help),
+                "{text}{message}"
+            );
+        }
+        assert!(!parse("x = (1\n").unwrap_err().contains("help"));
     }
 
     #[test]

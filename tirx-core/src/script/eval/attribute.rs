@@ -201,8 +201,14 @@ impl Interpreter {
             Value::Namespace(_) => super::super::lang::cuda_word(name),
             _ => None,
         };
+        let elsewhere = match value {
+            Value::Namespace(path) => lang::elsewhere(path, name),
+            _ => None,
+        };
         if let Some(help) = foreign {
             d = d.help(help);
+        } else if let Some(full) = elsewhere {
+            d = d.help(format!("did you mean \"{full}\"?"));
         } else if let Some(s) = suggest(name, known.iter().map(String::as_str)) {
             d = d.help(format!("did you mean \"{s}\"?"));
         }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::class::{Descriptor, DescriptorKind};
 use super::value::{ClassKind, Value};
 use super::{Args, Interpreter, args, iter_builtins, methods};
-use crate::diagnostic::{Result, error};
+use crate::diagnostic::{Diagnostic, Result, error};
 use crate::source::Span;
 
 type Function = fn(&mut Interpreter, Args, Span) -> Result<Value>;
@@ -439,6 +439,10 @@ fn round(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
                 Some(d) if d < 0 => round_int(n, (-d).min(40) as u32),
                 _ => n,
             }))
+        }
+        (Value::Expr(_), _) => {
+            let d = Diagnostic::new(*at, "round() needs a value that is known at compile time");
+            Err(Box::new(d.help("at run time, use T.round(x)")))
         }
         (v, _) => interp.raise(
             "TypeError",

@@ -402,6 +402,11 @@ pub(super) fn stored(value: &Value, place: DType, name: &str, span: Span) -> Res
     };
     let operand = operand?;
     let dtype = operand.dtype();
+    if dtype.is_void() {
+        let diagnostic = Diagnostic::new(span, format!("cannot store in {name}: this call has no value"));
+        let help = "T.cuda.func_call is told what its function gives: return_type=\"float32\"";
+        return Err(Box::new(diagnostic.help(help)));
+    }
     if dtype.lanes != place.lanes {
         let message = format!("cannot store {dtype} in {name}: the place has {place}");
         let diagnostic = Diagnostic::new(span, message);

@@ -25,6 +25,19 @@ const WORDS: &[(&str, &str)] = &[
     ("sync_threads", "write T.cuda.cta_sync()"),
     ("barrier", "write T.cuda.cta_sync()"),
     ("syncwarp", "write T.cuda.warp_sync()"),
+    ("shfl", "write T.tvm_warp_shuffle(mask, value, lane, 32, 32)"),
+    (
+        "shfl_down",
+        "write T.tvm_warp_shuffle_down(mask, value, delta, 32, 32)",
+    ),
+    (
+        "shfl_up",
+        "write T.tvm_warp_shuffle_up(mask, value, delta, 32, 32)",
+    ),
+    (
+        "shfl_xor",
+        "write T.tvm_warp_shuffle_xor(mask, value, lane_mask, 32, 32)",
+    ),
     ("shfl_sync", "write T.tvm_warp_shuffle(mask, value, lane, 32, 32)"),
     (
         "shfl_down_sync",
@@ -42,6 +55,26 @@ const WORDS: &[(&str, &str)] = &[
     (
         "atomicCAS",
         "write T.cuda.atomic_cas(A.ptr_to([i]), compare, value)",
+    ),
+    (
+        "atomicMax",
+        "write a loop around T.cuda.atomic_cas(A.ptr_to([i]), compare, value)",
+    ),
+    (
+        "atomicMin",
+        "write a loop around T.cuda.atomic_cas(A.ptr_to([i]), compare, value)",
+    ),
+    (
+        "atomicExch",
+        "write a loop around T.cuda.atomic_cas(A.ptr_to([i]), compare, value)",
+    ),
+    (
+        "atomic_max",
+        "write a loop around T.cuda.atomic_cas(A.ptr_to([i]), compare, value)",
+    ),
+    (
+        "atomic_min",
+        "write a loop around T.cuda.atomic_cas(A.ptr_to([i]), compare, value)",
     ),
     ("printf", "write T.cuda.printf(\"%d\\n\", value)"),
     ("shared", "allocate it: S = T.alloc_shared((256,), \"float32\")"),

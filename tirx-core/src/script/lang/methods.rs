@@ -200,8 +200,24 @@ pub(super) fn buffer(buffer: &Buffer, name: &str, span: Span) -> Result<Value> {
                 .iter()
                 .filter_map(|m| m.name.strip_prefix("Buffer."))
                 .chain(BUFFER_FIELDS);
+            if let Some(help) = array_method(name) {
+                let message = format!("a buffer has no attribute \"{name}\"");
+                return Err(Box::new(Diagnostic::new(span, message).help(help)));
+            }
             return no_attribute("a buffer", name, names, span);
         }
+    })
+}
+
+/// What a buffer has in place of a method that arrays of other libraries have.
+fn array_method(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "reshape" | "flatten" | "ravel" => "to see the elements in another shape, use .view(shape…)",
+        "transpose" | "T" | "swapaxes" => "to see the axes in another order, use .permute(1, 0)",
+        "astype" | "to" => "convert an element: T.cast(buffer[i], dtype)",
+        "size" | "numel" => "multiply the extents of .shape",
+        "data_ptr" => "the pointer is .data; that of an element .ptr_to([i])",
+        _ => return None,
     })
 }
 

@@ -73,6 +73,15 @@ pub fn names(path: &str) -> Vec<String> {
     namespace::names(path)
 }
 
+/// A function of the same name in another namespace than `path`: `T.cuda.cta_sync` for `T.cta_sync`.
+pub fn elsewhere(path: &str, name: &str) -> Option<String> {
+    let others = ["T", "T.cuda", "T.ptx"]
+        .into_iter()
+        .filter(|other| *other != path);
+    let mut full = others.map(|other| format!("{other}.{name}"));
+    full.find(|full| namespace::lookup(full).is_some())
+}
+
 /// `a op b`, at least one an IR value (or both dtypes, layouts, objects).
 pub fn binary(interp: &mut Interpreter, op: Operator, a: &Value, b: &Value, span: Span) -> Result<Value> {
     operators::binary(interp, op, a, b, span)
@@ -157,12 +166,14 @@ fn check_scalar_index(scalar: &Buffer, index: &Value, span: Span) -> Result<()> 
     ))))
 }
 
+/// How the elements behind a pointer are reached.
+const OVER_A_POINTER: &str = "match a parameter to a buffer: A = T.match_buffer(a, shape, dtype); declare one over another \
+                              pointer: T.decl_buffer(shape, dtype, data=pointer)";
+
 fn not_subscriptable<T>(value: &Value, span: Span) -> Result<T> {
     let diagnostic = Diagnostic::new(span, format!("{} cannot be subscripted", value.type_name()));
     Err(Box::new(match value {
-        Value::Expr(e) if e.dtype.is_handle() => {
-            diagnostic.help("declare a buffer over the pointer: T.decl_buffer(shape, dtype, data=pointer)")
-        }
+        Value::Expr(e) if e.dtype.is_handle() => diagnostic.help(OVER_A_POINTER),
         _ => diagnostic,
     }))
 }
@@ -182,10 +193,14 @@ pub fn store(
             }
             access::store(interp, &buffer, index, value, None, span)
         }
-        None => error(
-            span,
-            format!("{} cannot be assigned to by index", target.type_name()),
-        ),
+        None => {
+            let message = format!("{} cannot be assigned to by index", target.type_name());
+            let diagnostic = Diagnostic::new(span, message);
+            Err(Box::new(match target {
+                Value::Expr(e) if e.dtype.is_handle() => diagnostic.help(OVER_A_POINTER),
+                _ => diagnostic,
+            }))
+        }
     }
 }
 

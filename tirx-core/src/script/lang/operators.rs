@@ -43,13 +43,13 @@ pub(super) fn binary(
         Operator::BitXor => Arithmetic::BitwiseXor,
         Operator::Pow => return refused(op.as_str(), a, b, "write T.pow(x, y)", span),
         Operator::MatMult => {
-            return refused(
-                op.as_str(),
-                a,
-                b,
-                "`@` puts a stride on a layout axis: 4 @ laneid",
-                span,
-            );
+            let help = match (a, b) {
+                (Value::Buffer(_) | Value::Region(_), _) | (_, Value::Buffer(_) | Value::Region(_)) => {
+                    "write loops over the elements: acc += A[i, k] * B[k, j]"
+                }
+                _ => "`@` puts a stride on a layout axis: 4 @ laneid",
+            };
+            return refused(op.as_str(), a, b, help, span);
         }
     };
     let (x, y) = operands(op.as_str(), a, b, span)?;
