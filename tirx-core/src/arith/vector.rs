@@ -1,5 +1,6 @@
 //! Binary nodes of vectors: lane by lane where both are broadcast, ramps where the lanes stay evenly spaced.
 
+use super::modular_set::gcd;
 use super::rewrite::Mode;
 use super::rules::VECTOR_RULES;
 use super::{Analyzer, fold};
@@ -74,19 +75,59 @@ impl Analyzer {
                 false => Expr::broadcast(first, lanes),
             });
         }
-        // The remainder of the base, and how far the ramp goes from there.
+        // What is known of the base's remainder: where it is within a block of `block` numbers, which divides `c`. A ramp
+        // that stays within the block does not come to another multiple of `c`.
         let modular = self.modular_set(base);
-        if modular.coeff % c != 0 {
-            return None;
-        }
-        let first = fold::floor_mod(modular.base, c);
+        let block = gcd(modular.coeff, c);
+        let first = fold::floor_mod(modular.base, block);
         let last = first + step * (lanes as i128 - 1);
-        if !(0..c).contains(&last) {
-            return None;
+        let constant = |v: i128| Expr::constant(dtype, v);
+        if !(0..block).contains(&last) {
+            let shorter = !quotient && block == c && !base.is_int(first);
+            return shorter.then(|| {
+                let ramp = Expr::ramp(constant(first), constant(step), lanes);
+                Expr::binary(op, ramp, Expr::broadcast(value.clone(), lanes))
+            });
         }
         Some(match quotient {
             true => Expr::broadcast(self.make(op, base.clone(), value.clone(), mode), lanes),
-            false => Expr::ramp(Expr::constant(dtype, first), Expr::constant(dtype, step), lanes),
+            false if block == c => Expr::ramp(constant(first), constant(step), lanes),
+            false => {
+                let first = self.make(op, base.clone(), value.clone(), mode);
+                Expr::ramp(first, constant(step), lanes)
+            }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arith::ConstIntBound;
+    use crate::ir::{DType, Var};
+
+    /// `(a % 8 * 4 + [0, 1, 2, 3]) op c` and its like.
+    fn divided(op: BinOp, factor: i32, step: i32, c: i32) -> String {
+        let a = Var::new("a", DType::INT32);
+        let mut analyzer = Analyzer::new();
+        analyzer.set_bound(&a, ConstIntBound::new(0, 7));
+        let ramp = Expr::ramp(Expr::var(&a) * Expr::int32(factor), Expr::int32(step), 4);
+        let e = Expr::binary(op, ramp, Expr::broadcast(Expr::int32(c), 4));
+        crate::script::print_expr(&analyzer.simplify(&e))
+    }
+
+    #[test]
+    fn a_ramp_within_a_block_has_one_quotient() {
+        assert_eq!(divided(BinOp::FloorDiv, 4, 1, 16), "T.Broadcast(a // 4, 4)");
+        assert_eq!(divided(BinOp::FloorMod, 4, 1, 16), "T.Ramp(a % 4 * 4, 1, 4)");
+        assert_eq!(divided(BinOp::FloorDiv, 8, 2, 8), "T.Broadcast(a, 4)");
+        assert_eq!(divided(BinOp::FloorMod, 8, 2, 8), "T.Ramp(0, 2, 4)");
+        // Here it may come to the next multiple.
+        let open = divided(BinOp::FloorDiv, 2, 1, 16);
+        assert!(open.contains("//"), "{open}");
+        assert_eq!(
+            divided(BinOp::FloorMod, 4, 2, 4),
+            "T.Ramp(0, 2, 4) % T.Broadcast(4, 4)"
+        );
     }
 }
