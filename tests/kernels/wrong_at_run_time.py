@@ -82,6 +82,18 @@ def race_shared(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     B[tx] = S[tx]
 
 @T.prim_func
+def race_with_many_readers(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    T.device_entry()
+    tx = T.thread_id([64])
+    S = T.alloc_shared((64,), "float32")
+    S[tx] = A[tx]
+    T.cuda.cta_sync()
+    B[tx] = S[0]
+    if tx == 31:
+        S[0] = 2.0
+
+
+@T.prim_func
 def race_write_write(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([64])
     S = T.alloc_buffer((1,), "float32", scope="shared")

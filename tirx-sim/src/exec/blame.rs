@@ -53,17 +53,24 @@ impl Machine<'_, '_> {
             them.push_str(" of another block of the cluster");
         }
         let same_warp = other.thread() / 32 == self.id as u32;
-        let missing = if other.is_remote() {
+        // Of several readers one is known by name: here the thread itself.
+        let is_own = !other.is_remote() && other.thread() == self.id as u32 * 32 + lane;
+        let missing = if is_own {
+            "no barrier orders it behind them"
+        } else if other.is_remote() {
             "no cluster barrier orders the two"
         } else if same_warp {
             "no warp or block barrier orders the two"
         } else {
             "no barrier orders the two"
         };
-        let message = format!("thread {me} {verb} {name}, which thread {them} {past}, and {missing}");
+        let them = match is_own {
+            true => "other threads".to_string(),
+            false => format!("thread {them}"),
+        };
+        let message = format!("thread {me} {verb} {name}, which {them} {past}, and {missing}");
         let mut trap = Trap::new(FaultKind::Race, lane, message);
-        trap.notes
-            .push((format!("thread {them} {past} it here"), other.pc()));
+        trap.notes.push((format!("{them} {past} it here"), other.pc()));
         trap
     }
 
