@@ -135,6 +135,20 @@ def leaves(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
 
 
 @T.prim_func
+def ends(A: T.Buffer((64,), "int32"), B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([2])
+    rank = T.cta_id_in_cluster([2])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "int32")
+    S[tx] = A[bx * 32 + tx]
+    T.cuda.cluster_sync()
+    if rank == 0:
+        there: T.let = T.ptx.mapa(S.ptr_to([tx]), 1, "shared::cluster", "u32", "uint32")
+        B[tx] = T.ptx.ld(there, "int32", "s32", space="shared::cluster")
+
+
+@T.prim_func
 def twice(A: T.Buffer((32,), "int32")):
     T.device_entry()
     bx = T.cta_id([2])

@@ -121,6 +121,9 @@ impl Block {
             }
             progress |= self.release(ctx)?;
             let aborted = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed) < self.shared.linear;
+            if self.done() && !aborted {
+                self.check_end(ctx)?;
+            }
             if self.done() || aborted {
                 return Ok(true);
             }
@@ -129,6 +132,20 @@ impl Block {
             }
             any = true;
         }
+    }
+
+    /// A block's shared memory is there until it ends: what other blocks do with it must be ordered before that.
+    fn check_end(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        let Some((stamp, wrote)) = self.shared.order.unsettled(&self.shared.cells) else {
+            return Ok(());
+        };
+        let message = format!(
+            "a thread of another block of the cluster {} shared memory of this block, which may have ended by then: no \
+             cluster barrier stands between",
+            if wrote { "writes" } else { "reads" }
+        );
+        let trap = Trap::new(FaultKind::Race, 0, message);
+        Err(fault(ctx, &self.shared, 0, stamp.pc(), *trap))
     }
 
     /// Runs each strand of a warp that is ready until it waits or yields. Whether anything moved.

@@ -524,6 +524,16 @@ impl Order {
         Ok(())
     }
 
+    /// An access of another block that nothing orders before what follows here: the end of the block. Whether it wrote.
+    pub(crate) fn unsettled(&self, cells: &[Cell]) -> Option<(Stamp, bool)> {
+        if self.settles {
+            return None;
+        }
+        let cells = self.remote.iter().map(|at| &cells[*at as usize]);
+        let mut accesses = cells.flat_map(|cell| [(cell.read, false), (cell.write, true)]);
+        accesses.find(|(stamp, _)| stamp.is_remote())
+    }
+
     fn note(&mut self, cell: &Cell, at: usize) {
         if self.check && !cell.write.is_remote() && !cell.read.is_remote() {
             self.remote.push(at as u32);
