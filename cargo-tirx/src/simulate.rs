@@ -9,7 +9,7 @@ use tirx_core::codegen::rust;
 use tirx_core::diagnostic::Message;
 use tirx_core::ir::{DType, Expr, ExprKind, PrimFunc, Var};
 use tirx_sim::host::{self, Argument};
-use tirx_sim::{Allocation, Memory, Program, StandIns};
+use tirx_sim::{Allocation, CompileOptions, Memory, Program, StandIns};
 
 use crate::input::{Failure, Input, Result, choice, usage, user};
 use crate::literal;
@@ -28,6 +28,9 @@ pub(crate) struct Simulate {
     /// A tensor to write when the kernel is done; zero-filled at first unless --arg gives it too.
     #[arg(long = "out", value_name = "NAME=FILE.npy")]
     outs: Vec<String>,
+    /// Signed overflow, which is undefined in CUDA C++, is a fault; without it, integers wrap.
+    #[arg(long)]
+    check_overflow: bool,
 }
 
 /// `NAME=VALUE` options by name.
@@ -203,11 +206,14 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
         .collect();
 
     let stand_ins = StandIns::default();
+    let options = CompileOptions {
+        check_overflow: command.check_overflow,
+    };
     let mut programs: HashMap<String, Program> = HashMap::new();
     let mut fault: Option<Vec<Message>> = None;
     let result = host::run(&lowered, &names, &arguments, &mut |launch| {
         if !programs.contains_key(&launch.symbol) {
-            let program = Program::compile(&lowered, &launch.symbol).map_err(|errors| {
+            let program = Program::compile_with(&lowered, &launch.symbol, options).map_err(|errors| {
                 fault = Some(errors.messages(&lowered.sources));
                 String::new()
             })?;

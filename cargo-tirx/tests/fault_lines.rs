@@ -1,7 +1,8 @@
 //! A fault of a running kernel is reported at the line that causes it, whatever the passes made of that line.
 
 use std::fs;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Output};
 
 const HEAD: &str = "from tvm.script import tirx as T\n\n\n@T.prim_func\n\
     def k(A: T.Buffer((8,), \"float32\"), I: T.Buffer((8,), \"int32\")):\n\
@@ -98,9 +99,41 @@ const CASES: &[(&str, &str)] = &[
         "race",
         "S = T.alloc_shared((64,), \"int32\")\nS[tx] = 0\nT.cuda.cta_sync()\nS[tx] = tx  # here\nI[0] = S[63 - tx]",
     ),
+    ("race", "if tx < 8:\n    A[tx] = A[0] + 1.0  # here"),
+    ("race", "if tx < 8:\n    x: T.let = A[0]\n    A[0] = x + T.cast(tx, \"float32\") + 1.0  # here"),
     ("barrier", "if tx < 32:\n    T.cuda.cta_sync()  # here"),
     ("assertion", "assert I[0] == 1, \"not one\"  # here"),
+    (
+        "signed overflow",
+        "if tx < 2:\n    x: T.let = I[0] + 2147483647\n    I[tx] = x + tx  # here",
+    ),
+    ("signed overflow", "I[tx % 2] = (I[tx % 2] - 4) * 536870913  # here"),
 ];
+
+/// Runs `k.py`.
+fn simulate(folder: &Path, options: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cargo-tirx"))
+        .args(["sim", "k.py", "--out", "A=a.npy", "--out", "I=i.npy"])
+        .args(options)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn signed_overflow_wraps_unless_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("{HEAD}    if tx < 2:\n        x: T.let = I[tx + 2] + 2147483647\n        I[tx] = x + tx\n");
+    fs::write(folder.path().join("k.py"), text).unwrap();
+    let wraps = simulate(folder.path(), &[]);
+    assert!(wraps.status.success(), "{}", String::from_utf8_lossy(&wraps.stderr));
+    let written = fs::read(folder.path().join("i.npy")).unwrap();
+    let elements = &written[written.len() - 32..];
+    assert_eq!(elements[..8], [255, 255, 255, 127, 0, 0, 0, 128]);
+    let fault = simulate(folder.path(), &["--check-overflow"]);
+    assert!(!fault.status.success());
+    assert!(String::from_utf8_lossy(&fault.stderr).contains("signed overflow in kernel `k_kernel`"));
+}
 
 #[test]
 fn faults_are_reported_at_the_line_that_causes_them() {
@@ -111,20 +144,7 @@ fn faults_are_reported_at_the_line_that_causes_them() {
         let text = format!("{HEAD}{body}");
         let line = text.lines().position(|l| l.contains("# here")).unwrap() + 1;
         fs::write(folder.path().join("k.py"), &text).unwrap();
-        let output = Command::new(env!("CARGO_BIN_EXE_cargo-tirx"))
-            .args([
-                "sim",
-                "k.py",
-                "--out",
-                "A=a.npy",
-                "--out",
-                "I=i.npy",
-                "--message-format",
-                "json",
-            ])
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
+        let output = simulate(folder.path(), &["--message-format", "json", "--check-overflow"]);
         let text = String::from_utf8(output.stderr).unwrap();
         let Ok(message) = serde_json::from_str::<serde_json::Value>(text.trim()) else {
             wrong.push(format!("no fault, {kind} expected:\n{body}{text}"));

@@ -162,6 +162,21 @@ fn not_in_cuda(full: &str) -> Option<String> {
     Some(told.to_string())
 }
 
+/// The issue that brings a family of names, by what its error says.
+fn comes_with(why: &str) -> &'static str {
+    let family = why.rsplit_once('(').map_or(why, |(_, family)| family.trim_end_matches(')'));
+    match family {
+        "asynchronous copies and barriers"
+        | "tensor memory"
+        | "tensor memory and asynchronous copies"
+        | "tensor cores"
+        | "events within kernels" => "issue 4, asynchronous engines and tensor cores",
+        "layout algebra" => "the issue of layouts",
+        "tile primitives" => "the issue of tile primitives",
+        other => panic!("no issue brings {other:?}"),
+    }
+}
+
 /// The limits, as a table.
 fn limits() -> String {
     let rows = [
@@ -196,8 +211,9 @@ fn table() -> String {
             .filter_map(|(name, status)| Some(format!("| {name} | {} |\n", pick(status)?)))
             .collect();
         text.push_str(&format!(
-            "### {title}\n\n{} rows.\n\n| name | {columns} |\n|---|---|\n",
-            picked.len()
+            "### {title}\n\n{} rows.\n\n| name | {columns} |\n|---{}|\n",
+            picked.len(),
+            "|---".repeat(columns.split('|').count())
         ));
         text.extend(picked);
         text.push('\n');
@@ -208,9 +224,9 @@ fn table() -> String {
     });
     section(
         "Later: tile primitives, asynchronous engines, tensor cores",
-        "what a kernel that uses it is told",
+        "what a kernel that uses it is told | comes with",
         &|s| match s {
-            Status::Later(why) => Some(why.clone()),
+            Status::Later(why) => Some(format!("{why} | {}", comes_with(why))),
             _ => None,
         },
     );

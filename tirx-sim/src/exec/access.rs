@@ -159,7 +159,7 @@ impl Machine<'_, '_> {
         let spot = self.locate(access, lane, index, "reads")?;
         for c in 0..access.count {
             let mut bits = self.read_spot(pc, access, lane, index, &spot, c)?;
-            if mask.count_ones() > 1 && matches!(spot, Spot::Shared(_)) {
+            if mask.count_ones() > 1 && !matches!(spot, Spot::Local(_)) {
                 // Another lane has read it too; that matters to who writes next.
                 let other = 31 - mask.leading_zeros();
                 bits = self.read_spot(pc, access, other, index, &spot, c)?;
