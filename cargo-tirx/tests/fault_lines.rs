@@ -100,14 +100,20 @@ const CASES: &[(&str, &str)] = &[
         "S = T.alloc_shared((64,), \"int32\")\nS[tx] = 0\nT.cuda.cta_sync()\nS[tx] = tx  # here\nI[0] = S[63 - tx]",
     ),
     ("race", "if tx < 8:\n    A[tx] = A[0] + 1.0  # here"),
-    ("race", "if tx < 8:\n    x: T.let = A[0]\n    A[0] = x + T.cast(tx, \"float32\") + 1.0  # here"),
+    (
+        "race",
+        "if tx < 8:\n    x: T.let = A[0]\n    A[0] = x + T.cast(tx, \"float32\") + 1.0  # here",
+    ),
     ("barrier", "if tx < 32:\n    T.cuda.cta_sync()  # here"),
     ("assertion", "assert I[0] == 1, \"not one\"  # here"),
     (
         "signed overflow",
         "if tx < 2:\n    x: T.let = I[0] + 2147483647\n    I[tx] = x + tx  # here",
     ),
-    ("signed overflow", "I[tx % 2] = (I[tx % 2] - 4) * 536870913  # here"),
+    (
+        "signed overflow",
+        "I[tx % 2] = (I[tx % 2] - 4) * 536870913  # here",
+    ),
 ];
 
 /// Runs `k.py`.
@@ -123,10 +129,15 @@ fn simulate(folder: &Path, options: &[&str]) -> Output {
 #[test]
 fn signed_overflow_wraps_unless_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    let text = format!("{HEAD}    if tx < 2:\n        x: T.let = I[tx + 2] + 2147483647\n        I[tx] = x + tx\n");
+    let text =
+        format!("{HEAD}    if tx < 2:\n        x: T.let = I[tx + 2] + 2147483647\n        I[tx] = x + tx\n");
     fs::write(folder.path().join("k.py"), text).unwrap();
     let wraps = simulate(folder.path(), &[]);
-    assert!(wraps.status.success(), "{}", String::from_utf8_lossy(&wraps.stderr));
+    assert!(
+        wraps.status.success(),
+        "{}",
+        String::from_utf8_lossy(&wraps.stderr)
+    );
     let written = fs::read(folder.path().join("i.npy")).unwrap();
     let elements = &written[written.len() - 32..];
     assert_eq!(elements[..8], [255, 255, 255, 127, 0, 0, 0, 128]);

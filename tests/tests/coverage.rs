@@ -164,7 +164,9 @@ fn not_in_cuda(full: &str) -> Option<String> {
 
 /// The issue that brings a family of names, by what its error says.
 fn comes_with(why: &str) -> &'static str {
-    let family = why.rsplit_once('(').map_or(why, |(_, family)| family.trim_end_matches(')'));
+    let family = why
+        .rsplit_once('(')
+        .map_or(why, |(_, family)| family.trim_end_matches(')'));
     match family {
         "asynchronous copies and barriers"
         | "tensor memory"
