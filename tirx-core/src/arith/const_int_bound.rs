@@ -262,6 +262,15 @@ impl Analyzer {
                 let least = if op == Op::BitwiseOr { x.min.max(y.min) } else { 0 };
                 ConstIntBound::new(least, (1i128 << bits) - 1)
             }
+            // The opposite and one less, whether or not the dtype has a sign.
+            Op::BitwiseNot => {
+                let x = arg(0);
+                let all = range.min + range.max;
+                match x.is_within(range) {
+                    true => ConstIntBound::new(all - x.max, all - x.min),
+                    false => range,
+                }
+            }
             Op::Popcount | Op::Clz => {
                 let bits = args.first().map_or(64, |a| a.dtype.bits) as i128;
                 ConstIntBound::new(0, bits)

@@ -56,6 +56,21 @@ fn eval_float(op: BinOp, a: f64, b: f64) -> Option<f64> {
         Sub => a - b,
         Mul => a * b,
         Div if b != 0.0 => a / b,
+        // As on the machine, a negative zero is less than a positive one.
+        Min if a == b => {
+            if a.is_sign_negative() {
+                a
+            } else {
+                b
+            }
+        }
+        Max if a == b => {
+            if a.is_sign_negative() {
+                b
+            } else {
+                a
+            }
+        }
         Min => a.min(b),
         Max => a.max(b),
         _ => return None,
@@ -200,6 +215,16 @@ mod tests {
         assert!(floormod(c(-7), c(2)).is_int(1));
         assert!(binary(BinOp::Div, c(-7), c(2)).is_int(-3));
         assert!(floordiv(c(1), c(0)).as_int().is_none());
+    }
+
+    #[test]
+    fn zeros_are_ordered_by_their_signs() {
+        let c = |v: f64| Expr::float(DType::FLOAT32, v);
+        for (a, b) in [(0.0, -0.0), (-0.0, 0.0)] {
+            let (least, most) = (binary(BinOp::Min, c(a), c(b)), binary(BinOp::Max, c(a), c(b)));
+            assert!(least.as_float().is_some_and(|v| v == 0.0 && v.is_sign_negative()));
+            assert!(most.as_float().is_some_and(|v| v == 0.0 && v.is_sign_positive()));
+        }
     }
 
     #[test]

@@ -30,6 +30,7 @@ fn eval(expr: &Expr, vars: &Vars, values: &Values) -> Option<i128> {
             match op {
                 Op::IfThenElse if arg(0)? != 0 => arg(1)?,
                 Op::IfThenElse => arg(2)?,
+                Op::BitwiseNot => !arg(0)?,
                 Op::BitwiseAnd => arg(0)? & arg(1)?,
                 Op::BitwiseOr => arg(0)? | arg(1)?,
                 Op::BitwiseXor => arg(0)? ^ arg(1)?,
@@ -73,7 +74,7 @@ fn trees() -> impl Strategy<Value = Tree> {
             12 => (0..9u8, boxed.clone(), boxed.clone()).prop_map(|(op, a, b)| Tree::Binary(op, a, b)),
             2 => (0..14u8, boxed.clone(), boxed.clone(), boxed.clone(), boxed.clone())
                 .prop_map(|(op, a, b, c, d)| Tree::Choice(op, a, b, c, d)),
-            1 => (0..5u8, boxed.clone(), 0..5u8).prop_map(|(op, a, n)| Tree::Bits(op, a, n)),
+            1 => (0..6u8, boxed.clone(), 0..5u8).prop_map(|(op, a, n)| Tree::Bits(op, a, n)),
             1 => boxed.prop_map(Tree::Detour),
         ]
     })
@@ -106,6 +107,7 @@ fn build(tree: &Tree, vars: &Vars) -> Expr {
                 Expr::call(Op::IfThenElse, DType::INT32, vec![condition, t, f])
             }
         }
+        Tree::Bits(5, a, _) => Expr::call(Op::BitwiseNot, DType::INT32, vec![build(a, vars)]),
         Tree::Bits(op, a, n) => {
             let op = [
                 Op::BitwiseAnd,
