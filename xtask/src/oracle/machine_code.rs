@@ -23,7 +23,8 @@ pub(super) fn compare(
     for kernel in kernels {
         let folder = out.join(&kernel.id);
         let theirs = folder.join("kernel.cu");
-        if !theirs.exists() {
+        // TVM may split a module so that the text it shows has no kernel.
+        if !std::fs::read_to_string(&theirs).is_ok_and(|text| text.contains("__global__")) {
             continue;
         }
         let text = kernel.build(root).and_then(|module| {
@@ -117,8 +118,33 @@ fn wanted(root: &Path, kernel: &Kernel, arch: &str, row: &str) -> Option<&'stati
     if ours.contains("tirx_hidden") || ours.contains("tirx_negated") {
         return Some("what nvcc 13.0 computes wrongly is written so that it does not: see docs/testing.md");
     }
+    if ours.contains("(nv_bfloat16)(float)(half)") || ours.contains("(half)(float)(nv_bfloat16)") {
+        return Some(
+            "halves are converted by way of float: ptxas 13.0 loses a direct conversion, see docs/testing.md",
+        );
+    }
+    let narrow = ["(uint8_t)(", "(int8_t)(", "(uint16_t)(", "(int16_t)("];
+    if narrow.iter().any(|cast| ours.contains(cast)) {
+        return Some("arithmetic of 8 and 16 bits wraps; TVM's text computes it as int");
+    }
+    if takes_back_a_promise(&ours) {
+        return Some(
+            "nvcc drops a store of TVM's text, which promises what does not hold: see docs/testing.md",
+        );
+    }
     if text(&["SplitUnalignedAccess"]).is_some_and(|whole| whole != ours) {
         return Some("an access that may be unaligned is made element by element; TVM's faults");
     }
     None
+}
+
+/// Whether a kernel writes through a pointer that is not promised to have no alias.
+fn takes_back_a_promise(text: &str) -> bool {
+    let parameters = text
+        .lines()
+        .filter(|line| line.contains("__global__"))
+        .filter_map(|line| line.split_once("_kernel(").or_else(|| line.rsplit_once('(')))
+        .flat_map(|(_, list)| list.split(", "));
+    let pointers = parameters.filter(|p| p.contains('*') && !p.starts_with("const "));
+    pointers.into_iter().any(|p| !p.contains("__restrict__"))
 }
