@@ -758,3 +758,10 @@ def function_without_type(A: T.Buffer((256,), "float32")):
     bx = T.cta_id([1])
     tx = T.thread_id([256])
     A[tx] = T.cuda.func_call("f", A[tx], source_code="__device__ float f(float x) { return x; }")
+
+@T.prim_func
+def extent_of_no_name(A: T.Buffer((length,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = 1.0

@@ -174,7 +174,10 @@ impl Interpreter {
         match parsed {
             Ok(parsed) => {
                 let module = parsed.into_syntax();
-                self.eval(&module.body)
+                let outside = std::mem::replace(&mut self.in_text, true);
+                let value = self.eval(&module.body);
+                self.in_text = outside;
+                value
             }
             Err(e) => error(
                 span_of(self.file, e.location),
@@ -191,7 +194,9 @@ impl Interpreter {
             }
             Some(value) => Ok(value),
             None => {
-                if let Some(dtypes) = &self.match_names {
+                if let Some(dtypes) = &self.match_names
+                    && (self.in_text || dtypes.contains_key(name))
+                {
                     let dtype = dtypes.get(name).copied().unwrap_or(DType::INT32);
                     let var = Var::at(name.as_str(), dtype, span);
                     let value = Value::Expr(crate::ir::Expr::var(&var).at(span));
@@ -248,6 +253,7 @@ impl Interpreter {
         known.extend(["T", "I", "Tx"].map(String::from));
         known.extend(lang::names("layout"));
         let mut d = Diagnostic::new(span, format!("unknown name \"{name}\""));
+        let shape = self.match_names.is_some();
         if let Some(span) = self.ended_names.get(name) {
             d = d
                 .note(
@@ -265,6 +271,12 @@ impl Interpreter {
             d = d.help(format!("did you mean \"{s}\"?"));
         } else if lang::attribute("T", name).is_some() {
             d = d.help(format!("did you mean \"T.{name}\"?"));
+        }
+        if shape {
+            d = d.help(format!(
+                "an extent that the tensors have at run time is written \"{name}\", in quotes, or declared in the body: \
+                 `{name} = T.int32()`"
+            ));
         }
         Err(self.as_exception("NameError", Box::new(d)))
     }

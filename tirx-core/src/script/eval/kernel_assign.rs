@@ -4,7 +4,7 @@ use ruff_python_ast as ast;
 
 use super::stmt::Flow;
 use super::value::{Annotation, Value};
-use super::{Interpreter, LoopKind};
+use super::{FunctionBuilder, Interpreter, LoopKind};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{Buffer, DType, Expr, ExprKind, Stmt, Var};
 use crate::script::lang;
@@ -102,7 +102,12 @@ impl Interpreter {
         let Some(before) = self.scope.get_own(name) else {
             return Ok(());
         };
+        // A printed host function declares a symbol that its attributes mention, and gives it its value later.
+        let split = |f: &FunctionBuilder| f.attrs.contains_key("calling_conv");
         let help = match (&before, value) {
+            (Value::Expr(e), _) if e.as_var().is_some() && self.function.as_ref().is_some_and(split) => {
+                return Ok(());
+            }
             (Value::Buffer(x), Some(Value::Buffer(y))) if x == y => return Ok(()),
             (Value::Expr(x), Some(Value::Expr(y))) if x == y => return Ok(()),
             (Value::Buffer(b), Some(Value::Expr(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_))) => {

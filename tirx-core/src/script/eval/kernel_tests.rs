@@ -523,3 +523,17 @@ def k(a: T.handle, b: T.handle, s: T.float32):
     check.visit_stmt(&module.functions[0].1.body);
     assert!(check.0.is_empty(), "{:#?}", check.0);
 }
+
+#[test]
+fn a_printed_host_function_gives_a_declared_symbol_its_value() {
+    let text = |attr: &str| {
+        format!(
+            "@T.prim_func\ndef main(p: T.handle):\n    n = T.int32()\n    T.func_attr({{{attr}\"x\": n + 1}})\n    \
+             n = T.Cast(\"int32\", T.tvm_struct_get(p, 1, 15, \"int64\"))\n    T.evaluate(n)\n"
+        )
+    };
+    build(&text("\"calling_conv\": 1, ")).unwrap();
+    // In a kernel as it is written, a name is defined once.
+    let error = build(&text("")).expect_err("defined twice");
+    assert!(error.contains("\"n\" is an immutable name here"), "{error}");
+}

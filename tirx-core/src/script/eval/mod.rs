@@ -170,6 +170,8 @@ pub struct Interpreter {
     match_vars: FxHashMap<Name, Var>,
     /// While a shape of a parameter is evaluated: dtypes of the names it may make.
     match_names: Option<Rc<FxHashMap<Name, DType>>>,
+    /// The text of a string is evaluated, in which such a shape may make any name.
+    in_text: bool,
     /// One-element buffers that no name is bound to yet.
     fresh_scalars: FxHashSet<usize>,
     /// Names of blocks that have ended, for messages.
@@ -246,6 +248,7 @@ impl Interpreter {
             known_vars: FxHashSet::default(),
             match_vars: FxHashMap::default(),
             match_names: None,
+            in_text: false,
             fresh_scalars: FxHashSet::default(),
             ended_names: FxHashMap::default(),
             renamed_buffers: FxHashMap::default(),
