@@ -165,3 +165,17 @@ def bufs(a: T.handle, b: T.handle, E: T.Buffer((16,8), "int8", layout=T.TileLayo
     T.evaluate(T.Cast("int32", n > 3 ) > 3)
     T.evaluate(T.Broadcast(T.bool(True),4))
     T.evaluate(T.Ramp(0,1,4) + T.Broadcast(1,4))
+
+
+# An annotation declares strides and offsets of the first extent's dtype, and nothing but names: others are matched in the body.
+@T.prim_func
+def declared_apart(a: T.handle, b: T.handle, c: T.handle):
+    n = T.int16()
+    m, k = T.int32(), T.int64()
+    A = T.match_buffer(a, (n,), "float32", elem_offset=m)
+    B = T.match_buffer(b, (n, 4), "float32", strides=(k, 1))
+    C = T.match_buffer(c, (8,), "float32", elem_offset=m * 4)
+    T.device_entry()
+    bx = T.cta_id([n])
+    tx = T.thread_id([1])
+    C[0] = A[bx] + B[bx, 0]

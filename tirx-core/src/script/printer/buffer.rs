@@ -252,21 +252,23 @@ impl Printer {
         out
     }
 
+    /// Whether a parameter's strides or offset have variables that an annotation cannot declare: it gives each the dtype
+    /// of the first extent, and has them alone.
+    pub(super) fn declares_its_own(&self, buffer: &Buffer) -> bool {
+        let index = buffer.shape.first().map_or(DType::INT32, |e| e.dtype);
+        let mut shape = Unknown(self, Vec::new());
+        buffer.shape.iter().for_each(|e| shape.visit_expr(e));
+        buffer.strides.iter().chain(&buffer.elem_offset).any(|e| {
+            let mut own = Unknown(self, Vec::new());
+            own.visit_expr(e);
+            let mut own = own.1.iter().filter(|v| !shape.1.contains(v));
+            own.any(|_| e.dtype != index || e.as_var().is_none())
+        })
+    }
+
     /// An expression of a signature. One that holds variables nobody has defined yet becomes a string.
     fn signature_expr(&mut self, e: &Expr, place: Place, new_vars: &mut Vec<Var>) -> String {
-        struct Free<'a>(&'a Printer, Vec<Var>);
-        impl Visitor for Free<'_> {
-            fn visit_expr(&mut self, expr: &Expr) {
-                if let ExprKind::Var(v) = &expr.kind
-                    && !self.0.names.knows(v)
-                    && !self.1.contains(v)
-                {
-                    self.1.push(v.clone());
-                }
-                self.walk_expr(expr);
-            }
-        }
-        let mut free = Free(self, Vec::new());
+        let mut free = Unknown(self, Vec::new());
         free.visit_expr(e);
         let free = free.1;
         let quoted = !free.is_empty() && place == Place::Signature;
@@ -365,4 +367,19 @@ fn permutation(parent: &Buffer, child: &Buffer) -> Option<Vec<usize>> {
         order.push((0..axes).find(|j| !order.contains(j) && from.shard[*j] == *iter)?);
     }
     Some(order)
+}
+
+/// Collects the variables that have no name yet.
+struct Unknown<'a>(&'a Printer, Vec<Var>);
+
+impl Visitor for Unknown<'_> {
+    fn visit_expr(&mut self, expr: &Expr) {
+        if let ExprKind::Var(v) = &expr.kind
+            && !self.0.names.knows(v)
+            && !self.1.contains(v)
+        {
+            self.1.push(v.clone());
+        }
+        self.walk_expr(expr);
+    }
 }

@@ -117,7 +117,7 @@ impl Printer {
         let mut matches = Vec::new();
         for param in &func.params {
             let text = match func.buffer_of(param) {
-                Some(buffer) if self.prescan.uses_pointer(param) => {
+                Some(buffer) if self.prescan.uses_pointer(param) || self.declares_its_own(buffer) => {
                     let handle = self.names.define_var(param);
                     let name = self.names.define_buffer(buffer, false, true);
                     matches.push((name, handle.clone(), buffer));
