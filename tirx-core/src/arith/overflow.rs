@@ -10,6 +10,7 @@ use super::pattern::{Match, Pattern};
 use super::rewrite::is_index;
 use super::sum::{Sum, Term};
 use super::{Analyzer, fold};
+use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 /// Whether the operator's result may leave the dtype of its operands.
@@ -42,9 +43,17 @@ impl Analyzer {
                 let exact = ConstIntBound::of_binary(*op, self.const_int_bound(a), self.const_int_bound(b));
                 exact.is_within(range) && self.is_known(a) && self.is_known(b)
             }
-            _ => {
+            kind => {
                 let bound = self.const_int_bound(expr);
-                bound.min > range.min && bound.max < range.max
+                let inside = [bound.min > range.min, bound.max < range.max];
+                match kind {
+                    // Taking bits away says what is left, if it is all that are not the sign.
+                    ExprKind::Call {
+                        op: Op::BitwiseAnd | Op::ShiftRight,
+                        ..
+                    } => inside.contains(&true),
+                    _ => inside == [true, true],
+                }
             }
         }
     }
@@ -224,4 +233,81 @@ fn order_within(summands: &[ConstIntBound], range: ConstIntBound) -> Option<Vec<
         }
     }
     Some(taken.into_iter().map(|(i, _)| i).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::Var;
+    use crate::script::print_expr;
+
+    /// What an expression becomes of `n`, of which nothing is known, `x` and `y`, from -2^30 to 2^30 - 4, and `z`, from 0
+    /// to 2^30.
+    fn simplified(expr: impl Fn([Expr; 4]) -> Expr) -> String {
+        let vars = ["n", "x", "y", "z"].map(|name| Var::new(name, DType::INT32));
+        let half = 1 << 30;
+        let mut analyzer = Analyzer::new();
+        for (var, (min, max)) in vars[1..]
+            .iter()
+            .zip([(-half, half - 4), (-half, half - 4), (0, half)])
+        {
+            analyzer.set_bound(var, ConstIntBound::new(min, max));
+        }
+        print_expr(&analyzer.simplify(&expr(vars.each_ref().map(Expr::var))))
+    }
+
+    fn remainder(a: Expr, b: i32) -> Expr {
+        Expr::binary(BinOp::FloorMod, a, Expr::int32(b))
+    }
+
+    #[test]
+    fn the_order_of_a_sum_keeps_it_within() {
+        let minus_four = || Expr::int32(-4);
+        assert_eq!(simplified(|[_, x, y, _]| minus_four() - x - y), "-4 - x - y");
+        // Of `n` anything may be true, and the constant goes last.
+        assert_eq!(simplified(|[n, x, ..]| minus_four() - x - n), "0 - x - n - 4");
+    }
+
+    #[test]
+    fn a_constant_is_reduced_where_nothing_can_overflow() {
+        assert_eq!(
+            simplified(|[n, ..]| remainder(n - Expr::int32(5), 3)),
+            "(n + 1) % 3"
+        );
+        let bits = |n: Expr| Expr::call(Op::BitwiseAnd, DType::INT32, vec![n, Expr::int32(i32::MAX)]);
+        assert_eq!(
+            simplified(|[n, ..]| remainder(bits(n) - Expr::int32(5), 3)),
+            "(T.bitwise_and(n, 2147483647) - 5) % 3"
+        );
+    }
+
+    #[test]
+    fn sums_that_would_leave_are_not_joined() {
+        let one = || Expr::int32(1);
+        assert_eq!(
+            simplified(|[.., z]| z.clone() - one() - (Expr::int32(7) - z)),
+            "z - (7 - z) - 1"
+        );
+        assert_eq!(
+            simplified(|[n, ..]| n.clone() - one() - (Expr::int32(7) - n)),
+            "n * 2 - 8"
+        );
+    }
+
+    #[test]
+    fn an_order_is_found_if_there_is_one() {
+        let range = ConstIntBound::new(-8, 7);
+        let exactly = |values: &[i128]| {
+            values
+                .iter()
+                .map(|v| ConstIntBound::exactly(*v))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(order_within(&exactly(&[1, 2, 3]), range), Some(vec![0, 1, 2]));
+        assert_eq!(
+            order_within(&exactly(&[7, 7, -8, -8]), range),
+            Some(vec![0, 2, 1, 3])
+        );
+        assert_eq!(order_within(&exactly(&[7, 7]), range), None);
+    }
 }
