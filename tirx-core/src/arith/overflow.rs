@@ -67,7 +67,7 @@ impl Analyzer {
     }
 
     /// The bound of what a pattern matched; `None` if something on the way to it may leave `range`.
-    fn bound_within(
+    pub(super) fn bound_within(
         &self,
         pattern: &Pattern,
         found: &Match<'_>,
@@ -144,17 +144,17 @@ impl Analyzer {
             sum = sum.add(bound);
             !sum.is_within(range)
         };
-        let mut left = base < range.min || base > range.max;
+        let mut outside = base < range.min || base > range.max;
         for term in terms.iter().filter(|t| t.is_added()) {
-            left |= leaves(term.bound(self));
+            outside |= leaves(term.bound(self));
         }
-        left |= leaves(ConstIntBound::exactly(base.max(0)));
+        outside |= leaves(ConstIntBound::exactly(base.max(0)));
         for term in terms.iter().filter(|t| !t.is_added()) {
             let bound = term.bound(self);
             // What is subtracted is the opposite.
-            left |= leaves(bound) || bound.min < -range.max;
+            outside |= leaves(bound) || bound.min < -range.max;
         }
-        left && sum.add(ConstIntBound::exactly(base.min(0))).is_within(range)
+        outside && sum.add(ConstIntBound::exactly(base.min(0))).is_within(range)
     }
 
     /// Terms and a constant as an expression, in another order than the usual (additions, the constant if it is

@@ -137,6 +137,15 @@ fn values() -> impl Strategy<Value = Values> {
         .prop_map(|(x, y, z, n, m, a, b, p)| [x, y, z, n, m, a, b, p])
 }
 
+/// A sum, difference or product, whatever its dtype has.
+fn exact(op: BinOp, x: i128, y: i128) -> i128 {
+    match op {
+        BinOp::Add => x + y,
+        BinOp::Sub => x - y,
+        _ => x * y,
+    }
+}
+
 /// Whether evaluation leaves `int32` nowhere: overflow is taken not to happen.
 fn stays_in_range(expr: &Expr, vars: &Vars, values: &Values) -> bool {
     let wide = |e: &Expr| eval(e, vars, values).is_some_and(|v| v.abs() < 1 << 30);
@@ -145,12 +154,7 @@ fn stays_in_range(expr: &Expr, vars: &Vars, values: &Values) -> bool {
             let (Some(x), Some(y)) = (eval(a, vars, values), eval(b, vars, values)) else {
                 return false;
             };
-            let exact = match op {
-                BinOp::Add => x + y,
-                BinOp::Sub => x - y,
-                _ => x * y,
-            };
-            exact.abs() < 1 << 30
+            exact(*op, x, y).abs() < 1 << 30
         }
         _ => wide(expr),
     };
@@ -181,12 +185,7 @@ fn overflows(expr: &Expr, vars: &Vars, values: &Values) -> bool {
     let (Some(x), Some(y)) = (eval(a, vars, values), eval(b, vars, values)) else {
         return false;
     };
-    let exact = match op {
-        BinOp::Add => x + y,
-        BinOp::Sub => x - y,
-        _ => x * y,
-    };
-    expr.dtype.wrap(exact) != exact
+    expr.dtype.wrap(exact(*op, x, y)) != exact(*op, x, y)
 }
 
 /// Whether bounds show that nothing in the expression leaves its dtype.

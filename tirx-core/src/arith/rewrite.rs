@@ -401,8 +401,8 @@ impl Analyzer {
             return None;
         }
         let range = ConstIntBound::of_dtype(found.number(0).dtype);
-        let within = |value| self.bound_of(value, found).is_some_and(|b| b.is_within(range));
-        if !rule.fits.iter().all(within) {
+        let fits = |value| self.bound_within(value, found, range).is_some();
+        if !rule.fits.iter().all(fits) {
             return None;
         }
         if rule.computes && !self.keeps_within(&rule.pattern, &rule.replacement, found) {
@@ -431,7 +431,8 @@ impl Analyzer {
         let Pattern::Binary(op, a, b) = condition else {
             return false;
         };
-        let (Some(x), Some(y)) = (self.bound_of(a, found), self.bound_of(b, found)) else {
+        let bound = |side| self.bound_within(side, found, ConstIntBound::EVERYTHING);
+        let (Some(x), Some(y)) = (bound(a), bound(b)) else {
             return false;
         };
         match op {
@@ -441,17 +442,6 @@ impl Analyzer {
             BinOp::Ge => x.min >= y.max,
             BinOp::Ne => x.max < y.min || x.min > y.max,
             _ => false,
-        }
-    }
-
-    fn bound_of(&self, pattern: &Pattern, found: &Match<'_>) -> Option<ConstIntBound> {
-        match pattern {
-            Pattern::Any(name) => Some(self.const_int_bound(found.any(*name)?)),
-            Pattern::Binary(op @ (BinOp::Add | BinOp::Mul), a, b) if found.constant(pattern).is_none() => {
-                let (x, y) = (self.bound_of(a, found)?, self.bound_of(b, found)?);
-                Some(if *op == BinOp::Add { x.add(y) } else { x.mul(y) })
-            }
-            _ => found.constant(pattern).map(ConstIntBound::exactly),
         }
     }
 
