@@ -36,6 +36,7 @@
 //! | `launch` | [`Program`], launch checks, blocks in parallel |
 //! | `host` | host functions: argument checks and launches, as a launcher does them |
 //! | `stand_in` | Rust closures in the place of raw CUDA functions |
+//! | `tensor_map` | tensor maps of the copy engine |
 //! | `fault` | errors |
 
 #![forbid(unsafe_code)]
@@ -51,9 +52,11 @@ mod launch;
 mod memory;
 mod numeric;
 mod stand_in;
+mod tensor_map;
 
 pub use compile::CompileOptions;
 pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
 pub use launch::{Launch, LaunchOptions, MOST_SHARED, ParamKind, Program, Stats};
 pub use memory::{Allocation, Memory};
 pub use stand_in::{StandInCall, StandIns};
+pub use tensor_map::{MOST_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
