@@ -150,7 +150,14 @@ impl TensorMap {
         put(&MARK);
         let fill = self.nan_fill as u8;
         let (dtype, swizzle) = (self.dtype as u8, self.swizzle as u8);
-        put(&[dtype, rank as u8, self.interleave, swizzle, self.l2_promotion, fill]);
+        put(&[
+            dtype,
+            rank as u8,
+            self.interleave,
+            swizzle,
+            self.l2_promotion,
+            fill,
+        ]);
         put(&self.address.to_le_bytes());
         let get = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(0);
         let narrow = |list: &[u32], i: usize| list.get(i).copied().unwrap_or(1);
@@ -175,7 +182,10 @@ impl TensorMap {
         let mut take = |count: usize| {
             let bytes = &bytes[at..at + count];
             at += count;
-            bytes.iter().rev().fold(0, |value: u64, b| value << 8 | u64::from(*b))
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |value: u64, b| value << 8 | u64::from(*b))
         };
         if take(4) != u64::from(u32::from_le_bytes(MARK)) {
             return None;
