@@ -20,6 +20,7 @@
 //! | `code` | text with precedence; literals |
 //! | `types` | dtypes as C++ types |
 //! | `names` | identifiers |
+//! | `lines` | which line of the kernel a line of the text came from |
 //! | `helpers` | headers and device functions of our own |
 //!
 //! **Integers.** C++ computes 8- and 16-bit integers in `int`. A cast back stands wherever the upper bits could be
@@ -33,6 +34,7 @@ mod expr;
 mod helpers;
 mod instructions;
 mod launch;
+mod lines;
 mod math;
 mod memory;
 mod names;
@@ -99,6 +101,9 @@ pub struct KernelInfo {
 pub struct CudaSource {
     /// The text.
     pub text: String,
+    /// Where each line of the text came from; `Span::NONE` for lines that no user wrote. What nvcc says of a line is
+    /// said of that place.
+    pub lines: Vec<Span>,
     /// Its kernels, in order.
     pub kernels: Vec<KernelInfo>,
     /// Names of the raw functions it calls (`T.cuda.func_call`): the simulator needs a stand-in for each.
@@ -124,7 +129,7 @@ pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
                 bodies.push_str(&emitter.out);
                 if is_kernel {
                     kernels.push(info);
-                } else if let Some((signature, _)) = emitter.out.split_once(" {\n") {
+                } else if let Some((signature, _)) = lines::unmarked(&emitter.out).split_once(" {\n") {
                     prototypes.push_str(&format!("{signature};\n"));
                 }
             }
@@ -145,8 +150,8 @@ pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
         // One source may define several functions.
         if !written.contains(&&*raw.source) {
             written.push(&raw.source);
-            text.push_str(raw.source.trim_matches('\n'));
-            text.push_str("\n\n");
+            lines::push_raw(&mut text, raw.source.trim_matches('\n'), raw.span, &module.sources);
+            text.push('\n');
         }
     }
     if !prototypes.is_empty() {
@@ -155,8 +160,10 @@ pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
     }
     text.push_str(bodies.trim_start_matches('\n'));
     let stand_ins = emitter.raw.iter().map(|r| r.name.clone()).collect();
+    let (text, lines) = lines::split(&text);
     Ok(CudaSource {
         text,
+        lines,
         kernels,
         stand_ins,
     })
@@ -183,6 +190,8 @@ struct RawSource {
 struct Emitter<'m> {
     module: &'m IRModule,
     out: String,
+    /// The statement under way: where the lines that are written come from.
+    place: Span,
     indent: usize,
     names: Names,
     vars: FxHashMap<Var, Code>,
@@ -215,6 +224,7 @@ impl<'m> Emitter<'m> {
         Emitter {
             module,
             out: String::new(),
+            place: Span::NONE,
             indent: 0,
             names: Names::default(),
             vars: FxHashMap::default(),
@@ -247,6 +257,7 @@ impl<'m> Emitter<'m> {
             );
         }
         self.out.clear();
+        self.place = func.span;
         self.indent = 0;
         self.vars.clear();
         self.pointers.clear();
@@ -321,6 +332,7 @@ impl<'m> Emitter<'m> {
             self.out.push_str("  ");
         }
         self.out.push_str(text);
+        lines::push_mark(&mut self.out, self.place);
         self.out.push('\n');
     }
 

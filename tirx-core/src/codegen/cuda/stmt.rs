@@ -15,6 +15,14 @@ use crate::source::Span;
 impl Emitter<'_> {
     /// A statement, in the open block.
     pub(super) fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
+        let outer = self.place;
+        self.place = stmt.span.or(outer);
+        let result = self.stmt_kind(stmt);
+        self.place = outer;
+        result
+    }
+
+    fn stmt_kind(&mut self, stmt: &Stmt) -> Result<()> {
         match &stmt.kind {
             StmtKind::Seq(stmts) => self.sequence(stmts),
             StmtKind::Bind(var, value) => {

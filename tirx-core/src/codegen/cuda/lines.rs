@@ -1,0 +1,117 @@
+//! Which line of the kernel did a line of the CUDA text come from?
+//!
+//! While the text is written, its pieces are moved, indented and joined. A line therefore carries its origin with it, as
+//! a mark before its end; [`split`] takes the marks out when the text is complete. nvcc never sees one, and no `#line` is
+//! written: a comment in the kernel file moves lines, and must not change what is compiled.
+
+use std::fmt::Write;
+
+use crate::source::{FileId, SourceMap, Span};
+
+/// Begins a mark. The emitter writes control characters of strings as escapes, so no line has one.
+const MARK: char = '\u{1}';
+
+/// Says where the line at the end of `out` came from.
+pub(super) fn push_mark(out: &mut String, span: Span) {
+    if span.is_some() {
+        let _ = write!(out, "{MARK}{} {} {}", span.file.0, span.start, span.end);
+    }
+}
+
+/// Writes raw CUDA text, each line with the place where the kernel file has it.
+pub(super) fn push_raw(out: &mut String, source: &str, span: Span, sources: &SourceMap) {
+    let places = raw_places(source, span, sources);
+    for (i, line) in source.lines().enumerate() {
+        // A mark in a text of the user's would be taken for one of ours.
+        out.extend(line.chars().filter(|c| *c != MARK));
+        push_mark(out, places.get(i).copied().unwrap_or(span));
+        out.push('\n');
+    }
+}
+
+/// The place of each line of a raw source: where some file holds the text as it is, else the call.
+fn raw_places(source: &str, span: Span, sources: &SourceMap) -> Vec<Span> {
+    let found = sources.files().enumerate().find_map(|(i, file)| {
+        let at = file.text.find(source)?;
+        Some((FileId(i as u32 + 1), at))
+    });
+    let Some((file, mut at)) = found else {
+        return vec![span; source.lines().count()];
+    };
+    source
+        .split_inclusive('\n')
+        .map(|line| {
+            let blank = line.len() - line.trim_start().len();
+            let end = line.trim_end().len().max(blank);
+            let place = Span::new(file, (at + blank) as u32, (at + end) as u32);
+            at += line.len();
+            place
+        })
+        .collect()
+}
+
+/// The text without marks, and the place of each line.
+pub(super) fn split(marked: &str) -> (String, Vec<Span>) {
+    let mut text = String::with_capacity(marked.len());
+    let mut places = Vec::new();
+    for line in marked.split_inclusive('\n') {
+        let (line, place) = match line.split_once(MARK) {
+            Some((code, mark)) => (code, read_mark(mark)),
+            None => (line.trim_end_matches('\n'), Span::NONE),
+        };
+        text.push_str(line);
+        text.push('\n');
+        places.push(place);
+    }
+    (text, places)
+}
+
+/// The text without marks.
+pub(super) fn unmarked(marked: &str) -> String {
+    split(marked).0
+}
+
+fn read_mark(mark: &str) -> Span {
+    let mut numbers = mark.split_whitespace().map(|n| n.parse().ok());
+    match (
+        numbers.next().flatten(),
+        numbers.next().flatten(),
+        numbers.next().flatten(),
+    ) {
+        (Some(file), Some(start), Some(end)) => Span::new(FileId(file), start, end),
+        _ => Span::NONE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_come_out_again() {
+        let mut sources = SourceMap::new();
+        let file = sources.add("k.py", "x = 1\nSOURCE = \"\"\"\nint f() {\n  return 1;\n}\n\"\"\"\n");
+        let mut marked = String::from("// head\n");
+        push_raw(
+            &mut marked,
+            "int f() {\n  return 1;\n}",
+            Span::new(file, 0, 1),
+            &sources,
+        );
+        marked.push_str("f();");
+        push_mark(&mut marked, Span::new(file, 0, 5));
+        marked.push('\n');
+        let (text, places) = split(&marked);
+        assert_eq!(text, "// head\nint f() {\n  return 1;\n}\nf();\n");
+        let shown: Vec<&str> = places.iter().map(|span| sources.text(*span)).collect();
+        assert_eq!(shown, ["", "int f() {", "return 1;", "}", "x = 1"]);
+    }
+
+    #[test]
+    fn a_raw_text_that_no_file_holds_is_at_its_call() {
+        let mut sources = SourceMap::new();
+        let file = sources.add("k.py", "call(\"int f();\\nint g();\")\n");
+        let call = Span::new(file, 0, 4);
+        assert_eq!(raw_places("int f();\nint g();", call, &sources), [call, call]);
+    }
+}
