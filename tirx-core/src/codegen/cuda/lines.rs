@@ -90,7 +90,10 @@ mod tests {
     #[test]
     fn marks_come_out_again() {
         let mut sources = SourceMap::new();
-        let file = sources.add("k.py", "x = 1\nSOURCE = \"\"\"\nint f() {\n  return 1;\n}\n\"\"\"\n");
+        let file = sources.add(
+            "k.py",
+            "x = 1\nSOURCE = \"\"\"\nint f() {\n  return 1;\n}\n\"\"\"\n",
+        );
         let mut marked = String::from("// head\n");
         push_raw(
             &mut marked,

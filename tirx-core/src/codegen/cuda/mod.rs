@@ -150,7 +150,12 @@ pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
         // One source may define several functions.
         if !written.contains(&&*raw.source) {
             written.push(&raw.source);
-            lines::push_raw(&mut text, raw.source.trim_matches('\n'), raw.span, &module.sources);
+            lines::push_raw(
+                &mut text,
+                raw.source.trim_matches('\n'),
+                raw.span,
+                &module.sources,
+            );
             text.push('\n');
         }
     }
