@@ -303,9 +303,16 @@ impl Emitter<'_> {
             BinOp::Sub if a_const == Some(0) => Some(&b),
             BinOp::Mul if b_const == Some(-1) => Some(&a),
             _ => None,
-        } && (dtype == DType::INT32 && self.facts.extremes || types::is_16_bit_integer(dtype))
+        } && (dtype.is_integer() && dtype.bits >= 32 && self.facts.extremes
+            || types::is_16_bit_integer(dtype))
         {
-            // ptxas 13.0 loses the sign on its way to a minimum or maximum, and does not wrap 16 bits.
+            // ptxas 13.0 loses the sign on its way to a minimum or maximum, also of what 64 bits are cut to, and does
+            // not wrap 16 bits.
+            if dtype != DType::INT32 && dtype.bits >= 32 {
+                self.needs.helpers.insert(Helper::NegatedWide);
+                let ty = self.spell(dtype, span)?;
+                return Ok(Code::primary(format!("tirx_negated_wide({})", negated.text)).cast(&ty));
+            }
             self.needs.helpers.insert(Helper::Negated);
             let code = Code::primary(format!("tirx_negated({})", negated.text));
             return Ok(if dtype.bits < 32 {

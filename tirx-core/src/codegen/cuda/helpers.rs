@@ -80,6 +80,8 @@ pub(super) enum Helper {
     Bf16MinMax,
     /// `tirx_negated(int)`.
     Negated,
+    /// `tirx_negated_wide(uint64_t)`.
+    NegatedWide,
     /// `tirx_hidden(int)`.
     Hidden,
     /// `tirx_fp4_load`, `tirx_fp4_store`, `tirx_fp4_store_atomic`.
@@ -150,6 +152,7 @@ impl Helper {
             Helper::HalfMinMax => min_max_16("half"),
             Helper::Bf16MinMax => min_max_16("nv_bfloat16"),
             Helper::Negated => NEGATED.into(),
+            Helper::NegatedWide => NEGATED_WIDE.into(),
             Helper::Hidden => HIDDEN.into(),
             Helper::Fp4 => FP4.into(),
             Helper::Fp4Vec => FP4_VEC.into(),
@@ -289,6 +292,15 @@ const NEGATED: &str = "\
 __device__ __forceinline__ int tirx_negated(int value) {
   int result;
   asm(\"{\\n  .reg .s32 t;\\n  not.b32 t, %1;\\n  add.s32 %0, t, 1;\\n}\" : \"=r\"(result) : \"r\"(value));
+  return result;
+}
+";
+
+const NEGATED_WIDE: &str = "\
+// The same for unsigned and 64-bit values: ptxas 13.0 sees the negation through a conversion to `int`.
+__device__ __forceinline__ uint64_t tirx_negated_wide(uint64_t value) {
+  uint64_t result;
+  asm(\"{\\n  .reg .s64 t;\\n  not.b64 t, %1;\\n  add.s64 %0, t, 1;\\n}\" : \"=l\"(result) : \"l\"(value));
   return result;
 }
 ";

@@ -249,6 +249,19 @@ fn a_negation_that_is_compared_keeps_its_sign() {
 }
 
 #[test]
+fn a_wide_negation_that_is_cut_and_compared_keeps_its_sign() {
+    let mut k = Kernel::new();
+    let (a, b) = (k.buffer("A", DType::UINT64), k.buffer("B", DType::INT32));
+    let tx = k.tx();
+    let negated = Expr::binary(BinOp::Sub, Expr::constant(DType::UINT64, 0), load(&a, tx.clone()));
+    let cut = Expr::new(ExprKind::Cast(negated), DType::INT32, N);
+    let value = Expr::binary(BinOp::Min, tx.clone(), cut);
+    let text = k.text(vec![store(&b, tx, value)]);
+    assert!(text.contains("tirx_negated_wide(A_ptr[(int)threadIdx.x])"), "{text}");
+    assert!(text.contains("uint64_t tirx_negated_wide(uint64_t value)"), "{text}");
+}
+
+#[test]
 fn sums_of_16_bits_are_compared_out_of_sight() {
     let mut k = Kernel::new();
     let dtype = DType::int(16);
