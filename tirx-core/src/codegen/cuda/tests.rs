@@ -257,8 +257,14 @@ fn a_wide_negation_that_is_cut_and_compared_keeps_its_sign() {
     let cut = Expr::new(ExprKind::Cast(negated), DType::INT32, N);
     let value = Expr::binary(BinOp::Min, tx.clone(), cut);
     let text = k.text(vec![store(&b, tx, value)]);
-    assert!(text.contains("tirx_negated_wide(A_ptr[(int)threadIdx.x])"), "{text}");
-    assert!(text.contains("uint64_t tirx_negated_wide(uint64_t value)"), "{text}");
+    assert!(
+        text.contains("tirx_negated_wide(A_ptr[(int)threadIdx.x])"),
+        "{text}"
+    );
+    assert!(
+        text.contains("uint64_t tirx_negated_wide(uint64_t value)"),
+        "{text}"
+    );
 }
 
 #[test]
