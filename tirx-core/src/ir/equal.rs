@@ -10,8 +10,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::{
-    AttrNode, AttrValue, Attrs, Buffer, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Type, Var,
-    image,
+    AttrNode, AttrValue, Attrs, Buffer, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, TileArg,
+    TileCall, Type, Var, image,
 };
 use crate::layout::Layout;
 use crate::script::{print_expr, print_stmt};
@@ -344,9 +344,11 @@ impl Comparison {
     }
 
     fn layout(&mut self, a: &Option<Layout>, b: &Option<Layout>) -> Outcome {
-        let (Some(Layout::Tile(x)), Some(Layout::Tile(y))) = (a, b) else {
+        let (Some(a), Some(b)) = (a, b) else {
             return self.same(&a.is_some(), &b.is_some());
         };
+        self.same(&a.swizzle(), &b.swizzle())?;
+        let (x, y) = (a.tile(), b.tile());
         let sizes = |t: &crate::layout::TileLayout| (t.shard.len(), t.replica.len(), t.offset.len());
         self.same(&sizes(x), &sizes(y))?;
         for (i, j) in x
@@ -540,8 +542,42 @@ impl Comparison {
                 self.field("kind", |s| s.same(k, l))?;
                 self.field("message", |s| s.same(m, n))
             }
+            (Tile(x), Tile(y)) if x.op == y.op && x.args.len() == y.args.len() => self.tile(x, y),
             _ => self.differ(print_stmt(a), print_stmt(b)),
         }
+    }
+
+    fn tile(&mut self, a: &TileCall, b: &TileCall) -> Outcome {
+        self.field("scope", |s| s.same(&a.scope, &b.scope))?;
+        for (i, (x, y)) in a.args.iter().zip(&b.args).enumerate() {
+            self.at(Step::Index(i), |s| match (x, y) {
+                (TileArg::None, TileArg::None) => Ok(()),
+                (TileArg::Region(x), TileArg::Region(y)) => {
+                    s.field("buffer", |s| s.buffer_use(&x.buffer, &y.buffer))?;
+                    s.field("starts", |s| s.exprs(&x.starts(), &y.starts()))?;
+                    s.field("extents", |s| s.exprs(&x.extents(), &y.extents()))
+                }
+                (TileArg::Expr(x), TileArg::Expr(y)) => s.expr(x, y),
+                (TileArg::Axes(x), TileArg::Axes(y)) => s.same(x, y),
+                (TileArg::Operation(x), TileArg::Operation(y)) => s.same(x, y),
+                (TileArg::Lambda(v, x), TileArg::Lambda(w, y)) => {
+                    s.same(&v.len(), &w.len())?;
+                    v.iter().zip(w).try_for_each(|(v, w)| s.bind(v, w))?;
+                    s.expr(x, y)
+                }
+                (TileArg::Body(x), TileArg::Body(y)) => s.stmt(x, y),
+                _ => s.differ(format!("{x:?}"), format!("{y:?}")),
+            })?;
+        }
+        self.field("workspace", |s| {
+            s.same(&a.workspace.len(), &b.workspace.len())?;
+            a.workspace.iter().zip(&b.workspace).try_for_each(|(x, y)| {
+                s.same(&x.0, &y.0)?;
+                s.buffer_use(&x.1, &y.1)
+            })
+        })?;
+        self.field("config", |s| s.attrs(&a.config, &b.config))?;
+        self.field("dispatch", |s| s.same(&a.dispatch, &b.dispatch))
     }
 
     fn attr_node(&mut self, key: &str, a: &AttrNode, b: &AttrNode) -> Outcome {

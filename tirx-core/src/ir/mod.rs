@@ -15,6 +15,7 @@
 //! [`AllocBuffer`](StmtKind::AllocBuffer), [`DeclBuffer`](StmtKind::DeclBuffer) and
 //! [`ScopeId`](StmtKind::ScopeId) hold from where they stand to the end of the enclosing [`Seq`](StmtKind::Seq)
 //! (or of the body they are the whole of). Loops run `loop_var` from `min` over `extent` values.
+//! A [`Tile`](StmtKind::Tile) primitive is performed by the threads of its scope together; LowerTIRx replaces it.
 //!
 //! **Variables** are immutable and have identity: two variables with one name are two variables. A mutable
 //! scalar is a one-element buffer in scope `local`.
@@ -37,6 +38,7 @@ pub mod image;
 mod minifloat;
 mod mutate;
 mod stmt;
+pub mod tile;
 mod var;
 mod verify;
 mod visit;
@@ -49,6 +51,7 @@ pub use func::{AttrValue, Attrs, IRModule, PrimFunc};
 pub use minifloat::{Minifloat, odd_f32, odd_f64};
 pub use mutate::{Mutator, substitute, substitute_stmt};
 pub use stmt::{AttrNode, ForKind, HINT, HINT_MESSAGE, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, StmtNode};
+pub use tile::{BufferRegion, ExecScope, TileArg, TileCall, TileOp};
 pub use var::{IterKind, IterVar, Type, Var};
 pub use verify::{verify, verify_func};
 pub use visit::{Visitor, is_pure, uses_var};

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{AttrNode, Buffer, Expr, ExprKind, IterVar, ScopeIdDef, Stmt, StmtKind, Var};
+use super::{AttrNode, Buffer, Expr, ExprKind, IterVar, ScopeIdDef, Stmt, StmtKind, TileArg, TileCall, Var};
 
 /// Rebuilds a tree. Override what you change and call the `walk_*` method for the rest. Spans are kept.
 ///
@@ -348,8 +348,68 @@ pub trait Mutator {
                     message: message.clone(),
                 }
             }
+            StmtKind::Tile(call) => match self.tile(call) {
+                Some(new) => StmtKind::Tile(Box::new(new)),
+                None => return stmt.clone(),
+            },
         };
         Stmt::new(kind, span)
+    }
+
+    /// A tile primitive rebuilt from its changed parts; `None` if nothing changed.
+    fn tile(&mut self, call: &TileCall) -> Option<TileCall> {
+        let mut changed = false;
+        let mut args = Vec::with_capacity(call.args.len());
+        for arg in &call.args {
+            args.push(match arg {
+                TileArg::Region(region) => {
+                    let buffer = self.buffer_use(&region.buffer);
+                    changed |= buffer != region.buffer;
+                    TileArg::Region(region.map(buffer, |e| {
+                        let new = self.expr(e);
+                        changed |= !new.same_node(e);
+                        new
+                    }))
+                }
+                TileArg::Expr(e) => {
+                    let new = self.expr(e);
+                    changed |= !new.same_node(e);
+                    TileArg::Expr(new)
+                }
+                TileArg::Lambda(vars, body) => {
+                    let vars2: Vec<Var> = vars.iter().map(|v| self.var_def(v)).collect();
+                    let new = self.expr(body);
+                    changed |= vars2 != *vars || !new.same_node(body);
+                    TileArg::Lambda(vars2, new)
+                }
+                TileArg::Body(body) => {
+                    let new = self.stmt(body);
+                    changed |= !new.same_node(body);
+                    TileArg::Body(new)
+                }
+                TileArg::None | TileArg::Axes(_) | TileArg::Operation(_) => arg.clone(),
+            });
+        }
+        let mut workspace = Vec::with_capacity(call.workspace.len());
+        for (name, buffer) in &call.workspace {
+            let new = self.buffer_use(buffer);
+            changed |= new != *buffer;
+            workspace.push((name.clone(), new));
+        }
+        let mut config = call.config.clone();
+        for value in config.values_mut() {
+            *value = value.map_exprs(&mut |e| {
+                let new = self.expr(e);
+                changed |= !new.same_node(e);
+                new
+            });
+        }
+        changed.then(|| TileCall {
+            args,
+            workspace,
+            config,
+            ..call.clone()
+        })
     }
 
     /// A hardware index that is bound here.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{AttrValue, Buffer, Expr, IterVar, Var};
+use super::{AttrValue, Buffer, Expr, IterVar, TileCall, Var};
 use crate::source::Span;
 
 /// How a loop runs.
@@ -175,6 +175,8 @@ pub enum StmtKind {
         /// Message in parts, to be joined.
         message: Vec<Arc<str>>,
     },
+    /// A tile primitive; gone after LowerTIRx.
+    Tile(Box<TileCall>),
 }
 
 /// A statement with its source text.

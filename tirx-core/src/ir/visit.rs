@@ -1,6 +1,6 @@
 //! Reading walks.
 
-use super::{AttrNode, Buffer, Expr, ExprKind, Stmt, StmtKind, Var};
+use super::{AttrNode, Buffer, Expr, ExprKind, Stmt, StmtKind, TileArg, TileCall, Var};
 
 /// Visits every node once per occurrence, in program order. Override what you care about and call the `walk_*`
 /// method to go deeper.
@@ -130,6 +130,30 @@ pub trait Visitor {
                 otherwise.iter().for_each(|s| self.visit_stmt(s));
             }
             StmtKind::Assert { condition, .. } => self.visit_expr(condition),
+            StmtKind::Tile(call) => self.walk_tile(call),
+        }
+    }
+
+    /// The parts of a tile primitive.
+    fn walk_tile(&mut self, call: &TileCall) {
+        for arg in &call.args {
+            match arg {
+                TileArg::Region(region) => {
+                    self.visit_buffer_use(&region.buffer);
+                    region.exprs().for_each(|e| self.visit_expr(e));
+                }
+                TileArg::Expr(e) => self.visit_expr(e),
+                TileArg::Lambda(vars, body) => {
+                    vars.iter().for_each(|v| self.visit_var_def(v));
+                    self.visit_expr(body);
+                }
+                TileArg::Body(body) => self.visit_stmt(body),
+                TileArg::None | TileArg::Axes(_) | TileArg::Operation(_) => {}
+            }
+        }
+        call.workspace.iter().for_each(|(_, b)| self.visit_buffer_use(b));
+        for value in call.config.values() {
+            value.for_each_expr(&mut |e| self.visit_expr(e));
         }
     }
 }

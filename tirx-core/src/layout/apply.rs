@@ -11,8 +11,9 @@
 
 use std::borrow::Cow;
 
-use super::{Axis, Iter, Layout};
+use super::{Axis, Iter, Layout, Swizzle};
 use crate::arith::fold;
+use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 impl Layout {
@@ -21,28 +22,37 @@ impl Layout {
     ///
     /// It is computed in the widest integer type of coordinates and extents.
     pub fn memory_offset(&self, coordinate: &[Expr], shape: &[Expr]) -> Expr {
-        self.offset_on("m", coordinate, shape)
-            .unwrap_or_else(|| Expr::int32(0))
+        let offset = self
+            .offset_on("m", coordinate, shape)
+            .unwrap_or_else(|| Expr::int32(0));
+        match self.swizzle() {
+            None => offset,
+            Some(swizzle) => swizzle.apply(&offset),
+        }
     }
 
     /// The offset of `coordinate` on each axis that the layout has, in order of writing.
     pub fn offsets(&self, coordinate: &[Expr], shape: &[Expr]) -> Vec<(Axis, Expr)> {
-        let Layout::Tile(tile) = self;
+        let tile = self.tile();
         let axes = tile.shard.iter().map(|i| &i.axis);
         let mut all: Vec<(Axis, Expr)> = Vec::new();
         for axis in axes.chain(tile.offset.iter().map(|(axis, _)| axis)) {
             if all.iter().all(|(known, _)| known != axis)
                 && let Some(offset) = self.offset_on(&axis.0, coordinate, shape)
             {
+                let offset = match self.swizzle() {
+                    Some(swizzle) if axis.is_memory() => swizzle.apply(&offset),
+                    _ => offset,
+                };
                 all.push((axis.clone(), offset));
             }
         }
         all
     }
 
-    /// The offset on one axis; `None` where nothing of the layout is on it.
-    fn offset_on(&self, wanted: &str, coordinate: &[Expr], shape: &[Expr]) -> Option<Expr> {
-        let Layout::Tile(tile) = self;
+    /// The offset on one axis, before any swizzle; `None` where nothing of the layout is on it.
+    pub(crate) fn offset_on(&self, wanted: &str, coordinate: &[Expr], shape: &[Expr]) -> Option<Expr> {
+        let tile = self.tile();
         let coordinate = &in_index_type(coordinate, shape)[..];
         if is_row_major(tile, shape) && shape.iter().skip(1).any(|e| e.as_int().is_none()) {
             return Some(nested(coordinate, shape));
@@ -73,8 +83,22 @@ impl Layout {
     }
 
     /// How many elements lie between the first and the last that the memory axis reaches, both included.
+    ///
+    /// A swizzle moves elements within aligned blocks, so that the span of its iterators is rounded up to one.
     pub fn memory_span(&self) -> Expr {
-        let Layout::Tile(tile) = self;
+        let span = self.plain_span();
+        match self.swizzle() {
+            None => span,
+            Some(swizzle) => {
+                let block = Expr::constant(span.dtype, 1 << swizzle.block_bits());
+                let ceil = fold::sub(fold::add(span, block.clone()), Expr::constant(block.dtype, 1));
+                fold::mul(fold::floordiv(ceil, block.clone()), block)
+            }
+        }
+    }
+
+    fn plain_span(&self) -> Expr {
+        let tile = self.tile();
         let mut last: Option<Expr> = None;
         for iter in tile.shard.iter().chain(&tile.replica) {
             if iter.axis.is_memory() && !iter.extent.is_int(1) {
@@ -98,8 +122,75 @@ impl Layout {
 
     /// Whether an iterator runs on another axis than memory.
     pub fn has_hardware_axis(&self) -> bool {
-        let Layout::Tile(tile) = self;
-        tile.shard.iter().any(|i| !i.axis.is_memory())
+        self.tile().shard.iter().any(|i| !i.axis.is_memory())
+    }
+}
+
+impl Swizzle {
+    /// The bits of an offset that an exclusive-or changes or that lie below: elements move within blocks of so many.
+    pub fn block_bits(&self) -> u32 {
+        let upper = if self.inner { 0 } else { self.atom_len };
+        self.per_element + self.swizzle_len + upper
+    }
+
+    /// The bits of an offset that take part: the swizzle repeats with this period.
+    pub fn period_bits(&self) -> u32 {
+        self.per_element + self.swizzle_len + self.atom_len
+    }
+
+    /// Where offset `at` lands.
+    pub fn apply_const(&self, at: i128) -> i128 {
+        let chunk = at >> self.per_element;
+        let low = (1i128 << self.swizzle_len) - 1;
+        let mixed = if self.inner {
+            chunk ^ ((chunk & (low << self.atom_len)) >> self.atom_len)
+        } else {
+            chunk ^ ((chunk & low) << self.atom_len)
+        };
+        (mixed << self.per_element) | (at & ((1 << self.per_element) - 1))
+    }
+
+    /// Where offset `at` lands, as an expression. Chunks and places within them are kept apart, so that a vector
+    /// within a chunk stays one.
+    pub fn apply(&self, at: &Expr) -> Expr {
+        if let Some(at) = at.as_int() {
+            return Expr::constant(at_dtype(at), self.apply_const(at));
+        }
+        let lanes = at.dtype.lanes;
+        let constant = |v: i128| Expr::constant(at.dtype.element(), v);
+        let bits = |op: Op, a: Expr, b: i128| {
+            let b = if lanes == 1 {
+                constant(b)
+            } else {
+                Expr::broadcast(constant(b), lanes)
+            };
+            Expr::call(op, at.dtype, vec![a, b])
+        };
+        let size = constant(1 << self.per_element);
+        let low = (1i128 << self.swizzle_len) - 1;
+        let atom = i128::from(self.atom_len);
+        let chunk = binary(BinOp::FloorDiv, at.clone(), size.clone());
+        let other = if self.inner {
+            bits(
+                Op::ShiftRight,
+                bits(Op::BitwiseAnd, chunk.clone(), low << self.atom_len),
+                atom,
+            )
+        } else {
+            bits(Op::ShiftLeft, bits(Op::BitwiseAnd, chunk.clone(), low), atom)
+        };
+        let mixed = Expr::call(Op::BitwiseXor, at.dtype, vec![chunk, other]);
+        let first = bits(Op::ShiftLeft, mixed, i128::from(self.per_element));
+        binary(BinOp::Add, first, binary(BinOp::FloorMod, at.clone(), size))
+    }
+}
+
+/// The dtype of a constant offset.
+fn at_dtype(value: i128) -> DType {
+    if i32::try_from(value).is_ok() {
+        DType::INT32
+    } else {
+        DType::INT64
     }
 }
 
@@ -114,8 +205,8 @@ pub fn strided_offset(coordinate: &[Expr], strides: &[Expr]) -> Expr {
 
 /// Whether a layout is that of rows one after the other, without an offset.
 fn is_row_major(tile: &super::TileLayout, shape: &[Expr]) -> bool {
-    let Layout::Tile(rows) = Layout::row_major(shape);
-    tile.offset.is_empty() && tile.replica.is_empty() && tile.shard == rows.shard
+    let rows = Layout::row_major(shape);
+    tile.offset.is_empty() && tile.replica.is_empty() && tile.shard == rows.tile().shard
 }
 
 /// `(z * h + y) * w + x`: each extent once, where products of them would have to be computed.
@@ -132,9 +223,9 @@ fn nested(coordinate: &[Expr], shape: &[Expr]) -> Expr {
 
 /// The position of `coordinate` in row-major order of `shape`.
 pub fn row_major(coordinate: &[Expr], shape: &[Expr]) -> Expr {
-    let Layout::Tile(tile) = Layout::row_major(shape);
+    let rows = Layout::row_major(shape);
     let mut sum = None;
-    for (c, iter) in in_index_type(coordinate, shape).iter().zip(&tile.shard) {
+    for (c, iter) in in_index_type(coordinate, shape).iter().zip(&rows.tile().shard) {
         accumulate(&mut sum, scale(c, &iter.stride));
     }
     sum.unwrap_or_else(|| Expr::int32(0))

@@ -49,14 +49,55 @@ pub struct TileLayout {
     pub offset: Vec<(Axis, Expr)>,
 }
 
+/// An exclusive-or of address bits: `T.ComposeLayout(per_element, swizzle_len, atom_len, layout)`.
+///
+/// Elements move in chunks of `2^per_element`. Of the chunk's number, the `swizzle_len` bits from bit `atom_len` on are
+/// exclusive-ored into the lowest `swizzle_len` bits (`inner`), or the lowest ones into those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Swizzle {
+    /// Elements of a chunk, as a power of two.
+    pub per_element: u32,
+    /// How many bits are exchanged.
+    pub swizzle_len: u32,
+    /// How far the two groups of bits are apart; at least `swizzle_len`.
+    pub atom_len: u32,
+    /// Whether the lower bits are the ones that change.
+    pub inner: bool,
+}
+
 /// A layout.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// Strided iterators.
     Tile(Arc<TileLayout>),
+    /// Strided iterators whose memory offset is then swizzled.
+    Compose(Swizzle, Arc<TileLayout>),
 }
 
 impl Layout {
+    /// The iterators, before any swizzle.
+    pub fn tile(&self) -> &TileLayout {
+        match self {
+            Layout::Tile(tile) | Layout::Compose(_, tile) => tile,
+        }
+    }
+
+    /// The swizzle, where there is one.
+    pub fn swizzle(&self) -> Option<Swizzle> {
+        match self {
+            Layout::Tile(_) => None,
+            Layout::Compose(swizzle, _) => Some(*swizzle),
+        }
+    }
+
+    /// The same swizzle over other iterators.
+    pub fn with_tile(&self, tile: TileLayout) -> Layout {
+        match self {
+            Layout::Tile(_) => Layout::Tile(Arc::new(tile)),
+            Layout::Compose(swizzle, _) => Layout::Compose(*swizzle, Arc::new(tile)),
+        }
+    }
+
     /// Compact row-major on the memory axis: what a buffer has when nothing is said.
     pub fn row_major(shape: &[Expr]) -> Layout {
         let mut stride: Option<Expr> = None;
@@ -87,7 +128,7 @@ impl Layout {
 
     /// Every expression in it.
     pub fn exprs(&self) -> Vec<&Expr> {
-        let Layout::Tile(tile) = self;
+        let tile = self.tile();
         let iters = tile
             .shard
             .iter()
@@ -98,7 +139,7 @@ impl Layout {
 
     /// The layout with each expression changed by `f`.
     pub fn map_exprs(&self, f: &mut impl FnMut(&Expr) -> Expr) -> Layout {
-        let Layout::Tile(tile) = self;
+        let tile = self.tile();
         let mut iters = |list: &[Iter]| -> Vec<Iter> {
             list.iter()
                 .map(|i| Iter {
@@ -110,11 +151,11 @@ impl Layout {
         };
         let (shard, replica) = (iters(&tile.shard), iters(&tile.replica));
         let offset = tile.offset.iter().map(|(a, e)| (a.clone(), f(e))).collect();
-        Layout::Tile(Arc::new(TileLayout {
+        self.with_tile(TileLayout {
             shard,
             replica,
             offset,
-        }))
+        })
     }
 
     /// The layout with variables replaced.

@@ -331,6 +331,7 @@ fn stmt_exprs<'a>(stmt: &'a Stmt, see: &mut dyn FnMut(&'a Expr)) {
         StmtKind::AllocBuffer(buffer, _) | StmtKind::DeclBuffer(buffer) => {
             buffer.exprs().into_iter().for_each(see)
         }
+        StmtKind::Tile(call) => call.for_each_expr(see),
         StmtKind::ScopeId(_) | StmtKind::Seq(_) => {}
     }
 }

@@ -235,7 +235,9 @@ impl Visitor for Scan {
                 self.in_index = false;
                 return;
             }
-            StmtKind::AllocBuffer(..) | StmtKind::ScopeId(_) => self.shares_a_place = true,
+            StmtKind::AllocBuffer(..) | StmtKind::ScopeId(_) | StmtKind::Tile(_) => {
+                self.shares_a_place = true;
+            }
             StmtKind::DeclBuffer(buffer) => {
                 self.shares_a_place |=
                     buffer.exprs().into_iter().any(|e| self.varies(e)) || self.varying.contains(&buffer.data);
@@ -566,7 +568,9 @@ impl Vectorizer {
                 stmt.clone()
             }
             StmtKind::DeclBuffer(_) => stmt.clone(),
-            StmtKind::While(..) | StmtKind::AllocBuffer(..) | StmtKind::ScopeId(_) => return Err(NoVector),
+            StmtKind::While(..) | StmtKind::AllocBuffer(..) | StmtKind::ScopeId(_) | StmtKind::Tile(_) => {
+                return Err(NoVector);
+            }
         })
     }
 }

@@ -226,7 +226,7 @@ impl Scan {
             }
             StmtKind::Bind(_, value) | StmtKind::Evaluate(value) => self.reads(value, written),
             StmtKind::Assert { condition, .. } => self.reads(condition, written),
-            StmtKind::DeclBuffer(_) | StmtKind::ScopeId(_) => {}
+            StmtKind::DeclBuffer(_) | StmtKind::ScopeId(_) | StmtKind::Tile(_) => {}
         }
     }
 

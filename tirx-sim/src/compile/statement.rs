@@ -60,6 +60,10 @@ impl Compiler<'_> {
             StmtKind::AllocBuffer(buffer, _) => self.alloc(buffer),
             StmtKind::DeclBuffer(buffer) => self.home(buffer).map(drop),
             StmtKind::ScopeId(_) => error(stmt.span, "scope ids must be lowered before the simulator runs"),
+            StmtKind::Tile(_) => error(
+                stmt.span,
+                "tile primitives must be lowered before the simulator runs",
+            ),
             StmtKind::Evaluate(e) => {
                 if e.as_int().is_some() {
                     return Ok(());

@@ -82,6 +82,7 @@ impl Emitter<'_> {
                 )
             }
             StmtKind::ScopeId(_) => error(stmt.span, "a scope id is left in the final IR"),
+            StmtKind::Tile(_) => error(stmt.span, "a tile primitive is left in the final IR"),
             StmtKind::Evaluate(e) => self.evaluate(e),
             StmtKind::For {
                 var,

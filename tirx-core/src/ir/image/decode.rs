@@ -9,10 +9,10 @@ use super::variants::{BINARY, CODES, ITERS, LOOPS};
 use super::{ImageError, MAGIC, VERSION};
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, AttrValue, Attrs, Buffer, BufferNode, DType, Expr, ExprKind, IRModule, IterVar, PrimFunc,
-    ScopeIdDef, ScopeIdKind, Stmt, StmtKind, Type, Var,
+    AttrNode, AttrValue, Attrs, Buffer, BufferNode, BufferRegion, DType, ExecScope, Expr, ExprKind, IRModule,
+    IterVar, PrimFunc, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, TileArg, TileCall, TileOp, Type, Var,
 };
-use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
 use crate::source::{FileId, SourceMap, Span};
 
 /// Levels of nesting that an image may have: beyond what the front end and the passes produce.
@@ -307,17 +307,39 @@ impl Decoder<'_> {
         let shape = self.exprs()?;
         let strides = self.exprs()?;
         let elem_offset = self.option()?;
-        let layout = match self.flag()? {
-            false => None,
-            true => {
+        let layout = match self.byte()? {
+            0 => None,
+            tag @ (1 | 2) => {
+                let swizzle = if tag == 2 {
+                    let mut bits = || -> Outcome<u32> {
+                        match self.u32()? {
+                            bits @ 0..=30 => Ok(bits),
+                            _ => self.fail("a swizzle of too many bits"),
+                        }
+                    };
+                    let (per_element, swizzle_len, atom_len) = (bits()?, bits()?, bits()?);
+                    Some(Swizzle {
+                        per_element,
+                        swizzle_len,
+                        atom_len,
+                        inner: self.flag()?,
+                    })
+                } else {
+                    None
+                };
                 let (shard, replica) = (self.iters()?, self.iters()?);
                 let offset = self.list(|d| Ok((Axis(d.string()?), d.expr()?)))?;
-                Some(Layout::Tile(Arc::new(TileLayout {
+                let tile = Arc::new(TileLayout {
                     shard,
                     replica,
                     offset,
-                })))
+                });
+                Some(match swizzle {
+                    None => Layout::Tile(tile),
+                    Some(swizzle) => Layout::Compose(swizzle, tile),
+                })
             }
+            _ => return self.fail("an unknown layout"),
         };
         let (align, offset_factor) = (self.u32()?, self.u32()?);
         let allocated_addr = self.exprs()?;
@@ -589,7 +611,59 @@ impl Decoder<'_> {
                     message: self.list(Self::string)?,
                 }
             }
+            12 => StmtKind::Tile(Box::new(self.tile()?)),
             _ => return self.fail("an unknown statement"),
+        })
+    }
+
+    fn operation(&mut self) -> Outcome<TileOp> {
+        let name = self.string()?;
+        match TileOp::from_name(&name) {
+            Some(op) => Ok(op),
+            None => self.fail("an unknown tile primitive"),
+        }
+    }
+
+    fn tile(&mut self) -> Outcome<TileCall> {
+        let op = self.operation()?;
+        let scope = self.string()?;
+        let Some(scope) = ExecScope::ALL.into_iter().find(|s| s.name() == &*scope) else {
+            return self.fail("an unknown execution scope");
+        };
+        let args = self.list(|d| {
+            Ok(match d.byte()? {
+                0 => TileArg::None,
+                1 => {
+                    let (buffer, starts, extents) = (d.buffer()?, d.exprs()?, d.exprs()?);
+                    if starts.len() != extents.len() {
+                        return d.fail("a region of two ranks");
+                    }
+                    TileArg::Region(BufferRegion {
+                        buffer,
+                        ranges: starts.into_iter().zip(extents).collect(),
+                    })
+                }
+                2 => TileArg::Expr(d.expr()?),
+                3 => TileArg::Axes(d.list(|d| match d.int()?.try_into() {
+                    Ok(axis) => Ok(axis),
+                    Err(_) => d.fail("an axis out of range"),
+                })?),
+                4 => TileArg::Operation(d.operation()?),
+                5 => TileArg::Lambda(d.list(Self::var)?, d.expr()?),
+                6 => TileArg::Body(d.stmt()?),
+                _ => return d.fail("an unknown argument of a tile primitive"),
+            })
+        })?;
+        let workspace = self.list(|d| Ok((d.string()?, d.buffer()?)))?;
+        let config = self.attrs()?;
+        let dispatch = if self.flag()? { Some(self.string()?) } else { None };
+        Ok(TileCall {
+            op,
+            scope,
+            args,
+            workspace,
+            config,
+            dispatch,
         })
     }
 

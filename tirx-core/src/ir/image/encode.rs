@@ -10,9 +10,9 @@ use super::{MAGIC, VERSION};
 use crate::ir::equal::plain;
 use crate::ir::{
     AttrNode, AttrValue, Buffer, DType, Expr, ExprKind, IRModule, IterVar, PrimFunc, ScopeIdDef, ScopeIdKind,
-    Stmt, StmtKind, Type, Var,
+    Stmt, StmtKind, TileArg, TileCall, Type, Var,
 };
-use crate::layout::{Iter, Layout};
+use crate::layout::Iter;
 use crate::source::{FileId, SourceMap, Span};
 
 /// A module as bytes. See the [module](super) for the format.
@@ -279,8 +279,18 @@ impl Encoder {
         self.option(if zero { None } else { buffer.elem_offset.as_ref() });
         match &buffer.layout {
             None => self.byte(0),
-            Some(Layout::Tile(tile)) => {
-                self.byte(1);
+            Some(layout) => {
+                let tile = layout.tile();
+                match layout.swizzle() {
+                    None => self.byte(1),
+                    Some(swizzle) => {
+                        self.byte(2);
+                        for bits in [swizzle.per_element, swizzle.swizzle_len, swizzle.atom_len] {
+                            self.uint(u64::from(bits));
+                        }
+                        self.byte(swizzle.inner as u8);
+                    }
+                }
                 self.iters(&tile.shard);
                 self.iters(&tile.replica);
                 self.uint(tile.offset.len() as u64);
@@ -505,6 +515,7 @@ impl Encoder {
             StmtKind::While(..) => 9,
             StmtKind::If(..) => 10,
             StmtKind::Assert { .. } => 11,
+            StmtKind::Tile(_) => 12,
         };
         self.byte(tag);
         self.span(s.span);
@@ -592,7 +603,56 @@ impl Encoder {
                 self.uint(message.len() as u64);
                 message.iter().for_each(|m| self.string(m));
             }
+            StmtKind::Tile(call) => self.tile(call),
         }
+    }
+
+    fn tile(&mut self, call: &TileCall) {
+        self.string(&call.op.name().into());
+        self.string(&call.scope.name().into());
+        self.uint(call.args.len() as u64);
+        for arg in &call.args {
+            match arg {
+                TileArg::None => self.byte(0),
+                TileArg::Region(region) => {
+                    self.byte(1);
+                    self.buffer(&region.buffer);
+                    self.exprs(&region.starts());
+                    self.exprs(&region.extents());
+                }
+                TileArg::Expr(e) => {
+                    self.byte(2);
+                    self.expr(e);
+                }
+                TileArg::Axes(axes) => {
+                    self.byte(3);
+                    self.uint(axes.len() as u64);
+                    axes.iter().for_each(|a| self.int(i128::from(*a)));
+                }
+                TileArg::Operation(op) => {
+                    self.byte(4);
+                    self.string(&op.name().into());
+                }
+                TileArg::Lambda(vars, body) => {
+                    self.byte(5);
+                    self.uint(vars.len() as u64);
+                    vars.iter().for_each(|v| self.var(v));
+                    self.expr(body);
+                }
+                TileArg::Body(body) => {
+                    self.byte(6);
+                    self.stmt(body);
+                }
+            }
+        }
+        self.uint(call.workspace.len() as u64);
+        for (name, buffer) in &call.workspace {
+            self.string(name);
+            self.buffer(buffer);
+        }
+        self.attrs(call.config.iter());
+        self.byte(call.dispatch.is_some() as u8);
+        call.dispatch.iter().for_each(|d| self.string(d));
     }
 
     pub(in crate::ir) fn func(&mut self, func: &PrimFunc) {

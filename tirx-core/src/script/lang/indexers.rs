@@ -13,7 +13,7 @@ use super::methods::this;
 use super::views::{Change, add, declare, dimension, groups, layout_of, mul, permuted, product, tile_of};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{Buffer, DType, Expr};
-use crate::layout::{Iter, Layout, TileLayout};
+use crate::layout::{Axis, Iter, Layout, TileLayout};
 use crate::source::Span;
 
 /// Fixes dimension `dim` at `index` and drops it; `what` is the method in messages.
@@ -88,16 +88,32 @@ fn moved(
     name: Arc<str>,
     span: Span,
 ) -> Result<Buffer> {
+    let mut tile = TileLayout {
+        shard: groups.into_iter().flatten().collect(),
+        ..tile.clone()
+    };
+    let layout = layout_of(buffer);
+    if let Some(Layout::Compose(swizzle, _)) = layout {
+        // The swizzle acts on the place in the whole storage, so the offset is one of the layout.
+        match tile.offset.iter_mut().find(|(axis, _)| axis.is_memory()) {
+            Some((_, base)) => *base = add(base.clone(), offset, span)?,
+            None => tile.offset.push((Axis::memory(), offset)),
+        }
+        let change = Change {
+            shape,
+            layout: Some(Layout::Compose(swizzle, Arc::new(tile))),
+            elem_offset: buffer.elem_offset.clone(),
+            dtype: None,
+        };
+        return declare(interp, buffer, name, change, span);
+    }
     let elem_offset = match &buffer.elem_offset {
         Some(base) => add(base.clone(), offset, span)?,
         None => offset,
     };
     let change = Change {
         shape,
-        layout: Some(Layout::Tile(Arc::new(TileLayout {
-            shard: groups.into_iter().flatten().collect(),
-            ..tile.clone()
-        }))),
+        layout: Some(Layout::Tile(Arc::new(tile))),
         elem_offset: Some(elem_offset),
         dtype: None,
     };

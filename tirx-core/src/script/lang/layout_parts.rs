@@ -6,13 +6,14 @@ use super::super::typing::{self, Arithmetic, Operand};
 use super::layouts::is_hardware;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{DType, Expr};
-use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
 use crate::source::Span;
 
 /// The iterators on memory axes alone.
-pub(super) fn storage(tile: &TileLayout) -> Layout {
+pub(super) fn storage(layout: &Layout) -> Layout {
+    let tile = layout.tile();
     let keep = |list: &[Iter]| list.iter().filter(|i| !is_hardware(&i.axis)).cloned().collect();
-    Layout::Tile(Arc::new(TileLayout {
+    layout.with_tile(TileLayout {
         shard: keep(&tile.shard),
         replica: keep(&tile.replica),
         offset: tile
@@ -21,11 +22,41 @@ pub(super) fn storage(tile: &TileLayout) -> Layout {
             .filter(|(a, _)| !is_hardware(a))
             .cloned()
             .collect(),
-    }))
+    })
+}
+
+/// The swizzle of elements `num` times as wide (`wider`) or as narrow: chunks keep their bytes.
+fn resized(layout: &Layout, tile: TileLayout, num: i128, wider: bool, span: Span) -> Result<Layout> {
+    let Some(swizzle) = layout.swizzle() else {
+        return Ok(Layout::Tile(Arc::new(tile)));
+    };
+    let bits = num.max(1).trailing_zeros();
+    let per_element = if wider {
+        swizzle.per_element.checked_sub(bits)
+    } else {
+        Some(swizzle.per_element + bits)
+    };
+    match per_element {
+        Some(per_element) if num.count_ones() == 1 => {
+            let swizzle = Swizzle {
+                per_element,
+                ..swizzle
+            };
+            Ok(Layout::Compose(swizzle, Arc::new(tile)))
+        }
+        _ => crate::diagnostic::error(
+            span,
+            format!(
+                "a swizzle of chunks of {} elements cannot be resized by {num}",
+                1 << swizzle.per_element
+            ),
+        ),
+    }
 }
 
 /// The layout of elements `num` times as wide.
-pub(super) fn pack(tile: &TileLayout, num: i128, span: Span) -> Result<Layout> {
+pub(super) fn pack(layout: &Layout, num: i128, span: Span) -> Result<Layout> {
+    let tile = layout.tile();
     let fits = |i: &Iter| {
         i.stride.is_int(1) && !is_hardware(&i.axis) && i.extent.as_int().is_some_and(|e| e % num == 0)
     };
@@ -43,14 +74,16 @@ pub(super) fn pack(tile: &TileLayout, num: i128, span: Span) -> Result<Layout> {
             iter.stride = by(&iter.stride)?;
         }
     }
-    Ok(Layout::Tile(Arc::new(TileLayout {
+    let tile = TileLayout {
         shard,
         ..tile.clone()
-    })))
+    };
+    resized(layout, tile, num, true, span)
 }
 
 /// The layout of elements `num` times as narrow.
-pub(super) fn unpack(tile: &TileLayout, num: i128, span: Span) -> Result<Layout> {
+pub(super) fn unpack(layout: &Layout, num: i128, span: Span) -> Result<Layout> {
+    let tile = layout.tile();
     let mut shard = tile.shard.clone();
     for iter in &mut shard {
         iter.stride = typing::binary(
@@ -65,10 +98,11 @@ pub(super) fn unpack(tile: &TileLayout, num: i128, span: Span) -> Result<Layout>
         stride: Expr::int32(1).at(span),
         axis: Axis::memory(),
     });
-    Ok(Layout::Tile(Arc::new(TileLayout {
+    let tile = TileLayout {
         shard,
         ..tile.clone()
-    })))
+    };
+    resized(layout, tile, num, false, span)
 }
 
 /// The iterators split so that each dimension of `shape` owns a run of them; `None` where the shape does not align.
@@ -168,10 +202,11 @@ mod tests {
 
     #[test]
     fn packing_divides_strides() {
-        let Layout::Tile(packed) = pack(&tile(&[(4, 8), (8, 1)]), 2, Span::NONE).unwrap();
-        assert_eq!(*packed, tile(&[(4, 4), (4, 1)]));
-        let Layout::Tile(unpacked) = unpack(&tile(&[(4, 8), (8, 1)]), 2, Span::NONE).unwrap();
-        assert_eq!(*unpacked, tile(&[(4, 16), (8, 2), (2, 1)]));
-        assert!(pack(&tile(&[(4, 1), (8, 4)]), 2, Span::NONE).is_err());
+        let layout = |iters: &[(i32, i32)]| Layout::Tile(Arc::new(tile(iters)));
+        let packed = pack(&layout(&[(4, 8), (8, 1)]), 2, Span::NONE).unwrap();
+        assert_eq!(packed, layout(&[(4, 4), (4, 1)]));
+        let unpacked = unpack(&layout(&[(4, 8), (8, 1)]), 2, Span::NONE).unwrap();
+        assert_eq!(unpacked, layout(&[(4, 16), (8, 2), (2, 1)]));
+        assert!(pack(&layout(&[(4, 1), (8, 4)]), 2, Span::NONE).is_err());
     }
 }

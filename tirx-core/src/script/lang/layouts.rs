@@ -11,14 +11,14 @@ use super::super::eval::{
     Args, Dict, Interpreter, Object, Param, Value, count, key, keyword, optional, required,
 };
 use super::super::typing::{self, Arithmetic};
-use super::call::{Call, Function, function};
+use super::call::{Call, Function, function, variadic};
 use super::convert;
 use super::layout_parts;
 use super::views;
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{DType, Expr};
-use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
 use crate::source::Span;
 
 /// Hardware axes, then memory axes.
@@ -62,7 +62,81 @@ pub(super) static FUNCTIONS: &[Function] = &[
         }
     }),
     function("T.TileLayout.from_iters", FROM_ITERS, from_iters),
+    variadic("T.ComposeLayout", COMPOSE, compose),
+    function("T.SwizzleLayout", SWIZZLE, |_, c| {
+        Ok(Value::Object(Rc::new(SwizzleValue(swizzle(c)?))))
+    }),
 ];
+
+const COMPOSE: &[Param] = &[
+    required("per_element"),
+    required("swizzle_len"),
+    optional("atom_len"),
+    optional("tile_layout"),
+    optional("swizzle_inner"),
+];
+const SWIZZLE: &[Param] = &[
+    required("per_element"),
+    required("swizzle_len"),
+    required("atom_len"),
+    optional("swizzle_inner"),
+];
+
+/// `SwizzleLayout(per_element, swizzle_len, atom_len)`.
+struct SwizzleValue(Swizzle);
+
+impl Object for SwizzleValue {
+    fn type_name(&self) -> &str {
+        "swizzle"
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn swizzle(call: &Call) -> Result<Swizzle> {
+    let bits = |name: &str| -> Result<u32> {
+        match call.int(name)? {
+            bits @ 0..=20 => Ok(bits as u32),
+            other => call.fail(format!("{name} is a number of bits, 0 to 20, found {other}")),
+        }
+    };
+    let swizzle = Swizzle {
+        per_element: bits("per_element")?,
+        swizzle_len: bits("swizzle_len")?,
+        atom_len: bits("atom_len")?,
+        inner: call.flag("swizzle_inner", true)?,
+    };
+    if swizzle.atom_len < swizzle.swizzle_len {
+        return call.fail(format!(
+            "atom_len {} is less than swizzle_len {}: the two groups of bits would overlap",
+            swizzle.atom_len, swizzle.swizzle_len
+        ));
+    }
+    Ok(swizzle)
+}
+
+/// `ComposeLayout(per_element, swizzle_len, atom_len, tile_layout)`, or of a swizzle and a tile layout.
+fn compose(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    const EXPECTED: &str = "a TileLayout";
+    let (swizzle, tile) = match call.get("per_element") {
+        Some((Value::Object(o), _)) if o.as_any().is::<SwizzleValue>() => {
+            let swizzle = o.as_any().downcast_ref::<SwizzleValue>().map(|s| s.0);
+            (swizzle, "swizzle_len")
+        }
+        _ => (Some(swizzle(call)?), "tile_layout"),
+    };
+    let (value, at) = call.need(tile, EXPECTED)?;
+    let layout = match value {
+        Value::Layout(layout) => Some(layout.clone()),
+        value => from_spec(value, at)?,
+    };
+    match (swizzle, layout) {
+        (Some(swizzle), Some(Layout::Tile(tile))) => Ok(Value::Layout(Layout::Compose(swizzle, tile))),
+        _ => call.expected(tile, EXPECTED),
+    }
+}
 
 /// The axis of this name.
 pub(super) fn axis(name: &str) -> Option<Value> {
@@ -301,10 +375,7 @@ impl Object for SpecBuilder {
             return error(span, format!("extents of a layout must be positive, found {bad}"));
         }
         let iters = match strides {
-            None => {
-                let Layout::Tile(tile) = Layout::row_major(&extents);
-                tile.shard.clone()
-            }
+            None => Layout::row_major(&extents).tile().shard.clone(),
             Some(strides) if strides.len() != extents.len() => {
                 let message = format!("{} strides for {} extents", strides.len(), extents.len());
                 return error(span, message);
@@ -494,7 +565,18 @@ fn from_iters(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 
 /// `layout.name`.
 pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Option<Value>> {
-    let Layout::Tile(tile) = layout.clone();
+    if let Layout::Compose(swizzle, tile) = layout {
+        match name {
+            "per_element" => return Ok(Some(Value::Int(swizzle.per_element.into()))),
+            "swizzle_len" => return Ok(Some(Value::Int(swizzle.swizzle_len.into()))),
+            "atom_len" => return Ok(Some(Value::Int(swizzle.atom_len.into()))),
+            "swizzle_inner" => return Ok(Some(Value::Bool(swizzle.inner))),
+            "tile_layout" => return Ok(Some(Value::Layout(Layout::Tile(tile.clone())))),
+            _ => {}
+        }
+    }
+    let whole = layout.clone();
+    let tile = layout.tile().clone();
     let iters = |list: &[Iter]| {
         Value::list(
             list.iter()
@@ -502,8 +584,8 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
                 .collect(),
         )
     };
-    let method = |name: &str, f: fn(&TileLayout, Args, Span) -> Result<Value>| {
-        let tile = tile.clone();
+    let method = |name: &str, f: fn(&Layout, Args, Span) -> Result<Value>| {
+        let tile = whole.clone();
         Value::builtin(format!("TileLayout.{name}"), move |_, args, span| {
             f(&tile, args, span)
         })
@@ -517,29 +599,28 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
             });
             Value::list(terms.collect())
         }
-        "size" => method("size", |tile, _, span| {
+        "size" => method("size", |layout, _, span| {
             let one = Expr::int32(1).at(span);
-            let product = tile.shard.iter().try_fold(one, |p, i| {
+            let product = layout.tile().shard.iter().try_fold(one, |p, i| {
                 typing::binary(Arithmetic::Mul, p.into(), i.extent.clone().into(), span)
             })?;
             Ok(number(&product))
         }),
-        "span" => method("span", |tile, _, _| {
-            Ok(number(&Layout::Tile(Arc::new(tile.clone())).memory_span()))
+        "span" => method("span", |layout, _, _| Ok(number(&layout.memory_span()))),
+        "storage" => method("storage", |layout, _, _| {
+            Ok(Value::Layout(layout_parts::storage(layout)))
         }),
-        "storage" => method("storage", |tile, _, _| {
-            Ok(Value::Layout(layout_parts::storage(tile)))
-        }),
-        "is_trivial" => method("is_trivial", |tile, _, _| {
-            let shape: Vec<Expr> = tile.shard.iter().map(|i| i.extent.clone()).collect();
-            Ok(Value::Bool(
-                Layout::Tile(Arc::new(tile.clone())).is_row_major(&shape),
-            ))
+        "is_trivial" => method("is_trivial", |layout, _, _| {
+            let shape: Vec<Expr> = layout.tile().shard.iter().map(|i| i.extent.clone()).collect();
+            Ok(Value::Bool(layout.is_row_major(&shape)))
         }),
         "apply" => method("apply", apply),
-        "pack" => method("pack", |tile, args, span| resize(tile, args, span, "pack")),
-        "unpack" => method("unpack", |tile, args, span| resize(tile, args, span, "unpack")),
-        "permute_dims" => method("permute_dims", |tile, args, span| {
+        "pack" => method("pack", |layout, args, span| resize(layout, args, span, "pack")),
+        "unpack" => method("unpack", |layout, args, span| {
+            resize(layout, args, span, "unpack")
+        }),
+        "permute_dims" => method("permute_dims", |layout, args, span| {
+            let tile = layout.tile();
             let call = Call::new(
                 "TileLayout.permute_dims",
                 const { &[required("perm")] },
@@ -558,10 +639,10 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
                 .collect();
             match order {
                 Some(order) if order.len() == tile.shard.len() => {
-                    Ok(Value::Layout(Layout::Tile(Arc::new(TileLayout {
+                    Ok(Value::Layout(layout.with_tile(TileLayout {
                         shard: order.iter().map(|i| tile.shard[*i].clone()).collect(),
                         ..tile.clone()
-                    }))))
+                    })))
                 }
                 _ => call.fail(format!(
                     "the permutation must name each of {} iterators once",
@@ -581,7 +662,7 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
 
 /// `layout.apply(i, j)`: where a coordinate lies on each axis. One coordinate counts all elements; several count in
 /// `shape`, or in the iterators.
-fn apply(tile: &TileLayout, args: Args, span: Span) -> Result<Value> {
+fn apply(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     let call = Call::new(
         "TileLayout.apply",
         const { &[keyword("shape")] },
@@ -593,7 +674,7 @@ fn apply(tile: &TileLayout, args: Args, span: Span) -> Result<Value> {
     let coordinate = given
         .map(|(value, at)| integer(value, at.or(span)))
         .collect::<Result<Vec<_>>>()?;
-    let own: Vec<Expr> = tile.shard.iter().map(|i| i.extent.clone()).collect();
+    let own: Vec<Expr> = layout.tile().shard.iter().map(|i| i.extent.clone()).collect();
     let (shape, of) = match call.get("shape") {
         _ if coordinate.len() == 1 => (vec![views::product(&own, span)?], "size"),
         Some(_) => (call.shape("shape")?, "shape"),
@@ -610,7 +691,6 @@ fn apply(tile: &TileLayout, args: Args, span: Span) -> Result<Value> {
         ));
     }
     let mut analyzer = Analyzer::new();
-    let layout = Layout::Tile(Arc::new(tile.clone()));
     let mut places = Dict::default();
     for (axis, offset) in layout.offsets(&coordinate, &shape) {
         let offset = number(&analyzer.simplify(&offset).at(span));
@@ -644,13 +724,13 @@ const ALGEBRA: [&str; 19] = [
     "verify_well_formed",
 ];
 
-fn resize(tile: &TileLayout, args: Args, span: Span, which: &'static str) -> Result<Value> {
+fn resize(layout: &Layout, args: Args, span: Span, which: &'static str) -> Result<Value> {
     let call = Call::new("TileLayout.pack", const { &[required("num")] }, false, args, span)?;
     let num = call.int("num")?;
     let layout = if which == "pack" {
-        layout_parts::pack(tile, num, span)?
+        layout_parts::pack(layout, num, span)?
     } else {
-        layout_parts::unpack(tile, num, span)?
+        layout_parts::unpack(layout, num, span)?
     };
     Ok(Value::Layout(layout))
 }

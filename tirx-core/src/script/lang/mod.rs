@@ -14,6 +14,7 @@
 //! | `launch`, `loops` | scope ids, regions, loops, statements |
 //! | `calls`, `cuda` | calls out of the language, device functions |
 //! | `layouts`, `layout_parts` | `TileLayout(S[…] + R[…] + offset)` |
+//! | `tiles` | tile primitives: `Tx.cta.copy(…)` |
 //! | `cuda_words` | what to write for a name of CUDA C++ |
 //! | `refused` | names that TVM has and this compiler does not |
 
@@ -43,6 +44,7 @@ mod ptx_memory;
 mod ptx_sync;
 mod refused;
 mod regions;
+mod tiles;
 mod views;
 
 #[cfg(test)]

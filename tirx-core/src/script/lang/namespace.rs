@@ -10,13 +10,13 @@ use super::call::{Call, Function};
 use super::objects::Metadata;
 use super::{
     buffers, calls, cuda, dtypes, launch, layouts, loops, math, pool, ptx, ptx_convert, ptx_memory, ptx_sync,
-    refused,
+    refused, tiles,
 };
 use crate::diagnostic::error;
 use crate::intrin::Op;
 
 /// All tables.
-static TABLES: [&[Function]; 15] = [
+static TABLES: [&[Function]; 16] = [
     buffers::FUNCTIONS,
     calls::FUNCTIONS,
     cuda::FUNCTIONS,
@@ -32,6 +32,7 @@ static TABLES: [&[Function]; 15] = [
     ptx_memory::OTHERS,
     ptx_convert::FUNCTIONS,
     ptx_sync::FUNCTIONS,
+    tiles::FUNCTIONS,
 ];
 
 static INDEX: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock::new(|| {
@@ -83,8 +84,11 @@ const NAMESPACES: [&str; 7] = [
 /// The value of `path.name`.
 pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
     let full = format!("{path}.{name}");
-    if NAMESPACES.contains(&full.as_str()) {
+    if NAMESPACES.contains(&full.as_str()) || tiles::is_namespace(&full) {
         return Some(Value::namespace(&full));
+    }
+    if let Some(value) = tiles::attribute(path, name) {
+        return Some(value);
     }
     if let Some(value) = lookup(&full) {
         return Some(value);
@@ -117,6 +121,7 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
         "layout" => {
             match name {
                 "Iter" => return lookup("T.Iter"),
+                "ComposeLayout" | "SwizzleLayout" => return lookup(&format!("T.{name}")),
                 "metadata" => return Some(Value::Object(Rc::new(Metadata::Table))),
                 _ => {}
             }
@@ -161,6 +166,8 @@ pub(super) fn names(path: &str) -> Vec<String> {
                 "S",
                 "R",
                 "TileLayout",
+                "ComposeLayout",
+                "tile",
                 "cuda",
                 "prim_func",
                 "jit",
@@ -171,11 +178,11 @@ pub(super) fn names(path: &str) -> Vec<String> {
             names.extend(own.map(String::from));
         }
         "layout" => {
-            names.extend(["TileLayout", "S", "R", "Axis", "Iter"].map(String::from));
+            names.extend(["TileLayout", "ComposeLayout", "S", "R", "Axis", "Iter"].map(String::from));
             names.extend(layouts::AXES.map(String::from));
         }
         "layout.Axis" => names.extend(layouts::AXES.map(String::from)),
-        _ => {}
+        path => names.extend(tiles::names(path)),
     }
     names.sort();
     names.dedup();

@@ -4,32 +4,15 @@
 pub(super) fn reason(path: &str, name: &str) -> Option<String> {
     let full = format!("{path}.{name}");
     let has = |list: &[&str]| list.contains(&name);
-    if path.starts_with("Tx") {
-        return Some(format!("{full} is not supported yet (tile primitives)"));
-    }
     if let Some(family) = family(&full) {
         return Some(format!("{full} is not supported yet ({family})"));
     }
     match path {
-        "T" if has(&[
-            "cta",
-            "warp",
-            "warpgroup",
-            "wg",
-            "thread",
-            "cluster",
-            "tile",
-            "ExecScope",
-        ]) =>
-        {
-            Some(format!("{full} is not supported yet (tile primitives)"))
-        }
+        "T" if name == "ExecScope" => Some(format!("{full} is not supported yet (tile primitives)")),
         "T" if name == "func_name" => {
             Some(format!("{full} is not supported: a kernel is named by its `def`"))
         }
-        "T" if has(&["ComposeLayout", "Layout", "wg_reg_tile"])
-            || (path == "T" && name == "SwizzleLayout") =>
-        {
+        "T" if has(&["Layout", "wg_reg_tile"]) => {
             Some(format!("{full} is not supported yet (layout algebra)"))
         }
         "T" if has(&[

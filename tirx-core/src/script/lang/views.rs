@@ -90,7 +90,7 @@ pub(super) fn layout_of(buffer: &Buffer) -> Option<Layout> {
 
 pub(super) fn tile_of(what: &str, buffer: &Buffer, span: Span) -> Result<Arc<TileLayout>> {
     match layout_of(buffer) {
-        Some(Layout::Tile(tile)) => Ok(tile),
+        Some(Layout::Tile(tile) | Layout::Compose(_, tile)) => Ok(tile),
         None => no_layout(what, buffer, span),
     }
 }
@@ -176,10 +176,7 @@ fn view_as(interp: &mut Interpreter, call: &Call, buffer: &Buffer, dtype: DType)
         return call.fail("a buffer without dimensions cannot be viewed as another dtype");
     };
     // Storage that is flat already has elements in order.
-    let tile = match layout_of(buffer) {
-        Some(_) => Some(tile_of(call.function, buffer, span)?),
-        None => None,
-    };
+    let tile = layout_of(buffer);
     let packed = |ratio| {
         tile.as_ref()
             .map(|t| layout_parts::pack(t, ratio, span))
@@ -257,10 +254,11 @@ pub(super) fn local(interp: &mut Interpreter, call: &mut Call) -> Result<Value> 
         }
     }
     if shape.is_empty() || given.is_none() {
-        let tile = tile_of(call.function, &buffer, span)?;
-        let storage = layout_parts::storage(&tile);
-        let Layout::Tile(inner) = &storage;
-        let extents: Vec<Expr> = inner.shard.iter().map(|i| i.extent.clone()).collect();
+        let Some(layout) = layout_of(&buffer) else {
+            return no_layout(call.function, &buffer, span);
+        };
+        let storage = layout_parts::storage(&layout);
+        let extents: Vec<Expr> = storage.tile().shard.iter().map(|i| i.extent.clone()).collect();
         let count = if given.is_none() {
             storage.memory_span()
         } else {
@@ -303,10 +301,12 @@ pub(super) fn permuted(
     let groups = groups("permute", buffer, &tile, span)?;
     let change = Change {
         shape: order.iter().map(|d| buffer.shape[*d].clone()).collect(),
-        layout: Some(Layout::Tile(Arc::new(TileLayout {
-            shard: order.iter().flat_map(|d| groups[*d].clone()).collect(),
-            ..(*tile).clone()
-        }))),
+        layout: layout_of(buffer).map(|layout| {
+            layout.with_tile(TileLayout {
+                shard: order.iter().flat_map(|d| groups[*d].clone()).collect(),
+                ..(*tile).clone()
+            })
+        }),
         ..Change::default()
     };
     declare(interp, buffer, name, change, span)

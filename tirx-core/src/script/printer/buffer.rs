@@ -3,7 +3,7 @@
 use super::Printer;
 use super::expr::constructor;
 use crate::ir::{AttrValue, Buffer, DEFAULT_ALIGN, DType, Expr, ExprKind, Var, Visitor};
-use crate::layout::{Iter, Layout};
+use crate::layout::{Iter, Layout, Swizzle};
 use std::sync::Arc;
 
 /// Where a description stands; decides what may be left out.
@@ -288,7 +288,21 @@ impl Printer {
 
     /// `T.TileLayout(T.S[(32, 8):(1 @ Axis.laneid, 1)] + T.R[4:1 @ Axis.warpid] + 3)`.
     pub(super) fn layout(&mut self, out: &mut String, layout: &Layout) {
-        let Layout::Tile(tile) = layout;
+        if let Layout::Compose(swizzle, tile) = layout {
+            let Swizzle {
+                per_element,
+                swizzle_len,
+                atom_len,
+                inner,
+            } = swizzle;
+            out.push_str(&format!(
+                "T.ComposeLayout({per_element}, {swizzle_len}, {atom_len}, "
+            ));
+            self.layout(out, &Layout::Tile(tile.clone()));
+            out.push_str(if *inner { ")" } else { ", swizzle_inner=False)" });
+            return;
+        }
+        let tile = layout.tile();
         out.push_str("T.TileLayout(T.S");
         self.iters(out, &tile.shard);
         if !tile.replica.is_empty() {

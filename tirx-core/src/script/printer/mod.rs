@@ -15,6 +15,7 @@ mod prescan;
 mod stmt;
 #[cfg(test)]
 mod tests;
+mod tile;
 
 use std::rc::Rc;
 

@@ -165,6 +165,11 @@ impl Visitor for Walk {
             StmtKind::DeclBuffer(buffer) => {
                 self.not_scalar.insert(buffer.data.clone());
             }
+            StmtKind::Tile(call) => {
+                self.not_scalar.extend(call.buffers().map(|b| b.data.clone()));
+                self.walk_tile(call);
+                return;
+            }
             StmtKind::BufferStore {
                 buffer,
                 indices,

@@ -52,7 +52,7 @@ impl Printer {
     }
 
     /// An indented body in a scope of its own; `define` runs inside it first.
-    fn body(&mut self, body: &Stmt, define: impl FnOnce(&mut Printer)) {
+    pub(super) fn body(&mut self, body: &Stmt, define: impl FnOnce(&mut Printer)) {
         self.indent += 1;
         self.names.enter();
         define(self);
@@ -197,6 +197,7 @@ impl Printer {
                 text.push_str("])");
                 self.line(&text);
             }
+            StmtKind::Tile(call) => self.tile(call),
         }
     }
 

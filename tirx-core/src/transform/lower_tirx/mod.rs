@@ -26,6 +26,7 @@ mod hierarchy;
 mod launch;
 mod layouts;
 mod scope_ids;
+mod tile;
 
 pub(super) use launch::LARGEST_WRITTEN_OUT;
 
@@ -36,6 +37,7 @@ use crate::ir::IRModule;
 /// Lowers every function.
 pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
     module.try_map(|func| {
+        let func = tile::lower(func)?;
         let func = launch::lower(func)?;
         Ok(layouts::lower(func)?)
     })
