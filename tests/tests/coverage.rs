@@ -42,8 +42,8 @@ fn tested_in() -> Vec<(String, String)> {
     for folder in [
         "tests/kernels",
         "kernels",
-        "tirx-core/src/script/eval",
-        "tirx-core/src/script/lang",
+        "tirx-core/script/src/eval",
+        "tirx-core/script/src/lang",
         "tirx-sim/tests",
         "tirx-sim/tests/kernel",
     ] {

@@ -1,29 +1,42 @@
 //! The TIRx compiler: kernel text → IR → CUDA C++ and host code.
 //!
-//! This crate is pure: it reads no files, starts no processes, looks at no clock and needs no GPU.
+//! The compiler is pure: it reads no files, starts no processes, looks at no clock and needs no GPU.
 //! Callers hand it text ([`source::SourceMap`]) and get text or IR back.
 //!
-//! | folder | role |
-//! |---|---|
-//! | [`ir`] | what a program *is*: types, expressions, statements, functions, modules |
-//! | [`intrin`] | the table of intrinsics: one row each, read by every other part |
-//! | [`layout`] | how a logical coordinate becomes a physical offset |
-//! | [`arith`] | what is provably true of integer expressions |
-//! | [`script`] | TVMScript text to IR and back |
-//! | [`transform`] | the lowering pipeline, one pass a file |
-//! | [`codegen`] | final IR to CUDA C++ and launcher code |
+//! This crate is the entrance: it re-exports the crates beside it, each of which sees only those below it.
+//!
+//! | module | crate | role |
+//! |---|---|---|
+//! | [`source`], [`diagnostic`] | `tirx-source` | texts, spans, errors that point at them |
+//! | [`ir`] | `tirx-ir` | what a program *is*: types, expressions, statements, functions, modules |
+//! | [`ir::abi`] | `tirx-ir` | what host code and device code agree on: targets, fields, launch parameters, checks |
+//! | [`intrin`] | `tirx-ir` | the table of intrinsics: one row each, read by every other part |
+//! | [`layout`] | `tirx-ir` | how a logical coordinate becomes a physical offset |
+//! | [`arith`] | `tirx-arith` | what is provably true of integer expressions |
+//! | [`transform`] | `tirx-lower` | the lowering pipeline, one pass a file |
+//! | [`codegen`] | `tirx-codegen` | final IR to CUDA C++ and launcher code |
+//! | [`script`] | `tirx-script` (feature `frontend`), printer in `tirx-ir` | TVMScript text to IR and back |
 
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
-pub mod arith;
-pub mod codegen;
-pub mod diagnostic;
-pub mod intrin;
-pub mod ir;
-pub mod layout;
-pub mod script;
-pub mod source;
-pub mod transform;
+pub use tirx_arith as arith;
+pub use tirx_ir as ir;
+pub use tirx_ir::{intrin, layout};
+pub use tirx_lower::transform;
+pub use tirx_source::{Diagnostic, Diagnostics, Result, diagnostic, source};
 
-pub use diagnostic::{Diagnostic, Diagnostics, Result};
+/// Final IR to CUDA C++ and launcher code.
+pub mod codegen {
+    pub use tirx_codegen::{cuda, rust};
+    pub use tirx_ir::abi as host;
+}
+
+/// TVMScript text to IR and back.
+pub mod script {
+    pub use tirx_ir::{print, print_expr, print_func, print_stmt, typing};
+    #[cfg(feature = "frontend")]
+    pub use tirx_script::{
+        ConstValue, ConstexprParam, Entry, EntryKind, Imports, KernelFile, NoImports, eval, lang,
+    };
+}

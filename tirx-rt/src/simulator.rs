@@ -104,7 +104,7 @@ impl Programs {
             kernel: image.name,
             message,
         };
-        let module = tirx_core::ir::image::decode(image.ir).map_err(|e| unusable(e.to_string()))?;
+        let module = tirx_ir::image::decode(image.ir).map_err(|e| unusable(e.to_string()))?;
         let programs = image.functions.iter().map(|function| {
             Program::compile(&module, function.symbol).map_err(|e| unusable(e.render(&module.sources)))
         });

@@ -1,7 +1,7 @@
 //! What does a `cvt` of PTX give? Values are taken apart exactly, rounded once, and put together.
 
-use tirx_core::intrin::convert::{Conversion, Element, Format};
-use tirx_core::ir::{DType, Minifloat};
+use tirx_ir::intrin::convert::{Conversion, Element, Format};
+use tirx_ir::{DType, Minifloat};
 
 /// A conversion whose operands are in registers.
 #[derive(Clone, Debug)]
@@ -422,7 +422,7 @@ mod tests {
             values: &[],
             random: None,
             scale: None,
-            rounding: tirx_core::intrin::convert::ROUNDINGS
+            rounding: tirx_ir::intrin::convert::ROUNDINGS
                 .iter()
                 .find(|r| **r == rounding)
                 .unwrap(),

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use tirx_core::diagnostic::{Level, Message, Place};
-use tirx_core::source::{SourceMap, Span};
+use tirx_source::diagnostic::{Level, Message, Place};
+use tirx_source::source::{SourceMap, Span};
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

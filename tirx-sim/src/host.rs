@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tirx_core::arith::fold::eval_int;
-use tirx_core::codegen::host::{self, DEVICE_CUDA, Field, LaunchParam, arg_type, dlpack_code, float_method};
-use tirx_core::intrin::Op;
-use tirx_core::ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtKind, Var, odd_f32};
+use tirx_ir::abi::{self, DEVICE_CUDA, Field, LaunchParam, arg_type, dlpack_code, float_method};
+use tirx_ir::fold::eval_int;
+use tirx_ir::intrin::Op;
+use tirx_ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtKind, Var, odd_f32};
 
 /// What a caller passes.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ pub fn run(
     arguments: &[Argument],
     launch: &mut dyn FnMut(&Launch) -> Result<(), String>,
 ) -> Result<(), String> {
-    let func = host::host_function(module, None).ok_or("the kernel has no host function after lowering")?;
+    let func = abi::host_function(module, None).ok_or("the kernel has no host function after lowering")?;
     let [_, args, count, _] = func.params.as_slice() else {
         return Err("the host function does not have the packed calling convention".to_string());
     };
@@ -236,9 +236,9 @@ impl Machine<'_> {
                     return Ok(Flow::Next);
                 }
                 let module = self.module;
-                let call = host::launch(module, args)
-                    .ok_or("host code calls a packed function that is not known")?;
-                let symbols = host::device_functions(module);
+                let call =
+                    abi::launch(module, args).ok_or("host code calls a packed function that is not known")?;
+                let symbols = abi::device_functions(module);
                 let mut launch = Launch {
                     symbol: symbols[call.function].0.to_string(),
                     grid: [1; 3],
@@ -279,7 +279,7 @@ impl Machine<'_> {
 
     /// The message of a failed check, in the form of the launchers' errors.
     fn failed(&mut self, condition: &Expr, message: &[Arc<str>]) -> String {
-        let Some(check) = host::parse_check(message, self.names) else {
+        let Some(check) = abi::parse_check(message, self.names) else {
             return message.concat();
         };
         let expected = if check.alignment {

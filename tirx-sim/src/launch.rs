@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tirx_core::Diagnostics;
-use tirx_core::ir::IRModule;
+use tirx_ir::IRModule;
+use tirx_source::Diagnostics;
 
 use crate::bytecode::{Axis, Code};
 use crate::compile::{self, CompileOptions};

@@ -6,7 +6,7 @@
 //! error is a [`Fault`] with the kernel's source line, block and thread; nothing a kernel does harms the process.
 //!
 //! ```
-//! # fn demo(module: &tirx_core::ir::IRModule) -> Result<(), Box<dyn std::error::Error>> {
+//! # fn demo(module: &tirx_ir::IRModule) -> Result<(), Box<dyn std::error::Error>> {
 //! use tirx_sim::{Launch, Memory, Program, StandIns};
 //!
 //! let program = Program::compile(module, "scale_kernel")?;

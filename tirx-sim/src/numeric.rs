@@ -6,7 +6,7 @@
 //! float16 and bfloat16 that double rounding is exact (24 bits are at least twice 11 plus 2).
 
 use half::{bf16, f16};
-use tirx_core::ir::{DType, Minifloat, TypeCode, odd_f32, odd_f64};
+use tirx_ir::{DType, Minifloat, TypeCode, odd_f32, odd_f64};
 
 /// The kind of one lane of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

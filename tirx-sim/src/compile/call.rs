@@ -1,8 +1,8 @@
 //! Intrinsics: what each row of the table computes.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::intrin::Op;
-use tirx_core::ir::{BinOp, DType, Expr};
+use tirx_ir::intrin::Op;
+use tirx_ir::{BinOp, DType, Expr};
+use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
@@ -17,7 +17,7 @@ impl Compiler<'_> {
             let outer = self.span;
             self.span = e.span.or(outer);
             let result = match &e.kind {
-                tirx_core::ir::ExprKind::Call { op, args } => self.action(*op, args),
+                tirx_ir::ExprKind::Call { op, args } => self.action(*op, args),
                 _ => error(self.span, "an expression without a value"),
             };
             self.span = outer;

@@ -1,8 +1,8 @@
 //! Calls that leave the kernel: raw CUDA functions, `printf`, `print_buffer`.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::intrin::Op;
-use tirx_core::ir::{DType, Expr};
+use tirx_ir::intrin::Op;
+use tirx_ir::{DType, Expr};
+use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;

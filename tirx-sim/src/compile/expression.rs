@@ -3,9 +3,9 @@
 //! A vector value is one register a lane of the *value* (each of 32 lanes of the *warp*): vector code is scalar
 //! code repeated, except that consecutive elements are loaded and stored together.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::intrin::Op;
-use tirx_core::ir::{BinOp, DType, Expr, ExprKind};
+use tirx_ir::intrin::Op;
+use tirx_ir::{BinOp, DType, Expr, ExprKind};
+use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;

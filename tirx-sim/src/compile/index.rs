@@ -1,7 +1,7 @@
 //! Indices: from the coordinates of an access to the elements from its array's start.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::ir::{BinOp, Buffer, Expr, ExprKind};
+use tirx_ir::{BinOp, Buffer, Expr, ExprKind};
+use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;

@@ -5,13 +5,13 @@
 //! calls it, as a loop of one turn: a return leaves the value in a variable and then the loops around it.
 
 use rustc_hash::FxHashMap;
-use tirx_core::diagnostic::{Diagnostic, Result};
-use tirx_core::intrin::Op;
-use tirx_core::ir::{
+use tirx_ir::intrin::Op;
+use tirx_ir::{
     BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor,
     substitute, substitute_stmt,
 };
-use tirx_core::source::Span;
+use tirx_source::diagnostic::{Diagnostic, Result};
+use tirx_source::source::Span;
 
 /// Calls within calls: more is taken for recursion.
 const DEEPEST: usize = 64;

@@ -1,8 +1,8 @@
 //! Packed values and PTX instructions: what each is in terms of the IR's own expressions.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::intrin::Op;
-use tirx_core::ir::{BinOp, DType, Expr, TypeCode};
+use tirx_ir::intrin::Op;
+use tirx_ir::{BinOp, DType, Expr, TypeCode};
+use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;

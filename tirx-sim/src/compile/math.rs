@@ -1,8 +1,8 @@
 //! Intrinsics that are arithmetic alone.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::intrin::Op;
-use tirx_core::ir::{BinOp, DType, Expr};
+use tirx_ir::intrin::Op;
+use tirx_ir::{BinOp, DType, Expr};
+use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;

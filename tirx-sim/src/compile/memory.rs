@@ -3,8 +3,8 @@
 //! An access to a parameter, a shared or a local array is an index into a known region; one through any other
 //! pointer is an address.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::ir::{Buffer, Expr};
+use tirx_ir::{Buffer, Expr};
+use tirx_source::diagnostic::{Result, error};
 
 use super::index::Index;
 use super::registers::Val;

@@ -40,10 +40,10 @@ mod statement;
 mod warp;
 
 use rustc_hash::FxHashMap;
-use tirx_core::Diagnostics;
-use tirx_core::diagnostic::{Diagnostic, Result, error};
-use tirx_core::ir::{IRModule, PrimFunc, Var};
-use tirx_core::source::{SourceMap, Span};
+use tirx_ir::{IRModule, PrimFunc, Var};
+use tirx_source::Diagnostics;
+use tirx_source::diagnostic::{Diagnostic, Result, error};
+use tirx_source::source::{SourceMap, Span};
 
 use crate::bytecode::{Axis, BYTE, Code, Inst, Pc, R, Region, Special, WORD};
 use crate::numeric::Kind;

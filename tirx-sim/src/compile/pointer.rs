@@ -3,9 +3,9 @@
 //! Pointers into shared and local arrays are tagged (`exec::address`), so that arithmetic on them works and each
 //! access is still checked against its own array.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::intrin::Op;
-use tirx_core::ir::{DType, Expr, ExprKind};
+use tirx_ir::intrin::Op;
+use tirx_ir::{DType, Expr, ExprKind};
+use tirx_source::diagnostic::{Result, error};
 
 use super::index::Index;
 use super::memory::Place;

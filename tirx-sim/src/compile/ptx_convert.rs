@@ -1,8 +1,8 @@
 //! `cvt` of PTX.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::intrin::convert::Conversion;
-use tirx_core::ir::Expr;
+use tirx_ir::Expr;
+use tirx_ir::intrin::convert::Conversion;
+use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;

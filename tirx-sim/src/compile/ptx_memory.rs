@@ -3,10 +3,10 @@
 //! Weak accesses are plain ones. Strong ones are one step for the whole grid, as atomics are: memory is sequentially
 //! consistent here whatever order they ask for, and what is ordered by them is not a race.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::intrin::Op;
-use tirx_core::intrin::memory::{Access, MemoryInstruction};
-use tirx_core::ir::{DType, Expr};
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::memory::{Access, MemoryInstruction};
+use tirx_ir::{DType, Expr};
+use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;

@@ -1,8 +1,8 @@
 //! Timers of a profile, and stores without modifiers, in terms of plain loads and stores.
 
-use tirx_core::diagnostic::Result;
-use tirx_core::intrin::Op;
-use tirx_core::ir::{BinOp, DType, Expr, ExprKind, Stmt, Var};
+use tirx_ir::intrin::Op;
+use tirx_ir::{BinOp, DType, Expr, ExprKind, Stmt, Var};
+use tirx_source::diagnostic::Result;
 
 use super::Compiler;
 use crate::bytecode::{AtomicOp, Inst};
@@ -40,7 +40,7 @@ fn element(pointer: &Expr) -> DType {
     match pointer.as_call(Op::AddressOf).and_then(|a| a.first()) {
         Some(load) => load.dtype,
         None => match pointer.as_var().map(|v| v.ty()) {
-            Some(tirx_core::ir::Type::Pointer { element, .. }) => *element,
+            Some(tirx_ir::Type::Pointer { element, .. }) => *element,
             _ => DType::UINT32,
         },
     }

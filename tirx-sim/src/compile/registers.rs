@@ -4,8 +4,8 @@
 //! each lane alone, so they may be reused at once; scalar registers too, since a strand that is copied copies them.
 
 use rustc_hash::FxHashMap;
-use tirx_core::diagnostic::{Diagnostic, Result};
-use tirx_core::source::Span;
+use tirx_source::diagnostic::{Diagnostic, Result};
+use tirx_source::source::Span;
 
 use super::Compiler;
 use crate::alu::{Bin, Un};

@@ -2,8 +2,8 @@
 //! their reads may come before a write, and the extents of the hardware indices.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tirx_core::intrin::Op;
-use tirx_core::ir::{AttrNode, BinOp, Buffer, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Var, Visitor};
+use tirx_ir::intrin::Op;
+use tirx_ir::{AttrNode, BinOp, Buffer, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Var, Visitor};
 
 use crate::bytecode::Axis;
 use crate::numeric::Kind;

@@ -1,7 +1,7 @@
 //! PTX's special registers: who and where a thread is.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::ir::{BinOp, Expr};
+use tirx_ir::{BinOp, Expr};
+use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;

@@ -4,8 +4,8 @@
 //! `If … Arrive … Arrive`: the first side runs with its lanes, then the other, and both meet behind. A loop
 //! whose lanes may leave at different times is framed: `LoopBegin … LoopTest … LoopLatch`.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::ir::{AttrNode, Buffer, Expr, ForKind, Stmt, StmtKind, Type, Var};
+use tirx_ir::{AttrNode, Buffer, Expr, ForKind, Stmt, StmtKind, Type, Var};
+use tirx_source::diagnostic::{Result, error};
 
 use super::registers::Val;
 use super::scan::{has_break_or_continue, is_break, may_wait};

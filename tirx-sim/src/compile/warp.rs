@@ -1,7 +1,7 @@
 //! What the lanes of a warp, and the warps of a block, do together: barriers, shuffles, votes, reductions.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::ir::Expr;
+use tirx_ir::Expr;
+use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use tirx_core::arith::Analyzer;
 use tirx_core::intrin::Op;
+use tirx_core::ir::abi::keys::DEVICE_KERNEL_LAUNCH;
 use tirx_core::ir::{
     AttrNode, AttrValue, BinOp, Buffer, Expr, ExprKind, IRModule, Mismatch, Mutator, Stmt, StmtKind, Var,
     Visitor, structural_equal,
 };
 use tirx_core::script::print_expr;
-use tirx_core::transform::split_host_device::DEVICE_KERNEL_LAUNCH;
 use tirx_core::transform::{Options, PassContext, Target, stmt_simplify};
 
 /// How often each difference was found.

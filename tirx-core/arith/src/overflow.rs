@@ -1,0 +1,313 @@
+//! Would a rewriting leave the dtype where what was written does not?
+//!
+//! Signed overflow is undefined in C++, so a sum that is rewritten must not overflow on the way unless the sum it stands
+//! for may. Of most operands nothing is known (`n * 4 + 3` may be anything), and for them this asks nothing: the
+//! rewriting is TVM's. Where bounds show that what was written stays within its dtype at every step, they must show the
+//! same of what takes its place.
+
+use super::const_int_bound::ConstIntBound;
+use super::pattern::{Match, Pattern};
+use super::rewrite::is_index;
+use super::sum::{Sum, Term};
+use super::{Analyzer, fold};
+use crate::intrin::Op;
+use crate::ir::{BinOp, DType, Expr, ExprKind};
+
+/// Whether the operator's result may leave the dtype of its operands.
+pub(super) fn may_overflow(op: BinOp) -> bool {
+    matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul)
+}
+
+impl Analyzer {
+    /// Whether bounds show that no sum, difference or product of `expr` leaves its dtype. What is computed within other
+    /// operators' operands counts as theirs.
+    pub(super) fn stays_within(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Binary(op, a, b) if may_overflow(*op) && is_index(expr.dtype) => {
+                let exact = ConstIntBound::of_binary(*op, self.const_int_bound(a), self.const_int_bound(b));
+                exact.is_within(ConstIntBound::of_dtype(expr.dtype))
+                    && self.stays_within(a)
+                    && self.stays_within(b)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether anything is known of an operand: a value that may be the least or the greatest of its dtype may be any,
+    /// and so may a sum of such values.
+    pub(super) fn is_known(&self, expr: &Expr) -> bool {
+        let range = ConstIntBound::of_dtype(expr.dtype);
+        match &expr.kind {
+            ExprKind::Int(_) => true,
+            ExprKind::Binary(op, a, b) if may_overflow(*op) => {
+                let exact = ConstIntBound::of_binary(*op, self.const_int_bound(a), self.const_int_bound(b));
+                exact.is_within(range) && self.is_known(a) && self.is_known(b)
+            }
+            kind => {
+                let bound = self.const_int_bound(expr);
+                let inside = [bound.min > range.min, bound.max < range.max];
+                match kind {
+                    // Taking bits away says what is left, if it is all that are not the sign.
+                    ExprKind::Call {
+                        op: Op::BitwiseAnd | Op::ShiftRight,
+                        ..
+                    } => inside.contains(&true),
+                    _ => inside == [true, true],
+                }
+            }
+        }
+    }
+
+    /// Whether the replacement of a rule stays within the dtype of its operands, or its pattern may leave it too.
+    pub(super) fn keeps_within(&self, pattern: &Pattern, replacement: &Pattern, found: &Match<'_>) -> bool {
+        let range = ConstIntBound::of_dtype(found.number(0).dtype);
+        self.bound_within(replacement, found, range).is_some()
+            || !found.operands().all(|e| self.is_known(e))
+            || self.bound_within(pattern, found, range).is_none()
+    }
+
+    /// The bound of what a pattern matched; `None` if something on the way to it may leave `range`.
+    pub(super) fn bound_within(
+        &self,
+        pattern: &Pattern,
+        found: &Match<'_>,
+        range: ConstIntBound,
+    ) -> Option<ConstIntBound> {
+        if let Pattern::Any(name) = pattern {
+            return Some(self.const_int_bound(found.any(*name)?));
+        }
+        if let Some(value) = found.constant(pattern) {
+            return Some(ConstIntBound::exactly(value));
+        }
+        match pattern {
+            Pattern::Binary(op, a, b) => {
+                let x = self.bound_within(a, found, range)?;
+                let y = self.bound_within(b, found, range)?;
+                let bound = ConstIntBound::of_binary(*op, x, y);
+                (!may_overflow(*op) || bound.is_within(range)).then_some(bound)
+            }
+            Pattern::Select(parts) => {
+                let t = self.bound_within(&parts[1], found, range)?;
+                let f = self.bound_within(&parts[2], found, range)?;
+                Some(t.union(f))
+            }
+            _ => Some(ConstIntBound::EVERYTHING),
+        }
+    }
+
+    /// Whether the value of a sum is shown to be one of its dtype.
+    pub(super) fn sum_stays_within(&self, sum: &Sum) -> bool {
+        self.bound_of_sum(sum)
+            .is_within(ConstIntBound::of_dtype(sum.dtype))
+    }
+
+    /// Whether a term that two sums share leaves the dtype when it is joined, though what the sums amount to does not:
+    /// `m - 1 + m` of an `m` whose double is too large.
+    pub(super) fn join_leaves(&self, a: &Sum, b: &Sum, by: i128) -> bool {
+        let range = ConstIntBound::of_dtype(a.dtype);
+        let within = |bound: ConstIntBound| bound.is_within(range);
+        let leaves = |t: &Term, u: &Term| {
+            let scale = t.scale + u.scale * by;
+            let joins = t.index == u.index && t.lower == u.lower && t.upper == u.upper;
+            joins && scale.abs() > t.scale.abs() && !within(t.times(scale.abs()).bound(self))
+        };
+        if !a.terms.iter().any(|t| b.terms.iter().any(|u| leaves(t, u))) {
+            return false;
+        }
+        let (x, y) = (self.bound_of_sum(a), self.bound_of_sum(b));
+        within(x) && within(y) && within(x.add(y.mul(ConstIntBound::exactly(by))))
+    }
+
+    /// Whether the product of two expressions stays within the dtype, but may leave it when it is written as a product of
+    /// `factors` and `scale`.
+    pub(super) fn product_leaves(&self, x: &Expr, y: &Expr, factors: &[Expr], scale: i128) -> bool {
+        let range = ConstIntBound::of_dtype(x.dtype);
+        let bound = |e: &Expr| self.const_int_bound(e);
+        if factors.len() < 2 || !bound(x).mul(bound(y)).is_within(range) {
+            return false;
+        }
+        let mut product = ConstIntBound::exactly(1);
+        let mut leaves = |by: ConstIntBound| {
+            product = product.mul(by);
+            !product.is_within(range)
+        };
+        factors.iter().any(|f| leaves(bound(f))) || leaves(ConstIntBound::exactly(scale))
+    }
+
+    /// Whether a sum that stays within `range` may leave it on the way, written in the usual order.
+    fn usual_order_leaves(&self, terms: &[Term], base: i128, range: ConstIntBound) -> bool {
+        if terms.len() + usize::from(base != 0) < 2 {
+            return false;
+        }
+        let mut sum = ConstIntBound::exactly(0);
+        let mut leaves = |bound: ConstIntBound| {
+            sum = sum.add(bound);
+            !sum.is_within(range)
+        };
+        let mut outside = base < range.min || base > range.max;
+        for term in terms.iter().filter(|t| t.is_added()) {
+            outside |= leaves(term.bound(self));
+        }
+        outside |= leaves(ConstIntBound::exactly(base.max(0)));
+        for term in terms.iter().filter(|t| !t.is_added()) {
+            let bound = term.bound(self);
+            // What is subtracted is the opposite.
+            outside |= leaves(bound) || bound.min < -range.max;
+        }
+        outside && sum.add(ConstIntBound::exactly(base.min(0))).is_within(range)
+    }
+
+    /// Terms and a constant as an expression, in another order than the usual (additions, the constant if it is
+    /// positive, subtractions) where that order may leave the dtype on the way, the sum does not, and another order stays
+    /// within.
+    pub(super) fn written_within(&self, dtype: DType, terms: &[Term], base: i128) -> Option<Expr> {
+        /// What is added or subtracted.
+        enum Part {
+            Added(Term),
+            Subtracted(Term),
+            Constant(i128),
+        }
+        let range = ConstIntBound::of_dtype(dtype);
+        if !self.usual_order_leaves(terms, base, range) {
+            return None;
+        }
+        // A constant that is none of the dtype is two.
+        let near = base.clamp(range.min, range.max);
+        let constants = [near, base - near].map(|c| (Part::Constant(c), ConstIntBound::exactly(c)));
+        let (added, subtracted): (Vec<&Term>, Vec<&Term>) = terms.iter().partition(|t| t.is_added());
+        // A product that leaves the dtype may have an opposite that does not.
+        let part = |term: &Term, added: bool| {
+            let bound = term.bound(self);
+            let opposite = term.times(-term.scale);
+            let fits = [bound.is_within(range), opposite.bound(self).is_within(range)];
+            match (added, fits) {
+                (true, [true, _]) | (false, [true, false]) => Some((Part::Added(term.clone()), bound)),
+                (_, [_, true]) => Some((Part::Subtracted(opposite), bound)),
+                _ => None,
+            }
+        };
+        let mut left: Vec<(Part, ConstIntBound)> = Vec::with_capacity(terms.len() + 2);
+        for term in added {
+            left.push(part(term, true)?);
+        }
+        left.extend(constants);
+        for term in subtracted {
+            left.push(part(term, false)?);
+        }
+        let bounds: Vec<ConstIntBound> = left.iter().map(|(_, bound)| *bound).collect();
+        let mut result = Expr::constant(dtype, 0);
+        for next in order_within(&bounds, range)? {
+            result = match &left[next].0 {
+                Part::Added(term) => fold::add(result, term.clone().into_expr(1)),
+                Part::Subtracted(term) => fold::sub(result, term.clone().into_expr(1)),
+                Part::Constant(c) => fold::add(result, Expr::constant(dtype, *c)),
+            };
+        }
+        Some(result)
+    }
+}
+
+/// An order of summands in which no sum on the way leaves `range`, as near to the given one as it can be; `None` if there
+/// is none or it takes long to find.
+fn order_within(summands: &[ConstIntBound], range: ConstIntBound) -> Option<Vec<usize>> {
+    let mut tries = 200u32;
+    // The summands taken, and the sum before each.
+    let mut taken: Vec<(usize, ConstIntBound)> = Vec::with_capacity(summands.len());
+    let mut sum = ConstIntBound::exactly(0);
+    let mut from = 0;
+    while taken.len() < summands.len() {
+        tries = tries.checked_sub(1)?;
+        let free = |i: &usize| taken.iter().all(|(t, _)| t != i);
+        let next = (from..summands.len()).find(|i| free(i) && sum.add(summands[*i]).is_within(range));
+        match next {
+            Some(next) => {
+                taken.push((next, sum));
+                sum = sum.add(summands[next]);
+                from = 0;
+            }
+            None => {
+                let (last, before) = taken.pop()?;
+                sum = before;
+                from = last + 1;
+            }
+        }
+    }
+    Some(taken.into_iter().map(|(i, _)| i).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::Var;
+    use crate::ir::print_expr;
+
+    /// What an expression becomes of `n`, of which nothing is known, `x` and `y`, from -2^30 to 2^30 - 4, and `z`, from 0
+    /// to 2^30.
+    fn simplified(expr: impl Fn([Expr; 4]) -> Expr) -> String {
+        let vars = ["n", "x", "y", "z"].map(|name| Var::new(name, DType::INT32));
+        let half = 1 << 30;
+        let mut analyzer = Analyzer::new();
+        for (var, (min, max)) in vars[1..]
+            .iter()
+            .zip([(-half, half - 4), (-half, half - 4), (0, half)])
+        {
+            analyzer.set_bound(var, ConstIntBound::new(min, max));
+        }
+        print_expr(&analyzer.simplify(&expr(vars.each_ref().map(Expr::var))))
+    }
+
+    fn remainder(a: Expr, b: i32) -> Expr {
+        Expr::binary(BinOp::FloorMod, a, Expr::int32(b))
+    }
+
+    #[test]
+    fn the_order_of_a_sum_keeps_it_within() {
+        let minus_four = || Expr::int32(-4);
+        assert_eq!(simplified(|[_, x, y, _]| minus_four() - x - y), "-4 - x - y");
+        // Of `n` anything may be true, and the constant goes last.
+        assert_eq!(simplified(|[n, x, ..]| minus_four() - x - n), "0 - x - n - 4");
+    }
+
+    #[test]
+    fn a_constant_is_reduced_where_nothing_can_overflow() {
+        assert_eq!(
+            simplified(|[n, ..]| remainder(n - Expr::int32(5), 3)),
+            "(n + 1) % 3"
+        );
+        let bits = |n: Expr| Expr::call(Op::BitwiseAnd, DType::INT32, vec![n, Expr::int32(i32::MAX)]);
+        assert_eq!(
+            simplified(|[n, ..]| remainder(bits(n) - Expr::int32(5), 3)),
+            "(T.bitwise_and(n, 2147483647) - 5) % 3"
+        );
+    }
+
+    #[test]
+    fn sums_that_would_leave_are_not_joined() {
+        let one = || Expr::int32(1);
+        assert_eq!(
+            simplified(|[.., z]| z.clone() - one() - (Expr::int32(7) - z)),
+            "z - (7 - z) - 1"
+        );
+        assert_eq!(
+            simplified(|[n, ..]| n.clone() - one() - (Expr::int32(7) - n)),
+            "n * 2 - 8"
+        );
+    }
+
+    #[test]
+    fn an_order_is_found_if_there_is_one() {
+        let range = ConstIntBound::new(-8, 7);
+        let exactly = |values: &[i128]| {
+            values
+                .iter()
+                .map(|v| ConstIntBound::exactly(*v))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(order_within(&exactly(&[1, 2, 3]), range), Some(vec![0, 1, 2]));
+        assert_eq!(
+            order_within(&exactly(&[7, 7, -8, -8]), range),
+            Some(vec![0, 2, 1, 3])
+        );
+        assert_eq!(order_within(&exactly(&[7, 7]), range), None);
+    }
+}

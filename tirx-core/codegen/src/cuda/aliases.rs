@@ -1,0 +1,265 @@
+//! Which pointers of a kernel are promised to alias no other (`__restrict__`)?
+//!
+//! Those of a function that says so (`tirx.noalias`), but for promises over which nvcc 13.0 breaks kernels.
+//!
+//! - Of two loads of which one is done, it makes one load of a chosen address: of `c ? A[i] : B[j]`, of an `if` with or
+//!   without `else`. If one load is of what is only read and the other of what the kernel writes, the one load is still
+//!   taken for one of memory that never changes (`ld.global.nc`), and what the kernel wrote is not seen. Without the
+//!   promise for what is only read it is not.
+//! - The chosen address is taken for one of other memory than any pointer with the promise has: a store that came before
+//!   is taken for dead and left out, though the load reads what it stored. So there is no promise for what is loaded after
+//!   it was stored, where such a load, without more, is one of the two. Else all that is written keeps the promise, so
+//!   that loads stay as free to move as they were.
+//! - Loads of memory that never changes move up over `griddepcontrol.wait`, before the kernel that is waited for has
+//!   written.
+
+use rustc_hash::FxHashSet;
+
+use super::analysis::Facts;
+use crate::intrin::Op;
+use crate::ir::abi::LaunchParam;
+use crate::ir::abi::keys::KERNEL_LAUNCH_PARAMS;
+use crate::ir::{BinOp, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Type, Var, Visitor};
+
+/// The pointers of a kernel that are promised to alias no other.
+#[derive(Debug)]
+pub(super) struct Promised {
+    any: bool,
+    except: FxHashSet<Var>,
+}
+
+impl Promised {
+    /// Those of a function.
+    pub(super) fn of(func: &PrimFunc, facts: &Facts) -> Promised {
+        let noalias = func.attr("tirx.noalias").and_then(|v| v.as_int());
+        let tags = func.attr(KERNEL_LAUNCH_PARAMS).and_then(|v| v.as_list());
+        let mut tags = tags.into_iter().flatten().filter_map(|tag| tag.as_str());
+        let programmatic = tags.any(|tag| LaunchParam::from_tag(tag) == Some(LaunchParam::Programmatic));
+        if noalias.is_none_or(|v| v == 0) || programmatic || facts.waits {
+            return Promised {
+                any: false,
+                except: FxHashSet::default(),
+            };
+        }
+        Promised {
+            any: true,
+            except: merged(func, facts),
+        }
+    }
+
+    /// Whether a parameter is promised to have no alias.
+    pub(super) fn holds(&self, var: &Var) -> bool {
+        self.any && !self.except.contains(var)
+    }
+}
+
+fn is_global(pointer: &Var) -> bool {
+    matches!(pointer.ty(), Type::Pointer { scope, .. } if &**scope == "global")
+}
+
+/// Loads of one width through one pointer.
+#[derive(Clone, Debug)]
+struct Load {
+    from: Var,
+    bytes: usize,
+    count: u32,
+    /// Those that are all of a value: of an arm of a choice, or of what is stored or named.
+    whole: u32,
+    /// One of these comes after a store through the pointer.
+    after_store: bool,
+}
+
+/// Loads, an entry for each pointer and width.
+type Loads = Vec<Load>;
+
+fn add(loads: &mut Loads, load: &Load) {
+    match loads
+        .iter_mut()
+        .find(|l| l.from == load.from && l.bytes == load.bytes)
+    {
+        Some(known) => {
+            known.count += load.count;
+            known.whole += load.whole;
+            known.after_store |= load.after_store;
+        }
+        None => loads.push(load.clone()),
+    }
+}
+
+/// What is left of `all` without two parts of it.
+fn without(all: &Loads, first: &Loads, second: &Loads) -> Loads {
+    let mut rest = all.clone();
+    for load in first.iter().chain(second) {
+        let mut same = rest.iter_mut();
+        if let Some(left) = same.find(|l| l.from == load.from && l.bytes == load.bytes) {
+            left.count -= load.count;
+            left.whole -= load.whole;
+        }
+    }
+    rest.retain(|load| load.count > 0);
+    rest
+}
+
+/// Parameters of which a load can become one with another load, so that what was stored would not be seen.
+fn merged(func: &PrimFunc, facts: &Facts) -> FxHashSet<Var> {
+    let mut walk = Branches {
+        facts,
+        here: Loads::new(),
+        stored: FxHashSet::default(),
+        choices: Vec::new(),
+    };
+    walk.visit_stmt(&func.body);
+    let mut found = FxHashSet::default();
+    for (first, second) in &walk.choices {
+        let elsewhere = without(&walk.here, first, second);
+        for (one, other, chosen) in [
+            (first, second, true),
+            (first, &elsewhere, false),
+            (second, &elsewhere, false),
+        ] {
+            for (a, b) in [(one, other), (other, one)] {
+                for load in a {
+                    let lost = match facts.is_constant(&load.from) {
+                        // Taken for a load of constant memory.
+                        true => b
+                            .iter()
+                            .any(|l| l.bytes == load.bytes && !facts.is_constant(&l.from)),
+                        // Taken for a load of other memory than was stored to.
+                        false => {
+                            let merges = |l: &Load| {
+                                l.bytes == load.bytes && l.whole > 0 && (chosen || l.from != load.from)
+                            };
+                            load.after_store && load.whole > 0 && b.iter().any(merges)
+                        }
+                    };
+                    if lost {
+                        found.insert(load.from.clone());
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Collects what the branches of each choice load.
+struct Branches<'a> {
+    facts: &'a Facts,
+    /// Loads of what is being walked.
+    here: Loads,
+    /// Pointers that something was stored through.
+    stored: FxHashSet<Var>,
+    /// Loads of both branches of each choice.
+    choices: Vec<(Loads, Loads)>,
+}
+
+impl Branches<'_> {
+    /// What a part loads.
+    fn part(&mut self, walk: impl FnOnce(&mut Self)) -> Loads {
+        let around = std::mem::take(&mut self.here);
+        walk(self);
+        std::mem::replace(&mut self.here, around)
+    }
+
+    /// A load of global memory; `whole` if it is all of a value.
+    fn load(&mut self, expr: &Expr, whole: bool) {
+        let ExprKind::BufferLoad { buffer, .. } = &expr.kind else {
+            return;
+        };
+        if !is_global(&buffer.data) {
+            return;
+        }
+        let escapes = self.facts.pointers.get(&buffer.data).is_some_and(|u| u.escapes);
+        let load = Load {
+            from: buffer.data.clone(),
+            bytes: expr.dtype.bytes(),
+            count: 1,
+            whole: u32::from(whole),
+            after_store: whole && (escapes || self.stored.contains(&buffer.data)),
+        };
+        add(&mut self.here, &load);
+    }
+
+    /// What is stored or named, or an arm of a choice.
+    fn value(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::BufferLoad { .. } => {
+                self.load(expr, true);
+                self.walk_expr(expr);
+            }
+            _ => self.visit_expr(expr),
+        }
+    }
+
+    fn choice(&mut self, first: Loads, second: Loads) {
+        for load in first.iter().chain(&second) {
+            add(&mut self.here, load);
+        }
+        if !(first.is_empty() && second.is_empty()) {
+            self.choices.push((first, second));
+        }
+    }
+}
+
+impl Visitor for Branches<'_> {
+    fn visit_expr(&mut self, expr: &Expr) {
+        let (condition, first, second) = match &expr.kind {
+            ExprKind::Select(c, a, b) => (c, a, Some(b)),
+            ExprKind::Call {
+                op: Op::IfThenElse,
+                args,
+            } if args.len() == 3 => (&args[0], &args[1], Some(&args[2])),
+            ExprKind::Binary(BinOp::And | BinOp::Or, a, b) => (a, b, None),
+            ExprKind::BufferLoad { .. } => {
+                self.load(expr, false);
+                return self.walk_expr(expr);
+            }
+            _ => return self.walk_expr(expr),
+        };
+        self.visit_expr(condition);
+        let first = self.part(|walk| walk.value(first));
+        let second = self.part(|walk| second.into_iter().for_each(|e| walk.value(e)));
+        self.choice(first, second);
+    }
+
+    fn visit_stmt(&mut self, stmt: &Stmt) {
+        let (condition, then, otherwise) = match &stmt.kind {
+            StmtKind::If(condition, then, otherwise) => (condition, then, otherwise),
+            StmtKind::Bind(_, value) => return self.value(value),
+            StmtKind::BufferStore {
+                buffer,
+                indices,
+                value,
+                predicate,
+            } => {
+                indices.iter().chain(predicate).for_each(|e| self.visit_expr(e));
+                self.value(value);
+                self.stored.insert(buffer.data.clone());
+                return;
+            }
+            StmtKind::For { .. } | StmtKind::While(..) => {
+                // What a turn stores, the next one loads.
+                let mut stores = Stores(&mut self.stored);
+                stores.visit_stmt(stmt);
+                return self.walk_stmt(stmt);
+            }
+            _ => return self.walk_stmt(stmt),
+        };
+        self.visit_expr(condition);
+        let first = self.part(|walk| walk.visit_stmt(then));
+        let second = self.part(|walk| otherwise.iter().for_each(|s| walk.visit_stmt(s)));
+        self.choice(first, second);
+    }
+}
+
+/// Collects the pointers that something is stored through.
+struct Stores<'a>(&'a mut FxHashSet<Var>);
+
+impl Visitor for Stores<'_> {
+    fn visit_stmt(&mut self, stmt: &Stmt) {
+        if let StmtKind::BufferStore { buffer, .. } = &stmt.kind {
+            self.0.insert(buffer.data.clone());
+        }
+        self.walk_stmt(stmt);
+    }
+}

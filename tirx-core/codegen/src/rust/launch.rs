@@ -1,0 +1,210 @@
+//! Launches: a raw function for each, and its launch configuration.
+
+use super::Raw;
+use super::code::{Code, bits};
+use super::expr::{Printer, Value};
+use super::names::Names;
+use super::stmt::{HostPrinter, Line, Result};
+use super::{rust_scalar, string_literal};
+use crate::ir::abi::{self, LaunchParam};
+use crate::ir::{DType, Expr, ExprKind, Type, Var, Visitor};
+
+impl HostPrinter<'_> {
+    /// Prints a raw function for the launch, and the call of it.
+    pub(super) fn launch(&mut self, launch: &abi::Launch<'_>) -> Result<()> {
+        let symbols = abi::device_functions(self.module);
+        let symbol = symbols[launch.function].0.to_string();
+        let single = symbols.len() == 1;
+        let name = self.raw_names.fresh(&if single {
+            "raw".to_string()
+        } else {
+            format!("raw_{symbol}")
+        });
+
+        let mut printer = Printer::new(self.signature, Names::reserving(&["stream", "config"]));
+        let mut params: Vec<(String, String, String)> = Vec::new();
+        let mut call_args: Vec<Code> = Vec::new();
+        for (param, arg) in launch.device.params.iter().zip(launch.args) {
+            let name = printer.names.of(param);
+            // A host variable that is handed over goes by the parameter's name in here.
+            if let Some(var) = arg.as_var() {
+                printer.define_name(var, &name);
+            }
+            let ty = rust_scalar(param.dtype()).ok_or_else(|| {
+                abi::unsupported(arg, &format!("a kernel parameter of dtype {}", param.dtype()))
+            })?;
+            params.push((name, ty.to_string(), param_text(param)));
+            call_args.push(self.printer.code(arg)?);
+        }
+        let bits: Vec<String> = launch
+            .device
+            .params
+            .iter()
+            .zip(&params)
+            .map(|(param, (name, ..))| bits(name, param.dtype()))
+            .collect();
+        let mut config = Config::default();
+        for (param, tag, value) in &launch.params {
+            let Some(value) = value else {
+                config.flag(*param);
+                continue;
+            };
+            // What the extents are computed from and the device function does not take becomes a parameter too.
+            for var in free_vars(value) {
+                if printer.value(&Expr::var(&var)).is_ok() {
+                    continue;
+                }
+                match self.printer.value(&Expr::var(&var))? {
+                    Value::Code(code) if !var.dtype().is_handle() => {
+                        let name = printer.names.of(&var);
+                        let ty = rust_scalar(var.dtype()).unwrap_or("i64").to_string();
+                        printer.define_name(&var, &name);
+                        params.push((name, ty, format!("{}, for the launch extents", var.dtype())));
+                        call_args.push(code);
+                    }
+                    Value::Code(_) => {}
+                    known => printer.define(&var, known),
+                }
+            }
+            let extent = match printer.value(value) {
+                Ok(Value::Int(v)) if u32::try_from(v).is_ok() => v.to_string(),
+                Ok(Value::Code(code)) => extent_call(tag, &code.text, value),
+                _ => {
+                    // Reads an argument directly: computed by the caller.
+                    let code = self.printer.code(value)?;
+                    let name = printer.names.fresh(tag);
+                    let ty = rust_scalar(value.dtype).unwrap_or("i64").to_string();
+                    let text = extent_call(tag, &name, value);
+                    params.push((name, ty, format!("launch extent `{tag}`")));
+                    call_args.push(code);
+                    text
+                }
+            };
+            config.set(*param, extent);
+        }
+        let declared: Vec<String> = params.iter().map(|(n, ty, _)| format!("{n}: {ty}")).collect();
+        let item = format!(
+            "pub unsafe fn {name}(stream: &::tirx_rt::Stream{}) -> Result<(), ::tirx_rt::Error> {{\n\
+             let config = {};\n\
+             unsafe {{ LOADED.launch({}, stream, &config, &[{}]) }}\n}}\n",
+            declared.iter().map(|d| format!(", {d}")).collect::<String>(),
+            config.text(),
+            launch.function,
+            bits.join(", "),
+        );
+        self.raw.push(Raw {
+            symbol,
+            name: name.clone(),
+            params: params.into_iter().map(|(name, _, text)| (name, text)).collect(),
+            item,
+        });
+        let texts: String = call_args.iter().map(|c| format!(", {}", c.text)).collect();
+        let codes: Vec<&Code> = call_args.iter().collect();
+        self.lines.push(Line::reading(
+            format!("unsafe {{ {name}(stream{texts}) }}?;"),
+            &codes,
+        ));
+        Ok(())
+    }
+}
+
+fn param_text(param: &Var) -> String {
+    match param.ty() {
+        Type::Pointer { element, .. } => format!("device pointer to {element}"),
+        Type::Prim(dtype) => dtype.to_string(),
+    }
+}
+
+fn extent_call(tag: &str, text: &str, value: &Expr) -> String {
+    let wide = match value.dtype {
+        DType::INT64 => text.to_string(),
+        DType::UINT64 => format!("({text}) as i64"),
+        _ => format!("i64::from({text})"),
+    };
+    format!(
+        "::tirx_rt::host::extent(KERNEL, {}, {wide})?",
+        string_literal(tag)
+    )
+}
+
+/// A launch configuration being written.
+#[derive(Default)]
+struct Config {
+    grid: [Option<String>; 3],
+    block: [Option<String>; 3],
+    cluster: [Option<String>; 3],
+    preferred_cluster: [Option<String>; 3],
+    shared_bytes: Option<String>,
+    cooperative: bool,
+    programmatic: bool,
+}
+
+impl Config {
+    fn flag(&mut self, param: LaunchParam) {
+        self.cooperative |= param == LaunchParam::Cooperative;
+        self.programmatic |= param == LaunchParam::Programmatic;
+    }
+
+    fn set(&mut self, param: LaunchParam, value: String) {
+        match param {
+            LaunchParam::Grid(d) => self.grid[d] = Some(value),
+            LaunchParam::Block(d) => self.block[d] = Some(value),
+            LaunchParam::Cluster(d) => self.cluster[d] = Some(value),
+            LaunchParam::PreferredCluster(d) => self.preferred_cluster[d] = Some(value),
+            LaunchParam::SharedBytes => self.shared_bytes = Some(value),
+            flag => self.flag(flag),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut fields = Vec::new();
+        let triples = [
+            ("grid", &self.grid),
+            ("block", &self.block),
+            ("cluster", &self.cluster),
+            ("preferred_cluster", &self.preferred_cluster),
+        ];
+        for (name, extents) in triples {
+            if extents.iter().any(Option::is_some) {
+                let extents: Vec<&str> = extents.iter().map(|e| e.as_deref().unwrap_or("1")).collect();
+                fields.push(format!("{name}: [{}]", extents.join(", ")));
+            }
+        }
+        if let Some(bytes) = &self.shared_bytes {
+            fields.push(format!("shared_bytes: {bytes}"));
+        }
+        for (name, set) in [
+            ("cooperative", self.cooperative),
+            ("programmatic", self.programmatic),
+        ] {
+            if set {
+                fields.push(format!("{name}: true"));
+            }
+        }
+        if fields.is_empty() {
+            return "::tirx_rt::LaunchConfig::default()".to_string();
+        }
+        format!(
+            "::tirx_rt::LaunchConfig {{ {}, ..::tirx_rt::LaunchConfig::default() }}",
+            fields.join(", ")
+        )
+    }
+}
+
+/// The variables that an expression reads, each once, left to right.
+fn free_vars(expr: &Expr) -> Vec<Var> {
+    struct Vars(Vec<Var>);
+    impl Visitor for Vars {
+        fn visit_expr(&mut self, expr: &Expr) {
+            if let ExprKind::Var(v) = &expr.kind
+                && !self.0.contains(v)
+            {
+                self.0.push(v.clone());
+            }
+            self.walk_expr(expr);
+        }
+    }
+    let mut vars = Vars(Vec::new());
+    vars.visit_expr(expr);
+    vars.0
+}

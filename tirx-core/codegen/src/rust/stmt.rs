@@ -1,0 +1,438 @@
+//! The host function as a Rust function, statement by statement.
+
+use crate::diagnostic::Diagnostics;
+use crate::intrin::Op;
+use crate::ir::abi::{self, Check};
+use crate::ir::{BinOp, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Var};
+
+use super::code::{Code, logical};
+use super::expr::{Handle, Printer, Value, descriptor_value};
+use super::names::Names;
+use super::{Raw, Signature, internal, message_text, rust_scalar, string_literal};
+
+pub(super) type Result<T> = std::result::Result<T, Diagnostics>;
+
+/// A line of output with the Rust variables it reads; a `let` is dropped where nothing reads what it defines.
+pub(super) struct Line {
+    text: String,
+    defines: Option<String>,
+    reads: Vec<String>,
+    /// Of a check: the condition under which it fails, and the error.
+    check: Option<(Code, String)>,
+}
+
+impl Line {
+    fn new(text: impl Into<String>) -> Line {
+        Line {
+            text: text.into(),
+            defines: None,
+            reads: Vec::new(),
+            check: None,
+        }
+    }
+
+    /// `if failed { return Err(error); }`; the error reads `reads`.
+    fn check(failed: Code, error: String, reads: Vec<String>) -> Line {
+        let text = format!("if {} {{ return Err({error}); }}", failed.text);
+        let mut line = Line::reading(text, &[&failed]);
+        line.reads.extend(reads);
+        line.check = Some((failed, error));
+        line
+    }
+
+    pub(super) fn reading(text: impl Into<String>, codes: &[&Code]) -> Line {
+        Line {
+            reads: codes.iter().flat_map(|c| c.reads.iter().cloned()).collect(),
+            ..Line::new(text)
+        }
+    }
+}
+
+/// The host function being printed.
+pub(super) struct HostPrinter<'a> {
+    pub(super) module: &'a IRModule,
+    pub(super) signature: &'a Signature,
+    kernel_names: Vec<String>,
+    pub(super) printer: Printer<'a>,
+    pub(super) lines: Vec<Line>,
+    pub(super) raw: Vec<Raw>,
+    pub(super) raw_names: Names,
+}
+
+/// Prints the function `host` and the raw functions that it calls.
+pub(super) fn print(func: &PrimFunc, module: &IRModule, signature: &Signature) -> Result<(String, Vec<Raw>)> {
+    let mut printer = Printer::new(signature, Names::reserving(&["stream", "args"]));
+    // (self_handle, args, num_args, result)
+    if let [_, args, count, _] = func.params.as_slice() {
+        printer.define(args, Value::Handle(Handle::Args));
+        printer.define(count, Value::Int(signature.params.len() as i128));
+    } else {
+        return Err(internal(
+            func.span,
+            "the host function does not have the packed calling convention",
+        ));
+    }
+    let mut host = HostPrinter {
+        module,
+        signature,
+        kernel_names: signature.params.iter().map(|p| p.name.clone()).collect(),
+        printer,
+        lines: Vec::new(),
+        raw: Vec::new(),
+        raw_names: Names::reserving(&["host"]),
+    };
+    host.stmt(&func.body, true)?;
+    let body = live_lines(host.lines);
+    let args = if body.contains("args") { "args" } else { "_args" };
+    let item = format!(
+        "pub(super) fn host(stream: &::tirx_rt::Stream, {args}: &[::tirx_rt::host::Arg<'_>; {}]) \
+         -> Result<(), ::tirx_rt::Error> {{\n{body}Ok(())\n}}\n",
+        signature.params.len()
+    );
+    Ok((item, host.raw))
+}
+
+/// The lines without those that define what nothing reads.
+fn live_lines(lines: Vec<Line>) -> String {
+    let mut read = std::collections::BTreeSet::new();
+    let mut kept = Vec::new();
+    for line in lines.into_iter().rev() {
+        if line.defines.as_ref().is_none_or(|name| read.contains(name)) {
+            read.extend(line.reads);
+            kept.push(line.text);
+        }
+    }
+    let mut text = String::new();
+    for line in kept.iter().rev() {
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+impl HostPrinter<'_> {
+    /// Prints a statement; `tail` where the function ends after it.
+    fn stmt(&mut self, stmt: &Stmt, tail: bool) -> Result<()> {
+        match &stmt.kind {
+            StmtKind::Seq(stmts) => {
+                let last = stmts.len().saturating_sub(1);
+                for (i, s) in stmts.iter().enumerate() {
+                    self.stmt(s, tail && i == last)?;
+                }
+            }
+            // Facts for passes.
+            StmtKind::Attr { body, .. } => self.stmt(body, tail)?,
+            StmtKind::DeclBuffer(_) => {}
+            StmtKind::Bind(var, value) => self.bind(var, value)?,
+            StmtKind::Assert {
+                condition, message, ..
+            } => self.check(condition, message)?,
+            StmtKind::Evaluate(expr) => self.evaluate(expr, tail)?,
+            StmtKind::If(condition, then, otherwise) => self.branch(condition, then, otherwise.as_ref())?,
+            StmtKind::For {
+                var,
+                min,
+                extent,
+                kind: ForKind::Serial | ForKind::Unrolled,
+                step: None,
+                body,
+                ..
+            } => {
+                let name = self.printer.names.of(var);
+                let end = crate::arith::fold::binary(BinOp::Add, min.clone(), extent.clone());
+                let (first, end) = (self.printer.code(min)?, self.printer.code(&end)?);
+                let ty = rust_scalar(var.dtype()).unwrap_or("i32");
+                // The type of the range is that of its ends, which may both be bare literals.
+                let first_text = if min.as_int().is_some() {
+                    format!("{}_{ty}", first.text)
+                } else {
+                    first.text.clone()
+                };
+                let range = format!("for {name} in {first_text}..{} {{", end.text);
+                self.lines.push(Line::reading(range, &[&first, &end]));
+                self.printer.define_name(var, &name);
+                self.stmt(body, false)?;
+                self.lines.push(Line::new("}"));
+            }
+            StmtKind::While(condition, body) => {
+                let code = self.printer.code(condition)?;
+                self.lines
+                    .push(Line::reading(format!("while {} {{", code.text), &[&code]));
+                self.stmt(body, false)?;
+                self.lines.push(Line::new("}"));
+            }
+            _ => {
+                let diagnostic = crate::diagnostic::Diagnostic::new(
+                    stmt.span,
+                    "this statement cannot be used in host code",
+                )
+                .help("before T.device_entry bind values with `x: T.let = …`");
+                return Err(diagnostic.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn bind(&mut self, var: &Var, value: &Expr) -> Result<()> {
+        match self.printer.value(value)? {
+            Value::Code(code) => {
+                // A plain name needs no second one.
+                if code.reads.first() == Some(&code.text) {
+                    self.printer.define(var, Value::Code(code));
+                    return Ok(());
+                }
+                let name = self.printer.names.of(var);
+                self.lines.push(Line {
+                    text: format!("let {name} = {};", code.text),
+                    defines: Some(name.clone()),
+                    reads: code.reads,
+                    check: None,
+                });
+                self.printer.define_name(var, &name);
+                if let Some(wide) = descriptor_value(value) {
+                    self.fits(wide, &name)?;
+                }
+            }
+            known => self.printer.define(var, known),
+        }
+        Ok(())
+    }
+
+    /// Checks that an extent or stride was not cut when it was read as an `int32`.
+    fn fits(&mut self, wide: &Expr, name: &str) -> Result<()> {
+        let Value::Code(code) = self.printer.value(wide)? else {
+            return Ok(());
+        };
+        let (Some(index), Some(position)) = (argument_index(&code.text), element_position(wide)) else {
+            return Ok(());
+        };
+        let argument = self.kernel_names.get(index).cloned().unwrap_or_default();
+        let field = if code.text.contains(".shape(") {
+            "shape"
+        } else {
+            "strides"
+        };
+        self.lines.push(Line::reading(
+            format!(
+                "if i64::from({name}) != {} {{ return Err(::tirx_rt::host::mismatch(KERNEL, {index}, {}, {}, \
+                 \"at most 2147483647\", {})); }}",
+                code.text,
+                string_literal(&argument),
+                string_literal(&format!("{field}[{position}]")),
+                code.text
+            ),
+            &[&Code {
+                reads: vec![name.to_string()],
+                ..code.clone()
+            }],
+        ));
+        Ok(())
+    }
+
+    fn branch(&mut self, condition: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
+        let code = match self.printer.value(condition)? {
+            Value::Int(0) => return otherwise.map_or(Ok(()), |s| self.stmt(s, false)),
+            Value::Int(_) => return self.stmt(then, false),
+            _ => self.printer.code(condition)?,
+        };
+        let at = self.lines.len();
+        self.lines
+            .push(Line::reading(format!("if {} {{", code.text), &[&code]));
+        self.stmt(then, false)?;
+        let empty = self.lines.len() == at + 1;
+        if let Some(otherwise) = otherwise {
+            self.lines.push(Line::new("} else {"));
+            self.stmt(otherwise, false)?;
+        } else if empty {
+            // All that was checked inside is known.
+            self.lines.pop();
+            return Ok(());
+        } else if self.lines.len() == at + 2
+            && let Some((failed, error)) = self.lines[at + 1].check.take()
+        {
+            // One check under a condition is one condition.
+            let reads = std::mem::take(&mut self.lines[at + 1].reads);
+            self.lines.truncate(at);
+            self.lines
+                .push(Line::check(logical(BinOp::And, &code, &failed), error, reads));
+            return Ok(());
+        }
+        self.lines.push(Line::new("}"));
+        Ok(())
+    }
+
+    /// An assertion: each part of a conjunction is a check of its own, with its own actual value.
+    fn check(&mut self, condition: &Expr, message: &[std::sync::Arc<str>]) -> Result<()> {
+        if let Some((a, b)) = condition.as_binary(BinOp::And) {
+            self.check(a, message)?;
+            return self.check(b, message);
+        }
+        match self.printer.value(condition)? {
+            Value::Int(0) => {
+                let text = format!("this check can never hold: {}", message_text(message));
+                return Err(internal(condition.span, text));
+            }
+            Value::Int(_) => return Ok(()),
+            _ => {}
+        }
+        let failed = self.printer.negated(condition)?;
+        let (error, reads) = match abi::parse_check(message, &self.kernel_names) {
+            Some(check) => self.mismatch(&check, condition)?,
+            None => {
+                let text = string_literal(&message_text(message));
+                (
+                    format!("::tirx_rt::host::check_failed(KERNEL, {text})"),
+                    Vec::new(),
+                )
+            }
+        };
+        self.lines.push(Line::check(failed, error, reads));
+        Ok(())
+    }
+
+    /// The error of a failed check, with the values that differ.
+    fn mismatch(&mut self, check: &Check, condition: &Expr) -> Result<(String, Vec<String>)> {
+        let mut field = check.field.clone();
+        let (expected, actual, reads) = if check.null {
+            ("\"a pointer\"".to_string(), "\"null\"".to_string(), Vec::new())
+        } else if check.alignment {
+            let remainder = |e: &Expr| matches!(e.kind, ExprKind::Binary(BinOp::Mod | BinOp::FloorMod, ..));
+            let (value, divisor) = match find(condition, &remainder).map(|e| &e.kind) {
+                Some(ExprKind::Binary(_, value, divisor)) => (value, divisor.as_int()),
+                _ => (condition, None),
+            };
+            let is_address = matches!(value.as_call(Op::Reinterpret), Some([a]) if a.dtype.is_handle());
+            let address = self.printer.code(value)?;
+            let actual = match is_address {
+                true => formatted("{:#x}", "", &address),
+                false => address.text.clone(),
+            };
+            let expected = match divisor {
+                Some(elements) if !is_address => format!("a multiple of {elements} elements"),
+                _ => format!("a multiple of {}", check.expected),
+            };
+            let expected = string_literal(&expected);
+            (expected, actual, address.reads)
+        } else if let Some((a, b)) = find_equality(condition) {
+            let (actual, expected) = if reads_argument(b) && !reads_argument(a) || a.as_int().is_some() {
+                (b, a)
+            } else {
+                (a, b)
+            };
+            // "strides" says which by what is read.
+            if field == "strides"
+                && let Some(position) = element_position(actual)
+            {
+                field = format!("strides[{position}]");
+            }
+            let actual = descriptor_value(actual).unwrap_or(actual);
+            let (actual, known) = (self.printer.code(actual)?, self.printer.value(expected)?);
+            let expected = self.printer.code(expected)?;
+            let mut reads = actual.reads.clone();
+            reads.extend(expected.reads.iter().cloned());
+            let plain = check.expected.is_empty()
+                || matches!(known, Value::Int(v) if v.to_string() == check.expected);
+            let text = if plain || !matches!(known, Value::Code(_)) {
+                expected.text
+            } else {
+                let words = check.expected.replace('{', "{{").replace('}', "}}");
+                formatted("{}", &format!(" ({words})"), &expected)
+            };
+            (text, actual.text, reads)
+        } else if let ExprKind::Binary(BinOp::Le, actual, _) = &condition.kind {
+            let actual = self.printer.code(actual)?;
+            (string_literal(&check.expected), actual.text, actual.reads)
+        } else {
+            let expected = if check.expected.is_empty() {
+                "something else"
+            } else {
+                &check.expected
+            };
+            (string_literal(expected), string_literal("not"), Vec::new())
+        };
+        let text = format!(
+            "::tirx_rt::host::mismatch(KERNEL, {}, {}, {}, {expected}, {actual})",
+            check.index,
+            string_literal(&check.argument),
+            string_literal(&field),
+        );
+        Ok((text, reads))
+    }
+
+    fn evaluate(&mut self, expr: &Expr, tail: bool) -> Result<()> {
+        match &expr.kind {
+            ExprKind::Int(_) => Ok(()),
+            ExprKind::Call { op: Op::Ret, .. } if tail => Ok(()),
+            ExprKind::Call { op: Op::Ret, .. } => {
+                self.lines.push(Line::new("return Ok(());"));
+                Ok(())
+            }
+            ExprKind::Call {
+                op: Op::TvmCallPacked,
+                args,
+            } => {
+                if args.first().and_then(|a| a.as_str()) == Some("__tvm_set_device") {
+                    let names: Vec<String> = self.kernel_names.iter().map(|n| string_literal(n)).collect();
+                    let names = names.join(", ");
+                    self.lines.push(Line::new(format!(
+                        "::tirx_rt::host::begin(stream, args, &[{names}], KERNEL)?;"
+                    )));
+                    return Ok(());
+                }
+                match abi::launch(self.module, args) {
+                    Some(launch) => self.launch(&launch),
+                    None => Err(abi::unsupported(expr, "a call of this packed function")),
+                }
+            }
+            ExprKind::Call { op, .. } => Err(abi::unsupported(expr, &format!("`T.{}`", op.info().script))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The first subexpression, outside in, that `pred` accepts.
+fn find<'e>(expr: &'e Expr, pred: &dyn Fn(&Expr) -> bool) -> Option<&'e Expr> {
+    if pred(expr) {
+        return Some(expr);
+    }
+    expr.operands().find_map(|e| find(e, pred))
+}
+
+/// The equality of a condition that compares with an argument: `n == 1 or 1 == stride` has it on the right.
+fn find_equality(condition: &Expr) -> Option<(&Expr, &Expr)> {
+    let equal = |e: &Expr| e.as_binary(BinOp::Eq).is_some();
+    find(condition, &|e| equal(e) && reads_argument(e))
+        .or_else(|| find(condition, &equal))
+        .and_then(|e| e.as_binary(BinOp::Eq))
+}
+
+fn reads_argument(expr: &Expr) -> bool {
+    find(expr, &|e| e.as_call(Op::TvmStructGet).is_some()).is_some()
+}
+
+/// `format_args!` of one value, a plain name inside the braces: `"{n} (A.shape[0])"`.
+fn formatted(braces: &str, rest: &str, code: &Code) -> String {
+    if code.reads.first() == Some(&code.text) {
+        let braces = braces.replacen('{', &format!("{{{}", code.text), 1);
+        return format!("format_args!({})", string_literal(&format!("{braces}{rest}")));
+    }
+    format!(
+        "format_args!({}, {})",
+        string_literal(&format!("{braces}{rest}")),
+        code.text
+    )
+}
+
+/// The argument that a piece of Rust like `args[1].shape(0)` reads.
+fn argument_index(text: &str) -> Option<usize> {
+    text.strip_prefix("args[")?.split_once(']')?.0.parse().ok()
+}
+
+/// Which element of an array of extents or strides an expression reads.
+fn element_position(expr: &Expr) -> Option<i128> {
+    let get = find(
+        expr,
+        &|e| matches!(e.as_call(Op::TvmStructGet), Some([_, _, field]) if field.is_int(17)),
+    )?;
+    get.as_call(Op::TvmStructGet)?.get(1)?.as_int()
+}

@@ -1,0 +1,16 @@
+//! Keys of function attributes, and the tags and numbers that are their values.
+
+/// Attribute of a device function: the launch parameters by tag.
+pub const KERNEL_LAUNCH_PARAMS: &str = "tirx.kernel_launch_params";
+/// The tag of the dynamic shared memory size, in bytes; always the last.
+pub const DYNAMIC_SHARED_MEMORY: &str = "tirx.use_dyn_shared_memory";
+/// The flag of a programmatic dependent launch (the name is TVM's).
+pub const PROGRAMMATIC_LAUNCH: &str = "tirx.use_programtic_dependent_launch";
+/// The flag of a cooperative launch.
+pub const COOPERATIVE_LAUNCH: &str = "tirx.use_cooperative_launch";
+/// The second argument of `__launch_bounds__`.
+pub const MIN_BLOCKS_PER_SM: &str = "tirx.launch_bounds_min_blocks_per_sm";
+/// The third argument of `__launch_bounds__`.
+pub const MAX_BLOCKS_PER_CLUSTER: &str = "tirx.launch_bounds_max_blocks_per_cluster";
+/// `calling_conv` of a device function.
+pub const DEVICE_KERNEL_LAUNCH: i64 = 2;

@@ -1,0 +1,96 @@
+//! The GPU that a module is compiled for, and the form it takes as an attribute.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::ir::AttrValue;
+
+/// The GPU that a module is lowered for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The architecture as nvcc names it: `sm_90a`.
+    pub arch: Arc<str>,
+}
+
+impl Target {
+    /// A CUDA GPU of an architecture.
+    pub fn cuda(arch: impl Into<Arc<str>>) -> Target {
+        Target { arch: arch.into() }
+    }
+
+    /// Threads of a warp.
+    pub const WARP_SIZE: i128 = 32;
+
+    /// Ten times the major compute capability plus the minor one; 0 for an architecture of another form.
+    pub fn compute_capability(&self) -> u32 {
+        let digits = self.arch.trim_start_matches("sm_");
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits[..end].parse().unwrap_or(0)
+    }
+
+    /// The form it takes as a function's `target` attribute.
+    pub fn to_attr(&self) -> AttrValue {
+        AttrValue::Target(self.fields(Some(Target::host_fields())))
+    }
+
+    /// The form it takes on a device function: without its host.
+    pub fn device_attr(&self) -> AttrValue {
+        AttrValue::Target(self.fields(None))
+    }
+
+    /// The target of a host function.
+    pub fn host_attr() -> AttrValue {
+        AttrValue::Target(Target::host_fields())
+    }
+
+    /// Reads a `target` attribute; `None` where it names no CUDA architecture.
+    pub fn from_attr(attr: &AttrValue) -> Option<Target> {
+        let AttrValue::Target(fields) = attr else {
+            return None;
+        };
+        if fields.get("kind")?.as_str()? != "cuda" {
+            return None;
+        }
+        Some(Target::cuda(fields.get("arch")?.as_str()?))
+    }
+
+    /// Adds what a description of a target leaves to the rule: the fields that its kind has anyway.
+    pub fn complete(fields: &mut BTreeMap<Arc<str>, AttrValue>) {
+        let implied = match fields.get("kind").and_then(AttrValue::as_str) {
+            Some("cuda") => Target::cuda("").fields(None),
+            Some("llvm") => Target::host_fields(),
+            _ => return,
+        };
+        for (name, value) in implied.into_iter().filter(|(name, _)| &**name != "arch") {
+            fields.entry(name).or_insert(value);
+        }
+    }
+
+    fn fields(&self, host: Option<BTreeMap<Arc<str>, AttrValue>>) -> BTreeMap<Arc<str>, AttrValue> {
+        let text = |s: &str| AttrValue::Str(s.into());
+        let mut fields: BTreeMap<Arc<str>, AttrValue> = BTreeMap::new();
+        fields.insert("arch".into(), AttrValue::Str(self.arch.clone()));
+        fields.insert("keys".into(), AttrValue::List(vec![text("cuda"), text("gpu")]));
+        fields.insert("kind".into(), text("cuda"));
+        fields.insert("max_num_threads".into(), AttrValue::Int(1024));
+        fields.insert("tag".into(), text(""));
+        fields.insert(
+            "thread_warp_size".into(),
+            AttrValue::Int(Target::WARP_SIZE as i64),
+        );
+        if let Some(host) = host {
+            fields.insert("host".into(), AttrValue::Dict(host));
+        }
+        fields
+    }
+
+    /// The fields of a host target.
+    pub fn host_fields() -> BTreeMap<Arc<str>, AttrValue> {
+        let text = |s: &str| AttrValue::Str(s.into());
+        let mut fields: BTreeMap<Arc<str>, AttrValue> = BTreeMap::new();
+        fields.insert("keys".into(), AttrValue::List(vec![text("cpu")]));
+        fields.insert("kind".into(), text("llvm"));
+        fields.insert("tag".into(), text(""));
+        fields
+    }
+}

@@ -1,0 +1,694 @@
+//! IR to bytes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::variants::{BINARY, CODES, ITERS, LOOPS, number};
+use super::{MAGIC, VERSION};
+use crate::ir::equal::plain;
+use crate::ir::{
+    AttrNode, AttrValue, Buffer, DType, Expr, ExprKind, IRModule, IterVar, PrimFunc, ScopeIdDef, ScopeIdKind,
+    Stmt, StmtKind, TileArg, TileCall, Type, Var,
+};
+use crate::layout::Iter;
+use crate::source::{FileId, SourceMap, Span};
+
+/// A module as bytes. See the [module](super) for the format.
+pub fn encode(module: &IRModule) -> Vec<u8> {
+    let mut encoder = Encoder::new(false);
+    encoder.sources = module.sources.clone();
+    encoder.module(module);
+    encoder.finish()
+}
+
+/// Bytes under construction. Also the source of structural hashes.
+pub struct Encoder {
+    body: Vec<u8>,
+    /// For hashing: no names, no spans, no differences of writing.
+    structural: bool,
+    sources: SourceMap,
+    strings: FxHashMap<Arc<str>, u64>,
+    string_list: Vec<Arc<str>>,
+    dtypes: FxHashMap<DType, u64>,
+    dtype_list: Vec<DType>,
+    spans: FxHashMap<Span, u64>,
+    places: FxHashMap<Place, u64>,
+    span_list: Vec<Place>,
+    vars: FxHashMap<Var, u64>,
+    buffers: FxHashMap<Buffer, u64>,
+}
+
+/// A span as it is stored: file, line, first column and length in bytes, all from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    file: FileId,
+    line: u32,
+    column: u32,
+    length: u32,
+}
+
+impl Encoder {
+    fn new(structural: bool) -> Encoder {
+        Encoder {
+            body: Vec::new(),
+            structural,
+            sources: SourceMap::new(),
+            strings: FxHashMap::default(),
+            string_list: Vec::new(),
+            dtypes: FxHashMap::default(),
+            dtype_list: Vec::new(),
+            spans: FxHashMap::default(),
+            places: FxHashMap::default(),
+            span_list: Vec::new(),
+            vars: FxHashMap::default(),
+            buffers: FxHashMap::default(),
+        }
+    }
+
+    pub(crate) fn structural() -> Encoder {
+        Encoder::new(true)
+    }
+
+    /// What was written, without tables: strings and dtypes are in place.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.body
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        let body = std::mem::take(&mut self.body);
+        // Lines by file, each once, in order.
+        let mut lines: BTreeMap<FileId, BTreeMap<u32, Arc<str>>> = BTreeMap::new();
+        let mut texts: FxHashMap<FileId, Vec<&str>> = FxHashMap::default();
+        for place in &self.span_list {
+            let split = || {
+                self.sources
+                    .file(place.file)
+                    .map_or(vec![], |f| f.text.split('\n').collect())
+            };
+            let text = texts
+                .entry(place.file)
+                .or_insert_with(split)
+                .get(place.line as usize)
+                .copied()
+                .unwrap_or("");
+            let text = text.trim_end_matches('\r');
+            lines
+                .entry(place.file)
+                .or_default()
+                .entry(place.line)
+                .or_insert_with(|| text.into());
+        }
+        let names: Vec<Arc<str>> = lines
+            .keys()
+            .map(|f| self.sources.file(*f).map_or("", |f| f.name.as_str()).into())
+            .collect();
+        self.body.extend(MAGIC);
+        self.body.push(VERSION);
+        self.uint(self.string_list.len() as u64);
+        for text in std::mem::take(&mut self.string_list) {
+            self.text(&text);
+        }
+        self.uint(lines.len() as u64);
+        for (name, file_lines) in names.iter().zip(lines.values()) {
+            self.text(name);
+            self.uint(file_lines.len() as u64);
+            let mut last = 0;
+            for (line, text) in file_lines {
+                self.uint(u64::from(line - last));
+                last = *line;
+                self.text(text);
+            }
+        }
+        self.uint(self.span_list.len() as u64);
+        for place in std::mem::take(&mut self.span_list) {
+            let file = lines.keys().position(|f| *f == place.file).unwrap_or(0);
+            self.uint(file as u64);
+            for value in [place.line, place.column, place.length] {
+                self.uint(u64::from(value));
+            }
+        }
+        self.uint(self.dtype_list.len() as u64);
+        for dtype in std::mem::take(&mut self.dtype_list) {
+            self.dtype_inline(dtype);
+        }
+        self.body.extend(body);
+        self.body
+    }
+
+    fn byte(&mut self, value: u8) {
+        self.body.push(value);
+    }
+
+    fn uint(&mut self, value: u64) {
+        self.wide(u128::from(value));
+    }
+
+    fn wide(&mut self, mut value: u128) {
+        while value >= 0x80 {
+            self.body.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.body.push(value as u8);
+    }
+
+    fn int(&mut self, value: i128) {
+        self.wide(((value << 1) ^ (value >> 127)) as u128);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.uint(text.len() as u64);
+        self.body.extend(text.as_bytes());
+    }
+
+    fn string(&mut self, text: &Arc<str>) {
+        if self.structural {
+            return self.text(text);
+        }
+        let next = self.string_list.len() as u64;
+        let id = *self.strings.entry(text.clone()).or_insert(next);
+        if id == next {
+            self.string_list.push(text.clone());
+        }
+        self.uint(id);
+    }
+
+    fn dtype_inline(&mut self, dtype: DType) {
+        self.byte(number(&CODES, &dtype.code));
+        self.byte(dtype.bits);
+        self.uint(u64::from(dtype.lanes));
+    }
+
+    fn dtype(&mut self, dtype: DType) {
+        if self.structural {
+            return self.dtype_inline(dtype);
+        }
+        let next = self.dtype_list.len() as u64;
+        let id = *self.dtypes.entry(dtype).or_insert(next);
+        if id == next {
+            self.dtype_list.push(dtype);
+        }
+        self.uint(id);
+    }
+
+    /// 0 for none, else the span's number from 1.
+    fn span(&mut self, span: Span) {
+        if self.structural {
+            return;
+        }
+        if let Some(id) = self.spans.get(&span) {
+            let id = *id;
+            return self.uint(id);
+        }
+        let id = match self.sources.locate(span) {
+            None => 0,
+            Some(at) => {
+                let before: usize = at
+                    .line_text
+                    .chars()
+                    .take(at.column as usize - 1)
+                    .map(char::len_utf8)
+                    .sum();
+                let length = span
+                    .end
+                    .saturating_sub(span.start)
+                    .min((at.line_text.len() - before) as u32);
+                let place = Place {
+                    file: span.file,
+                    line: at.line - 1,
+                    column: before as u32,
+                    length,
+                };
+                // Spans of several lines may differ in what is cut off.
+                let next = self.span_list.len() as u64 + 1;
+                let id = *self.places.entry(place).or_insert(next);
+                if id == next {
+                    self.span_list.push(place);
+                }
+                id
+            }
+        };
+        self.spans.insert(span, id);
+        self.uint(id);
+    }
+
+    fn ty(&mut self, ty: &Type) {
+        match ty {
+            Type::Prim(dtype) => {
+                self.byte(0);
+                self.dtype(*dtype);
+            }
+            Type::Pointer { element, scope } => {
+                self.byte(1);
+                self.dtype(*element);
+                self.string(scope);
+            }
+        }
+    }
+
+    fn var(&mut self, var: &Var) {
+        let next = self.vars.len() as u64;
+        let id = *self.vars.entry(var.clone()).or_insert(next);
+        self.uint(id);
+        if id == next {
+            if !self.structural {
+                self.string(&var.name_arc());
+            }
+            self.ty(var.ty());
+            self.span(var.span());
+        }
+    }
+
+    fn buffer(&mut self, buffer: &Buffer) {
+        if let Some(id) = self.buffers.get(buffer) {
+            let id = *id;
+            return self.uint(id);
+        }
+        let id = self.buffers.len() as u64;
+        self.buffers.insert(buffer.clone(), id);
+        self.uint(id);
+        if !self.structural {
+            self.string(&buffer.name);
+        }
+        self.var(&buffer.data);
+        self.dtype(buffer.dtype);
+        self.exprs(&buffer.shape);
+        self.exprs(&buffer.strides);
+        let zero = self.structural && buffer.elem_offset.as_ref().is_some_and(|e| e.is_int(0));
+        self.option(if zero { None } else { buffer.elem_offset.as_ref() });
+        match &buffer.layout {
+            None => self.byte(0),
+            Some(layout) => {
+                let tile = layout.tile();
+                match layout.swizzle() {
+                    None => self.byte(1),
+                    Some(swizzle) => {
+                        self.byte(2);
+                        for bits in [swizzle.per_element, swizzle.swizzle_len, swizzle.atom_len] {
+                            self.uint(u64::from(bits));
+                        }
+                        self.byte(swizzle.inner as u8);
+                    }
+                }
+                self.iters(&tile.shard);
+                self.iters(&tile.replica);
+                self.uint(tile.offset.len() as u64);
+                for (axis, value) in &tile.offset {
+                    self.string(&axis.0);
+                    self.expr(value);
+                }
+            }
+        }
+        self.uint(u64::from(buffer.align));
+        self.uint(u64::from(buffer.offset_factor));
+        self.exprs(&buffer.allocated_addr);
+        self.span(buffer.span);
+    }
+
+    fn iters(&mut self, iters: &[Iter]) {
+        self.uint(iters.len() as u64);
+        for iter in iters {
+            self.expr(&iter.extent);
+            self.expr(&iter.stride);
+            self.string(&iter.axis.0);
+        }
+    }
+
+    fn exprs(&mut self, exprs: &[Expr]) {
+        self.uint(exprs.len() as u64);
+        exprs.iter().for_each(|e| self.expr(e));
+    }
+
+    fn option(&mut self, expr: Option<&Expr>) {
+        self.byte(expr.is_some() as u8);
+        expr.into_iter().for_each(|e| self.expr(e));
+    }
+
+    pub(crate) fn expr(&mut self, e: &Expr) {
+        let tag = match &e.kind {
+            ExprKind::Var(_) => 0,
+            ExprKind::Int(_) => 1,
+            ExprKind::Float(_) => 2,
+            ExprKind::Str(_) => 3,
+            ExprKind::Cast(_) => 4,
+            ExprKind::Not(_) => 5,
+            ExprKind::Select(..) => 6,
+            ExprKind::BufferLoad { .. } => 7,
+            ExprKind::Ramp { .. } => 8,
+            ExprKind::Broadcast { .. } => 9,
+            ExprKind::Shuffle { .. } => 10,
+            ExprKind::Call { .. } => 11,
+            ExprKind::Let(..) => 12,
+            ExprKind::Binary(op, ..) => 16 + number(&BINARY, op),
+        };
+        self.byte(tag);
+        self.dtype(e.dtype);
+        self.span(e.span);
+        match &e.kind {
+            ExprKind::Var(v) => self.var(v),
+            ExprKind::Int(v) => self.int(*v),
+            ExprKind::Float(v) => self.body.extend(v.to_bits().to_le_bytes()),
+            ExprKind::Str(s) => self.string(s),
+            ExprKind::Cast(a) | ExprKind::Not(a) => self.expr(a),
+            ExprKind::Binary(_, a, b) => {
+                self.expr(a);
+                self.expr(b);
+            }
+            ExprKind::Select(c, t, f) => [c, t, f].into_iter().for_each(|e| self.expr(e)),
+            ExprKind::BufferLoad {
+                buffer,
+                indices,
+                predicate,
+            } => {
+                self.buffer(buffer);
+                self.exprs(indices);
+                self.option(predicate.as_ref());
+            }
+            ExprKind::Ramp { base, stride, lanes } => {
+                self.expr(base);
+                self.expr(stride);
+                self.uint(u64::from(*lanes));
+            }
+            ExprKind::Broadcast { value, lanes } => {
+                self.expr(value);
+                self.uint(u64::from(*lanes));
+            }
+            ExprKind::Shuffle { vectors, indices } => {
+                self.exprs(vectors);
+                self.exprs(indices);
+            }
+            ExprKind::Call { op, args } => {
+                self.string(&op.name().into());
+                self.exprs(args);
+            }
+            ExprKind::Let(var, value, body) => {
+                self.expr(value);
+                self.var(var);
+                self.expr(body);
+            }
+        }
+    }
+
+    fn attr_value(&mut self, value: &AttrValue) {
+        let value = if self.structural { &plain(value) } else { value };
+        match value {
+            AttrValue::None => self.byte(0),
+            AttrValue::Bool(v) => {
+                self.byte(1);
+                self.byte(*v as u8);
+            }
+            AttrValue::Int(v) => {
+                self.byte(2);
+                self.int(i128::from(*v));
+            }
+            AttrValue::Float(v) => {
+                self.byte(3);
+                self.body.extend(v.to_bits().to_le_bytes());
+            }
+            AttrValue::Str(s) => {
+                self.byte(4);
+                self.string(s);
+            }
+            AttrValue::List(items) => {
+                self.byte(5);
+                self.uint(items.len() as u64);
+                items.iter().for_each(|i| self.attr_value(i));
+            }
+            AttrValue::Dict(items) => {
+                self.byte(6);
+                self.attrs(items.iter());
+            }
+            AttrValue::Expr(e) => {
+                self.byte(7);
+                self.expr(e);
+            }
+            AttrValue::Target(items) => {
+                self.byte(8);
+                self.attrs(items.iter());
+            }
+        }
+    }
+
+    fn attrs<'a>(&mut self, items: impl ExactSizeIterator<Item = (&'a Arc<str>, &'a AttrValue)>) {
+        self.uint(items.len() as u64);
+        let mut items: Vec<_> = items.collect();
+        if self.structural {
+            items.sort_by_key(|(k, _)| (*k).clone());
+        }
+        for (key, value) in items {
+            self.string(key);
+            self.attr_value(value);
+        }
+    }
+
+    fn iter_var(&mut self, iter_var: &IterVar) {
+        self.var(&iter_var.var);
+        self.string(&iter_var.thread_tag);
+        if self.structural {
+            return;
+        }
+        self.byte(number(&ITERS, &iter_var.kind));
+        self.byte(iter_var.dom.is_some() as u8);
+        if let Some((min, extent)) = &iter_var.dom {
+            self.expr(min);
+            self.expr(extent);
+        }
+    }
+
+    fn attr_node(&mut self, key: &str, node: &AttrNode) {
+        match node {
+            AttrNode::None => self.byte(0),
+            AttrNode::Str(s) => {
+                self.byte(1);
+                self.string(s);
+            }
+            // In text such an index stands for itself.
+            AttrNode::IterVar(iter_var) if self.structural && key != "thread_extent" => {
+                self.byte(4);
+                self.expr(&Expr::var(&iter_var.var));
+            }
+            AttrNode::IterVar(iter_var) => {
+                self.byte(2);
+                self.iter_var(iter_var);
+            }
+            AttrNode::Buffer(buffer) => {
+                self.byte(3);
+                self.buffer(buffer);
+            }
+            AttrNode::Expr(e) => {
+                self.byte(4);
+                self.expr(e);
+            }
+            AttrNode::Dict(items) => {
+                self.byte(5);
+                self.attrs(items.iter().map(|(k, v)| (k, v)));
+            }
+        }
+    }
+
+    fn scope_id(&mut self, def: &ScopeIdDef) {
+        let kind = ScopeIdKind::ALL
+            .iter()
+            .position(|(k, _)| *k == def.kind)
+            .unwrap_or(0);
+        self.byte(kind as u8);
+        for list in [&def.extents, &def.preferred] {
+            self.byte(list.is_some() as u8);
+            list.iter().for_each(|l| self.exprs(l));
+        }
+        self.uint(def.vars.len() as u64);
+        def.vars.iter().for_each(|v| self.var(v));
+    }
+
+    pub(crate) fn stmt(&mut self, s: &Stmt) {
+        let tag = match &s.kind {
+            StmtKind::Bind(..) => 0,
+            StmtKind::Attr { .. } => 1,
+            StmtKind::BufferStore { .. } => 2,
+            StmtKind::AllocBuffer(..) => 3,
+            StmtKind::DeclBuffer(_) => 4,
+            StmtKind::ScopeId(_) => 5,
+            StmtKind::Seq(_) => 6,
+            StmtKind::Evaluate(_) => 7,
+            StmtKind::For { .. } => 8,
+            StmtKind::While(..) => 9,
+            StmtKind::If(..) => 10,
+            StmtKind::Assert { .. } => 11,
+            StmtKind::Tile(_) => 12,
+        };
+        self.byte(tag);
+        self.span(s.span);
+        match &s.kind {
+            StmtKind::Bind(var, value) => {
+                self.expr(value);
+                self.var(var);
+            }
+            StmtKind::Attr {
+                node,
+                key,
+                value,
+                body,
+            } => {
+                self.string(key);
+                self.expr(value);
+                self.attr_node(key, node);
+                self.stmt(body);
+            }
+            StmtKind::BufferStore {
+                buffer,
+                indices,
+                value,
+                predicate,
+            } => {
+                self.buffer(buffer);
+                self.exprs(indices);
+                self.expr(value);
+                self.option(predicate.as_ref());
+            }
+            StmtKind::AllocBuffer(buffer, annotations) => {
+                self.buffer(buffer);
+                self.attrs(annotations.iter().map(|(k, v)| (k, v)));
+            }
+            StmtKind::DeclBuffer(buffer) => self.buffer(buffer),
+            StmtKind::ScopeId(def) => self.scope_id(def),
+            StmtKind::Seq(stmts) => {
+                self.uint(stmts.len() as u64);
+                stmts.iter().for_each(|s| self.stmt(s));
+            }
+            StmtKind::Evaluate(e) => self.expr(e),
+            StmtKind::For {
+                var,
+                min,
+                extent,
+                kind,
+                thread,
+                annotations,
+                step,
+                body,
+            } => {
+                self.byte(number(&LOOPS, kind));
+                self.expr(min);
+                self.expr(extent);
+                self.option(step.as_ref());
+                self.var(var);
+                self.byte(thread.is_some() as u8);
+                if let Some(thread) = thread {
+                    if self.structural {
+                        self.string(&thread.thread_tag)
+                    } else {
+                        self.iter_var(thread)
+                    }
+                }
+                self.attrs(annotations.iter().map(|(k, v)| (k, v)));
+                self.stmt(body);
+            }
+            StmtKind::While(condition, body) => {
+                self.expr(condition);
+                self.stmt(body);
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                self.expr(condition);
+                self.byte(otherwise.is_some() as u8);
+                self.stmt(then);
+                otherwise.iter().for_each(|s| self.stmt(s));
+            }
+            StmtKind::Assert {
+                condition,
+                kind,
+                message,
+            } => {
+                self.expr(condition);
+                self.string(kind);
+                self.uint(message.len() as u64);
+                message.iter().for_each(|m| self.string(m));
+            }
+            StmtKind::Tile(call) => self.tile(call),
+        }
+    }
+
+    fn tile(&mut self, call: &TileCall) {
+        self.string(&call.op.name().into());
+        self.string(&call.scope.name().into());
+        self.uint(call.args.len() as u64);
+        for arg in &call.args {
+            match arg {
+                TileArg::None => self.byte(0),
+                TileArg::Region(region) => {
+                    self.byte(1);
+                    self.buffer(&region.buffer);
+                    self.exprs(&region.starts());
+                    self.exprs(&region.extents());
+                }
+                TileArg::Expr(e) => {
+                    self.byte(2);
+                    self.expr(e);
+                }
+                TileArg::Axes(axes) => {
+                    self.byte(3);
+                    self.uint(axes.len() as u64);
+                    axes.iter().for_each(|a| self.int(i128::from(*a)));
+                }
+                TileArg::Operation(op) => {
+                    self.byte(4);
+                    self.string(&op.name().into());
+                }
+                TileArg::Lambda(vars, body) => {
+                    self.byte(5);
+                    self.uint(vars.len() as u64);
+                    vars.iter().for_each(|v| self.var(v));
+                    self.expr(body);
+                }
+                TileArg::Body(body) => {
+                    self.byte(6);
+                    self.stmt(body);
+                }
+            }
+        }
+        self.uint(call.workspace.len() as u64);
+        for (name, buffer) in &call.workspace {
+            self.string(name);
+            self.buffer(buffer);
+        }
+        self.attrs(call.config.iter());
+        self.byte(call.dispatch.is_some() as u8);
+        call.dispatch.iter().for_each(|d| self.string(d));
+    }
+
+    pub(crate) fn func(&mut self, func: &PrimFunc) {
+        self.uint(func.params.len() as u64);
+        for param in &func.params {
+            self.var(param);
+        }
+        // In parameter order, by position, so that a map in another order hashes alike.
+        let buffers: Vec<_> = func
+            .params
+            .iter()
+            .enumerate()
+            .filter_map(|(i, p)| Some((i, func.buffer_of(p)?)))
+            .collect();
+        self.uint(buffers.len() as u64);
+        for (position, buffer) in buffers {
+            self.uint(position as u64);
+            self.buffer(buffer);
+        }
+        self.byte(func.ret.is_some() as u8);
+        func.ret.iter().for_each(|ty| self.ty(ty));
+        self.attrs(func.attrs.iter());
+        self.span(func.span);
+        self.stmt(&func.body);
+    }
+
+    pub(crate) fn module(&mut self, module: &IRModule) {
+        self.attrs(module.attrs.iter());
+        let mut functions: Vec<_> = module.functions.iter().collect();
+        if self.structural {
+            functions.sort_by_key(|(name, _)| name.clone());
+        }
+        self.uint(functions.len() as u64);
+        for (name, func) in functions {
+            self.string(name);
+            self.func(func);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! MakePackedAPI: the host function takes its arguments as one packed array and checks each of them.
+//!
+//! **Idea.** Callers pass any number of dynamically typed values. The host function becomes
+//! `(self_handle, args, num_args, result) -> int32`; it reads each argument, asserts that it is what the kernel was
+//! compiled for, binds the symbolic extents from the shapes, and then runs the body. Launchers are printed from
+//! this function, so what is checked is decided here alone.
+//!
+//! **Phases**, in the order in which the function runs:
+//! 1. `arguments`: the count; each argument's type index and value;
+//! 2. `tensors`, first part: each tensor's rank, dtype and device type, with the variables that its shape, strides
+//!    and offset define;
+//! 3. second part: what was defined elsewhere must agree (shared extents, compact strides, one device, no null);
+//! 4. third part: constants and expressions must hold;
+//! 5. data pointers, and their alignment (`alignment` says which);
+//! 6. the device is set and the body runs.
+//!
+//! **Messages** are lists of parts to be joined: what is wrong, the field, the argument's number, the function's
+//! signature, what was expected. A condition on one value is an equation whose sides are the actual and the expected
+//! value, so that a launcher can show both.
+//!
+//! **Differences from TVM 0.26**: the alignment of data pointers is checked; bfloat16 and float8 scalars are
+//! accepted; a stride or extent of 64 bits is compared in 64 bits; no `storage_alignment` attribute.
+//!
+//! **Cost.** Linear in the parameters' descriptions, and one walk of each device function.
+
+mod alignment;
+mod arguments;
+mod fields;
+mod tensors;
+mod unbound;
+
+use super::{PassContext, Target};
+use crate::diagnostic::Diagnostics;
+use crate::intrin::Op;
+use crate::ir::abi::runs_on_device;
+use crate::ir::{AttrNode, AttrValue, DType, Expr, IRModule, PrimFunc, Stmt, Type, Var};
+
+/// `calling_conv` of a packed function.
+pub const C_PACKED_FUNC: i64 = 1;
+/// The packed function that makes a device current: device type, device number.
+pub const SET_DEVICE: &str = "__tvm_set_device";
+/// What stands before a packed function's name in its `global_symbol`.
+pub const SYMBOL_PREFIX: &str = "__tvm_ffi_";
+/// `DLDeviceType` of CUDA.
+pub const DEVICE_TYPE_CUDA: i32 = 2;
+
+/// Packs every function that is exported and has no calling convention yet.
+pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
+    let widths = alignment::access_widths(&module);
+    let mut module = module;
+    for (name, func) in &mut module.functions {
+        if func.attr("calling_conv").is_some() || runs_on_device(func) {
+            continue;
+        }
+        let symbol = func.global_symbol().unwrap_or(name).to_string();
+        let packed = pack(func, &symbol, &widths)?;
+        *func = packed;
+    }
+    Ok(module)
+}
+
+fn pack(func: &PrimFunc, symbol: &str, widths: &alignment::Widths) -> Result<PrimFunc, Diagnostics> {
+    let alignments = alignment::of_parameters(func, widths);
+    let mut arguments = arguments::Arguments::new(func, symbol);
+    arguments.bind_values(func);
+    let mut tensors = tensors::Tensors::new(&mut arguments, symbol);
+    for (index, param) in func.params.iter().enumerate() {
+        if let Some(buffer) = func.buffer_of(param) {
+            let align = alignments.get(&buffer.data).copied().unwrap_or(1);
+            tensors.tensor(index, buffer, align);
+        }
+    }
+    unbound::check(func, |var| tensors.defines(var))?;
+    let device = tensors.device.clone();
+    let checks = tensors.finish();
+    let arguments::Arguments {
+        self_handle,
+        args,
+        num_args,
+        statements,
+        ..
+    } = arguments;
+
+    let mut body = Vec::new();
+    if let Some(device) = &device {
+        let set = Expr::call(
+            Op::TvmCallPacked,
+            DType::INT32,
+            vec![
+                Expr::string(SET_DEVICE),
+                Expr::int32(DEVICE_TYPE_CUDA),
+                Expr::var(device),
+            ],
+        );
+        body.push(Stmt::evaluate(set.at(func.span)));
+    }
+    body.push(Stmt::attr(
+        AttrNode::None,
+        "compute_scope",
+        Expr::string(format!("{symbol}_compute_")),
+        func.body.clone(),
+        func.body.span,
+    ));
+    body.push(Stmt::evaluate(
+        Expr::call(Op::Ret, DType::VOID, vec![Expr::int32(0)]).at(func.span),
+    ));
+    let mut rest = Stmt::seq(checks.into_iter().chain(body));
+    if let Some(device) = &device {
+        for (key, value) in [
+            ("device_type", Expr::int32(DEVICE_TYPE_CUDA)),
+            ("device_id", Expr::var(device)),
+        ] {
+            rest = Stmt::attr(AttrNode::Str("default".into()), key, value, rest, func.span);
+        }
+    }
+    let body = Stmt::seq(statements.into_iter().chain([rest]));
+    let result = Var::at("result", DType::HANDLE, func.span);
+    let packed = PrimFunc {
+        params: vec![self_handle, args, num_args, result],
+        buffer_map: Vec::new(),
+        ret: Some(Type::Prim(DType::INT32)),
+        attrs: func.attrs.clone(),
+        body,
+        span: func.span,
+    }
+    .with_attr("calling_conv", AttrValue::Int(C_PACKED_FUNC))
+    .with_attr(
+        "global_symbol",
+        AttrValue::Str(format!("{SYMBOL_PREFIX}{symbol}").into()),
+    )
+    .with_attr("target", Target::host_attr());
+    Ok(packed)
+}
+
+#[cfg(test)]
+mod tests;

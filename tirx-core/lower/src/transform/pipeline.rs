@@ -1,0 +1,291 @@
+//! The order of the passes, and the manager that runs them.
+//!
+//! The order is that of the TIRx pipeline of TVM 0.26, followed by its finalization of host and device functions.
+//! The list holds what is built: a pass that is missing here does not exist. Each entry's name is unique, so that a
+//! run can be stopped after it; the second run of a pass has its number appended (`StmtSimplify2`).
+
+use std::fmt;
+
+use super::{
+    annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, bind_target, common_subexpr_elim,
+    flatten_buffer, fp8_compute_legalize, fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque,
+    lower_tvm_builtin, lower_warp_memory, make_packed_api, narrow_data_type, split_host_device,
+    split_unaligned_access, stmt_simplify, unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
+};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::ir::abi::Target;
+use crate::ir::{IRModule, PrimFunc};
+use crate::source::Span;
+
+/// What a user may switch, as in TVM's `PassContext`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// Vectorized loops become serial ones (`tir.disable_vectorize`).
+    pub disable_vectorize: bool,
+    /// No common-subexpression elimination (`tir.disable_cse_tir`).
+    pub disable_cse: bool,
+    /// Host functions are taken to their last form too (LowerTVMBuiltin, LowerIntrin): the one for a caller in C.
+    /// Launchers are printed from the form before it.
+    pub finalize_host: bool,
+    /// Names of passes that are left out: to look at what one does, and to hold a program against itself with fewer
+    /// transformations. Later passes and the back ends need most of them.
+    pub skip: Vec<String>,
+}
+
+/// What a pass may read besides the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassContext {
+    /// The GPU.
+    pub target: Target,
+    /// See [`Lowering::also`].
+    pub also: Vec<Target>,
+    /// See [`Options::disable_vectorize`].
+    pub disable_vectorize: bool,
+    /// See [`Options::disable_cse`].
+    pub disable_cse: bool,
+    /// See [`Options::finalize_host`].
+    pub finalize_host: bool,
+}
+
+impl PassContext {
+    /// A context with an option set.
+    pub fn new(target: Target, options: &Options) -> PassContext {
+        PassContext {
+            target,
+            also: Vec::new(),
+            disable_vectorize: options.disable_vectorize,
+            disable_cse: options.disable_cse,
+            finalize_host: options.finalize_host,
+        }
+    }
+
+    /// The GPUs that a function with these attributes is made for: those of the context, or the one it names itself.
+    pub fn targets(&self, func: &PrimFunc) -> Vec<Target> {
+        match func.attr("target").and_then(Target::from_attr) {
+            Some(own) if own != self.target => vec![own],
+            _ => std::iter::once(&self.target).chain(&self.also).cloned().collect(),
+        }
+    }
+}
+
+/// What a pass is.
+pub type PassFn = fn(IRModule, &PassContext) -> Result<IRModule, Diagnostics>;
+
+/// An entry of the pipeline.
+#[derive(Clone, Copy)]
+pub struct Pass {
+    /// Its name, unique in the pipeline.
+    pub name: &'static str,
+    /// What it does.
+    pub run: PassFn,
+}
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+const fn pass(name: &'static str, run: PassFn) -> Pass {
+    Pass { name, run }
+}
+
+/// The passes in order.
+#[rustfmt::skip]
+pub static PIPELINE: &[Pass] = &[
+    // Keep one row a line, in TVM's order: LowerTIRx, UnifyThreadBinding, StmtSimplify, LowerTIRxOpaque,
+    // FlattenBuffer, BF16ComputeLegalize, NarrowDataType, VectorizeLoop, UnrollLoop, StmtSimplify2,
+    // CommonSubexprElim, FP8ComputeLegalize, VerifyMemory, AnnotateEntryFunc, SplitHostDevice, MakePackedAPI,
+    // FP8StorageLegalize, BF16StorageLegalize; then LowerTVMBuiltin of host functions, LowerWarpMemory and StmtSimplify3
+    // of device functions, and LowerIntrin of both; before it SplitUnalignedAccess, which is not TVM's: there the CUDA
+    // printer does its work in part.
+    pass("BindTarget", bind_target::run),
+    pass("LowerTIRx", lower_tirx::run),
+    pass("UnifyThreadBinding", unify_thread_binding::run),
+    pass("StmtSimplify", stmt_simplify::run),
+    pass("LowerTIRxOpaque", lower_tirx_opaque::run),
+    pass("FlattenBuffer", flatten_buffer::run),
+    pass("BF16ComputeLegalize", bf16_compute_legalize::run),
+    pass("NarrowDataType", narrow_data_type::run),
+    pass("VectorizeLoop", vectorize_loop::run),
+    pass("UnrollLoop", unroll_loop::run),
+    pass("StmtSimplify2", stmt_simplify::run),
+    pass("CommonSubexprElim", common_subexpr_elim::run),
+    pass("FP8ComputeLegalize", fp8_compute_legalize::run),
+    pass("VerifyMemory", verify_memory::run),
+    pass("AnnotateEntryFunc", annotate_entry_func::run),
+    pass("SplitHostDevice", split_host_device::run),
+    pass("MakePackedAPI", make_packed_api::run),
+    pass("FP8StorageLegalize", fp8_storage_legalize::run),
+    pass("BF16StorageLegalize", bf16_storage_legalize::run),
+    pass("LowerTVMBuiltin", lower_tvm_builtin::run),
+    pass("LowerWarpMemory", lower_warp_memory::run),
+    pass("StmtSimplify3", stmt_simplify::run_on_device),
+    pass("SplitUnalignedAccess", split_unaligned_access::run),
+    pass("LowerIntrin", lower_intrin::run),
+];
+
+/// The names that `stop_after` takes.
+pub fn pass_names() -> Vec<&'static str> {
+    PIPELINE.iter().map(|p| p.name).collect()
+}
+
+/// What an observer sees after each pass.
+#[derive(Debug)]
+pub struct Step<'a> {
+    /// Position in the pipeline.
+    pub index: usize,
+    /// The pass that ran.
+    pub pass: &'static str,
+    /// What it made.
+    pub module: &'a IRModule,
+    /// How long it took, where there is a timer.
+    pub nanoseconds: Option<u64>,
+}
+
+/// A function that is called with each [`Step`].
+pub type Observer<'a> = &'a mut dyn FnMut(&Step<'_>);
+
+/// How to lower.
+pub struct Lowering<'a> {
+    /// For which GPU. A function that has a `target` attribute keeps it.
+    pub target: Target,
+    /// Other GPUs that the same code will be compiled for: it must keep to their limits too.
+    pub also: Vec<Target>,
+    /// Switches.
+    pub options: Options,
+    /// The name of the last pass to run; `None` runs all.
+    pub stop_after: Option<&'a str>,
+    /// Check that the IR is well formed before the first pass and after each.
+    pub verify: bool,
+    /// Sees the module after each pass.
+    pub observer: Option<Observer<'a>>,
+    /// A clock in nanoseconds (this crate looks at none itself).
+    pub timer: Option<&'a dyn Fn() -> u64>,
+}
+
+impl<'a> Lowering<'a> {
+    /// All passes, default options; verifies in debug builds.
+    pub fn new(target: Target) -> Lowering<'a> {
+        Lowering {
+            target,
+            also: Vec::new(),
+            options: Options::default(),
+            stop_after: None,
+            verify: cfg!(debug_assertions),
+            observer: None,
+            timer: None,
+        }
+    }
+
+    /// Stops after a pass.
+    pub fn stop_after(mut self, pass: &'a str) -> Lowering<'a> {
+        self.stop_after = Some(pass);
+        self
+    }
+}
+
+/// Runs the pipeline.
+///
+/// # Errors
+///
+/// What a pass found wrong with the program, or an unknown name in `stop_after`. The messages of a module that a
+/// pass left malformed (a defect of the compiler, with `verify`) name the pass.
+pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, Diagnostics> {
+    let last = match lowering.stop_after {
+        None => PIPELINE.len(),
+        Some(name) => position(name)? + 1,
+    };
+    for name in &lowering.options.skip {
+        position(name)?;
+    }
+    let context = PassContext {
+        also: lowering.also.clone(),
+        ..PassContext::new(lowering.target.clone(), &lowering.options)
+    };
+    let mut module = module;
+    if lowering.verify {
+        verified(&module, "before lowering")?;
+    }
+    for (index, pass) in PIPELINE[..last].iter().enumerate() {
+        if lowering.options.skip.iter().any(|name| name == pass.name) {
+            continue;
+        }
+        let start = lowering.timer.map(|now| now());
+        module = (pass.run)(module, &context)?;
+        if lowering.verify {
+            verified(&module, pass.name)?;
+        }
+        let nanoseconds = lowering
+            .timer
+            .zip(start)
+            .map(|(now, start)| now().saturating_sub(start));
+        if let Some(observer) = &mut lowering.observer {
+            observer(&Step {
+                index,
+                pass: pass.name,
+                module: &module,
+                nanoseconds,
+            });
+        }
+    }
+    Ok(module)
+}
+
+/// Where a pass is in the pipeline.
+fn position(name: &str) -> Result<usize, Diagnostics> {
+    PIPELINE.iter().position(|p| p.name == name).ok_or_else(|| {
+        let message = format!("there is no pass named \"{name}\"");
+        let known = pass_names().join(", ");
+        Diagnostic::new(Span::NONE, message)
+            .help(format!("the passes are {known}"))
+            .into()
+    })
+}
+
+/// The verifier's errors, with the pass that caused them.
+fn verified(module: &IRModule, pass: &str) -> Result<(), Diagnostics> {
+    crate::ir::verify(module).map_err(|errors| {
+        let named =
+            |error: Diagnostic| error.note(Span::NONE, format!("the IR is that of {pass}; this is a bug"));
+        Diagnostics(errors.0.into_iter().map(named).collect())
+    })
+}
+
+/// Gives each function that names no target the one of the run.
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names = pass_names();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), PIPELINE.len());
+    }
+
+    #[test]
+    fn an_unknown_pass_lists_the_known_ones() {
+        let mut lowering = Lowering::new(Target::cuda("sm_90a")).stop_after("Frobnicate");
+        let error = lower(IRModule::default(), &mut lowering).unwrap_err();
+        assert_eq!(error.0[0].message, "there is no pass named \"Frobnicate\"");
+        assert!(error.0[0].help.as_ref().is_some_and(|h| h.contains("BindTarget")));
+        let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+        lowering.options.skip = vec!["Frobnicate".into()];
+        let error = lower(IRModule::default(), &mut lowering).unwrap_err();
+        assert_eq!(error.0[0].message, "there is no pass named \"Frobnicate\"");
+    }
+
+    #[test]
+    fn a_skipped_pass_does_not_run() {
+        let mut seen = Vec::new();
+        let mut observe = |step: &Step<'_>| seen.push(step.pass);
+        let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+        lowering.options.skip = vec!["CommonSubexprElim".into()];
+        lowering.observer = Some(&mut observe);
+        lower(IRModule::default(), &mut lowering).unwrap();
+        assert_eq!(seen.len(), PIPELINE.len() - 1);
+        assert!(!seen.contains(&"CommonSubexprElim"));
+    }
+}

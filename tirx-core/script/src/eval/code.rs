@@ -1,0 +1,255 @@
+//! What a function's text says before it runs: its parameters and which names are its own.
+
+use std::rc::Rc;
+
+use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
+use ruff_python_ast::{self as ast, name::Name};
+use ruff_text_size::Ranged;
+use rustc_hash::FxHashSet;
+
+use super::Interpreter;
+use super::value::{Code, CodeBody, Parameter, ParameterKind};
+use crate::parse::span_of;
+use crate::source::FileId;
+
+impl Interpreter {
+    /// The code of a `def`; one and the same for each time the definition runs.
+    pub(super) fn code_of_def(&mut self, def: &ast::StmtFunctionDef) -> Rc<Code> {
+        let key = (self.file, def.range.start().to_u32());
+        if let Some(code) = self.codes.get(&key) {
+            return code.clone();
+        }
+        let mut names = Names::default();
+        def.body.iter().for_each(|s| names.visit_stmt(s));
+        let code = Rc::new(Code {
+            file: self.file,
+            parameters: parameters(self.file, Some(&def.parameters)),
+            locals: names.finish(Some(&def.parameters)),
+            globals: names.globals,
+            nonlocals: names.nonlocals,
+            is_generator: names.is_generator,
+            span: span_of(self.file, def.name.range),
+            body: self.body_of_def(def),
+        });
+        self.codes.insert(key, code.clone());
+        code
+    }
+
+    /// Where a `def` stands. What stands at module level is not copied: kernels are long.
+    fn body_of_def(&self, def: &ast::StmtFunctionDef) -> CodeBody {
+        if let Some(module) = self.modules.get(&self.file) {
+            let start = def.range.start();
+            let index = module.body.partition_point(|s| s.range().start() < start);
+            if let Some(ast::Stmt::FunctionDef(found)) = module.body.get(index)
+                && std::ptr::eq(found, def)
+            {
+                return CodeBody::TopLevel(module.clone(), index);
+            }
+        }
+        CodeBody::Def(Box::new(def.clone()))
+    }
+
+    /// The code of a `lambda`.
+    pub(super) fn code_of_lambda(&mut self, lambda: &ast::ExprLambda) -> Rc<Code> {
+        let key = (self.file, lambda.range.start().to_u32());
+        if let Some(code) = self.codes.get(&key) {
+            return code.clone();
+        }
+        let mut names = Names::default();
+        names.visit_expr(&lambda.body);
+        let parameters_node = lambda.parameters.as_deref();
+        let code = Rc::new(Code {
+            file: self.file,
+            parameters: parameters(self.file, parameters_node),
+            locals: names.finish(parameters_node),
+            globals: Vec::new(),
+            nonlocals: Vec::new(),
+            is_generator: false,
+            span: span_of(self.file, lambda.range),
+            body: CodeBody::Lambda(lambda.clone()),
+        });
+        self.codes.insert(key, code.clone());
+        code
+    }
+}
+
+fn parameters(file: FileId, node: Option<&ast::Parameters>) -> Vec<Parameter> {
+    let Some(node) = node else { return Vec::new() };
+    let with_default = |p: &ast::ParameterWithDefault, kind| Parameter {
+        name: p.parameter.name.id.clone(),
+        kind,
+        has_default: p.default.is_some(),
+        span: span_of(file, p.parameter.name.range()),
+    };
+    let star = |p: &ast::Parameter, kind| Parameter {
+        name: p.name.id.clone(),
+        kind,
+        has_default: false,
+        span: span_of(file, p.name.range()),
+    };
+    let mut list = Vec::new();
+    list.extend(
+        node.posonlyargs
+            .iter()
+            .map(|p| with_default(p, ParameterKind::PositionalOnly)),
+    );
+    list.extend(
+        node.args
+            .iter()
+            .map(|p| with_default(p, ParameterKind::Positional)),
+    );
+    list.extend(node.vararg.iter().map(|p| star(p, ParameterKind::VarPositional)));
+    list.extend(
+        node.kwonlyargs
+            .iter()
+            .map(|p| with_default(p, ParameterKind::KeywordOnly)),
+    );
+    list.extend(node.kwarg.iter().map(|p| star(p, ParameterKind::VarKeyword)));
+    list
+}
+
+/// The default expressions of a parameter list with their positions in [`parameters`].
+pub(super) fn default_exprs(node: Option<&ast::Parameters>) -> Vec<(usize, &ast::Expr)> {
+    let Some(node) = node else { return Vec::new() };
+    let mut list: Vec<Option<&ast::Expr>> = Vec::new();
+    list.extend(
+        node.posonlyargs
+            .iter()
+            .chain(&node.args)
+            .map(|p| p.default.as_deref()),
+    );
+    list.extend(node.vararg.iter().map(|_| None));
+    list.extend(node.kwonlyargs.iter().map(|p| p.default.as_deref()));
+    list.into_iter()
+        .enumerate()
+        .filter_map(|(i, d)| Some((i, d?)))
+        .collect()
+}
+
+/// The annotation of each parameter, by position in [`parameters`].
+pub(super) fn annotations(node: &ast::Parameters) -> Vec<Option<&ast::Expr>> {
+    let mut list: Vec<Option<&ast::Expr>> = Vec::new();
+    list.extend(
+        node.posonlyargs
+            .iter()
+            .chain(&node.args)
+            .map(|p| p.parameter.annotation.as_deref()),
+    );
+    list.extend(node.vararg.iter().map(|p| p.annotation.as_deref()));
+    list.extend(node.kwonlyargs.iter().map(|p| p.parameter.annotation.as_deref()));
+    list.extend(node.kwarg.iter().map(|p| p.annotation.as_deref()));
+    list
+}
+
+/// The names that a definition reads, in its signature, its body and the functions in it.
+pub(super) fn read_names(def: &ast::StmtFunctionDef) -> FxHashSet<Name> {
+    #[derive(Default)]
+    struct Reads(FxHashSet<Name>);
+    impl<'a> Visitor<'a> for Reads {
+        fn visit_expr(&mut self, expr: &'a ast::Expr) {
+            if let ast::Expr::Name(n) = expr {
+                self.0.insert(n.id.clone());
+            }
+            walk_expr(self, expr);
+        }
+    }
+    let mut reads = Reads::default();
+    annotations(&def.parameters)
+        .into_iter()
+        .flatten()
+        .chain(def.returns.as_deref())
+        .for_each(|e| reads.visit_expr(e));
+    def.body.iter().for_each(|s| reads.visit_stmt(s));
+    reads.0
+}
+
+/// Collects the names that a body assigns, without those of functions, classes and comprehensions in it.
+#[derive(Default)]
+struct Names {
+    assigned: FxHashSet<Name>,
+    globals: Vec<Name>,
+    nonlocals: Vec<Name>,
+    is_generator: bool,
+}
+
+impl Names {
+    fn finish(&mut self, node: Option<&ast::Parameters>) -> FxHashSet<Name> {
+        let mut assigned = std::mem::take(&mut self.assigned);
+        for name in self.globals.iter().chain(&self.nonlocals) {
+            assigned.remove(name);
+        }
+        if let Some(node) = node {
+            assigned.extend(node.iter().map(|p| p.name().id.clone()));
+        }
+        assigned
+    }
+}
+
+impl<'a> Visitor<'a> for Names {
+    fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
+        match stmt {
+            ast::Stmt::FunctionDef(s) => {
+                self.assigned.insert(s.name.id.clone());
+            }
+            ast::Stmt::ClassDef(s) => {
+                self.assigned.insert(s.name.id.clone());
+            }
+            ast::Stmt::Import(s) => {
+                for alias in &s.names {
+                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
+                    let first = name.split('.').next().unwrap_or(name);
+                    self.assigned.insert(first.into());
+                }
+            }
+            ast::Stmt::ImportFrom(s) => {
+                for alias in &s.names {
+                    self.assigned
+                        .insert(alias.asname.as_ref().unwrap_or(&alias.name).id.clone());
+                }
+            }
+            ast::Stmt::Global(s) => self.globals.extend(s.names.iter().map(|n| n.id.clone())),
+            ast::Stmt::Nonlocal(s) => self.nonlocals.extend(s.names.iter().map(|n| n.id.clone())),
+            _ => walk_stmt(self, stmt),
+        }
+    }
+
+    fn visit_except_handler(&mut self, handler: &'a ast::ExceptHandler) {
+        let ast::ExceptHandler::ExceptHandler(h) = handler;
+        if let Some(name) = &h.name {
+            self.assigned.insert(name.id.clone());
+        }
+        h.body.iter().for_each(|s| self.visit_stmt(s));
+    }
+
+    fn visit_expr(&mut self, expr: &'a ast::Expr) {
+        match expr {
+            ast::Expr::Name(n) if n.ctx == ast::ExprContext::Store => {
+                self.assigned.insert(n.id.clone());
+            }
+            ast::Expr::Lambda(_)
+            | ast::Expr::ListComp(_)
+            | ast::Expr::SetComp(_)
+            | ast::Expr::DictComp(_)
+            | ast::Expr::Generator(_) => {}
+            ast::Expr::Yield(_) | ast::Expr::YieldFrom(_) => {
+                self.is_generator = true;
+                walk_expr(self, expr);
+            }
+            _ => walk_expr(self, expr),
+        }
+    }
+}
+
+/// Whether a statement has a `yield` of the function that it stands in.
+pub(super) fn has_yield(stmt: &ast::Stmt) -> bool {
+    let mut names = Names::default();
+    names.visit_stmt(stmt);
+    names.is_generator
+}
+
+/// Whether an expression has a `yield` of the function that it stands in.
+pub(super) fn expr_has_yield(expr: &ast::Expr) -> bool {
+    let mut names = Names::default();
+    names.visit_expr(expr);
+    names.is_generator
+}

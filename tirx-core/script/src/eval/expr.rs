@@ -1,0 +1,706 @@
+//! Expressions of the text to values.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ruff_python_ast::{self as ast, BoolOp, CmpOp, UnaryOp};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::builtins::Builtins;
+use super::scope::ScopeKind;
+use super::value::{Function, FunctionMode, Slice, Value};
+use super::{Args, Interpreter, Mode, Scope, dict, suggest};
+use crate::diagnostic::{Diagnostic, Result, error};
+use crate::ir::{DType, ExprKind, Var};
+use crate::lang;
+use crate::parse::span_of;
+use crate::source::Span;
+
+impl Interpreter {
+    /// The span of a node of the current file.
+    pub(super) fn span(&self, node: &impl Ranged) -> Span {
+        self.span_at(node.range())
+    }
+
+    pub(super) fn span_at(&self, range: TextRange) -> Span {
+        span_of(self.file, range)
+    }
+
+    /// Evaluates an expression.
+    pub(super) fn eval(&mut self, expr: &ast::Expr) -> Result<Value> {
+        self.eval_for(expr, None)
+    }
+
+    /// Evaluates an expression whose value will be bound to `target`: what it creates takes its names from there.
+    pub(super) fn eval_for(&mut self, expr: &ast::Expr, target: Option<&ast::Expr>) -> Result<Value> {
+        let span = self.span(expr);
+        self.step(span)?;
+        self.depth += 1;
+        if self.depth > super::limits::DEPTH {
+            self.depth -= 1;
+            return self.limit(span, "evaluation is nested too deep");
+        }
+        let result = self.eval_kind(expr, target, span);
+        self.depth -= 1;
+        let value = result?;
+        match &value {
+            Value::Expr(e) => self.check_expr(e, span)?,
+            Value::Tuple(_)
+            | Value::List(_)
+            | Value::Dict(_)
+            | Value::Set(_)
+            | Value::Slice(_)
+            | Value::Function(_)
+            | Value::Builtin(_)
+            | Value::Method(_)
+            | Value::Instance(_)
+            | Value::MetaVar(_)
+            | Value::Object(_)
+            | Value::Annotation(_)
+            | Value::Frame(_) => match expr {
+                // What a name stands for was counted when it was made.
+                ast::Expr::Name(_) => {}
+                _ => self.count_object(span)?,
+            },
+            Value::Iterator(it) if !matches!(expr, ast::Expr::Name(_)) => {
+                self.iterators.push(Rc::downgrade(it));
+                self.count_object(span)?;
+            }
+            _ => {}
+        }
+        Ok(value)
+    }
+
+    /// Evaluates an operand: what `T.meta_var` wraps counts.
+    pub(super) fn eval_operand(&mut self, expr: &ast::Expr) -> Result<Value> {
+        Ok(match self.eval(expr)? {
+            Value::MetaVar(v) => (*v).clone(),
+            other => other,
+        })
+    }
+
+    fn eval_kind(&mut self, expr: &ast::Expr, target: Option<&ast::Expr>, span: Span) -> Result<Value> {
+        match expr {
+            ast::Expr::Name(e) => self.eval_name(&e.id, span),
+            ast::Expr::NumberLiteral(e) => self.eval_number(&e.value, span),
+            ast::Expr::StringLiteral(e) => self.eval_string(e, span),
+            ast::Expr::FString(e) => self.eval_fstring(e),
+            ast::Expr::BooleanLiteral(e) => Ok(Value::Bool(e.value)),
+            ast::Expr::NoneLiteral(_) => Ok(Value::None),
+            ast::Expr::EllipsisLiteral(_) => Ok(Value::Ellipsis),
+            ast::Expr::Attribute(e) => self.eval_attribute(e, span),
+            ast::Expr::Subscript(e) => self.eval_subscript(e, span),
+            ast::Expr::Call(e) => self.eval_call(e, target, span),
+            ast::Expr::BinOp(e) => self.eval_binary(e, span),
+            ast::Expr::UnaryOp(e) => self.eval_unary(e, span),
+            ast::Expr::Compare(e) => self.eval_compare(e, span),
+            ast::Expr::BoolOp(e) => self.eval_bool_op(e, span),
+            ast::Expr::If(e) => self.eval_if(e, target, span),
+            ast::Expr::Tuple(e) => Ok(Value::tuple(self.eval_items(&e.elts, target)?)),
+            ast::Expr::List(e) => Ok(Value::list(self.eval_items(&e.elts, target)?)),
+            ast::Expr::Set(e) => self.eval_set(e),
+            ast::Expr::Dict(e) => self.eval_dict(e, span),
+            ast::Expr::Slice(e) => self.eval_slice(e),
+            ast::Expr::Lambda(e) => self.eval_lambda(e),
+            ast::Expr::Named(e) => self.eval_named(e, span),
+            ast::Expr::ListComp(e) => {
+                let items = self.eval_comprehension(&e.generators, &e.elt, span)?;
+                Ok(Value::list(items))
+            }
+            ast::Expr::Generator(e) => self.generator_expression(e, span),
+            ast::Expr::SetComp(e) => {
+                let items = self.eval_comprehension(&e.generators, &e.elt, span)?;
+                self.make_set(items, span)
+            }
+            ast::Expr::DictComp(e) => self.eval_dict_comprehension(e, span),
+            ast::Expr::Yield(_) | ast::Expr::YieldFrom(_) => {
+                error(span, "\"yield\" can only stand in a function's own statements")
+            }
+            ast::Expr::Starred(_) => error(span, "a starred expression cannot stand here"),
+            ast::Expr::Await(_) => error(span, "\"await\" is not supported in kernel files"),
+            ast::Expr::BytesLiteral(_) => error(span, "bytes literals are not supported in kernel files"),
+            ast::Expr::TString(_) => error(span, "template strings are not supported in kernel files"),
+            ast::Expr::IpyEscapeCommand(_) => error(span, "IPython commands are not Python"),
+        }
+    }
+
+    fn eval_number(&mut self, number: &ast::Number, span: Span) -> Result<Value> {
+        match number {
+            ast::Number::Int(i) => match i.as_i64() {
+                Some(v) => Ok(Value::Int(v as i128)),
+                None => {
+                    let text = i.to_string().replace('_', "").to_lowercase();
+                    let parsed = match text.get(..2) {
+                        Some("0x") => i128::from_str_radix(&text[2..], 16),
+                        Some("0b") => i128::from_str_radix(&text[2..], 2),
+                        Some("0o") => i128::from_str_radix(&text[2..], 8),
+                        _ => text.parse(),
+                    };
+                    match parsed {
+                        Ok(v) => Ok(Value::Int(v)),
+                        Err(_) => error(span, "this integer is larger than 127 bits"),
+                    }
+                }
+            },
+            ast::Number::Float(v) => Ok(Value::Float(*v)),
+            ast::Number::Complex { .. } => error(span, "complex numbers are not supported in kernel files"),
+        }
+    }
+
+    fn eval_string(&mut self, e: &ast::ExprStringLiteral, span: Span) -> Result<Value> {
+        if self.match_names.is_some() {
+            return self.eval_text(e, span);
+        }
+        Ok(Value::str(e.value.to_str()))
+    }
+
+    /// Evaluates the text of a string as an expression: a string annotation, or an extent `"n + 1"`.
+    pub(super) fn eval_text(&mut self, e: &ast::ExprStringLiteral, span: Span) -> Result<Value> {
+        let Some(file) = self.sources.file(self.file) else {
+            return error(span, "no source text");
+        };
+        let text = file.text.clone();
+        // The same text between the quotes, so that spans point into the string.
+        let source = &text[span.start as usize..span.end as usize];
+        let value = e.value.to_str();
+        let parsed = match source.find(value) {
+            Some(at) => {
+                let start = ruff_text_size::TextSize::new(span.start + at as u32);
+                let len = ruff_text_size::TextSize::new(value.len() as u32);
+                ruff_python_parser::parse_expression_range(&text, TextRange::at(start, len))
+            }
+            None => return error(span, "an expression in a string cannot have escapes"),
+        };
+        match parsed {
+            Ok(parsed) => {
+                let module = parsed.into_syntax();
+                let outside = std::mem::replace(&mut self.in_text, true);
+                let value = self.eval(&module.body);
+                self.in_text = outside;
+                value
+            }
+            Err(e) => error(
+                span_of(self.file, e.location),
+                format!("syntax error in this string: {}", e.error),
+            ),
+        }
+    }
+
+    /// A name.
+    fn eval_name(&mut self, name: &ast::name::Name, span: Span) -> Result<Value> {
+        match self.lookup(name, span)? {
+            Some(Value::Expr(e)) if matches!(e.kind, ExprKind::Var(_) | ExprKind::BufferLoad { .. }) => {
+                Ok(Value::Expr(e.at(span)))
+            }
+            Some(value) => Ok(value),
+            None => {
+                if let Some(dtypes) = &self.match_names
+                    && (self.in_text || dtypes.contains_key(name))
+                {
+                    let dtype = dtypes.get(name).copied().unwrap_or(DType::INT32);
+                    let var = Var::at(name.as_str(), dtype, span);
+                    let value = Value::Expr(crate::ir::Expr::var(&var).at(span));
+                    self.known_vars.insert(var.clone());
+                    self.match_vars.insert(name.clone(), var);
+                    self.scope.set(name.clone(), value.clone());
+                    return Ok(value);
+                }
+                self.unknown_name(name, span)
+            }
+        }
+    }
+
+    /// The value of a name: scopes, then Python's builtins, then the names every kernel file has.
+    pub(super) fn lookup(&mut self, name: &ast::name::Name, span: Span) -> Result<Option<Value>> {
+        let mut scope = &self.scope;
+        let mut first = true;
+        loop {
+            if (first || !matches!(scope.kind, ScopeKind::Class))
+                && let Some(v) = scope.vars.borrow().get(name)
+            {
+                return Ok(Some(v.clone()));
+            }
+            if let ScopeKind::Function(code) = &scope.kind
+                && code.locals.contains(name)
+            {
+                return error(
+                    span,
+                    format!("local variable \"{name}\" is used before it has a value"),
+                );
+            }
+            first = false;
+            match &scope.parent {
+                Some(parent) => scope = parent,
+                None => break,
+            }
+        }
+        if let Some(v) = self.builtins.get(name.as_str()) {
+            return Ok(Some(v));
+        }
+        Ok(match name.as_str() {
+            "T" | "I" | "Tx" => Some(Value::namespace(name)),
+            // In a shape of a parameter every other name is a variable.
+            _ if self.match_names.is_some() => None,
+            other => lang::attribute("layout", other),
+        })
+    }
+
+    fn unknown_name<T>(&mut self, name: &str, span: Span) -> Result<T> {
+        // The file's own names are meant more often than those that every file has.
+        let own = self.scope.visible();
+        let mut known = Vec::new();
+        known.extend(Builtins::names().map(String::from));
+        known.extend(["T", "I", "Tx"].map(String::from));
+        known.extend(lang::names("layout"));
+        let mut d = Diagnostic::new(span, format!("unknown name \"{name}\""));
+        let shape = self.match_names.is_some();
+        if let Some(span) = self.ended_names.get(name) {
+            d = d
+                .note(
+                    *span,
+                    format!("\"{name}\" was assigned in a block that has ended"),
+                )
+                .help(format!(
+                    "names of a block in a kernel end with it; declare it before, e.g. `{name}: T.float32`"
+                ));
+        } else if let Some(s) = suggest(name, own.iter().map(String::as_str)) {
+            d = d.help(format!("did you mean \"{s}\"?"));
+        } else if let Some(help) = lang::cuda_word(name) {
+            d = d.help(help);
+        } else if let Some(s) = suggest(name, known.iter().map(String::as_str)) {
+            d = d.help(format!("did you mean \"{s}\"?"));
+        } else if lang::attribute("T", name).is_some() {
+            d = d.help(format!("did you mean \"T.{name}\"?"));
+        }
+        if shape {
+            d = d.help(format!(
+                "an extent that the tensors have at run time is written \"{name}\", in quotes, or declared in the body: \
+                 `{name} = T.int32()`"
+            ));
+        }
+        Err(self.as_exception("NameError", Box::new(d)))
+    }
+
+    fn eval_attribute(&mut self, e: &ast::ExprAttribute, span: Span) -> Result<Value> {
+        let value = self.eval_operand(&e.value)?;
+        self.get_attribute(&value, &e.attr.id, self.span(&e.attr).or(span))
+            .map(|v| match v {
+                Value::Expr(x) => Value::Expr(x.at(span)),
+                other => other,
+            })
+    }
+
+    fn eval_subscript(&mut self, e: &ast::ExprSubscript, span: Span) -> Result<Value> {
+        let value = self.eval_operand(&e.value)?;
+        let index = self.eval_index(&e.slice)?;
+        self.subscript(&value, &index, span)
+    }
+
+    /// An index: a tuple may hold slices and starred parts.
+    pub(super) fn eval_index(&mut self, e: &ast::Expr) -> Result<Value> {
+        match e {
+            ast::Expr::Tuple(t) => Ok(Value::tuple(self.eval_items(&t.elts, None)?)),
+            ast::Expr::Starred(s) => {
+                let value = self.eval_operand(&s.value)?;
+                let items = self.iterate(&value, self.span(s))?;
+                Ok(Value::tuple(items))
+            }
+            _ => self.eval_operand(e),
+        }
+    }
+
+    /// Items of a display, stars expanded.
+    pub(super) fn eval_items(
+        &mut self,
+        elts: &[ast::Expr],
+        target: Option<&ast::Expr>,
+    ) -> Result<Vec<Value>> {
+        let targets = match target {
+            Some(ast::Expr::Tuple(t)) if t.elts.len() == elts.len() => Some(&t.elts),
+            Some(ast::Expr::List(t)) if t.elts.len() == elts.len() => Some(&t.elts),
+            _ => None,
+        };
+        let mut items = Vec::with_capacity(elts.len());
+        for (i, elt) in elts.iter().enumerate() {
+            match elt {
+                ast::Expr::Starred(s) => {
+                    let value = self.eval_operand(&s.value)?;
+                    let span = self.span(s);
+                    items.extend(self.iterate(&value, span)?);
+                }
+                _ => items.push(self.eval_for(elt, targets.map(|t| &t[i]))?),
+            }
+        }
+        Ok(items)
+    }
+
+    fn eval_set(&mut self, e: &ast::ExprSet) -> Result<Value> {
+        let items = self.eval_items(&e.elts, None)?;
+        self.make_set(items, self.span(e))
+    }
+
+    /// A set of items.
+    pub(super) fn make_set(&mut self, items: Vec<Value>, span: Span) -> Result<Value> {
+        let mut set = dict::Set::default();
+        for item in items {
+            let key = self.key_of(&item, span)?;
+            set.insert(key, item);
+        }
+        Ok(Value::Set(Rc::new(std::cell::RefCell::new(set))))
+    }
+
+    /// The key of a value.
+    pub(super) fn key_of(&mut self, value: &Value, span: Span) -> Result<dict::Key> {
+        match dict::key(value) {
+            Ok(key) => Ok(key),
+            Err(ty) => self.raise(
+                "TypeError",
+                span,
+                format!("{ty} cannot be a key: it is not hashable"),
+            ),
+        }
+    }
+
+    fn eval_dict(&mut self, e: &ast::ExprDict, span: Span) -> Result<Value> {
+        let mut dict = dict::Dict::default();
+        for item in &e.items {
+            match &item.key {
+                Some(k) => {
+                    let name = self.eval(k)?;
+                    let value = self.eval(&item.value)?;
+                    let key = self.key_of(&name, self.span(k))?;
+                    dict.insert(key, name, value);
+                }
+                None => match &self.eval_operand(&item.value)? {
+                    Value::Dict(other) => {
+                        for (k, v) in other.borrow().iter() {
+                            let key = self.key_of(k, span)?;
+                            dict.insert(key, k.clone(), v.clone());
+                        }
+                    }
+                    other => return error(span, format!("** needs a dict, found {}", other.type_name())),
+                },
+            }
+        }
+        Ok(Value::Dict(Rc::new(std::cell::RefCell::new(dict))))
+    }
+
+    fn eval_slice(&mut self, e: &ast::ExprSlice) -> Result<Value> {
+        let mut part = |p: &Option<Box<ast::Expr>>| match p {
+            Some(p) => self.eval(p),
+            None => Ok(Value::None),
+        };
+        let (start, stop, step) = (part(&e.lower)?, part(&e.upper)?, part(&e.step)?);
+        Ok(Value::Slice(Rc::new(Slice { start, stop, step })))
+    }
+
+    fn eval_lambda(&mut self, e: &ast::ExprLambda) -> Result<Value> {
+        let code = self.code_of_lambda(e);
+        self.close_over();
+        let mut defaults = Vec::new();
+        for (i, d) in super::code::default_exprs(e.parameters.as_deref()) {
+            defaults.push((i, self.eval(d)?));
+        }
+        Ok(Value::Function(Rc::new(Function {
+            name: "<lambda>".into(),
+            code,
+            defaults,
+            scope: self.scope.clone(),
+            mode: FunctionMode::Meta,
+            class: None.into(),
+        })))
+    }
+
+    fn eval_named(&mut self, e: &ast::ExprNamed, span: Span) -> Result<Value> {
+        let value = self.eval(&e.value)?;
+        if self.mode == Mode::Kernel && value.is_ir() {
+            return Err(Box::new(
+                Diagnostic::new(
+                    span,
+                    "\":=\" cannot bind a value that is only known when the kernel runs",
+                )
+                .help("assign it in a statement of its own"),
+            ));
+        }
+        // In a comprehension the name belongs to the function around it.
+        let saved = self.scope.clone();
+        while matches!(self.scope.kind, ScopeKind::Comprehension) {
+            match self.scope.parent.clone() {
+                Some(parent) => self.scope = parent,
+                None => break,
+            }
+        }
+        let result = self.bind(&e.target, value.clone());
+        self.scope = saved;
+        result.map(|_| value)
+    }
+
+    fn eval_binary(&mut self, e: &ast::ExprBinOp, span: Span) -> Result<Value> {
+        let a = self.eval_operand(&e.left)?;
+        let b = self.eval_operand(&e.right)?;
+        self.binary(e.op, &a, &b, span)
+    }
+
+    fn eval_unary(&mut self, e: &ast::ExprUnaryOp, span: Span) -> Result<Value> {
+        let a = self.eval_operand(&e.operand)?;
+        if a.is_ir() {
+            return lang::unary(self, e.op, &a, span).map(|v| at(v, span));
+        }
+        match e.op {
+            UnaryOp::Not => Ok(Value::Bool(!self.truth(&a, span)?)),
+            op => self.meta_unary(op, &a, span),
+        }
+    }
+
+    fn eval_compare(&mut self, e: &ast::ExprCompare, span: Span) -> Result<Value> {
+        let mut left = self.eval_operand(&e.left)?;
+        let mut result: Option<Value> = None;
+        for (op, right) in e.ops.iter().zip(&e.comparators) {
+            let right_value = self.eval_operand(right)?;
+            let pair = self.span(&*e.left).to(self.span(right));
+            // TVM prints `(a < b) == c` without the brackets. As a chain it has no meaning: `b` is no truth value.
+            if let (CmpOp::Eq | CmpOp::NotEq, Some(before)) = (*op, &result)
+                && is_bool(before)
+                && is_bool(&right_value)
+                && left.as_expr().is_some_and(|l| !l.dtype.is_bool())
+            {
+                left = self.compare(*op, before, &right_value, pair)?;
+                result = Some(left.clone());
+                continue;
+            }
+            let link = self.compare(*op, &left, &right_value, pair)?;
+            result = Some(match result {
+                None => link,
+                Some(Value::Bool(true)) => link,
+                Some(before) => {
+                    lang::logical(self, BoolOp::And, &before, &link, span).map(|v| at(v, span))?
+                }
+            });
+            if let Some(Value::Bool(false)) = result {
+                break;
+            }
+            left = right_value;
+        }
+        Ok(result.unwrap_or(Value::Bool(true)))
+    }
+
+    /// `a op b`.
+    pub(super) fn compare(&mut self, op: CmpOp, a: &Value, b: &Value, span: Span) -> Result<Value> {
+        let is_identity = matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn);
+        let with_none = matches!(a, Value::None) || matches!(b, Value::None);
+        if !is_identity && !with_none && (a.is_ir() || b.is_ir()) {
+            return lang::compare(self, op, a, b, span).map(|v| at(v, span));
+        }
+        self.meta_compare(op, a, b, span)
+    }
+
+    fn eval_bool_op(&mut self, e: &ast::ExprBoolOp, span: Span) -> Result<Value> {
+        let mut so_far: Option<Value> = None;
+        let is_and = e.op == BoolOp::And;
+        for part in &e.values {
+            let value = self.eval_operand(part)?;
+            let combined = match &so_far {
+                None => value,
+                Some(before) if before.is_ir() || (value.is_ir() && matches!(before, Value::Bool(_))) => {
+                    lang::logical(self, e.op, before, &value, span).map(|v| at(v, span))?
+                }
+                Some(_) => value,
+            };
+            // A value known now decides at once, as in Python; `0 and f()` does not call `f`.
+            if !combined.is_ir() && self.truth(&combined, self.span(part))? != is_and {
+                return Ok(combined);
+            }
+            so_far = Some(combined);
+        }
+        Ok(so_far.unwrap_or(Value::None))
+    }
+
+    fn eval_if(&mut self, e: &ast::ExprIf, target: Option<&ast::Expr>, span: Span) -> Result<Value> {
+        let test = self.eval_operand(&e.test)?;
+        if test.is_ir() {
+            let (a, b) = (self.eval_operand(&e.body)?, self.eval_operand(&e.orelse)?);
+            let Some(function) = lang::attribute("T", "if_then_else") else {
+                return error(span, "a choice at run time needs T.if_then_else");
+            };
+            return self
+                .call_value(&function, Args::of([test, a, b], span), span)
+                .map(|v| at(v, span));
+        }
+        if self.truth(&test, self.span(&*e.test))? {
+            self.eval_for(&e.body, target)
+        } else {
+            self.eval_for(&e.orelse, target)
+        }
+    }
+
+    fn eval_call(&mut self, e: &ast::ExprCall, target: Option<&ast::Expr>, span: Span) -> Result<Value> {
+        let callee = self.eval(&e.func)?;
+        let args = self.eval_arguments(&e.arguments, target)?;
+        self.call_value(&callee, args, span).map(|v| match v {
+            Value::Expr(x) => Value::Expr(x.or_at(span)),
+            other => other,
+        })
+    }
+
+    /// Arguments of a call.
+    pub(super) fn eval_arguments(
+        &mut self,
+        arguments: &ast::Arguments,
+        target: Option<&ast::Expr>,
+    ) -> Result<Args> {
+        let mut args = Args::default();
+        for arg in &arguments.args {
+            let span = self.span(arg);
+            match arg {
+                ast::Expr::Starred(s) => {
+                    let value = self.eval_operand(&s.value)?;
+                    args.positional
+                        .extend(self.iterate(&value, span)?.into_iter().map(|v| (v, span)));
+                }
+                _ => args.positional.push((self.eval_operand(arg)?, span)),
+            }
+        }
+        for keyword in &arguments.keywords {
+            let span = self.span(&keyword.value);
+            let value = self.eval_operand(&keyword.value)?;
+            match &keyword.arg {
+                Some(name) => {
+                    if args.keyword.iter().any(|(n, ..)| **n == *name.as_str()) {
+                        return error(span, format!("keyword argument \"{name}\" is given twice"));
+                    }
+                    args.keyword.push((name.as_str().into(), value, span));
+                }
+                None => match value {
+                    Value::Dict(d) => {
+                        for (k, v) in d.borrow().iter() {
+                            match k {
+                                Value::Str(k) => args.keyword.push((k.clone(), v.clone(), span)),
+                                _ => return error(span, "keys of ** arguments must be strings"),
+                            }
+                        }
+                    }
+                    other => return error(span, format!("** needs a dict, found {}", other.type_name())),
+                },
+            }
+        }
+        if self.mode == Mode::Kernel
+            && let Some(target) = target
+        {
+            (args.names, args.names_are_tuple) = target_names(target);
+        }
+        Ok(args)
+    }
+
+    fn eval_comprehension(
+        &mut self,
+        generators: &[ast::Comprehension],
+        elt: &ast::Expr,
+        span: Span,
+    ) -> Result<Vec<Value>> {
+        let mut items = Vec::new();
+        self.comprehend(generators, true, span, &mut |interp| {
+            let value = match elt {
+                ast::Expr::Starred(s) => interp.eval(&s.value)?,
+                _ => interp.eval(elt)?,
+            };
+            items.push(value);
+            if items.len() > super::limits::ITEMS {
+                return interp.limit(span, "a comprehension made too many items");
+            }
+            Ok(())
+        })?;
+        Ok(items)
+    }
+
+    fn eval_dict_comprehension(&mut self, e: &ast::ExprDictComp, span: Span) -> Result<Value> {
+        let mut dict = dict::Dict::default();
+        self.comprehend(&e.generators, true, span, &mut |interp| {
+            let Some(key_expr) = &e.key else {
+                return error(span, "** in a comprehension is not supported");
+            };
+            let name = interp.eval(key_expr)?;
+            let value = interp.eval(&e.value)?;
+            let key = interp.key_of(&name, span)?;
+            dict.insert(key, name, value);
+            Ok(())
+        })?;
+        Ok(Value::Dict(Rc::new(std::cell::RefCell::new(dict))))
+    }
+
+    /// Runs `body` for each turn of a comprehension's loops.
+    fn comprehend(
+        &mut self,
+        generators: &[ast::Comprehension],
+        outermost: bool,
+        span: Span,
+        body: &mut dyn FnMut(&mut Interpreter) -> Result<()>,
+    ) -> Result<()> {
+        let Some((first, rest)) = generators.split_first() else {
+            return body(self);
+        };
+        if first.is_async {
+            return error(span, "\"async for\" is not supported in kernel files");
+        }
+        let source = self.eval_operand(&first.iter)?;
+        let items = self.iterator(&source, self.span(&first.iter))?;
+        let saved = (self.scope.clone(), self.mode);
+        // All turns of all loops share their names; what is looped over first belongs to the outside.
+        if outermost {
+            self.scope = Scope::new(ScopeKind::Comprehension, Some(self.scope.clone()));
+        }
+        self.mode = Mode::Meta;
+        let mut run = |interp: &mut Interpreter| -> Result<()> {
+            while let Some(item) = interp.next_item(&items, span)? {
+                interp.bind(&first.target, item)?;
+                let mut take = true;
+                for test in &first.ifs {
+                    let value = interp.eval_operand(test)?;
+                    if !interp.truth(&value, interp.span(test))? {
+                        take = false;
+                        break;
+                    }
+                }
+                if take {
+                    interp.comprehend(rest, false, span, body)?;
+                }
+            }
+            Ok(())
+        };
+        let result = run(self);
+        (self.scope, self.mode) = saved;
+        result
+    }
+}
+
+/// The names in an assignment target, and whether it is a tuple. Targets that are not plain names have none.
+pub(super) fn target_names(target: &ast::Expr) -> (Vec<Arc<str>>, bool) {
+    let list = |elts: &[ast::Expr]| {
+        let names: Option<Vec<Arc<str>>> = elts
+            .iter()
+            .map(|e| match e {
+                ast::Expr::Name(n) => Some(n.id.as_str().into()),
+                _ => None,
+            })
+            .collect();
+        (names.unwrap_or_default(), true)
+    };
+    match target {
+        ast::Expr::Name(n) => (vec![n.id.as_str().into()], false),
+        ast::Expr::Tuple(t) => list(&t.elts),
+        ast::Expr::List(t) => list(&t.elts),
+        _ => (Vec::new(), false),
+    }
+}
+
+/// A value with the span of the text it came from.
+pub(super) fn at(value: Value, span: Span) -> Value {
+    match value {
+        Value::Expr(e) => Value::Expr(e.or_at(span)),
+        other => other,
+    }
+}
+
+/// Whether a value of a kernel is a truth value.
+fn is_bool(value: &Value) -> bool {
+    value.as_expr().is_some_and(|e| e.dtype.is_bool())
+}

@@ -1,0 +1,604 @@
+//! Statements of a kernel body: what is known now is decided now, the rest becomes statements of the IR.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ruff_python_ast as ast;
+use ruff_text_size::Ranged;
+
+use super::expr::target_names;
+use super::stmt::Flow;
+use super::value::{Frame, Loop, Value};
+use super::{Args, Interpreter, LoopKind, Mode, Scope, ScopeKind};
+use crate::diagnostic::{Diagnostic, Result, error};
+use crate::intrin::Op;
+use crate::ir::{DType, Expr, Stmt, StmtKind};
+use crate::lang;
+use crate::source::Span;
+
+impl Interpreter {
+    pub(super) fn exec_kernel(&mut self, stmt: &ast::Stmt, span: Span) -> Result<Flow> {
+        match stmt {
+            ast::Stmt::Assign(s) => self.kernel_assign(s, span),
+            ast::Stmt::AnnAssign(s) => self.kernel_annotated(s, span),
+            ast::Stmt::AugAssign(s) => {
+                let (before, value) = self.augmented(s, span)?;
+                // What was known before and is known now stays known.
+                let value = match before.is_ir() || value.is_ir() {
+                    true => value,
+                    false => Value::MetaVar(Rc::new(value)),
+                };
+                self.kernel_bind(&s.target, value, None, span)?;
+                Ok(Flow::Normal)
+            }
+            ast::Stmt::If(s) => self.kernel_if(&s.test, &s.body, &s.elif_else_clauses, span),
+            ast::Stmt::For(s) => self.kernel_for(s, span),
+            ast::Stmt::While(s) => self.kernel_while(s, span),
+            ast::Stmt::With(s) => self.exec_with(s, span),
+            ast::Stmt::Expr(s) => self.kernel_expression(s, span),
+            ast::Stmt::Assert(s) => self.kernel_assert(s, span),
+            ast::Stmt::Return(s) => self.kernel_return(s, span),
+            ast::Stmt::Break(_) => self.kernel_jump(Op::BreakLoop, Flow::Break, "break", span),
+            ast::Stmt::Continue(_) => self.kernel_jump(Op::ContinueLoop, Flow::Continue, "continue", span),
+            _ => self.exec_common(stmt, span),
+        }
+    }
+
+    fn kernel_if(
+        &mut self,
+        test: &ast::Expr,
+        body: &[ast::Stmt],
+        clauses: &[ast::ElifElseClause],
+        span: Span,
+    ) -> Result<Flow> {
+        let at = self.span(test);
+        let value = self.eval(test)?;
+        if !value.is_ir() {
+            if self.truth(&value, at)? {
+                return self.exec_block(body);
+            }
+            return self.kernel_else(clauses);
+        }
+        let condition = lang::condition(&value, at)?;
+        let then = self.conditional_block(span, |i| i.exec_block(body))?;
+        let otherwise = if clauses.is_empty() {
+            None
+        } else {
+            Some(self.conditional_block(span, |i| i.kernel_else(clauses))?)
+        };
+        // An `else` that does nothing stays one, as in TVM: simplification drops it.
+        self.emit(Stmt::if_else(condition, then, otherwise, at))?;
+        Ok(Flow::Normal)
+    }
+
+    fn kernel_else(&mut self, clauses: &[ast::ElifElseClause]) -> Result<Flow> {
+        match clauses.split_first() {
+            None => Ok(Flow::Normal),
+            Some((first, rest)) => match &first.test {
+                None => self.exec_block(&first.body),
+                Some(test) => {
+                    let span = self.span_at(first.range());
+                    self.nested(span, |i| i.kernel_if(test, &first.body, rest, span))
+                }
+            },
+        }
+    }
+
+    /// A block that the kernel may leave out.
+    fn conditional_block(
+        &mut self,
+        span: Span,
+        run: impl FnOnce(&mut Interpreter) -> Result<Flow>,
+    ) -> Result<Stmt> {
+        self.choices += 1;
+        let block = self.kernel_block(span, run);
+        self.choices -= 1;
+        block
+    }
+
+    /// Runs statements in a block and a scope of their own; gives what they built.
+    fn kernel_block(
+        &mut self,
+        span: Span,
+        run: impl FnOnce(&mut Interpreter) -> Result<Flow>,
+    ) -> Result<Stmt> {
+        self.open_block(span)?;
+        let scope = Scope::new(ScopeKind::Block, Some(self.scope.clone()));
+        let saved = std::mem::replace(&mut self.scope, scope);
+        let result = run(self);
+        let ended = std::mem::replace(&mut self.scope, saved);
+        let stmt = self.close_block();
+        for name in ended.vars.borrow().keys() {
+            self.ended_names.insert(name.clone(), span);
+        }
+        match result? {
+            Flow::Normal => Ok(stmt),
+            // Jumps of compile-time control flow are refused where they are written; see `kernel_jump`.
+            _ => error(
+                span,
+                "compile-time control flow cannot leave a block that runs conditionally",
+            ),
+        }
+    }
+
+    fn kernel_jump(&mut self, op: Op, flow: Flow, word: &str, span: Span) -> Result<Flow> {
+        match self.loops.last() {
+            None => Err(Box::new(
+                Diagnostic::new(span, format!("\"{word}\" outside of a loop"))
+                    .help("to end the thread, write `return`"),
+            )),
+            Some(LoopKind::Run) => {
+                self.emit(Stmt::evaluate(Expr::call(op, DType::VOID, vec![]).at(span)))?;
+                Ok(Flow::Normal)
+            }
+            Some(LoopKind::Meta(blocks)) if *blocks == self.blocks.len() => Ok(flow),
+            Some(LoopKind::Meta(_)) => Err(Box::new(
+                Diagnostic::new(
+                    span,
+                    format!("\"{word}\" depends on run-time values but its loop runs at compile time"),
+                )
+                .help("loop with T.serial or range instead"),
+            )),
+        }
+    }
+
+    fn kernel_return(&mut self, s: &ast::StmtReturn, span: Span) -> Result<Flow> {
+        let call_depth = self.calls.last().map(|c| c.blocks);
+        if let Some(blocks) = call_depth {
+            // An inline function gives its value to the kernel that calls it.
+            let value = match &s.value {
+                Some(v) => self.eval(v)?,
+                None => Value::None,
+            };
+            if blocks != self.blocks.len() || self.loops.contains(&LoopKind::Run) {
+                return Err(Box::new(
+                    Diagnostic::new(
+                        span,
+                        "\"return\" of an inline function cannot depend on run-time values",
+                    )
+                    .help("assign to a scalar in the branches and return it at the end"),
+                ));
+            }
+            return Ok(Flow::Return(value));
+        }
+        let e = match &s.value {
+            Some(v) => {
+                let value = self.eval(v)?;
+                let value = match (&value, self.function_ret()) {
+                    (Value::Int(_) | Value::Float(_) | Value::Bool(_), Some(d)) => {
+                        lang::to_expr_of(&value, d, span)?
+                    }
+                    (Value::None, _) => return self.emit_thread_return(span),
+                    _ => lang::to_expr(&value, span)?,
+                };
+                Expr::call(Op::Ret, DType::VOID, vec![value]).at(span)
+            }
+            None => return self.emit_thread_return(span),
+        };
+        self.emit(Stmt::evaluate(e))?;
+        Ok(Flow::Normal)
+    }
+
+    fn emit_thread_return(&mut self, span: Span) -> Result<Flow> {
+        let e = Expr::call(Op::ThreadReturn, DType::VOID, vec![]).at(span);
+        self.emit(Stmt::evaluate(e))?;
+        Ok(Flow::Normal)
+    }
+
+    fn function_ret(&self) -> Option<DType> {
+        self.function.as_ref()?.ret.as_ref().map(|t| t.dtype())
+    }
+
+    fn kernel_for(&mut self, s: &ast::StmtFor, span: Span) -> Result<Flow> {
+        if s.is_async {
+            return error(span, "\"async for\" is not supported in kernel files");
+        }
+        let source = match &*s.iter {
+            // `range` in a kernel is a loop of the kernel, whatever its bounds are.
+            ast::Expr::Call(c) if matches!(&*c.func, ast::Expr::Name(n) if n.id == "range") => {
+                let at = self.span(&*s.iter);
+                let args = self.eval_arguments(&c.arguments, Some(&s.target))?;
+                self.range_loop(args, at)?
+            }
+            iter => self.eval_for(iter, Some(&s.target))?,
+        };
+        match &source {
+            Value::Frame(frame) => match &**frame {
+                Frame::For(loops) => self.run_loops(s, loops, span),
+                _ => error(self.span(&*s.iter), "this region is opened with \"with\", not \"for\""),
+            },
+            Value::Expr(_) | Value::Buffer(_) | Value::Region(_) => Err(Box::new(
+                Diagnostic::new(self.span(&*s.iter), format!("cannot loop over a {}", source.type_name()))
+                    .help("loop over range(n), T.serial, T.unroll, T.vectorized, T.parallel, T.thread_binding or T.grid"),
+            )),
+            _ => self.exec_meta_for(s, &source, span),
+        }
+    }
+
+    fn range_loop(&mut self, mut args: Args, span: Span) -> Result<Value> {
+        let Some(serial) = lang::attribute("T", "serial") else {
+            return error(span, "T.serial is missing");
+        };
+        match args.positional.len() {
+            1 | 2 => {}
+            3 => {
+                if let Some((step, at)) = args.positional.pop() {
+                    args.keyword.push(("step".into(), step, at));
+                }
+            }
+            n => return error(span, format!("range() takes 1 to 3 arguments but {n} were given")),
+        }
+        self.call_value(&serial, args, span)
+    }
+
+    fn run_loops(&mut self, s: &ast::StmtFor, loops: &[Loop], span: Span) -> Result<Flow> {
+        if let Some(first) = s.orelse.first() {
+            return error(
+                self.span(first),
+                "\"else\" of a loop that runs in the kernel is not supported",
+            );
+        }
+        let at = self.span(&*s.target);
+        let vars: Vec<Value> = loops
+            .iter()
+            .map(|l| Value::Expr(Expr::var(&l.var).at(at)))
+            .collect();
+        let value = match &vars[..] {
+            [one] if !matches!(*s.target, ast::Expr::Tuple(_) | ast::Expr::List(_)) => one.clone(),
+            _ => Value::tuple(vars),
+        };
+        // Only the names are the loops' own; nothing is stored.
+        let (names, is_tuple) = target_names(&s.target);
+        if is_tuple && names.len() == loops.len() {
+            for (name, l) in names.iter().zip(loops) {
+                self.rename_var(&l.var.clone(), name);
+                self.known_vars.insert(l.var.clone());
+            }
+        } else if let ([name], [l]) = (&names[..], loops) {
+            self.rename_var(&l.var.clone(), name);
+            self.known_vars.insert(l.var.clone());
+        }
+        for _ in 1..loops.len() {
+            // Each loop is a level of its own.
+            if self.blocks.len() + loops.len() > super::limits::NESTING {
+                return self.limit(span, "too many nested loops");
+            }
+        }
+        self.loops.push(LoopKind::Run);
+        let body = self.conditional_block(span, |i| {
+            let mode = std::mem::replace(&mut i.mode, Mode::Meta);
+            let bound = i.bind(&s.target, value);
+            i.mode = mode;
+            bound?;
+            i.exec_block(&s.body)
+        });
+        self.loops.pop();
+        let header = self.span(&*s.target).to(self.span(&*s.iter));
+        let stmt = close_loops(loops, body?, header);
+        self.emit(stmt)?;
+        Ok(Flow::Normal)
+    }
+
+    fn kernel_while(&mut self, s: &ast::StmtWhile, span: Span) -> Result<Flow> {
+        if let Some(first) = s.orelse.first() {
+            return error(
+                self.span(first),
+                "\"else\" of a loop that runs in the kernel is not supported",
+            );
+        }
+        let at = self.span(&*s.test);
+        let value = self.eval(&s.test)?;
+        let condition = match &value {
+            v if v.is_ir() => lang::condition(v, at)?,
+            v => Expr::bool(self.truth(v, at)?).at(at),
+        };
+        self.loops.push(LoopKind::Run);
+        let body = self.conditional_block(span, |i| i.exec_block(&s.body));
+        self.loops.pop();
+        self.emit(Stmt::new(StmtKind::While(condition, body?), at))?;
+        Ok(Flow::Normal)
+    }
+
+    fn kernel_assert(&mut self, s: &ast::StmtAssert, span: Span) -> Result<Flow> {
+        let test = self.eval(&s.test)?;
+        let message = match &s.msg {
+            Some(m) => self.eval(m)?,
+            None => Value::str(format!("{} does not hold", self.text_of(s.test.range()))),
+        };
+        let holds = test.is_ir() || self.truth(&test, span)?;
+        // What may never be reached is for the kernel to say.
+        if !holds && self.choices == 0 {
+            let text = match &message {
+                Value::Tuple(parts) if parts.len() == 2 => {
+                    let parts = self.message_parts(&parts[1], span)?;
+                    parts.concat()
+                }
+                other => self.display(other, span)?,
+            };
+            return self.raise("AssertionError", span, format!("assertion failed: {text}"));
+        }
+        let condition = match &test {
+            v if v.is_ir() => lang::condition(v, self.span(&*s.test))?,
+            _ => Expr::bool(holds),
+        };
+        let (kind, message) = match &message {
+            Value::Tuple(parts) if parts.len() == 2 => {
+                let kind: Arc<str> = match &parts[0] {
+                    Value::Str(s) => (&**s).into(),
+                    other => self.display(other, span)?.into(),
+                };
+                (kind, self.message_parts(&parts[1], span)?)
+            }
+            other => (Arc::from("RuntimeError"), self.message_parts(other, span)?),
+        };
+        self.emit(Stmt::new(
+            StmtKind::Assert {
+                condition,
+                kind,
+                message: message.into_iter().map(Arc::from).collect(),
+            },
+            span,
+        ))?;
+        Ok(Flow::Normal)
+    }
+
+    fn message_parts(&mut self, value: &Value, span: Span) -> Result<Vec<String>> {
+        let items = value.as_items().unwrap_or_else(|| vec![value.clone()]);
+        items
+            .iter()
+            .map(|item| match item {
+                Value::Expr(e) if e.as_str().is_some() => Ok(e.as_str().unwrap_or("").to_string()),
+                other => self.display(other, span),
+            })
+            .collect()
+    }
+
+    /// An expression as a statement.
+    fn kernel_expression(&mut self, s: &ast::StmtExpr, span: Span) -> Result<Flow> {
+        let value = self.eval(&s.value)?;
+        match value {
+            Value::Frame(frame) => {
+                self.enter_flat(&frame, span)?;
+            }
+            // The declaration was emitted; a lone variable is nothing to evaluate.
+            Value::Expr(e) if e.as_var().is_some() => {}
+            Value::Expr(e) if e.as_str().is_some() => {}
+            Value::Expr(e) => self.emit(Stmt::evaluate(e.or_at(span)))?,
+            Value::Int(_) | Value::Bool(_) => {
+                let e = lang::to_expr(&value, span)?;
+                self.emit(Stmt::new(StmtKind::Evaluate(e), span))?;
+            }
+            Value::Unavailable(why) => return self.unavailable(&why, span),
+            _ => {}
+        }
+        Ok(Flow::Normal)
+    }
+
+    // Regions.
+
+    /// `with`: regions of the kernel, and objects with `__enter__` and `__exit__`.
+    pub(super) fn exec_with(&mut self, s: &ast::StmtWith, span: Span) -> Result<Flow> {
+        if s.is_async {
+            return error(span, "\"async with\" is not supported in kernel files");
+        }
+        if self.mode == Mode::Kernel {
+            let scope = Scope::new(ScopeKind::Block, Some(self.scope.clone()));
+            let saved = std::mem::replace(&mut self.scope, scope);
+            let result = self.with_items(&s.items, &s.body);
+            self.scope = saved;
+            return result;
+        }
+        self.with_items(&s.items, &s.body)
+    }
+
+    fn with_items(&mut self, items: &[ast::WithItem], body: &[ast::Stmt]) -> Result<Flow> {
+        let Some((item, rest)) = items.split_first() else {
+            return self.exec_block(body);
+        };
+        let at = self.span(&item.context_expr);
+        let target = item.optional_vars.as_deref();
+        let context = self.eval_for(&item.context_expr, target)?;
+        match &context {
+            Value::Frame(frame) => {
+                let frame = frame.clone();
+                self.with_frame(&frame, target, at, &mut |i| i.with_items(rest, body))
+            }
+            _ => {
+                let value = self.enter_context(&context, at)?;
+                if let Some(target) = target {
+                    self.bind_plain(target, value)?;
+                }
+                let result = self.with_items(rest, body);
+                self.leave_context(&context, result, at)
+            }
+        }
+    }
+
+    /// `__enter__` of what a `with` is about.
+    pub(super) fn enter_context(&mut self, context: &Value, at: Span) -> Result<Value> {
+        match context {
+            Value::Instance(i) => {
+                let enter = self.class_attribute(&i.class, "__enter__");
+                match (enter, self.class_attribute(&i.class, "__exit__")) {
+                    (Some(enter), Some(_)) => self.call_method(&enter, context, Args::default(), at),
+                    _ => error(
+                        at,
+                        format!("{} cannot be used with \"with\"", context.type_name()),
+                    ),
+                }
+            }
+            Value::Unavailable(why) => self.unavailable(why, at),
+            other => error(at, format!("{} cannot be used with \"with\"", other.type_name())),
+        }
+    }
+
+    /// `__exit__`, which may swallow an exception.
+    pub(super) fn leave_context(&mut self, context: &Value, result: Result<Flow>, at: Span) -> Result<Flow> {
+        let about = match &result {
+            Err(_) if self.fatal => return result,
+            Err(e) => {
+                let exception = self.caught(e);
+                [self.class_of(&exception), exception, Value::None]
+            }
+            Ok(_) => [Value::None, Value::None, Value::None],
+        };
+        let raised = self.raised.clone();
+        let exit = self.get_attribute(context, "__exit__", at)?;
+        let swallow = self.call_value(&exit, Args::of(about, at), at)?;
+        if result.is_err() {
+            if self.truth(&swallow, at)? {
+                self.raised = None;
+                return Ok(Flow::Normal);
+            }
+            self.raised = raised;
+        }
+        result
+    }
+
+    fn bind_plain(&mut self, target: &ast::Expr, value: Value) -> Result<()> {
+        let mode = std::mem::replace(&mut self.mode, Mode::Meta);
+        let result = self.bind(target, value);
+        self.mode = mode;
+        result
+    }
+
+    fn with_frame(
+        &mut self,
+        frame: &Rc<Frame>,
+        target: Option<&ast::Expr>,
+        span: Span,
+        body: &mut dyn FnMut(&mut Interpreter) -> Result<Flow>,
+    ) -> Result<Flow> {
+        if !self.is_building() {
+            return error(span, "a region of a kernel stands outside of any kernel");
+        }
+        let value = frame_value(frame);
+        if let Some(target) = target {
+            self.know(&value);
+            self.bind_plain(target, value)?;
+        }
+        self.open_block(span)?;
+        if let Frame::If(_) = &**frame {
+            self.branches.push((None, None));
+        }
+        let result = match &**frame {
+            Frame::Many(frames) => self.with_many(frames, span, body),
+            _ => body(self),
+        };
+        let stmt = self.close_block();
+        let flow = result?;
+        let stmt = match &**frame {
+            Frame::Region { wrap, .. } => wrap(stmt),
+            Frame::Many(_) => stmt,
+            Frame::For(loops) => close_loops(loops, stmt, span),
+            Frame::While(condition) => Stmt::new(StmtKind::While(condition.clone(), stmt), span),
+            Frame::Then | Frame::Else => {
+                let Some(branches) = self.branches.last_mut() else {
+                    return error(span, "T.Then and T.Else stand in a T.If");
+                };
+                if matches!(**frame, Frame::Then) {
+                    branches.0 = Some(stmt);
+                } else {
+                    branches.1 = Some(stmt);
+                }
+                return Ok(flow);
+            }
+            Frame::If(condition) => {
+                // The body of T.If is nothing but its branches, which were collected by the frames above.
+                let (then, otherwise) = self.branches.pop().unwrap_or_default();
+                Stmt::if_else(condition.clone(), then.unwrap_or_else(Stmt::nop), otherwise, span)
+            }
+        };
+        self.emit(stmt)?;
+        match flow {
+            Flow::Normal => Ok(flow),
+            _ => error(
+                span,
+                "\"return\", \"break\" and \"continue\" of compile time cannot leave a region",
+            ),
+        }
+    }
+
+    fn with_many(
+        &mut self,
+        frames: &[Rc<Frame>],
+        span: Span,
+        body: &mut dyn FnMut(&mut Interpreter) -> Result<Flow>,
+    ) -> Result<Flow> {
+        match frames.split_first() {
+            None => body(self),
+            Some((first, rest)) => self.with_frame(first, None, span, &mut |i| i.with_many(rest, span, body)),
+        }
+    }
+
+    /// Opens a region for the rest of the block; gives what a name for it is bound to.
+    pub(super) fn enter_flat(&mut self, frame: &Rc<Frame>, span: Span) -> Result<Value> {
+        match &**frame {
+            Frame::Region { value, .. } => {
+                let frame = frame.clone();
+                self.know(value);
+                self.emit_flat(
+                    span,
+                    Box::new(move |stmt| match &*frame {
+                        Frame::Region { wrap, .. } => wrap(stmt),
+                        _ => stmt,
+                    }),
+                )?;
+                Ok(value.clone())
+            }
+            Frame::Many(frames) => {
+                let mut value = Value::None;
+                for f in frames {
+                    value = self.enter_flat(f, span)?;
+                }
+                Ok(value)
+            }
+            Frame::For(_) => Err(Box::new(
+                Diagnostic::new(span, "a loop needs \"for\"").help("for i in T.serial(n): …"),
+            )),
+            _ => error(span, "this region needs \"with\""),
+        }
+    }
+
+    fn know(&mut self, value: &Value) {
+        match value {
+            Value::Expr(e) => {
+                if let Some(v) = e.as_var() {
+                    self.known_vars.insert(v.clone());
+                }
+            }
+            Value::Tuple(items) => items.iter().for_each(|v| self.know(v)),
+            _ => {}
+        }
+    }
+}
+
+fn frame_value(frame: &Frame) -> Value {
+    match frame {
+        Frame::Region { value, .. } => value.clone(),
+        Frame::For(loops) => match &loops[..] {
+            [l] => Value::Expr(Expr::var(&l.var)),
+            _ => Value::tuple(loops.iter().map(|l| Value::Expr(Expr::var(&l.var))).collect()),
+        },
+        _ => Value::None,
+    }
+}
+
+/// The loops around their body.
+fn close_loops(loops: &[Loop], body: Stmt, span: Span) -> Stmt {
+    loops.iter().rev().fold(body, |body, l| {
+        Stmt::new(
+            StmtKind::For {
+                var: l.var.clone(),
+                min: l.min.clone(),
+                extent: l.extent.clone(),
+                kind: l.kind,
+                thread: l.thread.clone(),
+                annotations: l.annotations.clone(),
+                step: l.step.clone(),
+                body,
+            },
+            span,
+        )
+    })
+}

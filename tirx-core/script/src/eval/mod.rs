@@ -1,0 +1,348 @@
+//! The meta evaluator: Python semantics over two kinds of value. See [`Value`].
+//!
+//! Operations on meta values alone are computed here; one that touches an IR value is handed to
+//! [`super::lang`], which builds IR. Functions run in one of two ways: as Python (module level, helper functions,
+//! classes), or as part of a kernel (bodies of `@T.prim_func`, `@T.jit` and `@T.inline`), where `if`, `for`, `while`,
+//! assignment and the like build statements.
+//!
+//! | file | which question it answers |
+//! |---|---|
+//! | `value`, `dict`, `scope`, `args` | what values, names and arguments are |
+//! | `expr`, `ops`, `compare`, `index`, `attribute`, `format`, `percent` | what an expression of the text means |
+//! | `stmt` | what a statement does as Python |
+//! | `kernel_stmt`, `kernel_assign` | what a statement does in the body of a kernel |
+//! | `kernel`, `builder` | how a kernel becomes a function of the IR |
+//! | `call`, `code`, `decorators` | functions, and the decorators of `T` and `I` |
+//! | `class`, `construct`, `records`, `enums` | classes and their objects, dataclasses and named tuples, enums |
+//! | `builtins`, `types`, `methods`, `str_methods`, `number_methods` | Python's own functions and types |
+//! | `iter`, `iter_builtins`, `generator` | items one by one, functions with `yield` |
+//! | `imports`, `modules`, `math`, `functional`, `library` | what `import` finds |
+//! | `limits`, `names` | when a file is refused; which name was meant |
+
+mod args;
+mod attribute;
+mod builder;
+mod builtins;
+mod call;
+mod class;
+mod code;
+mod compare;
+mod construct;
+mod decorators;
+mod dict;
+mod enums;
+mod expr;
+mod format;
+mod functional;
+mod generator;
+mod imports;
+mod index;
+mod iter;
+mod iter_builtins;
+mod kernel;
+mod kernel_assign;
+mod kernel_stmt;
+#[cfg(test)]
+mod kernel_tests;
+mod library;
+pub mod limits;
+mod math;
+mod methods;
+mod modules;
+mod names;
+mod number_methods;
+mod ops;
+mod percent;
+#[cfg(test)]
+mod python_tests;
+mod records;
+mod scope;
+mod stmt;
+mod str_methods;
+#[cfg(test)]
+mod tests;
+mod types;
+mod value;
+
+use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use ruff_python_ast::{self as ast, name::Name};
+use ruff_text_size::TextRange;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+pub use args::{Args, Param, count, keyword, optional, quoted, required};
+pub use builder::{FunctionBuilder, Wrap};
+pub use dict::{Dict, Key, Set, key};
+pub use names::suggest;
+pub use scope::{Scope, ScopeKind};
+pub use value::*;
+
+/// The value of a name of the language as kernel files see it: `("T", "prim_func")`, `("T.cuda", "cta_sync")`. One that
+/// TVM has and this compiler does not is a [`Value::Unavailable`] with the reason.
+pub fn language_name(path: &str, name: &str) -> Option<Value> {
+    decorators::attribute(path, name).or_else(|| crate::lang::attribute(path, name))
+}
+
+pub(crate) use kernel::ParameterRole;
+
+use super::parse::ParsedFile;
+use crate::diagnostic::Result;
+use crate::ir::{Attrs, Buffer, DType, IRModule, PrimFunc, Stmt, Var};
+use crate::source::{FileId, SourceMap, Span};
+use builder::Block;
+
+/// How statements run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// As Python.
+    Meta,
+    /// As part of a kernel.
+    Kernel,
+}
+
+/// A loop that statements stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LoopKind {
+    /// It runs at compile time; so many blocks were open where it began.
+    Meta(usize),
+    /// It is a loop of the kernel.
+    Run,
+}
+
+/// What an error was raised as.
+#[derive(Clone)]
+enum Raised {
+    /// An exception, which `except` may catch.
+    Exception(Value),
+    /// The use of a value of the host.
+    Unavailable,
+}
+
+/// A call that is running.
+struct CallInfo {
+    #[allow(dead_code, reason = "kept for messages of later diagnostics")]
+    name: Rc<str>,
+    class: Option<Rc<Class>>,
+    receiver: Option<Value>,
+    blocks: usize,
+}
+
+/// The state of one evaluation. Builtins get it to emit statements, call values back and see the function that
+/// is being built.
+pub struct Interpreter {
+    // The text.
+    file: FileId,
+    sources: SourceMap,
+    files: BTreeMap<String, ParsedFile>,
+    loaded: FxHashMap<String, Rc<Module>>,
+    loading: Vec<String>,
+    codes: FxHashMap<(FileId, u32), Rc<Code>>,
+    /// The syntax of the files that run or ran: a function's code refers to it.
+    modules: FxHashMap<FileId, Arc<ast::ModModule>>,
+    // Python.
+    scope: Rc<Scope>,
+    mode: Mode,
+    builtins: builtins::Builtins,
+    module_classes: FxHashMap<Rc<str>, Rc<Class>>,
+    calls: Vec<CallInfo>,
+    loops: Vec<LoopKind>,
+    generators: FxHashMap<(FileId, TextRange), generator::Steps>,
+    /// Modules written in Python that have run, by number.
+    library: FxHashMap<usize, Rc<Scope>>,
+    raised: Option<(String, Raised)>,
+    handling: Vec<Value>,
+    class_order: Vec<Rc<str>>,
+    class_def: Option<Rc<ast::StmtClassDef>>,
+    // The function being built.
+    function: Option<FunctionBuilder>,
+    blocks: Vec<Block>,
+    branches: Vec<(Option<Stmt>, Option<Stmt>)>,
+    module_attrs: Attrs,
+    /// The functions of the module that is being built: they call each other.
+    module_functions: Vec<Rc<Kernel>>,
+    /// Blocks around the current one that the kernel may leave out.
+    choices: usize,
+    /// Variables that have a name.
+    known_vars: FxHashSet<Var>,
+    /// Variables that shapes of parameters made.
+    match_vars: FxHashMap<Name, Var>,
+    /// While a shape of a parameter is evaluated: dtypes of the names it may make.
+    match_names: Option<Rc<FxHashMap<Name, DType>>>,
+    /// The text of a string is evaluated, in which such a shape may make any name.
+    in_text: bool,
+    /// One-element buffers that no name is bound to yet.
+    fresh_scalars: FxHashSet<usize>,
+    /// Names of blocks that have ended, for messages.
+    ended_names: FxHashMap<Name, Span>,
+    renamed_buffers: FxHashMap<usize, (Buffer, Arc<str>)>,
+    renamed_vars: FxHashMap<Var, Arc<str>>,
+    /// Kernels decorated so far.
+    decorated: usize,
+    /// The number of the kernel that is built where it is decorated: the file may change afterwards what it reads.
+    wanted: Option<usize>,
+    /// What came of it.
+    built: Option<Result<PrimFunc>>,
+    // Limits.
+    emitted: usize,
+    steps: u64,
+    objects: usize,
+    depth: usize,
+    fatal: bool,
+    // Scopes that functions hold and classes that methods hold: they hold each other, so they are emptied at the end.
+    closed_over: Vec<Weak<Scope>>,
+    classes: Vec<Weak<Class>>,
+    /// Iterators may hold themselves, too, by what they loop over.
+    iterators: Vec<Weak<Iter>>,
+}
+
+impl Drop for Interpreter {
+    fn drop(&mut self) {
+        for scope in self.closed_over.drain(..).filter_map(|s| s.upgrade()) {
+            // What a scope is in may hold its functions too: a module the kernels of a class in it.
+            let mut level = Some(&scope);
+            while let Some(scope) = level {
+                drop(scope.vars.take());
+                level = scope.parent.as_ref();
+            }
+        }
+        for iterator in self.iterators.drain(..).filter_map(|i| i.upgrade()) {
+            iterator.stop();
+        }
+        for class in self.classes.drain(..).filter_map(|c| c.upgrade()) {
+            drop(class.dict.take());
+        }
+    }
+}
+
+impl Interpreter {
+    /// An evaluation over parsed files; `files` are those that may be imported.
+    pub(crate) fn new(sources: SourceMap, files: BTreeMap<String, ParsedFile>) -> Interpreter {
+        Interpreter {
+            file: FileId::NONE,
+            sources,
+            files,
+            loaded: FxHashMap::default(),
+            loading: Vec::new(),
+            codes: FxHashMap::default(),
+            modules: FxHashMap::default(),
+            scope: Scope::new(ScopeKind::Module, None),
+            mode: Mode::Meta,
+            builtins: builtins::Builtins::default(),
+            module_classes: FxHashMap::default(),
+            calls: Vec::new(),
+            loops: Vec::new(),
+            generators: FxHashMap::default(),
+            library: FxHashMap::default(),
+            raised: None,
+            handling: Vec::new(),
+            class_order: Vec::new(),
+            class_def: None,
+            function: None,
+            blocks: Vec::new(),
+            branches: Vec::new(),
+            module_attrs: Attrs::new(),
+            module_functions: Vec::new(),
+            choices: 0,
+            known_vars: FxHashSet::default(),
+            match_vars: FxHashMap::default(),
+            match_names: None,
+            in_text: false,
+            fresh_scalars: FxHashSet::default(),
+            ended_names: FxHashMap::default(),
+            renamed_buffers: FxHashMap::default(),
+            renamed_vars: FxHashMap::default(),
+            decorated: 0,
+            wanted: None,
+            built: None,
+            emitted: 0,
+            steps: 0,
+            objects: 0,
+            depth: 0,
+            fatal: false,
+            closed_over: Vec::new(),
+            classes: Vec::new(),
+            iterators: Vec::new(),
+        }
+    }
+
+    /// Runs the statements of the main file and gives its names. Where `wanted` is the number of a `@T.prim_func`, that
+    /// kernel is built at its decorator.
+    pub(crate) fn run_main(&mut self, file: &ParsedFile, wanted: Option<usize>) -> Result<Rc<Scope>> {
+        self.wanted = wanted;
+        self.file = file.file;
+        self.modules.insert(file.file, file.module.clone());
+        self.run_module(&file.module.body)?;
+        Ok(self.scope.clone())
+    }
+
+    /// Builds an `@I.ir_module`; `None` for another value.
+    pub(crate) fn build_module_value(&mut self, value: &Value) -> Option<Result<IRModule>> {
+        let Value::Object(o) = value else { return None };
+        let o = o.clone();
+        let module = o.as_any().downcast_ref::<decorators::ModuleValue>()?;
+        let sources = self.sources.clone();
+        Some(self.build_module(module, sources))
+    }
+
+    /// Whether a value is an `@I.ir_module`, and where its class is.
+    pub(crate) fn module_span(value: &Value) -> Option<Span> {
+        match value {
+            Value::Object(o) => o
+                .as_any()
+                .downcast_ref::<decorators::ModuleValue>()
+                .map(|m| m.class.span),
+            _ => None,
+        }
+    }
+
+    /// The text under a range of the current file.
+    fn text_of(&self, range: TextRange) -> String {
+        self.sources.text(self.span_at(range)).to_string()
+    }
+}
+
+impl Default for Interpreter {
+    fn default() -> Interpreter {
+        Interpreter::new(SourceMap::new(), BTreeMap::new())
+    }
+}
+
+impl Class {
+    /// Whether it is a class of Python whose values are no objects with fields here.
+    fn holds_builtin_values(&self) -> bool {
+        const VALUES: [&str; 9] = [
+            "list",
+            "dict",
+            "set",
+            "frozenset",
+            "tuple",
+            "str",
+            "int",
+            "float",
+            "bool",
+        ];
+        matches!(&*self.kind.borrow(), value::ClassKind::Builtin) && VALUES.contains(&&*self.name)
+    }
+
+    /// The fields of a dataclass or named tuple, those of a base included.
+    fn data(&self) -> Option<Rc<DataClass>> {
+        let own = |class: &Class| match &*class.kind.borrow() {
+            ClassKind::DataClass(d) | ClassKind::NamedTuple(d) => Some(d.clone()),
+            _ => None,
+        };
+        own(self).or_else(|| self.mro.iter().find_map(|c| own(c)))
+    }
+
+    /// Whether it is the class of Python's own with this name, or under it.
+    fn is_named(&self, name: &str) -> bool {
+        let own = |c: &Class| &*c.name == name && c.span == Span::NONE;
+        own(self) || self.mro.iter().any(|c| own(c))
+    }
+
+    /// Whether its objects are tuples.
+    fn is_named_tuple(&self) -> bool {
+        matches!(&*self.kind.borrow(), ClassKind::NamedTuple(_))
+    }
+}

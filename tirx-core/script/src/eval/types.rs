@@ -1,0 +1,302 @@
+//! Python's own types: making values of them, and what a value is an instance of.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::format::{parse_int, quote};
+use super::ops::as_float;
+use super::value::{ClassKind, Range, Slice, Value};
+use super::{Args, Interpreter, args};
+use crate::diagnostic::{Result, error};
+use crate::source::Span;
+
+impl Interpreter {
+    /// `int(…)`, `list(…)` and the other types of Python.
+    pub(super) fn call_type(&mut self, name: &str, mut args: Args, span: Span) -> Result<Value> {
+        let none = args.positional.is_empty() && args.keyword.is_empty();
+        Ok(match name {
+            "object" => match self.builtins.get("object") {
+                Some(Value::Class(class)) => Value::Instance(Rc::new(super::value::Instance {
+                    class,
+                    fields: RefCell::default(),
+                })),
+                _ => Value::None,
+            },
+            "int" if none => Value::Int(0),
+            "int" => {
+                let bound = args.bind("int", &[args::required("x"), args::optional("base")], span)?;
+                let Some((value, at)) = &bound[0] else {
+                    return Ok(Value::Int(0));
+                };
+                if let (Value::Str(s), base) = (value, &bound[1]) {
+                    let base = base.as_ref().and_then(|b| b.0.as_int()).unwrap_or(10);
+                    let parsed = parse_int(s, u32::try_from(base).unwrap_or(1), *at);
+                    return match parsed {
+                        Ok(v) => Ok(Value::Int(v)),
+                        Err(e) => self.raise("ValueError", *at, e.message),
+                    };
+                }
+                match self.plain_number(value) {
+                    Value::Float(v) if v.is_finite() && v.abs() < 1e38 => Value::Int(v.trunc() as i128),
+                    Value::Float(_) => return self.raise("OverflowError", *at, "this number is no integer"),
+                    Value::Expr(e) if e.as_int().is_some() => Value::Int(e.as_int().unwrap_or(0)),
+                    v => match v.as_int() {
+                        Some(v) => Value::Int(v),
+                        None => match self.by_method(value, &["__int__", "__index__", "__trunc__"], *at)? {
+                            Some(v) => v,
+                            None => return self.not_convertible(value, "int", *at),
+                        },
+                    },
+                }
+            }
+            "float" if none => Value::Float(0.0),
+            "float" => {
+                let [(value, at)] = args.exactly("float", ["x"], span)?;
+                if let Value::Str(s) = &value {
+                    let text = s.trim().replace('_', "").to_lowercase();
+                    return match text.parse::<f64>() {
+                        Ok(v) => Ok(Value::Float(v)),
+                        Err(_) => self.raise("ValueError", at, format!("{} is no number", quote(s))),
+                    };
+                }
+                match as_float(&self.plain_number(&value)) {
+                    Some(v) => Value::Float(v),
+                    None => match value.as_expr().and_then(|e| e.as_float()) {
+                        Some(v) => Value::Float(v),
+                        None => match self.by_method(&value, &["__float__", "__index__"], at)? {
+                            Some(v) => as_float(&v).map_or(v, Value::Float),
+                            None => return self.not_convertible(&value, "float", at),
+                        },
+                    },
+                }
+            }
+            "bool" if none => Value::Bool(false),
+            "bool" => {
+                let [(value, at)] = args.exactly("bool", ["x"], span)?;
+                Value::Bool(self.truth(&value, at)?)
+            }
+            "str" if none => Value::str(""),
+            "str" => {
+                let [(value, at)] = args.exactly("str", ["object"], span)?;
+                Value::str(self.display(&value, at)?)
+            }
+            "list" | "tuple" | "set" | "frozenset" => {
+                let items = match none {
+                    true => Vec::new(),
+                    false => {
+                        let [(value, at)] = args.exactly(name, ["iterable"], span)?;
+                        self.iterate(&value, at)?
+                    }
+                };
+                match name {
+                    "list" => Value::list(items),
+                    "tuple" => Value::tuple(items),
+                    "set" => self.make_set(items, span)?,
+                    _ => {
+                        let made = self.make_set(items, span)?;
+                        if let Value::Set(s) = &made {
+                            s.borrow_mut().0.frozen = true;
+                        }
+                        made
+                    }
+                }
+            }
+            "dict" => {
+                let dict = Rc::new(RefCell::new(super::Dict::default()));
+                for (value, at) in std::mem::take(&mut args.positional) {
+                    self.update_dict(&dict, &value, at)?;
+                }
+                for (k, v, _) in args.keyword {
+                    dict.borrow_mut()
+                        .insert(super::Key::Str(k.clone()), Value::Str(k), v);
+                }
+                Value::Dict(dict)
+            }
+            "range" => {
+                let mut bounds = Vec::new();
+                for (value, at) in &args.positional {
+                    match self.plain_number(value) {
+                        Value::Expr(_) => {
+                            return Err(Box::new(
+                                crate::diagnostic::Diagnostic::new(
+                                    *at,
+                                    "this bound is only known when the kernel runs",
+                                )
+                                .help("in a kernel, write the loop as `for i in range(n):`"),
+                            ));
+                        }
+                        v => match v.as_int() {
+                            Some(v) if v.abs() < 1 << 62 => bounds.push(v),
+                            Some(_) => return self.raise("OverflowError", *at, "this bound is too large"),
+                            None => {
+                                return self.raise(
+                                    "TypeError",
+                                    *at,
+                                    format!("range() needs int, found {}", v.type_name()),
+                                );
+                            }
+                        },
+                    }
+                }
+                let range = match bounds[..] {
+                    [stop] => Range {
+                        start: 0,
+                        stop,
+                        step: 1,
+                    },
+                    [start, stop] => Range { start, stop, step: 1 },
+                    [start, stop, step] if step != 0 => Range { start, stop, step },
+                    [_, _, _] => return self.raise("ValueError", span, "range() step cannot be zero"),
+                    _ => {
+                        return error(
+                            span,
+                            format!("range() takes 1 to 3 arguments but {} were given", bounds.len()),
+                        );
+                    }
+                };
+                Value::Range(range)
+            }
+            "slice" => {
+                let v: Vec<Value> = args.positional.into_iter().map(|a| a.0).collect();
+                let (start, stop, step) = match &v[..] {
+                    [stop] => (Value::None, stop.clone(), Value::None),
+                    [start, stop] => (start.clone(), stop.clone(), Value::None),
+                    [start, stop, step] => (start.clone(), stop.clone(), step.clone()),
+                    _ => return error(span, "slice() takes 1 to 3 arguments"),
+                };
+                Value::Slice(Rc::new(Slice { start, stop, step }))
+            }
+            "type" => {
+                let [(value, _)] = args.exactly("type", ["object"], span)?;
+                self.class_of(&value)
+            }
+            _ => return error(span, format!("{name} cannot be called")),
+        })
+    }
+
+    /// What the first of these methods gives, where an object's class has one.
+    pub(super) fn by_method(&mut self, value: &Value, names: &[&str], span: Span) -> Result<Option<Value>> {
+        let Value::Instance(i) = value else {
+            return Ok(None);
+        };
+        match names.iter().find_map(|n| self.class_attribute(&i.class, n)) {
+            Some(f) => self.call_method(&f, value, Args::default(), span).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn not_convertible<R>(&mut self, value: &Value, to: &str, span: Span) -> Result<R> {
+        match value {
+            Value::Expr(_) => Err(Box::new(
+                crate::diagnostic::Diagnostic::new(
+                    span,
+                    format!("{to}() needs a value that is known at compile time"),
+                )
+                .help(format!("to convert at run time, use T.{to}32(…)")),
+            )),
+            Value::Unavailable(why) => self.unavailable(why, span),
+            _ => self.raise(
+                "TypeError",
+                span,
+                format!("{} cannot become {to}", value.type_name()),
+            ),
+        }
+    }
+
+    /// Python's `type(value)`.
+    pub(super) fn class_of(&self, value: &Value) -> Value {
+        let name = match value {
+            Value::Instance(i) => return Value::Class(i.class.clone()),
+            Value::None => "NoneType",
+            Value::Ellipsis => "ellipsis",
+            Value::Class(_) => "type",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int",
+            Value::Float(_) => "float",
+            Value::Str(_) => "str",
+            Value::Tuple(_) => "tuple",
+            Value::List(_) => "list",
+            Value::Dict(_) => "dict",
+            Value::Set(s) if s.borrow().0.frozen => "frozenset",
+            Value::Set(_) => "set",
+            Value::Slice(_) => "slice",
+            Value::Range(_) => "range",
+            Value::Function(_) | Value::Builtin(_) | Value::Method(_) => "function",
+            Value::Namespace(_) | Value::Module(_) => "module",
+            _ => "object",
+        };
+        self.builtins.get(name).unwrap_or(Value::None)
+    }
+
+    /// Python's `isinstance(value, classes)`.
+    pub(super) fn is_instance(&mut self, value: &Value, classes: &Value, span: Span) -> Result<bool> {
+        match classes {
+            Value::Tuple(items) => {
+                for c in items.iter() {
+                    if self.is_instance(value, c, span)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Value::Class(class) => {
+                let own = match self.class_of(value) {
+                    Value::Class(c) => c,
+                    _ => return Ok(false),
+                };
+                if let (Value::Class(_), ClassKind::Builtin) = (value, &*class.kind.borrow()) {
+                    return Ok(matches!(&*class.name, "type" | "object"));
+                }
+                if &*class.name == "object" && class.span == Span::NONE {
+                    return Ok(true);
+                }
+                // `IntEnum` members are integers.
+                if let (Some(number), ClassKind::Builtin) = (value.member_number(), &*class.kind.borrow()) {
+                    return self.is_instance(&number, classes, span);
+                }
+                if own.is_named_tuple() && &*class.name == "tuple" {
+                    return Ok(true);
+                }
+                Ok(Rc::ptr_eq(&own, class) || own.mro.iter().any(|c| Rc::ptr_eq(c, class)))
+            }
+            Value::None => Ok(matches!(value, Value::None)),
+            // The classes of the language are its constructors.
+            Value::Builtin(f) => Ok(match f.name.rsplit('.').next().unwrap_or("") {
+                "Buffer" => matches!(value, Value::Buffer(_)),
+                "BufferRegion" => matches!(value, Value::Region(_)),
+                "Var" => value.as_expr().is_some_and(|e| e.as_var().is_some()),
+                "Expr" | "PrimExpr" => matches!(value, Value::Expr(_)),
+                "IntImm" => value.as_expr().is_some_and(|e| e.as_int().is_some()),
+                "FloatImm" => value.as_expr().is_some_and(|e| e.as_float().is_some()),
+                "TileLayout" | "Layout" => matches!(value, Value::Layout(_)),
+                _ => false,
+            }),
+            Value::Object(o) => match (o.type_name(), value) {
+                ("buffer constructor" | "Buffer", Value::Buffer(_)) => Ok(true),
+                _ => Ok(false),
+            },
+            Value::DType(d) => Ok(value.as_expr().is_some_and(|e| e.dtype == *d)),
+            // Names of the host (`torch.Tensor`) have no values here.
+            Value::Unavailable(why) if why.contains("\"tvm") => {
+                let last = why
+                    .split('"')
+                    .nth(1)
+                    .and_then(|p| p.rsplit('.').next())
+                    .unwrap_or("");
+                Ok(match last {
+                    "Buffer" => matches!(value, Value::Buffer(_)),
+                    "BufferRegion" => matches!(value, Value::Region(_)),
+                    "PrimExpr" | "Expr" => matches!(value, Value::Expr(_)),
+                    "Var" => value.as_expr().is_some_and(|e| e.as_var().is_some()),
+                    "IntImm" => value.as_expr().is_some_and(|e| e.as_int().is_some()),
+                    _ => return self.unavailable(why, span),
+                })
+            }
+            Value::Unavailable(_) => Ok(false),
+            other => error(
+                span,
+                format!("isinstance() needs a class, found {}", other.type_name()),
+            ),
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! Calls that become call nodes: pointers, extern functions, host builtins, warps, control jumps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::eval::{Interpreter, Param, Value, optional, required};
+use super::super::typing;
+use super::call::{Call, Function, function, variadic};
+use super::convert;
+use super::objects::TargetValue;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::intrin::Op;
+use crate::ir::abi::Target;
+use crate::ir::{AttrValue, DType, Expr, ExprKind};
+use crate::source::Span;
+
+const X: &[Param] = &[required("x")];
+const EXTERN: &[Param] = &[required("dtype"), required("func_name")];
+const PACKED: &[Param] = &[required("func_name")];
+const LOWERED: &[Param] = &[
+    required("func_name"),
+    required("value_stack"),
+    required("begin"),
+    required("end"),
+];
+const ACCESS: &[Param] = &[
+    required("ptype"),
+    required("data"),
+    required("offset"),
+    required("extent"),
+    required("rw_mask"),
+];
+const BYTE_OFFSET: &[Param] = &[required("data"), required("byte_offset"), required("dtype")];
+const STRUCT_GET: &[Param] = &[
+    required("arr"),
+    required("index"),
+    required("field"),
+    required("dtype"),
+];
+const TARGET: &[Param] = &[required("target_config"), optional("host")];
+const SYNC: &[Param] = &[
+    required("storage_scope"),
+    optional("is_load"),
+    optional("num_blocks"),
+];
+const SHUFFLE: &[Param] = &[
+    required("mask"),
+    required("value"),
+    required("warp_id"),
+    required("width"),
+    required("warp_size"),
+];
+const SHUFFLE_BY: &[Param] = &[
+    required("mask"),
+    required("value"),
+    required("offset"),
+    required("width"),
+    required("warp_size"),
+];
+const SHUFFLE_XOR: &[Param] = &[
+    required("mask"),
+    required("value"),
+    required("lane_mask"),
+    required("width"),
+    required("warp_size"),
+];
+const PRINT: &[Param] = &[
+    required("buffer_var"),
+    required("dtype"),
+    required("is_string"),
+    required("is_scalar"),
+    required("dim_num"),
+];
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    function("T.address_of", const { &[required("obj")] }, address_of),
+    function("T.tvm_access_ptr", ACCESS, access_ptr),
+    function("T.ptr_byte_offset", BYTE_OFFSET, ptr_byte_offset),
+    function(
+        "T.type_annotation",
+        const { &[required("dtype")] },
+        type_annotation,
+    ),
+    variadic("T.buffer_offset", const { &[required("load")] }, buffer_offset),
+    variadic("T.call_extern", EXTERN, |_, c| call_extern(c, Op::CallExtern)),
+    variadic("T.call_pure_extern", EXTERN, |_, c| {
+        call_extern(c, Op::CallPureExtern)
+    }),
+    variadic("T.call_intrin", EXTERN, call_intrin),
+    variadic("T.call_packed", PACKED, call_packed),
+    variadic("T.tvm_call_packed", PACKED, call_packed),
+    function("T.call_packed_lowered", LOWERED, call_packed_lowered),
+    function("T.tvm_call_packed_lowered", LOWERED, call_packed_lowered),
+    function("T.tvm_struct_get", STRUCT_GET, struct_get),
+    function("T.target", TARGET, target),
+    function("T.tvm_storage_sync", SYNC, storage_sync),
+    function("T.tvm_warp_shuffle", SHUFFLE, |_, c| {
+        shuffle(c, Op::TvmWarpShuffle, "warp_id")
+    }),
+    function("T.tvm_warp_shuffle_up", SHUFFLE_BY, |_, c| {
+        shuffle(c, Op::TvmWarpShuffleUp, "offset")
+    }),
+    function("T.tvm_warp_shuffle_down", SHUFFLE_BY, |_, c| {
+        shuffle(c, Op::TvmWarpShuffleDown, "offset")
+    }),
+    function("T.tvm_warp_shuffle_xor", SHUFFLE_XOR, |_, c| {
+        shuffle(c, Op::TvmWarpShuffleXor, "lane_mask")
+    }),
+    variadic("T.tvm_thread_allreduce", &[], |_, c| {
+        explicit(c, Op::TvmThreadAllreduce, DType::VOID)
+    }),
+    variadic("T.undef", &[], |_, c| explicit(c, Op::Undef, DType::INT32)),
+    variadic("T.large_uint_imm", &[], |_, c| {
+        explicit(c, Op::LargeUintImm, DType::UINT64)
+    }),
+    variadic("T.vectorlow", &[], |_, c| explicit(c, Op::Vectorlow, DType::VOID)),
+    variadic("T.vectorhigh", &[], |_, c| {
+        explicit(c, Op::Vectorhigh, DType::VOID)
+    }),
+    variadic("T.vectorcombine", &[], |_, c| {
+        explicit(c, Op::Vectorcombine, DType::VOID)
+    }),
+    variadic("T.dp4a", &[], dp4a),
+    variadic("T.print_buffer", PRINT, print_buffer),
+    function("T.assume", const { &[required("cond")] }, assume),
+    function("T.isnullptr", X, |_, c| {
+        let x = c.argument("x")?;
+        Ok(Value::Expr(
+            Expr::call(Op::IsNullptr, DType::BOOL, vec![x]).at(c.span),
+        ))
+    }),
+];
+
+/// A call of an operator that no row above describes: arity from the intrinsic table, dtype by its rule.
+pub(super) fn generic(op: Op, call: &Call) -> Result<Value> {
+    let info = op.info();
+    let args = call.rest_args()?;
+    let (low, high) = info.arity;
+    if !(low as usize..=high as usize).contains(&args.len()) {
+        let wanted = match (low, high) {
+            (a, b) if a == b => super::super::eval::count(a as usize, "argument"),
+            (a, 255) => format!("at least {}", super::super::eval::count(a as usize, "argument")),
+            (a, b) => format!("{a} to {b} arguments"),
+        };
+        let given = args.len();
+        return call.fail(format!(
+            "takes {wanted}, {given} {} given",
+            if given == 1 { "was" } else { "were" }
+        ));
+    }
+    let Some(dtype) = info.result.dtype(&args) else {
+        return call.fail("needs its dtype: T.call_intrin(dtype, name, …)");
+    };
+    Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
+}
+
+fn address_of(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let (value, span) = call.need("obj", "a buffer or an element of one")?;
+    let target = match value {
+        Value::Buffer(b) => {
+            let zeros = b.shape.iter().map(|_| Expr::int32(0).at(span)).collect();
+            Expr::load(b, zeros).at(span)
+        }
+        value => match convert::operand(value, span) {
+            Some(operand) => typing::literal(operand?, span)?,
+            None => return call.expected("obj", "a buffer or an element of one"),
+        },
+    };
+    match &target.kind {
+        ExprKind::BufferLoad { .. } | ExprKind::Var(_) => {}
+        _ => {
+            return call.fail_with(
+                "only a buffer, its elements and variables have an address",
+                "address an element: A.ptr_to([i])",
+            );
+        }
+    }
+    Ok(Value::Expr(
+        Expr::call(Op::AddressOf, DType::HANDLE, vec![target]).at(call.span),
+    ))
+}
+
+/// A dtype as an argument: `T.type_annotation("float32")`, or its short form, the dtype itself.
+fn annotation(call: &Call, name: &str) -> Result<Expr> {
+    let (value, span) = call.need(name, "a dtype")?;
+    if let Value::Expr(e) = value
+        && e.as_call(Op::TypeAnnotation).is_some()
+    {
+        return Ok(e.clone());
+    }
+    let dtype = call.dtype(name)?;
+    Ok(Expr::call(Op::TypeAnnotation, dtype, vec![]).at(span))
+}
+
+fn type_annotation(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    annotation(call, "dtype").map(Value::Expr)
+}
+
+fn pointer(call: &Call, name: &str) -> Result<Expr> {
+    let e = call.argument(name)?;
+    if !e.dtype.is_handle() || e.as_str().is_some() {
+        return call.expected(name, "a pointer");
+    }
+    Ok(e)
+}
+
+fn access_ptr(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let elements = |call: &mut Call, name: &str| {
+        let e = call.expr(name)?;
+        if !e.dtype.is_integer() {
+            return call.expected(name, "a number of elements, an integer");
+        }
+        Ok(e)
+    };
+    let args = vec![
+        annotation(call, "ptype")?,
+        pointer(call, "data")?,
+        elements(call, "offset")?,
+        elements(call, "extent")?,
+        call.expr("rw_mask")?,
+    ];
+    Ok(Value::Expr(
+        Expr::call(Op::TvmAccessPtr, DType::HANDLE, args).at(call.span),
+    ))
+}
+
+fn ptr_byte_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let args = vec![
+        pointer(call, "data")?,
+        call.expr("byte_offset")?,
+        annotation(call, "dtype")?,
+    ];
+    Ok(Value::Expr(
+        Expr::call(Op::PtrByteOffset, DType::HANDLE, args).at(call.span),
+    ))
+}
+
+fn buffer_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let load = match call.get("load") {
+        // The printer writes the dtype first.
+        Some((Value::Str(_), _)) if !call.rest.is_empty() => call.rest_args()?.remove(0),
+        _ => call.expr("load")?,
+    };
+    if !matches!(load.kind, ExprKind::BufferLoad { .. }) {
+        return call.expected("load", "an element of a buffer");
+    }
+    Ok(Value::Expr(offset_of_element(load).at(call.span)))
+}
+
+/// How many elements lie before a loaded one: of the widest type of its indices and its buffer's extents, at least
+/// int32.
+pub(super) fn offset_of_element(load: Expr) -> Expr {
+    let mut dtype = DType::INT32;
+    if let ExprKind::BufferLoad { buffer, indices, .. } = &load.kind {
+        for e in indices.iter().chain(&buffer.shape) {
+            let element = e.dtype.element();
+            if element.bits > dtype.bits {
+                dtype = element;
+            }
+        }
+        dtype = dtype.with_lanes(indices.iter().map(|i| i.dtype.lanes).max().unwrap_or(1));
+    }
+    Expr::call(Op::BufferOffset, dtype, vec![load])
+}
+
+fn call_extern(call: &mut Call, op: Op) -> Result<Value> {
+    let dtype = call.dtype("dtype")?;
+    let name = call.text("func_name")?;
+    if name.is_empty() {
+        return call.expected("func_name", "the name of a C function");
+    }
+    let mut args = vec![Expr::string(name).at(call.span)];
+    args.extend(call.rest_args()?);
+    Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
+}
+
+fn call_intrin(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let dtype = call.dtype("dtype")?;
+    let name = call.text("func_name")?;
+    let Some(op) = Op::from_name(&name) else {
+        let near = super::super::eval::suggest(&name, Op::ALL.iter().map(|op| op.name()));
+        return match near {
+            Some(near) => call.fail_with(
+                format!("no intrinsic \"{name}\""),
+                format!("did you mean \"{near}\"?"),
+            ),
+            None => call.fail(format!("no intrinsic \"{name}\"")),
+        };
+    };
+    let args = call.rest_args()?;
+    let (low, high) = op.info().arity;
+    if !(low as usize..=high as usize).contains(&args.len()) {
+        return call.fail(format!(
+            "\"{name}\" takes {low} to {high} arguments, {} were given",
+            args.len()
+        ));
+    }
+    Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
+}
+
+fn call_packed(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let mut args = vec![Expr::string(call.text("func_name")?).at(call.span)];
+    args.extend(call.rest_args()?);
+    Ok(Value::Expr(
+        Expr::call(Op::TvmCallPacked, DType::INT32, args).at(call.span),
+    ))
+}
+
+fn call_packed_lowered(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let args = vec![
+        Expr::string(call.text("func_name")?).at(call.span),
+        call.argument("value_stack")?,
+        call.expr("begin")?,
+        call.expr("end")?,
+    ];
+    Ok(Value::Expr(
+        Expr::call(Op::TvmCallPackedLowered, DType::INT32, args).at(call.span),
+    ))
+}
+
+fn struct_get(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let args = vec![call.argument("arr")?, call.expr("index")?, call.expr("field")?];
+    let dtype = call.dtype("dtype")?;
+    Ok(Value::Expr(
+        Expr::call(Op::TvmStructGet, dtype, args).at(call.span),
+    ))
+}
+
+fn target(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let (value, span) = call.need("target_config", "a dictionary or the name of a target")?;
+    let named = |kind: &str| [("kind".into(), AttrValue::Str(kind.into()))].into();
+    let mut config = match value {
+        Value::Str(kind) => named(kind),
+        value @ Value::Dict(_) => convert::attr_dict(value, span)?,
+        _ => return call.expected("target_config", "a dictionary or the name of a target"),
+    };
+    if let Some(AttrValue::Str(kind)) = config.get("host") {
+        let mut host = named(kind);
+        Target::complete(&mut host);
+        config.insert("host".into(), AttrValue::Dict(host));
+    }
+    Target::complete(&mut config);
+    check_target(&config, span.or(call.span))?;
+    if let Some((host, span)) = call.get("host") {
+        let host = match host {
+            Value::Str(kind) => AttrValue::Dict(named(kind)),
+            host => convert::attr(host, span)?,
+        };
+        let host = match host {
+            AttrValue::Target(mut fields) | AttrValue::Dict(mut fields) => {
+                Target::complete(&mut fields);
+                check_target(&fields, span.or(call.span))?;
+                AttrValue::Dict(fields)
+            }
+            _ => return call.expected("host", "a dictionary or the name of a target"),
+        };
+        if config.insert("host".into(), host).is_some() {
+            return call.fail("the host is given twice");
+        }
+    }
+    Ok(Value::Object(std::rc::Rc::new(TargetValue(config))))
+}
+
+/// Refuses a target that names no machine this compiler makes code for.
+fn check_target(fields: &BTreeMap<Arc<str>, AttrValue>, span: Span) -> Result<()> {
+    const HELP: &str =
+        "as in T.target({\"kind\": \"cuda\", \"arch\": \"sm_90a\"}); the host's kind is \"llvm\"";
+    const OTHERS: [&str; 9] = [
+        "metal", "vulkan", "opencl", "rocm", "webgpu", "hexagon", "trn", "nvptx", "hip",
+    ];
+    let refuse = |message: String| Err(Box::new(Diagnostic::new(span, message).help(HELP)));
+    let kind = match fields.get("kind") {
+        None => return refuse("the target has no kind".into()),
+        Some(kind) => match kind.as_str() {
+            Some(kind) => kind,
+            None => return refuse("the kind of a target must be a text".into()),
+        },
+    };
+    match kind {
+        "cuda" | "llvm" | "c" => {}
+        other if OTHERS.contains(&other) => {
+            return refuse(format!(
+                "targets of kind \"{other}\" are not supported: this compiler makes code for CUDA"
+            ));
+        }
+        other => return refuse(format!("unknown kind of target \"{other}\"")),
+    }
+    match fields.get("host") {
+        Some(AttrValue::Dict(host) | AttrValue::Target(host)) => check_target(host, span)?,
+        Some(_) => return refuse("the host of a target must be a target".into()),
+        None => {}
+    }
+    match fields.get("arch") {
+        Some(arch) if kind == "cuda" => match arch.as_str() {
+            Some(arch) if is_arch(arch) => Ok(()),
+            Some(arch) => refuse(format!("unknown architecture \"{arch}\" of a CUDA target")),
+            None => refuse("the architecture of a CUDA target must be a text".into()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// `sm_90`, `sm_90a`, `sm_120f`.
+fn is_arch(arch: &str) -> bool {
+    let number = arch
+        .strip_prefix("sm_")
+        .map(|rest| rest.strip_suffix(['a', 'f']).unwrap_or(rest));
+    number.is_some_and(|n| (2..=3).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn storage_sync(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let mut args = vec![Expr::string(call.text("storage_scope")?).at(call.span)];
+    args.push(
+        call.opt_expr("is_load")?
+            .unwrap_or_else(|| Expr::bool(false).at(call.span)),
+    );
+    args.push(
+        call.opt_expr("num_blocks")?
+            .unwrap_or_else(|| Expr::int32(-1).at(call.span)),
+    );
+    Ok(Value::Expr(
+        Expr::call(Op::TvmStorageSync, DType::VOID, args).at(call.span),
+    ))
+}
+
+fn shuffle(call: &mut Call, op: Op, lane: &str) -> Result<Value> {
+    let value = call.expr("value")?;
+    for name in ["mask", lane, "width", "warp_size"] {
+        if !call.expr(name)?.dtype.is_integer() {
+            return call.expected(name, "an integer");
+        }
+    }
+    let dtype = value.dtype;
+    let args = vec![
+        call.expr("mask")?,
+        value,
+        call.expr(lane)?,
+        call.expr("width")?,
+        call.expr("warp_size")?,
+    ];
+    Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
+}
+
+/// A call whose dtype stands first, or is `default` where it is left out.
+fn explicit(call: &mut Call, op: Op, default: DType) -> Result<Value> {
+    let mut dtype = default;
+    if let Some((first, span)) = call.rest.first()
+        && matches!(first, Value::Str(_) | Value::DType(_))
+        && let Some(d) = convert::dtype(first, *span)?
+    {
+        dtype = d;
+        call.rest.remove(0);
+    }
+    let args = call.rest_args()?;
+    let (low, high) = op.info().arity;
+    if !(low as usize..=high as usize).contains(&args.len()) {
+        return call.fail(format!(
+            "takes {low} arguments after the dtype, {} were given",
+            args.len()
+        ));
+    }
+    if op == Op::Undef || op == Op::LargeUintImm || op == Op::TvmThreadAllreduce || !dtype.is_void() {
+        return Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)));
+    }
+    call.fail("the dtype of the result comes first")
+}
+
+fn dp4a(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    if matches!(call.rest.first(), Some((Value::Str(_), _))) {
+        return explicit(call, Op::Dp4a, DType::INT32);
+    }
+    // By position: two vectors and an accumulator that may be left out.
+    if call.rest.len() == 2 {
+        call.rest.push((Value::Int(0), call.span));
+    }
+    explicit(call, Op::Dp4a, DType::INT32)
+}
+
+fn print_buffer(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let dtype = call.dtype("dtype")?;
+    let mut args = vec![
+        call.argument("buffer_var")?,
+        Expr::string(dtype.to_string()).at(call.span),
+    ];
+    for flag in ["is_string", "is_scalar"] {
+        args.push(typing::cast(call.operand(flag)?, DType::BOOL, call.span)?);
+    }
+    args.push(typing::cast(call.operand("dim_num")?, DType::UINT32, call.span)?);
+    // The extents come one by one or as one tuple.
+    let flat: Vec<Value> = match &call.rest[..] {
+        [(value, _)] if value.as_items().is_some() => value.as_items().unwrap_or_default(),
+        rest => rest.iter().map(|(v, _)| v.clone()).collect(),
+    };
+    for value in &flat {
+        match convert::extent(value, call.span) {
+            Some(extent) => args.push(extent?),
+            None => return call.expected("shape", "an extent"),
+        }
+    }
+    Ok(Value::Expr(
+        Expr::call(Op::PrintBuffer, DType::VOID, args).at(call.span),
+    ))
+}
+
+fn assume(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let condition = call.expr("cond")?;
+    if condition.dtype != DType::BOOL {
+        return call.expected("cond", "a bool expression");
+    }
+    Ok(Value::Expr(
+        Expr::call(Op::Assume, DType::BOOL, vec![condition]).at(call.span),
+    ))
+}

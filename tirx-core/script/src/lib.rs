@@ -1,0 +1,16 @@
+//! TVMScript text to IR and back.
+
+#![warn(missing_docs)]
+#![forbid(unsafe_code)]
+
+use tirx_arith as arith;
+use tirx_ir as ir;
+use tirx_ir::{intrin, layout, typing};
+use tirx_source::{diagnostic, source};
+
+pub mod eval;
+mod kernel_file;
+pub mod lang;
+mod parse;
+
+pub use kernel_file::{ConstValue, ConstexprParam, Entry, EntryKind, Imports, KernelFile, NoImports};
