@@ -35,6 +35,7 @@
 //! | `exec` | running it |
 //! | `launch` | [`Program`], launch checks, blocks in parallel |
 //! | `host` | host functions: argument checks and launches, as a launcher does them |
+//! | `tensor` | what tensor cores compute |
 //! | `stand_in` | Rust closures in the place of raw CUDA functions |
 //! | `tensor_map` | tensor maps of the copy engine |
 //! | `fault` | errors |
@@ -52,6 +53,8 @@ mod launch;
 mod memory;
 mod numeric;
 mod stand_in;
+#[allow(dead_code, reason = "the instructions come next")]
+mod tensor;
 mod tensor_map;
 
 pub use compile::CompileOptions;

@@ -1,0 +1,32 @@
+//! Tensor cores: what their instructions compute, apart from when.
+//!
+//! Everything here is a function of registers, bytes and descriptors: no strands, no order, no faults. Shared memory is
+//! named by byte addresses (those that descriptors hold) and read by the caller, so that each access can be checked.
+//! What cannot be computed is an error in words, which the caller puts at the kernel's line.
+//!
+//! | file | question |
+//! |---|---|
+//! | `format` | What value do the bits of an operand have? |
+//! | `matrix` | What is the product of two matrices, and what does an accumulator hold then? |
+//! | `fragment` | Which element of a matrix is in which register of which lane (`mma.sync`)? |
+//! | `mma` | What does `mma.sync` compute, dense and sparse? |
+//! | `rows` | Which bytes does `ldmatrix` or `stmatrix` move between which lanes? |
+//! | `descriptor` | Which bytes of shared memory does a matrix descriptor name (`wgmma`, `tcgen05`)? |
+//! | `wgmma` | What does `wgmma` compute, and which lane holds it? |
+//! | `tmem` | What does tensor memory hold, and who has allocated it? |
+//! | `transfer` | Which cells does `tcgen05.ld`, `.st` or `.cp` move? |
+//! | `tcgen05` | What does `tcgen05.mma` compute, and in which cells? |
+
+pub(crate) mod descriptor;
+pub(crate) mod format;
+pub(crate) mod fragment;
+pub(crate) mod matrix;
+pub(crate) mod mma;
+pub(crate) mod rows;
+pub(crate) mod tcgen05;
+pub(crate) mod tmem;
+pub(crate) mod transfer;
+pub(crate) mod wgmma;
+
+/// A value, or why there is none.
+pub(crate) type Outcome<T> = Result<T, String>;
