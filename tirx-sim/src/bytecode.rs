@@ -12,6 +12,9 @@ use crate::alu::{Bin, Un};
 use crate::cvt::Cvt;
 use crate::fault::FaultLocation;
 use crate::numeric::Kind;
+use crate::tensor::fragment::Shape;
+use crate::tensor::mma::Mma;
+use crate::tensor::rows::RowMove;
 
 /// A register; the instruction says of which file.
 pub(crate) type R = u16;
@@ -416,6 +419,10 @@ pub(crate) enum Inst {
     CallStandIn {
         id: u16,
     },
+    /// What a warp does with its tensor core.
+    Tensor {
+        id: u16,
+    },
 }
 
 /// A hardware index.
@@ -611,6 +618,35 @@ pub(crate) struct ExternCall {
     pub(crate) result: Option<(Kind, R)>,
 }
 
+/// An instruction of the tensor core; operands are consecutive vector registers.
+#[derive(Clone, Debug)]
+pub(crate) enum TensorInst {
+    /// `ldmatrix`, `stmatrix`: rows of 16 bytes at addresses (64-bit), through four registers at `temp`.
+    Rows {
+        rows: RowMove,
+        address: R,
+        access: u16,
+        temp: R,
+        registers: R,
+    },
+    /// `mma.sync`.
+    Mma {
+        mma: Mma,
+        a: R,
+        b: R,
+        c: Option<R>,
+        d: R,
+    },
+    /// `mma.sync` of float64.
+    MmaF64 {
+        shape: Shape,
+        a: R,
+        b: R,
+        c: Option<R>,
+        d: R,
+    },
+}
+
 /// What a scalar register holds when a strand starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Special {
@@ -642,6 +678,7 @@ pub(crate) struct Code {
     pub(crate) conversions: Vec<CvtInst>,
     pub(crate) prints: Vec<Print>,
     pub(crate) calls: Vec<ExternCall>,
+    pub(crate) tensor: Vec<TensorInst>,
     pub(crate) messages: Vec<String>,
     /// Pointer or kind of scalar.
     pub(crate) params: Vec<(String, Kind)>,

@@ -78,6 +78,7 @@ impl Compiler<'_> {
                 return error(self.span, format!("T.{} has a value", op.info().script));
             }
             Op::PtxGriddepcontrolWait | Op::PtxGriddepcontrolLaunchDependents => {}
+            _ if self.tensor_instruction(op, args)? => {}
             _ if self.storing_instruction(op, args)? => {}
             _ if self.memory_instruction(op, args)?.is_some() => {}
             _ if self.recorded(op, args)? => {}

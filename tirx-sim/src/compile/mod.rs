@@ -12,6 +12,7 @@
 //! | `special_register` | who and where a thread is |
 //! | `call_out` | raw CUDA functions, `printf` |
 //! | `instructions`, `ptx_convert`, `ptx_memory`, `ptx_sync` | PTX instructions; `cvt`; those that access memory; timers |
+//! | `tensor` | instructions of tensor cores |
 //! | `memory` | loads and stores |
 //! | `index` | from coordinates to an offset in an array |
 //! | `pointer` | pointers, accesses and atomics through them |
@@ -37,6 +38,7 @@ mod registers;
 mod scan;
 mod special_register;
 mod statement;
+mod tensor;
 mod warp;
 
 use rustc_hash::FxHashMap;

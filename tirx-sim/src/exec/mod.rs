@@ -19,6 +19,7 @@
 //! | `ledger` | the order of a grid's accesses, races in global memory |
 //! | `global` | accesses to global memory, checked by it |
 //! | `address` | pointers into shared and local arrays |
+//! | `tensor` | matrix rows and `mma.sync` |
 //! | `print` | `printf` |
 //!
 //! A *strand* is a set of lanes of one warp at one instruction. A warp starts as one strand. At a divergent branch
@@ -45,6 +46,7 @@ mod print;
 mod run;
 mod shadow;
 mod stand_in;
+mod tensor;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -536,6 +536,7 @@ impl Machine<'_, '_> {
                         check!(Err(Trap::new(FaultKind::Launch, 0, message)));
                     }
                 }
+                Inst::Tensor { id } => check!(self.tensor(pc - 1, id, mask)),
                 Inst::Print { id } => self.print(id, mask),
                 Inst::CallStandIn { id } => {
                     self.shared.changes += 1;

@@ -1,0 +1,232 @@
+//! Instructions of tensor cores that a warp does at once: `ldmatrix`, `stmatrix`, `mma.sync`.
+//!
+//! Operands in registers are named by pointers to elements of local arrays. They are loaded before and stored after, as
+//! any access through a pointer is, so that what is between works on vector registers alone.
+
+use tirx_core::diagnostic::{Result, error};
+use tirx_core::intrin::Op;
+use tirx_core::ir::Expr;
+
+use super::Compiler;
+use super::registers::Val;
+use crate::bytecode::{Inst, R, Region, TensorInst};
+use crate::numeric::Kind;
+use crate::tensor::format::Format;
+use crate::tensor::fragment::{Part, Shape, count};
+use crate::tensor::matrix::Accumulator;
+use crate::tensor::mma::{BitOp, Mma};
+use crate::tensor::rows::{RowMove, RowShape};
+
+impl Compiler<'_> {
+    /// Runs an instruction of this file. False where it is none.
+    pub(super) fn tensor_instruction(&mut self, op: Op, args: &[Expr]) -> Result<bool> {
+        match op.name() {
+            "tirx.ptx.ldmatrix" => self.move_rows(args, 3, false)?,
+            "tirx.ptx.stmatrix" => self.move_rows(args, 5, true)?,
+            "tirx.ptx.mma" => self.mma_sync(args)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    pub(super) fn push_tensor(&mut self, inst: TensorInst) -> Result<()> {
+        let Ok(id) = u16::try_from(self.code.tensor.len()) else {
+            return error(
+                self.span,
+                "the kernel has too many tensor core instructions for the simulator",
+            );
+        };
+        self.code.tensor.push(inst);
+        self.count(1);
+        self.emit(Inst::Tensor { id });
+        Ok(())
+    }
+
+    /// A whole number among the arguments.
+    pub(super) fn whole(&self, e: &Expr) -> Result<usize> {
+        match e.as_int().map(usize::try_from) {
+            Some(Ok(value)) => Ok(value),
+            _ => error(self.span, "this argument must be a constant from 0 on"),
+        }
+    }
+
+    pub(super) fn format(&self, e: &Expr) -> Result<Format> {
+        let name = self.text(e)?;
+        match Format::named(name) {
+            Some(format) => Ok(format),
+            None => error(self.span, format!("tensor cores have no format \"{name}\"")),
+        }
+    }
+
+    /// Values behind pointers, in consecutive registers.
+    fn gather_registers(&mut self, pointers: &[Expr], kind: Kind) -> Result<R> {
+        let first = self.temps(kind, pointers.len() as u16)?;
+        for (i, pointer) in pointers.iter().enumerate() {
+            let mark = self.registers.mark();
+            let value = self.load_pointer(pointer, kind, 1)?[0];
+            self.move_to(first + i as R, value, mark);
+            self.registers.free_to(mark);
+        }
+        Ok(first)
+    }
+
+    /// Consecutive registers to what pointers name.
+    fn scatter_registers(&mut self, pointers: &[Expr], kind: Kind, first: R) -> Result<()> {
+        for (i, pointer) in pointers.iter().enumerate() {
+            let mark = self.registers.mark();
+            self.store_pointer(pointer, kind, &[Val::vector(kind, first + i as R)])?;
+            self.registers.free_to(mark);
+        }
+        Ok(())
+    }
+
+    /// `ldmatrix`: trans, num, dtype, pointer, destinations. `stmatrix`: trans, num, dtype, shape, space, pointer,
+    /// sources.
+    fn move_rows(&mut self, args: &[Expr], pointer: usize, store: bool) -> Result<()> {
+        let transposed = self.whole(&args[0])? != 0;
+        let matrices = self.whole(&args[1])?;
+        let dtype = self.text(&args[2])?.trim_start_matches('.');
+        let shape = match (dtype, if store { self.text(&args[3])? } else { "m8n8" }) {
+            ("b16", "m8n8") => RowShape::M8n8,
+            ("b8", "m16n8") => RowShape::Bytes16,
+            (dtype, shape) => {
+                let name = if store { "stmatrix" } else { "ldmatrix" };
+                return error(self.span, format!("{name} has no shape .{shape} of .{dtype}"));
+            }
+        };
+        let rows = RowMove {
+            shape,
+            matrices,
+            transposed,
+            store,
+        };
+        let registers = &args[pointer + 1..];
+        if registers.len() != rows.registers() {
+            return error(
+                self.span,
+                format!(
+                    "{} registers a lane for {matrices} matrices, {} are needed",
+                    registers.len(),
+                    rows.registers()
+                ),
+            );
+        }
+        let address = self.value(&args[pointer])?;
+        let address = self.convert(address, Kind::U64)?;
+        let address = self.vector(address)?;
+        let access = self.access(Region::Pointer, Kind::U32, 4, "*pointer")?;
+        let temp = self.temps(Kind::U32, 4)?;
+        let held = if store {
+            self.gather_registers(registers, Kind::U32)?
+        } else {
+            self.temps(Kind::U32, registers.len() as u16)?
+        };
+        self.push_tensor(TensorInst::Rows {
+            rows,
+            address,
+            access,
+            temp,
+            registers: held,
+        })?;
+        if !store {
+            self.scatter_registers(registers, Kind::U32, held)?;
+        }
+        Ok(())
+    }
+
+    /// `mma.sync`: shape, layouts of A and B, dtypes of D, A, B and C, how many registers of D, A, B and C, whether
+    /// there is no C, the registers, whether to saturate, the operation on bits.
+    fn mma_sync(&mut self, args: &[Expr]) -> Result<()> {
+        let shape_text = self.text(&args[0])?;
+        let Some(shape) = Shape::parse(shape_text) else {
+            return error(self.span, format!("mma has no shape \"{shape_text}\""));
+        };
+        let turned = [self.text(&args[1])? == "col", self.text(&args[2])? == "row"];
+        let [d, a, b, c] = [3, 4, 5, 6].map(|i| self.format(&args[i]));
+        let (d, a, b, c) = (d?, a?, b?, c?);
+        let mut counts = [0; 4];
+        for (i, count) in counts.iter_mut().enumerate() {
+            *count = self.whole(&args[7 + i])?;
+        }
+        let has_c = self.whole(&args[11])? == 0;
+        let pointers = &args[12..];
+        let [d_count, a_count, b_count, c_count] = counts;
+        let total = d_count + a_count + b_count + if has_c { c_count } else { 0 };
+        let Some((pointers, rest)) = pointers.split_at_checked(total) else {
+            return error(self.span, "mma has fewer registers than it says");
+        };
+        let (d_pointers, pointers) = pointers.split_at(d_count);
+        let (a_pointers, pointers) = pointers.split_at(a_count);
+        let (b_pointers, c_pointers) = pointers.split_at(b_count);
+        if a == Format::F64 {
+            let expected = [Part::A, Part::B, Part::C].map(|part| count(shape, part));
+            if [a_count, b_count, d_count] != expected {
+                return self.wrong_counts([a_count, b_count, d_count, d_count], expected);
+            }
+            let a = self.gather_registers(a_pointers, Kind::U64)?;
+            let b = self.gather_registers(b_pointers, Kind::U64)?;
+            let c = match has_c {
+                true => Some(self.gather_registers(c_pointers, Kind::U64)?),
+                false => None,
+            };
+            let d = self.temps(Kind::U64, d_count as u16)?;
+            self.push_tensor(TensorInst::MmaF64 { shape, a, b, c, d })?;
+            return self.scatter_registers(d_pointers, Kind::U64, d);
+        }
+        let saturate = rest.first().is_some_and(|e| e.as_int().is_some_and(|v| v != 0));
+        let bit_op = rest.get(1).and_then(|e| e.as_str());
+        let accumulator = |format: Format| match format {
+            Format::F32 => Some(Accumulator::F32),
+            Format::F16 => Some(Accumulator::F16),
+            Format::I32 => Some(Accumulator::I32 { saturate }),
+            _ => None,
+        };
+        let (Some(sums), Some(before)) = (accumulator(d), accumulator(c)) else {
+            return error(self.span, format!("mma has no accumulators of {d:?} and {c:?}"));
+        };
+        let mma = Mma {
+            shape,
+            a,
+            b,
+            d: sums,
+            c: before,
+            a_turned: turned[0],
+            b_turned: turned[1],
+            bit_op: if bit_op == Some("xor") {
+                BitOp::Xor
+            } else {
+                BitOp::And
+            },
+            sparse: None,
+        };
+        let expected = mma.registers();
+        let c_given = if has_c { c_count } else { expected[2] };
+        if [a_count, b_count, c_given, d_count] != expected {
+            return self.wrong_counts(
+                [a_count, b_count, c_given, d_count],
+                [expected[0], expected[1], expected[3]],
+            );
+        }
+        let a = self.gather_registers(a_pointers, Kind::U32)?;
+        let b = self.gather_registers(b_pointers, Kind::U32)?;
+        let c = match has_c {
+            true => Some(self.gather_registers(c_pointers, Kind::U32)?),
+            false => None,
+        };
+        let d = self.temps(Kind::U32, d_count as u16)?;
+        self.push_tensor(TensorInst::Mma { mma, a, b, c, d })?;
+        self.scatter_registers(d_pointers, Kind::U32, d)
+    }
+
+    fn wrong_counts(&self, given: [usize; 4], expected: [usize; 3]) -> Result<()> {
+        let [a, b, c, d] = given;
+        let [ea, eb, ed] = expected;
+        error(
+            self.span,
+            format!(
+                "mma is given {a} registers of A, {b} of B, {c} of C and {d} of D a lane, and this shape has {ea}, {eb}, \
+                 {ed} and {ed}"
+            ),
+        )
+    }
+}
