@@ -9,7 +9,7 @@ use tirx_build::target::Architecture;
 use tirx_core::codegen::host;
 use tirx_core::diagnostic::{Diagnostic, Message};
 use tirx_core::ir::IRModule;
-use tirx_core::script::{ConstValue, Entry};
+use tirx_core::script::{Built, ConstValue, Entry};
 use tirx_core::source::Span;
 use tirx_core::transform::Step;
 
@@ -102,32 +102,45 @@ impl Input {
     }
 
     /// The entry that is meant.
-    pub(crate) fn pick<'a>(&self, loaded: &'a Loaded) -> Result<&'a Entry> {
+    pub(crate) fn pick(&self, loaded: &Loaded) -> Result<Entry> {
         let entries = loaded.file().entries();
         let names: Vec<&str> = entries.iter().map(|e| e.name.as_str()).collect();
+        if let Some(entry) = self.entry.as_deref().and_then(|name| loaded.file().entry(name)) {
+            return Ok(entry);
+        }
         match (&self.entry, entries) {
             (_, []) => Err(user(format_args!(
                 "`{}` defines no kernel\n  = help: decorate a function with @T.prim_func or @T.jit",
                 self.file.display()
             ))),
-            (None, [only]) => Ok(only),
+            (None, [only]) => Ok(only.clone()),
             (None, _) => Err(user(format_args!(
                 "`{}` defines several kernels\n  = help: choose one with --entry: {}",
                 self.file.display(),
                 names.join(", ")
             ))),
-            (Some(wanted), _) => entries.iter().find(|e| e.name == *wanted).ok_or_else(|| {
-                user(format_args!(
-                    "`{}` defines no kernel `{wanted}`\n  = help: {}",
-                    self.file.display(),
-                    choice(wanted, &names, "it defines")
-                ))
-            }),
+            (Some(wanted), _) => Err(user(format_args!(
+                "`{}` defines no kernel `{wanted}`\n  = help: {}",
+                self.file.display(),
+                choice(wanted, &names, "it defines")
+            ))),
         }
     }
 
     /// The module of an entry, as written.
     pub(crate) fn build(&self, loaded: &Loaded, entry: &Entry) -> Result<IRModule> {
+        let values = self.checked_values(loaded, entry)?;
+        Ok(loaded.build(Some(&entry.name), &values)?)
+    }
+
+    /// The modules of all kernels that an entry gives.
+    pub(crate) fn build_all(&self, loaded: &Loaded, entry: &Entry) -> Result<Vec<Built>> {
+        let values = self.checked_values(loaded, entry)?;
+        Ok(loaded.build_all(Some(&entry.name), &values)?)
+    }
+
+    /// The values of `-D` for an entry that has and needs just these.
+    fn checked_values(&self, loaded: &Loaded, entry: &Entry) -> Result<BTreeMap<String, ConstValue>> {
         let values = self.values()?;
         if let Some(unknown) = values
             .keys()
@@ -156,7 +169,7 @@ impl Input {
                 format!("give {}", missing.join(" ")),
             ));
         }
-        Ok(loaded.build(Some(&entry.name), &values)?)
+        Ok(values)
     }
 
     /// How to lower.
@@ -194,7 +207,7 @@ impl Input {
     pub(crate) fn lowered(&self) -> Result<IRModule> {
         let settings = self.settings()?;
         let loaded = self.load()?;
-        let module = self.build(&loaded, self.pick(&loaded)?)?;
+        let module = self.build(&loaded, &self.pick(&loaded)?)?;
         self.lower(module, &settings, None, &mut |_| {})
     }
 }

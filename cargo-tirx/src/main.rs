@@ -128,14 +128,14 @@ fn check(input: &Input, output: &Output) -> Result<()> {
     let loaded = input.load()?;
     let entries = match input.entry {
         Some(_) => vec![input.pick(&loaded)?],
-        None => loaded.file().entries().iter().collect(),
+        None => loaded.file().entries().to_vec(),
     };
     if entries.is_empty() {
         input.pick(&loaded)?;
     }
     let several = entries.len() > 1;
     let mut errors: Vec<Message> = Vec::new();
-    for entry in entries {
+    for entry in &entries {
         let missing: Vec<&str> = entry
             .constexprs
             .iter()
@@ -152,21 +152,23 @@ fn check(input: &Input, output: &Output) -> Result<()> {
             continue;
         }
         let checked = || -> Result<()> {
-            let module = if several {
+            let modules = if several {
                 // A value is for the entries that have the parameter.
                 let own = values
                     .iter()
                     .filter(|(name, _)| entry.specializable().any(|known| known == *name))
                     .map(|(name, value)| (name.clone(), value.clone()))
                     .collect();
-                loaded.build(Some(&entry.name), &own)?
+                loaded.build_all(Some(&entry.name), &own)?
             } else {
-                input.build(&loaded, entry)?
+                input.build_all(&loaded, entry)?
             };
-            if is_lowered(&module) {
-                cuda_source(&module)?;
-            } else {
-                compile(module, &settings)?;
+            for built in modules {
+                if is_lowered(&built.module) {
+                    cuda_source(&built.module)?;
+                } else {
+                    compile(built.module, &settings)?;
+                }
             }
             Ok(())
         };
@@ -199,7 +201,7 @@ fn lower(command: &Lower) -> Result<()> {
         )));
     }
     let loaded = input.load()?;
-    let module = input.build(&loaded, input.pick(&loaded)?)?;
+    let module = input.build(&loaded, &input.pick(&loaded)?)?;
     if parse_only {
         return out(&print(&module));
     }

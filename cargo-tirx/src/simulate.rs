@@ -61,7 +61,7 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
 
     let settings = command.input.settings()?;
     let loaded = command.input.load()?;
-    let module = command.input.build(&loaded, command.input.pick(&loaded)?)?;
+    let module = command.input.build(&loaded, &command.input.pick(&loaded)?)?;
     let func = authored(&module)?.clone();
     let lowered = command.input.lower(module, &settings, None, &mut |_| {})?;
 

@@ -10,7 +10,7 @@ use tirx_core::codegen::rust::Launcher;
 use tirx_core::codegen::{cuda, host, rust};
 use tirx_core::diagnostic::Diagnostics;
 use tirx_core::ir::{IRModule, PrimFunc, image};
-use tirx_core::script::{ConstValue, Imports, KernelFile, print};
+use tirx_core::script::{Built, ConstValue, Imports, KernelFile, print};
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Options, Step, Target, lower};
 
@@ -100,6 +100,17 @@ impl Loaded {
     ) -> Result<IRModule, Error> {
         self.file
             .build(entry, values)
+            .map_err(|d| Error::from_diagnostics(&d, &self.sources))
+    }
+
+    /// Builds every kernel that an entry gives: one, unless it is a function that returns several.
+    pub fn build_all(
+        &self,
+        entry: Option<&str>,
+        values: &BTreeMap<String, ConstValue>,
+    ) -> Result<Vec<Built>, Error> {
+        self.file
+            .build_all(entry, values)
             .map_err(|d| Error::from_diagnostics(&d, &self.sources))
     }
 }

@@ -3,11 +3,17 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::eval::{Interpreter, Kernel, ParameterRole, Scope, Value, limits, quoted, suggest};
+use ruff_python_ast as ast;
+use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
+
+use super::eval::{
+    FunctionMode, Held, Interpreter, Kernel, ParameterKind, ParameterRole, Scope, Value, held, limits,
+    quoted, suggest,
+};
 use super::parse::{ParsedFile, imported_modules, parse_file};
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::ir::IRModule;
-use crate::source::{SourceMap, Span};
+use crate::source::{FileId, SourceMap, Span};
 
 /// Where `import helpers` in a kernel file finds other kernel files.
 pub trait Imports {
@@ -46,6 +52,8 @@ pub enum EntryKind {
     Jit,
     /// `@I.ir_module`.
     Module,
+    /// A function of the file that makes kernels and returns them.
+    Function,
 }
 
 /// A `T.constexpr` parameter.
@@ -107,8 +115,18 @@ pub struct KernelFile {
     main: ParsedFile,
     files: BTreeMap<String, ParsedFile>,
     entries: Vec<Entry>,
+    /// Functions of the file, any of which may make kernels.
+    functions: Vec<Entry>,
     /// How many kernels are decorated before each entry that is one.
     numbers: BTreeMap<String, usize>,
+}
+
+/// A kernel that an entry gave.
+pub struct Built {
+    /// What it is called among the kernels of its entry: its key, or the name of its `def`.
+    pub name: String,
+    /// The kernel, as a module.
+    pub module: IRModule,
 }
 
 impl KernelFile {
@@ -149,18 +167,25 @@ impl KernelFile {
             main,
             files,
             entries: Vec::new(),
+            functions: Vec::new(),
             numbers: BTreeMap::new(),
         };
-        (loaded.entries, loaded.numbers) = loaded.run(None, |interp, scope| {
+        let main = loaded.main.file;
+        (loaded.entries, loaded.functions, loaded.numbers) = loaded.run(None, |interp, scope| {
             let found = find_entries(&scope);
             let numbers = found.iter().filter_map(|f| Some((f.name.clone(), f.number()?)));
             let numbers = numbers.collect();
-            Ok((found.into_iter().map(|f| f.describe(interp)).collect(), numbers))
+            let entries: Vec<Entry> = found.into_iter().map(|f| f.describe(interp)).collect();
+            Ok((entries, find_functions(&scope, main), numbers))
         })?;
+        if loaded.entries.is_empty() {
+            loaded.entries = loaded.makers();
+        }
         Ok(loaded)
     }
 
-    /// What can be built, in the order of definition.
+    /// What can be built, in the order of definition: kernels, modules, and those that tuples, lists and dicts hold
+    /// (`kernels[128]`). In a file without any, the functions that look as if they made kernels.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -170,50 +195,177 @@ impl KernelFile {
         &self.sources
     }
 
+    /// The entry of a name: one of [`KernelFile::entries`], any function of the file, or one of several kernels that a
+    /// function returns, `make[forward]`.
+    pub fn entry(&self, name: &str) -> Option<Entry> {
+        let all = || self.entries.iter().chain(&self.functions);
+        if let Some(entry) = all().find(|e| e.name == name) {
+            return Some(entry.clone());
+        }
+        let canonical = canonical(name);
+        if let Some(entry) = all().find(|e| e.name == canonical) {
+            return Some(entry.clone());
+        }
+        let (base, _) = canonical.split_once('[')?;
+        let function = self.functions.iter().find(|e| e.name == base)?;
+        let mut entry = function.clone();
+        entry.name = canonical;
+        Some(entry)
+    }
+
     /// Builds an entry; `None` is the only one. A kernel becomes a module with one function, `main`.
     ///
     /// # Errors
-    /// An unknown entry, missing or unknown constexprs, and everything that is wrong with the kernel.
+    /// An unknown entry, missing or unknown constexprs, and everything that is wrong with the kernel; an entry that
+    /// gives several kernels, see [`KernelFile::build_all`].
     pub fn build(
         &self,
         entry: Option<&str>,
         constexprs: &BTreeMap<String, ConstValue>,
     ) -> Result<IRModule, Diagnostics> {
-        let name = self.pick(entry)?.name.clone();
-        self.run(self.numbers.get(&name).copied(), |interp, scope| {
-            let Some(value) = scope.get_own(&name) else {
-                return Err(Box::new(Diagnostic::new(
-                    Span::NONE,
-                    format!("no entry \"{name}\""),
-                )));
-            };
-            let given: Vec<(Rc<str>, Value)> = constexprs
+        let entry = self.pick(entry)?;
+        let mut all = self.build_all(Some(&entry.name), constexprs)?;
+        if all.len() > 1 {
+            let names: Vec<String> = all
                 .iter()
-                .map(|(n, v)| (Rc::from(n.as_str()), to_value(v)))
+                .map(|b| format!("{}[{}]", entry.name, b.name))
                 .collect();
-            match &value {
-                Value::Kernel(kernel) => {
-                    let func = interp.built_kernel(kernel, &given)?;
-                    Ok(IRModule::single("main", func, self.sources.clone()))
-                }
-                other => {
-                    if let Some((n, _)) = given.first() {
-                        let message = format!("IR module \"{name}\" has no constexpr \"{n}\"");
-                        return Err(Box::new(Diagnostic::new(Span::NONE, message)));
-                    }
-                    match interp.build_module_value(other) {
-                        Some(result) => result,
-                        None => Err(Box::new(Diagnostic::new(
-                            Span::NONE,
-                            format!("\"{name}\" is no kernel"),
-                        ))),
-                    }
-                }
-            }
-        })
+            let message = format!("\"{}\" gives several kernels", entry.name);
+            return Err(Diagnostic::new(Span::NONE, message)
+                .note(entry.span, "it is defined here")
+                .help(format!("name the one to build: {}", names.join(", ")))
+                .into());
+        }
+        match all.pop() {
+            Some(built) => Ok(built.module),
+            None => Err(Diagnostic::new(entry.span, format!("\"{}\" gives no kernel", entry.name)).into()),
+        }
     }
 
-    fn pick(&self, entry: Option<&str>) -> Result<&Entry, Diagnostics> {
+    /// Builds every kernel that an entry gives: one, unless it is a function that returns several. `constexprs` are the
+    /// arguments of such a function.
+    ///
+    /// # Errors
+    /// As [`KernelFile::build`].
+    pub fn build_all(
+        &self,
+        entry: Option<&str>,
+        constexprs: &BTreeMap<String, ConstValue>,
+    ) -> Result<Vec<Built>, Diagnostics> {
+        let entry = self.pick(entry)?;
+        let (base, key) = match entry.name.split_once('[') {
+            Some((base, key)) => (base, Some(key.trim_end_matches(']'))),
+            None => (entry.name.as_str(), None),
+        };
+        if entry.kind == EntryKind::Function {
+            return self.build_of_function(&entry, base, key, constexprs);
+        }
+        let module = self.run(self.numbers.get(&entry.name).copied(), |interp, scope| {
+            let held = scope.get_own(base).map(|value| held(&value)).unwrap_or_default();
+            let chosen = held.into_iter().find(|h| h.key.as_deref() == key);
+            let Some(chosen) = chosen else {
+                let message = format!("no entry \"{}\"", entry.name);
+                return Err(Box::new(Diagnostic::new(Span::NONE, message)));
+            };
+            build_value(interp, &self.sources, &entry.name, &chosen.value, constexprs)
+        })?;
+        let name = entry.name.clone();
+        Ok(vec![Built { name, module }])
+    }
+
+    /// The kernels that a function returns; where it returns none, those that it makes.
+    fn build_of_function(
+        &self,
+        entry: &Entry,
+        function: &str,
+        key: Option<&str>,
+        arguments: &BTreeMap<String, ConstValue>,
+    ) -> Result<Vec<Built>, Diagnostics> {
+        let results = |interp: &mut Interpreter, scope: &Rc<Scope>| -> Result<Vec<Held>> {
+            let before = interp.made.len();
+            let value = interp.call_entry(scope, function, arguments, entry.span)?;
+            let mut all = held(&value);
+            if all.is_empty() {
+                all = held(&Value::tuple(interp.made.split_off(before)));
+            }
+            if all.is_empty() {
+                let why = match &value {
+                    Value::Unavailable(why) => format!(": {why}"),
+                    other => format!(", it returns {}", other.type_name()),
+                };
+                let message = format!("\"{function}\" makes no kernel{why}");
+                return Err(Box::new(Diagnostic::new(entry.span, message).help(
+                    "an entry is a kernel, or a function that returns one, or several in a tuple, list or dict",
+                )));
+            }
+            Ok(all)
+        };
+        // A @T.prim_func is built where it is decorated, so which ones are wanted must be known before.
+        let wanted: Vec<(String, Option<usize>)> = self.run(None, |interp, scope| {
+            let all = results(interp, &scope)?;
+            let names: Vec<String> = all.iter().map(|h| h.name.clone()).collect();
+            let chosen: Vec<(String, Option<usize>)> = all
+                .into_iter()
+                .filter(|h| key.is_none_or(|key| h.name == key || h.key.as_deref() == Some(key)))
+                .map(|h| {
+                    let number = match &h.value {
+                        Value::Kernel(k) if !k.is_jit => Some(k.number),
+                        _ => None,
+                    };
+                    (h.name, number)
+                })
+                .collect();
+            if chosen.is_empty() {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let message = format!("\"{function}\" gives no kernel \"{}\"", key.unwrap_or_default());
+                let help = format!("it gives {}", quoted(&names));
+                return Err(Box::new(Diagnostic::new(entry.span, message).help(help)));
+            }
+            Ok(chosen)
+        })?;
+        let mut all = Vec::new();
+        for (name, number) in wanted {
+            let module = self.run(number, |interp, scope| {
+                let chosen = results(interp, &scope)?.into_iter().find(|h| h.name == name);
+                match chosen {
+                    Some(h) => build_value(interp, &self.sources, &name, &h.value, &BTreeMap::new()),
+                    None => Err(Box::new(Diagnostic::new(
+                        entry.span,
+                        format!("\"{function}\" gives \"{name}\" in one call and not in the next"),
+                    ))),
+                }
+            })?;
+            all.push(Built { name, module });
+        }
+        Ok(all)
+    }
+
+    /// The functions that look as if they made kernels: they decorate or specialize one, or call such a function.
+    fn makers(&self) -> Vec<Entry> {
+        let mut makers: Vec<&Entry> = Vec::new();
+        loop {
+            let known: Vec<&str> = makers.iter().map(|m| m.name.as_str()).collect();
+            let defs = self
+                .main
+                .module
+                .body
+                .iter()
+                .filter_map(|s| s.as_function_def_stmt());
+            let more: Vec<&Entry> = defs
+                .filter(|def| !known.contains(&def.name.as_str()) && makes_kernels(def, &known))
+                .filter_map(|def| self.functions.iter().find(|f| f.name == def.name.as_str()))
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            makers.extend(more);
+        }
+        let mut makers: Vec<Entry> = makers.into_iter().cloned().collect();
+        makers.sort_by_key(|m| m.span.start);
+        makers
+    }
+
+    fn pick(&self, entry: Option<&str>) -> Result<Entry, Diagnostics> {
         let names: Vec<&str> = self.entries.iter().map(|e| e.name.as_str()).collect();
         let start = Span::new(self.main.file, 0, 0);
         let listed = match names.is_empty() {
@@ -223,7 +375,7 @@ impl KernelFile {
             false => format!("its entries are {}", quoted(&names)),
         };
         match entry {
-            Some(name) => self.entries.iter().find(|e| e.name == name).ok_or_else(|| {
+            Some(name) => self.entry(name).ok_or_else(|| {
                 let mut d = Diagnostic::new(
                     Span::NONE,
                     format!("{} has no entry \"{name}\"", self.file_name()),
@@ -235,7 +387,7 @@ impl KernelFile {
                 }
             }),
             None => match &self.entries[..] {
-                [one] => Ok(one),
+                [one] => Ok(one.clone()),
                 [] => Err(
                     Diagnostic::new(start, format!("{} has no kernels", self.file_name()))
                         .help("decorate a function with @T.prim_func or @T.jit")
@@ -285,22 +437,21 @@ struct Found {
 fn find_entries(scope: &Rc<Scope>) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     for (name, value) in scope.vars.borrow().iter() {
-        let span = match value {
-            Value::Kernel(k) => k.code.span,
-            other => match Interpreter::module_span(other) {
-                Some(span) => span,
-                None => continue,
-            },
-        };
-        found.push(Found {
-            name: name.to_string(),
-            value: value.clone(),
-            span,
-        });
+        for h in held(value) {
+            let span = match &h.value {
+                Value::Kernel(k) => k.code.span,
+                other => Interpreter::module_span(other).unwrap_or(Span::NONE),
+            };
+            found.push(Found {
+                name: h.key.map_or(name.to_string(), |key| format!("{name}[{key}]")),
+                value: h.value,
+                span,
+            });
+        }
     }
     let own_name = |f: &Found| matches!(&f.value, Value::Kernel(k) if *k.name == *f.name);
     found.sort_by(|a, b| {
-        let key = |f: &Found| (f.span.file, f.span.start, !own_name(f));
+        let key = |f: &Found| (f.span.file, f.span.start, !own_name(f), f.name.contains('['));
         key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
     });
     let mut unique: Vec<Found> = Vec::new();
@@ -368,7 +519,125 @@ fn describe_kernel(interp: &mut Interpreter, kernel: &Rc<Kernel>, entry: &mut En
     }
 }
 
-fn to_value(value: &ConstValue) -> Value {
+/// Builds a kernel or a module.
+fn build_value(
+    interp: &mut Interpreter,
+    sources: &SourceMap,
+    name: &str,
+    value: &Value,
+    constexprs: &BTreeMap<String, ConstValue>,
+) -> Result<IRModule> {
+    let given: Vec<(Rc<str>, Value)> = constexprs
+        .iter()
+        .map(|(n, v)| (Rc::from(n.as_str()), to_value(v)))
+        .collect();
+    match value {
+        Value::Kernel(kernel) => {
+            let func = interp.built_kernel(kernel, &given)?;
+            Ok(IRModule::single("main", func, sources.clone()))
+        }
+        other => {
+            if let Some((n, _)) = given.first() {
+                let message = format!("IR module \"{name}\" has no constexpr \"{n}\"");
+                return Err(Box::new(Diagnostic::new(Span::NONE, message)));
+            }
+            interp.build_module_value(other).unwrap_or_else(|| {
+                let message = format!("\"{name}\" is no kernel");
+                Err(Box::new(Diagnostic::new(Span::NONE, message)))
+            })
+        }
+    }
+}
+
+/// `make["forward"]`, `make.forward`: `make[forward]`.
+fn canonical(name: &str) -> String {
+    let bare = |key: &str| key.trim().trim_matches(['"', '\'']).to_string();
+    if let Some((base, rest)) = name.split_once('[') {
+        let keys: Vec<String> = rest
+            .split('[')
+            .flat_map(|key| key.trim_end_matches(']').split(','))
+            .map(bare)
+            .filter(|key| !key.is_empty())
+            .collect();
+        return format!("{}[{}]", base.trim(), keys.join("_"));
+    }
+    match name.split_once('.') {
+        Some((base, key)) => format!("{base}[{}]", bare(key)),
+        None => name.to_string(),
+    }
+}
+
+/// The functions of the file, in order of definition.
+fn find_functions(scope: &Rc<Scope>, file: FileId) -> Vec<Entry> {
+    let mut functions: Vec<Entry> = Vec::new();
+    for (name, value) in scope.vars.borrow().iter() {
+        let Value::Function(f) = value else { continue };
+        if f.mode != FunctionMode::Meta || f.code.body.def().is_none() {
+            continue;
+        }
+        let constexprs = f.code.parameters.iter().enumerate().filter_map(|(at, p)| {
+            if matches!(p.kind, ParameterKind::VarPositional | ParameterKind::VarKeyword) {
+                return None;
+            }
+            let default = f.defaults.iter().find(|(i, _)| *i == at).map(|(_, v)| v);
+            Some(ConstexprParam {
+                name: p.name.to_string(),
+                required: default.is_none(),
+                default: default.and_then(from_value),
+            })
+        });
+        functions.push(Entry {
+            name: name.to_string(),
+            kind: EntryKind::Function,
+            constexprs: constexprs.collect(),
+            optionals: Vec::new(),
+            span: f.code.span,
+        });
+    }
+    functions.sort_by_key(|f| (f.span.file != file, f.span.file, f.span.start));
+    functions
+}
+
+/// Whether the text of a function decorates or specializes a kernel, or calls one of `known`.
+fn makes_kernels(def: &ast::StmtFunctionDef, known: &[&str]) -> bool {
+    struct Search<'a>(&'a [&'a str], bool);
+    fn last_name(e: &ast::Expr) -> &str {
+        match e {
+            ast::Expr::Name(n) => n.id.as_str(),
+            ast::Expr::Attribute(a) => a.attr.as_str(),
+            ast::Expr::Call(c) => last_name(&c.func),
+            _ => "",
+        }
+    }
+    impl<'a> Visitor<'a> for Search<'_> {
+        fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
+            let decorators = match stmt {
+                ast::Stmt::FunctionDef(s) => &s.decorator_list[..],
+                ast::Stmt::ClassDef(s) => &s.decorator_list[..],
+                _ => &[],
+            };
+            self.1 |= decorators
+                .iter()
+                .any(|d| matches!(last_name(&d.expression), "prim_func" | "jit" | "ir_module"));
+            walk_stmt(self, stmt);
+        }
+        fn visit_expr(&mut self, expr: &'a ast::Expr) {
+            if let ast::Expr::Call(call) = expr {
+                self.1 |= match &*call.func {
+                    ast::Expr::Attribute(a) => a.attr.as_str() == "specialize",
+                    ast::Expr::Name(n) => self.0.contains(&n.id.as_str()),
+                    _ => false,
+                };
+            }
+            walk_expr(self, expr);
+        }
+    }
+    let mut search = Search(known, false);
+    def.body.iter().for_each(|s| search.visit_stmt(s));
+    search.1
+}
+
+pub(super) fn to_value(value: &ConstValue) -> Value {
     match value {
         ConstValue::None => Value::None,
         ConstValue::Bool(v) => Value::Bool(*v),

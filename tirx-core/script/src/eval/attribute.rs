@@ -96,7 +96,9 @@ impl Interpreter {
                 Some(Value::str(f.name.rsplit('.').next().unwrap_or(&f.name)))
             }
             // `itertools.chain.from_iterable`, `dict.fromkeys`, ….
-            Value::Builtin(f) => modules::attribute(&f.name, name).or_else(|| lang::attribute(&f.name, name)),
+            Value::Builtin(f) => modules::attribute(&f.name, name)
+                .or_else(|| lang::attribute(&f.name, name))
+                .or_else(|| super::host::tvm_value(&format!("{}.{name}", f.name))),
             Value::Method(m) => match name {
                 "__self__" => Some(m.receiver.clone()),
                 _ => return self.find_attribute(&m.function, name, span),
@@ -104,6 +106,7 @@ impl Interpreter {
             Value::Kernel(k) => kernel_attribute(k, name),
             Value::Iterator(it) => super::iter::method(it, name),
             Value::Object(o) => o.clone().attribute(self, name, span)?,
+            Value::Unavailable(why) if !self.is_building() => Some(modules::host_part(why, name)),
             Value::Unavailable(why) => return self.unavailable(why, span),
             Value::MetaVar(v) => return self.find_attribute(&v.clone(), name, span),
             Value::Slice(s) => match name {
@@ -153,6 +156,9 @@ impl Interpreter {
             return Ok(Some(v));
         }
         let full = format!("{path}.{name}");
+        if let Some(v) = super::host::tvm_value(&full) {
+            return Ok(Some(v));
+        }
         if let Some(v) = modules::module(&full) {
             return Ok(Some(v));
         }
@@ -221,7 +227,7 @@ fn kernel_attribute(kernel: &Rc<Kernel>, name: &str) -> Option<Value> {
         "__name__" => Some(Value::Str(kernel.name.clone())),
         "specialize" if kernel.is_jit => {
             let kernel = kernel.clone();
-            Some(Value::builtin("specialize", move |_, args: Args, span| {
+            Some(Value::builtin("specialize", move |interp, args: Args, span| {
                 if let Some((_, at)) = args.positional.first() {
                     return crate::diagnostic::error(
                         *at,
@@ -243,20 +249,13 @@ fn kernel_attribute(kernel: &Rc<Kernel>, name: &str) -> Option<Value> {
                     constexprs.push((name, value));
                 }
                 let _ = span;
-                Ok(Value::Kernel(Rc::new(Kernel {
-                    name: kernel.name.clone(),
-                    code: kernel.code.clone(),
-                    scope: kernel.scope.clone(),
-                    is_jit: kernel.is_jit,
-                    is_private: kernel.is_private,
-                    is_s_tir: kernel.is_s_tir,
-                    is_persistent: kernel.is_persistent,
-                    defaults: kernel.defaults.clone(),
-                    number: kernel.number,
-                    constexprs,
-                })))
+                let mut specialized = kernel.copy();
+                specialized.constexprs = constexprs;
+                let specialized = Rc::new(specialized);
+                interp.made.push(Value::Kernel(specialized.clone()));
+                Ok(Value::Kernel(specialized))
             }))
         }
-        _ => None,
+        _ => super::host::kernel_attribute(kernel, name),
     }
 }

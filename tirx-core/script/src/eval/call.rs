@@ -36,6 +36,8 @@ impl Interpreter {
                 ),
             },
             Value::Unavailable(why) => self.unavailable(why, span),
+            // Host code that launches it.
+            Value::Kernel(k) if !self.is_building() => Ok(super::modules::host_only(&k.name)),
             Value::Kernel(k) => Err(Box::new(
                 Diagnostic::new(
                     span,

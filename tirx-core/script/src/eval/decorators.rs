@@ -151,6 +151,9 @@ fn kernel_decorator(name: &'static str, is_jit: bool) -> Value {
                 });
                 interp.decorated += 1;
                 interp.build_where_decorated(&kernel);
+                if !matches!(interp.scope.kind, super::ScopeKind::Class) {
+                    interp.made.push(Value::Kernel(kernel.clone()));
+                }
                 Ok(Value::Kernel(kernel))
             }
             other => error(
@@ -330,10 +333,12 @@ impl Interpreter {
             );
         }
         let attrs = std::mem::take(&mut self.module_attrs);
-        Ok(Value::Object(Rc::new(ModuleValue {
+        let module = Value::Object(Rc::new(ModuleValue {
             class: class.clone(),
             functions,
             attrs,
-        })))
+        }));
+        self.made.push(module.clone());
+        Ok(module)
     }
 }

@@ -42,7 +42,11 @@ impl Interpreter {
         }
         let result = self.eval_kind(expr, target, span);
         self.depth -= 1;
-        let value = result?;
+        let value = match result {
+            Ok(value) => value,
+            // Outside of a kernel, what is made of a value of the host is one.
+            Err(e) => self.inert(&e).map(Value::Unavailable).ok_or(e)?,
+        };
         match &value {
             Value::Expr(e) => self.check_expr(e, span)?,
             Value::Tuple(_)
@@ -117,8 +121,10 @@ impl Interpreter {
                 error(span, "\"yield\" can only stand in a function's own statements")
             }
             ast::Expr::Starred(_) => error(span, "a starred expression cannot stand here"),
-            ast::Expr::Await(_) => error(span, "\"await\" is not supported in kernel files"),
-            ast::Expr::BytesLiteral(_) => error(span, "bytes literals are not supported in kernel files"),
+            ast::Expr::Await(_) => self.unavailable("\"await\" is not supported in kernel files", span),
+            ast::Expr::BytesLiteral(_) => {
+                self.unavailable("bytes literals are not supported in kernel files", span)
+            }
             ast::Expr::TString(_) => error(span, "template strings are not supported in kernel files"),
             ast::Expr::IpyEscapeCommand(_) => error(span, "IPython commands are not Python"),
         }
@@ -143,7 +149,9 @@ impl Interpreter {
                 }
             },
             ast::Number::Float(v) => Ok(Value::Float(*v)),
-            ast::Number::Complex { .. } => error(span, "complex numbers are not supported in kernel files"),
+            ast::Number::Complex { .. } => {
+                self.unavailable("complex numbers are not supported in kernel files", span)
+            }
         }
     }
 
@@ -239,6 +247,7 @@ impl Interpreter {
         }
         Ok(match name.as_str() {
             "T" | "I" | "Tx" => Some(Value::namespace(name)),
+            host if super::modules::HOST_BUILTINS.contains(&host) => Some(super::modules::host_only(host)),
             // In a shape of a parameter every other name is a variable.
             _ if self.match_names.is_some() => None,
             other => lang::attribute("layout", other),
@@ -536,10 +545,16 @@ impl Interpreter {
     fn eval_call(&mut self, e: &ast::ExprCall, target: Option<&ast::Expr>, span: Span) -> Result<Value> {
         let callee = self.eval(&e.func)?;
         let args = self.eval_arguments(&e.arguments, target)?;
-        self.call_value(&callee, args, span).map(|v| match v {
-            Value::Expr(x) => Value::Expr(x.or_at(span)),
-            other => other,
-        })
+        let host = self.host_argument(&callee, &args);
+        match self.call_value(&callee, args, span) {
+            Ok(Value::Expr(x)) => Ok(Value::Expr(x.or_at(span))),
+            Ok(other) => Ok(other),
+            // What failed for a value of the host says so.
+            Err(e) => match host {
+                Some((why, at)) if !self.fatal => self.unavailable(&why, at),
+                _ => Err(e),
+            },
+        }
     }
 
     /// Arguments of a call.

@@ -271,6 +271,7 @@ impl Interpreter {
                 };
                 return Ok(spec.pad("", &text, '<'));
             }
+            (Value::Unavailable(why), _) => return self.unavailable(why, span),
             (_, Some(kind)) => {
                 return self.raise(
                     "ValueError",

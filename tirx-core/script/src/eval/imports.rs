@@ -5,8 +5,8 @@ use std::rc::Rc;
 use ruff_python_ast as ast;
 
 use super::value::{Module, Value};
-use super::{Interpreter, Mode, Raised, Scope, ScopeKind, modules, suggest};
-use crate::diagnostic::{Diagnostic, Result, error};
+use super::{Interpreter, Mode, Scope, ScopeKind, modules, suggest};
+use crate::diagnostic::{Result, error};
 use crate::source::Span;
 
 impl Interpreter {
@@ -20,11 +20,11 @@ impl Interpreter {
             None => {
                 // `import a.b` binds `a`.
                 let first = path.split('.').next().unwrap_or(path);
-                let value = match first == path {
-                    true => module,
-                    false => self
-                        .find_module(first, span)
-                        .or_else(|e| self.nest_module(path, module).ok_or(e))?,
+                let value = match (first == path, &module) {
+                    (true, _) => module,
+                    // A package of kernel files need not be a file itself.
+                    (false, Value::Module(_)) if !self.is_file(first) => self.nest_module(path, module),
+                    (false, _) => self.find_module(first, span)?,
                 };
                 self.assign_name(&first.into(), value);
             }
@@ -33,7 +33,7 @@ impl Interpreter {
     }
 
     /// The packages around a module: `a` for `a.b`.
-    fn nest_module(&mut self, path: &str, module: Value) -> Option<Value> {
+    fn nest_module(&self, path: &str, module: Value) -> Value {
         let mut value = module;
         let mut rest = path;
         while let Some((package, name)) = rest.rsplit_once('.') {
@@ -45,8 +45,7 @@ impl Interpreter {
             }));
             rest = package;
         }
-        self.raised = None;
-        Some(value)
+        value
     }
 
     /// `from a import b as c`.
@@ -70,8 +69,15 @@ impl Interpreter {
             } else {
                 let module = self.find_module(&base, span)?;
                 match (&module, modules::module(&full)) {
-                    (Value::Unavailable(_), _) => modules::host_only(&full),
+                    (Value::Unavailable(why), _) => modules::host_part(why, name),
                     (Value::Namespace(_), Some(v)) if !matches!(v, Value::Unavailable(_)) => v,
+                    // What a module of Python has beyond what is known here belongs to the host.
+                    (Value::Namespace(path), _) if modules::is_python(path) => {
+                        match self.find_attribute(&module, name, span)? {
+                            Some(value) => value,
+                            None => modules::host_only(&full),
+                        }
+                    }
                     _ => self.get_attribute(&module, name, span)?,
                 }
             };
@@ -107,6 +113,7 @@ impl Interpreter {
                 }
                 Ok(())
             }
+            Value::Unavailable(_) => Ok(()),
             _ => error(span, format!("\"from {base} import *\" is not supported")),
         }
     }
@@ -129,24 +136,14 @@ impl Interpreter {
         if let Some(v) = modules::module(path) {
             return Ok(v);
         }
-        let exception = self.exception("ModuleNotFoundError", path);
-        let message = format!("no kernel file or module \"{path}\"");
-        self.raised = Some((message.clone(), Raised::Exception(exception)));
+        // Kernel files stand beside host code, whose packages are not here: what is missing is told when it is used.
         let files: Vec<String> = self.files.keys().cloned().collect();
-        let mut known: Vec<&str> = files.iter().map(String::as_str).collect();
-        known.extend(modules::module_names().map(|n| -> &str { n }));
-        let d = Diagnostic::new(span, message);
-        let d = match suggest(path, known.iter().copied()) {
-            Some(s) => d.help(format!("did you mean \"{s}\"?")),
-            None => {
-                let modules: Vec<&str> = modules::python_modules().collect();
-                d.help(format!(
-                    "kernel files import other kernel files of the project, tvm.script, and of Python {}",
-                    modules.join(", ")
-                ))
-            }
-        };
-        Err(Box::new(d))
+        let known = files
+            .iter()
+            .map(String::as_str)
+            .chain(modules::module_names().map(|n| -> &str { n }));
+        let near = suggest(path, known).map(|near| near.to_string());
+        Ok(modules::not_found(path, near.as_deref()))
     }
 
     fn load_file(&mut self, path: &str, span: Span) -> Result<Value> {
@@ -186,60 +183,8 @@ impl Interpreter {
         Ok(Value::Module(module))
     }
 
-    /// Runs the statements of a file. Those that need the host (torch, `tvm.compile`) are skipped: the names they
-    /// assign are unavailable.
+    /// Runs the statements of a file.
     pub(crate) fn run_module(&mut self, body: &[ast::Stmt]) -> Result<()> {
-        for stmt in body {
-            match self.exec(stmt) {
-                Ok(_) => {}
-                Err(e) => match self.raised.take() {
-                    Some((message, Raised::Unavailable)) if message == e.message && !self.fatal => {
-                        self.skip(stmt, &message);
-                    }
-                    other => {
-                        self.raised = other;
-                        return Err(e);
-                    }
-                },
-            }
-        }
-        Ok(())
-    }
-
-    fn skip(&mut self, stmt: &ast::Stmt, why: &str) {
-        let mut targets: Vec<&ast::Expr> = match stmt {
-            ast::Stmt::Assign(s) => s.targets.iter().collect(),
-            ast::Stmt::AnnAssign(s) => vec![&s.target],
-            ast::Stmt::With(s) => s
-                .items
-                .iter()
-                .filter_map(|i| i.optional_vars.as_deref())
-                .collect(),
-            ast::Stmt::For(s) => vec![&s.target],
-            _ => Vec::new(),
-        };
-        let reason = |name: &str| {
-            format!("\"{name}\" comes from the host program and has no value in a kernel file ({why})")
-        };
-        while let Some(target) = targets.pop() {
-            match target {
-                ast::Expr::Name(n) => {
-                    self.scope
-                        .set(n.id.clone(), Value::Unavailable(reason(&n.id).into()));
-                }
-                ast::Expr::Tuple(t) => targets.extend(&t.elts),
-                ast::Expr::List(t) => targets.extend(&t.elts),
-                ast::Expr::Starred(s) => targets.push(&s.value),
-                _ => {}
-            }
-        }
-        if let ast::Stmt::ClassDef(s) = stmt {
-            self.scope
-                .set(s.name.id.clone(), Value::Unavailable(reason(&s.name.id).into()));
-        }
-        if let ast::Stmt::FunctionDef(s) = stmt {
-            self.scope
-                .set(s.name.id.clone(), Value::Unavailable(reason(&s.name.id).into()));
-        }
+        body.iter().try_for_each(|stmt| self.exec(stmt).map(|_| ()))
     }
 }

@@ -37,7 +37,8 @@ impl Interpreter {
         let at = self.span(target);
         match target {
             ast::Expr::Name(n) => {
-                let before = self.lookup(&n.id, at)?;
+                // A function around the kernel may use the name for something of its own, later.
+                let before = self.lookup(&n.id, at).unwrap_or(None);
                 if let Some(buffer) = before.as_ref().and_then(scalar_buffer)
                     && self.store_scalar(&buffer, &value, span)?
                 {

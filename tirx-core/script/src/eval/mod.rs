@@ -16,6 +16,7 @@
 //! | `class`, `construct`, `records`, `enums` | classes and their objects, dataclasses and named tuples, enums |
 //! | `builtins`, `types`, `methods`, `str_methods`, `number_methods` | Python's own functions and types |
 //! | `iter`, `iter_builtins`, `generator` | items one by one, functions with `yield` |
+//! | `host` | what host code beside kernels means |
 //! | `imports`, `modules`, `math`, `functional`, `library` | what `import` finds |
 //! | `limits`, `names` | when a file is refused; which name was meant |
 
@@ -35,6 +36,9 @@ mod expr;
 mod format;
 mod functional;
 mod generator;
+mod host;
+#[cfg(test)]
+mod host_tests;
 mod imports;
 mod index;
 mod iter;
@@ -85,6 +89,7 @@ pub fn language_name(path: &str, name: &str) -> Option<Value> {
     decorators::attribute(path, name).or_else(|| crate::lang::attribute(path, name))
 }
 
+pub(crate) use host::{Held, held};
 pub(crate) use kernel::ParameterRole;
 
 use super::parse::ParsedFile;
@@ -180,6 +185,8 @@ pub struct Interpreter {
     renamed_vars: FxHashMap<Var, Arc<str>>,
     /// Kernels decorated so far.
     decorated: usize,
+    /// Kernels and modules made so far, for functions that make one and return nothing.
+    pub(crate) made: Vec<Value>,
     /// The number of the kernel that is built where it is decorated: the file may change afterwards what it reads.
     wanted: Option<usize>,
     /// What came of it.
@@ -254,6 +261,7 @@ impl Interpreter {
             renamed_buffers: FxHashMap::default(),
             renamed_vars: FxHashMap::default(),
             decorated: 0,
+            made: Vec::new(),
             wanted: None,
             built: None,
             emitted: 0,

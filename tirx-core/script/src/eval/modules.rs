@@ -104,12 +104,6 @@ pub(super) fn module(path: &str) -> Option<Value> {
     None
 }
 
-/// Python's modules that there are, for messages.
-pub(super) fn python_modules() -> impl Iterator<Item = &'static str> {
-    let all = NAMESPACES.iter().copied();
-    all.filter(|n| !n.starts_with("tvm") && !n.starts_with("__"))
-}
-
 /// Names of modules, for suggestions.
 pub(super) fn module_names() -> impl Iterator<Item = &'static str> {
     LANGUAGE
@@ -119,12 +113,67 @@ pub(super) fn module_names() -> impl Iterator<Item = &'static str> {
         .chain(HOST_ONLY.iter().copied())
 }
 
+/// How the reason of every value of the host goes on after its quoted path.
+const HOST: &str = " belongs to the host program";
+
 /// A value of the host.
 pub(super) fn host_only(path: &str) -> Value {
-    Value::Unavailable(
-        format!("\"{path}\" belongs to the host program: it has no value in a kernel file").into(),
-    )
+    Value::Unavailable(format!("\"{path}\"{HOST}: it has no value in a kernel file").into())
 }
+
+/// A module that no kernel file or package known here is.
+pub(super) fn not_found(path: &str, near: Option<&str>) -> Value {
+    let near = near.map_or(String::new(), |near| format!(" (did you mean \"{near}\"?)"));
+    Value::Unavailable(format!("\"{path}\"{HOST}: there is no kernel file or module \"{path}\"{near}").into())
+}
+
+/// The path of a value of the host; `None` for a name of the language that is not supported.
+pub(super) fn host_path(why: &str) -> Option<&str> {
+    let (path, rest) = why.strip_prefix('"')?.split_once('"')?;
+    rest.starts_with(HOST).then_some(path)
+}
+
+/// `value.name` of something that has no value here: what it is part of says why.
+pub(super) fn host_part(why: &Rc<str>, name: &str) -> Value {
+    let Some(path) = host_path(why) else {
+        return Value::Unavailable(why.clone());
+    };
+    let full = format!("{path}.{name}");
+    if let Some(value) = super::host::tvm_value(&full) {
+        return value;
+    }
+    let rest = &why[path.len() + 2..];
+    Value::Unavailable(format!("\"{full}\"{rest}").into())
+}
+
+/// Whether a namespace is a module of Python.
+pub(super) fn is_python(path: &str) -> bool {
+    NAMESPACES.contains(&path) && !path.starts_with("tvm")
+}
+
+/// Python's functions that reach outside of a kernel file.
+pub(super) const HOST_BUILTINS: &[&str] = &[
+    "open",
+    "input",
+    "exec",
+    "eval",
+    "compile",
+    "globals",
+    "locals",
+    "dir",
+    "breakpoint",
+    "exit",
+    "quit",
+    "bytes",
+    "bytearray",
+    "memoryview",
+    "complex",
+    "__file__",
+    "__import__",
+    "__doc__",
+    "__spec__",
+    "__package__",
+];
 
 const MATH: &[&str] = &[
     "sqrt",

@@ -45,7 +45,10 @@ impl Interpreter {
         } else if self.mode == Mode::Kernel {
             self.exec_kernel(stmt, span)
         } else {
-            self.exec_meta(stmt, span)
+            match self.exec_meta(stmt, span) {
+                Err(e) => self.skip_host(stmt, e),
+                done => done,
+            }
         };
         self.depth -= 1;
         result
@@ -167,7 +170,9 @@ impl Interpreter {
                 span,
                 "\"global\" and \"nonlocal\" are not supported in the body of a kernel",
             ),
-            ast::Stmt::Match(_) => error(span, "\"match\" is not supported in kernel files; use if/elif"),
+            ast::Stmt::Match(_) => {
+                self.unavailable("\"match\" is not supported in kernel files; use if/elif", span)
+            }
             ast::Stmt::TypeAlias(_) => error(span, "\"type\" statements are not supported in kernel files"),
             ast::Stmt::IpyEscapeCommand(_) => error(span, "IPython commands are not Python"),
             _ => error(span, "this statement is not supported here"),
@@ -408,7 +413,7 @@ impl Interpreter {
 
     fn exec_def(&mut self, s: &ast::StmtFunctionDef, span: Span) -> Result<Flow> {
         if s.is_async {
-            return error(span, "\"async def\" is not supported in kernel files");
+            return self.unavailable("\"async def\" is not supported in kernel files", span);
         }
         let mode = std::mem::replace(&mut self.mode, Mode::Meta);
         let result = self.decorated_function(s);
@@ -425,6 +430,10 @@ impl Interpreter {
         }
         let mut value = Value::Function(self.make_function(s)?);
         for (decorator, span) in decorators.into_iter().rev() {
+            // What the host does with a function (`@pytest.mark.parametrize`) is nothing here.
+            if matches!(&decorator, Value::Unavailable(why) if super::modules::host_path(why).is_some()) {
+                continue;
+            }
             value = self.call_value(&decorator, Args::of([value], span), span)?;
         }
         Ok(value)
@@ -441,6 +450,9 @@ impl Interpreter {
         let saved = self.class_def.replace(Rc::new(s.clone()));
         let mut result = Ok(());
         for (decorator, span) in decorators.into_iter().rev() {
+            if matches!(&decorator, Value::Unavailable(why) if super::modules::host_path(why).is_some()) {
+                continue;
+            }
             match self.call_value(&decorator, Args::of([value.clone()], span), span) {
                 Ok(v) => value = v,
                 Err(e) => {
@@ -488,6 +500,9 @@ impl Interpreter {
 
     /// Raises an exception.
     pub(super) fn raise_value<R>(&mut self, value: Value, span: Span) -> Result<R> {
+        if let Value::Unavailable(why) = &value {
+            return self.unavailable(why, span);
+        }
         let Value::Instance(i) = &value else {
             return error(
                 span,

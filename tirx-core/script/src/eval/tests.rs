@@ -397,7 +397,6 @@ fn messages() {
         "assert 1 == 2, 'numbers differ'\n",
         &["assertion failed: numbers differ"],
     );
-    fails("import helprs\n", &["no kernel file or module \"helprs\""]);
     fails(
         "class Items(list):\n    pass\n",
         &["a class cannot inherit from list", "keep the list in a field"],

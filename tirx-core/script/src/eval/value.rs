@@ -439,6 +439,24 @@ pub struct Kernel {
     pub number: usize,
 }
 
+impl Kernel {
+    /// The same kernel as another value.
+    pub(super) fn copy(&self) -> Kernel {
+        Kernel {
+            name: self.name.clone(),
+            code: self.code.clone(),
+            scope: self.scope.clone(),
+            is_jit: self.is_jit,
+            is_private: self.is_private,
+            is_s_tir: self.is_s_tir,
+            is_persistent: self.is_persistent,
+            constexprs: self.constexprs.clone(),
+            defaults: self.defaults.clone(),
+            number: self.number,
+        }
+    }
+}
+
 /// An imported kernel file.
 pub struct Module {
     /// Its dotted name.

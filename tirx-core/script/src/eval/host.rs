@@ -1,0 +1,380 @@
+//! Host code in kernel files: torch, NumPy, `tvm.compile`, tests and benchmarks. Its values have no value here; outside
+//! of kernels they are inert, and what needs one says so.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use ruff_python_ast as ast;
+use ruff_python_ast::visitor::{Visitor, walk_stmt};
+
+use super::decorators::ModuleValue;
+use super::stmt::Flow;
+use super::value::{ClassKind, Kernel, Object, ParameterKind, Value};
+use super::{Args, Interpreter, Mode, Raised, Scope, ScopeKind, args, modules};
+use crate::diagnostic::{Diagnostic, Result, error};
+use crate::kernel_file::{ConstValue, to_value};
+use crate::source::Span;
+
+impl Interpreter {
+    /// Why an expression has no value here, where that is no error yet: outside of kernels.
+    pub(super) fn inert(&mut self, e: &Diagnostic) -> Option<Rc<str>> {
+        if self.fatal || self.mode != Mode::Meta || self.is_building() {
+            return None;
+        }
+        match &self.raised {
+            Some((message, Raised::Unavailable)) if *message == e.message => {
+                let why = message.as_str().into();
+                self.raised = None;
+                Some(why)
+            }
+            _ => None,
+        }
+    }
+
+    /// The argument that has no value here, of a call that may fail for it: one of a function of Python or of `T`.
+    pub(super) fn host_argument(&self, callee: &Value, args: &Args) -> Option<(Rc<str>, Span)> {
+        let native = match callee {
+            Value::Builtin(_) | Value::DType(_) | Value::Object(_) | Value::Kernel(_) => true,
+            Value::Class(c) => matches!(&*c.kind.borrow(), ClassKind::Builtin),
+            _ => false,
+        };
+        if !native {
+            return None;
+        }
+        let positional = args.positional.iter().map(|(value, at)| (value, *at));
+        let keyword = args.keyword.iter().map(|(_, value, at)| (value, *at));
+        positional.chain(keyword).find_map(|(value, at)| {
+            let items;
+            let mut within = match value {
+                Value::Tuple(_) | Value::List(_) => {
+                    items = value.as_items().unwrap_or_default();
+                    items.iter()
+                }
+                other => std::slice::from_ref(other).iter(),
+            };
+            within.find_map(|v| match v {
+                Value::Unavailable(why) => Some((why.clone(), at)),
+                _ => None,
+            })
+        })
+    }
+
+    /// A statement that needs a value of the host is left out, and the names that it assigns have no value. Within a
+    /// function that is an error where the rest of the function may depend on it.
+    pub(super) fn skip_host(&mut self, stmt: &ast::Stmt, mut e: Box<Diagnostic>) -> Result<Flow> {
+        let Some(why) = self.inert(&e) else {
+            return Err(e);
+        };
+        let in_function = !self.calls.is_empty() || matches!(self.scope.kind, ScopeKind::Function(_));
+        let mut written = Written::default();
+        written.visit_stmt(stmt);
+        // What a host's condition guards with `raise` is not for here; `raise` itself is.
+        let leaves = written.leaves || matches!(stmt, ast::Stmt::Raise(_));
+        if in_function && leaves {
+            self.raised = Some((e.message.clone(), Raised::Unavailable));
+            if e.help.is_none() {
+                e = Box::new(
+                    e.help("what a function returns in a kernel file cannot depend on the host program"),
+                );
+            }
+            return Err(e);
+        }
+        for name in written.names {
+            let reason = match modules::host_path(&why) {
+                Some(path) => format!(
+                    "\"{name}\" belongs to the host program: it comes from \"{path}\" and has no value in a kernel file"
+                ),
+                None => why.to_string(),
+            };
+            self.assign_name(&name, Value::Unavailable(reason.into()));
+        }
+        Ok(Flow::Normal)
+    }
+}
+
+impl Interpreter {
+    /// Calls a function of the file with values for its parameters.
+    pub(crate) fn call_entry(
+        &mut self,
+        scope: &Rc<Scope>,
+        name: &str,
+        arguments: &BTreeMap<String, ConstValue>,
+        span: Span,
+    ) -> Result<Value> {
+        let Some(Value::Function(function)) = scope.get_own(name) else {
+            return error(span, format!("\"{name}\" is no function"));
+        };
+        let mut args = Args::default();
+        for parameter in &function.code.parameters {
+            let given = arguments.get(parameter.name.as_str()).map(to_value);
+            match (parameter.kind, given) {
+                (ParameterKind::PositionalOnly, Some(value)) => args.positional.push((value, span)),
+                (_, Some(value)) => args.keyword.push((parameter.name.as_str().into(), value, span)),
+                _ => {}
+            }
+        }
+        self.call_function(&function, args, span)
+    }
+}
+
+/// What a statement assigns, and whether it may end what it stands in.
+#[derive(Default)]
+struct Written {
+    names: Vec<ast::name::Name>,
+    leaves: bool,
+    /// Loops around what is visited.
+    loops: usize,
+}
+
+impl<'a> Visitor<'a> for Written {
+    fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
+        match stmt {
+            ast::Stmt::FunctionDef(s) => self.names.push(s.name.id.clone()),
+            ast::Stmt::ClassDef(s) => self.names.push(s.name.id.clone()),
+            ast::Stmt::Return(_) => self.leaves = true,
+            ast::Stmt::Break(_) | ast::Stmt::Continue(_) => self.leaves |= self.loops == 0,
+            ast::Stmt::For(_) | ast::Stmt::While(_) => {
+                self.loops += 1;
+                walk_stmt(self, stmt);
+                self.loops -= 1;
+            }
+            _ => walk_stmt(self, stmt),
+        }
+    }
+
+    fn visit_expr(&mut self, expr: &'a ast::Expr) {
+        match expr {
+            ast::Expr::Name(n) if n.ctx == ast::ExprContext::Store => self.names.push(n.id.clone()),
+            ast::Expr::Lambda(_) => {}
+            _ => ast::visitor::walk_expr(self, expr),
+        }
+    }
+}
+
+/// `tvm.IRModule({"main": kernel})`: kernels by name.
+struct KernelModule {
+    functions: Vec<(Rc<str>, Value)>,
+}
+
+impl Object for KernelModule {
+    fn type_name(&self) -> &str {
+        "IRModule"
+    }
+
+    fn attribute(&self, _: &mut Interpreter, name: &str, _: Span) -> Result<Option<Value>> {
+        Ok(Some(modules::host_only(&format!("IRModule.{name}"))))
+    }
+
+    fn subscript(&self, interp: &mut Interpreter, index: &Value, span: Span) -> Result<Value> {
+        let name = index.as_str().unwrap_or_default();
+        match self.functions.iter().find(|(n, _)| &**n == name) {
+            Some((_, kernel)) => Ok(kernel.clone()),
+            None => interp.raise("KeyError", span, format!("the module has no function \"{name}\"")),
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// What `tvm.compile` gives: for a kernel file it is what was compiled.
+struct Executable {
+    compiled: Value,
+}
+
+impl Object for Executable {
+    fn type_name(&self) -> &str {
+        "Executable"
+    }
+
+    fn attribute(&self, _: &mut Interpreter, name: &str, _: Span) -> Result<Option<Value>> {
+        Ok(Some(modules::host_only(&format!("Executable.{name}"))))
+    }
+
+    fn call(&self, _: &mut Interpreter, _: Args, _: Span) -> Result<Value> {
+        Ok(modules::host_only("Executable()"))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Functions of TVM that host code hands kernels to, by path.
+pub(super) fn tvm_value(path: &str) -> Option<Value> {
+    match path {
+        "tvm.IRModule" | "tvm.ir.IRModule" | "tvm.ir.module.IRModule" => {
+            Some(Value::builtin("tvm.IRModule", |interp, args, span| {
+                let bound = args.bind("tvm.IRModule", &MODULE_PARAMETERS.map(args::optional), span)?;
+                let functions = match &bound[0] {
+                    Some((Value::Dict(functions), _)) => functions
+                        .borrow()
+                        .iter()
+                        .map(|(name, kernel)| (name.as_str().unwrap_or("main").into(), kernel.clone()))
+                        .collect(),
+                    Some((Value::Unavailable(why), at)) => return interp.unavailable(why, *at),
+                    Some((other, at)) => {
+                        let found = other.type_name();
+                        return error(
+                            *at,
+                            format!("tvm.IRModule needs a dict of kernels, found {found}"),
+                        );
+                    }
+                    None => Vec::new(),
+                };
+                Ok(Value::Object(Rc::new(KernelModule { functions })))
+            }))
+        }
+        "tvm.IRModule.from_expr" => Some(Value::builtin(path, |_, args, span| {
+            let [(kernel, _)] = args.exactly("tvm.IRModule.from_expr", ["expr"], span)?;
+            let functions = vec![("main".into(), kernel)];
+            Ok(Value::Object(Rc::new(KernelModule { functions })))
+        })),
+        "tvm.compile" | "tvm.build" | "tvm.tirx.build" | "tvm.tir.build" | "tvm.driver.build" => {
+            Some(Value::builtin(path, |_, mut args: Args, _| {
+                let module = args.take_keyword("mod").or_else(|| args.take_keyword("func"));
+                let compiled = args.positional.into_iter().next().or(module);
+                let compiled = compiled.map_or(Value::None, |c| c.0);
+                Ok(Value::Object(Rc::new(Executable { compiled })))
+            }))
+        }
+        _ => None,
+    }
+}
+
+const MODULE_PARAMETERS: [&str; 3] = ["functions", "attrs", "global_infos"];
+
+/// A kernel, or an `@I.ir_module`, that a value of a kernel file holds, and what it is called there.
+pub(crate) struct Held {
+    /// Its key, where it has one (`{"forward": f}`), else its own name.
+    pub(crate) name: String,
+    /// What stands between brackets to take it out of what holds it: a key or a position; `None` for the value itself.
+    pub(crate) key: Option<String>,
+    /// The kernel or the module.
+    pub(crate) value: Value,
+}
+
+/// The kernels and modules that a value holds: a kernel, what was compiled of one, a module, or a tuple, list or dict of
+/// such.
+pub(crate) fn held(value: &Value) -> Vec<Held> {
+    let mut found = Vec::new();
+    hold(value, None, 0, &mut found);
+    // Several of one name are told apart by where they stand.
+    let names: Vec<String> = found.iter().map(|h| h.name.clone()).collect();
+    for h in &mut found {
+        if names.iter().filter(|n| **n == h.name).count() > 1
+            && let Some(key) = &h.key
+        {
+            h.name = format!("{}_{key}", h.name);
+        }
+    }
+    found
+}
+
+/// Where a value stands: its key, and whether the key is a name for it.
+type Place = Option<(String, bool)>;
+
+fn hold(value: &Value, place: Place, depth: usize, found: &mut Vec<Held>) {
+    if depth > 8 {
+        return;
+    }
+    let inner = |at: String, named: bool, value: &Value, found: &mut Vec<Held>| {
+        let place = match &place {
+            Some((outer, outer_named)) => (format!("{outer}_{at}"), named || *outer_named),
+            None => (at, named),
+        };
+        hold(value, Some(place), depth + 1, found);
+    };
+    let own = |name: &str| {
+        let name = match &place {
+            Some((key, true)) => key,
+            _ => name,
+        };
+        Held {
+            name: name.to_string(),
+            key: place.as_ref().map(|p| p.0.clone()),
+            value: value.clone(),
+        }
+    };
+    match value {
+        Value::Kernel(k) => found.push(own(&k.name)),
+        Value::Tuple(items) => {
+            for (i, v) in items.iter().enumerate() {
+                inner(i.to_string(), false, v, found);
+            }
+        }
+        Value::List(items) => {
+            for (i, v) in items.borrow().iter().enumerate() {
+                inner(i.to_string(), false, v, found);
+            }
+        }
+        Value::Dict(dict) => {
+            for (k, v) in dict.borrow().iter() {
+                inner(key_text(k), matches!(k, Value::Str(_)), v, found);
+            }
+        }
+        Value::Object(o) => {
+            let any = o.as_any();
+            if let Some(module) = any.downcast_ref::<ModuleValue>() {
+                found.push(own(&module.class.name));
+            } else if let Some(module) = any.downcast_ref::<KernelModule>() {
+                match &module.functions[..] {
+                    [(_, only)] => hold(only, place, depth + 1, found),
+                    functions => {
+                        for (name, v) in functions {
+                            inner(name.to_string(), true, v, found);
+                        }
+                    }
+                }
+            } else if let Some(executable) = any.downcast_ref::<Executable>() {
+                hold(&executable.compiled, place, depth + 1, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A key as names and manifests write it: `128`, `fwd`, `128_64` of a tuple.
+fn key_text(key: &Value) -> String {
+    match key {
+        Value::Str(s) => s.to_string(),
+        Value::Int(v) => v.to_string(),
+        Value::Bool(v) => if *v { "True" } else { "False" }.to_string(),
+        Value::Float(v) => format!("{v:?}"),
+        Value::DType(d) => d.to_string(),
+        Value::Tuple(items) => items.iter().map(key_text).collect::<Vec<_>>().join("_"),
+        other => other.type_name(),
+    }
+}
+
+/// `kernel.name` in host code.
+pub(super) fn kernel_attribute(kernel: &Rc<Kernel>, name: &str) -> Option<Value> {
+    match name {
+        "with_attr" => {
+            let kernel = kernel.clone();
+            Some(Value::builtin("with_attr", move |_, args: Args, span| {
+                let [(name, at), (value, value_at)] = args.exactly("with_attr", ["name", "value"], span)?;
+                match (name.as_str(), value.as_str()) {
+                    (Some("global_symbol"), Some(symbol)) => {
+                        let mut renamed = kernel.copy();
+                        renamed.name = symbol.into();
+                        Ok(Value::Kernel(Rc::new(renamed)))
+                    }
+                    (Some("global_symbol"), None) => error(value_at, "a global symbol is a string"),
+                    _ => Err(Box::new(
+                        Diagnostic::new(
+                            at,
+                            "only the attribute \"global_symbol\" can be given to a finished kernel",
+                        )
+                        .help("write T.func_attr({…}) in the kernel"),
+                    )),
+                }
+            }))
+        }
+        "script" | "show" | "attrs" | "params" | "body" | "buffer_map" | "ret_type" | "without_attr"
+        | "struct_info" => Some(modules::host_only(&format!("{}.{name}", kernel.name))),
+        _ => None,
+    }
+}
