@@ -3,9 +3,9 @@
 //! Operands in registers are named by pointers to elements of local arrays. They are loaded before and stored after, as
 //! any access through a pointer is, so that what is between works on vector registers alone.
 
-use tirx_core::diagnostic::{Result, error};
-use tirx_core::intrin::Op;
-use tirx_core::ir::Expr;
+use tirx_ir::Expr;
+use tirx_ir::intrin::Op;
+use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;

@@ -4,7 +4,7 @@
 //! (at most 11 significant bits each).
 
 use half::f16;
-use tirx_core::ir::{Minifloat, TypeCode};
+use tirx_ir::{Minifloat, TypeCode};
 
 /// A number format of a tensor core's operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
