@@ -2,7 +2,7 @@
 # test: compile sm_100a
 # test: sim
 # What is only read is not promised to have no alias where a load of it can become one load with one of what the kernel
-# writes: nvcc takes that for a load of memory that never changes. Each kernel writes B, and reads it where A is not read.
+# writes, for nvcc takes that for a load of memory that never changes. Each kernel writes B, and reads it where A is not read.
 from tvm.script import tirx as T
 
 

@@ -9,13 +9,16 @@
 //! | `# test: lower PASS` | the IR after `PASS` is that of `kernels/NAME.PASS.txt` |
 //! | `# test: cuda sm_90a` | the CUDA text is that of `kernels/NAME.sm_90a.cu`; nvcc takes it, where `TIRX_NVCC` names one |
 //! | `# test: compile sm_100a` | nvcc takes the CUDA text, where `TIRX_NVCC` names one |
-//! | `# test: sim` | the simulator leaves what `kernels/NAME.sim.txt` says ([`simulate`]) |
+//! | `# sim: KERNEL` | the simulator leaves what the lines below say, by expressions ([`expressions`]); anywhere in the file |
+//! | `# test: sim` | the simulator leaves what `kernels/NAME.sim.txt` says ([`simulate`]), for values that no expression gives |
 //! | `# error: text` | building or lowering fails, and the rendered message holds the text (one line each) |
 //! | `# test: messages` | each kernel of the file is wrong, and the rendered messages are those of `kernels/NAME.messages.txt` |
 //! | `# entry: name` | the kernel that is meant; all of the file's where there is none |
 //! | `# -D N=256` | a compile-time parameter |
 //!
-//! Whatever a file asks for, each of its kernels is also printed and parsed back after every pass, and verified.
+//! A word that is none of these, with a colon behind it, is an error. Whatever a file asks for, each of its kernels is
+//! also printed and parsed back after every pass, and verified. Each kernel is a trial of the test runner
+//! (`NAME::KERNEL`), and so is the comparison with texts (`NAME`).
 //! `TIRX_FILTER=name` runs the files whose path holds the name, `TIRX_SHOW=1` shows the text that failed.
 //! `TIRX_BLESS=1` writes the expectations instead of comparing; read the diff before committing it.
 //!
@@ -24,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 pub mod differential;
+pub mod expressions;
 pub mod generator;
 pub mod machine;
 pub mod shapes;
@@ -129,8 +133,16 @@ impl Case {
                 case.errors.push(error.trim().into());
             } else if let Some(entry) = line.strip_prefix("entry:") {
                 case.entry = Some(entry.trim().into());
-            } else if let Some((name, value)) = line.strip_prefix("-D").and_then(|d| d.split_once('=')) {
+            } else if let Some(define) = line.strip_prefix("-D") {
+                let (name, value) = define
+                    .split_once('=')
+                    .ok_or(format!("{}: `-D{define}` is not NAME=VALUE", path.display()))?;
                 case.defines.insert(name.trim().into(), constant(value.trim()));
+            } else if let Some(word) = directive(line).filter(|word| *word != "sim") {
+                return Err(format!(
+                    "{}: unknown directive `{word}:` (there are test, error, entry, sim and -D)",
+                    path.display()
+                ));
             }
         }
         case.text = text;
@@ -151,6 +163,35 @@ impl Case {
         let name = format!("{}.py", self.name());
         let entries: Vec<&str> = self.entry.as_deref().into_iter().collect();
         build(&name, &self.text, &entries, &self.defines)
+    }
+
+    /// The names of the kernels that are meant.
+    pub fn entries(&self) -> Result<Vec<String>, String> {
+        if let Some(entry) = &self.entry {
+            return Ok(vec![entry.clone()]);
+        }
+        let mut sources = SourceMap::new();
+        let name = format!("{}.py", self.name());
+        let file = KernelFile::load(&mut sources, &name, &self.text, &NoImports)
+            .map_err(|e| e.render(&sources))?;
+        Ok(file.entries().iter().map(|e| e.name.clone()).collect())
+    }
+
+    /// The module of one kernel.
+    pub fn build_one(&self, kernel: &str) -> Result<IRModule, String> {
+        let name = format!("{}.py", self.name());
+        let modules = build(&name, &self.text, &[kernel], &self.defines)?;
+        let module = modules.into_iter().next().map(|(_, module)| module);
+        module.ok_or(format!("there is no kernel {kernel}"))
+    }
+
+    /// The runs on the simulator that the file and its `sim.txt` describe.
+    pub fn runs(&self) -> Result<Vec<simulate::Run>, String> {
+        let mut runs = expressions::read(&format!("{}.py", self.name()), &self.text)?;
+        if self.tests.contains(&Test::Sim) {
+            runs.extend(simulate::read(&self.companion("sim.txt")?)?);
+        }
+        Ok(runs)
     }
 
     /// The text of `kernels/NAME.KIND`.
@@ -180,6 +221,13 @@ impl Case {
             line(&b)
         ))
     }
+}
+
+/// The word of a line that looks like a directive: lower case, with a colon behind it.
+fn directive(line: &str) -> Option<&str> {
+    let (word, rest) = line.split_once(':')?;
+    let lower = !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
+    (lower && (rest.is_empty() || rest.starts_with(' '))).then_some(word)
 }
 
 /// Builds kernels of a text: those named, or all.

@@ -1,48 +1,82 @@
 //! Runs the files of `kernels/`; see the crate's page for what their first lines mean.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Trial};
 
 use tirx_core::codegen::cuda;
 use tirx_core::ir::IRModule;
 use tirx_core::script::print;
 use tirx_tests::machine::Simulator;
-use tirx_tests::{Case, Test, messages, round_trip, simulate, stages};
+use tirx_tests::{Case, Test, messages, round_trip, stages};
 
-fn run(case: &Case) -> Result<(), String> {
-    if case.tests.contains(&Test::Messages) {
-        return case.expect(
-            "messages.txt",
-            &messages(&format!("{}.py", case.name()), &case.text)?,
-        );
-    }
-    let modules = match case.build() {
-        Ok(modules) => modules,
-        Err(message) => return expect_error(case, &message),
+/// The trials of a file: one a kernel, one for the comparison with texts. A file whose kernels cannot be built is one
+/// trial, which says why or expects it.
+fn trials(path: &Path) -> Vec<Trial> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let whole = |case: Result<Case, String>| {
+        Trial::test(stem.clone(), move || Ok(whole(&case?)?)).with_kind("file")
     };
-    let mut printed = String::new();
-    for (entry, module) in &modules {
-        printed.push_str(&print(module));
-        round_trip(module).map_err(|e| format!("{entry}: {e}"))?;
+    let case = match Case::read(path) {
+        Ok(case) if case.errors.is_empty() && !case.tests.contains(&Test::Messages) => case,
+        case => return vec![whole(case)],
+    };
+    let Ok(kernels) = case.entries() else {
+        return vec![whole(Ok(case))];
+    };
+    let case = Arc::new(case);
+    let mut trials: Vec<Trial> = kernels
+        .into_iter()
+        .map(|kernel| {
+            let case = case.clone();
+            let name = format!("{stem}::{kernel}");
+            Trial::test(name, move || Ok(one_kernel(&case, &kernel)?)).with_kind("kernel")
+        })
+        .collect();
+    trials.push(Trial::test(stem, move || Ok(texts(&case)?)).with_kind("texts"));
+    trials
+}
+
+/// One kernel: verified, printed and parsed back after every pass; run where the file says what it leaves.
+fn one_kernel(case: &Case, kernel: &str) -> Result<(), String> {
+    let module = case.build_one(kernel)?;
+    round_trip(&module)?;
+    if case.lowered {
+        stages(&module, "sm_90a", &mut |_, m| round_trip(m))?;
+    }
+    let runs = case.runs()?;
+    let mut runs = runs.iter().filter(|run| run.kernel == kernel).peekable();
+    if runs.peek().is_none() {
+        return match case.tests.contains(&Test::Sim) {
+            true => Err("it is not run".into()),
+            false => Ok(()),
+        };
+    }
+    let lowered = stages(&module, "sm_90a", &mut |_, _| Ok(()))?;
+    for run in runs {
+        run.check(&mut Simulator::default(), &lowered)?;
+    }
+    Ok(())
+}
+
+/// The texts of a file against what is expected.
+fn texts(case: &Case) -> Result<(), String> {
+    let modules = case.build()?;
+    for run in case.runs()? {
+        if !modules.iter().any(|(entry, _)| *entry == run.kernel) {
+            return Err(format!("there is no kernel {}", run.kernel));
+        }
     }
     for test in &case.tests {
         match test {
-            Test::Messages => {}
-            Test::Parse => case.expect("parse.txt", &printed)?,
-            Test::Lower(pass) => case.expect(&format!("{pass}.txt"), &after(&modules, pass)?)?,
-            Test::Sim => {
-                let runs = simulate::read(&case.companion("sim.txt")?)?;
-                for run in &runs {
-                    let named = modules.iter().find(|(entry, _)| *entry == run.kernel);
-                    let (entry, module) = named.ok_or(format!("there is no kernel {}", run.kernel))?;
-                    let lowered = stages(module, "sm_90a", &mut |_, _| Ok(()))?;
-                    run.check(&mut Simulator::default(), &lowered)
-                        .map_err(|e| format!("{entry}: {e}"))?;
-                }
-                if let Some((entry, _)) = modules.iter().find(|(e, _)| !runs.iter().any(|r| r.kernel == *e)) {
-                    return Err(format!("{entry} is not run"));
-                }
+            Test::Messages | Test::Sim => {}
+            Test::Parse => {
+                let printed: String = modules.iter().map(|(_, module)| print(module)).collect();
+                case.expect("parse.txt", &printed)?;
             }
+            Test::Lower(pass) => case.expect(&format!("{pass}.txt"), &after(&modules, pass)?)?,
             Test::Compile(arch) => {
                 for (entry, module) in &modules {
                     let lowered = stages(module, arch, &mut |_, _| Ok(()))?;
@@ -62,16 +96,34 @@ fn run(case: &Case) -> Result<(), String> {
             }
         }
     }
-    for (entry, module) in modules.iter().filter(|_| case.lowered) {
-        let checked = stages(module, "sm_90a", &mut |_, m| round_trip(m));
-        if let Err(message) = checked {
-            return expect_error(case, &format!("{entry}: {message}"));
+    Ok(())
+}
+
+/// A file whose kernels are wrong.
+fn whole(case: &Case) -> Result<(), String> {
+    if case.tests.contains(&Test::Messages) {
+        return case.expect(
+            "messages.txt",
+            &messages(&format!("{}.py", case.name()), &case.text)?,
+        );
+    }
+    let modules = match case.build() {
+        Ok(modules) => modules,
+        Err(message) => return expect_error(case, &message),
+    };
+    texts(case)?;
+    for (entry, module) in &modules {
+        round_trip(module).map_err(|e| format!("{entry}: {e}"))?;
+        if case.lowered {
+            let checked = stages(module, "sm_90a", &mut |_, m| round_trip(m));
+            if let Err(message) = checked {
+                return expect_error(case, &format!("{entry}: {message}"));
+            }
         }
     }
-    if case.errors.is_empty() {
-        Ok(())
-    } else {
-        Err("no error, but one is expected".into())
+    match case.errors.is_empty() {
+        true => Ok(()),
+        false => Err("no error, but one is expected".into()),
     }
 }
 
@@ -125,29 +177,25 @@ fn compile(text: &str, arch: &str) -> Result<(), String> {
     }
 }
 
-#[test]
-fn kernel_files() {
+fn main() -> ExitCode {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let only = std::env::var("TIRX_FILTER").unwrap_or_default();
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|e| e == "py"))
-        .filter(|path| path.to_string_lossy().contains(&only))
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "no kernel file");
-    let mut failures = Vec::new();
-    for file in &files {
-        if let Err(message) = Case::read(file).and_then(|case| run(&case)) {
-            failures.push(format!("== {}\n{message}", file.display()));
+    let read = std::fs::read_dir(&folder).map(|entries| entries.flatten().map(|entry| entry.path()));
+    let mut files: Vec<_> = match read {
+        Ok(paths) => paths
+            .filter(|path| path.extension().is_some_and(|e| e == "py"))
+            .filter(|path| path.to_string_lossy().contains(&only))
+            .collect(),
+        Err(error) => {
+            eprintln!("{}: {error}", folder.display());
+            return ExitCode::FAILURE;
         }
+    };
+    files.sort();
+    if files.is_empty() {
+        eprintln!("no kernel file in {} has {only:?} in its path", folder.display());
+        return ExitCode::FAILURE;
     }
-    assert!(
-        failures.is_empty(),
-        "{} of {} files:\n{}",
-        failures.len(),
-        files.len(),
-        failures.join("\n\n")
-    );
+    let trials = files.iter().flat_map(|file| trials(file)).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -190,6 +190,16 @@ impl KernelFile {
         &self.entries
     }
 
+    /// The value of a name of the file's own level: `None` where there is no such name, or its value cannot be said here.
+    ///
+    /// # Errors
+    /// What running the file's own level says.
+    pub fn constant(&self, name: &str) -> Result<Option<ConstValue>, Diagnostics> {
+        self.run(None, |_, scope| {
+            Ok(scope.get_own(name).as_ref().and_then(from_value))
+        })
+    }
+
     /// The texts, for rendering errors.
     pub fn sources(&self) -> &SourceMap {
         &self.sources

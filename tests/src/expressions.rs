@@ -1,0 +1,203 @@
+//! Runs on the simulator that are written beside the kernel, as expressions.
+//!
+//! ```text
+//! # sim: scale
+//! #   A: float32[64] = i * 0.5
+//! #   B: float32[64] = 0 -> A[i] * s
+//! #   s = 3.0
+//! @T.prim_func
+//! def scale(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), s: T.float32): …
+//! ```
+//!
+//! The lines stand at the beginning of a line anywhere in the file. A tensor has a dtype, a shape and the expression of
+//! an element, a scalar has its value; arguments are in the kernel's order. `i`, `j`, `k`, `l`, `m`, `n` are an element's
+//! coordinates, one more for the lanes of a vector. What follows `->` must be there after the run, to a
+//! relative difference of what follows `+-`; without it the tensor must be as before. Expected values are computed
+//! from what all arguments were before the run. `fault: text` is a part of the message that the run ends with.
+//!
+//! Expressions are Python, computed by the compiler's evaluator as numbers of double precision: neither lowering nor the
+//! simulator takes part. They see the names of the file, so that a function of the file may be the reference.
+
+use std::collections::BTreeMap;
+
+use tirx_core::ir::DType;
+use tirx_core::script::{ConstValue, KernelFile, NoImports};
+use tirx_core::source::SourceMap;
+
+use crate::simulate::{self, Run};
+
+const COORDINATES: [&str; 6] = ["i", "j", "k", "l", "m", "n"];
+
+/// The name of the list that the written functions are called for.
+const RESULT: &str = "__runs";
+
+struct Described<'a> {
+    kernel: &'a str,
+    lines: Vec<&'a str>,
+}
+
+/// The runs that the comments of a kernel file describe.
+pub fn read(name: &str, text: &str) -> Result<Vec<Run>, String> {
+    let described = describe(text)?;
+    if described.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut program = format!("{text}\n\n");
+    let mut calls = Vec::new();
+    for (number, run) in described.iter().enumerate() {
+        program += &function(number, run).map_err(|e| format!("sim: {}: {e}", run.kernel))?;
+        calls.push(format!("__run_{number}()"));
+    }
+    program += &format!("{RESULT} = \"\\n\".join([{}])\n", calls.join(", "));
+    let mut sources = SourceMap::new();
+    let file =
+        KernelFile::load(&mut sources, name, &program, &NoImports).map_err(|e| e.render(&sources))?;
+    match file.constant(RESULT).map_err(|e| e.render(&sources))? {
+        Some(ConstValue::Str(text)) => simulate::read(&text),
+        other => Err(format!("the runs are no text: {other:?}")),
+    }
+}
+
+/// The lines of each `# sim: KERNEL`.
+fn describe(text: &str) -> Result<Vec<Described<'_>>, String> {
+    let mut runs: Vec<Described<'_>> = Vec::new();
+    let mut open = false;
+    for line in text.lines() {
+        if let Some(kernel) = line.strip_prefix("# sim:") {
+            let kernel = kernel.trim();
+            if kernel.is_empty() || !kernel.chars().all(|c| c.is_alphanumeric() || c == '_') {
+                return Err(format!("`{line}` names no kernel"));
+            }
+            runs.push(Described {
+                kernel,
+                lines: Vec::new(),
+            });
+            open = true;
+        } else if let Some(rest) = line.strip_prefix("#   ").filter(|_| open) {
+            runs.last_mut().into_iter().for_each(|run| run.lines.push(rest.trim()));
+        } else {
+            open = false;
+        }
+    }
+    Ok(runs)
+}
+
+/// A Python function that gives the run in the form of `kernels/NAME.sim.txt`.
+fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
+    let (mut before, mut after, mut fault) = (String::new(), String::new(), None);
+    let mut parts: Vec<String> = vec![format!("\"kernel {}\"", run.kernel)];
+    let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
+    for line in &run.lines {
+        if let Some(text) = line.strip_prefix("fault:") {
+            fault = Some(text.trim());
+            continue;
+        }
+        let (head, value) = line
+            .split_once('=')
+            .ok_or(format!("`{line}` is neither `NAME: DTYPE[SHAPE] = …` nor `NAME = …`"))?;
+        let (name, kind) = match head.trim().split_once(':') {
+            Some((name, kind)) => (name.trim(), Some(kind.trim())),
+            None => (head.trim(), None),
+        };
+        if seen.insert(name, ()).is_some() {
+            return Err(format!("{name} is given twice"));
+        }
+        let Some(kind) = kind else {
+            before += &format!("    {name} = {}\n", value.trim());
+            parts.push(format!("\"{name} = \" + str({name})"));
+            continue;
+        };
+        let (value, tolerance) = match value.rsplit_once("+-") {
+            Some((value, tolerance)) => (value, format!(" +- {}", tolerance.trim())),
+            None => (value, String::new()),
+        };
+        let (first, expected) = match value.split_once("->") {
+            Some((first, expected)) => (first, Some(expected)),
+            None => (value, None),
+        };
+        let extents = extents(kind)?;
+        before += &format!("    {name} = {}\n", elements(first.trim(), &extents));
+        parts.push(format!("\"{name} {kind} \" + {}", flat(name, extents.len())));
+        if let Some(expected) = expected {
+            let result = format!("__{name}");
+            after += &format!("    {result} = {}\n", elements(expected.trim(), &extents));
+            parts.push(format!(
+                "\" -> \" + {} + \"{tolerance}\"",
+                flat(&result, extents.len())
+            ));
+        }
+    }
+    parts.extend(fault.map(|text| format!("{:?}", format!("fault: {text}"))));
+    // What follows a tensor's values stands on its line.
+    let text = parts.join(" + \"\\n\" + ").replace("\"\\n\" + \" -> \"", "\" -> \"");
+    Ok(format!("def __run_{number}():\n{before}{after}    return {text}\n\n\n"))
+}
+
+/// `[4, 8]` of `float32[4x8]`, and the lanes of a vector.
+fn extents(kind: &str) -> Result<Vec<i64>, String> {
+    let wrong = || format!("`{kind}` is no dtype with a shape, like float32[4x8]");
+    let (dtype, shape) = kind
+        .strip_suffix(']')
+        .and_then(|k| k.split_once('['))
+        .ok_or_else(wrong)?;
+    let dtype: DType = dtype.trim().parse().map_err(|_| wrong())?;
+    let shape: Result<Vec<i64>, _> = shape.split('x').map(|e| e.trim().parse()).collect();
+    let mut extents = shape.map_err(|_| wrong())?;
+    if dtype.lanes > 1 {
+        extents.push(dtype.lanes.into());
+    }
+    if extents.len() > COORDINATES.len() {
+        return Err(format!("`{kind}` has more than {} dimensions", COORDINATES.len()));
+    }
+    Ok(extents)
+}
+
+/// Nested lists of the values of an expression.
+fn elements(expression: &str, extents: &[i64]) -> String {
+    let mut text = format!("({expression})");
+    for (extent, coordinate) in extents.iter().zip(COORDINATES).rev() {
+        text = format!("[{text} for {coordinate} in range({extent})]");
+    }
+    text
+}
+
+/// The values of nested lists, one after the other, as text.
+fn flat(name: &str, depth: usize) -> String {
+    let mut loops = String::new();
+    let mut list = name.to_string();
+    for level in 0..depth {
+        let item = format!("__{level}");
+        loops += &format!(" for {item} in {list}");
+        list = item;
+    }
+    // Truth values are written as numbers.
+    format!("\" \".join([str(int({list}) if isinstance({list}, bool) else {list}){loops}])")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_computed_from_expressions() {
+        let text = "def twice(x):\n    return 2 * x\n\n\
+                    # sim: k\n#   A: int32[2x3] = i * 10 + j\n#   B: int32[2] = 0 -> twice(A[i][2]) + s\n#   s = 4\n";
+        let described = describe(text).unwrap();
+        let program = function(0, &described[0]).unwrap();
+        assert!(program.contains("A = [[(i * 10 + j) for j in range(3)] for i in range(2)]"), "{program}");
+        let runs = read("k.py", text).unwrap();
+        let expected =
+            simulate::read("kernel k\nA int32[2x3] 0 1 2 10 11 12\nB int32[2] 0 0 -> 8 28\ns = 4\n").unwrap();
+        assert_eq!(format!("{runs:?}"), format!("{expected:?}"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let wrong = |lines: &str| read("k.py", &format!("# sim: k\n{lines}")).unwrap_err();
+        assert!(wrong("#   A: int32 = 1\n").contains("is no dtype with a shape"));
+        assert!(wrong("#   A\n").contains("is neither"));
+        assert!(wrong("#   s = 1\n#   s = 2\n").contains("is given twice"));
+        assert!(wrong("#   s = unknown\n").contains("unknown"));
+        assert!(read("k.py", "# sim: \n").is_err());
+    }
+}
