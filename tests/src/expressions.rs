@@ -50,8 +50,7 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Run>, String> {
     }
     program += &format!("{RESULT} = \"\\n\".join([{}])\n", calls.join(", "));
     let mut sources = SourceMap::new();
-    let file =
-        KernelFile::load(&mut sources, name, &program, &NoImports).map_err(|e| e.render(&sources))?;
+    let file = KernelFile::load(&mut sources, name, &program, &NoImports).map_err(|e| e.render(&sources))?;
     match file.constant(RESULT).map_err(|e| e.render(&sources))? {
         Some(ConstValue::Str(text)) => simulate::read(&text),
         other => Err(format!("the runs are no text: {other:?}")),
@@ -74,7 +73,9 @@ fn describe(text: &str) -> Result<Vec<Described<'_>>, String> {
             });
             open = true;
         } else if let Some(rest) = line.strip_prefix("#   ").filter(|_| open) {
-            runs.last_mut().into_iter().for_each(|run| run.lines.push(rest.trim()));
+            runs.last_mut()
+                .into_iter()
+                .for_each(|run| run.lines.push(rest.trim()));
         } else {
             open = false;
         }
@@ -92,9 +93,9 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
             fault = Some(text.trim());
             continue;
         }
-        let (head, value) = line
-            .split_once('=')
-            .ok_or(format!("`{line}` is neither `NAME: DTYPE[SHAPE] = …` nor `NAME = …`"))?;
+        let (head, value) = line.split_once('=').ok_or(format!(
+            "`{line}` is neither `NAME: DTYPE[SHAPE] = …` nor `NAME = …`"
+        ))?;
         let (name, kind) = match head.trim().split_once(':') {
             Some((name, kind)) => (name.trim(), Some(kind.trim())),
             None => (head.trim(), None),
@@ -129,8 +130,12 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
     }
     parts.extend(fault.map(|text| format!("{:?}", format!("fault: {text}"))));
     // What follows a tensor's values stands on its line.
-    let text = parts.join(" + \"\\n\" + ").replace("\"\\n\" + \" -> \"", "\" -> \"");
-    Ok(format!("def __run_{number}():\n{before}{after}    return {text}\n\n\n"))
+    let text = parts
+        .join(" + \"\\n\" + ")
+        .replace("\"\\n\" + \" -> \"", "\" -> \"");
+    Ok(format!(
+        "def __run_{number}():\n{before}{after}    return {text}\n\n\n"
+    ))
 }
 
 /// `[4, 8]` of `float32[4x8]`, and the lanes of a vector.
@@ -184,7 +189,10 @@ mod tests {
                     # sim: k\n#   A: int32[2x3] = i * 10 + j\n#   B: int32[2] = 0 -> twice(A[i][2]) + s\n#   s = 4\n";
         let described = describe(text).unwrap();
         let program = function(0, &described[0]).unwrap();
-        assert!(program.contains("A = [[(i * 10 + j) for j in range(3)] for i in range(2)]"), "{program}");
+        assert!(
+            program.contains("A = [[(i * 10 + j) for j in range(3)] for i in range(2)]"),
+            "{program}"
+        );
         let runs = read("k.py", text).unwrap();
         let expected =
             simulate::read("kernel k\nA int32[2x3] 0 1 2 10 11 12\nB int32[2] 0 0 -> 8 28\ns = 4\n").unwrap();

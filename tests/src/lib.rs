@@ -172,8 +172,8 @@ impl Case {
         }
         let mut sources = SourceMap::new();
         let name = format!("{}.py", self.name());
-        let file = KernelFile::load(&mut sources, &name, &self.text, &NoImports)
-            .map_err(|e| e.render(&sources))?;
+        let file =
+            KernelFile::load(&mut sources, &name, &self.text, &NoImports).map_err(|e| e.render(&sources))?;
         Ok(file.entries().iter().map(|e| e.name.clone()).collect())
     }
 

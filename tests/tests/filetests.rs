@@ -15,10 +15,13 @@ use tirx_tests::{Case, Test, messages, round_trip, stages};
 /// The trials of a file: one a kernel, one for the comparison with texts. A file whose kernels cannot be built is one
 /// trial, which says why or expects it.
 fn trials(path: &Path) -> Vec<Trial> {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let whole = |case: Result<Case, String>| {
-        Trial::test(stem.clone(), move || Ok(whole(&case?)?)).with_kind("file")
-    };
+    let stem = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let whole =
+        |case: Result<Case, String>| Trial::test(stem.clone(), move || Ok(whole(&case?)?)).with_kind("file");
     let case = match Case::read(path) {
         Ok(case) if case.errors.is_empty() && !case.tests.contains(&Test::Messages) => case,
         case => return vec![whole(case)],

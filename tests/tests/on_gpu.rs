@@ -16,7 +16,7 @@ use tirx_sim::host;
 use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
 use tirx_tests::generator::{self, generate_exact};
 use tirx_tests::machine::Machine;
-use tirx_tests::{Case, Test, number, simulate, stages};
+use tirx_tests::{Case, Test, number, stages};
 
 const FLAGS: &[&str] = &["-O3", "-fmad=false"];
 
