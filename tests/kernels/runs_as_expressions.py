@@ -37,7 +37,7 @@ def transpose(A: T.Buffer((8, 4), "int32"), B: T.Buffer((4, 8), "int32")):
 # sim: outside
 #   A: int32[4] = i
 #   at = 4
-#   fault: out of bounds
+#   fault: writes `A[4]`
 @T.prim_func
 def outside(A: T.Buffer((4,), "int32"), at: T.int32):
     T.device_entry()
