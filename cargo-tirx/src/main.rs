@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cache;
 mod input;
 mod literal;
 mod npy;
@@ -57,6 +58,8 @@ enum Command {
     /// The nvcc that builds use.
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
+    /// The store of compiled kernels that all packages of the user share: its place and size, without a command.
+    Cache(cache::Cache),
 }
 
 #[derive(clap::Args, Debug)]
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         Command::Host(input) => host_function(input),
         Command::Sim(command) => simulate::run(command),
         Command::Toolchain(command) => toolchain_command(command),
+        Command::Cache(command) => cache::run(command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -637,3 +637,37 @@ fn optional_parameters_can_be_left_out() {
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
     assert_eq!(folder.floats("a.npy"), [7.0; 4]);
 }
+
+#[test]
+fn the_cache_is_shown_and_pruned() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = |args: &[&str], store: &std::path::Path| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_cargo-tirx"))
+            .args(["tirx", "cache"])
+            .args(args)
+            .env("TIRX_STORE", store)
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (code, out, _) = cache(&[], dir.path());
+    assert_eq!(code, Some(0));
+    assert!(out.ends_with(": 0 images, 0 bytes, at most 2.0 GiB\n"), "{out}");
+    let folder = dir.path().join("v1/ab");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("ab.tirx"), [0; 3000]).unwrap();
+    let (_, out, _) = cache(&["size"], dir.path());
+    assert!(out.contains("1 image, 2.9 KiB"), "{out}");
+    let (_, out, _) = cache(&["path"], dir.path());
+    assert_eq!(out.trim_end(), dir.path().to_string_lossy());
+    let (_, out, _) = cache(&["prune", "--keep", "1K"], dir.path());
+    assert_eq!(out, "removed 1 image, 2.9 KiB; 0 images, 0 bytes left\n");
+    let (code, _, err) = cache(&["prune", "--keep", "much"], dir.path());
+    assert!(code == Some(2) && err.contains("`much` is no size"), "{err}");
+    let (code, _, err) = cache(&[], std::path::Path::new("none"));
+    assert!(
+        code == Some(1) && err.contains("there is no shared store"),
+        "{err}"
+    );
+}

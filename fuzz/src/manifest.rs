@@ -67,7 +67,7 @@ pub fn run(bytes: &[u8]) {
                 "a variant without a name"
             );
         }
-        kernel.targets.gencode();
+        kernel.targets.each();
     }
 }
 

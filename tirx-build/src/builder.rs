@@ -5,13 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::environment::Environment;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, rename_files};
+use crate::fatbin;
 use crate::generate;
-use crate::kernels::{compile_manifest, jobs, write_outputs};
+use crate::kernels::{compile_manifest, fill_in, jobs, write_outputs, write_texts};
 use crate::manifest::{Manifest, Toolchain};
-use crate::nvcc::{self, Outcome};
+use crate::nvcc::{self, Compilation, Made};
+use crate::paths::FileNames;
+use crate::store::Store;
 use crate::target::{Architecture, Targets};
-use crate::toolchain::{self, Discovered, Nvcc, Search};
+use crate::toolchain::{self, Discovered, Nvcc};
+use crate::turn::Turn;
+use crate::watch;
 
 /// A build with settings of its own. [`compile_kernels`](crate::compile_kernels) is this with none.
 ///
@@ -31,6 +36,7 @@ pub struct Builder {
     ptx: Option<String>,
     nvcc: Option<PathBuf>,
     auto_install: Option<bool>,
+    share: bool,
     environment: Environment,
     prefixes: Option<Vec<PathBuf>>,
 }
@@ -44,13 +50,13 @@ impl Default for Builder {
 /// What a build did.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Lines for Cargo, as a build script prints them: `cargo::rerun-if-changed=…`, at most one `cargo::warning=…`.
+    /// Lines for Cargo, as a build script prints them: `cargo::rerun-if-changed=…`, `cargo::warning=…`.
     pub directives: Vec<String>,
     /// The nvcc that was used; `None` where there was none.
     pub nvcc: Option<Nvcc>,
-    /// Fat binaries that nvcc made in this build.
+    /// Runs of nvcc: one for each kernel and target that no store held.
     pub compiled: usize,
-    /// Fat binaries of an earlier build that still held.
+    /// Images of kernels for targets that a store held.
     pub cached: usize,
 }
 
@@ -64,6 +70,7 @@ impl Builder {
             ptx: None,
             nvcc: None,
             auto_install: None,
+            share: true,
             environment: Environment::process(),
             prefixes: None,
         }
@@ -117,17 +124,20 @@ impl Builder {
         self
     }
 
+    /// Whether results of nvcc are kept in, and taken from, the store that all packages of the user share; `true`
+    /// unless `TIRX_STORE` is `none`.
+    pub fn shared_store(mut self, share: bool) -> Builder {
+        self.share = share;
+        self
+    }
+
     /// Builds, and tells Cargo what the result depends on.
     ///
     /// # Errors
     /// What is wrong with the manifest, a kernel or the toolchain, rendered for the build's output.
     pub fn compile(&self) -> Result<()> {
-        let report = self.build().inspect_err(|error| {
-            // Cargo shows these before all other output of the script.
-            for message in error.messages() {
-                println!("cargo::error={}", message.short());
-            }
-        })?;
+        // Cargo shows a build script's stderr with -vv, and where it failed.
+        let report = self.build_and_say(&|line| eprintln!("{line}"))?;
         for line in &report.directives {
             println!("{line}");
         }
@@ -139,10 +149,27 @@ impl Builder {
     /// # Errors
     /// As [`compile`](Builder::compile).
     pub fn build(&self) -> Result<Report> {
+        self.build_and_say(&|_| {})
+    }
+
+    fn build_and_say(&self, say: &(dyn Fn(&str) + Sync)) -> Result<Report> {
         let environment = match &self.nvcc {
             Some(path) => self.environment.clone().with("TIRX_NVCC", path),
             None => self.environment.clone(),
         };
+        let shown = self.manifest.to_string_lossy().replace('\\', "/");
+        let names = FileNames::new(&environment, &self.manifest, &shown);
+        let report = self.build_in(&environment, &shown, &names, say);
+        report.map_err(|error| error.with_files_named(&|file| names.name(file)))
+    }
+
+    fn build_in(
+        &self,
+        environment: &Environment,
+        shown: &str,
+        names: &FileNames,
+        say: &(dyn Fn(&str) + Sync),
+    ) -> Result<Report> {
         let out_dir = self
             .out_dir
             .clone()
@@ -151,65 +178,78 @@ impl Builder {
                 Error::new("OUT_DIR is not set")
                     .help("call this from a build script, or give Builder::out_dir")
             })?;
-        let shown = self.manifest.to_string_lossy().replace('\\', "/");
+        let folder = out_dir.join("tirx");
+        fs::create_dir_all(&folder).map_err(|e| Error::io("create", &folder, &e))?;
+        // Before the first input is read: who takes the turn later has read later.
+        let turn = Turn::take(&out_dir)?;
         let text = fs::read_to_string(&self.manifest).map_err(|error| {
             let error = Error::io("read", &self.manifest, &error);
             error.help("the path is relative to the package, where its Cargo.toml is")
         })?;
-        let mut manifest = Manifest::parse(&shown, &text)?;
+        let mut manifest = Manifest::parse(shown, &text)?;
         self.override_targets(&mut manifest)?;
+        manifest.kernels.retain(|kernel| {
+            kernel
+                .feature
+                .as_deref()
+                .is_none_or(|feature| enabled(environment, feature))
+        });
 
         let mut inputs = BTreeSet::from([self.manifest.clone()]);
         let dump = environment.path("TIRX_DUMP");
         let mut kernels = compile_manifest(&manifest, &self.manifest, dump.as_deref(), &mut inputs)?;
 
-        let folder = out_dir.join("tirx");
-        fs::create_dir_all(&folder).map_err(|e| Error::io("create", &folder, &e))?;
         let toolchain = Toolchain {
             auto_install: self.auto_install.unwrap_or(manifest.toolchain.auto_install),
             ..manifest.toolchain.clone()
         };
-        let (nvcc, warning) = self.find_nvcc(&environment, &toolchain, &manifest)?;
-        let mut outcomes = Vec::new();
-        if let Some(nvcc) = &nvcc {
-            let jobs = jobs(&manifest, &kernels);
-            outcomes = nvcc::compile_all(nvcc, &folder, &jobs, parallelism(&environment))?;
+        let (found, warning) = self.find_nvcc(environment, &toolchain, &manifest, say)?;
+        let mut made = Made::default();
+        let mut identity = String::new();
+        if let Some(nvcc) = found.nvcc() {
+            turn.write(|| write_texts(&kernels, &folder))?;
+            let work = out_dir.join(format!("tirx-work-{}", std::process::id()));
+            let compilation = Compilation {
+                nvcc,
+                store: &Store::open(environment, &out_dir, self.share),
+                work: &work,
+                environment,
+                say,
+            };
+            let result = compilation.run(&jobs(&manifest, &kernels));
+            let _ = fs::remove_dir_all(&work);
+            made = result?;
+            identity = format!("{} {}", nvcc.version, nvcc.build);
         }
-        write_outputs(&manifest, &mut kernels, nvcc.as_ref(), &folder)?;
+        let images = std::mem::take(&mut made.images);
+        let joined = images.iter().map(|targets| {
+            let parts: Vec<&[u8]> = targets.iter().map(Vec::as_slice).collect();
+            fatbin::join(&parts)
+        });
+        fill_in(&manifest, &mut kernels, &identity, joined.collect());
         let manifest_name = self
             .manifest
             .file_name()
             .map(|n| n.to_string_lossy().into_owned());
         let generated = generate::file(manifest_name.as_deref().unwrap_or("kernels.toml"), &kernels)?;
-        nvcc::write_if_changed(&out_dir.join("tirx_kernels.rs"), generated.as_bytes())?;
+        turn.write(|| {
+            write_outputs(&kernels, &folder)?;
+            nvcc::write_if_changed(&out_dir.join("tirx_kernels.rs"), generated.as_bytes())?;
+            remove_work_of_others(&out_dir);
+            Ok(())
+        })?;
 
-        let mut directives: Vec<String> = inputs
-            .iter()
-            .map(|path| format!("cargo::rerun-if-changed={}", path.display()))
-            .collect();
-        directives.extend(
-            toolchain_watches(&environment, nvcc.as_ref())
-                .iter()
-                .map(|path| format!("cargo::rerun-if-changed={}", path.display())),
-        );
-        let variables: BTreeSet<String> = environment
-            .names_read()
-            .into_iter()
-            .chain(TOOLCHAIN_VARIABLES.map(String::from))
-            // Cargo's own: it reruns for them anyway, or they say nothing about the result.
-            .filter(|name| !["OUT_DIR", "NUM_JOBS", "HOME"].contains(&name.as_str()))
-            .collect();
-        directives.extend(
-            variables
-                .iter()
-                .map(|name| format!("cargo::rerun-if-env-changed={name}")),
-        );
+        let mut directives = watch::directives(environment, &inputs, &found.watched());
         directives.extend(warning.map(|text| format!("cargo::warning={text}")));
+        for mut warning in std::mem::take(&mut made.warnings) {
+            rename_files(&mut warning, &|file| names.name(file));
+            directives.push(format!("cargo::warning={}", nvcc::warning_line(&warning)));
+        }
         Ok(Report {
             directives,
-            nvcc,
-            compiled: outcomes.iter().filter(|o| **o == Outcome::Compiled).count(),
-            cached: outcomes.iter().filter(|o| **o == Outcome::Cached).count(),
+            nvcc: found.into_nvcc(),
+            compiled: made.compiled,
+            cached: made.cached,
         })
     }
 
@@ -228,6 +268,9 @@ impl Builder {
             .transpose()
             .map_err(unknown)?;
         if let Some(targets) = &self.targets {
+            if targets.is_empty() && self.ptx.is_none() {
+                return Err(Error::new("Builder::targets: names no targets").help("for example [\"sm_90a\"]"));
+            }
             let native = targets
                 .iter()
                 .map(|t| t.parse())
@@ -255,26 +298,31 @@ impl Builder {
         environment: &Environment,
         toolchain: &Toolchain,
         manifest: &Manifest,
-    ) -> Result<(Option<Nvcc>, Option<String>)> {
+        say: &(dyn Fn(&str) + Sync),
+    ) -> Result<(Search, Option<String>)> {
         if manifest.kernels.is_empty() {
-            return Ok((None, None));
+            return Ok((Search::NotWanted, None));
         }
         let needs = manifest
             .kernels
             .iter()
             .filter_map(|kernel| kernel.targets.most_demanding());
-        let search = Search {
+        let search = toolchain::Search {
             environment,
             pin: toolchain.cuda,
             needs: needs.max_by_key(|(_, version)| *version),
             prefixes: self.prefixes.clone(),
         };
-        let discovered = toolchain::discover(&search)?;
+        let at_pin = |error: Error| match manifest.pin_place() {
+            Some(place) if error.to_string().contains("the manifest pins") => error.at(place),
+            _ => error,
+        };
+        let discovered = toolchain::discover(&search).map_err(at_pin)?;
         let (reason, unsuitable) = match discovered {
-            Discovered::Found(nvcc) => return Ok((Some(nvcc), None)),
+            Discovered::Found(nvcc) => return Ok((Search::Found(nvcc), None)),
             Discovered::Refused => ("TIRX_NVCC is `none`".to_string(), None),
             Discovered::Nothing => ("no nvcc was found".to_string(), None),
-            Discovered::Unsuitable(error) => (String::new(), Some(error)),
+            Discovered::Unsuitable(error) => (String::new(), Some(at_pin(error))),
         };
         let refused = reason.starts_with("TIRX_NVCC");
         let mut reason = reason;
@@ -282,8 +330,8 @@ impl Builder {
             if environment.get("CARGO_NET_OFFLINE").is_some_and(|v| v == "true") {
                 reason.push_str(", and Cargo is offline");
             } else {
-                match toolchain::install(environment, pin, &mut |_| {}) {
-                    Ok(nvcc) => return Ok((Some(nvcc), None)),
+                match toolchain::install(environment, pin, &mut |line| say(&format!("tirx: {line}"))) {
+                    Ok(nvcc) => return Ok((Search::Found(nvcc), None)),
                     Err(error) => {
                         let text = error.to_string();
                         let first = text
@@ -327,58 +375,60 @@ impl Builder {
                 toolchain::install_help(toolchain.cuda)
             }
         );
-        Ok((None, Some(warning)))
+        let found = if refused {
+            Search::NotWanted
+        } else {
+            Search::Nothing
+        };
+        Ok((found, Some(warning)))
     }
 }
 
-/// What decides which nvcc is found, whether or not this build got as far as to ask.
-const TOOLCHAIN_VARIABLES: [&str; 9] = [
-    "TIRX_NVCC",
-    "NVCC",
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "PATH",
-    "VIRTUAL_ENV",
-    "TIRX_CACHE_DIR",
-    "TIRX_PYTHON",
-    "TIRX_DUMP",
-];
-
-/// How many nvcc run at a time: Cargo's job count.
-fn parallelism(environment: &Environment) -> usize {
-    let cargo = environment
-        .get("NUM_JOBS")
-        .and_then(|jobs| jobs.to_str()?.parse().ok());
-    cargo.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+/// Whether the package is built with a Cargo feature.
+fn enabled(environment: &Environment, feature: &str) -> bool {
+    let name = feature.to_uppercase().replace('-', "_");
+    // Set, if only to an empty text or 1.
+    environment
+        .variables()
+        .contains_key(&format!("CARGO_FEATURE_{name}"))
 }
 
-/// Files and folders whose change can change which nvcc is used, or what it is. Only what exists: Cargo reruns a build
-/// script at every build while a file it named is missing.
-fn toolchain_watches(environment: &Environment, nvcc: Option<&Nvcc>) -> Vec<PathBuf> {
-    let mut watches = Vec::new();
-    if let Some(nvcc) = nvcc {
-        watches.push(nvcc.path.clone());
-        // A package manager keeps the times of files; the folder's changes when one is replaced.
-        watches.extend(nvcc.path.parent().filter(|dir| small(dir)).map(Path::to_path_buf));
-    } else {
-        // Where one may appear: commands, our own installations, and what the toolkit's packages add to the linker.
-        let path = environment.get("PATH").unwrap_or_default();
-        watches.extend(std::env::split_paths(&path).filter(|dir| dir.ends_with("bin") && small(dir)));
-        watches.push(PathBuf::from("/etc/ld.so.conf.d"));
-        watches.extend(toolchain::watched_stamp_dir(environment));
+/// What builds that were killed left half done.
+fn remove_work_of_others(out_dir: &Path) {
+    for entry in fs::read_dir(out_dir).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("tirx-work-") {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
-    let mut seen = BTreeSet::new();
-    watches.retain(|path| path.exists() && seen.insert(path.clone()));
-    watches
 }
 
-/// Whether Cargo can look through a folder at every build without anybody noticing.
-fn small(dir: &Path) -> bool {
-    let entries = fs::read_dir(dir).map(|entries| entries.flatten().take(4000).collect::<Vec<_>>());
-    entries.is_ok_and(|entries| {
-        entries.len() < 4000
-            && !entries
-                .iter()
-                .any(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-    })
+/// What the search for an nvcc came to.
+enum Search {
+    Found(Nvcc),
+    NotWanted,
+    Nothing,
+}
+
+impl Search {
+    fn nvcc(&self) -> Option<&Nvcc> {
+        match self {
+            Search::Found(nvcc) => Some(nvcc),
+            _ => None,
+        }
+    }
+
+    fn into_nvcc(self) -> Option<Nvcc> {
+        match self {
+            Search::Found(nvcc) => Some(nvcc),
+            _ => None,
+        }
+    }
+
+    fn watched(&self) -> watch::Found<'_> {
+        match self {
+            Search::Found(nvcc) => watch::Found::Nvcc(nvcc),
+            Search::NotWanted => watch::Found::NotWanted,
+            Search::Nothing => watch::Found::Nothing,
+        }
+    }
 }

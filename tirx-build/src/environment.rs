@@ -50,6 +50,19 @@ impl Environment {
             .cloned()
     }
 
+    /// A variable that changes no result, only how it comes about: Cargo need not watch it.
+    pub fn peek(&self, name: &str) -> Option<OsString> {
+        self.variables
+            .get(name)
+            .filter(|value| !value.is_empty())
+            .cloned()
+    }
+
+    /// As [`peek`](Environment::peek), for a variable that names a file or program.
+    pub fn path_peek(&self, name: &str) -> Option<PathBuf> {
+        self.peek(name).map(PathBuf::from)
+    }
+
     /// A variable that names a file or directory.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)

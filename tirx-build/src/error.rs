@@ -4,12 +4,12 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use tirx_core::diagnostic::{Diagnostic, Diagnostics, Level, Message};
+use tirx_core::diagnostic::{Diagnostic, Diagnostics, Level, Message, Place};
 use tirx_core::source::SourceMap;
 
 /// A build that could not be done: one or more rendered messages, plain text, each beginning with `error:`.
 ///
-/// `Debug` prints what `Display` prints, so that `fn main() -> tirx_build::Result<()>` in a build script shows the
+/// `Debug` prints what `Display` prints without the first `error: `, so that `fn main() -> tirx_build::Result<()>` in a build script shows the
 /// message as it was written and not as a Rust structure.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
@@ -62,6 +62,35 @@ impl Error {
         self
     }
 
+    /// Messages as one error; `Ok` where there is none.
+    pub(crate) fn of(messages: Vec<Message>) -> Result<()> {
+        if messages.is_empty() {
+            Ok(())
+        } else {
+            Err(Error { messages })
+        }
+    }
+
+    /// The error with other names for the files that its messages point into.
+    pub(crate) fn with_files_named(mut self, name: &dyn Fn(&str) -> String) -> Error {
+        self.messages
+            .iter_mut()
+            .for_each(|message| rename_files(message, name));
+        self
+    }
+
+    /// The error with a place, where it has none.
+    pub(crate) fn at(mut self, place: Place) -> Error {
+        if let Some(first) = self
+            .messages
+            .first_mut()
+            .filter(|message| message.place.is_none())
+        {
+            first.place = Some(place);
+        }
+        self
+    }
+
     /// The messages, to be shown in another form than `Display`'s.
     pub fn messages(&self) -> &[Message] {
         &self.messages
@@ -76,12 +105,19 @@ impl Error {
                 messages.push(message);
             }
         }
-        if messages.is_empty() {
-            Ok(())
-        } else {
-            Err(Error { messages })
-        }
+        Error::of(messages)
     }
+}
+
+/// Gives the files that a message points into other names.
+pub(crate) fn rename_files(message: &mut Message, name: &dyn Fn(&str) -> String) {
+    if let Some(place) = &mut message.place {
+        place.file = name(&place.file);
+    }
+    message
+        .children
+        .iter_mut()
+        .for_each(|child| rename_files(child, name));
 }
 
 impl fmt::Display for Error {
@@ -93,8 +129,9 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `main` prints "Error: " before it; the message begins on a line of its own.
-        write!(f, "\n{self}")
+        // `main` prints "Error: " before it, which need not be said twice.
+        let text = self.to_string();
+        f.write_str(text.strip_prefix("error: ").unwrap_or(&text))
     }
 }
 

@@ -5,17 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tirx_core::codegen::rust::ParamKind;
-use tirx_core::diagnostic::Diagnostic;
+use tirx_core::diagnostic::{Diagnostic, Level, Message, Place};
 use tirx_core::script::NoImports;
 
 use crate::compile::{self, FileImports, Loaded, Settings};
 use crate::error::{Error, Result};
 use crate::generate::{GeneratedKernel, Variant};
+use crate::hash::{digest, hex};
 use crate::manifest::{Kernel, Manifest, Text};
 use crate::nvcc::{self, Job};
 use crate::specialize::{self, Specialization};
-use crate::target::{Architecture, Targets};
-use crate::toolchain::Nvcc;
+use crate::target::Architecture;
 
 /// Compiles every kernel of a manifest; gathers the errors of all of them.
 pub(crate) fn compile_manifest(
@@ -24,7 +24,6 @@ pub(crate) fn compile_manifest(
     dump: Option<&Path>,
     inputs: &mut BTreeSet<PathBuf>,
 ) -> Result<Vec<GeneratedKernel>> {
-    let folder = manifest_path.parent().unwrap_or(Path::new(""));
     let mut files: BTreeMap<String, Loaded> = BTreeMap::new();
     let mut broken: BTreeSet<String> = BTreeSet::new();
     let mut kernels = Vec::new();
@@ -38,7 +37,7 @@ pub(crate) fn compile_manifest(
             continue;
         }
         if !files.contains_key(&shown) {
-            match load(manifest, kernel, folder, &shown, inputs) {
+            match load(manifest, kernel, manifest_path, &shown, inputs) {
                 Ok(loaded) => {
                     files.insert(shown.clone(), loaded);
                 }
@@ -61,12 +60,19 @@ pub(crate) fn compile_manifest(
 fn load(
     manifest: &Manifest,
     kernel: &Kernel,
-    folder: &Path,
+    manifest_path: &Path,
     shown: &str,
     inputs: &mut BTreeSet<PathBuf>,
 ) -> Result<Loaded> {
+    let folder = manifest_path.parent().unwrap_or(Path::new(""));
+    let manifest_name = manifest_path.file_name().and_then(|name| name.to_str());
+    let manifest_name = manifest_name.unwrap_or("kernels.toml");
     match &kernel.text {
-        Text::Inline(text) => Loaded::new(shown, text, &NoImports),
+        Text::Inline(text) => match manifest.inline_text(kernel) {
+            // At the manifest's lines, under its name.
+            Some(text) => Loaded::new(manifest_name, &text, &NoImports),
+            None => Loaded::new(shown, text, &NoImports),
+        },
         Text::File(relative) => {
             let path = folder.join(relative);
             let text = fs::read_to_string(&path).map_err(|error| {
@@ -94,7 +100,8 @@ fn compile_kernel(
     dump: Option<&Path>,
 ) -> Result<GeneratedKernel> {
     let entry = specialize::entry(manifest, kernel, loaded.file().entries())?;
-    let (specializations, mut errors) = specialize::expand(manifest, kernel, entry);
+    let (specializations, errors) = specialize::expand(manifest, kernel, entry);
+    let mut failed = Failures::default();
     let mut variants: Vec<Variant> = Vec::new();
     for Specialization { name, given, values } in specializations {
         let file = match &name {
@@ -121,21 +128,63 @@ fn compile_kernel(
                 values,
                 file,
                 compiled,
-                fatbin: false,
+                fatbin: None,
                 targets: kernel.targets.native.iter().map(Architecture::sm).collect(),
                 ptx: kernel.targets.ptx.as_ref().map(Architecture::compute),
                 hash: String::new(),
             }),
-            Err(error) => errors.push(error),
+            Err(error) => failed.add(error, name),
         }
     }
-    Error::all(errors)?;
+    Error::all(errors.into_iter().chain(failed.errors()))?;
     write_alike(&mut variants);
     Ok(GeneratedKernel {
         name: kernel.name.clone(),
         entry: entry.name.clone(),
         variants,
     })
+}
+
+/// What is wrong with specializations of one kernel: the same mistake in several is said once, with their names.
+#[derive(Default)]
+struct Failures {
+    messages: Vec<(Message, Vec<String>)>,
+}
+
+impl Failures {
+    fn add(&mut self, error: Error, specialization: Option<String>) {
+        for message in error.messages() {
+            let known = self.messages.iter_mut().find(|(known, _)| known == message);
+            match known {
+                Some((_, names)) => names.extend(specialization.clone()),
+                None => self
+                    .messages
+                    .push((message.clone(), specialization.clone().into_iter().collect())),
+            }
+        }
+    }
+
+    fn errors(self) -> impl Iterator<Item = Error> {
+        self.messages.into_iter().filter_map(|(message, names)| {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            let message = match names.as_slice() {
+                [] => message,
+                [one] => message.child(Level::Note, format!("in the specialization {one}")),
+                [first, second, third, rest @ ..] if !rest.is_empty() => {
+                    let text = format!(
+                        "in {first}, {second}, {third} and {} more specializations",
+                        rest.len()
+                    );
+                    message.child(Level::Note, text)
+                }
+                names => message.child(
+                    Level::Note,
+                    format!("in the specializations {}", names.join(", ")),
+                ),
+            };
+            Error::of(vec![message]).err()
+        })
+    }
 }
 
 /// A tensor that one specialization writes is `&mut` in all that have it: which stores the compiler could drop
@@ -159,76 +208,82 @@ fn write_alike(variants: &mut [Variant]) {
     }
 }
 
-fn targets_of<'a>(manifest: &'a Manifest, name: &str) -> Option<&'a Targets> {
-    manifest
-        .kernels
-        .iter()
-        .find(|k| k.name == name)
-        .map(|k| &k.targets)
+fn declared<'a>(manifest: &'a Manifest, name: &str) -> Option<&'a Kernel> {
+    manifest.kernels.iter().find(|k| k.name == name)
 }
 
 /// What nvcc is to compile.
 pub(crate) fn jobs(manifest: &Manifest, kernels: &[GeneratedKernel]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for kernel in kernels {
-        let Some(targets) = targets_of(manifest, &kernel.name) else {
+        let Some(kernel_of) = declared(manifest, &kernel.name) else {
             continue;
         };
         for variant in &kernel.variants {
-            let place = match variant.compiled.sources.locate(variant.compiled.authored.span) {
-                Some(at) => format!("{}:{}:{} (`{}`)", at.file, at.line, at.column, kernel.entry),
-                None => format!("`{}`", kernel.entry),
-            };
+            let compiled = &variant.compiled;
             jobs.push(Job {
                 file: variant.file.clone(),
                 what: format!("kernel `{}`", variant.file.replace('-', "::")),
-                place,
-                text: variant.compiled.cuda.text.clone(),
-                targets: targets.clone(),
+                place: Place::of(&compiled.sources, compiled.authored.span),
+                text: compiled.cuda.text.clone(),
+                lines: compiled.cuda.lines.clone(),
+                sources: compiled.sources.clone(),
+                targets: kernel_of.targets.clone(),
+                options: kernel_of.options.clone(),
             });
         }
     }
     jobs
 }
 
-/// Writes texts and IR images, fills in hashes, and removes what earlier builds left.
-pub(crate) fn write_outputs(
+/// Writes the CUDA texts, so that what nvcc says of them can be looked up even where it fails.
+pub(crate) fn write_texts(kernels: &[GeneratedKernel], folder: &Path) -> Result<()> {
+    for variant in kernels.iter().flat_map(|kernel| &kernel.variants) {
+        let path = folder.join(format!("{}.cu", variant.file));
+        nvcc::write_if_changed(&path, variant.compiled.cuda.text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Fills in what is known of the images: `images` has one for each variant, in order, or is empty.
+pub(crate) fn fill_in(
     manifest: &Manifest,
     kernels: &mut [GeneratedKernel],
-    nvcc: Option<&Nvcc>,
-    folder: &Path,
-) -> Result<()> {
-    let mut keep = Vec::new();
+    nvcc: &str,
+    images: Vec<Vec<u8>>,
+) {
+    let mut images = images.into_iter();
     for kernel in kernels {
-        let gencode = targets_of(manifest, &kernel.name)
-            .map(Targets::gencode)
-            .unwrap_or_default();
+        let declared = declared(manifest, &kernel.name);
+        let targets = declared.map(|k| k.targets.each()).unwrap_or_default();
+        let gencode: Vec<String> = targets.into_iter().map(|(_, gencode)| gencode).collect();
         for variant in &mut kernel.variants {
-            let compiled = &variant.compiled;
-            nvcc::write_if_changed(
-                &folder.join(format!("{}.cu", variant.file)),
-                compiled.cuda.text.as_bytes(),
-            )?;
-            nvcc::write_if_changed(&folder.join(format!("{}.ir", variant.file)), &compiled.ir)?;
-            variant.fatbin = nvcc.is_some();
-            let extensions: &[&str] = if variant.fatbin {
-                &["cu", "ir", "fatbin", "key"]
-            } else {
-                &["cu", "ir"]
-            };
-            keep.extend(
-                extensions
-                    .iter()
-                    .map(|extension| format!("{}.{extension}", variant.file)),
-            );
-            let nvcc_version = nvcc.map_or(String::new(), |nvcc| format!("{} {}", nvcc.version, nvcc.build));
-            variant.hash = nvcc::digest(&[
+            variant.fatbin = images.next();
+            variant.hash = hex(&digest(&[
                 env!("CARGO_PKG_VERSION").as_bytes(),
-                nvcc_version.as_bytes(),
+                nvcc.as_bytes(),
                 gencode.join(" ").as_bytes(),
-                compiled.cuda.text.as_bytes(),
-                &compiled.ir,
-            ]);
+                variant.compiled.cuda.text.as_bytes(),
+                &variant.compiled.ir,
+            ]));
+        }
+    }
+}
+
+/// Writes what the generated Rust includes, and removes what earlier builds left.
+pub(crate) fn write_outputs(kernels: &[GeneratedKernel], folder: &Path) -> Result<()> {
+    let mut keep = Vec::new();
+    for variant in kernels.iter().flat_map(|kernel| &kernel.variants) {
+        let mut write = |extension: &str, content: &[u8]| {
+            let name = format!("{}.{extension}", variant.file);
+            let result = nvcc::write_if_changed(&folder.join(&name), content);
+            keep.push(name);
+            result
+        };
+        write("cu", variant.compiled.cuda.text.as_bytes())?;
+        write("ir", &variant.compiled.ir)?;
+        if let Some(fatbin) = &variant.fatbin {
+            write("fatbin", fatbin)?;
         }
     }
     nvcc::sweep(folder, &keep)

@@ -32,6 +32,8 @@
 //! specialize = [{ N = 256 }, { N = 1024 }]
 //! ```
 //!
+//! Every key is described in `docs/kernels-toml.md`.
+//!
 //! A `T.Optional` parameter of a `@T.jit` is left out of a specialization, and of its launcher, by the value `"None"`:
 //! `specialize = [{ N = 256 }, { N = 256, Bias = "None" }]`.
 //!
@@ -66,6 +68,22 @@
 //! per-user cache. Where that fails too, the build succeeds with IR images, which the simulator runs, and says so in
 //! one warning; a kernel with `require = true` makes it an error.
 //!
+//! `TIRX_NVCC_TIMEOUT=<seconds>` limits a run of nvcc, `TIRX_NVCC_WRAPPER=<program>` has it started by another program
+//! (`sccache`, say). Cargo runs the build script again when the nvcc that was used changes or goes, when a toolkit appears
+//! where `CUDA_HOME` or `CUDA_PATH` points, and, where none was found, when `PATH` or a folder on it changes.
+//!
+//! # What is compiled again
+//!
+//! nvcc runs once a kernel and target, and only for what no store holds. The key of a result is the CUDA text, nvcc's
+//! release and build, the arguments, the target and the variables that nvcc reads (`NVCC_APPEND_FLAGS`, …), so a comment, another
+//! profile, or a target that is removed and added again compile nothing. One store is in Cargo's target directory, one is
+//! shared by all packages of the user: `TIRX_STORE=<dir>` puts it elsewhere, `TIRX_STORE=none` turns it off,
+//! `TIRX_STORE_LIMIT=<MiB>` bounds it (2 GiB otherwise), and `cargo tirx cache` shows and prunes it. Nothing that nvcc
+//! wrote is believed unseen: what is no whole fat binary is an error, and an entry that was damaged is made anew.
+//!
+//! Builds into one `OUT_DIR` exclude each other; a build script that outlived its Cargo writes nothing once another
+//! build has begun.
+//!
 //! # What is written
 //!
 //! Into `OUT_DIR`: `tirx_kernels.rs`, and per kernel (`tirx/add-n256.*`) the CUDA text, the IR image and the fat
@@ -73,27 +91,33 @@
 //! after every pass, too.
 
 #![warn(missing_docs)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod builder;
 pub mod compile;
 mod environment;
 mod error;
+mod fatbin;
 mod generate;
+mod hash;
 mod kernels;
 pub mod manifest;
 mod nvcc;
+mod paths;
 pub mod specialize;
+pub mod store;
 pub mod suggest;
 pub mod target;
 pub mod toolchain;
+mod turn;
+mod watch;
 
 use std::path::PathBuf;
 
 pub use builder::{Builder, Report};
 pub use environment::Environment;
 pub use error::{Error, Result};
-pub use nvcc::Outcome;
+pub use nvcc::NvccOptions;
 
 /// Compiles the kernels of a manifest into Cargo's `OUT_DIR` and tells Cargo what they depend on. For build scripts.
 ///

@@ -137,17 +137,17 @@ impl Targets {
         native.chain(ptx).max_by_key(|(_, version)| *version)
     }
 
-    /// The `-gencode` arguments for nvcc.
-    pub fn gencode(&self) -> Vec<String> {
+    /// Each target with its `-gencode` value for nvcc: `("sm_90a", "arch=compute_90a,code=sm_90a")`, PTX last.
+    pub fn each(&self) -> Vec<(String, String)> {
         let native = self
             .native
             .iter()
-            .map(|a| format!("arch={},code={}", a.compute(), a.sm()));
-        let ptx = self.ptx.iter().map(|a| format!("arch={0},code={0}", a.compute()));
-        native
-            .chain(ptx)
-            .flat_map(|value| ["-gencode".to_string(), value])
-            .collect()
+            .map(|a| (a.sm(), format!("arch={},code={}", a.compute(), a.sm())));
+        let ptx = self
+            .ptx
+            .iter()
+            .map(|a| (a.compute(), format!("arch={0},code={0}", a.compute())));
+        native.chain(ptx).collect()
     }
 }
 
@@ -170,21 +170,19 @@ mod tests {
     }
 
     #[test]
-    fn one_gencode_per_target_and_ptx() {
+    fn each_target_has_a_gencode_and_ptx_is_last() {
         let targets = Targets {
             native: vec!["sm_90a".parse().unwrap(), "sm_100a".parse().unwrap()],
             ptx: Some(Architecture::from_compute("compute_90").unwrap()),
         };
         assert_eq!(
-            targets.gencode(),
+            targets.each(),
             [
-                "-gencode",
-                "arch=compute_90a,code=sm_90a",
-                "-gencode",
-                "arch=compute_100a,code=sm_100a",
-                "-gencode",
-                "arch=compute_90,code=compute_90",
+                ("sm_90a", "arch=compute_90a,code=sm_90a"),
+                ("sm_100a", "arch=compute_100a,code=sm_100a"),
+                ("compute_90", "arch=compute_90,code=compute_90"),
             ]
+            .map(|(target, gencode)| (target.to_string(), gencode.to_string()))
         );
         assert_eq!(
             targets.most_demanding().unwrap(),

@@ -42,8 +42,8 @@ pub(crate) struct Variant {
     pub(crate) file: String,
     /// What the compiler made.
     pub(crate) compiled: Compiled,
-    /// Whether there is a fat binary.
-    pub(crate) fatbin: bool,
+    /// The fat binary, if there is one.
+    pub(crate) fatbin: Option<Vec<u8>>,
     /// Native targets, `sm_90a`.
     pub(crate) targets: Vec<String>,
     /// PTX target, `compute_90`.
@@ -233,7 +233,7 @@ fn layers(text: &mut String, path: &str, variant: &Variant) {
             )
         })
         .collect();
-    let fatbin = if variant.fatbin {
+    let fatbin = if variant.fatbin.is_some() {
         format!("Some({})", include("fatbin"))
     } else {
         "None".to_string()
@@ -246,12 +246,12 @@ fn layers(text: &mut String, path: &str, variant: &Variant) {
          fatbin: {fatbin}, ir: {}, targets: &{:?}, ptx: {:?}, hash: {:?} }};",
         functions.join(", "),
         include("ir"),
-        if variant.fatbin {
+        if variant.fatbin.is_some() {
             variant.targets.as_slice()
         } else {
             &[]
         },
-        variant.ptx.as_ref().filter(|_| variant.fatbin),
+        variant.ptx.as_ref().filter(|_| variant.fatbin.is_some()),
         variant.hash,
     );
     doc(text, &["The kernel, loaded on its first launch.".to_string()]);

@@ -16,10 +16,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use super::{Nvcc, Pin, Version, install};
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::nvcc::process;
 
 /// What is looked for, and where.
 #[derive(Clone, Debug)]
@@ -135,13 +137,20 @@ fn unsuitable(search: &Search<'_>, nvcc: &Nvcc) -> Option<String> {
 
 /// Runs `nvcc --version`. The error is a reason, to stand after the path.
 pub(super) fn ask_version(path: &Path, origin: &str) -> Result<Nvcc, String> {
-    let output = Command::new(path)
-        .arg("--version")
-        .output()
+    /// Far more than it takes.
+    const LIMIT: Duration = Duration::from_secs(30);
+    let mut command = Command::new(path);
+    let finished = process::run(command.arg("--version"), Some(LIMIT), &mut |_| {})
         .map_err(|error| format!("it cannot be run: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
+    let Some(status) = finished.status else {
+        return Err(format!(
+            "it does not answer `--version` within {} s",
+            LIMIT.as_secs()
+        ));
+    };
+    let text = finished.stdout;
     let version = Version::from_nvcc(&text)
-        .filter(|_| output.status.success())
+        .filter(|_| status.success())
         .ok_or("it does not answer `--version` as nvcc does")?;
     let build = text
         .split_whitespace()

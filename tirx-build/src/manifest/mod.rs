@@ -2,18 +2,21 @@
 //!
 //! Reading is pure: no file but the text given is looked at. Every error points at its line and column.
 
+mod forms;
+pub mod keys;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::Deserialize;
 use tirx_core::codegen::rust::is_keyword;
-use tirx_core::diagnostic::{Diagnostic, Diagnostics};
+use tirx_core::diagnostic::{Diagnostic, Diagnostics, Place};
 use tirx_core::script::ConstValue;
 use tirx_core::source::{FileId, SourceMap, Span};
 use toml::Spanned;
 
 use crate::error::Error;
-use crate::suggest::nearest;
+use crate::nvcc::NvccOptions;
 use crate::target::{Architecture, Targets, UnknownArchitecture};
 use crate::toolchain::Pin;
 
@@ -24,6 +27,8 @@ pub struct Manifest {
     pub kernels: Vec<Kernel>,
     /// What `[toolchain]` says.
     pub toolchain: Toolchain,
+    /// Where `[toolchain]` names the release.
+    pub pin_span: Span,
     /// The manifest's text; kernels' spans point into it.
     pub sources: SourceMap,
 }
@@ -61,6 +66,10 @@ pub struct Kernel {
     pub targets: Targets,
     /// Whether a build without an nvcc is an error.
     pub require: bool,
+    /// The Cargo feature without which it is not built.
+    pub feature: Option<String>,
+    /// How nvcc compiles it.
+    pub options: NvccOptions,
     /// Where the manifest gives the source (or the script).
     pub source_span: Span,
     /// Where the manifest gives the entry, or the name.
@@ -81,11 +90,17 @@ struct RawManifest {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct RawDefaults {
     targets: Option<Vec<Spanned<String>>>,
     ptx: Option<Spanned<String>>,
     require: Option<bool>,
+    flags: Option<Vec<Spanned<String>>>,
+    fast_math: Option<bool>,
+    max_registers: Option<Spanned<u32>>,
+    lineinfo: Option<bool>,
+    debug: Option<bool>,
+    allow_spills: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -97,16 +112,24 @@ struct RawToolchain {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct RawKernel {
     name: Spanned<String>,
     source: Option<Spanned<String>>,
     script: Option<Spanned<String>>,
     entry: Option<Spanned<String>>,
     specialize: Option<Spanned<Vec<Spanned<toml::Table>>>>,
+    specialize_grid: Option<Spanned<toml::Table>>,
     targets: Option<Vec<Spanned<String>>>,
     ptx: Option<Spanned<String>>,
     require: Option<bool>,
+    feature: Option<String>,
+    flags: Option<Vec<Spanned<String>>>,
+    fast_math: Option<bool>,
+    max_registers: Option<Spanned<u32>>,
+    lineinfo: Option<bool>,
+    debug: Option<bool>,
+    allow_spills: Option<bool>,
 }
 
 impl Manifest {
@@ -115,7 +138,7 @@ impl Manifest {
         let mut sources = SourceMap::new();
         let file = sources.add(name, text);
         let raw: RawManifest = toml::from_str(text)
-            .map_err(|e| Error::from_diagnostic(&syntax_error(file, &e, text), &sources))?;
+            .map_err(|e| Error::from_diagnostic(&forms::syntax_error(file, &e, text), &sources))?;
         let mut reader = Reader {
             file,
             errors: Vec::new(),
@@ -129,50 +152,29 @@ impl Manifest {
     }
 }
 
+impl Manifest {
+    /// Where `[toolchain]` names the release, for messages.
+    pub(crate) fn pin_place(&self) -> Option<Place> {
+        Place::of(&self.sources, self.pin_span)
+    }
+
+    /// The text of an inline script, at the line and column where the manifest has it, so that what is wrong with it is
+    /// shown there. `None` where the manifest writes it with escapes.
+    pub(crate) fn inline_text(&self, kernel: &Kernel) -> Option<String> {
+        let Text::Inline(script) = &kernel.text else {
+            return None;
+        };
+        let literal = self.sources.text(kernel.source_span);
+        let inside = literal.find(script.as_str())?;
+        let file = self.sources.file(kernel.source_span.file)?;
+        let before = file.text.get(..kernel.source_span.start as usize + inside)?;
+        let lines = before.matches('\n').count();
+        Some(format!("{}{script}", "\n".repeat(lines)))
+    }
+}
+
 fn span_of(file: FileId, range: Range<usize>) -> Span {
     Span::new(file, range.start as u32, range.end as u32)
-}
-
-/// What the TOML reader refused, with a suggestion for a misspelt key.
-fn syntax_error(file: FileId, error: &toml::de::Error, text: &str) -> Diagnostic {
-    let mut span = error
-        .span()
-        .map_or(Span::new(file, 0, 0), |range| span_of(file, range));
-    // The message may go on in further lines; the first says it all.
-    let message = error
-        .message()
-        .lines()
-        .next()
-        .unwrap_or("invalid TOML")
-        .to_string();
-    let mut names = message.split('`').skip(1).step_by(2);
-    if message.starts_with("unknown field") {
-        let unknown = names.next().unwrap_or_default();
-        let known: Vec<&str> = names.collect();
-        let diagnostic = Diagnostic::new(span, format!("unknown key `{unknown}`"));
-        return match nearest(unknown, known.iter().copied()) {
-            Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-            None => diagnostic.help(format!("the keys here are {}", list(&known))),
-        };
-    }
-    if message.starts_with("missing field") {
-        // The span is the whole table; its first line is enough.
-        let end = text[span.start as usize..]
-            .find('\n')
-            .map_or(span.end, |n| span.start + n as u32);
-        span.end = span.end.min(end);
-        let missing = names.next().unwrap_or_default();
-        return Diagnostic::new(span, format!("missing key `{missing}`"));
-    }
-    Diagnostic::new(span, message)
-}
-
-fn list(names: &[&str]) -> String {
-    names
-        .iter()
-        .map(|n| format!("`{n}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 /// Checks what serde accepted, and gathers everything that is wrong with it.
@@ -201,6 +203,17 @@ impl Reader {
         }
         let default_targets = raw.defaults.targets.as_deref().map(|t| self.native(t));
         let default_ptx = raw.defaults.ptx.as_ref().and_then(|p| self.ptx(p));
+        if let Some(flags) = &raw.defaults.flags {
+            self.check_flags(flags);
+        }
+        if let Some(registers) = &raw.defaults.max_registers {
+            self.check_registers(registers);
+        }
+        let pin_span = raw
+            .toolchain
+            .cuda
+            .as_ref()
+            .map_or(Span::NONE, |pin| self.span(pin));
         let mut seen: BTreeMap<String, Span> = BTreeMap::new();
         let mut kernels = Vec::new();
         for kernel in raw.kernel {
@@ -256,18 +269,46 @@ impl Reader {
                 Some(ptx) => self.ptx(ptx),
                 None => default_ptx.clone(),
             };
-            if native.is_empty()
-                && ptx.is_none()
-                && kernel.targets.is_none()
-                && raw.defaults.targets.is_none()
-            {
+            let named = kernel.targets.as_ref().or(raw.defaults.targets.as_ref());
+            if named.is_none_or(Vec::is_empty) && kernel.ptx.is_none() && raw.defaults.ptx.is_none() {
                 self.error(
                     name_span,
                     format!("kernel `{name}` names no targets"),
                     "add `targets = [\"sm_90a\"]` to it or to [defaults]",
                 );
             }
-            let (specialize, specialize_spans) = self.specializations(&name, kernel.specialize, header);
+            if let Some(flags) = &kernel.flags {
+                self.check_flags(flags);
+            }
+            if let Some(registers) = &kernel.max_registers {
+                self.check_registers(registers);
+            }
+            let values = |flags: &Vec<Spanned<String>>| -> Vec<String> {
+                flags.iter().map(|flag| flag.get_ref().clone()).collect()
+            };
+            let defaults = &raw.defaults;
+            let options = NvccOptions {
+                flags: kernel
+                    .flags
+                    .as_ref()
+                    .or(defaults.flags.as_ref())
+                    .map(values)
+                    .unwrap_or_default(),
+                fast_math: kernel.fast_math.or(defaults.fast_math).unwrap_or(false),
+                max_registers: kernel
+                    .max_registers
+                    .as_ref()
+                    .or(defaults.max_registers.as_ref())
+                    .map(|registers| *registers.get_ref()),
+                lineinfo: kernel.lineinfo.or(defaults.lineinfo).unwrap_or(false),
+                debug: kernel.debug.or(defaults.debug).unwrap_or(false),
+                allow_spills: kernel.allow_spills.or(defaults.allow_spills).unwrap_or(false),
+            };
+            let (mut specialize, mut specialize_spans) =
+                self.specializations(&name, kernel.specialize, header);
+            if let Some(grid) = kernel.specialize_grid {
+                self.grid(&name, grid, &mut specialize, &mut specialize_spans);
+            }
             kernels.push(Kernel {
                 entry_span: kernel.entry.as_ref().map_or(name_span, |e| self.span(e)),
                 entry: kernel.entry.map(Spanned::into_inner),
@@ -276,6 +317,8 @@ impl Reader {
                 specialize,
                 targets: Targets { native, ptx },
                 require: kernel.require.or(raw.defaults.require).unwrap_or(false),
+                feature: kernel.feature,
+                options,
                 source_span,
                 specialize_spans,
             });
@@ -283,12 +326,108 @@ impl Reader {
         Manifest {
             kernels,
             toolchain,
+            pin_span,
             sources: SourceMap::new(),
         }
     }
 
     fn error(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
         self.errors.push(Diagnostic::new(span, message).help(help));
+    }
+
+    /// Flags that would change what a build reads from nvcc are not for the manifest.
+    fn check_flags(&mut self, flags: &[Spanned<String>]) {
+        const OURS: [(&str, &str); 8] = [
+            ("-o", "the build names the output"),
+            ("--output-file", "the build names the output"),
+            ("-gencode", "`targets` and `ptx` say what is compiled for"),
+            ("--generate-code", "`targets` and `ptx` say what is compiled for"),
+            ("-arch", "`targets` and `ptx` say what is compiled for"),
+            ("--dryrun", "nothing would be compiled"),
+            ("-dryrun", "nothing would be compiled"),
+            ("-keep", "`TIRX_DUMP` writes what is between"),
+        ];
+        for flag in flags {
+            let word = flag.get_ref().split('=').next().unwrap_or_default();
+            if let Some((_, why)) = OURS.iter().find(|(ours, _)| *ours == word) {
+                let span = self.span(flag);
+                self.error(span, format!("`{word}` cannot be a flag of a kernel"), *why);
+            }
+        }
+    }
+
+    fn check_registers(&mut self, registers: &Spanned<u32>) {
+        if !(16..=255).contains(registers.get_ref()) {
+            let span = self.span(registers);
+            self.error(
+                span,
+                format!("`max-registers` is from 16 to 255, found {}", registers.get_ref()),
+                "a thread has at most 255 registers",
+            );
+        }
+    }
+
+    /// Every combination of a grid's values, the last key's changing fastest.
+    fn grid(
+        &mut self,
+        kernel: &str,
+        grid: Spanned<toml::Table>,
+        all: &mut Vec<BTreeMap<String, ConstValue>>,
+        spans: &mut Vec<Span>,
+    ) {
+        /// Specializations of one kernel; more is a slip.
+        const MOST: usize = 4096;
+        let span = self.span(&grid);
+        let mut combinations: Vec<BTreeMap<String, ConstValue>> = vec![BTreeMap::new()];
+        for (name, values) in grid.into_inner() {
+            let items = match &values {
+                toml::Value::Array(items) if !items.is_empty() => items.clone(),
+                _ => {
+                    self.error(
+                        span,
+                        format!("`{name}` of `specialize-grid` is no list of values"),
+                        format!("write it as `{name} = [256, 512]`"),
+                    );
+                    return;
+                }
+            };
+            let Some(items) = items.iter().map(const_value).collect::<Option<Vec<_>>>() else {
+                self.error(
+                    span,
+                    format!("`{name}` cannot be a compile-time value"),
+                    "use an integer, a number, a bool, a string or a list of these",
+                );
+                return;
+            };
+            if combinations.len() * items.len() > MOST {
+                self.error(
+                    span,
+                    format!("`specialize-grid` of kernel `{kernel}` has more than {MOST} combinations"),
+                    "each is compiled by itself: give fewer values",
+                );
+                return;
+            }
+            combinations = combinations
+                .iter()
+                .flat_map(|given| {
+                    items.iter().map(|item| {
+                        let mut given = given.clone();
+                        given.insert(name.clone(), item.clone());
+                        given
+                    })
+                })
+                .collect();
+        }
+        for values in combinations.into_iter().filter(|values| !values.is_empty()) {
+            if let Some(first) = all.iter().position(|other| *other == values) {
+                let error = Diagnostic::new(span, format!("kernel `{kernel}` has a specialization twice"))
+                    .note(spans[first], "the first is here");
+                self.errors.push(error);
+                return;
+            }
+            all.push(values);
+            spans.push(span);
+        }
     }
 
     fn check_name(&mut self, name: &str, span: Span) {
@@ -512,7 +651,8 @@ require = true
         assert!(message.contains("kernels.toml:1:"), "{message}");
         let message = refused("[toolchain]\ncuda = 13\n");
         assert!(
-            message.contains("invalid type: integer `13`, expected a string"),
+            message.contains("`cuda` is a string, found `13`")
+                && message.contains("write it as `cuda = \"13.0\"`"),
             "{message}"
         );
         assert!(message.contains("kernels.toml:2:8"), "{message}");
@@ -589,5 +729,66 @@ require = true
         assert!(
             refused(&format!("{head}specialize = [{{ N = {{}} }}]\n")).contains("cannot be a compile-time")
         );
+    }
+
+    #[test]
+    fn the_table_of_keys_is_what_is_read() {
+        // What the reader says it knows, by section.
+        for (section, head) in [
+            ("", ""),
+            ("defaults", "[defaults]\n"),
+            ("toolchain", "[toolchain]\n"),
+            ("kernel", "[[kernel]]\n"),
+        ] {
+            let message = toml::from_str::<RawManifest>(&format!("{head}zzzzzzzzzzzz = 1\n"))
+                .err()
+                .unwrap();
+            let mut known: Vec<&str> = message.message().split('`').skip(3).step_by(2).collect();
+            let mut listed: Vec<&str> = keys::KEYS
+                .iter()
+                .filter(|key| key.section == section)
+                .map(|key| key.name)
+                .collect();
+            known.sort_unstable();
+            listed.sort_unstable();
+            assert_eq!(known, listed, "[{section}]");
+        }
+    }
+
+    /// `UPDATE_EXPECT=1` writes the page anew.
+    #[test]
+    fn the_reference_page_is_the_table() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/kernels-toml.md");
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&page, keys::reference()).unwrap();
+        }
+        assert_eq!(
+            std::fs::read_to_string(&page).unwrap_or_default(),
+            keys::reference()
+        );
+    }
+
+    #[test]
+    fn grids_are_every_combination() {
+        let head = "[[kernel]]\nname = \"a\"\nsource = \"a.py\"\ntargets = [\"sm_90a\"]\n";
+        let manifest = Manifest::parse(
+            "kernels.toml",
+            &format!("{head}specialize-grid = {{ N = [1, 2], dtype = [\"float16\", \"float32\"] }}\n"),
+        )
+        .unwrap();
+        assert_eq!(manifest.kernels[0].specialize.len(), 4);
+        assert_eq!(
+            manifest.kernels[0].specialize[1]["dtype"],
+            ConstValue::Str("float32".into())
+        );
+        for (grid, said) in [
+            ("{ N = 4 }", "`N` of `specialize-grid` is no list of values"),
+            ("{ N = [] }", "`N` of `specialize-grid` is no list of values"),
+            ("{ N = [{}] }", "`N` cannot be a compile-time value"),
+            ("{ N = [1, 1] }", "has a specialization twice"),
+        ] {
+            let message = refused(&format!("{head}specialize-grid = {grid}\n"));
+            assert!(message.contains(said), "{message}");
+        }
     }
 }

@@ -1,0 +1,120 @@
+//! What is a fat binary, and how are several made one?
+//!
+//! nvcc runs once a target, so that a target that is added is the only one to be compiled. The container is a header of
+//! 16 bytes (magic, version, the header's size, the size of what follows) and entries, each with a header of its own;
+//! one run for several targets would write the same entries behind each other. Joining them gives the same bytes.
+
+/// The first four bytes.
+const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
+/// Bytes of the container's header.
+const HEADER: usize = 16;
+/// Bytes of an entry's header that are read here.
+const ENTRY: usize = 16;
+
+fn number(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
+    let field = bytes.get(at..at.checked_add(width)?)?;
+    Some(
+        field
+            .iter()
+            .rev()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte)),
+    )
+}
+
+/// Whether these bytes are a whole fat binary with something in it. The error says what is wrong, to stand after "it".
+pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
+    if bytes.is_empty() {
+        return Err("is empty".into());
+    }
+    if !bytes.starts_with(&MAGIC) {
+        return Err("is no fat binary: its first bytes are others".into());
+    }
+    let header = number(bytes, 6, 2);
+    let size = number(bytes, 8, 8).and_then(|size| usize::try_from(size).ok());
+    if header != Some(HEADER as u64) || size.and_then(|s| s.checked_add(HEADER)) != Some(bytes.len()) {
+        return Err(format!(
+            "is cut off or damaged: its header does not fit {} bytes",
+            bytes.len()
+        ));
+    }
+    let mut at = HEADER;
+    if at == bytes.len() {
+        return Err("holds no code".into());
+    }
+    while at < bytes.len() {
+        let entry = (
+            number(bytes, at, 2),
+            number(bytes, at + 4, 4),
+            number(bytes, at + 8, 8),
+        );
+        let (Some(kind @ (1 | 2)), Some(head), Some(body)) = entry else {
+            return Err("is damaged: an entry is neither PTX nor machine code".into());
+        };
+        let end = usize::try_from(head).ok().zip(usize::try_from(body).ok());
+        let end = end.and_then(|(head, body)| at.checked_add(head)?.checked_add(body));
+        let Some(end) = end.filter(|end| *end <= bytes.len() && head as usize >= ENTRY && body > 0) else {
+            return Err("is damaged: an entry is longer than the file".into());
+        };
+        let payload = &bytes[at + head as usize..end];
+        // Compressed code has a flag, and no ELF header to look at.
+        let plain = number(bytes, at + 40, 8).is_some_and(|flags| flags < 0x1000);
+        if kind == 2 && plain && !payload.starts_with(b"\x7fELF") {
+            return Err("is damaged: its machine code is no ELF file".into());
+        }
+        at = end;
+    }
+    Ok(())
+}
+
+/// One fat binary with the entries of several. All were checked.
+pub(crate) fn join(parts: &[&[u8]]) -> Vec<u8> {
+    let entries = |part: &[u8]| part.len().saturating_sub(HEADER);
+    let size: usize = parts.iter().map(|part| entries(part)).sum();
+    let mut joined = Vec::with_capacity(HEADER + size);
+    joined.extend(MAGIC);
+    joined.extend(1u16.to_le_bytes());
+    joined.extend((HEADER as u16).to_le_bytes());
+    joined.extend((size as u64).to_le_bytes());
+    for part in parts {
+        joined.extend(part.get(HEADER..).unwrap_or_default());
+    }
+    joined
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A fat binary with one PTX entry.
+    pub(crate) fn fatbin(payload: &[u8]) -> Vec<u8> {
+        let mut entry = vec![1, 0, 1, 1, 64, 0, 0, 0];
+        entry.extend((payload.len() as u64).to_le_bytes());
+        entry.resize(64, 0);
+        entry.extend(payload);
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend([1, 0, 16, 0]);
+        bytes.extend((entry.len() as u64).to_le_bytes());
+        bytes.extend(entry);
+        bytes
+    }
+
+    #[test]
+    fn whole_ones_are_told_from_others() {
+        let good = fatbin(b"ptx");
+        assert_eq!(check(&good), Ok(()));
+        assert_eq!(check(&join(&[&good, &good])), Ok(()));
+        assert_eq!(join(&[&good]), good);
+        assert_eq!(check(&[]).unwrap_err(), "is empty");
+        assert!(check(b"hello").unwrap_err().contains("no fat binary"));
+        for length in 1..good.len() {
+            assert!(check(&good[..length]).is_err(), "{length}");
+        }
+        assert!(check(&join(&[])).unwrap_err().contains("no code"));
+        let mut elf = good.clone();
+        elf[16] = 2;
+        assert!(check(&elf).unwrap_err().contains("no ELF"));
+        let mut long = good;
+        long[16 + 8] = 200;
+        assert!(check(&long).unwrap_err().contains("longer than the file"));
+    }
+}

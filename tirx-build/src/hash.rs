@@ -1,0 +1,30 @@
+//! Hashes over several parts.
+
+use sha2::{Digest, Sha256};
+
+/// SHA-256 over parts, each with its length, so that no two lists of parts run together.
+pub(crate) fn digest<P: AsRef<[u8]>>(parts: &[P]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.as_ref().len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_tell_lists_of_parts_apart() {
+        assert_ne!(digest(&["ab", "c"]), digest(&["a", "bc"]));
+        let text = hex(&digest(&["a"]));
+        assert_eq!(text.len(), 64);
+    }
+}

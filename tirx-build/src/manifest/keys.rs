@@ -1,0 +1,119 @@
+//! Every key of `kernels.toml`: what it holds, an example, what it means. Messages about values of a wrong form and the
+//! reference page (`docs/kernels-toml.md`) are made from this table; a test holds it against what is read.
+
+/// A key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// The table it stands in: `defaults`, `toolchain`, `kernel`; empty for the tables themselves.
+    pub section: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub form: &'static str,
+    /// How it is written.
+    pub example: &'static str,
+    /// What holds where it is left out.
+    pub default: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+const fn key(
+    section: &'static str,
+    name: &'static str,
+    form: &'static str,
+    example: &'static str,
+    default: &'static str,
+    meaning: &'static str,
+) -> Key {
+    Key {
+        section,
+        name,
+        form,
+        example,
+        default,
+        meaning,
+    }
+}
+
+const TARGETS: &str = "targets = [\"sm_90a\", \"sm_100a\"]";
+const PTX: &str = "ptx = \"compute_90\"";
+
+/// The keys, in the order of the reference.
+#[rustfmt::skip]
+pub const KEYS: &[Key] = &[
+    key("", "defaults", "a table", "[defaults]", "", "What holds for every kernel that does not say otherwise."),
+    key("", "toolchain", "a table", "[toolchain]", "", "Which nvcc compiles."),
+    key("", "kernel", "a list of tables", "[[kernel]]", "", "A kernel; as many as there are."),
+    key("defaults", "targets", "a list of strings", TARGETS, "", "As `targets` of a kernel."),
+    key("defaults", "ptx", "a string", PTX, "none", "As `ptx` of a kernel."),
+    key("defaults", "require", "`true` or `false`", "require = true", "`false`", "As `require` of a kernel."),
+    key("defaults", "flags", "a list of strings", "flags = [\"-lineinfo\"]", "none", "As `flags` of a kernel."),
+    key("defaults", "fast-math", "`true` or `false`", "fast-math = true", "`false`", "As `fast-math` of a kernel."),
+    key("defaults", "max-registers", "an integer", "max-registers = 64", "none", "As `max-registers` of a kernel."),
+    key("defaults", "lineinfo", "`true` or `false`", "lineinfo = true", "`false`", "As `lineinfo` of a kernel."),
+    key("defaults", "debug", "`true` or `false`", "debug = true", "`false`", "As `debug` of a kernel."),
+    key("defaults", "allow-spills", "`true` or `false`", "allow-spills = true", "`false`", "As `allow-spills` of a kernel."),
+    key("toolchain", "cuda", "a string", "cuda = \"13.0\"", "any release",
+        "The release that nvcc must be of: `\"13.0\"`, or `\"13\"` for any 13."),
+    key("toolchain", "auto-install", "`true` or `false`", "auto-install = true", "`false`",
+        "Fetch that release through pip, into a per-user cache, where there is no nvcc."),
+    key("kernel", "name", "a string", "name = \"add\"", "must be given",
+        "The Rust function and module: lower-case letters, digits and `_`."),
+    key("kernel", "source", "a string", "source = \"kernels/vector.py\"", "this or `script`",
+        "The kernel file, from the manifest's folder."),
+    key("kernel", "script", "a string", "script = \"\"\"…\"\"\"", "this or `source`", "The kernel's text itself."),
+    key("kernel", "entry", "a string", "entry = \"add\"", "the kernel's name, or the file's only kernel",
+        "Which definition of the text."),
+    key("kernel", "specialize", "a list of tables", "specialize = [{ N = 256 }, { N = 1024 }]", "none",
+        "Values of compile-time parameters; one Rust function each. `\"None\"` leaves a `T.Optional` parameter out."),
+    key("kernel", "specialize-grid", "a table of lists", "specialize-grid = { N = [256, 512], dtype = [\"float16\", \"bfloat16\"] }",
+        "none", "As `specialize`, for every combination of the values."),
+    key("kernel", "targets", "a list of strings", TARGETS, "that of `[defaults]`",
+        "GPUs to compile for: one native image each in the fat binary."),
+    key("kernel", "ptx", "a string", PTX, "that of `[defaults]`",
+        "PTX for GPUs that are newer than the targets; the driver compiles it when the kernel is loaded."),
+    key("kernel", "require", "`true` or `false`", "require = true", "`false`",
+        "A build that cannot make machine code is an error; otherwise the kernel runs on the simulator only."),
+    key("kernel", "feature", "a string", "feature = \"fp8\"", "none",
+        "The package's Cargo feature that the kernel belongs to: without it the kernel is not built."),
+    key("kernel", "flags", "a list of strings", "flags = [\"--extra-device-vectorization\"]", "none",
+        "Further arguments for nvcc."),
+    key("kernel", "fast-math", "`true` or `false`", "fast-math = true", "`false`",
+        "`--use_fast_math`: approximate functions, denormals are zero. The simulator computes without it."),
+    key("kernel", "max-registers", "an integer", "max-registers = 64", "none",
+        "The registers that a thread may use: more blocks fit, values may be spilled to memory."),
+    key("kernel", "lineinfo", "`true` or `false`", "lineinfo = true", "`false`",
+        "Lines of the kernel file in the machine code: profilers and compute-sanitizer show them."),
+    key("kernel", "debug", "`true` or `false`", "debug = true", "`false`",
+        "Compile with `-G`, for cuda-gdb, where Cargo builds with the debug profile."),
+    key("kernel", "allow-spills", "`true` or `false`", "allow-spills = true", "`false`",
+        "No warning where nvcc spills registers to memory."),
+];
+
+/// The reference page.
+pub fn reference() -> String {
+    let mut page = String::from(
+        "# kernels.toml\n\nEvery key that a manifest may have. A misspelt key is an error. This page is made from the \
+         table that the build reads.\n",
+    );
+    let sections = [
+        ("", "Tables"),
+        ("defaults", "`[defaults]`"),
+        ("toolchain", "`[toolchain]`"),
+        ("kernel", "`[[kernel]]`"),
+    ];
+    for (section, title) in sections {
+        page.push_str(&format!(
+            "\n## {title}\n\n| key | form | left out | meaning |\n|---|---|---|---|\n"
+        ));
+        for key in KEYS.iter().filter(|key| key.section == section) {
+            let example = key.example.replace('|', "\\|");
+            page.push_str(&format!(
+                "| `{}` | {}: `{example}` | {} | {} |\n",
+                key.name, key.form, key.default, key.meaning
+            ));
+        }
+    }
+    page
+}

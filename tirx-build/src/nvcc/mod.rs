@@ -1,0 +1,352 @@
+//! Running nvcc: once a text and target, several at a time, and never for what a store holds.
+//!
+//! An image depends on the CUDA text, the arguments, the release and build of nvcc with its `nvcc.profile`, and the
+//! environment variables that nvcc and the host compiler's preprocessor read. All of these are its key. The text
+//! holds no place of the kernel file (unless `lineinfo` asks for it), so comments and formatting change no key.
+
+pub(crate) mod messages;
+mod options;
+mod parallel;
+pub(crate) mod process;
+mod report;
+mod unit;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tirx_core::diagnostic::{Level, Message, Place};
+use tirx_core::source::{SourceMap, Span};
+
+pub use options::NvccOptions;
+
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::hash::{digest, hex};
+use crate::store::{Key, Store};
+use crate::target::Targets;
+use crate::toolchain::Nvcc;
+use messages::{FILE, Origin};
+use parallel::Slots;
+use report::Report;
+use unit::{Failed, Ran, Runner};
+
+/// What every kernel is compiled with.
+const FLAGS: [&str; 5] = ["-std=c++17", "-O3", "--fatbin", "-Xptxas", "--warn-on-spills"];
+
+/// Environment variables that change what nvcc makes: its own, and those of the host compiler's preprocessor.
+pub(crate) const VARIABLES: [&str; 6] = [
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_CCBIN",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+];
+
+/// A kernel's CUDA text that is to become images.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// The name of its files in the output folder, without extension: `add-n256`.
+    pub(crate) file: String,
+    /// What messages call it: "kernel `add::n256`".
+    pub(crate) what: String,
+    /// Where its source is.
+    pub(crate) place: Option<Place>,
+    /// The CUDA text.
+    pub(crate) text: String,
+    /// Where each line of the text came from.
+    pub(crate) lines: Vec<Span>,
+    /// What these point into.
+    pub(crate) sources: SourceMap,
+    /// What to compile for.
+    pub(crate) targets: Targets,
+    /// What the manifest says of nvcc.
+    pub(crate) options: NvccOptions,
+}
+
+/// What the jobs came to.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// For each job, the fat binary of each target, in the order of [`Targets::each`].
+    pub(crate) images: Vec<Vec<Vec<u8>>>,
+    /// Runs of nvcc.
+    pub(crate) compiled: usize,
+    /// Images that a store held.
+    pub(crate) cached: usize,
+    /// Warnings of nvcc, at the kernels' lines.
+    pub(crate) warnings: Vec<Message>,
+}
+
+/// How to compile.
+pub(crate) struct Compilation<'a> {
+    /// The compiler.
+    pub(crate) nvcc: &'a Nvcc,
+    /// Where results are kept.
+    pub(crate) store: &'a Store,
+    /// A folder for files that are needed only meanwhile; made and removed here.
+    pub(crate) work: &'a Path,
+    /// The variables to go by.
+    pub(crate) environment: &'a Environment,
+    /// Takes lines about how far it is.
+    pub(crate) say: &'a (dyn Fn(&str) + Sync),
+}
+
+/// One run of nvcc, for all jobs that need the same.
+struct Unit {
+    key: Key,
+    /// The first job that needs it.
+    job: usize,
+    /// The target, as `sm_90a`.
+    target: String,
+    arguments: Vec<String>,
+    text: String,
+}
+
+impl Compilation<'_> {
+    /// Compiles every job for each of its targets. All failures are reported together.
+    pub(crate) fn run(&self, jobs: &[Job]) -> Result<Made> {
+        let (units, needs) = self.units(jobs);
+        let runner = Runner::new(self)?;
+        let progress = Progress::new(self.say, units.len());
+        let results = Slots::new(self.environment).run(units.len(), |index| {
+            let unit = &units[index];
+            let result = runner.unit(unit, &jobs[unit.job], index);
+            progress.done(&jobs[unit.job].what, &unit.target, &result);
+            result
+        });
+        progress.end();
+        let _ = fs::remove_dir_all(self.work);
+        let mut report = Report::default();
+        let mut made = Made::default();
+        let mut entries: BTreeMap<Key, Vec<u8>> = BTreeMap::new();
+        let mut said: BTreeMap<Key, (String, bool)> = BTreeMap::new();
+        for (unit, result) in units.iter().zip(results) {
+            let job = &jobs[unit.job];
+            match result {
+                Ok(Ran { entry, compiled, .. }) => {
+                    made.compiled += usize::from(compiled);
+                    made.cached += usize::from(!compiled);
+                    said.insert(unit.key, (entry.messages, true));
+                    entries.insert(unit.key, entry.image);
+                }
+                Err(Failed::Said(text)) => {
+                    said.insert(unit.key, (text, false));
+                }
+                Err(Failed::Other(error)) => report.other(error, job, &unit.target),
+            }
+        }
+        // Jobs of the same text have messages of their own: each points into its own kernel.
+        for (job, keys) in jobs.iter().zip(&needs) {
+            for ((target, _), key) in job.targets.each().into_iter().zip(keys) {
+                if let Some((text, success)) = said.get(key) {
+                    let origin = Origin {
+                        text: &job.text,
+                        lines: &job.lines,
+                        sources: &job.sources,
+                    };
+                    report.said(&messages::findings(text, &origin), job, &target, *success, text);
+                }
+            }
+        }
+        report.errors(self.nvcc)?;
+        made.warnings = report.warnings();
+        made.images = needs
+            .iter()
+            .map(|keys| keys.iter().filter_map(|key| entries.get(key).cloned()).collect())
+            .collect();
+        if made.compiled > 0 {
+            self.store.keep_within_limit();
+        }
+        Ok(made)
+    }
+
+    /// What is to be run, and the keys that each job needs.
+    fn units(&self, jobs: &[Job]) -> (Vec<Unit>, Vec<Vec<Key>>) {
+        let identity = self.identity();
+        let debug_profile = self
+            .environment
+            .peek("PROFILE")
+            .is_some_and(|profile| profile == "debug");
+        let mut units: Vec<Unit> = Vec::new();
+        let mut known: BTreeMap<Key, usize> = BTreeMap::new();
+        let mut needs = Vec::new();
+        for (index, job) in jobs.iter().enumerate() {
+            let text = match job.options.names_lines(debug_profile) {
+                true => with_line_directives(job),
+                false => job.text.clone(),
+            };
+            let mut keys = Vec::new();
+            for (target, gencode) in job.targets.each() {
+                let mut arguments: Vec<String> = FLAGS.map(String::from).to_vec();
+                arguments.extend(["-gencode".to_string(), gencode]);
+                arguments.extend(job.options.arguments(debug_profile));
+                let mut parts = vec![text.as_str()];
+                parts.extend(identity.iter().map(String::as_str));
+                parts.push("arguments");
+                parts.extend(arguments.iter().map(String::as_str));
+                let key = digest(&parts);
+                keys.push(key);
+                known.entry(key).or_insert_with(|| {
+                    units.push(Unit {
+                        key,
+                        job: index,
+                        target,
+                        arguments,
+                        text: text.clone(),
+                    });
+                    units.len() - 1
+                });
+            }
+            needs.push(keys);
+        }
+        (units, needs)
+    }
+
+    /// What an image depends on beside the text and the arguments.
+    fn identity(&self) -> Vec<String> {
+        let mut parts = vec![
+            "nvcc".to_string(),
+            self.nvcc.version.to_string(),
+            self.nvcc.build.clone(),
+        ];
+        // Beside nvcc, where an administrator can set flags; its paths are relative.
+        let profile = fs::read(self.nvcc.path.with_file_name("nvcc.profile")).unwrap_or_default();
+        parts.push(hex(&digest(&[profile])));
+        for name in VARIABLES {
+            if let Some(value) = self.environment.get(name) {
+                parts.push(format!("{name}={}", value.to_string_lossy()));
+            }
+        }
+        parts
+    }
+}
+
+/// The text with `#line` before each line of the kernel's, so that the machine code names the kernel file.
+fn with_line_directives(job: &Job) -> String {
+    let mut text = String::with_capacity(job.text.len() * 2);
+    let mut directed = false;
+    for (at, line) in job.text.lines().enumerate() {
+        let place = job.lines.get(at).and_then(|span| job.sources.locate(*span));
+        match place {
+            Some(place) => {
+                let file = place.file.replace('\\', "/").replace('"', "'");
+                text.push_str(&format!("#line {} \"{file}\"\n", place.line));
+                directed = true;
+            }
+            None if directed => {
+                text.push_str(&format!("#line {} \"{FILE}\"\n", at + 1));
+                directed = false;
+            }
+            None => {}
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+/// Says how far a long build is.
+struct Progress<'a> {
+    say: &'a (dyn Fn(&str) + Sync),
+    total: usize,
+    done: AtomicUsize,
+    start: Instant,
+    slowest: Mutex<(Duration, String)>,
+    said: Mutex<Duration>,
+}
+
+/// Builds shorter than this say nothing, longer ones something this often.
+const SAY_EVERY: Duration = Duration::from_secs(5);
+
+impl<'a> Progress<'a> {
+    fn new(say: &'a (dyn Fn(&str) + Sync), total: usize) -> Progress<'a> {
+        Progress {
+            say,
+            total,
+            done: AtomicUsize::new(0),
+            start: Instant::now(),
+            slowest: Mutex::default(),
+            said: Mutex::default(),
+        }
+    }
+
+    fn done(&self, what: &str, target: &str, result: &Result<Ran, Failed>) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let (Ok(ran), Ok(mut slowest)) = (result, self.slowest.lock())
+            && ran.time > slowest.0
+        {
+            *slowest = (ran.time, format!("{what} for {target}"));
+        }
+        let elapsed = self.start.elapsed();
+        if let Ok(mut said) = self.said.lock()
+            && elapsed >= *said + SAY_EVERY
+        {
+            *said = elapsed;
+            (self.say)(&format!("tirx: {done} of {} images", self.total));
+        }
+    }
+
+    fn end(&self) {
+        let elapsed = self.start.elapsed();
+        if elapsed >= SAY_EVERY
+            && let Ok(slowest) = self.slowest.lock()
+        {
+            (self.say)(&format!(
+                "tirx: {} images in {:.1} s; the slowest was {} with {:.1} s",
+                self.total,
+                elapsed.as_secs_f64(),
+                slowest.1,
+                slowest.0.as_secs_f64()
+            ));
+        }
+    }
+}
+
+/// Writes a file unless it has that content already, so that its time says when it changed. It is never half written.
+pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == content) {
+        return Ok(());
+    }
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".new");
+    let temporary = path.with_file_name(name);
+    fs::write(&temporary, content)
+        .and_then(|()| fs::rename(&temporary, path))
+        .map_err(|error| Error::io("write", path, &error))
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Deletes files of earlier builds that this one has no use for: not in `keep`.
+pub(crate) fn sweep(folder: &Path, keep: &[String]) -> Result<()> {
+    let entries = fs::read_dir(folder).map_err(|error| Error::io("read", folder, &error))?;
+    let mut stale: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path
+                .file_name()
+                .map(|n| n.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            path.is_file() && !keep.contains(&name)
+        })
+        .collect();
+    stale.sort();
+    stale.iter().try_for_each(|path| remove(path))
+}
+
+/// A warning without a level in front: Cargo writes that itself.
+pub(crate) fn warning_line(message: &Message) -> String {
+    message
+        .short()
+        .replacen(&format!("{}: ", Level::Warning.name()), "", 1)
+}

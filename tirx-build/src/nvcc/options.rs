@@ -1,0 +1,43 @@
+//! What a kernel of the manifest says about how nvcc compiles it.
+
+/// Options of a kernel for nvcc.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NvccOptions {
+    /// Further arguments, after all others.
+    pub flags: Vec<String>,
+    /// `--use_fast_math`: approximate functions, denormals flushed to zero.
+    pub fast_math: bool,
+    /// Registers that a thread may have: `--maxrregcount`.
+    pub max_registers: Option<u32>,
+    /// Lines of the kernel file in the machine code, for profilers and compute-sanitizer: `-lineinfo`.
+    pub lineinfo: bool,
+    /// `-G` where Cargo builds with the debug profile, for cuda-gdb.
+    pub debug: bool,
+    /// Whether registers that are spilled to memory are let pass in silence.
+    pub allow_spills: bool,
+}
+
+impl NvccOptions {
+    /// The arguments for nvcc. `debug_profile` says that Cargo builds without optimization.
+    pub(crate) fn arguments(&self, debug_profile: bool) -> Vec<String> {
+        let mut arguments = Vec::new();
+        if self.fast_math {
+            arguments.push("--use_fast_math".to_string());
+        }
+        if let Some(registers) = self.max_registers {
+            arguments.push(format!("--maxrregcount={registers}"));
+        }
+        if self.debug && debug_profile {
+            arguments.push("-G".to_string());
+        } else if self.lineinfo {
+            arguments.push("-lineinfo".to_string());
+        }
+        arguments.extend(self.flags.iter().cloned());
+        arguments
+    }
+
+    /// Whether the machine code is to name lines of the kernel file.
+    pub(crate) fn names_lines(&self, debug_profile: bool) -> bool {
+        self.lineinfo || (self.debug && debug_profile)
+    }
+}

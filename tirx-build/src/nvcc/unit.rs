@@ -1,0 +1,179 @@
+//! One run of nvcc: the store is asked, nvcc runs in a folder of its own, and what it wrote is checked.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::messages::FILE;
+use super::{Job, Unit, VARIABLES, process};
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::fatbin;
+use crate::store::{Entry, Store};
+use crate::toolchain::Nvcc;
+
+/// After how long a run of nvcc is worth a note.
+const SLOW: Duration = Duration::from_secs(20);
+
+/// What all runs of a build share.
+pub(super) struct Runner<'a> {
+    pub(super) nvcc: &'a Nvcc,
+    pub(super) store: &'a Store,
+    pub(super) work: &'a Path,
+    pub(super) say: &'a (dyn Fn(&str) + Sync),
+    limit: Option<Duration>,
+    wrapper: Option<PathBuf>,
+    /// The variables that nvcc reads, as the build's environment has them.
+    variables: Vec<(&'static str, Option<OsString>)>,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn new(compilation: &super::Compilation<'a>) -> Result<Runner<'a>> {
+        let environment = compilation.environment;
+        Ok(Runner {
+            nvcc: compilation.nvcc,
+            store: compilation.store,
+            work: compilation.work,
+            say: compilation.say,
+            limit: time_limit(environment)?,
+            wrapper: environment.path_peek("TIRX_NVCC_WRAPPER"),
+            variables: VARIABLES.map(|name| (name, environment.get(name))).to_vec(),
+        })
+    }
+
+    pub(super) fn unit(&self, unit: &Unit, job: &Job, index: usize) -> Result<Ran, Failed> {
+        let start = Instant::now();
+        let ran = |entry, compiled| Ran {
+            entry,
+            compiled,
+            time: start.elapsed(),
+        };
+        if let Some(entry) = self.store.get(&unit.key) {
+            return Ok(ran(entry, false));
+        }
+        let _made_by_one = self.store.lock(&unit.key);
+        if let Some(entry) = self.store.get(&unit.key) {
+            return Ok(ran(entry, false));
+        }
+        let folder = self.work.join(index.to_string());
+        let entry = self.compile(unit, job, &folder)?;
+        let _ = fs::remove_dir_all(&folder);
+        self.store.put(&unit.key, &entry);
+        Ok(ran(entry, true))
+    }
+
+    fn compile(&self, unit: &Unit, job: &Job, folder: &Path) -> Result<Entry, Failed> {
+        const OUTPUT: &str = "kernel.fatbin";
+        let other = |error: Error| Failed::Other(error);
+        fs::create_dir_all(folder).map_err(|e| other(Error::io("create", folder, &e)))?;
+        let source = folder.join(FILE);
+        fs::write(&source, &unit.text).map_err(|e| other(Error::io("write", &source, &e)))?;
+        let mut command = match &self.wrapper {
+            Some(wrapper) => {
+                let mut command = Command::new(wrapper);
+                command.arg(&self.nvcc.path);
+                command
+            }
+            None => Command::new(&self.nvcc.path),
+        };
+        command
+            // Relative names: the image does not say where it was made.
+            .current_dir(folder)
+            .args(&unit.arguments)
+            .args(["-o", OUTPUT, FILE]);
+        for (name, value) in &self.variables {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let mut next_note = SLOW;
+        let program = Path::new(command.get_program()).to_path_buf();
+        let finished = process::run(&mut command, self.limit, &mut |elapsed| {
+            if elapsed >= next_note {
+                (self.say)(&format!(
+                    "tirx: nvcc has been compiling {} for {} for {} s (process {}); TIRX_NVCC_TIMEOUT=<seconds> limits it",
+                    job.what,
+                    unit.target,
+                    elapsed.as_secs(),
+                    program.display(),
+                ));
+                next_note *= 2;
+            }
+        });
+        let finished = finished.map_err(|error| other(Error::io("run", &program, &error)))?;
+        let said = [finished.stderr, finished.stdout].concat();
+        match finished.status {
+            None => {
+                let seconds = self.limit.unwrap_or_default().as_secs_f64();
+                let error = Error::new(format_args!("nvcc did not end within {seconds} s"));
+                return Err(other(error.help("TIRX_NVCC_TIMEOUT sets the limit, in seconds")));
+            }
+            Some(status) if !status.success() => {
+                return Err(Failed::Said(match said.trim().is_empty() {
+                    true => format!("nvcc fatal : {status}, without a message"),
+                    false => said,
+                }));
+            }
+            Some(_) => {}
+        }
+        let image = fs::read(folder.join(OUTPUT)).unwrap_or_default();
+        if let Err(reason) = fatbin::check(&image) {
+            let reason = match image.is_empty() && !folder.join(OUTPUT).is_file() {
+                true => "wrote no output".to_string(),
+                false => format!("wrote an output that {reason}"),
+            };
+            let mut error = Error::new(format_args!("nvcc ended without an error, but {reason}"));
+            for (name, value) in &self.variables {
+                if let Some(value) = value.as_ref().filter(|_| name.ends_with("_FLAGS")) {
+                    error = error.note(format_args!("{name} is `{}`", value.to_string_lossy()));
+                }
+            }
+            if let Some(wrapper) = &self.wrapper {
+                error = error.note(format_args!("TIRX_NVCC_WRAPPER is `{}`", wrapper.display()));
+            }
+            return Err(other(error));
+        }
+        Ok(Entry {
+            image,
+            messages: said,
+        })
+    }
+}
+
+/// A unit that succeeded.
+pub(super) struct Ran {
+    pub(super) entry: Entry,
+    /// nvcc ran; else a store had it.
+    pub(super) compiled: bool,
+    pub(super) time: Duration,
+}
+
+/// A unit that failed.
+pub(super) enum Failed {
+    /// nvcc said why.
+    Said(String),
+    /// It could not be run, or did not do what it is for.
+    Other(Error),
+}
+
+/// `TIRX_NVCC_TIMEOUT`, in seconds.
+fn time_limit(environment: &Environment) -> Result<Option<Duration>> {
+    let Some(text) = environment.peek("TIRX_NVCC_TIMEOUT") else {
+        return Ok(None);
+    };
+    let seconds = text.to_str().and_then(|text| text.parse::<f64>().ok());
+    match seconds
+        .filter(|s| *s > 0.0)
+        .and_then(|s| Duration::try_from_secs_f64(s).ok())
+    {
+        Some(limit) => Ok(Some(limit)),
+        None => Err(Error::new(format_args!(
+            "TIRX_NVCC_TIMEOUT is `{}`, which is no number of seconds",
+            text.to_string_lossy()
+        ))
+        .help("for example TIRX_NVCC_TIMEOUT=300")),
+    }
+}

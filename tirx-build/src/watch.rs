@@ -1,0 +1,124 @@
+//! What is Cargo told to watch?
+//!
+//! Cargo runs a build script again, and compiles the package again, when a file or variable that the script named has
+//! changed. PATH is named only where no nvcc was found: with one, another PATH changes nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::environment::Environment;
+use crate::toolchain::{self, Nvcc};
+
+/// What the search for an nvcc came to, as far as it matters here.
+pub(crate) enum Found<'a> {
+    /// One is used.
+    Nvcc(&'a Nvcc),
+    /// None is wanted, or none is needed.
+    NotWanted,
+    /// There is none.
+    Nothing,
+}
+
+/// `cargo::rerun-if-…` lines.
+pub(crate) fn directives(
+    environment: &Environment,
+    inputs: &BTreeSet<PathBuf>,
+    found: &Found<'_>,
+) -> Vec<String> {
+    let mut lines: Vec<String> = inputs
+        .iter()
+        .map(|path| format!("cargo::rerun-if-changed={}", path.display()))
+        .collect();
+    lines.extend(
+        toolchain_files(environment, found)
+            .iter()
+            .map(|path| format!("cargo::rerun-if-changed={}", path.display())),
+    );
+    let looked_for = matches!(found, Found::Nothing);
+    let variables: BTreeSet<String> = environment
+        .names_read()
+        .into_iter()
+        .chain(TOOLCHAIN_VARIABLES.map(String::from))
+        .filter(|name| name != "PATH" || looked_for)
+        // Cargo's own: it reruns for them anyway, or they say nothing about the result.
+        .filter(|name| !["OUT_DIR", "HOME"].contains(&name.as_str()))
+        .collect();
+    lines.extend(
+        variables
+            .iter()
+            .map(|name| format!("cargo::rerun-if-env-changed={name}")),
+    );
+    lines
+}
+
+/// What decides which nvcc is used, whether or not this build got as far as to ask.
+const TOOLCHAIN_VARIABLES: [&str; 5] = ["TIRX_NVCC", "NVCC", "CUDA_HOME", "CUDA_PATH", "TIRX_DUMP"];
+
+/// Files and folders whose change can change which nvcc is used, or what it is. Only what exists: Cargo reruns a build
+/// script at every build while a file it named is missing.
+fn toolchain_files(environment: &Environment, found: &Found<'_>) -> Vec<PathBuf> {
+    let mut watches = Vec::new();
+    if let Found::Nvcc(nvcc) = found {
+        watches.push(nvcc.path.clone());
+        // A package manager keeps the times of files; the folder's changes when one is replaced.
+        watches.extend(nvcc.path.parent().filter(|dir| small(dir)).map(Path::to_path_buf));
+    }
+    if !matches!(found, Found::NotWanted) {
+        watches.extend(homes_without_nvcc(environment));
+    }
+    if matches!(found, Found::Nothing) {
+        // Where one may appear: commands, our own installations, and what the toolkit's packages add to the linker.
+        let path = environment.peek("PATH").unwrap_or_default();
+        watches.extend(std::env::split_paths(&path).filter(|dir| dir.is_absolute() && small(dir)));
+        watches.push(PathBuf::from("/etc/ld.so.conf.d"));
+        watches.extend(toolchain::watched_stamp_dir(environment));
+    }
+    let mut seen = BTreeSet::new();
+    watches.retain(|path| path.exists() && seen.insert(path.clone()));
+    watches
+}
+
+/// For a variable that names a toolkit which has no nvcc yet: the nearest folder in which one would show.
+fn homes_without_nvcc(environment: &Environment) -> Vec<PathBuf> {
+    let named = ["CUDA_HOME", "CUDA_PATH"]
+        .into_iter()
+        .filter_map(|name| environment.path_peek(name));
+    named
+        .filter(|home| !home.join("bin").join("nvcc").is_file())
+        .filter_map(|home| {
+            let places = [home.join("bin"), home.clone(), home.parent()?.to_path_buf()];
+            places.into_iter().find(|place| place.is_dir())
+        })
+        .filter(|dir| few(dir))
+        .collect()
+}
+
+/// Whether Cargo can look through a folder at every build without anybody noticing.
+fn small(dir: &Path) -> bool {
+    let entries = fs::read_dir(dir).map(|entries| entries.flatten().take(4000).collect::<Vec<_>>());
+    entries.is_ok_and(|entries| {
+        entries.len() < 4000
+            && !entries
+                .iter()
+                .any(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+    })
+}
+
+/// As [`small`], for a folder that has others in it: Cargo looks through these, too.
+fn few(dir: &Path) -> bool {
+    let mut left = 2000usize;
+    let mut folders = vec![dir.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            left = match left.checked_sub(1) {
+                Some(left) => left,
+                None => return false,
+            };
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(entry.path());
+            }
+        }
+    }
+    true
+}

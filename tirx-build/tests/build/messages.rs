@@ -1,0 +1,292 @@
+//! What is said about mistakes, and where.
+
+use std::fs;
+
+use tirx_build::Environment;
+
+use crate::package::{Package, warnings};
+
+/// The message about the fixture's manifest with one text replaced.
+fn refused(from: &str, to: &str) -> String {
+    let package = Package::new();
+    package.edit("kernels.toml", from, to);
+    package.refused()
+}
+
+#[test]
+fn values_of_a_wrong_form_are_answered_with_an_example() {
+    const TARGETS: &str = "targets = [\"sm_90a\", \"sm_100a\"]";
+    for (from, to, said, help, place) in [
+        (
+            TARGETS,
+            "targets = \"sm_90a\"",
+            "`targets` is a list of strings, found the string \"sm_90a\"",
+            "write it as `targets = [\"sm_90a\", \"sm_100a\"]`",
+            "kernels.toml:2:11",
+        ),
+        (
+            TARGETS,
+            "targets = [90]",
+            "`targets` is a list of strings, found `90`",
+            "write it as `targets =",
+            "kernels.toml:2:12",
+        ),
+        (
+            "specialize = [{ N = 256 }, { N = 1024 }]",
+            "specialize = { N = 256 }",
+            "`specialize` is a list of tables, found a table",
+            "write it as `specialize = [{ N = 256 }, { N = 1024 }]`",
+            "kernels.toml:8:14",
+        ),
+        (
+            "[defaults]",
+            "[toolchain]\ncuda = 13.0\n[defaults]",
+            "`cuda` is a string, found `13.0`",
+            "write it as `cuda = \"13.0\"`",
+            "kernels.toml:2:8",
+        ),
+        (
+            "ptx = \"compute_90\"",
+            "require = \"yes\"",
+            "`require` is `true` or `false`, found the string \"yes\"",
+            "write it as `require = true`",
+            "kernels.toml:3:11",
+        ),
+        (
+            "ptx = \"compute_90\"",
+            "max-registers = -1",
+            "`max-registers` is an integer, found `-1`",
+            "write it as `max-registers = 64`",
+            "kernels.toml:3:17",
+        ),
+    ] {
+        let message = refused(from, to);
+        assert!(
+            message.contains(said) && message.contains(help) && message.contains(place),
+            "{message}"
+        );
+        assert_eq!(message.matches("error:").count(), 1, "{message}");
+    }
+    let package = Package::new();
+    package.write(
+        "kernels.toml",
+        "[kernel]\nname = \"add\"\nsource = \"kernels.py\"\n",
+    );
+    let message = package.refused();
+    assert!(
+        message.contains("`kernel` is a list of tables, found a table")
+            && message.contains("write it as `[[kernel]]`")
+            && message.contains("kernels.toml:1:2"),
+        "{message}"
+    );
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    for (to, said) in [
+        (
+            "max-registers = 300",
+            "`max-registers` is from 16 to 255, found 300",
+        ),
+        (
+            "flags = [\"-gencode=arch=compute_80,code=sm_80\"]",
+            "`-gencode` cannot be a flag of a kernel",
+        ),
+        (
+            "flags = [\"--dryrun\"]",
+            "`--dryrun` cannot be a flag of a kernel",
+        ),
+    ] {
+        let message = refused("ptx = \"compute_90\"", to);
+        assert!(
+            message.contains(said) && message.contains("kernels.toml:3:"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn no_target_at_all_is_an_error() {
+    let message = refused(
+        "targets = [\"sm_90a\", \"sm_100a\"]\nptx = \"compute_90\"",
+        "targets = []\nrequire = true",
+    );
+    assert!(
+        message.contains("kernel `add` names no targets")
+            && message.contains("kernel `scale` names no targets"),
+        "{message}"
+    );
+    let package = Package::new();
+    let none: [&str; 0] = [];
+    let environment = Environment::empty().with("TIRX_NVCC", "none");
+    let error = package
+        .builder(environment)
+        .targets(none)
+        .build()
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("Builder::targets: names no targets"), "{error}");
+}
+
+#[test]
+fn an_inline_script_is_shown_where_the_manifest_has_it() {
+    let package = Package::new();
+    let script = "from tvm.script import tirx as T\n\n@T.prim_func\ndef k(A: T.Buffer((4,), \"float32\")):\n    \
+                  T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([4])\n    A[tx] = B[tx]\n";
+    let manifest = |quotes: &str, script: &str| {
+        format!("[[kernel]]\nname = \"k\"\ntargets = [\"sm_90a\"]\nscript = {quotes}\n{script}{quotes}\n")
+    };
+    for quotes in ["\"\"\"", "'''"] {
+        package.write("kernels.toml", &manifest(quotes, script));
+        let message = package.refused();
+        assert!(message.contains("--> kernels.toml:10:13"), "{message}");
+        assert!(message.contains("10 |     A[tx] = B[tx]"), "{message}");
+    }
+    // Two scripts in one manifest are two files.
+    let good = script.replace("B[tx]", "1.0");
+    let two = manifest("\"\"\"", &good)
+        + &manifest("\"\"\"", &good.replace("1.0", "2.0")).replace("name = \"k\"", "name = \"l\"");
+    package.write("kernels.toml", &two);
+    package
+        .build(Environment::empty().with("TIRX_NVCC", "none"))
+        .unwrap();
+    assert!(package.text("out/tirx/k.cu").contains("0x1p+0f") || package.text("out/tirx/k.cu").contains("1"));
+    assert_ne!(package.text("out/tirx/k.cu"), package.text("out/tirx/l.cu"));
+}
+
+#[test]
+fn a_pin_that_does_not_fit_shows_the_manifest_s_line() {
+    let package = Package::new();
+    package.edit(
+        "kernels.toml",
+        "[defaults]",
+        "[toolchain]\ncuda = \"12.8\"\n\n[defaults]",
+    );
+    let environment = Environment::empty().with("TIRX_NVCC", package.nvcc("13.0"));
+    let message = package.build(environment).unwrap_err().to_string();
+    assert!(
+        message.contains("it is CUDA 13.0, the manifest pins 12.8")
+            && message.contains("--> ")
+            && message.contains("kernels.toml:2:8")
+            && message.contains("2 | cuda = \"12.8\""),
+        "{message}"
+    );
+    assert_eq!(message.matches("error:").count(), 1, "{message}");
+}
+
+#[test]
+fn files_are_named_from_the_workspace() {
+    let package = Package::new();
+    package.write("Cargo.toml", "[workspace]\n");
+    fs::create_dir(package.path("app")).unwrap();
+    for file in ["kernels.toml", "kernels.py"] {
+        fs::rename(package.path(file), package.path("app").join(file)).unwrap();
+    }
+    package.edit("app/kernels.py", "A[tx] + B[tx]", "A[tx] + Z[tx]");
+    let environment = Environment::empty()
+        .with("TIRX_NVCC", "none")
+        .with("CARGO_MANIFEST_DIR", package.path("app"));
+    let builder = package
+        .builder(environment)
+        .manifest(package.path("app/kernels.toml"));
+    let message = builder.build().unwrap_err().to_string();
+    assert!(message.contains("--> app/kernels.py:12:21"), "{message}");
+    package.edit("app/kernels.toml", "scale_rows", "scale_row");
+    package.edit("app/kernels.py", "A[tx] + Z[tx]", "A[tx] + B[tx]");
+    let message = builder.build().unwrap_err().to_string();
+    assert!(message.contains("--> app/kernels.toml:13:9"), "{message}");
+}
+
+#[test]
+fn an_nvcc_that_hangs_is_stopped() {
+    let package = Package::new();
+    let nvcc = package.nvcc_that("13.0", "sleep 600");
+    let environment = Environment::empty()
+        .with("TIRX_NVCC", nvcc)
+        .with("TIRX_NVCC_TIMEOUT", "0.2")
+        .with("NUM_JOBS", "9");
+    let message = package.build(environment.clone()).unwrap_err().to_string();
+    assert!(
+        message.contains("nvcc did not end within 0.2 s")
+            && message.contains("TIRX_NVCC_TIMEOUT sets the limit")
+            && message.contains("kernel `scale` for sm_90a"),
+        "{message}"
+    );
+    assert_eq!(message.matches("error:").count(), 1, "{message}");
+    let message = package
+        .build(environment.with("TIRX_NVCC_TIMEOUT", "soon"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("TIRX_NVCC_TIMEOUT is `soon`, which is no number of seconds"),
+        "{message}"
+    );
+}
+
+#[test]
+fn warnings_of_nvcc_are_at_the_kernel_s_line_and_come_back_from_the_store() {
+    let package = Package::new();
+    let said = "echo 'kernel.cu(4): warning #177-D: variable \"x\" was declared but never referenced'\n\
+                echo \"ptxas warning : Registers are spilled to local memory in function 'k', 8 bytes spill stores, 16 bytes \
+                spill loads\"";
+    let nvcc = package.nvcc_that("13.0", said);
+    package.edit(
+        "kernels.toml",
+        "entry = \"scale_rows\"",
+        "entry = \"scale_rows\"\nallow-spills = true",
+    );
+    let environment = Environment::empty().with("TIRX_NVCC", nvcc);
+    let first = package.build(environment.clone()).unwrap();
+    let lines = warnings(&first);
+    // Line 4 of the other kernel's text is one that nobody wrote.
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(
+        lines[0].starts_with(
+            "cargo::warning=kernels.py:12:5: nvcc: variable \"x\" was declared but never referenced (#177-D)"
+        ),
+        "{lines:#?}"
+    );
+    assert!(
+        lines.iter().any(|line| line.contains("kernels.py:8:")
+            && line.contains("registers are spilled to local memory: 8 bytes spill stores, 16 bytes spill loads (kernel `add::n256`, sm_90a")
+            && line.contains("allow-spills = true")),
+        "{lines:#?}"
+    );
+    let again = package.build(environment).unwrap();
+    assert_eq!((again.compiled, warnings(&again)), (0, lines));
+}
+
+#[test]
+fn path_is_watched_only_where_no_nvcc_was_found() {
+    let package = Package::new();
+    let watches = |environment: Environment| {
+        let directives = package.build(environment).unwrap().directives;
+        directives.contains(&"cargo::rerun-if-env-changed=PATH".to_string())
+    };
+    assert!(!watches(
+        Environment::empty().with("TIRX_NVCC", package.nvcc("13.0"))
+    ));
+    assert!(!watches(
+        Environment::empty()
+            .with("TIRX_NVCC", "none")
+            .with("PATH", "/nowhere")
+    ));
+    assert!(!watches(Environment::empty().with("PATH", package.path("."))));
+    assert!(watches(Environment::empty().with("PATH", "/nowhere")));
+    // Where a toolkit is announced, its place is watched, or the nearest that exists.
+    let home = package.path("cuda");
+    for folder in [package.path(""), home.clone(), home.join("bin")] {
+        fs::create_dir_all(&folder).unwrap();
+        fs::remove_file(package.path("nvcc")).ok();
+        let report = package
+            .build(Environment::empty().with("CUDA_HOME", &home))
+            .unwrap();
+        let shown = folder.to_string_lossy();
+        let line = format!("cargo::rerun-if-changed={}", shown.trim_end_matches('/'));
+        assert!(
+            report.directives.iter().any(|d| d.trim_end_matches('/') == line),
+            "{line}: {:#?}",
+            report.directives
+        );
+    }
+}
