@@ -413,6 +413,11 @@ impl Verifier<'_> {
                 args.len()
             )
         });
+        if let Some(row) = info.row
+            && let Err(message) = row.read(args)
+        {
+            self.check(false, e.span, || format!("T.{}: {message}", info.script));
+        }
         match info.result {
             ResultRule::Arg(n) => {
                 if let Some(arg) = args.get(n as usize) {

@@ -5,6 +5,7 @@ use tirx_ir::{BinOp, DType, Expr};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
+use super::meaning::{Meaning, meaning};
 use super::registers::Val;
 use crate::alu::{Bin, Un};
 use crate::bytecode::{AtomicOp, Inst, ShuffleMode};
@@ -29,6 +30,7 @@ impl Compiler<'_> {
     /// A call without a value.
     fn action(&mut self, op: Op, args: &[Expr]) -> Result<()> {
         self.check_arity(op, args)?;
+        self.check_meaning(op)?;
         self.count(1);
         match op {
             Op::BreakLoop | Op::ContinueLoop if self.loops.is_empty() => {
@@ -98,6 +100,20 @@ impl Compiler<'_> {
         )
     }
 
+    fn check_meaning(&self, op: Op) -> Result<()> {
+        match meaning(op) {
+            Meaning::Compiled => Ok(()),
+            Meaning::Unsupported(why) => {
+                let script = op.info().script;
+                error(
+                    self.span,
+                    format!("the simulator does not run T.{script} yet ({why})"),
+                )
+            }
+            Meaning::Lowered | Meaning::Host => self.unknown(op),
+        }
+    }
+
     fn unknown<T>(&self, op: Op) -> Result<T> {
         error(
             self.span,
@@ -108,6 +124,7 @@ impl Compiler<'_> {
     /// A call with a value.
     pub(super) fn call(&mut self, op: Op, args: &[Expr], e: &Expr) -> Result<Vec<Val>> {
         self.check_arity(op, args)?;
+        self.check_meaning(op)?;
         let lanes = e.dtype.lanes;
         if let Some(values) = self.elementary(op, args, lanes)? {
             return Ok(values);

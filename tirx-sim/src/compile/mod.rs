@@ -7,6 +7,7 @@
 //! | `statement` | statements and control flow |
 //! | `expression` | expressions but for calls |
 //! | `call` | intrinsics: which file knows each |
+//! | `meaning` | which operations are run at all |
 //! | `math` | intrinsics that are arithmetic |
 //! | `warp` | barriers, shuffles, votes, reductions |
 //! | `special_register` | who and where a thread is |
@@ -29,6 +30,7 @@ mod index;
 mod inline;
 mod instructions;
 mod math;
+mod meaning;
 mod memory;
 mod pointer;
 mod ptx_convert;

@@ -26,6 +26,9 @@ impl Emitter<'_> {
                 ),
             );
         }
+        if let Some(row) = info.row {
+            return self.row(e, row, args);
+        }
         let dtype = e.dtype;
         if math::find(op).is_some() {
             let codes = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>>>()?;

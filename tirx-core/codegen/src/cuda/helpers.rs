@@ -40,6 +40,25 @@ impl Header {
         }
     }
 
+    /// The header of a file's name.
+    pub(super) fn named(file: &str) -> Option<Header> {
+        const ALL: [Header; 12] = [
+            Header::Cassert,
+            Header::Cstdint,
+            Header::Cstdio,
+            Header::TypeTraits,
+            Header::Cuda,
+            Header::CooperativeGroups,
+            Header::Bf16,
+            Header::Fp16,
+            Header::Fp4,
+            Header::Fp6,
+            Header::Fp8,
+            Header::MathConstants,
+        ];
+        ALL.into_iter().find(|header| header.file() == file)
+    }
+
     /// The headers that raw source text relies on, told by the names it uses.
     pub(super) fn wanted_by(source: &str) -> impl Iterator<Item = Header> + '_ {
         const SIGNS: &[(&str, Header)] = &[

@@ -13,6 +13,8 @@
 //! | `vector` | vector expressions, lane by lane |
 //! | `calls` | intrinsics |
 //! | `instructions` | packed values and PTX instructions |
+//! | `rows`, `asm` | operations that have a row, and the templates of their inline assembly |
+//! | `requirements` | which operations the GPU does not have |
 //! | `ptx_memory`, `ptx_convert`, `ptx_sync` | PTX with modifiers |
 //! | `memory` | pointers, bit casts, atomics |
 //! | `threads` | shuffles, ranks, reductions |
@@ -28,6 +30,7 @@
 
 mod aliases;
 mod analysis;
+mod asm;
 mod calls;
 mod code;
 mod expr;
@@ -41,10 +44,14 @@ mod names;
 mod ptx_convert;
 mod ptx_memory;
 mod ptx_sync;
+mod requirements;
+mod rows;
 mod stmt;
 mod threads;
 mod types;
 mod vector;
+
+pub use requirements::unsupported;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -123,6 +130,9 @@ pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
     let mut prototypes = String::new();
     for (i, (name, func)) in subroutines.chain(launched).enumerate() {
         let is_kernel = i >= subroutine_count;
+        if let Some(target) = func.attr("target").and_then(Target::from_attr) {
+            errors.extend(requirements::of_function(func, &target.arch));
+        }
         match emitter.definition(func.global_symbol().unwrap_or(name), func, is_kernel) {
             Ok(info) => {
                 bodies.push('\n');

@@ -5,11 +5,21 @@
 //! generation, simulator and documentation read this table; adding an intrinsic is adding a row
 //! (and teaching the simulator what it computes).
 
+pub mod arch;
 pub mod convert;
 pub mod memory;
-mod table;
+pub mod operands;
+pub mod row;
+pub mod rows;
 
-pub use table::Op;
+pub use arch::Arch;
+pub use operands::Operands;
+pub use row::Row;
+pub use rows::op::Op;
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
 
 use crate::ir::{DType, Expr};
 
@@ -73,12 +83,39 @@ pub struct OpInfo {
     pub effect: Effect,
     /// What it gives.
     pub result: ResultRule,
+    /// What it does, in words.
+    pub doc: &'static str,
+    /// All else that is said of it, where it has a row of its family's file.
+    pub row: Option<&'static Row>,
 }
 
+/// Operators by what text calls them: the spelling that is printed, other spellings, and the IR's name without `tirx.`.
+static BY_SCRIPT: LazyLock<FxHashMap<&'static str, Op>> = LazyLock::new(|| {
+    let mut names = FxHashMap::default();
+    for op in Op::ALL {
+        if let Some(row) = op.info().row {
+            let flat = row.name.strip_prefix("tirx.");
+            for name in row.also.iter().copied().chain(flat) {
+                names.entry(name).or_insert(*op);
+            }
+        }
+    }
+    names.extend(Op::ALL.iter().map(|op| (op.info().script, *op)));
+    names
+});
+
+static BY_NAME: LazyLock<FxHashMap<&'static str, Op>> =
+    LazyLock::new(|| Op::ALL.iter().map(|op| (op.name(), *op)).collect());
+
 impl Op {
-    /// Its row.
+    /// Its columns in the table.
     pub fn info(self) -> &'static OpInfo {
-        &table::INFO[self as usize]
+        rows::TABLE[self as usize]
+    }
+
+    /// Its row, where it is one of a family's file.
+    pub fn row(self) -> Option<&'static Row> {
+        self.info().row
     }
 
     /// The IR's name.
@@ -91,14 +128,14 @@ impl Op {
         self.info().effect
     }
 
-    /// The operator that text calls `T.<script>`.
+    /// The operator that text calls `T.<script>`, in any of its spellings.
     pub fn from_script(script: &str) -> Option<Op> {
-        Op::ALL.iter().copied().find(|op| op.info().script == script)
+        BY_SCRIPT.get(script).copied()
     }
 
     /// The operator of this IR name.
     pub fn from_name(name: &str) -> Option<Op> {
-        Op::ALL.iter().copied().find(|op| op.info().name == name)
+        BY_NAME.get(name).copied()
     }
 }
 

@@ -1,26 +1,22 @@
-//! The rows. See [`super`] for what the columns mean.
+//! The rows. See [`crate::intrin`] for what the columns mean.
 //!
 //! Names follow Apache TVM 0.26 (`tvm.ir.Op.list_op_names`, `tvm.script.tirx`); meanings of CUDA rows are those of the
 //! CUDA C++ Programming Guide's functions of the same name.
 
-use super::Effect::*;
-use super::ResultRule::*;
-use super::{Effect, OpInfo, ResultRule};
+use crate::intrin::Effect::{self, *};
+use crate::intrin::OpInfo;
+use crate::intrin::ResultRule::{self, *};
 use crate::ir::DType;
 
 macro_rules! ops {
-    ($($(#[$doc:meta])* $ident:ident = $name:literal, $script:literal, $arity:expr, $effect:expr, $result:expr;)*) => {
-        /// An intrinsic operator.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u16)]
-        pub enum Op { $($(#[$doc])* $ident),* }
-
-        impl Op {
-            /// Every operator, in the table's order.
-            pub const ALL: &'static [Op] = &[$(Op::$ident),*];
+    ($d:tt $($(#[doc = $doc:literal])+ $ident:ident = $name:literal, $script:literal, $arity:expr, $effect:expr, $result:expr;)*) => {
+        pub(in crate::intrin) static INFO: &[OpInfo] =
+            &[$(row($name, $script, $arity, $effect, $result, concat!($($doc),+))),*];
+        macro_rules! table {
+            (($d($d next:ident)*) $d($d before:tt)*) => {
+                chain! { ($d($d next)*) $d($d before)* $( $(#[doc = $doc])+ $ident, )* }
+            };
         }
-
-        pub(in crate::intrin) static INFO: &[OpInfo] = &[$(row($name, $script, $arity, $effect, $result)),*];
     };
 }
 
@@ -30,6 +26,7 @@ const fn row(
     arity: (u8, u8),
     effect: Effect,
     result: ResultRule,
+    doc: &'static str,
 ) -> OpInfo {
     OpInfo {
         name,
@@ -37,13 +34,12 @@ const fn row(
         arity,
         effect,
         result,
+        doc,
+        row: None,
     }
 }
 
-#[rustfmt::skip]
-mod rows {
-    use super::*;
-ops! {
+ops! { $
 
     // Math on floats (and vectors of them).
 
@@ -468,6 +464,3 @@ ops! {
     /// A profile ends: buffer, tag, offset, stride, whether this thread says so.
     CudaTimerFinalize = "tirx.timer_finalize_cuda", "cuda.timer_finalize", (5, 5), UpdateState, Is(DType::VOID);
 }
-}
-pub(super) use rows::INFO;
-pub use rows::Op;

@@ -3,7 +3,8 @@
 use super::super::typing;
 use super::{Printer, literal};
 use crate::intrin::memory::Form;
-use crate::intrin::{Op, ResultRule};
+use crate::intrin::row::Kind;
+use crate::intrin::{Op, Operands, ResultRule, Row};
 use crate::ir::{AttrValue, BinOp, Buffer, DType, Expr, ExprKind, Type, Var};
 
 /// How tightly an operator binds, as in Python.
@@ -286,6 +287,10 @@ impl Printer {
             out.push(')');
             return;
         }
+        if let Some(row) = op.row() {
+            self.row_call(out, row, args);
+            return;
+        }
         out.push_str(&format!("T.{script}("));
         // Those end with the dtype themselves, or it follows from the arguments.
         let says_it = matches!(
@@ -323,6 +328,26 @@ impl Printer {
         if explicit && last {
             out.push_str(&format!(", {said}"));
         }
+        out.push(')');
+    }
+
+    /// A call of an operation that has a row: all arguments by position, elements where the node has their addresses.
+    fn row_call(&mut self, out: &mut String, row: &'static Row, args: &[Expr]) {
+        let mut shown: Vec<&Expr> = args.iter().collect();
+        if let Ok(operands) = Operands::read(row, args) {
+            let kinds = operands
+                .each()
+                .flat_map(|(arg, part)| part.iter().map(move |_| arg.kind));
+            for (shown, kind) in shown.iter_mut().zip(kinds) {
+                if let (Kind::Element(..), Some([element])) = (kind, shown.as_call(Op::AddressOf))
+                    && matches!(element.kind, ExprKind::BufferLoad { .. })
+                {
+                    *shown = element;
+                }
+            }
+        }
+        out.push_str(&format!("T.{}(", row.script));
+        self.list(out, &shown);
         out.push(')');
     }
 

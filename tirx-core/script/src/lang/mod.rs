@@ -16,6 +16,7 @@
 //! | `layouts`, `layout_parts` | `TileLayout(S[…] + R[…] + offset)` |
 //! | `tiles` | tile primitives: `Tx.cta.copy(…)` |
 //! | `cuda_words` | what to write for a name of CUDA C++ |
+//! | `rows` | calls of the operations that have a row |
 //! | `refused` | names that TVM has and this compiler does not |
 
 mod access;
@@ -44,6 +45,7 @@ mod ptx_memory;
 mod ptx_sync;
 mod refused;
 mod regions;
+mod rows;
 mod tiles;
 mod views;
 

@@ -10,7 +10,7 @@ use super::call::{Call, Function};
 use super::objects::Metadata;
 use super::{
     buffers, calls, cuda, dtypes, launch, layouts, loops, math, pool, ptx, ptx_convert, ptx_memory, ptx_sync,
-    refused, tiles,
+    refused, rows, tiles,
 };
 use crate::diagnostic::error;
 use crate::intrin::Op;
@@ -54,6 +54,9 @@ pub(super) fn lookup(full: &str) -> Option<Value> {
 /// Operators of the intrinsic table whose calls follow its arity and result rule.
 fn generic(script: &str) -> Option<Value> {
     let op = Op::from_script(script)?;
+    if op.row().is_some() {
+        return rows::lookup(op);
+    }
     let name: &'static str = generic_name(op);
     Some(Value::builtin(name, move |_, args, span| {
         let call = Call::new(name, &[], true, args, span)?;
@@ -136,6 +139,9 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
         && let Some(value) = generic(script)
     {
         return Some(value);
+    }
+    if full.strip_prefix("T.").is_some_and(rows::is_namespace) {
+        return Some(Value::namespace(&full));
     }
     refused::reason(path, name).map(|reason| Value::Unavailable(reason.into()))
 }

@@ -1,0 +1,161 @@
+//! Templates of inline assembly: which text do a template, the modifiers of a call and its operands give?
+//!
+//! The language of templates is described at [`crate::intrin::row::Form::Ptx`].
+
+use super::rows::{is_operand, modifier};
+use crate::intrin::Operands;
+use crate::intrin::row::Words;
+
+/// A place in the text that the compiler fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// An operand: the argument's name and which of its list.
+    Operand(&'static str, usize),
+    /// The value.
+    Result,
+}
+
+/// A part of a filled template.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Piece {
+    /// As it stands.
+    Text(String),
+    /// A place.
+    Slot(Slot),
+}
+
+/// Fills in modifiers and words; operands remain as slots.
+///
+/// # Errors
+/// A name that neither the row nor the words have.
+pub(super) fn fill(template: &str, operands: &Operands, words: &Words) -> Result<Vec<Piece>, String> {
+    let mut out = Vec::new();
+    let mut rest = template;
+    part(&mut rest, operands, words, true, &mut out)?;
+    // Declared registers and labels are the block's own.
+    let declares = out
+        .iter()
+        .any(|p| matches!(p, Piece::Text(t) if t.contains(".reg ")));
+    if declares {
+        out.insert(0, Piece::Text("{ ".into()));
+        out.push(Piece::Text(" }".into()));
+    }
+    Ok(out)
+}
+
+/// One part up to the brace that ends it, or to the end of the text.
+fn part(
+    rest: &mut &str,
+    operands: &Operands,
+    words: &Words,
+    shown: bool,
+    out: &mut Vec<Piece>,
+) -> Result<(), String> {
+    let mut say = |piece: Piece| match (piece, out.last_mut()) {
+        _ if !shown => {}
+        (Piece::Text(text), Some(Piece::Text(last))) => last.push_str(&text),
+        (piece, _) => out.push(piece),
+    };
+    loop {
+        let Some(at) = rest.find(['{', '}']) else {
+            say(Piece::Text(std::mem::take(rest).to_string()));
+            return Ok(());
+        };
+        let (text, from) = rest.split_at(at);
+        say(Piece::Text(text.to_string()));
+        if let Some(after) = from.strip_prefix("{{").or(from.strip_prefix("}}")) {
+            say(Piece::Text(from[..1].to_string()));
+            *rest = after;
+        } else if let Some(after) = from.strip_prefix('}') {
+            *rest = after;
+            return Ok(());
+        } else if let Some(after) = from.strip_prefix("{?").or(from.strip_prefix("{!")) {
+            let wanted = from.starts_with("{?");
+            let (name, body) = after.split_once(':').ok_or("a condition has no colon")?;
+            *rest = body;
+            let holds = is_set(name, operands, words)? == wanted;
+            let mut inner = Vec::new();
+            part(rest, operands, words, shown && holds, &mut inner)?;
+            inner.into_iter().for_each(&mut say);
+        } else {
+            let (name, after) = from[1..].split_once('}').ok_or("a brace is not closed")?;
+            *rest = after;
+            if !shown {
+                continue;
+            }
+            for piece in named(name, operands, words)? {
+                say(piece);
+            }
+        }
+    }
+}
+
+fn word<'w>(name: &str, words: &'w Words) -> Option<&'w str> {
+    words
+        .texts
+        .iter()
+        .find(|(n, _)| *n == name)
+        .map(|(_, text)| text.as_str())
+}
+
+/// Whether a modifier says something, or an operand is there.
+fn is_set(name: &str, operands: &Operands, words: &Words) -> Result<bool, String> {
+    if let Some(text) = word(name, words) {
+        return Ok(!text.is_empty());
+    }
+    let Some(arg) = operands.row.arg(name) else {
+        return Err(format!("the template names {name}"));
+    };
+    Ok(match operands.get(name) {
+        None => false,
+        Some(_) if is_operand(arg) => true,
+        Some(e) => !e.is_int(0) && e.as_str() != Some(""),
+    })
+}
+
+/// What a name stands for.
+fn named(name: &str, operands: &Operands, words: &Words) -> Result<Vec<Piece>, String> {
+    if name == "result" {
+        return Ok(vec![Piece::Slot(Slot::Result)]);
+    }
+    let (dot, name) = match name.strip_prefix('.') {
+        Some(name) => (".", name),
+        None => ("", name),
+    };
+    let text = |text: &str| {
+        let dot = if text.is_empty() { "" } else { dot };
+        vec![Piece::Text(format!("{dot}{text}"))]
+    };
+    if let Some(word) = word(name, words) {
+        return Ok(text(word));
+    }
+    let Some(arg) = operands.row.arg(name) else {
+        return Err(format!("the template names {name}"));
+    };
+    if !is_operand(arg) {
+        return Ok(text(&operands.get(name).map(modifier).unwrap_or_default()));
+    }
+    let mut pieces = Vec::new();
+    for i in 0..operands.list(name).len() {
+        if i > 0 {
+            pieces.push(Piece::Text(", ".into()));
+        }
+        pieces.push(Piece::Slot(Slot::Operand(arg.name, i)));
+    }
+    Ok(pieces)
+}
+
+/// The text with the places numbered as in `order`; `%` before a name of PTX is doubled by the template itself.
+pub(super) fn text(pieces: &[Piece], order: &[Slot]) -> String {
+    let mut out = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Slot(slot) => {
+                let at = order.iter().position(|s| s == slot).unwrap_or(usize::MAX);
+                out.push_str(&format!("%{at}"));
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,70 @@
+//! Which operations does a GPU not have?
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::intrin::{Arch, Operands, Row};
+use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Visitor};
+
+/// What the device functions of a module use that a target (`sm_90a`) does not have.
+///
+/// # Errors
+/// One message for each call, at its line.
+pub fn unsupported(module: &IRModule, target: &str) -> Result<(), Diagnostics> {
+    let device = module.functions.iter().filter(|(_, func)| {
+        crate::codegen::host::is_device(func) || crate::codegen::host::is_subroutine(func)
+    });
+    let errors: Vec<_> = device.flat_map(|(_, func)| of_function(func, target)).collect();
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(Diagnostics(errors)),
+    }
+}
+
+/// The same for one function.
+pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
+    struct Calls<'a> {
+        target: &'a str,
+        errors: Vec<Diagnostic>,
+    }
+    impl Visitor for Calls<'_> {
+        fn visit_expr(&mut self, e: &Expr) {
+            if let ExprKind::Call { op, args } = &e.kind
+                && let Some(row) = op.row()
+                && let Some((what, arch)) = missing(row, args, self.target)
+            {
+                let message = format!(
+                    "`T.{}`{what} needs {arch}, and the target is {}",
+                    row.script, self.target
+                );
+                let help = format!("name a target that has it, such as {}", arch.example());
+                self.errors.push(Diagnostic::new(e.span, message).help(help));
+            }
+            self.walk_expr(e);
+        }
+    }
+    let mut calls = Calls {
+        target,
+        errors: Vec::new(),
+    };
+    calls.visit_stmt(&func.body);
+    calls.errors.into_iter().map(|e| e.or_span(func.span)).collect()
+}
+
+/// The first thing of a call that a target does not have.
+fn missing(row: &'static Row, args: &[Expr], target: &str) -> Option<(String, Arch)> {
+    if !row.arch.holds(target) {
+        return Some((String::new(), row.arch));
+    }
+    let operands = Operands::read(row, args).ok()?;
+    row.needs.iter().find_map(|(name, value, arch)| {
+        let given = operands.get(name)?;
+        let said = match given.as_str() {
+            Some(text) => text == *value,
+            None => given.as_int()?.to_string() == *value,
+        };
+        let word = match given.as_str() {
+            Some(text) => format!(" with {name}=\"{text}\""),
+            None => format!(" with {}", name.trim_start_matches("has_")),
+        };
+        (said && !arch.holds(target)).then_some((word, *arch))
+    })
+}

@@ -1,0 +1,335 @@
+//! How is an operation that has a row written?
+//!
+//! Each becomes a small function, written once before the kernels that call it, of the operands that its template names.
+//! The function's name follows from the row and its modifiers.
+
+use super::Emitter;
+use super::asm::{self, Slot};
+use super::code::Code;
+use super::helpers::Header;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::intrin::row::{Access, Arg, Form, Kind, Machine, Space, Ty, Words};
+use crate::intrin::{Operands, Row};
+use crate::ir::{DType, Expr};
+
+/// A parameter of the function: C++ type and name; for assembly the constraint and what it binds.
+struct Parameter {
+    ty: &'static str,
+    name: String,
+    access: Access,
+    letter: &'static str,
+    bound: String,
+}
+
+impl Emitter<'_> {
+    /// A call of an operation that has a row.
+    pub(super) fn row(&mut self, e: &Expr, row: &'static Row, args: &[Expr]) -> Result<Code> {
+        let wrong =
+            |message: String| Box::new(Diagnostic::new(e.span, format!("T.{}: {message}", row.script)));
+        let operands = row.read(args).map_err(wrong)?;
+        let words = match row.cuda.words {
+            Some(words) => words(
+                &operands,
+                Machine {
+                    capability: self.capability,
+                },
+            )
+            .map_err(wrong)?,
+            None => Words::default(),
+        };
+        for header in row.cuda.headers {
+            self.needs.headers.extend(Header::named(header));
+        }
+        match row.cuda.form {
+            Form::Function(name) => {
+                let passed: Vec<Expr> = operands
+                    .each()
+                    .filter(|(arg, _)| is_operand(arg))
+                    .flat_map(|(_, part)| part.to_vec())
+                    .collect();
+                let list = self.arguments(&passed)?;
+                Ok(Code::primary(format!("{name}({list})")))
+            }
+            Form::Ptx(template) => self.assembly(e, &operands, &words, template, true),
+            Form::PurePtx(template) => self.assembly(e, &operands, &words, template, false),
+            Form::Code(body) => self.body(e, &operands, &words, body),
+        }
+    }
+
+    fn assembly(
+        &mut self,
+        e: &Expr,
+        operands: &Operands,
+        words: &Words,
+        template: &str,
+        volatile: bool,
+    ) -> Result<Code> {
+        let pieces = asm::fill(template, operands, words)
+            .map_err(|message| Diagnostic::new(e.span, format!("T.{}: {message}", operands.row.script)))?;
+        let used = |name: &str, item: usize| {
+            pieces.iter().any(
+                |piece| matches!(piece, asm::Piece::Slot(Slot::Operand(n, i)) if *n == name && *i == item),
+            )
+        };
+        let (mut parameters, mut passed) = (Vec::new(), Vec::new());
+        let mut slots = Vec::new();
+        let mut name = function_name(operands);
+        for (arg, part) in operands.each().filter(|(arg, _)| is_operand(arg)) {
+            for (i, value) in part.iter().enumerate().filter(|(i, _)| used(arg.name, *i)) {
+                let p = parameter(arg, i, part.len(), value, words);
+                if let Kind::Pointer(Space::Shared) = arg.kind
+                    && !value.dtype.is_handle()
+                {
+                    name.push_str(&format!("_{}", value.dtype));
+                }
+                slots.push((Slot::Operand(arg.name, i), parameters.len()));
+                parameters.push(p);
+                passed.push(value.clone());
+            }
+        }
+        let (result, declared) = match e.dtype {
+            DType::VOID => ("void", None),
+            dtype => {
+                let (ty, letter) = register(dtype);
+                (ty, Some((ty, letter)))
+            }
+        };
+        // Outputs are numbered first.
+        let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
+        let mut order: Vec<Slot> = Vec::new();
+        if let Some((_, letter)) = declared {
+            outputs.push(format!("\"={letter}\"(result)"));
+            order.push(Slot::Result);
+        }
+        for (slot, at) in &slots {
+            let p = &parameters[*at];
+            let sign = match p.access {
+                Access::In => continue,
+                Access::Out => "=",
+                Access::InOut => "+",
+            };
+            outputs.push(format!("\"{sign}{}\"({})", p.letter, p.bound));
+            order.push(*slot);
+        }
+        for (slot, at) in &slots {
+            let p = &parameters[*at];
+            if p.access == Access::In {
+                inputs.push(format!("\"{}\"({})", p.letter, p.bound));
+                order.push(*slot);
+            }
+        }
+        let text = asm::text(&pieces, &order);
+        let mut body = String::new();
+        if let Some((ty, _)) = declared {
+            body.push_str(&format!("  {ty} result;\n"));
+        }
+        let (word, clobber) = if volatile {
+            ("asm volatile", " : \"memory\"")
+        } else {
+            ("asm", "")
+        };
+        body.push_str(&format!(
+            "  {word}(\"{text}\" :{} :{}{clobber});\n",
+            spaced(&outputs),
+            spaced(&inputs)
+        ));
+        if declared.is_some() {
+            body.push_str("  return result;\n");
+        }
+        self.row_function(name, result, &parameters, &body, &passed)
+    }
+
+    fn body(&mut self, e: &Expr, operands: &Operands, words: &Words, template: &str) -> Result<Code> {
+        let mut body = template.to_string();
+        for (name, text) in &words.texts {
+            body = body.replace(&format!("${name}$"), text);
+        }
+        let (mut parameters, mut passed) = (Vec::new(), Vec::new());
+        for (arg, part) in operands.each() {
+            if !is_operand(arg) {
+                let text = part.first().map(modifier).unwrap_or_default();
+                body = body.replace(&format!("${}$", arg.name), &text);
+                continue;
+            }
+            for (i, value) in part.iter().enumerate() {
+                parameters.push(parameter(arg, i, part.len(), value, words));
+                passed.push(value.clone());
+            }
+        }
+        let result = match e.dtype {
+            DType::VOID => "void",
+            dtype => register(dtype).0,
+        };
+        let body: String = body.lines().map(|line| format!("  {line}\n")).collect();
+        self.row_function(function_name(operands), result, &parameters, &body, &passed)
+    }
+
+    /// A call of a function with this body, which is written once. Where another of the name has another text, the name
+    /// gets a number.
+    fn row_function(
+        &mut self,
+        name: String,
+        result: &str,
+        parameters: &[Parameter],
+        body: &str,
+        passed: &[Expr],
+    ) -> Result<Code> {
+        let list: Vec<String> = parameters
+            .iter()
+            .map(|p| format!("{} {}", p.ty, p.name))
+            .collect();
+        let text = |name: &str| {
+            format!(
+                "__device__ __forceinline__ {result} {name}({}) {{\n{body}}}\n",
+                list.join(", ")
+            )
+        };
+        let mut free = name.clone();
+        let mut number = 2;
+        while self
+            .generated
+            .get(&free)
+            .is_some_and(|known| *known != text(&free))
+        {
+            free = format!("{name}_{number}");
+            number += 1;
+        }
+        let arguments = self.arguments(passed)?;
+        let call = Code::primary(format!("{free}({arguments})"));
+        self.generated.entry(free).or_insert_with_key(|name| text(name));
+        Ok(call)
+    }
+}
+
+/// Operands of `asm` behind their colon.
+fn spaced(list: &[String]) -> String {
+    if list.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", list.join(", "))
+    }
+}
+
+/// Whether an argument is passed on; the others are in the function's name.
+pub(super) fn is_operand(arg: &Arg) -> bool {
+    matches!(
+        arg.kind,
+        Kind::Value(_) | Kind::Any | Kind::Pointer(_) | Kind::Register(..) | Kind::Element(..)
+    )
+}
+
+/// A modifier as text.
+pub(super) fn modifier(e: &Expr) -> String {
+    match (e.as_str(), e.as_int()) {
+        (Some(text), _) => text.to_string(),
+        (None, Some(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// The C++ type of a value and its letter in the constraints of `asm`.
+fn register(dtype: DType) -> (&'static str, &'static str) {
+    match dtype {
+        d if d.is_float() && d.bits == 64 => ("double", "d"),
+        d if d.is_float() && d.bits == 32 => ("float", "f"),
+        d if d.bits == 64 && d.is_uint() => ("unsigned long long", "l"),
+        d if d.bits == 64 => ("long long", "l"),
+        d if d.bits == 16 => ("unsigned short", "h"),
+        d if d.is_uint() => ("unsigned int", "r"),
+        _ => ("int", "r"),
+    }
+}
+
+fn parameter(arg: &Arg, item: usize, of: usize, value: &Expr, words: &Words) -> Parameter {
+    let many = !matches!(
+        arg.many,
+        crate::intrin::row::Many::One | crate::intrin::row::Many::Optional
+    ) && of > 0;
+    let name = if many {
+        format!("{}{item}", arg.name)
+    } else {
+        arg.name.to_string()
+    };
+    let plain = |ty, letter, bound: String, name: String| Parameter {
+        ty,
+        name,
+        access: Access::In,
+        letter,
+        bound,
+    };
+    match arg.kind {
+        Kind::Pointer(space) => match (space, value.dtype.is_handle()) {
+            (Space::Shared, true) => {
+                let bound = format!("(unsigned int)__cvta_generic_to_shared({name})");
+                plain("const void*", "r", bound, name)
+            }
+            (Space::Shared, false) if value.dtype.bits == 64 => {
+                plain("unsigned long long", "r", format!("(unsigned int){name}"), name)
+            }
+            (Space::Shared, false) => plain("unsigned int", "r", name.clone(), name),
+            (_, true) => plain("const void*", "l", name.clone(), name),
+            (_, false) => plain("unsigned long long", "l", name.clone(), name),
+        },
+        Kind::Register(access, ty) | Kind::Element(access, ty) => {
+            let said = words
+                .types
+                .iter()
+                .find(|(n, _)| *n == arg.name)
+                .map(|(_, ty)| *ty);
+            let ty = if ty == Ty::Said {
+                said.unwrap_or(Ty::B32)
+            } else {
+                ty
+            };
+            let (c, letter) = ty.spelling();
+            let (pointer, constant) = match access {
+                Access::In => ("const void*", "const "),
+                _ => ("void*", ""),
+            };
+            let bound = format!("*static_cast<{constant}{c}*>({name})");
+            Parameter {
+                ty: pointer,
+                name,
+                access,
+                letter,
+                bound,
+            }
+        }
+        Kind::Value(dtype) => {
+            let (ty, letter) = register(dtype);
+            plain(ty, letter, name.clone(), name)
+        }
+        _ => {
+            let (ty, letter) = register(value.dtype);
+            plain(ty, letter, name.clone(), name)
+        }
+    }
+}
+
+/// `tirx_ptx_mbarrier_arrive_shared_remote`.
+fn function_name(operands: &Operands) -> String {
+    let mut name = format!("tirx_{}", operands.row.script);
+    for (arg, part) in operands.each().filter(|(arg, _)| !is_operand(arg)) {
+        let Some(value) = part.first() else { continue };
+        let text = match arg.kind {
+            Kind::Flag | Kind::Bool if !value.is_int(0) => arg.name.to_string(),
+            Kind::Has(of) if !value.is_int(0) => of.to_string(),
+            Kind::Flag | Kind::Bool | Kind::Has(_) | Kind::Count(_) => continue,
+            _ => modifier(value),
+        };
+        if !text.is_empty() {
+            name.push('_');
+            name.push_str(&text);
+        }
+    }
+    let mut out = String::new();
+    for c in name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+    {
+        if c != '_' || !out.ends_with('_') {
+            out.push(c);
+        }
+    }
+    out
+}

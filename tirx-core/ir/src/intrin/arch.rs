@@ -1,0 +1,115 @@
+//! Which GPUs have an instruction?
+//!
+//! PTX ISA: an instruction needs a least architecture (`sm_90`), or one that is named exactly (`sm_90a`), or one of a
+//! family (`sm_100f`: 10.0, 10.3 and what else is compatible with it; `sm_100a` includes it).
+
+use std::fmt;
+
+/// The GPUs that have an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arch {
+    /// The least architecture, as 90 for `sm_90`.
+    pub least: u32,
+    /// Families of which the target must name its specific features (`sm_90a`, `sm_100f`); empty for any.
+    pub families: &'static [u32],
+    /// Whether `sm_100f` is enough where `families` holds 100; else only `sm_100a` is.
+    pub family_suffix: bool,
+}
+
+impl Arch {
+    /// Every GPU that is supported.
+    pub const ANY: Arch = Arch::least(0);
+
+    /// This one and later ones.
+    pub const fn least(least: u32) -> Arch {
+        Arch {
+            least,
+            families: &[],
+            family_suffix: false,
+        }
+    }
+
+    /// Only `sm_…a` of these.
+    pub const fn exact(families: &'static [u32]) -> Arch {
+        Arch {
+            least: 0,
+            families,
+            family_suffix: false,
+        }
+    }
+
+    /// `sm_…a` and `sm_…f` of these families.
+    pub const fn families(families: &'static [u32]) -> Arch {
+        Arch {
+            least: 0,
+            families,
+            family_suffix: true,
+        }
+    }
+
+    /// Whether a target (`sm_100a`) has it; yes for a target of another form.
+    pub fn holds(&self, target: &str) -> bool {
+        let Some(rest) = target.strip_prefix("sm_") else {
+            return true;
+        };
+        let digits = rest.trim_end_matches(['a', 'f']);
+        let Ok(number) = digits.parse::<u32>() else {
+            return true;
+        };
+        if number < self.least {
+            return false;
+        }
+        if self.families.is_empty() {
+            return true;
+        }
+        let suffix = &rest[digits.len()..];
+        let named = suffix == "a" || suffix == "f" && self.family_suffix;
+        named && self.families.contains(&(number / 10 * 10))
+    }
+
+    /// An architecture that has it, the least one.
+    pub fn example(&self) -> String {
+        match self.families.first() {
+            Some(family) => format!("sm_{family}a"),
+            None => format!("sm_{}", self.least.max(75)),
+        }
+    }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.families.is_empty() {
+            return match self.least {
+                0 => f.write_str("any"),
+                least => write!(f, "sm_{least} or later"),
+            };
+        }
+        let mut names: Vec<String> = self.families.iter().map(|n| format!("sm_{n}a")).collect();
+        if self.family_suffix {
+            names.extend(self.families.iter().map(|n| format!("sm_{n}f")));
+        }
+        f.write_str(&names.join(" or "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_have_what_their_family_has() {
+        let tcgen05 = Arch::families(&[100, 110]);
+        for (target, holds) in [
+            ("sm_100a", true),
+            ("sm_103f", true),
+            ("sm_110a", true),
+            ("sm_120a", false),
+            ("sm_100", false),
+        ] {
+            assert_eq!(tcgen05.holds(target), holds, "{target}");
+        }
+        assert!(Arch::exact(&[90]).holds("sm_90a") && !Arch::exact(&[90]).holds("sm_100a"));
+        assert!(Arch::least(90).holds("sm_120") && !Arch::least(90).holds("sm_80"));
+        assert_eq!(tcgen05.to_string(), "sm_100a or sm_110a or sm_100f or sm_110f");
+    }
+}

@@ -1,0 +1,245 @@
+//! The arguments of a call node by name: a flat list read as its row describes it.
+
+use super::row::{Arg, Kind, Many, Row, Space};
+use crate::ir::{DType, Expr, ExprKind};
+
+/// The arguments of a call by the names of its row. One that is left out is an empty list.
+#[derive(Clone, Debug)]
+pub struct Operands<'a> {
+    /// The row.
+    pub row: &'static Row,
+    /// One list for each of the row's arguments.
+    parts: Vec<&'a [Expr]>,
+}
+
+impl<'a> Operands<'a> {
+    /// Reads a flat list.
+    ///
+    /// # Errors
+    /// Too few or too many arguments.
+    pub fn read(row: &'static Row, args: &'a [Expr]) -> Result<Operands<'a>, String> {
+        let variable = |a: &Arg| !matches!(a.many, Many::One);
+        let head = row.args.iter().position(variable).unwrap_or(row.args.len());
+        let tail = match row.args.iter().rposition(variable) {
+            Some(last) => row.args.len() - 1 - last,
+            None => 0,
+        };
+        let wrong = || {
+            let least = row.args.iter().filter(|a| !variable(a)).count();
+            format!("has {} arguments where it takes at least {least}", args.len())
+        };
+        if args.len() < head + tail {
+            return Err(wrong());
+        }
+        let mut out = Operands {
+            row,
+            parts: vec![&[]; row.args.len()],
+        };
+        for (i, part) in out.parts[..head].iter_mut().enumerate() {
+            *part = &args[i..=i];
+        }
+        for i in 0..tail {
+            let at = args.len() - tail + i;
+            let part = row.args.len() - tail + i;
+            out.parts[part] = &args[at..=at];
+        }
+        let mut left = &args[head..args.len() - tail];
+        let middle = head..row.args.len() - tail;
+        for i in middle.clone() {
+            // What must remain for the arguments behind this one.
+            let behind = row.args[i + 1..middle.end]
+                .iter()
+                .filter(|a| !variable(a))
+                .count();
+            let count = match row.args[i].many {
+                Many::One => 1,
+                Many::Optional => match out.has(row.args[i].name) {
+                    Some(has) => usize::from(has),
+                    None => usize::from(left.len() > behind),
+                },
+                Many::List(None) => match out.counted(row.args[i].name) {
+                    Some(count) => count,
+                    None => left.len().saturating_sub(behind),
+                },
+                Many::List(Some(len)) => len(&out),
+            };
+            if left.len() < count {
+                return Err(match row.args[i].many {
+                    Many::List(_) => {
+                        format!(
+                            "takes {count} arguments for {}, found {}",
+                            row.args[i].name,
+                            left.len()
+                        )
+                    }
+                    _ => wrong(),
+                });
+            }
+            let (part, rest) = left.split_at(count);
+            out.parts[i] = part;
+            left = rest;
+        }
+        if left.is_empty() {
+            return Ok(out);
+        }
+        let list = row
+            .args
+            .iter()
+            .zip(&out.parts)
+            .find(|(a, _)| matches!(a.many, Many::List(_)));
+        Err(match list {
+            Some((list, part)) => format!(
+                "takes {} arguments for {}, found {}",
+                part.len(),
+                list.name,
+                part.len() + left.len()
+            ),
+            None => format!("has {} arguments, {} too many", args.len(), left.len()),
+        })
+    }
+
+    fn has(&self, name: &str) -> Option<bool> {
+        let at = self
+            .row
+            .args
+            .iter()
+            .position(|a| matches!(a.kind, Kind::Has(of) if of == name))?;
+        let flag = self.parts[at].first()?;
+        Some(!flag.is_int(0))
+    }
+
+    fn counted(&self, name: &str) -> Option<usize> {
+        let at = self
+            .row
+            .args
+            .iter()
+            .position(|a| matches!(a.kind, Kind::Count(of) if of == name))?;
+        usize::try_from(self.parts[at].first()?.as_int()?).ok()
+    }
+
+    /// All that stands for an argument.
+    pub fn list(&self, name: &str) -> &'a [Expr] {
+        let at = self.row.args.iter().position(|a| a.name == name);
+        at.map_or(&[], |at| self.parts[at])
+    }
+
+    /// An argument, if it is there.
+    pub fn get(&self, name: &str) -> Option<&'a Expr> {
+        self.list(name).first()
+    }
+
+    /// The text of an argument; empty where there is none.
+    pub fn text(&self, name: &str) -> &'a str {
+        self.get(name).and_then(Expr::as_str).unwrap_or_default()
+    }
+
+    /// The number of an argument that is known.
+    pub fn int(&self, name: &str) -> Option<i128> {
+        self.get(name).and_then(Expr::as_int)
+    }
+
+    /// Whether a flag is set.
+    pub fn flag(&self, name: &str) -> bool {
+        self.int(name).is_some_and(|v| v != 0)
+    }
+
+    /// The row's arguments with what stands for each.
+    pub fn each(&self) -> impl Iterator<Item = (&'static Arg, &'a [Expr])> + '_ {
+        self.row.args.iter().zip(self.parts.iter().copied())
+    }
+}
+
+impl Row {
+    /// Reads the arguments of a call and checks them.
+    ///
+    /// # Errors
+    /// What is wrong, without the name of the function.
+    pub fn read<'a>(&'static self, args: &'a [Expr]) -> Result<Operands<'a>, String> {
+        let operands = Operands::read(self, args)?;
+        for (arg, part) in operands.each() {
+            for e in part {
+                arg.accepts(e)?;
+            }
+        }
+        if let Some(check) = self.check {
+            check(&operands)?;
+        }
+        Ok(operands)
+    }
+}
+
+impl Arg {
+    /// Whether an expression may stand for the argument.
+    ///
+    /// # Errors
+    /// What it must be.
+    pub fn accepts(&self, e: &Expr) -> Result<(), String> {
+        let name = self.name;
+        let integer = e.dtype.is_scalar() && (e.dtype.is_integer() || e.dtype.is_bool());
+        let expected = |what: &str| {
+            let found = match &e.kind {
+                ExprKind::Str(text) => format!("\"{text}\""),
+                ExprKind::Int(value) => value.to_string(),
+                _ => e.dtype.to_string(),
+            };
+            Err(format!("\"{name}\" must be {what}, found {found}"))
+        };
+        match self.kind {
+            Kind::Value(dtype) if dtype.is_integer() => match integer {
+                true => Ok(()),
+                false => expected("an integer"),
+            },
+            Kind::Value(dtype) => match e.dtype == dtype {
+                true => Ok(()),
+                false => expected(&dtype.to_string()),
+            },
+            Kind::Any => match e.as_str().is_none() && !e.dtype.is_void() {
+                true => Ok(()),
+                false => expected("a value"),
+            },
+            Kind::Pointer(space) => {
+                let pointer = e.dtype.is_handle() && e.as_str().is_none();
+                let address = match space {
+                    Space::Shared => matches!(e.dtype, DType::UINT32 | DType::UINT64 | DType::INT32),
+                    Space::Global | Space::Generic => matches!(e.dtype, DType::UINT64 | DType::INT64),
+                };
+                match pointer || address && e.as_int().is_none() {
+                    true => Ok(()),
+                    false => expected("a pointer such as A.ptr_to([i])"),
+                }
+            }
+            Kind::Register(..) => match e.dtype.is_handle() && e.as_str().is_none() {
+                true => Ok(()),
+                false => expected("the address of a variable, such as T.address_of(x) or A.ptr_to([i])"),
+            },
+            Kind::Element(..) => match e.dtype.is_handle() && e.as_str().is_none() {
+                true => Ok(()),
+                false => expected("an element of a buffer, such as acc[i]"),
+            },
+            Kind::Text(known) => match e.as_str() {
+                Some(text) if known.contains(&text) => Ok(()),
+                _ => {
+                    let known: Vec<String> = known.iter().map(|k| format!("\"{k}\"")).collect();
+                    expected(&format!("one of {}", known.join(", ")))
+                }
+            },
+            Kind::DTypeName => match e.as_str() {
+                Some(_) => Ok(()),
+                None => expected("the name of a dtype"),
+            },
+            Kind::Flag | Kind::Bool | Kind::Has(_) => match e.as_int() {
+                Some(0 | 1) => Ok(()),
+                _ => expected("True or False, known when compiling"),
+            },
+            Kind::Count(_) => match e.as_int() {
+                Some(_) => Ok(()),
+                _ => expected("an integer constant"),
+            },
+            Kind::Immediate(low, high) => match e.as_int() {
+                Some(v) if (low.into()..=high.into()).contains(&v) => Ok(()),
+                _ if low == high => expected(&low.to_string()),
+                _ => expected(&format!("an integer constant from {low} to {high}")),
+            },
+        }
+    }
+}

@@ -1,0 +1,514 @@
+//! What can be said of one operation, once: the schema of a row.
+//!
+//! A row names an operation of the IR, its arguments in the order of a call node (which is the order in which TVM
+//! prints them), how kernel text writes it, what a GPU must have for it, what it does besides computing, and the CUDA
+//! it becomes. Argument binding, printer, verifier, architecture check, CUDA text, reference pages and the simulator
+//! read it from here. The families are the files of [`super::rows`].
+
+use super::arch::Arch;
+use super::operands::Operands;
+use super::{Effect, OpInfo, ResultRule};
+use crate::ir::DType;
+
+/// One operation.
+#[derive(Debug)]
+pub struct Row {
+    /// The IR's name: `tirx.ptx.mbarrier_init`.
+    pub name: &'static str,
+    /// What follows `T.` in text, the spelling that is printed: `ptx.mbarrier.init`.
+    pub script: &'static str,
+    /// Other spellings of the same function.
+    pub also: &'static [&'static str],
+    /// How text writes a call: `(bar, count)`, in Python's syntax of parameters with literal defaults. `None` where
+    /// every argument is given by position in the order of `args`.
+    pub signature: Option<&'static str>,
+    /// The arguments of a call node, in order.
+    pub args: &'static [Arg],
+    /// Parameters of the signature that are no arguments of the node: `complete` reads them.
+    pub words: &'static [Arg],
+    /// Fills arguments that the signature does not name, from those that it does.
+    pub complete: Option<fn(&mut Given) -> Result<(), String>>,
+    /// What the kinds of the arguments do not say: combinations that PTX does not have.
+    pub check: Option<fn(&Operands) -> Result<(), String>>,
+    /// The dtype of the call's value.
+    pub result: ResultRule,
+    /// What it does besides giving a value.
+    pub effect: Effect,
+    /// What it means for other threads and engines.
+    pub traits: Traits,
+    /// The GPUs that have it.
+    pub arch: Arch,
+    /// Modifiers that fewer GPUs have: argument, its text, the GPUs.
+    pub needs: &'static [(&'static str, &'static str, Arch)],
+    /// The CUDA it becomes.
+    pub cuda: Cuda,
+    /// The section of the PTX ISA, or of the CUDA programming guide.
+    pub section: &'static str,
+}
+
+/// An argument of a call node.
+#[derive(Clone, Copy, Debug)]
+pub struct Arg {
+    /// Its name, as in the signature.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// How many there are of it.
+    pub many: Many,
+}
+
+/// What an argument is.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// The value of a register. Integers of other widths are converted as C does; floats have the dtype itself.
+    Value(DType),
+    /// A value of any scalar dtype.
+    Any,
+    /// Where something is in memory: a pointer, or for shared memory its 32-bit address there (a `uint64` is the address
+    /// of another block's shared memory, as `T.ptx.mapa` gives it).
+    Pointer(Space),
+    /// A variable of the thread that the instruction reads or writes, given by its address; of [`Kind::Element`] text
+    /// names the element itself and the node has its address.
+    Register(Access, Ty),
+    /// The same, written as the element: `acc[i]`.
+    Element(Access, Ty),
+    /// One of these words, a part of the instruction's name.
+    Text(&'static [&'static str]),
+    /// The name of a dtype, in PTX or in TVM's words.
+    DTypeName,
+    /// 0 or 1, known when compiling.
+    Flag,
+    /// A bool that is known when compiling.
+    Bool,
+    /// An integer from the first to the second, known when compiling.
+    Immediate(i64, i64),
+    /// 0 or 1: whether the argument of this name is there. Text does not write it.
+    Has(&'static str),
+    /// How many arguments of this name there are. Text does not write it.
+    Count(&'static str),
+}
+
+/// How many arguments stand for one name.
+#[derive(Clone, Copy, Debug)]
+pub enum Many {
+    /// One.
+    One,
+    /// One or none.
+    Optional,
+    /// As many as this says, of what comes before the list; `None` for all that are left.
+    List(Option<fn(&Operands) -> usize>),
+}
+
+/// A state space of PTX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// Shared memory: the instruction takes a 32-bit address.
+    Shared,
+    /// Global memory.
+    Global,
+    /// Any: a generic address.
+    Generic,
+}
+
+/// What an instruction does with a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads it.
+    In,
+    /// Writes it.
+    Out,
+    /// Reads and writes it.
+    InOut,
+}
+
+/// The type of a register in `asm`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ty {
+    /// 16 bits.
+    B16,
+    /// 32 bits.
+    B32,
+    /// 64 bits.
+    B64,
+    /// float32.
+    F32,
+    /// float64.
+    F64,
+    /// What [`Cuda::words`] says under this argument's name.
+    Said,
+}
+
+impl Ty {
+    /// Its C++ type and its letter in the constraints of `asm`.
+    pub fn spelling(self) -> (&'static str, &'static str) {
+        match self {
+            Ty::B16 => ("unsigned short", "h"),
+            Ty::B32 | Ty::Said => ("unsigned int", "r"),
+            Ty::B64 => ("unsigned long long", "l"),
+            Ty::F32 => ("float", "f"),
+            Ty::F64 => ("double", "d"),
+        }
+    }
+}
+
+/// What an operation means for other threads and for asynchronous engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// Threads that must execute it together, each one once.
+    pub collective: Collective,
+    /// The engine that does the work after the instruction is done.
+    pub engine: Engine,
+    /// Whether it may wait for another thread or engine.
+    pub waits: bool,
+    /// Whether it orders memory accesses or lets another thread proceed.
+    pub synchronizes: bool,
+}
+
+/// Threads that execute an instruction together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collective {
+    /// Each thread for itself.
+    Thread,
+    /// All 32 lanes of a warp (`.sync.aligned`).
+    Warp,
+    /// The four warps of a warpgroup.
+    Warpgroup,
+}
+
+/// An engine that works beside the threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// None: the work is done with the instruction.
+    None,
+    /// Copies of `cp.async`, in the generic proxy.
+    AsyncCopy,
+    /// Bulk and tensor copies, in the async proxy.
+    BulkCopy,
+    /// Tensor cores of `wgmma`, in the async proxy.
+    Wgmma,
+    /// Tensor cores and tensor memory of `tcgen05`.
+    Tcgen05,
+}
+
+impl Traits {
+    /// An instruction of one thread that nothing waits for.
+    pub const PLAIN: Traits = Traits {
+        collective: Collective::Thread,
+        engine: Engine::None,
+        waits: false,
+        synchronizes: false,
+    };
+    /// It orders memory or lets others proceed.
+    pub const SYNC: Traits = Traits {
+        synchronizes: true,
+        ..Traits::PLAIN
+    };
+    /// It may wait.
+    pub const WAIT: Traits = Traits {
+        waits: true,
+        ..Traits::SYNC
+    };
+
+    /// The same, done by an engine.
+    pub const fn by(self, engine: Engine) -> Traits {
+        Traits { engine, ..self }
+    }
+
+    /// The same, of several threads together.
+    pub const fn of(self, collective: Collective) -> Traits {
+        Traits { collective, ..self }
+    }
+}
+
+/// The CUDA that an operation becomes.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuda {
+    /// How it is written.
+    pub form: Form,
+    /// Words of the template that are no arguments, types of registers, and what else follows from the modifiers.
+    pub words: Option<fn(&Operands, Machine) -> Result<Words, String>>,
+    /// Headers that the text needs.
+    pub headers: &'static [&'static str],
+}
+
+/// What the words of a template may depend on besides the call.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    /// Ten times the major compute capability plus the minor one; 0 where the target is not known.
+    pub capability: u32,
+}
+
+/// Words for a template, by name.
+#[derive(Debug, Default)]
+pub struct Words {
+    /// Texts; an empty one counts as absent for `{?name:…}`.
+    pub texts: Vec<(&'static str, String)>,
+    /// Types of registers whose kind says [`Ty::Said`].
+    pub types: Vec<(&'static str, Ty)>,
+}
+
+/// How CUDA writes an operation.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// A function of CUDA C++ that takes the arguments as they are.
+    Function(&'static str),
+    /// A template of PTX within `asm volatile`. `{name}` is an operand (its place follows from the kind) or a modifier;
+    /// `{name}` of a list is its places with commas between; `{.name}` is the modifier behind a dot where it is not
+    /// empty; `{?name:text}` is the text where the modifier is neither empty nor 0 (or the operand is there), `{!name:text}`
+    /// where it is; `{{` and `}}` are braces. `{result}` is the call's value. Instructions that declare registers are put
+    /// within braces.
+    Ptx(&'static str),
+    /// As [`Form::Ptx`] without the clobber of memory and not volatile: nothing but the result.
+    PurePtx(&'static str),
+    /// The body of a C++ function whose parameters have the arguments' names; `$name$` is a modifier or word.
+    Code(&'static str),
+}
+
+/// What a call in text gives, by parameter, while it is bound.
+#[derive(Debug, Default)]
+pub struct Given {
+    /// Expressions by parameter; none for one that is left out.
+    pub values: Vec<(&'static str, Vec<crate::ir::Expr>)>,
+}
+
+impl Given {
+    /// What stands for a parameter.
+    pub fn get(&self, name: &str) -> &[crate::ir::Expr] {
+        let found = self.values.iter().find(|(n, _)| *n == name);
+        found.map_or(&[], |(_, list)| list.as_slice())
+    }
+
+    /// The text of a parameter; empty where there is none.
+    pub fn text(&self, name: &str) -> &str {
+        self.get(name)
+            .first()
+            .and_then(|e| e.as_str())
+            .unwrap_or_default()
+    }
+
+    /// The number of a parameter.
+    pub fn int(&self, name: &str) -> Option<i128> {
+        self.get(name).first().and_then(|e| e.as_int())
+    }
+
+    /// Sets an argument.
+    pub fn set(&mut self, name: &'static str, value: crate::ir::Expr) {
+        match self.values.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, list)) => *list = vec![value],
+            None => self.values.push((name, vec![value])),
+        }
+    }
+}
+
+/// An argument of which there is one.
+pub const fn arg(name: &'static str, kind: Kind) -> Arg {
+    Arg {
+        name,
+        kind,
+        many: Many::One,
+    }
+}
+
+/// An argument that may be left out.
+pub const fn optional(name: &'static str, kind: Kind) -> Arg {
+    Arg {
+        name,
+        kind,
+        many: Many::Optional,
+    }
+}
+
+/// A list of as many arguments as `len` says.
+pub const fn list(name: &'static str, kind: Kind, len: fn(&Operands) -> usize) -> Arg {
+    Arg {
+        name,
+        kind,
+        many: Many::List(Some(len)),
+    }
+}
+
+/// A list of all arguments that are left.
+pub const fn rest(name: &'static str, kind: Kind) -> Arg {
+    Arg {
+        name,
+        kind,
+        many: Many::List(None),
+    }
+}
+
+/// Inline assembly of a template.
+pub const fn ptx(template: &'static str) -> Cuda {
+    Cuda {
+        form: Form::Ptx(template),
+        words: None,
+        headers: &[],
+    }
+}
+
+/// Inline assembly that does nothing but compute its value.
+pub const fn pure_ptx(template: &'static str) -> Cuda {
+    Cuda {
+        form: Form::PurePtx(template),
+        words: None,
+        headers: &[],
+    }
+}
+
+/// A C++ function with this body.
+pub const fn code(body: &'static str) -> Cuda {
+    Cuda {
+        form: Form::Code(body),
+        words: None,
+        headers: &[],
+    }
+}
+
+/// A function of CUDA C++.
+pub const fn function(name: &'static str) -> Cuda {
+    Cuda {
+        form: Form::Function(name),
+        words: None,
+        headers: &[],
+    }
+}
+
+impl Cuda {
+    /// The same with words for the template.
+    pub const fn words(self, words: fn(&Operands, Machine) -> Result<Words, String>) -> Cuda {
+        Cuda {
+            words: Some(words),
+            ..self
+        }
+    }
+
+    /// The same with headers.
+    pub const fn headers(self, headers: &'static [&'static str]) -> Cuda {
+        Cuda { headers, ..self }
+    }
+}
+
+impl Row {
+    /// A row without arguments and value whose runs and order are kept.
+    pub const fn new(name: &'static str, script: &'static str, cuda: Cuda) -> Row {
+        Row {
+            name,
+            script,
+            also: &[],
+            signature: None,
+            args: &[],
+            words: &[],
+            complete: None,
+            check: None,
+            result: ResultRule::Is(DType::VOID),
+            effect: Effect::UpdateState,
+            traits: Traits::PLAIN,
+            arch: Arch::ANY,
+            needs: &[],
+            cuda,
+            section: "",
+        }
+    }
+
+    /// The same with arguments.
+    pub const fn args(self, args: &'static [Arg]) -> Row {
+        Row { args, ..self }
+    }
+
+    /// The same with a signature.
+    pub const fn signature(self, signature: &'static str) -> Row {
+        Row {
+            signature: Some(signature),
+            ..self
+        }
+    }
+
+    /// The same with other spellings.
+    pub const fn also(self, also: &'static [&'static str]) -> Row {
+        Row { also, ..self }
+    }
+
+    /// The same with parameters that become others.
+    pub const fn completed(
+        self,
+        words: &'static [Arg],
+        complete: fn(&mut Given) -> Result<(), String>,
+    ) -> Row {
+        Row {
+            words,
+            complete: Some(complete),
+            ..self
+        }
+    }
+
+    /// The same with a check of its modifiers.
+    pub const fn checked(self, check: fn(&Operands) -> Result<(), String>) -> Row {
+        Row {
+            check: Some(check),
+            ..self
+        }
+    }
+
+    /// The same with a value.
+    pub const fn gives(self, dtype: DType) -> Row {
+        Row {
+            result: ResultRule::Is(dtype),
+            ..self
+        }
+    }
+
+    /// The same with an effect.
+    pub const fn effect(self, effect: Effect) -> Row {
+        Row { effect, ..self }
+    }
+
+    /// The same with what it means for others.
+    pub const fn traits(self, traits: Traits) -> Row {
+        Row { traits, ..self }
+    }
+
+    /// The same for these GPUs.
+    pub const fn arch(self, arch: Arch) -> Row {
+        Row { arch, ..self }
+    }
+
+    /// The same with modifiers that fewer GPUs have.
+    pub const fn needs(self, needs: &'static [(&'static str, &'static str, Arch)]) -> Row {
+        Row { needs, ..self }
+    }
+
+    /// The same with the section that describes it.
+    pub const fn section(self, section: &'static str) -> Row {
+        Row { section, ..self }
+    }
+
+    /// Its columns in the table of all operators.
+    pub(super) const fn info(&'static self, doc: &'static str) -> OpInfo {
+        let (mut least, mut most) = (0u8, 0u8);
+        let mut i = 0;
+        while i < self.args.len() {
+            match self.args[i].many {
+                Many::One => {
+                    least += 1;
+                    most = most.saturating_add(1);
+                }
+                Many::Optional => most = most.saturating_add(1),
+                Many::List(_) => most = 255,
+            }
+            i += 1;
+        }
+        OpInfo {
+            name: self.name,
+            script: self.script,
+            arity: (least, most),
+            effect: self.effect,
+            result: self.result,
+            doc,
+            row: Some(self),
+        }
+    }
+
+    /// The argument of a name.
+    pub fn arg(&self, name: &str) -> Option<&'static Arg> {
+        self.args.iter().find(|a| a.name == name)
+    }
+}

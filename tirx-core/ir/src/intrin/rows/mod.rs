@@ -1,0 +1,95 @@
+//! The rows, one file a family, and the enumeration of all operators that follows from them.
+//!
+//! Adding an operation is adding a row to the file of its family; a new file is named below in [`families`].
+
+use super::row::Kind;
+use super::row::{Access, Space, Ty};
+use super::{Op, OpInfo};
+use crate::ir::DType;
+
+/// Declares the rows of a family: `rows! { $ family { /// What it does. Name = Row::new(…); … } }`.
+macro_rules! rows {
+    ($d:tt $family:ident { $( $(#[doc = $doc:literal])+ $op:ident = $row:expr; )* }) => {
+        pub(in crate::intrin) static INFO: &[$crate::intrin::OpInfo] = &[$({
+            static ROW: $crate::intrin::row::Row = $row;
+            ROW.info(concat!($($doc),+))
+        }),*];
+        macro_rules! $family {
+            (($d($d next:ident)*) $d($d before:tt)*) => {
+                chain! { ($d($d next)*) $d($d before)* $( $(#[doc = $doc])+ $op, )* }
+            };
+        }
+    };
+}
+
+/// Goes through the families, each adding the names of its operators, and ends with the enumeration.
+macro_rules! chain {
+    (($next:ident $($rest:ident)*) $($names:tt)*) => { $next! { ($($rest)*) $($names)* } };
+    (() $($(#[$doc:meta])* $op:ident,)*) => {
+        /// An intrinsic operator.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Op { $($(#[$doc])* $op),* }
+
+        impl Op {
+            /// Every operator, in the table's order.
+            pub const ALL: &'static [Op] = &[$(Op::$op),*];
+        }
+    };
+}
+
+macro_rules! families {
+    ($($family:ident),*) => {
+        static FAMILIES: &[&[OpInfo]] = &[$($family::INFO),*];
+
+        /// The names of the families, with how many operators each has.
+        pub fn family_sizes() -> Vec<(&'static str, usize)> {
+            vec![$((stringify!($family), $family::INFO.len())),*]
+        }
+
+        pub(super) mod op { chain! { ($($family)*) } }
+    };
+}
+
+#[macro_use]
+#[path = "../table.rs"]
+mod table;
+#[macro_use]
+mod mbarrier;
+
+families!(table, mbarrier);
+
+/// All columns, in the order of [`Op`].
+pub(super) static TABLE: std::sync::LazyLock<Vec<&'static OpInfo>> =
+    std::sync::LazyLock::new(|| FAMILIES.iter().flat_map(|family| family.iter()).collect());
+
+/// The family that an operator belongs to.
+pub fn family(op: Op) -> &'static str {
+    let mut first = 0;
+    for (name, size) in family_sizes() {
+        first += size;
+        if (op as usize) < first {
+            return name;
+        }
+    }
+    ""
+}
+
+// Kinds that many rows use.
+
+#[allow(dead_code, reason = "each family uses some")]
+mod kinds {
+    use super::*;
+    pub(super) const U16: Kind = Kind::Value(DType::UINT16);
+    pub(super) const U32: Kind = Kind::Value(DType::UINT32);
+    pub(super) const I32: Kind = Kind::Value(DType::INT32);
+    pub(super) const U64: Kind = Kind::Value(DType::UINT64);
+    pub(super) const F32: Kind = Kind::Value(DType::FLOAT32);
+    pub(super) const SHARED: Kind = Kind::Pointer(Space::Shared);
+    pub(super) const GLOBAL: Kind = Kind::Pointer(Space::Global);
+    pub(super) const GENERIC: Kind = Kind::Pointer(Space::Generic);
+    /// A register that the instruction writes, given by its address.
+    pub(super) const OUT32: Kind = Kind::Register(Access::Out, Ty::B32);
+    pub(super) const OUT64: Kind = Kind::Register(Access::Out, Ty::B64);
+    pub(super) const IN32: Kind = Kind::Register(Access::In, Ty::B32);
+}
