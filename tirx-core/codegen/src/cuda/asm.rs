@@ -31,7 +31,7 @@ pub(super) enum Piece {
 pub(super) fn fill(template: &str, operands: &Operands, words: &Words) -> Result<Vec<Piece>, String> {
     let mut out = Vec::new();
     let mut rest = template;
-    part(&mut rest, operands, words, true, &mut out)?;
+    part(&mut rest, operands, words, (true, false), &mut out)?;
     // Declared registers and labels are the block's own.
     let declares = out
         .iter()
@@ -43,12 +43,13 @@ pub(super) fn fill(template: &str, operands: &Operands, words: &Words) -> Result
     Ok(out)
 }
 
-/// One part up to the brace that ends it, or to the end of the text.
+/// One part up to the brace that ends it, or to the end of the text; whether it is shown, and whether it is within a
+/// condition, where braces are not doubled.
 fn part(
     rest: &mut &str,
     operands: &Operands,
     words: &Words,
-    shown: bool,
+    (shown, within): (bool, bool),
     out: &mut Vec<Piece>,
 ) -> Result<(), String> {
     let mut say = |piece: Piece| match (piece, out.last_mut()) {
@@ -63,7 +64,8 @@ fn part(
         };
         let (text, from) = rest.split_at(at);
         say(Piece::Text(text.to_string()));
-        if let Some(after) = from.strip_prefix("{{").or(from.strip_prefix("}}")) {
+        let doubled = from.strip_prefix("{{").or(from.strip_prefix("}}"));
+        if let Some(after) = doubled.filter(|_| !within) {
             say(Piece::Text(from[..1].to_string()));
             *rest = after;
         } else if let Some(after) = from.strip_prefix('}') {
@@ -75,7 +77,7 @@ fn part(
             *rest = body;
             let holds = is_set(name, operands, words)? == wanted;
             let mut inner = Vec::new();
-            part(rest, operands, words, shown && holds, &mut inner)?;
+            part(rest, operands, words, (shown && holds, true), &mut inner)?;
             inner.into_iter().for_each(&mut say);
         } else {
             let (name, after) = from[1..].split_once('}').ok_or("a brace is not closed")?;

@@ -19,6 +19,8 @@ pub(super) enum Header {
     Fp6,
     Fp8,
     MathConstants,
+    Nvshmem,
+    Nvshmemx,
 }
 
 impl Header {
@@ -37,12 +39,14 @@ impl Header {
             Header::Fp6 => "cuda_fp6.h",
             Header::Fp8 => "cuda_fp8.h",
             Header::MathConstants => "math_constants.h",
+            Header::Nvshmem => "nvshmem.h",
+            Header::Nvshmemx => "nvshmemx.h",
         }
     }
 
     /// The header of a file's name.
     pub(super) fn named(file: &str) -> Option<Header> {
-        const ALL: [Header; 12] = [
+        const ALL: [Header; 14] = [
             Header::Cassert,
             Header::Cstdint,
             Header::Cstdio,
@@ -55,6 +59,8 @@ impl Header {
             Header::Fp6,
             Header::Fp8,
             Header::MathConstants,
+            Header::Nvshmem,
+            Header::Nvshmemx,
         ];
         ALL.into_iter().find(|header| header.file() == file)
     }

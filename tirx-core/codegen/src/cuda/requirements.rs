@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::{Arch, Operands, Row};
+use crate::ir::abi::{is_device, is_subroutine};
 use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Visitor};
 
 /// What the device functions of a module use that a target (`sm_90a`) does not have.
@@ -9,9 +10,10 @@ use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Visitor};
 /// # Errors
 /// One message for each call, at its line.
 pub fn unsupported(module: &IRModule, target: &str) -> Result<(), Diagnostics> {
-    let device = module.functions.iter().filter(|(_, func)| {
-        crate::codegen::host::is_device(func) || crate::codegen::host::is_subroutine(func)
-    });
+    let device = module
+        .functions
+        .iter()
+        .filter(|(_, func)| is_device(func) || is_subroutine(func));
     let errors: Vec<_> = device.flat_map(|(_, func)| of_function(func, target)).collect();
     match errors.is_empty() {
         true => Ok(()),

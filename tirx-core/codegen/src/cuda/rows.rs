@@ -152,7 +152,9 @@ impl Emitter<'_> {
                 continue;
             }
             for (i, value) in part.iter().enumerate() {
-                parameters.push(parameter(arg, i, part.len(), value, words));
+                let p = parameter(arg, i, part.len(), value, words);
+                body = body.replace(&format!("${}$", p.name), &p.bound);
+                parameters.push(p);
                 passed.push(value.clone());
             }
         }
@@ -300,7 +302,8 @@ fn parameter(arg: &Arg, item: usize, of: usize, value: &Expr, words: &Words) -> 
             plain(ty, letter, name.clone(), name)
         }
         _ => {
-            let (ty, letter) = register(value.dtype);
+            let said = words.types.iter().find(|(n, _)| *n == arg.name);
+            let (ty, letter) = said.map_or(register(value.dtype), |(_, ty)| ty.spelling());
             plain(ty, letter, name.clone(), name)
         }
     }

@@ -255,7 +255,7 @@ pub enum Form {
     /// A template of PTX within `asm volatile`. `{name}` is an operand (its place follows from the kind) or a modifier;
     /// `{name}` of a list is its places with commas between; `{.name}` is the modifier behind a dot where it is not
     /// empty; `{?name:text}` is the text where the modifier is neither empty nor 0 (or the operand is there), `{!name:text}`
-    /// where it is; `{{` and `}}` are braces. `{result}` is the call's value. Instructions that declare registers are put
+    /// where it is; `{{` and `}}` are braces, outside of conditions. `{result}` is the call's value. Instructions that declare registers are put
     /// within braces.
     Ptx(&'static str),
     /// As [`Form::Ptx`] without the clobber of memory and not volatile: nothing but the result.

@@ -54,10 +54,21 @@ macro_rules! families {
 #[macro_use]
 #[path = "../table.rs"]
 mod table;
+mod dtypes;
+#[macro_use]
+mod copies;
+#[macro_use]
+mod matrix;
 #[macro_use]
 mod mbarrier;
+#[macro_use]
+mod nvshmem;
+#[macro_use]
+pub mod tcgen05;
+#[macro_use]
+mod wgmma;
 
-families!(table, mbarrier);
+families!(table, mbarrier, copies, matrix, wgmma, tcgen05, nvshmem);
 
 /// All columns, in the order of [`Op`].
 pub(super) static TABLE: std::sync::LazyLock<Vec<&'static OpInfo>> =

@@ -1,0 +1,232 @@
+//! Matrices in the registers of a warp: `ldmatrix`, `stmatrix` and `mma.sync`.
+//!
+//! The 32 lanes of a warp hold a matrix together, each some elements of it in 32-bit registers, as the PTX ISA draws it
+//! for each shape and dtype. Registers are given by their addresses (`acc.ptr_to([i])`).
+
+use super::dtypes::{bits, ptx_name, register};
+use super::kinds::*;
+use crate::intrin::arch::Arch;
+use crate::intrin::operands::Operands;
+use crate::intrin::row::*;
+
+const MATRIX_DTYPE: Kind = Kind::Text(&[".b16", "b16", ".b8", "b8"]);
+const LAYOUT: Kind = Kind::Text(&["row", "col"]);
+
+/// Registers of a load: an 8x8 matrix of 16-bit elements takes one.
+fn matrices(call: &Operands) -> usize {
+    usize::try_from(call.int("num").unwrap_or(0)).unwrap_or(0)
+}
+
+fn ldmatrix(call: &Operands) -> Result<(), String> {
+    if call.text("dtype").ends_with("b8") {
+        return Err("ldmatrix of 8x8 matrices has elements of 16 bits: dtype=\".b16\"".into());
+    }
+    number(call)
+}
+
+fn number(call: &Operands) -> Result<(), String> {
+    match call.int("num") {
+        Some(1 | 2 | 4) => Ok(()),
+        _ => Err("num must be 1, 2 or 4".into()),
+    }
+}
+
+fn stmatrix(call: &Operands) -> Result<(), String> {
+    let wide = call.text("shape") == "m16n8";
+    if wide && !call.flag("trans") {
+        return Err("shape m16n8 is stored transposed: trans=True".into());
+    }
+    if wide != call.text("dtype").ends_with("b8") {
+        return Err("shape m8n8 has elements of 16 bits (.b16), m16n8 of 8 (.b8)".into());
+    }
+    number(call)
+}
+
+fn matrix_words(call: &Operands, _: Machine) -> Result<Words, String> {
+    let dtype = call.text("dtype").trim_start_matches('.').to_string();
+    Ok(Words {
+        texts: vec![("element", dtype)],
+        ..Words::default()
+    })
+}
+
+/// The extents of `m16n8k16`.
+fn shape(text: &str) -> Option<(u32, u32, u32)> {
+    let (m, rest) = text.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
+}
+
+/// Registers that a lane has of a matrix.
+fn fragment(dtype: &str, rows: u32, columns: u32, threads: u32) -> u32 {
+    let register = if ptx_name(dtype) == Some("f64") { 64 } else { 32 };
+    rows * columns * bits(dtype).unwrap_or(0) / threads / register
+}
+
+/// The shapes of `mma` by the PTX names of the dtypes of A.
+const SHAPES: &[(&[&str], &[&str])] = &[
+    (&["f16"], &["m8n8k4", "m16n8k8", "m16n8k16"]),
+    (&["bf16"], &["m16n8k8", "m16n8k16"]),
+    (&["tf32"], &["m16n8k4", "m16n8k8"]),
+    (&["f64"], &["m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"]),
+    (&["s8", "u8"], &["m8n8k16", "m16n8k16", "m16n8k32"]),
+    (&["s4", "u4"], &["m8n8k32", "m16n8k32", "m16n8k64"]),
+    (&["b1"], &["m8n8k128", "m16n8k128", "m16n8k256"]),
+    (&["e4m3", "e5m2"], &["m16n8k16", "m16n8k32"]),
+];
+
+fn mma(call: &Operands) -> Result<(), String> {
+    for name in ["d_type", "a_type", "b_type", "c_type"] {
+        if ptx_name(call.text(name)).is_none() {
+            return Err(format!("{name} \"{}\" is no dtype of matrices", call.text(name)));
+        }
+    }
+    let a = ptx_name(call.text("a_type")).unwrap_or_default();
+    let b = ptx_name(call.text("b_type")).unwrap_or_default();
+    let Some((family, shapes)) = SHAPES.iter().find(|(names, _)| names.contains(&a)) else {
+        return Err(format!("there is no mma of {a}"));
+    };
+    if !family.contains(&b) {
+        return Err(format!("there is no mma of {a} and {b}"));
+    }
+    let text = call.text("shape");
+    let Some((m, n, k)) = shape(text).filter(|_| shapes.contains(&text)) else {
+        return Err(format!(
+            "mma of {a} has the shapes {}, not {text}",
+            shapes.join(", ")
+        ));
+    };
+    let threads = if text == "m8n8k4" && a == "f16" { 8 } else { 32 };
+    let wanted = [
+        ("d_ptrs", fragment(call.text("d_type"), m, n, threads)),
+        ("a_ptrs", fragment(call.text("a_type"), m, k, threads)),
+        ("b_ptrs", fragment(call.text("b_type"), k, n, threads)),
+        ("c_ptrs", fragment(call.text("c_type"), m, n, threads)),
+    ];
+    for (name, count) in wanted {
+        let found = call.list(name).len();
+        if found != count as usize && !(name == "c_ptrs" && call.flag("no_c_ptr")) {
+            return Err(format!(
+                "{text} takes {count} registers for {name}, found {found}"
+            ));
+        }
+    }
+    let only_row_col = !(text == "m8n8k4" && a == "f16");
+    if only_row_col && (call.text("a_layout"), call.text("b_layout")) != ("row", "col") {
+        return Err("a_layout must be \"row\" and b_layout \"col\"".into());
+    }
+    if call.flag("saturate") && !matches!(a, "s8" | "u8" | "s4" | "u4") {
+        return Err("only mma of integers saturates".into());
+    }
+    if (a == "b1") != !call.text("bit_op").is_empty() {
+        return Err("bit_op is given for matrices of bits (b1), and for no others".into());
+    }
+    Ok(())
+}
+
+fn mma_words(call: &Operands, _: Machine) -> Result<Words, String> {
+    let name = |of: &str| ptx_name(call.text(of)).unwrap_or_default().to_string();
+    let c = name("c_type");
+    let zero = match c.as_str() {
+        "f32" => ("f32", "0f00000000"),
+        "f64" => ("f64", "0d0000000000000000"),
+        _ => ("b32", "0"),
+    };
+    let mut texts = vec![
+        ("d", name("d_type")),
+        ("a", name("a_type")),
+        ("b", name("b_type")),
+        ("c", c),
+        ("zero_type", zero.0.to_string()),
+        ("zero", zero.1.to_string()),
+        (
+            "bits",
+            match call.text("bit_op") {
+                "" => String::new(),
+                op => format!(".{op}.popc"),
+            },
+        ),
+    ];
+    let zeros = match (call.flag("no_c_ptr"), shape(call.text("shape"))) {
+        (true, Some((m, n, _))) => {
+            let threads = if call.text("shape") == "m8n8k4" && name("a_type") == "f16" {
+                8
+            } else {
+                32
+            };
+            vec!["z"; fragment(call.text("c_type"), m, n, threads) as usize].join(", ")
+        }
+        _ => String::new(),
+    };
+    texts.push(("zeros", zeros));
+    let ty = |of: &str| register(call.text(of));
+    let types = vec![
+        ("d_ptrs", ty("d_type")),
+        ("a_ptrs", ty("a_type")),
+        ("b_ptrs", ty("b_type")),
+        ("c_ptrs", ty("c_type")),
+    ];
+    Ok(Words { texts, types })
+}
+
+/// Without `c_ptrs` the sum starts at 0.
+fn mma_complete(given: &mut Given) -> Result<(), String> {
+    let none = given.get("c_ptrs").is_empty();
+    given.set("no_c_ptr", crate::ir::Expr::bool(none));
+    Ok(())
+}
+
+const WARP: Traits = Traits::PLAIN.of(Collective::Warp);
+const ANY_OUT: Kind = Kind::Register(Access::Out, Ty::Said);
+const ANY_IN: Kind = Kind::Register(Access::In, Ty::Said);
+
+rows! { $ matrix {
+    /// Loads `num` 8x8 matrices of 16-bit elements from shared memory: lane `8 * i + r` gives the address of row `r` of matrix `i`,
+    /// and each lane gets two elements of each matrix. `trans` transposes them.
+    PtxLdmatrix = Row::new("tirx.ptx.ldmatrix", "ptx.ldmatrix",
+        ptx("ldmatrix.sync.aligned.m8n8.x{num}{?trans:.trans}.shared.{element} {{{dst}}}, [{smem_ptr}];").words(matrix_words))
+        .args(&[
+            arg("trans", Kind::Bool), arg("num", Kind::Immediate(1, 4)), arg("dtype", MATRIX_DTYPE), arg("smem_ptr", SHARED),
+            list("dst", OUT32, matrices),
+        ])
+        .checked(ldmatrix)
+        .arch(Arch::least(75)).traits(WARP).section("ldmatrix");
+
+    /// Stores `num` 8x8 matrices of 16-bit elements (`m8n8`) or 16x8 matrices of 8-bit elements (`m16n8`) to shared memory, as
+    /// `ldmatrix` loads them.
+    PtxStmatrix = Row::new("tirx.ptx.stmatrix", "ptx.stmatrix",
+        ptx("stmatrix.sync.aligned.{shape}.x{num}{?trans:.trans}.{space}.{element} [{smem_ptr}], {{{src}}};").words(matrix_words))
+        .signature("(trans, num, dtype, smem_ptr, *src, shape='m8n8', space='shared')")
+        .args(&[
+            arg("trans", Kind::Bool), arg("num", Kind::Immediate(1, 4)), arg("dtype", MATRIX_DTYPE),
+            arg("shape", Kind::Text(&["m8n8", "m16n8"])), arg("space", Kind::Text(&["shared", "shared::cta"])),
+            arg("smem_ptr", SHARED), list("src", IN32, matrices),
+        ])
+        .checked(stmatrix)
+        .arch(Arch::least(90)).needs(&[("shape", "m16n8", Arch::families(&[100, 110, 120]))])
+        .traits(WARP).section("stmatrix");
+
+    /// `D = A * B + C` of a warp, with the matrices of `shape` in the registers that `d_ptrs`, `a_ptrs`, `b_ptrs` and `c_ptrs` point
+    /// to; without `c_ptrs` C is 0. `bit_op` is `xor` or `and` for matrices of bits.
+    PtxMma = Row::new("tirx.ptx.mma", "ptx.mma",
+        ptx("{?zeros:.reg .{zero_type} z; mov.{zero_type} z, {zero}; }\
+             mma.sync.aligned.{shape}.{a_layout}.{b_layout}{?saturate:.satfinite}.{d}.{a}.{b}.{c}{bits} \
+             {{{d_ptrs}}}, {{{a_ptrs}}}, {{{b_ptrs}}}, {{{?zeros:{zeros}}{!zeros:{c_ptrs}}}};").words(mma_words))
+        .signature("(shape, a_layout, b_layout, d_type, a_type, b_type, c_type, d_ptrs, a_ptrs, b_ptrs, c_ptrs=None, \
+                    saturate=False, bit_op=None)")
+        .args(&[
+            arg("shape", Kind::DTypeName), arg("a_layout", LAYOUT), arg("b_layout", LAYOUT), arg("d_type", Kind::DTypeName),
+            arg("a_type", Kind::DTypeName), arg("b_type", Kind::DTypeName), arg("c_type", Kind::DTypeName),
+            arg("d_count", Kind::Count("d_ptrs")), arg("a_count", Kind::Count("a_ptrs")), arg("b_count", Kind::Count("b_ptrs")),
+            arg("c_count", Kind::Count("c_ptrs")), arg("no_c_ptr", Kind::Bool),
+            rest("d_ptrs", ANY_OUT), rest("a_ptrs", ANY_IN), rest("b_ptrs", ANY_IN), rest("c_ptrs", ANY_IN),
+            arg("saturate", Kind::Bool), optional("bit_op", Kind::Text(&["xor", "and"])),
+        ])
+        .completed(&[], mma_complete).checked(mma)
+        .arch(Arch::least(80))
+        .needs(&[
+            ("a_type", "e4m3", Arch::least(89)), ("a_type", "e5m2", Arch::least(89)),
+            ("a_type", "float8_e4m3fn", Arch::least(89)), ("a_type", "float8_e5m2", Arch::least(89)),
+        ])
+        .traits(WARP).section("mma");
+} }
