@@ -1,6 +1,6 @@
 //! What does the simulator do with each operation? Exhaustive: an operation without a meaning does not compile.
 
-use tirx_core::intrin::Op;
+use tirx_ir::intrin::Op;
 
 /// What the simulator does with an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
