@@ -220,12 +220,13 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
             programs.insert(launch.symbol.clone(), program);
         }
         let program = &programs[&launch.symbol];
+        let (args, _maps) = launch.arguments_in(&memory);
         let config = tirx_sim::Launch {
             grid: launch.grid,
             block: launch.block,
             cluster: launch.cluster,
             shared_bytes: launch.shared_bytes,
-            args: &launch.args,
+            args: &args,
         };
         program
             .launch(&memory, &config, &stand_ins)

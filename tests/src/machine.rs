@@ -61,12 +61,13 @@ impl Machine for Simulator {
     fn launch(&mut self, module: &IRModule, launch: &host::Launch) -> Result<(), String> {
         let program = Program::compile_with(module, &launch.symbol, self.compiled)
             .map_err(|e| e.render(&module.sources))?;
+        let (args, _maps) = launch.arguments_in(&self.memory);
         let config = tirx_sim::Launch {
             grid: launch.grid,
             block: launch.block,
             cluster: launch.cluster,
             shared_bytes: launch.shared_bytes,
-            args: &launch.args,
+            args: &args,
         };
         let stats = program.launch_with(&self.memory, &config, &StandIns::new(), &self.options);
         stats.map(|_| ()).map_err(|fault| fault.to_string())

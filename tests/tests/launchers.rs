@@ -1,17 +1,23 @@
-//! The launch attributes of `kernels/launch_attributes.py`, as the generated Rust hands them to the driver.
+//! The launch attributes of `kernels/launch_attributes.py` and the tensor maps of `kernels/tensor_maps.py`, as the
+//! generated Rust hands them to the driver.
 
 use tirx_core::codegen::rust;
 use tirx_core::transform::{Lowering, Target, lower};
 use tirx_tests::{Defines, build, root};
 
-/// Fields of the launch configuration of each launch of a kernel, without extents of grid and block.
-fn configurations(entry: &str) -> Vec<String> {
-    let path = root().join("tests/kernels/launch_attributes.py");
+/// The launcher of a kernel of a filetest.
+fn launcher(file: &str, entry: &str) -> rust::Launcher {
+    let path = root().join("tests/kernels").join(file);
     let text = std::fs::read_to_string(path).unwrap();
-    let modules = build("launch_attributes.py", &text, &[entry], &Defines::new()).unwrap();
+    let modules = build(file, &text, &[entry], &Defines::new()).unwrap();
     let (_, module) = &modules[0];
     let lowered = lower(module.clone(), &mut Lowering::new(Target::cuda("sm_90a"))).unwrap();
-    let launcher = rust::launcher(&module.functions[0].1, &lowered).unwrap();
+    rust::launcher(&module.functions[0].1, &lowered).unwrap()
+}
+
+/// Fields of the launch configuration of each launch of a kernel, without extents of grid and block.
+fn configurations(entry: &str) -> Vec<String> {
+    let launcher = launcher("launch_attributes.py", entry);
     let configuration = |item: &String| {
         let (_, rest) = item.split_once("LaunchConfig { ").unwrap();
         let (fields, _) = rest.split_once(", ..::tirx_rt").unwrap();
@@ -56,4 +62,50 @@ fn launch_attributes_reach_the_launcher() {
     ] {
         assert_eq!(configurations(entry), expected, "{entry}");
     }
+}
+
+#[test]
+fn tensor_maps_are_checked_encoded_and_passed_by_number() {
+    let launcher = launcher("tensor_maps.py", "map_of_arguments");
+    let host = &launcher.host;
+    // What is known at compile time is not checked again.
+    for absent in ["boxDim", "elementStrides", "the innermost box"] {
+        assert!(!host.contains(absent), "{host}");
+    }
+    let stride = "n.wrapping_mul(4) as i64).rem_euclid(16) != 0";
+    for expected in [
+        stride,
+        "::tirx_rt::host::tensor_map_rule(KERNEL, \"A_map\", \"globalStrides[0]\", \"a multiple of 16 bytes\", ",
+        "let a_map = &{ static CACHE: ::tirx_rt::TensorMapCache = ::tirx_rt::TensorMapCache::new();",
+        "data_type: 7, ",
+        "box_dims: &[4, 8], element_strides: &[1, 2], interleave: 0, swizzle: 0",
+        "data_type: 11, ",
+        "unsafe { raw(stream, a_map, b_map, b_ptr) }?;",
+    ] {
+        assert!(host.contains(expected), "{expected}\n{host}");
+    }
+    let raw = &launcher.raw[0].item;
+    assert!(raw.contains("a_map: &::tirx_rt::TensorMap, b_map: &::tirx_rt::TensorMap, b_ptr: u64"));
+    assert!(raw.contains("launch_with_tensor_maps(0, stream, &config, &[0, 1, b_ptr], &[a_map, b_map])"));
+    // Nothing stores through the maps: the tensor is shared.
+    assert_eq!(
+        launcher.signature.params[0].rust_type(),
+        "&::tirx_rt::Tensor<f32>"
+    );
+}
+
+#[test]
+fn a_tensor_map_is_a_parameter() {
+    let launcher = launcher("tensor_map_parameter.py", "map_of_the_caller");
+    assert_eq!(launcher.signature.params[0].rust_type(), "&::tirx_rt::TensorMap");
+    assert!(
+        launcher
+            .call_host("k")
+            .contains("::tirx_rt::host::Arg::tensor_map(a_map)")
+    );
+    assert!(
+        launcher.host.contains("let a_map = args[0].as_tensor_map()?;"),
+        "{}",
+        launcher.host
+    );
 }

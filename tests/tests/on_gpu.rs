@@ -11,7 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tirx_core::codegen::cuda;
 use tirx_core::ir::IRModule;
-use tirx_rt::{Device, DeviceFunction, Kernel, KernelImage, LaunchConfig, ParamKind, Stream, Tensor};
+use tirx_rt::{
+    Device, DeviceFunction, Kernel, KernelImage, LaunchConfig, ParamKind, Stream, Tensor, TensorMap,
+    TensorMapSpec,
+};
 use tirx_sim::host;
 use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
 use tirx_tests::generator::{self, generate_exact};
@@ -70,6 +73,7 @@ impl Machine for Gpu {
             .find(|(name, _)| **name == launch.symbol)
             .ok_or("no such function")?;
         let params = function.1.params.iter().map(|p| match p.dtype() {
+            _ if p.ty().is_tensor_map() => ParamKind::TensorMap,
             dtype if dtype.is_handle() => ParamKind::Pointer,
             dtype => ParamKind::Scalar {
                 bits: dtype.bits.next_power_of_two().clamp(8, 64),
@@ -102,8 +106,28 @@ impl Machine for Gpu {
             programmatic: launch.programmatic,
         };
         let kernel = leak(Box::new(Kernel::new(leak(Box::new(image)))));
+        let mut args = launch.args.clone();
+        let mut maps = Vec::new();
+        for (argument, map) in &launch.tensor_maps {
+            args[*argument] = maps.len() as u64;
+            let spec = TensorMapSpec {
+                data_type: map.dtype as u32,
+                address: map.address,
+                dims: &map.dims,
+                strides: &map.strides,
+                box_dims: &map.box_dims,
+                element_strides: &map.element_strides,
+                interleave: map.interleave.into(),
+                swizzle: map.swizzle as u32,
+                l2_promotion: map.l2_promotion.into(),
+                oob_fill: map.nan_fill.into(),
+            };
+            maps.push(TensorMap::tiled(&self.stream, &spec).map_err(|e| e.to_string())?);
+        }
+        let maps: Vec<&TensorMap> = maps.iter().collect();
         // SAFETY: the arguments are those that the host function passes to this function, and the tensors stay.
-        unsafe { kernel.launch(0, &self.stream, &config, &launch.args) }.map_err(|e| e.to_string())?;
+        let launched = unsafe { kernel.launch_with_tensor_maps(0, &self.stream, &config, &args, &maps) };
+        launched.map_err(|e| e.to_string())?;
         self.stream.synchronize().map_err(|e| e.to_string())
     }
 }

@@ -110,12 +110,13 @@ impl Call {
         host::run(&lowered, &names, &self.arguments, &mut |launch| {
             let program =
                 Program::compile(&lowered, &launch.symbol).map_err(|e| e.render(&lowered.sources))?;
+            let (args, _maps) = launch.arguments_in(&self.memory);
             let config = tirx_sim::Launch {
                 grid: launch.grid,
                 block: launch.block,
                 cluster: launch.cluster,
                 shared_bytes: launch.shared_bytes,
-                args: &launch.args,
+                args: &args,
             };
             let stats = program.launch(&self.memory, &config, &self.stand_ins);
             stats.map(|_| ()).map_err(|fault| fault.to_string())

@@ -10,11 +10,12 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
 mod attributes;
 mod refusal;
+pub(crate) mod tensor_map;
 
 use self::attributes::Attributes;
 use crate::device::no_device;
-use crate::image::{KernelImage, LaunchConfig};
-use crate::{Error, Result, limits};
+use crate::image::{KernelImage, LaunchConfig, ParamKind};
+use crate::{Error, Result, TensorMap, limits};
 
 /// Turns a driver error into ours.
 pub(crate) fn failed(attempt: &str) -> impl Fn(DriverError) -> Error + '_ {
@@ -285,6 +286,7 @@ pub(crate) unsafe fn launch(
     stream: &CudaStream,
     config: &LaunchConfig,
     args: &[u64],
+    maps: &[&TensorMap],
 ) -> Result<()> {
     /// Enough for almost every kernel; more go through the heap.
     const ON_STACK: usize = 32;
@@ -317,16 +319,24 @@ pub(crate) unsafe fn launch(
         numAttrs: attributes.len() as u32,
     };
     // A parameter is read from the low bytes of its slot (little-endian machines, as all with CUDA are).
-    let pointer = |arg: &u64| std::ptr::from_ref(arg).cast_mut().cast::<c_void>();
+    let kinds = image.functions[function].params;
+    let pointer = |(arg, kind): (&u64, &ParamKind)| match kind {
+        // Numbers of maps were checked.
+        ParamKind::TensorMap => std::ptr::from_ref(maps[*arg as usize].words())
+            .cast_mut()
+            .cast::<c_void>(),
+        _ => std::ptr::from_ref(arg).cast_mut().cast::<c_void>(),
+    };
+    let arguments = args.iter().zip(kinds);
     let mut on_stack = [std::ptr::null_mut::<c_void>(); ON_STACK];
     let mut on_heap;
     let params = if args.len() <= ON_STACK {
-        for (slot, arg) in on_stack.iter_mut().zip(args) {
+        for (slot, arg) in on_stack.iter_mut().zip(arguments) {
             *slot = pointer(arg);
         }
         on_stack.as_mut_ptr()
     } else {
-        on_heap = args.iter().map(pointer).collect::<Vec<_>>();
+        on_heap = arguments.map(pointer).collect::<Vec<_>>();
         on_heap.as_mut_ptr()
     };
     // SAFETY: `driver_config` and what it points to live across the call; `params` has as many entries as the function

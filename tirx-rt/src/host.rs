@@ -7,7 +7,7 @@ use std::fmt::Display;
 use crate::element::{Element, ElementType};
 use crate::shape::Shape;
 use crate::storage::Storage;
-use crate::{Error, Result, Stream, Tensor};
+use crate::{Error, Result, Stream, Tensor, TensorMap};
 
 /// An argument of a packed call.
 #[derive(Clone, Copy)]
@@ -19,6 +19,7 @@ enum Kind<'a> {
     Int(i64),
     Float(f64),
     Bool(bool),
+    TensorMap(&'a TensorMap),
 }
 
 #[derive(Clone, Copy)]
@@ -77,7 +78,25 @@ impl<'a> Arg<'a> {
         Arg(Kind::Bool(value))
     }
 
-    /// TVM FFI's number of the type: 1 int, 2 bool, 3 float, 70 tensor.
+    /// A tensor map.
+    #[inline]
+    pub fn tensor_map(map: &'a TensorMap) -> Arg<'a> {
+        Arg(Kind::TensorMap(map))
+    }
+
+    /// The tensor map.
+    ///
+    /// # Errors
+    /// For another kind of argument, which generated code does not pass.
+    #[inline]
+    pub fn as_tensor_map(&self) -> Result<&'a TensorMap> {
+        match self.0 {
+            Kind::TensorMap(map) => Ok(map),
+            _ => Err(Error::Shape("an argument is not a tensor map".to_string())),
+        }
+    }
+
+    /// TVM FFI's number of the type: 1 int, 2 bool, 3 float, 4 pointer, 70 tensor.
     #[inline]
     pub fn type_index(&self) -> i32 {
         match self.0 {
@@ -85,6 +104,7 @@ impl<'a> Arg<'a> {
             Kind::Int(_) => 1,
             Kind::Bool(_) => 2,
             Kind::Float(_) => 3,
+            Kind::TensorMap(_) => 4,
         }
     }
 
@@ -96,6 +116,7 @@ impl<'a> Arg<'a> {
             Kind::Bool(v) => v as i64,
             Kind::Float(v) => v as i64,
             Kind::Tensor(t) => t.data as i64,
+            Kind::TensorMap(_) => 0,
         }
     }
 
@@ -106,7 +127,7 @@ impl<'a> Arg<'a> {
             Kind::Int(v) => v as f64,
             Kind::Bool(v) => v as i64 as f64,
             Kind::Float(v) => v,
-            Kind::Tensor(_) => f64::NAN,
+            Kind::Tensor(_) | Kind::TensorMap(_) => f64::NAN,
         }
     }
 
@@ -218,6 +239,21 @@ pub fn check_failed(kernel: &'static str, message: impl Display) -> Error {
     }
 }
 
+/// The error of a tensor map that breaks a rule.
+#[cold]
+pub fn tensor_map_rule(
+    kernel: &'static str,
+    map: &'static str,
+    field: &'static str,
+    expected: &'static str,
+    actual: impl Display,
+) -> Error {
+    Error::Check {
+        kernel,
+        message: format!("tensor map `{map}`: {field} is {actual}, expected {expected}"),
+    }
+}
+
 /// The error of a run-time choice that was not built.
 #[cold]
 pub fn not_built(kernel: &'static str, requested: String, built: &'static [&'static str]) -> Error {
@@ -275,6 +311,20 @@ divisions! {
 pub fn begin(stream: &Stream, args: &[Arg<'_>], names: &[&'static str], kernel: &'static str) -> Result<()> {
     let device = stream.device_id();
     for (index, arg) in args.iter().enumerate() {
+        if let Kind::TensorMap(map) = &arg.0
+            && map.device_id() != device
+        {
+            let argument = names.get(index).copied().unwrap_or("?");
+            let (expected, actual) = (device, map.device_id());
+            return Err(mismatch(
+                kernel,
+                index as u32,
+                argument,
+                "device_id",
+                expected,
+                actual,
+            ));
+        }
         let Kind::Tensor(tensor) = &arg.0 else { continue };
         if tensor.storage.device_id() != device {
             return Err(wrong_device(stream, tensor, index, names, kernel));

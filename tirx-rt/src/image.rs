@@ -10,6 +10,8 @@ pub enum ParamKind {
         /// 8, 16, 32 or 64.
         bits: u8,
     },
+    /// A tensor map, by value: the argument is its number among the maps of the launch.
+    TensorMap,
 }
 
 /// A `__global__` function of an image.

@@ -6,10 +6,10 @@ use cudarc::driver::CudaContext;
 
 use crate::cuda::{self, LoadedImage};
 use crate::device::{Stream, StreamKind};
-use crate::image::{KernelImage, LaunchConfig};
+use crate::image::{KernelImage, LaunchConfig, ParamKind};
 #[cfg(feature = "simulator")]
 use crate::simulator::Programs;
-use crate::{Error, Result, limits};
+use crate::{Error, Result, TensorMap, limits};
 
 /// An image that loads itself where it is launched. Generated code keeps one in a `static` per kernel.
 pub struct Kernel {
@@ -72,8 +72,33 @@ impl Kernel {
         config: &LaunchConfig,
         args: &[u64],
     ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_with_tensor_maps(function, stream, config, args, &[]) }
+    }
+
+    /// As [`Kernel::launch`], of a function that takes tensor maps: the argument of each is its number in `maps`.
+    ///
+    /// # Errors
+    /// As [`Kernel::launch`]; for a number that no map has.
+    ///
+    /// # Safety
+    /// As [`Kernel::launch`]; the tensors of the maps are valid as the pointers are.
+    #[inline]
+    pub unsafe fn launch_with_tensor_maps(
+        &self,
+        function: usize,
+        stream: &Stream,
+        config: &LaunchConfig,
+        args: &[u64],
+        maps: &[&TensorMap],
+    ) -> Result<()> {
         match self.image.functions.get(function) {
-            Some(f) if f.params.len() == args.len() => {}
+            Some(f) if f.params.len() == args.len() => {
+                let mut params = f.params.iter().zip(args);
+                if params.any(|(p, arg)| *p == ParamKind::TensorMap && *arg >= maps.len() as u64) {
+                    return Err(self.missing_map(maps.len()));
+                }
+            }
             _ => return Err(self.wrong_call(function, args.len())),
         }
         if config.grid.contains(&0) {
@@ -83,11 +108,11 @@ impl Kernel {
         match &stream.0 {
             StreamKind::Cuda(stream) => self.with_loaded(stream.context(), |loaded| {
                 // SAFETY: the caller's promise; the number of arguments was checked.
-                unsafe { cuda::launch(self.image, loaded, function, stream, config, args) }
+                unsafe { cuda::launch(self.image, loaded, function, stream, config, args, maps) }
             }),
             #[cfg(feature = "simulator")]
             StreamKind::Simulator(simulator) => {
-                simulator.launch(self.image.name, self.programs()?, function, config, args)
+                simulator.launch(self.image, self.programs()?, function, config, args, maps)
             }
         }
     }
@@ -144,6 +169,14 @@ impl Kernel {
             .get_or_init(|| Programs::compile(self.image))
             .as_ref()
             .map_err(Error::clone)
+    }
+
+    #[cold]
+    fn missing_map(&self, maps: usize) -> Error {
+        Error::Launch {
+            kernel: self.image.name,
+            message: format!("an argument names a tensor map that is not among the {maps} given"),
+        }
     }
 
     #[cold]

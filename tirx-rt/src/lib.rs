@@ -35,6 +35,7 @@ mod shape;
 mod simulator;
 mod storage;
 mod tensor;
+mod tensor_map;
 
 pub use cudarc;
 pub use device::{Device, Stream};
@@ -48,6 +49,7 @@ pub use shape::{MAX_RANK, Shape};
 #[cfg(feature = "simulator")]
 pub use simulator::{StandIn, StandInScalar};
 pub use tensor::{Tensor, View, ViewMut};
+pub use tensor_map::{TensorMap, TensorMapCache, TensorMapSpec};
 
 /// Includes the module that `tirx-build` generated: `pub mod kernels { … }`.
 #[macro_export]

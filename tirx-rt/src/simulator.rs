@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use tirx_sim::{Allocation, Launch, Memory, Program, StandIns};
+use tirx_sim::{Allocation, Launch, Memory, Program, StandIns, TensorMapSwizzle, TensorMapType};
 
 use crate::device::{Device, DeviceKind};
-use crate::image::{KernelImage, LaunchConfig};
-use crate::{Error, Result, limits};
+use crate::image::{KernelImage, LaunchConfig, ParamKind};
+use crate::tensor_map::TensorMapSpec;
+use crate::{Error, Result, TensorMap, limits};
 
 /// A simulated device.
 pub(crate) struct Simulator {
@@ -40,13 +41,29 @@ impl Simulator {
 
     pub(crate) fn launch(
         &self,
-        kernel: &'static str,
+        image: &'static KernelImage,
         programs: &Programs,
         function: usize,
         config: &LaunchConfig,
         args: &[u64],
+        maps: &[&TensorMap],
     ) -> Result<()> {
-        limits::shared_bytes(kernel, config.shared_bytes, tirx_sim::MOST_SHARED as u32)?;
+        // A tensor map is passed by value on a GPU; here it is memory that the kernel is given the address of.
+        let mut placed = args.to_vec();
+        let mut kept = Vec::new();
+        for (arg, kind) in placed.iter_mut().zip(image.functions[function].params) {
+            if *kind == ParamKind::TensorMap {
+                let bytes: Vec<u8> = (maps[*arg as usize].words().iter())
+                    .flat_map(|word| word.to_le_bytes())
+                    .collect();
+                let memory = self.memory.alloc(bytes.len());
+                memory.write(0, &bytes);
+                *arg = memory.address();
+                kept.push(memory);
+            }
+        }
+        let args = &placed;
+        limits::shared_bytes(image.name, config.shared_bytes, tirx_sim::MOST_SHARED as u32)?;
         let launch = Launch {
             grid: config.grid,
             block: config.block,
@@ -60,6 +77,33 @@ impl Simulator {
         print!("{}", stats.output);
         Ok(())
     }
+}
+
+/// A tensor map in the simulator's form. The arrays have the lengths that the rank asks for.
+pub(crate) fn encode_tensor_map(spec: &TensorMapSpec<'_>) -> Result<[u64; 16]> {
+    let unknown = |what: &str, number: u32| Error::Shape(format!("{number} is no {what} of a tensor map"));
+    let map = tirx_sim::TensorMap {
+        dtype: TensorMapType::from_value(spec.data_type)
+            .ok_or_else(|| unknown("data type", spec.data_type))?,
+        address: spec.address,
+        dims: spec.dims.to_vec(),
+        strides: spec.strides.to_vec(),
+        box_dims: spec.box_dims.to_vec(),
+        element_strides: spec.element_strides.to_vec(),
+        interleave: spec.interleave as u8,
+        swizzle: TensorMapSwizzle::from_value(spec.swizzle)
+            .ok_or_else(|| unknown("swizzle", spec.swizzle))?,
+        l2_promotion: spec.l2_promotion as u8,
+        nan_fill: spec.oob_fill == 1,
+    };
+    let mut words = [0; 16];
+    for (word, bytes) in words.iter_mut().zip(map.encode().chunks_exact(8)) {
+        *word = bytes
+            .iter()
+            .rev()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte));
+    }
+    Ok(words)
 }
 
 /// Memory of a simulated device.

@@ -5,10 +5,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tirx_ir::abi::tensor_map::{self, Encode};
 use tirx_ir::abi::{self, DEVICE_CUDA, Field, LaunchParam, arg_type, dlpack_code, float_method};
 use tirx_ir::fold::eval_int;
 use tirx_ir::intrin::Op;
 use tirx_ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtKind, Var, odd_f32};
+
+use crate::memory::{Allocation, Memory};
+use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
 
 /// What a caller passes.
 #[derive(Clone, Debug)]
@@ -52,8 +56,26 @@ pub struct Launch {
     pub cooperative: bool,
     /// Bytes of dynamic shared memory.
     pub shared_bytes: u32,
-    /// Pointers and scalars as bits.
+    /// Pointers and scalars as bits; of a tensor map its number in `tensor_maps`.
     pub args: Vec<u64>,
+    /// The tensor maps that the host encoded, with the argument that each is.
+    pub tensor_maps: Vec<(usize, TensorMap)>,
+}
+
+impl Launch {
+    /// The arguments as a kernel in `memory` takes them: tensor maps are put there and passed by address. The
+    /// allocations must live as long as the launch.
+    pub fn arguments_in(&self, memory: &Memory) -> (Vec<u64>, Vec<Allocation>) {
+        let mut args = self.args.clone();
+        let mut kept = Vec::new();
+        for (argument, map) in &self.tensor_maps {
+            let allocation = memory.alloc(TENSOR_MAP_BYTES);
+            allocation.write(0, &map.encode());
+            args[*argument] = allocation.address();
+            kept.push(allocation);
+        }
+        (args, kept)
+    }
 }
 
 /// Runs the packed host function of a lowered module. `launch` runs a device function; an error is a message.
@@ -74,6 +96,7 @@ pub fn run(
         values: HashMap::new(),
         launch,
         stack: Vec::new(),
+        maps: Vec::new(),
         steps: 0,
     };
     machine.values.insert(args.clone(), Value::Handle(Handle::Args));
@@ -91,6 +114,8 @@ enum Handle {
     Shape(usize),
     /// Compact: null.
     Strides,
+    /// A tensor map that the host encoded; one without a number has none yet.
+    Map(usize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,6 +141,8 @@ struct Machine<'a> {
     launch: &'a mut dyn FnMut(&Launch) -> Result<(), String>,
     /// The values of packed arguments, in a host function that puts them there.
     stack: Vec<Option<Expr>>,
+    /// Tensor maps encoded so far.
+    maps: Vec<TensorMap>,
     steps: u64,
 }
 
@@ -235,6 +262,10 @@ impl Machine<'_> {
                 if args.first().and_then(|a| a.as_str()) == Some("__tvm_set_device") {
                     return Ok(Flow::Next);
                 }
+                if let Some(encode) = tensor_map::encode(args, expr.span) {
+                    self.encode_tensor_map(&encode.map_err(|error| error.message.clone())?)?;
+                    return Ok(Flow::Next);
+                }
                 let module = self.module;
                 let call =
                     abi::launch(module, args).ok_or("host code calls a packed function that is not known")?;
@@ -249,6 +280,12 @@ impl Machine<'_> {
                 };
                 for (param, arg) in call.device.params.iter().zip(call.args) {
                     let value = self.value(arg)?;
+                    if let Value::Handle(Handle::Map(number)) = value {
+                        let argument = launch.args.len();
+                        launch.tensor_maps.push((argument, self.maps[number].clone()));
+                        launch.args.push(0);
+                        continue;
+                    }
                     launch.args.push(bits(value, param.dtype())?);
                 }
                 for (param, tag, value) in &call.params {
@@ -275,6 +312,44 @@ impl Machine<'_> {
             }
             _ => Ok(Flow::Next),
         }
+    }
+
+    fn encode_tensor_map(&mut self, encode: &Encode<'_>) -> Result<()> {
+        for rule in encode.rules() {
+            if self.int(&rule.condition)? == 0 {
+                let (map, value) = (encode.map.name(), self.int(&rule.value)?);
+                return Err(format!(
+                    "tensor map `{map}`: {} is {value}, expected {}",
+                    rule.field, rule.expected
+                ));
+            }
+        }
+        let mut list = |values: &[Expr]| {
+            let values = values.iter().map(|v| Ok(self.int(v)? as u64));
+            values.collect::<Result<Vec<u64>>>()
+        };
+        let (dims, strides) = (list(encode.dims)?, list(encode.strides)?);
+        let narrow = |values: Vec<u64>| values.into_iter().map(|v| v as u32).collect::<Vec<u32>>();
+        let box_dims = narrow(list(encode.box_dims)?);
+        let element_strides = narrow(list(encode.element_strides)?);
+        let unknown = || "host code encodes a tensor map with a mode that is not known".to_string();
+        let map = TensorMap {
+            dtype: TensorMapType::from_value(encode.data_type).ok_or_else(unknown)?,
+            address: self.int(encode.address)? as u64,
+            dims,
+            strides,
+            box_dims,
+            element_strides,
+            interleave: encode.interleave as u8,
+            swizzle: TensorMapSwizzle::from_value(encode.swizzle as u32).ok_or_else(unknown)?,
+            l2_promotion: encode.l2_promotion as u8,
+            nan_fill: encode.oob_fill == 1,
+        };
+        let number = self.maps.len();
+        self.maps.push(map);
+        self.values
+            .insert(encode.map.clone(), Value::Handle(Handle::Map(number)));
+        Ok(())
     }
 
     /// The message of a failed check, in the form of the launchers' errors.
@@ -406,7 +481,10 @@ impl Machine<'_> {
             (Op::Likely | Op::Reinterpret, [a]) => self.value(a)?,
             // The stack of packed arguments is the machine's own.
             (Op::TvmStackAlloca, _) => Value::Int(0),
-            (Op::HandleAddByteOffset, [pointer, _]) => self.value(pointer)?,
+            (Op::HandleAddByteOffset, [pointer, offset]) => match self.value(pointer)? {
+                Value::Int(address) => Value::Int(address + self.int(offset)?),
+                descriptor => descriptor,
+            },
             (Op::IsNullptr, [pointer]) => match self.value(pointer)? {
                 Value::Handle(Handle::Strides) => Value::Int(1),
                 Value::Int(v) => Value::Int((v == 0) as i128),

@@ -47,6 +47,7 @@ fn parameter(param: &Param) -> String {
     };
     match &param.kind {
         ParamKind::Scalar(dtype) => format!("{name}: {dtype}"),
+        ParamKind::TensorMap => format!("{name}: tensor map"),
         ParamKind::Tensor {
             dtype,
             written,

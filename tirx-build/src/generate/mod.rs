@@ -14,7 +14,7 @@ pub(crate) mod names;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use tirx_core::codegen::rust::{Launcher, is_keyword};
+use tirx_core::codegen::rust::{FunctionParam, Launcher, is_keyword};
 use tirx_core::script::ConstValue;
 
 use crate::compile::Compiled;
@@ -221,9 +221,10 @@ fn layers(text: &mut String, path: &str, variant: &Variant) {
             let params: Vec<String> = function
                 .params
                 .iter()
-                .map(|bits| match bits {
-                    None => "::tirx_rt::ParamKind::Pointer".to_string(),
-                    Some(bits) => format!("::tirx_rt::ParamKind::Scalar {{ bits: {bits} }}"),
+                .map(|param| match param {
+                    FunctionParam::Pointer => "::tirx_rt::ParamKind::Pointer".to_string(),
+                    FunctionParam::Scalar(bits) => format!("::tirx_rt::ParamKind::Scalar {{ bits: {bits} }}"),
+                    FunctionParam::TensorMap => "::tirx_rt::ParamKind::TensorMap".to_string(),
                 })
                 .collect();
             format!(

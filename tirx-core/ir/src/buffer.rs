@@ -78,7 +78,7 @@ impl Buffer {
     pub fn scope(&self) -> &str {
         match self.data.ty() {
             Type::Pointer { scope, .. } => scope,
-            Type::Prim(_) => "global",
+            Type::Prim(_) | Type::TensorMap => "global",
         }
     }
 

@@ -646,6 +646,7 @@ fn type_name(ty: &Type) -> String {
     match ty {
         Type::Prim(dtype) => dtype.to_string(),
         Type::Pointer { element, scope } => format!("pointer to {element} in {scope}"),
+        Type::TensorMap => "tensor map".to_string(),
     }
 }
 

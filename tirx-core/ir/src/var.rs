@@ -20,6 +20,10 @@ pub enum Type {
         /// The storage scope, e.g. `global`, `shared`, `shared.dyn`, `local`.
         scope: Arc<str>,
     },
+    /// A CUDA tensor map (`T.handle("tensormap")`): 128 bytes that the host encodes and a kernel takes by value, as
+    /// `const __grid_constant__ CUtensorMap`. A variable of it has dtype `handle`; `T.address_of` gives its generic
+    /// address as `uint64`.
+    TensorMap,
 }
 
 impl Type {
@@ -35,8 +39,13 @@ impl Type {
     pub fn dtype(&self) -> DType {
         match self {
             Type::Prim(dtype) => *dtype,
-            Type::Pointer { .. } => DType::HANDLE,
+            Type::Pointer { .. } | Type::TensorMap => DType::HANDLE,
         }
+    }
+
+    /// Whether it is a tensor map.
+    pub fn is_tensor_map(&self) -> bool {
+        *self == Type::TensorMap
     }
 }
 

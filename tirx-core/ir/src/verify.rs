@@ -435,7 +435,9 @@ impl Verifier<'_> {
                     self.follows(e, DType::BOOL.with_lanes(arg.dtype.lanes));
                 }
             }
-            ResultRule::IntOfBits => self.follows(e, info.result.dtype(args).unwrap_or(e.dtype)),
+            ResultRule::IntOfBits | ResultRule::AddressOf => {
+                self.follows(e, info.result.dtype(args).unwrap_or(e.dtype))
+            }
             ResultRule::Explicit => {}
         }
         if matches!(op, Op::BreakLoop | Op::ContinueLoop) {
@@ -452,7 +454,11 @@ impl Verifier<'_> {
             });
         }
         if op == Op::AddressOf && args.len() == 1 {
-            let ok = matches!(args[0].kind, ExprKind::BufferLoad { .. });
+            let ok = match &args[0].kind {
+                ExprKind::BufferLoad { .. } => true,
+                ExprKind::Var(var) => var.ty().is_tensor_map(),
+                _ => false,
+            };
             self.check(ok, e.span, || format!("address_of `{}`", print_expr(&args[0])));
         }
     }

@@ -250,6 +250,13 @@ impl Compiler<'_> {
 
     /// `&buffer[indices]`.
     pub(super) fn address_of(&mut self, target: &Expr) -> Result<Val> {
+        if let Some(var) = target.as_var()
+            && var.ty().is_tensor_map()
+        {
+            // Launches pass a tensor map by the address of its bytes.
+            let address = self.value(target)?;
+            return self.convert(address, Kind::U64);
+        }
         let ExprKind::BufferLoad { buffer, indices, .. } = &target.kind else {
             return error(self.span, "address_of takes a buffer element");
         };

@@ -2,6 +2,7 @@
 
 use super::aliases::Promised;
 use super::code::Code;
+use super::helpers::Header;
 use super::{Emitter, KernelInfo, ParamInfo, ParamKind, Pointer};
 use crate::diagnostic::{Result, error};
 use crate::ir::{PrimFunc, Type};
@@ -33,6 +34,12 @@ impl Emitter<'_> {
                     };
                     self.pointers.insert(var.clone(), pointer);
                     ParamKind::Pointer
+                }
+                Type::TensorMap => {
+                    self.needs.headers.insert(Header::Cuda);
+                    list.push(format!("const __grid_constant__ CUtensorMap {name}"));
+                    self.vars.insert(var.clone(), Code::primary(name.clone()));
+                    ParamKind::TensorMap
                 }
                 Type::Prim(dtype) if dtype.is_handle() => {
                     list.push(format!("void* {name}"));

@@ -73,6 +73,10 @@ impl Emitter<'_> {
     pub(super) fn address_of(&mut self, place: &Expr) -> Result<Code> {
         let ExprKind::BufferLoad { buffer, indices, .. } = &place.kind else {
             return match &place.kind {
+                ExprKind::Var(var) if var.ty().is_tensor_map() => {
+                    let code = Code::new(format!("&{}", self.expr(place)?.at(level::UNARY)), level::UNARY);
+                    Ok(code.cast("unsigned long long"))
+                }
                 ExprKind::Var(_) => self.expr(place),
                 _ => error(place.span, "`address_of` takes an element of a buffer"),
             };
@@ -97,7 +101,7 @@ impl Emitter<'_> {
         match &e.kind {
             ExprKind::Var(var) => match var.ty() {
                 Type::Pointer { element, .. } => Some(*element),
-                Type::Prim(_) => None,
+                Type::Prim(_) | Type::TensorMap => None,
             },
             ExprKind::Call { op, args } => match op {
                 Op::AddressOf => match &args.first()?.kind {
@@ -134,7 +138,7 @@ impl Emitter<'_> {
     pub(super) fn bind_pointer(&mut self, var: &Var, code: Code, span: Span) -> Result<()> {
         let element = match var.ty() {
             Type::Pointer { element, .. } => self.spell(*element, span)?,
-            Type::Prim(_) => "void".into(),
+            Type::Prim(_) | Type::TensorMap => "void".into(),
         };
         let name = self.names.fresh(var.name());
         let value = code.cast(&format!("{element}*"));

@@ -77,6 +77,8 @@ pub enum ParamKind {
     Pointer,
     /// A value of this dtype.
     Scalar(DType),
+    /// A tensor map, by value.
+    TensorMap,
 }
 
 /// A kernel parameter.

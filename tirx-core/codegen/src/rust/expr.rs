@@ -420,7 +420,20 @@ impl<'a> Printer<'a> {
             (Op::IfThenElse, [c, t, f]) => self.choice(c, t, f)?,
             (Op::Likely, [a]) => self.value(a)?,
             // The tensor's descriptor sits behind an object header; Rust has neither.
-            (Op::HandleAddByteOffset, [pointer, _]) => self.value(pointer)?,
+            (Op::HandleAddByteOffset, [pointer, offset]) => match (self.value(pointer)?, offset.as_int()) {
+                (Value::Code(_), offset)
+                    if offset != Some(0) && pointer.as_call(Op::TvmStructGet).is_none() =>
+                {
+                    let (pointer, offset) = (self.code(pointer)?, self.code(&args[1])?);
+                    let text = format!(
+                        "{}.wrapping_add({} as u64)",
+                        pointer.operand(Binds::Tight),
+                        offset.operand(Binds::Cast)
+                    );
+                    Value::Code(join(Binds::Tight, text, &[&pointer, &offset]))
+                }
+                (value, _) => value,
+            },
             (Op::IsNullptr, [pointer]) => match self.value(pointer)? {
                 Value::Handle(Handle::Strides(i)) => Value::Code(self.argument(i, "strides_is_null()")),
                 Value::Handle(_) => Value::Int(0),
@@ -536,10 +549,14 @@ impl<'a> Printer<'a> {
                     Some(ParamKind::Scalar(dtype)) if dtype.is_bool() => arg_type::BOOL,
                     Some(ParamKind::Scalar(dtype)) if dtype.is_integer() => arg_type::INT,
                     Some(ParamKind::Scalar(_)) => arg_type::FLOAT,
+                    Some(ParamKind::TensorMap) => arg_type::POINTER,
                     None => return Err(unknown()),
                 })
             }
             (Handle::Args, Field::ArgValue) if expr.dtype.is_handle() => {
+                if signature.params.get(position).map(|p| &p.kind) == Some(&ParamKind::TensorMap) {
+                    return Ok(Value::Code(self.argument(position, "as_tensor_map()?")));
+                }
                 element(position)?;
                 Value::Handle(Handle::Tensor(position))
             }

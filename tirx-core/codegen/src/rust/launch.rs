@@ -1,13 +1,14 @@
 //! Launches: a raw function for each, and its launch configuration.
 
 use super::Raw;
-use super::code::{Code, bits};
+use super::code::{Binds, Code, bits};
 use super::expr::{Printer, Value};
 use super::names::Names;
 use super::stmt::{HostPrinter, Line, Result};
-use super::{rust_scalar, string_literal};
+use super::{internal, rust_scalar, string_literal};
+use crate::ir::abi::tensor_map::{Encode, Rule};
 use crate::ir::abi::{self, LaunchParam};
-use crate::ir::{DType, Expr, ExprKind, Type, Var, Visitor};
+use crate::ir::{BinOp, DType, Expr, ExprKind, Type, Var, Visitor};
 
 impl HostPrinter<'_> {
     /// Prints a raw function for the launch, and the call of it.
@@ -24,11 +25,18 @@ impl HostPrinter<'_> {
         let mut printer = Printer::new(self.signature, Names::reserving(&["stream", "config"]));
         let mut params: Vec<(String, String, String)> = Vec::new();
         let mut call_args: Vec<Code> = Vec::new();
+        let mut tensor_maps: Vec<String> = Vec::new();
         for (param, arg) in launch.device.params.iter().zip(launch.args) {
             let name = printer.names.of(param);
             // A host variable that is handed over goes by the parameter's name in here.
             if let Some(var) = arg.as_var() {
                 printer.define_name(var, &name);
+            }
+            if param.ty().is_tensor_map() {
+                tensor_maps.push(name.clone());
+                params.push((name, "&::tirx_rt::TensorMap".to_string(), param_text(param)));
+                call_args.push(self.printer.code(arg)?);
+                continue;
             }
             let ty = rust_scalar(param.dtype()).ok_or_else(|| {
                 abi::unsupported(arg, &format!("a kernel parameter of dtype {}", param.dtype()))
@@ -41,7 +49,13 @@ impl HostPrinter<'_> {
             .params
             .iter()
             .zip(&params)
-            .map(|(param, (name, ..))| bits(name, param.dtype()))
+            .map(
+                |(param, (name, ..))| match tensor_maps.iter().position(|map| map == name) {
+                    // Tensor maps are passed beside the arguments, by number.
+                    Some(number) => number.to_string(),
+                    None => bits(name, param.dtype()),
+                },
+            )
             .collect();
         let mut config = Config::default();
         for (param, tag, value) in &launch.params {
@@ -86,11 +100,20 @@ impl HostPrinter<'_> {
         let item = format!(
             "pub unsafe fn {name}(stream: &::tirx_rt::Stream{}) -> Result<(), ::tirx_rt::Error> {{\n\
              let config = {};\n\
-             unsafe {{ LOADED.launch({}, stream, &config, &[{}]) }}\n}}\n",
+             unsafe {{ LOADED.{}({}, stream, &config, &[{}]{}) }}\n}}\n",
             declared.iter().map(|d| format!(", {d}")).collect::<String>(),
             config.text(),
+            if tensor_maps.is_empty() {
+                "launch"
+            } else {
+                "launch_with_tensor_maps"
+            },
             launch.function,
             bits.join(", "),
+            match tensor_maps.as_slice() {
+                [] => String::new(),
+                maps => format!(", &[{}]", maps.join(", ")),
+            },
         );
         self.raw.push(Raw {
             symbol,
@@ -108,10 +131,100 @@ impl HostPrinter<'_> {
     }
 }
 
+impl HostPrinter<'_> {
+    /// Checks the rules of a tensor map and encodes it, where it is not known from an earlier launch.
+    pub(super) fn tensor_map(&mut self, encode: &Encode<'_>) -> Result<()> {
+        let map = string_literal(encode.map.name());
+        for rule in encode.rules() {
+            self.tensor_map_rule(&map, &rule)?;
+        }
+        let mut reads = Vec::new();
+        let mut list = |printer: &mut Printer<'_>, values: &[Expr], ty: &str| -> Result<String> {
+            let mut texts = Vec::new();
+            for value in values {
+                texts.push(match printer.value(value)? {
+                    Value::Int(v) => v.to_string(),
+                    _ => {
+                        let code = printer.code(value)?;
+                        reads.extend(code.reads.iter().cloned());
+                        format!("{} as {ty}", code.operand(Binds::Cast))
+                    }
+                });
+            }
+            Ok(format!("&[{}]", texts.join(", ")))
+        };
+        let printer = &mut self.printer;
+        let dims = list(printer, encode.dims, "u64")?;
+        let strides = list(printer, encode.strides, "u64")?;
+        let box_dims = list(printer, encode.box_dims, "u32")?;
+        let element_strides = list(printer, encode.element_strides, "u32")?;
+        let address = printer.code(encode.address)?;
+        reads.extend(address.reads.iter().cloned());
+        let name = self.printer.names.of(encode.map);
+        self.lines.push(Line::defining(
+            &name,
+            format!(
+                "let {name} = &{{ static CACHE: ::tirx_rt::TensorMapCache = ::tirx_rt::TensorMapCache::new(); \
+                 CACHE.encode(stream, KERNEL, {map}, &::tirx_rt::TensorMapSpec {{ data_type: {}, address: {}, \
+                 dims: {dims}, strides: {strides}, box_dims: {box_dims}, element_strides: {element_strides}, \
+                 interleave: {}, swizzle: {}, l2_promotion: {}, oob_fill: {} }})? }};",
+                encode.data_type,
+                address.text,
+                encode.interleave,
+                encode.swizzle,
+                encode.l2_promotion,
+                encode.oob_fill,
+            ),
+            reads,
+        ));
+        self.printer.define_name(encode.map, &name);
+        Ok(())
+    }
+
+    fn tensor_map_rule(&mut self, map: &str, rule: &Rule) -> Result<()> {
+        match self.printer.value(&rule.condition)? {
+            Value::Int(0) => {
+                let message = format!("tensor map {map}: {} never is {}", rule.field, rule.expected);
+                return Err(internal(rule.value.span, message));
+            }
+            Value::Int(_) => return Ok(()),
+            _ => {}
+        }
+        // Each bound of a range is a condition of its own: those that are known to hold go.
+        if let Some((low, high)) = rule.condition.as_binary(BinOp::And) {
+            for condition in [low, high] {
+                let condition = condition.clone();
+                self.tensor_map_rule(
+                    map,
+                    &Rule {
+                        condition,
+                        ..rule.clone()
+                    },
+                )?;
+            }
+            return Ok(());
+        }
+        let failed = self.printer.negated(&rule.condition)?;
+        let value = self.printer.code(&rule.value)?;
+        let actual = match rule.field.as_str() {
+            "globalAddress" => format!("format_args!(\"{{:#x}}\", {})", value.text),
+            _ => value.text.clone(),
+        };
+        let error = format!(
+            "::tirx_rt::host::tensor_map_rule(KERNEL, {map}, {}, {}, {actual})",
+            string_literal(&rule.field),
+            string_literal(&rule.expected),
+        );
+        self.lines.push(Line::check(failed, error, value.reads));
+        Ok(())
+    }
+}
+
 fn param_text(param: &Var) -> String {
     match param.ty() {
         Type::Pointer { element, .. } => format!("device pointer to {element}"),
         Type::Prim(dtype) => dtype.to_string(),
+        Type::TensorMap => "tensor map".to_string(),
     }
 }
 

@@ -21,7 +21,7 @@ pub use names::{is_keyword, snake_case};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::Op;
-use crate::ir::abi::{self, Field};
+use crate::ir::abi::{self, Field, tensor_map};
 use crate::ir::{BinOp, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, TypeCode, Var, Visitor};
 use crate::source::Span;
 
@@ -43,6 +43,8 @@ pub enum ParamKind {
     },
     /// A value.
     Scalar(DType),
+    /// A tensor map that the caller has encoded.
+    TensorMap,
 }
 
 /// A parameter of the typed function.
@@ -68,6 +70,7 @@ impl Param {
                 )
             }
             ParamKind::Scalar(dtype) => rust_scalar(*dtype).unwrap_or("i64").to_string(),
+            ParamKind::TensorMap => "&::tirx_rt::TensorMap".to_string(),
         }
     }
 
@@ -79,6 +82,7 @@ impl Param {
                 format!("::tirx_rt::host::Arg::tensor_at_base({name})")
             }
             ParamKind::Tensor { .. } => format!("::tirx_rt::host::Arg::tensor({name})"),
+            ParamKind::TensorMap => format!("::tirx_rt::host::Arg::tensor_map({name})"),
             ParamKind::Scalar(dtype) if dtype.is_bool() => format!("::tirx_rt::host::Arg::bool({name})"),
             ParamKind::Scalar(DType::INT64) => format!("::tirx_rt::host::Arg::int({name})"),
             ParamKind::Scalar(DType::UINT64) => format!("::tirx_rt::host::Arg::int({name} as i64)"),
@@ -110,8 +114,30 @@ impl Signature {
 pub struct Function {
     /// Its symbol.
     pub symbol: String,
-    /// The width in bits of each parameter; `None` for a pointer.
-    pub params: Vec<Option<u8>>,
+    /// What each parameter is.
+    pub params: Vec<FunctionParam>,
+}
+
+/// A parameter of a device function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionParam {
+    /// A device pointer.
+    Pointer,
+    /// A value of so many bits.
+    Scalar(u8),
+    /// A tensor map, by value.
+    TensorMap,
+}
+
+impl FunctionParam {
+    /// What a variable is as a parameter.
+    fn of(var: &Var) -> FunctionParam {
+        match var.dtype() {
+            _ if var.ty().is_tensor_map() => FunctionParam::TensorMap,
+            dtype if dtype.is_handle() => FunctionParam::Pointer,
+            dtype => FunctionParam::Scalar(dtype.bits),
+        }
+    }
 }
 
 /// A raw function: launches one device function with pointers and values.
@@ -222,11 +248,7 @@ pub fn launcher(authored: &PrimFunc, module: &IRModule) -> Result<Launcher, Diag
         .into_iter()
         .map(|(symbol, func)| Function {
             symbol: symbol.to_string(),
-            params: func
-                .params
-                .iter()
-                .map(|p| (!p.dtype().is_handle()).then_some(p.dtype().bits))
-                .collect(),
+            params: func.params.iter().map(FunctionParam::of).collect(),
         })
         .collect();
     let (host, raw) = stmt::print(host, module, &signature)?;
@@ -261,6 +283,7 @@ fn signature(authored: &PrimFunc, host: &PrimFunc, module: &IRModule) -> Result<
                 };
                 (buffer.name.to_string(), kind)
             }
+            None if var.ty().is_tensor_map() => (var.name().to_string(), ParamKind::TensorMap),
             None if var.dtype().is_handle() => {
                 let message = format!("parameter `{}` is a pointer without a shape", var.name());
                 let help = format!("bind it: `A = T.match_buffer({}, (n,), \"float32\")`", var.name());
@@ -355,6 +378,13 @@ fn written_arguments(host: &PrimFunc, module: &IRModule) -> Vec<usize> {
                     }
                 }
                 StmtKind::Evaluate(call) => {
+                    if let Some(args) = call.as_call(Op::TvmCallPacked)
+                        && let Some(Ok(encode)) = tensor_map::encode(args, call.span)
+                        && let Some(index) = self.origin(encode.address)
+                    {
+                        // Who writes through the map writes the tensor.
+                        self.of.insert(encode.map.clone(), index);
+                    }
                     if let Some(args) = call.as_call(Op::TvmCallPacked)
                         && let Some(launch) = abi::launch(self.module, args)
                     {

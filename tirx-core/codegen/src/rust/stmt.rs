@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
-use crate::ir::abi::{self, Check};
+use crate::ir::abi::{self, Check, tensor_map};
 use crate::ir::{BinOp, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Var};
 
 use super::code::{Code, logical};
@@ -32,12 +32,21 @@ impl Line {
     }
 
     /// `if failed { return Err(error); }`; the error reads `reads`.
-    fn check(failed: Code, error: String, reads: Vec<String>) -> Line {
+    pub(super) fn check(failed: Code, error: String, reads: Vec<String>) -> Line {
         let text = format!("if {} {{ return Err({error}); }}", failed.text);
         let mut line = Line::reading(text, &[&failed]);
         line.reads.extend(reads);
         line.check = Some((failed, error));
         line
+    }
+
+    /// A `let` of `name`.
+    pub(super) fn defining(name: &str, text: String, reads: Vec<String>) -> Line {
+        Line {
+            defines: Some(name.to_string()),
+            reads,
+            ..Line::new(text)
+        }
     }
 
     pub(super) fn reading(text: impl Into<String>, codes: &[&Code]) -> Line {
@@ -174,6 +183,10 @@ impl HostPrinter<'_> {
     }
 
     fn bind(&mut self, var: &Var, value: &Expr) -> Result<()> {
+        // Room for a tensor map: it has a value where it is encoded.
+        if var.ty().is_tensor_map() && value.as_call(Op::TvmStackAlloca).is_some() {
+            return Ok(());
+        }
         match self.printer.value(value)? {
             Value::Code(code) => {
                 // A plain name needs no second one.
@@ -378,6 +391,9 @@ impl HostPrinter<'_> {
                         "::tirx_rt::host::begin(stream, args, &[{names}], KERNEL)?;"
                     )));
                     return Ok(());
+                }
+                if let Some(encode) = tensor_map::encode(args, expr.span) {
+                    return self.tensor_map(&encode.map_err(|error| *error)?);
                 }
                 match abi::launch(self.module, args) {
                     Some(launch) => self.launch(&launch),

@@ -7,6 +7,7 @@
 
 pub mod keys;
 mod target;
+pub mod tensor_map;
 
 pub use target::Target;
 
@@ -385,7 +386,9 @@ pub fn written_params(func: &PrimFunc) -> Vec<bool> {
             if let ExprKind::Call { op, args } = &expr.kind
                 && op.effect() >= Effect::UpdateState
             {
-                args.iter().for_each(|a| self.mark(a));
+                let maps_are_read = reads_tensor_maps(*op);
+                let written = args.iter().filter(|a| !(maps_are_read && is_tensor_map(a)));
+                written.for_each(|a| self.mark(a));
             }
             self.walk_expr(expr);
         }
@@ -412,6 +415,26 @@ pub fn written_params(func: &PrimFunc) -> Vec<bool> {
     };
     written.visit_stmt(&func.body);
     func.params.iter().map(|p| written.written.contains(p)).collect()
+}
+
+/// Whether an instruction reads the tensors of the tensor maps that it is given: copies from global memory, prefetches.
+fn reads_tensor_maps(op: Op) -> bool {
+    let name = op.name();
+    name.contains("g2s") || name.contains("prefetch")
+}
+
+/// Whether a value is a tensor map or its address, or a choice between addresses of some.
+fn is_tensor_map(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Var(var) => var.ty().is_tensor_map(),
+        ExprKind::Call {
+            op: Op::AddressOf | Op::Reinterpret,
+            args,
+        } => args.iter().all(is_tensor_map),
+        ExprKind::Cast(inner) => is_tensor_map(inner),
+        ExprKind::Select(_, a, b) => is_tensor_map(a) && is_tensor_map(b),
+        _ => false,
+    }
 }
 
 /// The pointer variable that a pointer expression moves or retypes.

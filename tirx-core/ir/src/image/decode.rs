@@ -275,6 +275,7 @@ impl Decoder<'_> {
                 element: self.dtype()?,
                 scope: self.string()?,
             }),
+            2 => Ok(Type::TensorMap),
             _ => self.fail("an unknown type"),
         }
     }

@@ -244,6 +244,7 @@ impl Encoder {
                 self.dtype(*element);
                 self.string(scope);
             }
+            Type::TensorMap => self.byte(2),
         }
     }
 

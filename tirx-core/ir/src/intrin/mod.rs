@@ -51,6 +51,8 @@ pub enum ResultRule {
     BoolOfArg0,
     /// int32 or int64: argument 0 says how many bits.
     IntOfBits,
+    /// A pointer; of a tensor map, its address as `uint64`.
+    AddressOf,
     /// Said at the call (`dtype=`, `return_type=`).
     Explicit,
 }
@@ -65,6 +67,10 @@ impl ResultRule {
             ResultRule::BoolOfArg0 => DType::BOOL.with_lanes(first.map_or(1, |a| a.dtype.lanes)),
             ResultRule::IntOfBits if first.is_some_and(|bits| bits.is_int(64)) => DType::INT64,
             ResultRule::IntOfBits => DType::INT32,
+            ResultRule::AddressOf => match first.and_then(|a| a.as_var()) {
+                Some(var) if var.ty().is_tensor_map() => DType::UINT64,
+                _ => DType::HANDLE,
+            },
             ResultRule::Explicit => return None,
         })
     }

@@ -186,8 +186,8 @@ ops! { $
 
     // Memory.
 
-    /// Pointer to a buffer element (argument: a load).
-    AddressOf = "tirx.address_of", "address_of", (1, 1), Pure, Is(DType::HANDLE);
+    /// Pointer to a buffer element (argument: a load), or the address of a tensor map.
+    AddressOf = "tirx.address_of", "address_of", (1, 1), Pure, AddressOf;
     /// A pointer moved by bytes and retyped.
     PtrByteOffset = "tirx.ptr_byte_offset", "ptr_byte_offset", (3, 3), Pure, Is(DType::HANDLE);
     /// A pointer moved by bytes.

@@ -409,7 +409,7 @@ impl Printer {
 pub(super) fn constructor(var: &Var) -> String {
     match var.ty() {
         Type::Prim(dtype) => format!("T.{dtype}()"),
-        ty @ Type::Pointer { .. } => type_text(ty),
+        ty @ (Type::Pointer { .. } | Type::TensorMap) => type_text(ty),
     }
 }
 
@@ -418,6 +418,7 @@ pub(super) fn type_text(ty: &Type) -> String {
     match ty {
         Type::Prim(dtype) => format!("T.{dtype}"),
         Type::Pointer { element, scope } => format!("T.handle(\"{element}\", \"{scope}\")"),
+        Type::TensorMap => "T.TensorMap()".to_string(),
     }
 }
 

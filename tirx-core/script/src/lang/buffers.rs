@@ -453,7 +453,7 @@ fn decl_buffer(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 fn pointer_scope(data: &Var) -> Arc<str> {
     match data.ty() {
         Type::Pointer { scope, .. } => scope.clone(),
-        Type::Prim(_) => "global".into(),
+        Type::Prim(_) | Type::TensorMap => "global".into(),
     }
 }
 

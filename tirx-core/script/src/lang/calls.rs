@@ -175,9 +175,9 @@ fn address_of(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
             );
         }
     }
-    Ok(Value::Expr(
-        Expr::call(Op::AddressOf, DType::HANDLE, vec![target]).at(call.span),
-    ))
+    let args = vec![target];
+    let dtype = Op::AddressOf.info().result.dtype(&args).unwrap_or(DType::HANDLE);
+    Ok(Value::Expr(Expr::call(Op::AddressOf, dtype, args).at(call.span)))
 }
 
 /// A dtype as an argument: `T.type_annotation("float32")`, or its short form, the dtype itself.

@@ -231,7 +231,7 @@ pub fn expr_type(e: &Expr) -> Type {
     let untyped = Type::Prim(DType::HANDLE);
     let scope_of = |e: &Expr| match expr_type(e) {
         Type::Pointer { scope, .. } => scope,
-        Type::Prim(_) => "global".into(),
+        Type::Prim(_) | Type::TensorMap => "global".into(),
     };
     match &e.kind {
         ExprKind::Var(v) => v.ty().clone(),
@@ -264,6 +264,7 @@ pub fn expr_type(e: &Expr) -> Type {
         } => match args.first().and_then(Expr::as_str) {
             Some("shape") => Type::pointer(DType::INT64, "global"),
             Some("arg_tcode") => Type::pointer(DType::INT32, "global"),
+            Some("tensormap") => Type::TensorMap,
             _ => untyped,
         },
         _ => Type::Prim(e.dtype),

@@ -2,7 +2,7 @@
 
 use super::super::eval::{Annotation, Args, Interpreter, Param, Value, optional};
 use super::super::typing::{self, Operand};
-use super::call::Call;
+use super::call::{Call, Function, function};
 use super::convert;
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{DType, Expr, Type, Var};
@@ -134,7 +134,7 @@ fn handle(call: &Call) -> Result<Value> {
         && let Some(name) = value.as_str()
         && ["TensorMap", "tensormap", "CUtensorMap", "cuTensorMap"].contains(&name)
     {
-        return call.fail("tensor maps are not supported yet (asynchronous copies)");
+        return tensor_map(call);
     }
     let scope = call.text_or("storage_scope", "global")?;
     let ty = match call.get("dtype") {
@@ -146,6 +146,14 @@ fn handle(call: &Call) -> Result<Value> {
         },
     };
     let var = Var::at(call.names.name_or("v"), ty, call.span);
+    Ok(Value::Expr(Expr::var(&var).at(call.span)))
+}
+
+pub(super) static FUNCTIONS: &[Function] = &[function("T.TensorMap", &[], |_, call| tensor_map(call))];
+
+/// `T.TensorMap()`: a parameter, or the type of a variable.
+fn tensor_map(call: &Call) -> Result<Value> {
+    let var = Var::at(call.names.name_or("v"), Type::TensorMap, call.span);
     Ok(Value::Expr(Expr::var(&var).at(call.span)))
 }
 

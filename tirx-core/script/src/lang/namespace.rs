@@ -16,10 +16,11 @@ use crate::diagnostic::error;
 use crate::intrin::Op;
 
 /// All tables.
-static TABLES: [&[Function]; 16] = [
+static TABLES: [&[Function]; 17] = [
     buffers::FUNCTIONS,
     calls::FUNCTIONS,
     cuda::FUNCTIONS,
+    dtypes::FUNCTIONS,
     launch::FUNCTIONS,
     layouts::FUNCTIONS,
     loops::FUNCTIONS,

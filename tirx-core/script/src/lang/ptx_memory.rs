@@ -290,7 +290,7 @@ fn st_bulk(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 fn pointee(pointer: &Expr) -> DType {
     match convert::expr_type(pointer) {
         Type::Pointer { element, .. } => element,
-        Type::Prim(_) => DType::VOID,
+        Type::Prim(_) | Type::TensorMap => DType::VOID,
     }
 }
 

@@ -227,6 +227,7 @@ fn pointer_text(param: &Var) -> String {
         Type::Pointer { element, scope } if !element.is_void() => {
             format!("T.handle(\"{element}\", \"{scope}\")")
         }
+        Type::TensorMap => "T.TensorMap()".into(),
         _ => "T.handle".into(),
     }
 }

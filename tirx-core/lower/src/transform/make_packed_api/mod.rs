@@ -30,10 +30,11 @@ mod tensors;
 mod unbound;
 
 use super::{PassContext, Target};
-use crate::diagnostic::Diagnostics;
+use crate::arith::Analyzer;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::Op;
-use crate::ir::abi::runs_on_device;
-use crate::ir::{AttrNode, AttrValue, DType, Expr, IRModule, PrimFunc, Stmt, Type, Var};
+use crate::ir::abi::{runs_on_device, tensor_map};
+use crate::ir::{AttrNode, AttrValue, DType, Expr, IRModule, PrimFunc, Stmt, Type, Var, Visitor};
 
 /// `calling_conv` of a packed function.
 pub const C_PACKED_FUNC: i64 = 1;
@@ -70,6 +71,7 @@ fn pack(func: &PrimFunc, symbol: &str, widths: &alignment::Widths) -> Result<Pri
             tensors.tensor(index, buffer, align);
         }
     }
+    check_tensor_maps(&func.body)?;
     unbound::check(func, |var| tensors.defines(var))?;
     let device = tensors.device.clone();
     let checks = tensors.finish();
@@ -130,6 +132,49 @@ fn pack(func: &PrimFunc, symbol: &str, widths: &alignment::Widths) -> Result<Pri
     )
     .with_attr("target", Target::host_attr());
     Ok(packed)
+}
+
+/// Refuses tensor maps that no launch could encode.
+fn check_tensor_maps(body: &Stmt) -> Result<(), Diagnostics> {
+    struct Maps(Vec<Diagnostic>);
+    impl Visitor for Maps {
+        fn visit_expr(&mut self, expr: &Expr) {
+            if let Some(encode) = expr
+                .as_call(Op::TvmCallPacked)
+                .and_then(|args| tensor_map::encode(args, expr.span))
+            {
+                match encode {
+                    Ok(encode) => self.0.extend(broken_rule(&encode)),
+                    Err(error) => self.0.push(*error),
+                }
+            }
+            self.walk_expr(expr);
+        }
+    }
+    let mut maps = Maps(Vec::new());
+    maps.visit_stmt(body);
+    if maps.0.is_empty() {
+        Ok(())
+    } else {
+        Err(Diagnostics(maps.0))
+    }
+}
+
+/// The first rule of a tensor map that is broken whatever the arguments of a launch are.
+fn broken_rule(encode: &tensor_map::Encode<'_>) -> Option<Diagnostic> {
+    let mut analyzer = Analyzer::new();
+    encode.rules().into_iter().find_map(|rule| {
+        if !analyzer.simplify(&rule.condition).is_int(0) {
+            return None;
+        }
+        let found = match analyzer.simplify(&rule.value).as_int() {
+            Some(value) => format!("is {value}"),
+            None => "does not fit".to_string(),
+        };
+        let (map, field, expected) = (encode.map.name(), rule.field, rule.expected);
+        let message = format!("tensor map `{map}`: {field} {found}, expected {expected}");
+        Some(Diagnostic::new(encode.span, message))
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,372 @@
+//! What a host function says of a tensor map: `call_packed("runtime.cuTensorMapEncodeTiled", …)` taken apart, and the
+//! rules that its arguments must keep.
+//!
+//! ```text
+//! A_map: T.let[T.TensorMap()] = T.tvm_stack_alloca("tensormap", 1)
+//! T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, dtype, rank, address,
+//!               shape…, strides in bytes of dimensions 1…, box…, element strides…,
+//!               interleave, swizzle, L2 promotion, fill out of bounds [, data type of the driver])
+//! ```
+//!
+//! Dimension 0 is the innermost one. The rules are those of the CUDA driver API, "Tensor Map Object Management", and
+//! of TVM 0.26's runtime. They are given as conditions over the host function's expressions, so that every printer and
+//! the simulator check the same; what is known to fail at compile time is an error of MakePackedAPI.
+
+use crate::diagnostic::Diagnostic;
+use crate::intrin::Op;
+use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
+use crate::source::Span;
+
+/// The packed function that encodes a tensor map.
+pub const ENCODE: &str = "runtime.cuTensorMapEncodeTiled";
+
+/// Most dimensions of a tensor map.
+pub const MOST_DIMENSIONS: usize = 5;
+
+/// `CUtensorMapDataType` by the element's dtype.
+const DATA_TYPES: &[(&str, u32)] = &[
+    ("uint8", 0),
+    ("int8", 0),
+    ("bool", 0),
+    ("float8_e4m3fn", 0),
+    ("float8_e5m2", 0),
+    ("float8_e8m0fnu", 0),
+    ("uint16", 1),
+    ("int16", 1),
+    ("uint32", 2),
+    ("int32", 3),
+    ("uint64", 4),
+    ("int64", 5),
+    ("float16", 6),
+    ("float32", 7),
+    ("float64", 8),
+    ("bfloat16", 9),
+    ("float4_e2m1fn", PACKED_FLOAT4),
+];
+
+/// `CU_TENSOR_MAP_DATA_TYPE_TFLOAT32`, the one data type that may be asked for apart from the dtype.
+const TFLOAT32: i128 = 11;
+/// `CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B`.
+const PACKED_FLOAT4: u32 = 14;
+
+/// A tensor map that the host encodes.
+#[derive(Clone, Debug)]
+pub struct Encode<'a> {
+    /// The variable of the map.
+    pub map: &'a Var,
+    /// Element dtype.
+    pub dtype: DType,
+    /// `CUtensorMapDataType`.
+    pub data_type: u32,
+    /// Address of the first element.
+    pub address: &'a Expr,
+    /// Extents in elements, innermost first; as many as the rank.
+    pub dims: &'a [Expr],
+    /// Bytes between indices of dimensions 1, 2, …
+    pub strides: &'a [Expr],
+    /// Elements of a copy along each dimension.
+    pub box_dims: &'a [Expr],
+    /// Steps in elements along each dimension.
+    pub element_strides: &'a [Expr],
+    /// `CUtensorMapInterleave`.
+    pub interleave: i128,
+    /// `CUtensorMapSwizzle`.
+    pub swizzle: i128,
+    /// `CUtensorMapL2promotion`.
+    pub l2_promotion: i128,
+    /// `CUtensorMapFloatOOBfill`.
+    pub oob_fill: i128,
+    /// Where the call stands.
+    pub span: Span,
+}
+
+/// A rule of a map that holds where `condition` does.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// What must hold.
+    pub condition: Expr,
+    /// What the rule is about: `globalStrides[0]`.
+    pub field: String,
+    /// Its value.
+    pub value: Expr,
+    /// What it must be: `a multiple of 16 bytes`.
+    pub expected: String,
+}
+
+/// Reads the arguments of a packed call (its name first). `None` for another function.
+///
+/// # Errors
+/// Where the call does not say what the function needs, or a mode that has no meaning.
+pub fn encode<'a>(args: &'a [Expr], span: Span) -> Option<Result<Encode<'a>, Box<Diagnostic>>> {
+    let (name, args) = args.split_first()?;
+    (name.as_str() == Some(ENCODE)).then(|| parse(args, span))
+}
+
+fn parse(args: &[Expr], span: Span) -> Result<Encode<'_>, Box<Diagnostic>> {
+    let fail = |at: Span, message: String| Err(Box::new(Diagnostic::new(at.or(span), message)));
+    let [map, dtype_text, rank_expr, address, rest @ ..] = args else {
+        return fail(
+            span,
+            format!(
+                "{ENCODE} takes a tensor map, a dtype, the rank, an address, and the map's arrays and modes"
+            ),
+        );
+    };
+    let Some(map) = map.as_var().filter(|v| v.ty().is_tensor_map()) else {
+        let help = "A_map: T.let[T.handle(\"tensormap\")] = T.tvm_stack_alloca(\"tensormap\", 1)";
+        let message = "the first argument must be a variable that holds a tensor map";
+        return Err(Box::new(
+            Diagnostic::new(map.span.or(span), message).help(format!("declare it: `{help}`")),
+        ));
+    };
+    let dtype = dtype_text.as_str().and_then(|text| text.parse::<DType>().ok());
+    let known = dtype.and_then(|dtype| {
+        let name = dtype.to_string();
+        DATA_TYPES
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map(|(_, v)| (dtype, *v))
+    });
+    let Some((dtype, mut data_type)) = known else {
+        let all: Vec<&str> = DATA_TYPES.iter().map(|(n, _)| *n).collect();
+        return fail(
+            dtype_text.span,
+            format!("a tensor map has elements of one of {}", all.join(", ")),
+        );
+    };
+    let rank = match constant(rank_expr) {
+        Some(rank @ 1..=5) => rank as usize,
+        Some(rank) => {
+            return fail(
+                rank_expr.span,
+                format!("a tensor map has 1 to {MOST_DIMENSIONS} dimensions, this one has {rank}"),
+            );
+        }
+        None => return fail(rank_expr.span, "the rank of a tensor map must be constant".into()),
+    };
+    let arrays = rank * 4 - 1;
+    if rest.len() != arrays + 4 && rest.len() != arrays + 5 {
+        return fail(
+            span,
+            format!(
+                "a tensor map of rank {rank} takes {rank} extents, {} strides, {rank} box extents, {rank} element \
+                 strides and 4 modes after the address ({} values), found {}",
+                rank - 1,
+                arrays + 4,
+                rest.len()
+            ),
+        );
+    }
+    let (dims, tail) = rest.split_at(rank);
+    let (strides, tail) = tail.split_at(rank - 1);
+    let (box_dims, tail) = tail.split_at(rank);
+    let (element_strides, modes) = tail.split_at(rank);
+    let mode = |position: usize, name: &str, most: i128, meaning: &str| match constant(&modes[position]) {
+        Some(value) if (0..=most).contains(&value) => Ok(value),
+        Some(value) => {
+            let message = format!("the {name} of a tensor map is 0 to {most} ({meaning}), found {value}");
+            Err(Box::new(Diagnostic::new(modes[position].span.or(span), message)))
+        }
+        None => {
+            let message = format!("the {name} of a tensor map must be constant");
+            Err(Box::new(Diagnostic::new(modes[position].span.or(span), message)))
+        }
+    };
+    let interleave = mode(0, "interleave", 2, "none, 16 bytes, 32 bytes")?;
+    let swizzle = mode(1, "swizzle", 3, "none, 32, 64, 128 bytes")?;
+    let l2_promotion = mode(2, "L2 promotion", 3, "none, 64, 128, 256 bytes")?;
+    let oob_fill = mode(3, "fill out of bounds", 1, "zeros, NaN")?;
+    match modes.get(4).map(|forced| (constant(forced), forced.span)) {
+        None | Some((Some(-1), _)) => {}
+        Some((Some(TFLOAT32), _)) if dtype == DType::FLOAT32 => data_type = TFLOAT32 as u32,
+        Some((_, at)) => {
+            return fail(
+                at,
+                format!("the data type that can be asked for is {TFLOAT32} (tfloat32), of a map of float32"),
+            );
+        }
+    }
+    let packed = data_type == PACKED_FLOAT4;
+    if interleave != 0 && rank < 3 {
+        return fail(
+            modes[0].span,
+            format!("an interleaved tensor map has at least 3 dimensions, this one has {rank}"),
+        );
+    }
+    if interleave == 2 && swizzle != 1 {
+        return fail(
+            modes[0].span,
+            format!("interleaving by 32 bytes needs the swizzle of 32 bytes (1), found {swizzle}"),
+        );
+    }
+    if oob_fill == 1 && (!dtype.is_floating() || packed || data_type == 0) {
+        return fail(
+            modes[3].span,
+            format!("NaN fills tensor maps of float16, bfloat16, float32 and float64 only, not of {dtype}"),
+        );
+    }
+    if packed && !matches!(swizzle, 0 | 3) {
+        return fail(
+            modes[1].span,
+            "a tensor map of packed float4 has no swizzle or that of 128 bytes".into(),
+        );
+    }
+    Ok(Encode {
+        map,
+        dtype,
+        data_type,
+        address,
+        dims,
+        strides,
+        box_dims,
+        element_strides,
+        interleave,
+        swizzle,
+        l2_promotion,
+        oob_fill,
+        span,
+    })
+}
+
+impl Encode<'_> {
+    /// The rules over values, in the order in which they are checked.
+    pub fn rules(&self) -> Vec<Rule> {
+        let packed = self.data_type == PACKED_FLOAT4;
+        let alignment = if packed || self.interleave == 2 { 32 } else { 16 };
+        let mut rules = Vec::new();
+        let mut rule = |condition: Expr, field: String, value: Expr, expected: String| {
+            rules.push(Rule {
+                condition,
+                field,
+                value,
+                expected,
+            });
+        };
+        let address = Expr::call(Op::Reinterpret, DType::UINT64, vec![self.address.clone()]);
+        rule(
+            multiple_of(&address, alignment),
+            "globalAddress".into(),
+            address,
+            format!("a multiple of {alignment} bytes"),
+        );
+        for (i, dim) in self.dims.iter().enumerate() {
+            let dim = wide(dim);
+            rule(
+                within(&dim, 1, 1 << 32),
+                format!("globalDim[{i}]"),
+                dim.clone(),
+                "from 1 to 2^32".into(),
+            );
+            if packed && i == 0 {
+                rule(
+                    multiple_of(&dim, 128),
+                    format!("globalDim[{i}]"),
+                    dim,
+                    "a multiple of 128 packed float4 elements".into(),
+                );
+            }
+        }
+        for (i, stride) in self.strides.iter().enumerate() {
+            let stride = wide(stride);
+            let field = format!("globalStrides[{i}]");
+            rule(
+                within(&stride, 0, (1 << 40) - 1),
+                field.clone(),
+                stride.clone(),
+                "from 0 to 2^40 - 1 bytes".into(),
+            );
+            let condition = multiple_of(&stride, alignment);
+            rule(
+                condition,
+                field,
+                stride,
+                format!("a multiple of {alignment} bytes"),
+            );
+        }
+        for (i, extent) in self.box_dims.iter().enumerate() {
+            let extent = wide(extent);
+            rule(
+                within(&extent, 1, 256),
+                format!("boxDim[{i}]"),
+                extent,
+                "from 1 to 256 elements".into(),
+            );
+        }
+        for (i, step) in self.element_strides.iter().enumerate() {
+            let step = wide(step);
+            let field = format!("elementStrides[{i}]");
+            match i {
+                0 => rule(
+                    equal(&step, 1),
+                    field,
+                    step,
+                    "1, as of every innermost dimension".into(),
+                ),
+                _ => rule(within(&step, 1, 8), field, step, "from 1 to 8".into()),
+            }
+        }
+        let inner = wide(&self.box_dims[0]);
+        if packed {
+            rule(
+                equal(&inner, 128),
+                "boxDim[0]".into(),
+                inner,
+                "128 packed float4 elements".into(),
+            );
+        } else if self.interleave == 0 {
+            let bytes = i128::from(self.dtype.bits.div_ceil(8));
+            let inner = Expr::binary(BinOp::Mul, inner, Expr::int64(bytes as i64));
+            rule(
+                multiple_of(&inner, 16),
+                "the innermost box".into(),
+                inner.clone(),
+                "a multiple of 16 bytes".into(),
+            );
+            if self.swizzle != 0 {
+                let span = 16i128 << self.swizzle;
+                rule(
+                    Expr::binary(BinOp::Le, inner.clone(), Expr::int64(span as i64)),
+                    "the innermost box".into(),
+                    inner,
+                    format!("at most {span} bytes, the span of its swizzle"),
+                );
+            }
+        }
+        rules
+    }
+}
+
+/// A constant, also as LowerTVMBuiltin widens it.
+fn constant(e: &Expr) -> Option<i128> {
+    match &e.kind {
+        ExprKind::Cast(inner) => constant(inner),
+        _ => e.as_int(),
+    }
+}
+
+/// As `int64`.
+fn wide(e: &Expr) -> Expr {
+    match &e.kind {
+        ExprKind::Int(v) => Expr::int64(*v as i64),
+        _ => e.clone().cast(DType::INT64),
+    }
+}
+
+fn constant_like(e: &Expr, value: i128) -> Expr {
+    Expr::constant(e.dtype, value)
+}
+
+fn equal(e: &Expr, value: i128) -> Expr {
+    Expr::binary(BinOp::Eq, e.clone(), constant_like(e, value))
+}
+
+fn multiple_of(e: &Expr, value: i128) -> Expr {
+    let remainder = Expr::binary(BinOp::FloorMod, e.clone(), constant_like(e, value));
+    equal(&remainder, 0)
+}
+
+fn within(e: &Expr, low: i128, high: i128) -> Expr {
+    let at_least = Expr::binary(BinOp::Ge, e.clone(), constant_like(e, low));
+    let at_most = Expr::binary(BinOp::Le, e.clone(), constant_like(e, high));
+    Expr::binary(BinOp::And, at_least, at_most)
+}
