@@ -10,6 +10,7 @@
 
 use crate::alu::{Bin, Un};
 use crate::cvt::Cvt;
+use crate::exec::order::{Scope, Strong};
 use crate::fault::FaultLocation;
 use crate::numeric::Kind;
 use crate::tensor::fragment::Shape;
@@ -397,9 +398,19 @@ pub(crate) enum Inst {
         threads: R,
     },
     ClusterSync,
-    ClusterArrive,
+    ClusterArrive {
+        relaxed: bool,
+    },
     ClusterWait,
     GridSync,
+    /// `fence` of threads within a scope.
+    Fence {
+        scope: Scope,
+    },
+    /// `fence.proxy.async`.
+    FenceProxy,
+    /// `griddepcontrol.wait`.
+    PriorGrid,
     Clock {
         d: R,
     },
@@ -490,6 +501,10 @@ pub(crate) struct Access {
     pub(crate) align: u32,
     /// The loop condition polls this place: reading it synchronizes with who wrote it.
     pub(crate) poll: bool,
+    /// Some loop condition polls places of this region.
+    pub(crate) polled: bool,
+    /// Some compare and swap updates places of this region, whose loop begins with a plain read.
+    pub(crate) swapped: bool,
     /// The buffer's name.
     pub(crate) name: String,
 }
@@ -590,6 +605,7 @@ pub(crate) enum AtomicOp {
 #[derive(Clone, Debug)]
 pub(crate) struct AtomicInst {
     pub(crate) op: AtomicOp,
+    pub(crate) strong: Strong,
     pub(crate) access: u16,
     /// The index as `Load` has it, 64-bit where `wide`.
     pub(crate) index: R,
@@ -699,6 +715,10 @@ pub(crate) struct Code {
     pub(crate) granule: u32,
     /// The same of local memory: bytes, or halves of them.
     pub(crate) local_granule: u32,
+    /// More orders the threads than block and warp barriers.
+    pub(crate) fine: bool,
+    /// Something else than a store may write to any global memory.
+    pub(crate) writes_anywhere: bool,
     /// Blocks of the whole grid run together.
     pub(crate) grid_sync: bool,
 }
@@ -714,6 +734,38 @@ impl Code {
         let accesses = self.accesses.iter().filter(|a| regions(a.region));
         let smallest = accesses.map(|a| a.kind.bits().ilog2()).min();
         smallest.unwrap_or(coarsest).min(coarsest)
+    }
+
+    /// Finds out what orders the kernel's threads.
+    pub(crate) fn settle_order(&mut self) {
+        let same = |a: &Access, b: &Access| {
+            a.region == b.region && (a.region != Region::Pointer || a.name == b.name)
+        };
+        let polls: Vec<Access> = self.accesses.iter().filter(|a| a.poll).cloned().collect();
+        let swaps = self.atomics.iter().filter(|a| a.op == AtomicOp::Cas);
+        let swaps: Vec<Access> = swaps.map(|a| self.accesses[a.access as usize].clone()).collect();
+        for access in &mut self.accesses {
+            access.polled = polls.iter().any(|a| same(a, access));
+            access.swapped = swaps.iter().any(|a| same(a, access));
+        }
+        self.fine = !polls.is_empty()
+            || self.insts.iter().any(|inst| {
+                matches!(
+                    inst,
+                    Inst::Atomic { .. }
+                        | Inst::NamedSync { .. }
+                        | Inst::NamedArrive { .. }
+                        | Inst::Mapa { .. }
+                        | Inst::ClusterSync
+                        | Inst::ClusterArrive { .. }
+                        | Inst::ClusterWait
+                        | Inst::GridSync
+                        | Inst::Fence { .. }
+                        | Inst::FenceProxy
+                        | Inst::PriorGrid
+                        | Inst::CallStandIn { .. }
+                )
+            });
     }
 
     pub(crate) fn location(&self, pc: usize) -> Option<FaultLocation> {

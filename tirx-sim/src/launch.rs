@@ -162,8 +162,7 @@ impl Program {
                 Some((storage, offset))
             });
         let params: Vec<_> = params.collect();
-        let blocks = launch.grid.iter().map(|d| *d as u64).product();
-        let ledger = options.check_races.then(|| Ledger::new(&code, blocks, &params));
+        let ledger = options.check_races.then(|| Ledger::new(&code, &params));
         let sheets = params.iter().map(|param| {
             let (storage, _) = param.as_ref()?;
             ledger.as_ref()?.sheet(storage)
@@ -180,6 +179,7 @@ impl Program {
             ledger,
             stand_ins,
             check_races: options.check_races,
+            raw: Mutex::new(None),
             step_limit: options.step_limit.unwrap_or(u64::MAX),
             first_fault: AtomicU64::new(u64::MAX),
         };

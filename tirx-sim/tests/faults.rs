@@ -417,7 +417,7 @@ fn neighbouring_bytes_of_different_blocks_do_not_race() {
 #[test]
 fn the_last_block_may_read_what_all_have_written() {
     // Each block writes its part and counts itself; who counts last adds up.
-    let build = |with_counter: bool| {
+    let build = |with_counter: bool, fences: usize| {
         let mut k = kernel(16, 32);
         let (part, count, out) = (
             k.tensor("P", I32, 16),
@@ -435,14 +435,24 @@ fn the_last_block_may_read_what_all_have_written() {
         };
         let body = [when(
             eq(k.tx(), int(0)),
-            [k.store(&part, k.bx(), k.bx() + int(1)), bind(&old, counted), last],
+            [
+                vec![k.store(&part, k.bx(), k.bx() + int(1))],
+                vec![k.call(Op::CudaThreadFence, vec![]); fences.min(1)],
+                vec![bind(&old, counted)],
+                vec![k.call(Op::CudaThreadFence, vec![]); fences / 2],
+                vec![last],
+            ]
+            .concat(),
         )];
         let out = zeros(1);
         k.run(body, &[&zeros(16), &zeros(1), &out]).map(|_| out.i32()[0])
     };
-    assert_eq!(build(true).map_err(|f| f.to_string()), Ok(136));
-    let fault = build(false).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Race, "{fault}");
+    assert_eq!(build(true, 2).map_err(|f| f.to_string()), Ok(136));
+    // Without the count, and with one that nothing makes release or acquire.
+    for (counts, fences) in [(false, 2), (true, 0), (true, 1)] {
+        let fault = build(counts, fences).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Race, "{fault}");
+    }
 }
 
 #[test]

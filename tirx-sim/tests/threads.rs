@@ -436,7 +436,9 @@ fn lanes_of_a_warp_take_a_lock_in_turn() {
         let span = k.line("while atomic_cas(lock, 0, 1) != 0: pass");
         vec![
             repeat(op(BinOp::Ne, take, int(0)), [Stmt::nop()], span),
+            k.call(Op::CudaThreadFence, vec![]),
             k.store(b, int(1), load(b, int(1)) + k.tx() + int(1)),
+            k.call(Op::CudaThreadFence, vec![]),
             evaluate(call(Op::CudaAtomicCas, I32, vec![lock(), int(1), int(0)])),
         ]
     });

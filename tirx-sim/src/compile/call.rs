@@ -9,6 +9,7 @@ use super::meaning::{Meaning, meaning};
 use super::registers::Val;
 use crate::alu::{Bin, Un};
 use crate::bytecode::{AtomicOp, Inst, ShuffleMode};
+use crate::exec::order::Scope;
 use crate::numeric::Kind;
 
 impl Compiler<'_> {
@@ -48,7 +49,10 @@ impl Compiler<'_> {
             Op::CudaWarpgroupSync => self.named_barrier(&args[0], &Expr::int32(128), true)?,
             Op::PtxBarSync | Op::PtxBarrierSync => self.named_barrier(&args[0], &args[1], true)?,
             Op::PtxBarArrive => self.named_barrier(&args[0], &args[1], false)?,
-            Op::PtxBarrierClusterArrive => self.emit(Inst::ClusterArrive),
+            Op::PtxBarrierClusterArrive => {
+                let relaxed = args.iter().any(|a| a.as_str() == Some("relaxed"));
+                self.emit(Inst::ClusterArrive { relaxed });
+            }
             Op::PtxBarrierClusterWait => self.emit(Inst::ClusterWait),
             Op::CudaClusterSync => self.emit(Inst::ClusterSync),
             Op::CudaGridSync => {
@@ -65,9 +69,13 @@ impl Compiler<'_> {
                     );
                 }
             },
-            // Memory is sequentially consistent within a block, and fences order nothing more across blocks.
-            Op::CudaThreadFence | Op::Prefetch | Op::PtxFence => {}
-            Op::PtxFenceMbarrierInit | Op::PtxFenceProxyAsync | Op::PtxSetmaxnreg => {}
+            Op::CudaThreadFence => self.emit(Inst::Fence { scope: Scope::Gpu }),
+            Op::PtxFence => {
+                let scope = Scope::of(self.text(&args[1])?);
+                self.emit(Inst::Fence { scope });
+            }
+            Op::PtxFenceProxyAsync => self.emit(Inst::FenceProxy),
+            Op::Prefetch | Op::PtxFenceMbarrierInit | Op::PtxSetmaxnreg => {}
             Op::CudaNanoSleep => {
                 self.value(&args[0])?;
             }
@@ -79,7 +87,8 @@ impl Compiler<'_> {
             Op::TvmWarpShuffle | Op::AtomicAdd | Op::CudaAtomicAdd | Op::CudaAtomicCas => {
                 return error(self.span, format!("T.{} has a value", op.info().script));
             }
-            Op::PtxGriddepcontrolWait | Op::PtxGriddepcontrolLaunchDependents => {}
+            Op::PtxGriddepcontrolWait => self.emit(Inst::PriorGrid),
+            Op::PtxGriddepcontrolLaunchDependents => {}
             _ if self.tensor_instruction(op, args)? => {}
             _ if self.storing_instruction(op, args)? => {}
             _ if self.memory_instruction(op, args)?.is_some() => {}

@@ -51,6 +51,8 @@ impl Compiler<'_> {
             count,
             align: align.max(kind.bits()),
             poll: self.polling,
+            polled: false,
+            swapped: false,
             name: name.to_string(),
         };
         let same = |a: &Access| {

@@ -197,6 +197,7 @@ impl Compiler<'_> {
         self.code.local_granule = self
             .code
             .finest(BYTE, |r| matches!(r, Region::Local(_) | Region::Pointer));
+        self.code.settle_order();
         self.code.axes = self.scan.axes();
         self.code.v32 = self.registers.count32();
         self.code.v64 = self.registers.count64();

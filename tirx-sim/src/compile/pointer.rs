@@ -14,6 +14,7 @@ use super::{Compiler, Home};
 use crate::alu::Bin;
 use crate::bytecode::{AtomicInst, AtomicOp, Inst, Operand, Region, Special};
 use crate::exec::address;
+use crate::exec::order::{Scope, Strong};
 use crate::numeric::Kind;
 
 impl Compiler<'_> {
@@ -199,16 +200,24 @@ impl Compiler<'_> {
         self.store_at(place, value.kind, &[value], name, 1)
     }
 
+    /// An atomic of CUDA: relaxed, of the device.
     pub(super) fn atomic(&mut self, op: AtomicOp, pointer: &Expr, operands: &[Expr]) -> Result<Val> {
         let mut values = Vec::new();
         for operand in operands {
             values.push(self.value(operand)?);
         }
-        self.atomic_of(op, pointer, &values)
+        let strong = Strong::new("relaxed", Scope::Gpu, true, true);
+        self.atomic_of(op, strong, pointer, &values)
     }
 
     /// The same of values that are at hand.
-    pub(super) fn atomic_of(&mut self, op: AtomicOp, pointer: &Expr, values: &[Val]) -> Result<Val> {
+    pub(super) fn atomic_of(
+        &mut self,
+        op: AtomicOp,
+        strong: Strong,
+        pointer: &Expr,
+        values: &[Val],
+    ) -> Result<Val> {
         let Some(value) = values.last().copied() else {
             return error(self.span, "an atomic without a value");
         };
@@ -236,6 +245,7 @@ impl Compiler<'_> {
         }
         self.code.atomics.push(AtomicInst {
             op,
+            strong,
             access,
             index,
             wide,

@@ -1,7 +1,7 @@
 //! Loads, stores and atomics of PTX, and conversions from memory to memory.
 //!
-//! Weak accesses are plain ones. Strong ones are one step for the whole grid, as atomics are: memory is sequentially
-//! consistent here whatever order they ask for, and what is ordered by them is not a race.
+//! Weak accesses are plain ones. Strong ones are one step for the whole grid, as atomics are: their values are sequentially
+//! consistent here whatever order they ask for, and they order other accesses as far as they do ask for it.
 
 use tirx_ir::intrin::Op;
 use tirx_ir::intrin::memory::{Access, MemoryInstruction};
@@ -11,6 +11,7 @@ use tirx_source::diagnostic::{Result, error};
 use super::Compiler;
 use super::registers::Val;
 use crate::bytecode::AtomicOp;
+use crate::exec::order::{Scope, Strong};
 use crate::numeric::Kind;
 
 /// A pointer, some bytes further.
@@ -23,6 +24,15 @@ fn moved(pointer: &Expr, bytes: u32) -> Expr {
     }
     let args = vec![pointer.clone(), Expr::int32(bytes as i32)];
     Expr::call(Op::HandleAddByteOffset, pointer.dtype, args)
+}
+
+/// What an instruction asks of the order: its modifiers say it.
+fn strong(access: &MemoryInstruction<'_>, reads: bool, writes: bool) -> Strong {
+    let words = || access.text.split('.');
+    let semantics = words().find(|w| matches!(*w, "acquire" | "release" | "acq_rel" | "sc"));
+    let scope = words().find(|w| matches!(*w, "cta" | "cluster" | "gpu" | "sys"));
+    let scope = Scope::of(scope.unwrap_or("gpu"));
+    Strong::new(semantics.unwrap_or("relaxed"), scope, reads, writes)
 }
 
 impl Compiler<'_> {
@@ -69,7 +79,7 @@ impl Compiler<'_> {
                 if access.strong {
                     for (i, value) in values.iter().enumerate() {
                         let pointer = moved(access.address, i as u32 * kind.bytes());
-                        self.atomic_of(AtomicOp::Exchange, &pointer, &[*value])?;
+                        self.atomic_of(AtomicOp::Exchange, strong(&access, false, true), &pointer, &[*value])?;
                     }
                 } else {
                     self.store_pointer(access.address, kind, &values)?;
@@ -89,7 +99,8 @@ impl Compiler<'_> {
                     "dec" => AtomicOp::Dec,
                     _ => AtomicOp::Exchange,
                 };
-                self.atomic_of(op, access.address, &values).map(Some)
+                self.atomic_of(op, strong(&access, true, true), access.address, &values)
+                    .map(Some)
             }
         }
     }
@@ -113,7 +124,7 @@ impl Compiler<'_> {
         (0..access.lanes as u32)
             .map(|i| {
                 let pointer = moved(access.address, i * kind.bytes());
-                self.atomic_of(AtomicOp::Read, &pointer, &[nothing])
+                self.atomic_of(AtomicOp::Read, strong(access, true, false), &pointer, &[nothing])
             })
             .collect()
     }

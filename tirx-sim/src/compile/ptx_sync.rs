@@ -6,6 +6,7 @@ use tirx_source::diagnostic::Result;
 
 use super::Compiler;
 use crate::bytecode::{AtomicOp, Inst};
+use crate::exec::order::{Scope, Strong};
 use crate::numeric::Kind;
 
 /// A pointer, some bytes further.
@@ -53,7 +54,7 @@ impl Compiler<'_> {
             Op::PtxLdGlobalAcquire => {
                 let kind = self.kind(element(&args[0]))?;
                 let nothing = self.bits(kind, 0)?;
-                let value = self.atomic_of(AtomicOp::Read, &args[1], &[nothing])?;
+                let value = self.atomic_of(AtomicOp::Read, Strong::new("acquire", Scope::Gpu, true, false), &args[1], &[nothing])?;
                 self.store_pointer(&args[0], kind, &[value])?;
             }
             Op::PtxLdg32 => {

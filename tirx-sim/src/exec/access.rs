@@ -57,7 +57,7 @@ impl Machine<'_, '_> {
                 Region::Param(p) => {
                     if let Some((storage, offset)) = &self.ctx.params[p as usize] {
                         let first = (offset / 4) as usize;
-                        if offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
+                        if offset % 4 == 0 && !access.poll && all_below(&at, words_from(storage, first)) {
                             if let Some(sheet) = &self.ctx.sheets[p as usize] {
                                 self.note_read_words(pc, sheet, first, &at, mask, access)?;
                             }
@@ -88,9 +88,9 @@ impl Machine<'_, '_> {
     ) -> Check {
         let shared = &mut *self.shared;
         let words = &shared.words[first..];
-        let cells = &mut shared.cells[first..];
-        let stamp = shared.order.stamp(self.id, pc, false);
-        if let Err((lane, finding)) = shared.order.read_lanes(cells, at, stamp, mask) {
+        let by = (self.id, pc);
+        let read = shared.cells.read_lanes(&shared.order, by, (first, at), mask, access.swapped);
+        if let Err((lane, finding)) = read {
             return Err(self.found(access, lane, at[lane as usize] as i64, finding, "reads"));
         }
         let mut out = [0; LANES];
@@ -159,7 +159,12 @@ impl Machine<'_, '_> {
         let spot = self.locate(access, lane, index, "reads")?;
         for c in 0..access.count {
             let mut bits = self.read_spot(pc, access, lane, index, &spot, c)?;
-            if mask.count_ones() > 1 && !matches!(spot, Spot::Local(_)) {
+            if access.poll {
+                // Each lane goes on only when it has seen it.
+                for other in (lane + 1..LANES as u32).filter(|l| mask >> l & 1 != 0) {
+                    bits = self.read_spot(pc, access, other, index, &spot, c)?;
+                }
+            } else if mask.count_ones() > 1 && !matches!(spot, Spot::Local(_)) {
                 // Another lane has read it too; that matters to who writes next.
                 let other = 31 - mask.leading_zeros();
                 bits = self.read_spot(pc, access, other, index, &spot, c)?;
@@ -177,7 +182,7 @@ impl Machine<'_, '_> {
         let at = offsets(&self.warp.v32[index as usize], plus as u32, mask);
         if access.kind.bits() == 32 && access.count == 1 {
             match access.region {
-                Region::Shared(r) if self.ctx.code.granule == WORD => {
+                Region::Shared(r) if self.ctx.code.granule == WORD && !access.polled => {
                     let array = &self.ctx.code.shared[r as usize];
                     if all_below(&at, array.bytes / 4) {
                         return self.store_shared_word(pc, v, array.offset as usize / 4, &at, mask, access);
@@ -186,7 +191,7 @@ impl Machine<'_, '_> {
                 Region::Param(p) => {
                     if let Some((storage, offset)) = &self.ctx.params[p as usize] {
                         let first = (offset / 4) as usize;
-                        if offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
+                        if offset % 4 == 0 && !access.polled && all_below(&at, words_from(storage, first)) {
                             if let Some(sheet) = &self.ctx.sheets[p as usize] {
                                 return self
                                     .store_global_words(pc, v, storage, sheet, first, &at, mask, access);
@@ -219,8 +224,6 @@ impl Machine<'_, '_> {
     ) -> Check {
         let shared = &mut *self.shared;
         let words = &mut shared.words[first..];
-        let cells = &mut shared.cells[first..];
-        let stamp = shared.order.stamp(self.id, pc, false);
         let values = &self.warp.v32[v as usize];
         let mut bad = None;
         for i in 0..LANES {
@@ -229,7 +232,7 @@ impl Machine<'_, '_> {
             }
             let place = at[i] as usize;
             let same = words[place] == values[i];
-            if let Err(finding) = shared.order.write(&mut cells[place], stamp, i as u32, same) {
+            if let Err(finding) = shared.cells.write(&shared.order, (self.id, pc), first + place, i as u32, same) {
                 bad = Some((i, finding));
                 break;
             }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::place::Spot;
 use super::run::Machine;
-use super::{Shared, Strand, Trap};
+use super::{Strand, Trap};
 use crate::alu::{Bin, LANES, scalar32, scalar64};
-use crate::bytecode::{AtomicOp, Region};
+use crate::bytecode::AtomicOp;
 use crate::fault::FaultKind;
 use crate::memory::{granules, load_bits, store_bits};
 use crate::numeric::Kind;
@@ -92,7 +92,6 @@ impl Machine<'_, '_> {
                 machine.warp.v32[r as usize][lane] as u64
             }
         };
-        let (mut shared_memory, mut global_memory) = (false, false);
         for lane in 0..LANES {
             if mask >> lane & 1 == 0 {
                 continue;
@@ -106,42 +105,33 @@ impl Machine<'_, '_> {
             let compare = register(self, inst.compare, lane);
             let step = |old: u64| update(inst.op, kind, old, value, compare);
             let spot = self.locate(access, lane as u32, index, "updates")?;
-            if let Spot::Global(storage, offset) = &spot {
-                global_memory = true;
-                self.note_atomic(pc, access, lane as u32, index, storage, *offset)?;
-            }
             let old = match &spot {
-                Spot::Global(storage, offset) if kind.wide() => {
-                    let lock = self.ctx.memory.lock(storage.address + *offset as u64 / 8);
-                    let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-                    let old = storage.load(*offset, 64);
-                    if let Some(new) = step(old) {
-                        self.shared.changes += (new != old) as u64;
-                        storage.store(*offset, 64, new);
-                    }
-                    old
-                }
                 Spot::Global(storage, offset) => {
-                    let word = &storage.words[offset / 32];
-                    let old = update_word(word, (offset % 32) as u32, kind.bits(), step);
+                    let (lock, bits) = (self.ctx.memory.lock(storage.address + *offset as u64 / 8), kind.bits());
+                    let (pc, lane, strong) = (pc, lane as u32, inst.strong);
+                    let old = self.strong_global(pc, access, lane, index, 0, storage, *offset, strong, || {
+                        if !kind.wide() {
+                            let word = &storage.words[offset / 32];
+                            return update_word(word, (offset % 32) as u32, bits, step);
+                        }
+                        let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                        let old = storage.load(*offset, 64);
+                        if let Some(new) = step(old) {
+                            storage.store(*offset, 64, new);
+                        }
+                        old
+                    })?;
                     self.shared.changes += step(old).is_some_and(|new| new != old) as u64;
                     old
                 }
                 Spot::Shared(offset) => {
-                    shared_memory = true;
                     let bits = kind.bits();
-                    let stamp = self.shared.order.stamp(self.id, pc, true);
-                    for cell in granules(code.granule, *offset, bits) {
-                        let mut place = self.shared.cells[cell];
-                        let finding = self.shared.order.atomic(&mut place, stamp, lane as u32);
-                        self.shared.cells[cell] = place;
-                        if let Err(finding) = finding {
-                            let element = self.element(access, index, 0);
-                            return Err(self.found(access, lane as u32, element, finding, "updates"));
-                        }
+                    let places = granules(code.granule, *offset, bits);
+                    let done = self.shared.strong_places(self.id, pc, lane as u32, places, inst.strong);
+                    if let Err(finding) = done {
+                        let element = self.element(access, index, 0);
+                        return Err(self.found(access, lane as u32, element, finding, "updates"));
                     }
-                    let Shared { order, cells, .. } = &mut *self.shared;
-                    order.settle(cells, true);
                     let old = load_bits(&self.shared.words, *offset, bits);
                     if let Some(new) = step(old) {
                         self.shared.changes += (new != old) as u64;
@@ -150,9 +140,8 @@ impl Machine<'_, '_> {
                     old
                 }
                 Spot::Far(rank, offset) => {
-                    shared_memory = true;
                     let at = (lane as u32, *rank, self.element(access, index, 0));
-                    self.far(pc, access, at, *offset, "updates", true, step)?
+                    self.far(pc, access, at, *offset, "updates", Some(inst.strong), step)?
                 }
                 Spot::Local(..) => {
                     let message = format!("an atomic on the local array `{}`", access.name);
@@ -165,13 +154,6 @@ impl Machine<'_, '_> {
             } else {
                 self.warp.v32[inst.d as usize][lane] = old as u32;
             }
-        }
-        if global_memory {
-            self.shared.publish(self.ctx, self.id);
-        }
-        if shared_memory || access.region == Region::Pointer {
-            // What this warp does from here on is not yet told by the atomic.
-            self.shared.order.warp_sync(self.id);
         }
         Ok(())
     }

@@ -3,7 +3,8 @@
 use super::address::Target;
 use super::place::pointed;
 use super::run::Machine;
-use super::shadow::Finding;
+use super::order::Conflict;
+use super::order::coarse::Finding;
 use super::{Trap, thread_of};
 use crate::bytecode::{Access, Region};
 use crate::fault::FaultKind;
@@ -32,50 +33,92 @@ impl Machine<'_, '_> {
         finding: Finding,
         verb: &str,
     ) -> Box<Trap> {
-        let name = format!("`{}[{element}]`", access.name);
-        let me = self.thread(self.id as u32 * 32 + lane);
-        let (other, past) = match finding {
+        match finding {
+            Finding::Conflict(conflict) => self.unordered(access, lane, element, conflict, verb),
             Finding::Uninitialized => {
                 let place = if matches!(access.region, Region::Local(_)) {
                     "this thread"
                 } else {
                     "any thread"
                 };
-                let message = format!("{verb} {name} before {place} has written it");
-                return Trap::new(FaultKind::Uninitialized, lane, message);
+                let message = format!("{verb} `{}[{element}]` before {place} has written it", access.name);
+                Trap::new(FaultKind::Uninitialized, lane, message)
             }
-            Finding::AfterWrite(stamp) if stamp.is_atomic() => (stamp, "updated atomically"),
-            Finding::AfterWrite(stamp) => (stamp, "wrote"),
-            Finding::AfterRead(stamp) => (stamp, "read"),
-        };
-        let mut them = self.thread(other.thread());
-        if other.is_remote() {
-            them.push_str(" of another block of the cluster");
         }
-        let same_warp = other.thread() / 32 == self.id as u32;
+    }
+
+    /// The error of two accesses that are not ordered.
+    pub(super) fn unordered(
+        &self,
+        access: &Access,
+        lane: u32,
+        element: i64,
+        conflict: Conflict,
+        verb: &str,
+    ) -> Box<Trap> {
+        let name = format!("`{}[{element}]`", access.name);
+        self.conflicting(&name, lane, conflict, verb)
+    }
+
+    /// The same of a place that has this name.
+    pub(super) fn conflicting(&self, name: &str, lane: u32, conflict: Conflict, verb: &str) -> Box<Trap> {
+        let (Conflict::Write(other) | Conflict::Read(other) | Conflict::Unfenced(other)) = conflict;
+        let past = past(conflict);
+        let me = self.thread(self.id as u32 * 32 + lane);
+        let mut trap = Trap::new(FaultKind::Race, lane, "");
+        if other.is_operation() {
+            let doing = match conflict {
+                Conflict::Read(_) => "reads",
+                _ => "writes",
+            };
+            trap.message = format!(
+                "thread {me} {verb} {name}, which an asynchronous operation {doing} whose completion this thread has not \
+                 waited for"
+            );
+            trap.notes.push(("the operation is issued here".to_string(), other.pc()));
+            return trap;
+        }
         // Of several readers one is known by name: here the thread itself.
-        let is_own = !other.is_remote() && other.thread() == self.id as u32 * 32 + lane;
-        let missing = if is_own {
-            "no barrier orders it behind them"
-        } else if other.is_remote() {
-            "no cluster barrier orders the two"
-        } else if same_warp {
-            "no warp or block barrier orders the two"
-        } else {
-            "no barrier orders the two"
+        let own = other.block == self.shared.order.block;
+        let is_own = own && other.thread() == self.id as u32 * 32 + lane;
+        let same_cluster = self.shared.order.in_cluster(other.block);
+        let block = match own {
+            true => String::new(),
+            false => format!(" of block {}", self.block_name(other.block)),
         };
         let them = match is_own {
             true => "other threads".to_string(),
-            false => format!("thread {them}"),
+            false => format!("thread {}{block}", self.thread(other.thread())),
         };
-        let message = format!("thread {me} {verb} {name}, which {them} {past}, and {missing}");
-        let mut trap = Trap::new(FaultKind::Race, lane, message);
+        let missing = match (own, is_own) {
+            (true, true) => "no barrier orders it behind them",
+            (true, false) if other.warp() == self.id => "no warp or block barrier orders the two",
+            (true, false) => "no barrier orders the two",
+            (false, _) if same_cluster => "no cluster barrier orders the two",
+            (false, _) => "nothing orders the two blocks",
+        };
+        trap.message = format!("thread {me} {verb} {name}, which {them} {past}, and {missing}");
         trap.notes.push((format!("{them} {past} it here"), other.pc()));
         trap
+    }
+
+    /// The index of a block, by its number in the launch.
+    pub(super) fn block_name(&self, number: u32) -> String {
+        let [x, y, z] = super::group::block_index(self.ctx, number.into());
+        format!("({x}, {y}, {z})")
     }
 
     pub(super) fn thread(&self, linear: u32) -> String {
         let [x, y, z] = thread_of(self.ctx, linear);
         format!("({x}, {y}, {z})")
+    }
+}
+
+/// What an access was that another is not ordered with.
+pub(super) fn past(conflict: Conflict) -> &'static str {
+    match conflict {
+        Conflict::Read(_) => "read",
+        Conflict::Write(mark) if mark.is_strong() => "updated atomically",
+        Conflict::Write(_) | Conflict::Unfenced(_) => "wrote",
     }
 }

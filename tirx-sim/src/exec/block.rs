@@ -1,11 +1,13 @@
 //! A block: its warps in turn, its barriers, and whether anything moves.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::cluster::Peers;
 use super::exchange::Arguments;
 use super::run::{Machine, Stop, state};
-use super::shadow::{Cell, Order, WARPS};
+use super::cells::Cells;
+use super::order::{Known, Order, Place};
 use super::{Arrivals, Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
 use crate::bytecode::{Axis, Operand, Special};
@@ -31,7 +33,7 @@ impl Block {
         let code = ctx.code;
         let threads: u32 = ctx.block.iter().product();
         let shared_bytes = code.shared.iter().map(|a| a.offset + a.bytes).max().unwrap_or(0) as usize;
-        let mut warps = Vec::new();
+        let mut warps: Vec<Warp> = Vec::new();
         for id in 0..threads.div_ceil(LANES as u32) {
             let count = (threads - id * LANES as u32).min(LANES as u32);
             let mut warp = Warp {
@@ -51,11 +53,12 @@ impl Block {
             }
             warps.push(warp);
         }
+        let exist: Vec<u32> = warps.iter().map(|w| w.exist).collect();
         Block {
             shared: Shared {
                 words: vec![0; shared_bytes.div_ceil(4) + 1],
-                cells: vec![Cell::EMPTY; ((shared_bytes * 8) >> code.granule) + 8],
-                order: Order::new(ctx.check_races),
+                cells: Cells::new(code.fine && ctx.check_races, ((shared_bytes * 8) >> code.granule) + 8),
+                order: Order::new(ctx.check_races, code.fine, &exist, ctx.blocks()),
                 named: BTreeMap::new(),
                 output: String::new(),
                 lane_ops: 0,
@@ -63,7 +66,10 @@ impl Block {
                 changes: 0,
                 last: None,
                 sheet: None,
-                acquired: 0,
+                cluster_arrived: None,
+                cluster_open: None,
+                cluster_met: None,
+                shared_out: false,
                 index: [0; 3],
                 linear: 0,
             },
@@ -72,16 +78,20 @@ impl Block {
     }
 
     /// Makes it the block at `index`, about to start.
-    pub(super) fn start(&mut self, ctx: &Context<'_>, index: [u32; 3]) {
+    pub(super) fn start(&mut self, ctx: &Context<'_>, index: [u32; 3], number: u32) {
         let [gx, gy, _] = ctx.grid.map(|d| d as u64);
         let shared = &mut self.shared;
         shared.index = index;
         shared.linear = index[0] as u64 + index[1] as u64 * gx + index[2] as u64 * gx * gy;
-        shared.cells.fill(Cell::EMPTY);
-        shared.order.reset();
+        shared.cells.clear();
+        let size = super::group::cluster_size(ctx) as u32;
+        shared.order.reset(number, (number / size * size, size));
         shared.named.clear();
         shared.sheet = None;
-        shared.acquired = 0;
+        shared.cluster_arrived = None;
+        shared.cluster_open = None;
+        shared.cluster_met = None;
+        shared.shared_out = false;
         shared.output.clear();
         shared.steps = 0;
         for (id, warp) in self.warps.iter_mut().enumerate() {
@@ -136,7 +146,17 @@ impl Block {
 
     /// A block's shared memory is there until it ends: what other blocks do with it must be ordered before that.
     fn check_end(&self, ctx: &Context<'_>) -> Result<(), Fault> {
-        let Some((stamp, wrote)) = self.shared.order.unsettled(&self.shared.cells) else {
+        if !self.shared.shared_out {
+            return Ok(());
+        }
+        let Cells::Fine(places) = &self.shared.cells else {
+            return Ok(());
+        };
+        let order = &self.shared.order;
+        let mut known = order.everything();
+        self.shared.cluster_met.iter().for_each(|met| known.join(met));
+        let left = |place: &Place| place.left_behind(order.block, &known.all);
+        let Some((mark, wrote)) = places.iter().find_map(left) else {
             return Ok(());
         };
         let message = format!(
@@ -145,7 +165,7 @@ impl Block {
             if wrote { "writes" } else { "reads" }
         );
         let trap = Trap::new(FaultKind::Race, 0, message);
-        Err(fault(ctx, &self.shared, 0, stamp.pc(), *trap))
+        Err(fault(ctx, &self.shared, 0, mark.pc(), *trap))
     }
 
     /// Runs each strand of a warp that is ready until it waits or yields. Whether anything moved.
@@ -235,17 +255,28 @@ impl Block {
         for (id, threads) in named {
             let before = self.shared.named.get(&id).map_or(0, |a| a.count);
             if before + at(self, &|s| matches!(s, Status::Named(at, _) if at == id)) >= threads {
-                let mut warps = 0u32;
+                let mut warps: Vec<(usize, u32)> = Vec::new();
                 for (w, warp) in self.warps.iter_mut().enumerate() {
                     let here = |s: &&mut Strand| matches!(s.status, Status::Named(at, _) if at == id);
                     for strand in warp.strands.iter_mut().filter(here) {
                         strand.status = Status::Ready;
-                        warps |= 1 << w;
+                        warps.push((w, strand.mask));
                     }
                 }
-                self.shared.order.meet(warps);
-                if let Some(arrivals) = self.shared.named.remove(&id) {
-                    self.shared.order.join(warps, &arrivals.before);
+                let arrivals = self.shared.named.remove(&id);
+                let mut all: Option<Known> = arrivals.map(|a| a.before);
+                let order = &mut self.shared.order;
+                for (warp, mask) in &warps {
+                    let released = order.release(*warp, *mask);
+                    match &mut all {
+                        Some(all) => all.join(&released),
+                        none => *none = Some(released),
+                    }
+                }
+                for (warp, mask) in &warps {
+                    if let Some(all) = &all {
+                        order.acquire(*warp, *mask, all);
+                    }
                 }
                 released = true;
             }
@@ -321,17 +352,15 @@ impl Block {
         lanes == self.alive()
     }
 
-    pub(super) fn open(&mut self, ctx: &Context<'_>, status: Status) {
+    pub(super) fn open(&mut self, status: Status, released: Option<&Known>) {
         for strand in self.warps.iter_mut().flat_map(|w| &mut w.strands) {
             if strand.status == status {
                 strand.status = Status::Ready;
             }
         }
-        let Shared { order, cells, .. } = &mut self.shared;
-        order.barrier();
-        order.reveal();
-        order.settle(cells, false);
-        self.shared.synchronize(ctx);
+        if let Some(released) = released {
+            self.shared.order.acquire_all(released);
+        }
     }
 
     /// Whether a strand turns in a loop rather than waits at an instruction.
@@ -388,14 +417,21 @@ fn loop_place(ctx: &Context<'_>, pc: usize) -> usize {
 impl Machine<'_, '_> {
     /// Lanes arrive at a named barrier and go on.
     pub(super) fn arrive_named(&mut self, id: u32, threads: u32, mask: u32) {
-        let Shared { named, order, .. } = &mut *self.shared;
-        let arrivals = named.entry(id).or_insert(Arrivals {
-            count: 0,
-            threads,
-            before: [0; WARPS],
-        });
-        arrivals.count += mask.count_ones();
-        order.arrive_named(self.id, &mut arrivals.before);
+        let released = self.shared.order.release(self.id, mask);
+        match self.shared.named.entry(id) {
+            Entry::Vacant(entry) => {
+                entry.insert(Arrivals {
+                    count: mask.count_ones(),
+                    threads,
+                    before: released,
+                });
+            }
+            Entry::Occupied(mut entry) => {
+                let arrivals = entry.get_mut();
+                arrivals.count += mask.count_ones();
+                arrivals.before.join(&released);
+            }
+        }
     }
 
     /// Lets strands go on whose warp barrier or exchange has all its lanes. On an error, with the instruction.

@@ -6,8 +6,10 @@
 use super::access::Check;
 use super::block::Block;
 use super::run::Machine;
-use super::shadow::Finding;
-use super::{Context, Shared, Status, Trap};
+use super::cells;
+use super::order::{Known, Strong};
+use super::order::coarse::Finding;
+use super::{Shared, Status, Trap};
 use crate::bytecode::Access;
 use crate::fault::FaultKind;
 use crate::memory::{granules, load_bits, store_bits};
@@ -69,24 +71,13 @@ impl Machine<'_, '_> {
     fn found_far(&self, access: &Access, at: (u32, u32, i64), finding: Finding, verb: &str) -> Box<Trap> {
         let (lane, rank, element) = at;
         let name = format!("`{}[{element}]` of rank {rank} of the cluster", access.name);
-        let (other, past) = match finding {
+        match finding {
             Finding::Uninitialized => {
                 let message = format!("{verb} {name} before any thread has written it");
-                return Trap::new(FaultKind::Uninitialized, lane, message);
+                Trap::new(FaultKind::Uninitialized, lane, message)
             }
-            Finding::AfterWrite(stamp) if stamp.is_atomic() => (stamp, "updated atomically"),
-            Finding::AfterWrite(stamp) => (stamp, "wrote"),
-            Finding::AfterRead(stamp) => (stamp, "read"),
-        };
-        let me = self.thread(self.id as u32 * 32 + lane);
-        let them = self.thread(other.thread());
-        let message = format!(
-            "thread {me} {verb} {name}, which thread {them} of that block {past}, and no cluster barrier orders the two"
-        );
-        let mut trap = Trap::new(FaultKind::Race, lane, message);
-        trap.notes
-            .push((format!("thread {them} {past} it here"), other.pc()));
-        trap
+            Finding::Conflict(conflict) => self.conflicting(&name, lane, conflict, verb),
+        }
     }
 
     /// Reads, writes or updates a place in another block's shared memory: `step` gives the new bits of the old ones,
@@ -99,32 +90,33 @@ impl Machine<'_, '_> {
         at: (u32, u32, i64),
         offset: usize,
         verb: &str,
-        atomic: bool,
+        strong: Option<Strong>,
         step: impl FnOnce(u64) -> Option<u64>,
     ) -> Check<u64> {
         let bits = access.kind.bits();
         let places = granules(self.ctx.code.granule, offset, bits);
-        let stamp = self.shared.order.stamp(self.id, pc, atomic).of_lane(at.0);
         let mut found = None;
         let mut old = 0;
         if let Some(block) = self.peers.get(at.1) {
             let Shared {
                 words,
                 cells,
-                order,
                 changes,
+                shared_out,
                 ..
             } = &mut block.shared;
+            *shared_out = true;
+            let order = &mut self.shared.order;
             old = load_bits(words, offset, bits);
             let new = step(old);
-            for (cell, place) in places.clone().zip(&mut cells[places]) {
-                let result = match new {
-                    _ if atomic => order.remote_atomic(place, cell, stamp),
-                    None => order.remote_read(place, cell, stamp, access.poll),
-                    Some(new) => order.remote_write(place, cell, stamp, new == old),
-                };
-                found = found.or(result.err());
-            }
+            let result = match strong {
+                Some(strong) => cells::strong(cells, order, self.id, pc, at.0, places, strong),
+                None => {
+                    let written = new.map(|new| new == old);
+                    cells::plain(cells, order, self.id, pc, at.0, places, written)
+                }
+            };
+            found = result.err();
             if let Some(new) = new {
                 *changes += (new != old) as u64;
                 self.shared.changes += (new != old) as u64;
@@ -138,7 +130,7 @@ impl Machine<'_, '_> {
     }
 
     /// Lanes arrive at the cluster's barrier.
-    pub(super) fn cluster_arrive(&mut self, mask: u32) -> Check {
+    pub(super) fn cluster_arrive(&mut self, mask: u32, relaxed: bool) -> Check {
         let again = self.warp.owed & mask;
         if again != 0 {
             let message = "arrives at the cluster barrier again, without having waited for it";
@@ -150,8 +142,15 @@ impl Machine<'_, '_> {
         }
         self.warp.arrived |= mask;
         self.warp.owed |= mask;
-        self.shared.order.arrive(self.id);
-        self.shared.publish(self.ctx, self.id);
+        let released = self.shared.order.release(self.id, mask);
+        let mut note = |all: &mut Option<Known>| match all {
+            Some(all) => all.join(&released),
+            none => *none = Some(released.clone()),
+        };
+        note(&mut self.shared.cluster_met);
+        if !relaxed {
+            note(&mut self.shared.cluster_arrived);
+        }
         Ok(())
     }
 
@@ -170,14 +169,15 @@ impl Machine<'_, '_> {
             return Ok(true);
         }
         self.warp.owed &= !mask;
-        self.shared.order.wait(self.id);
-        self.shared.publish(self.ctx, self.id);
+        if let Some(open) = &self.shared.cluster_open {
+            self.shared.order.acquire(self.id, mask, open);
+        }
         Ok(false)
     }
 }
 
 /// Opens the barrier of a cluster where all have arrived. Whether it did.
-pub(super) fn open(ctx: &Context<'_>, cluster: &mut [Block]) -> bool {
+pub(super) fn open(cluster: &mut [Block]) -> bool {
     let some = cluster.iter().any(|b| b.warps.iter().any(|w| w.arrived != 0));
     let all = cluster
         .iter()
@@ -185,27 +185,30 @@ pub(super) fn open(ctx: &Context<'_>, cluster: &mut [Block]) -> bool {
     if !(some && all) {
         return false;
     }
+    let arrived = cluster.iter_mut().filter_map(|b| b.shared.cluster_arrived.take());
+    let open = joined(arrived);
+    let met = joined(cluster.iter().filter_map(|b| b.shared.cluster_met.clone()));
     for block in cluster.iter_mut() {
-        let whole = block.all_at(Status::Cluster);
+        block.shared.cluster_open = open.clone();
+        block.shared.cluster_met = met.clone();
         for (id, warp) in block.warps.iter_mut().enumerate() {
             warp.arrived = 0;
             for strand in warp.strands.iter_mut().filter(|s| s.status == Status::Cluster) {
                 strand.status = Status::Ready;
                 warp.owed &= !strand.mask;
-                block.shared.order.wait(id);
+                if let Some(open) = &open {
+                    block.shared.order.acquire(id, strand.mask, open);
+                }
             }
         }
-        if whole {
-            block.shared.order.barrier();
-            block.shared.order.reveal();
-        }
-        block.shared.order.open();
-        let Shared { order, cells, .. } = &mut block.shared;
-        order.settle(cells, false);
-    }
-    // Twice: each is behind what all did before, whoever comes first.
-    for _ in 0..2 {
-        cluster.iter_mut().for_each(|b| b.shared.synchronize(ctx));
     }
     true
+}
+
+/// All of it.
+fn joined(known: impl Iterator<Item = Known>) -> Option<Known> {
+    known.reduce(|mut all, known| {
+        all.join(&known);
+        all
+    })
 }

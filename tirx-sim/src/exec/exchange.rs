@@ -75,7 +75,6 @@ impl Machine<'_, '_> {
         lanes: u32,
         arguments: &Arguments,
     ) -> Result<u64, Box<Trap>> {
-        self.shared.order.warp_sync(self.id);
         let wide = shuffle.kind.wide();
         let mut values = [0u64; LANES];
         for (i, value) in values.iter_mut().enumerate() {

@@ -3,52 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::{Shared, Trap};
 use super::access::Check;
-use super::ledger::{Actor, Conflict, Sheet};
+use super::ledger::Sheet;
+use super::order::{Kind, Strong};
 use super::run::Machine;
-use super::shadow::Finding;
-use super::{Context, Shared, Trap};
 use crate::alu::{LANES, Lanes32};
 use crate::bytecode::{Access, R};
 use crate::fault::FaultKind;
 use crate::memory::Storage;
-
-impl Shared {
-    /// The block takes part in an event that orders blocks.
-    pub(super) fn synchronize(&mut self, ctx: &Context<'_>) {
-        if let Some(ledger) = &ctx.ledger {
-            self.acquired = ledger.synchronize(self.linear as u32);
-        }
-    }
-
-    /// The same of one warp, which it orders within the block too.
-    pub(super) fn publish(&mut self, ctx: &Context<'_>, warp: usize) {
-        if ctx.ledger.is_some() {
-            self.order.publish(warp);
-            if ctx.cluster.iter().any(|d| *d > 1) {
-                self.order.reveal();
-                self.order.settle(&mut self.cells, false);
-            }
-            self.synchronize(ctx);
-        }
-    }
-}
 
 /// Lanes of a mask.
 fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..LANES).filter(move |lane| mask >> lane & 1 != 0)
 }
 
-impl<'a> Machine<'a, '_> {
-    /// Who accesses, if races are looked for.
-    #[inline(always)]
-    fn actor(&self, pc: usize, atomic: bool) -> Option<Actor<'_>> {
-        let ledger = self.ctx.ledger.as_ref()?;
-        let shared = &*self.shared;
-        let stamp = shared.order.stamp(self.id, pc, atomic);
-        Some(ledger.actor(&shared.order, stamp, shared.linear as u32, shared.acquired))
-    }
-
+impl Machine<'_, '_> {
     /// The places of an allocation, where the ledger looks after it.
     fn sheet(&mut self, storage: &Storage) -> Option<Arc<Sheet>> {
         let ledger = self.ctx.ledger.as_ref()?;
@@ -72,15 +42,11 @@ impl<'a> Machine<'a, '_> {
         mask: u32,
         access: &Access,
     ) -> Check {
-        if access.poll {
-            for lane in lanes(mask) {
-                self.poll(pc, sheet, (first + at[lane] as usize) * 32, 32);
-            }
-            return Ok(());
-        }
-        let (Some(ledger), Some(actor)) = (&self.ctx.ledger, self.actor(pc, false)) else {
+        let Some(ledger) = &self.ctx.ledger else {
             return Ok(());
         };
+        let order = &self.shared.order;
+        let mark = order.mark(self.id, pc, Kind::Plain);
         let mut result = Ok(());
         // A word is one place, or several where the kernel has narrower accesses.
         for part in ledger.places(0, 32) {
@@ -88,7 +54,9 @@ impl<'a> Machine<'a, '_> {
                 let place = ledger.places((first + at[lane] as usize) * 32, 32).start;
                 (lane as u32, place + part)
             });
-            result = result.and(sheet.each(ledger, places, |place, lane| actor.read(place, lane)));
+            result = result.and(sheet.each(ledger, places, |place, lane| {
+                place.read(order, mark.of(1 << lane), lane, access.swapped)
+            }));
         }
         result.map_err(|(lane, conflict)| {
             self.unordered(access, lane, at[lane as usize] as i64, conflict, "reads")
@@ -107,9 +75,11 @@ impl<'a> Machine<'a, '_> {
         mask: u32,
         access: &Access,
     ) -> Check {
-        let (Some(ledger), Some(actor)) = (&self.ctx.ledger, self.actor(pc, false)) else {
+        let Some(ledger) = &self.ctx.ledger else {
             return Ok(());
         };
+        let order = &self.shared.order;
+        let mark = order.mark(self.id, pc, Kind::Plain);
         let values = &self.warp.v32[v as usize];
         let words = &storage.words[first..];
         let parts = ledger.places(0, 32);
@@ -122,7 +92,8 @@ impl<'a> Machine<'a, '_> {
         let done = sheet.each_or_none(ledger, places, |place, lane| {
             let (word, value) = (&words[at[lane as usize] as usize], values[lane as usize]);
             if let Some(place) = place {
-                actor.write(place, lane, word.load(Ordering::Relaxed) == value)?;
+                let same = word.load(Ordering::Relaxed) == value;
+                place.write(order, mark.of(1 << lane), lane, same)?;
             }
             // The value goes there when all its places are noted: a later lane's is compared with it.
             if part == last {
@@ -138,9 +109,9 @@ impl<'a> Machine<'a, '_> {
         })
     }
 
-    /// A lane reads one element.
+    /// A lane reads one element: its bits.
     #[expect(clippy::too_many_arguments, reason = "an access has many sides")]
-    pub(super) fn note_read(
+    pub(super) fn read_global(
         &mut self,
         pc: usize,
         access: &Access,
@@ -149,28 +120,31 @@ impl<'a> Machine<'a, '_> {
         c: u16,
         storage: &Storage,
         offset: usize,
-    ) -> Check {
-        let Some(sheet) = self.sheet(storage) else {
-            return Ok(());
-        };
+    ) -> Check<u64> {
         let size = access.kind.bits();
         if access.poll {
-            self.poll(pc, &sheet, offset, size);
-            return Ok(());
+            return self.strong_global(pc, access, lane, index, c, storage, offset, POLL, || {
+                storage.load(offset, size)
+            });
         }
-        let (Some(ledger), Some(actor)) = (&self.ctx.ledger, self.actor(pc, false)) else {
-            return Ok(());
-        };
-        let places = ledger.places(offset, size).map(|place| (lane, place));
-        let done = sheet.each(ledger, places, |place, lane| actor.read(place, lane));
-        done.map_err(|(_, conflict)| {
-            self.unordered(access, lane, self.element(access, index, c), conflict, "reads")
-        })
+        let sheet = self.sheet(storage);
+        if let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) {
+            let order = &self.shared.order;
+            let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
+            let places = ledger.places(offset, size).map(|place| (lane, place));
+            let done = sheet.each(ledger, places, |place, lane| {
+                place.read(order, mark, lane, access.swapped)
+            });
+            done.map_err(|(_, conflict)| {
+                self.unordered(access, lane, self.element(access, index, c), conflict, "reads")
+            })?;
+        }
+        Ok(storage.load(offset, size))
     }
 
-    /// A lane is about to write one element; `same` says that it is there already.
+    /// A lane writes one element.
     #[expect(clippy::too_many_arguments, reason = "an access has many sides")]
-    pub(super) fn note_write(
+    pub(super) fn write_global(
         &mut self,
         pc: usize,
         access: &Access,
@@ -179,101 +153,100 @@ impl<'a> Machine<'a, '_> {
         c: u16,
         storage: &Storage,
         offset: usize,
-        same: bool,
+        bits: u64,
     ) -> Check {
-        let Some(sheet) = self.sheet(storage) else {
-            return Ok(());
-        };
-        let (Some(ledger), Some(actor)) = (&self.ctx.ledger, self.actor(pc, false)) else {
-            return Ok(());
-        };
-        let places = ledger
-            .places(offset, access.kind.bits())
-            .map(|place| (lane, place));
-        let done = sheet.each(ledger, places, |place, lane| actor.write(place, lane, same));
-        done.map_err(|(_, conflict)| {
-            self.unordered(access, lane, self.element(access, index, c), conflict, "writes")
-        })
+        let size = access.kind.bits();
+        let store = || storage.store(offset, size, bits);
+        if access.polled {
+            let same = storage.load(offset, size) == bits;
+            let tell = Strong { same, ..TELL };
+            return self.strong_global(pc, access, lane, index, c, storage, offset, tell, store);
+        }
+        let sheet = self.sheet(storage);
+        if let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) {
+            let same = storage.load(offset, size) == bits;
+            let order = &self.shared.order;
+            let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
+            let places = ledger.places(offset, size).map(|place| (lane, place));
+            let done = sheet.each(ledger, places, |place, lane| place.write(order, mark, lane, same));
+            done.map_err(|(_, conflict)| {
+                self.unordered(access, lane, self.element(access, index, c), conflict, "writes")
+            })?;
+        }
+        store();
+        Ok(())
     }
 
-    /// A lane is about to update an element atomically.
-    pub(super) fn note_atomic(
+    /// A lane accesses an element strongly: `step` does it, under the lock of the place.
+    #[expect(clippy::too_many_arguments, reason = "an access has many sides")]
+    pub(super) fn strong_global<T>(
         &mut self,
         pc: usize,
         access: &Access,
         lane: u32,
         index: i64,
+        c: u16,
         storage: &Storage,
         offset: usize,
-    ) -> Check {
-        let Some(sheet) = self.sheet(storage) else {
-            return Ok(());
+        strong: Strong,
+        step: impl FnOnce() -> T,
+    ) -> Check<T> {
+        let sheet = self.sheet(storage);
+        let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) else {
+            return Ok(step());
         };
-        let (Some(ledger), Some(actor)) = (&self.ctx.ledger, self.actor(pc, true)) else {
-            return Ok(());
+        let Shared { order, .. } = &mut *self.shared;
+        let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
+        let places = ledger.places(offset, access.kind.bits());
+        let mut left = places.len();
+        let mut step = Some(step);
+        let mut result = None;
+        let places = places.map(|place| (lane, place));
+        let done = sheet.each_or_none(ledger, places, |place, lane| {
+            if let Some(place) = place {
+                place.strong(order, mark, lane, strong)?;
+            }
+            left -= 1;
+            // Under the lock of the last of its places.
+            if left == 0 {
+                result = step.take().map(|step| step());
+            }
+            Ok(())
+        });
+        let verb = match (strong.reads, strong.writes) {
+            (true, true) => "updates",
+            (_, true) => "writes",
+            _ => "reads",
         };
-        let places = ledger
-            .places(offset, access.kind.bits())
-            .map(|place| (lane, place));
-        let done = sheet.each(ledger, places, |place, lane| actor.atomic(place, lane));
         done.map_err(|(_, conflict)| {
-            self.unordered(access, lane, self.element(access, index, 0), conflict, "updates")
-        })
-    }
-
-    /// A loop waits for what is at an offset, in bits.
-    fn poll(&mut self, pc: usize, sheet: &Sheet, offset: usize, size: u32) {
-        let mut writers = Vec::new();
-        if let (Some(ledger), Some(actor)) = (&self.ctx.ledger, self.actor(pc, false)) {
-            let places = ledger.places(offset, size).map(|place| (0, place));
-            let looked = sheet.each(ledger, places, |place, _| {
-                writers.extend(actor.poll(place));
-                Ok(())
-            });
-            debug_assert!(looked.is_ok(), "a poll conflicts with nothing");
+            self.unordered(access, lane, self.element(access, index, c), conflict, verb)
+        })?;
+        // An element has a place at least.
+        match (result, step) {
+            (None, Some(step)) => Ok(step()),
+            (result, _) => result.ok_or_else(|| Trap::new(FaultKind::OutOfBounds, lane, "no place")),
         }
-        for writer in writers {
-            self.shared.order.acquire(self.id, writer);
-        }
-        self.shared.publish(self.ctx, self.id);
-    }
-
-    /// The error of a conflict.
-    fn unordered(
-        &self,
-        access: &Access,
-        lane: u32,
-        element: i64,
-        conflict: Conflict,
-        verb: &str,
-    ) -> Box<Trap> {
-        let (other, finding) = match conflict {
-            Conflict::Write(event) => (event, Finding::AfterWrite(event.stamp)),
-            Conflict::Read(event) => (event, Finding::AfterRead(event.stamp)),
-        };
-        if other.block == self.shared.linear as u32 {
-            return self.found(access, lane, element, finding, verb);
-        }
-        let past = match conflict {
-            Conflict::Write(_) if other.stamp.is_atomic() => "updated atomically",
-            Conflict::Write(_) => "wrote",
-            Conflict::Read(_) => "read",
-        };
-        let me = self.thread(self.id as u32 * 32 + lane);
-        let them = self.thread(other.stamp.thread());
-        let [x, y, _] = self.ctx.grid.map(|d| d.max(1));
-        let block = other.block;
-        let block = format!("({}, {}, {})", block % x, block / x % y, block / x / y);
-        let name = &access.name;
-        let message = format!(
-            "thread {me} {verb} `{name}[{element}]`, which thread {them} of block {block} {past}, and nothing \
-             orders the two blocks"
-        );
-        let mut trap = Trap::new(FaultKind::Race, lane, message);
-        trap.notes.push((
-            format!("thread {them} of block {block} {past} it here"),
-            other.stamp.pc(),
-        ));
-        trap
     }
 }
+
+/// A loop's condition reads a place to wait for it.
+pub(super) const POLL: Strong = Strong {
+    scope: super::order::Scope::Gpu,
+    acquires: true,
+    releases: false,
+    reads: true,
+    writes: false,
+    polled: true,
+    same: false,
+};
+
+/// A plain write to such a place.
+pub(super) const TELL: Strong = Strong {
+    scope: super::order::Scope::Gpu,
+    acquires: false,
+    releases: true,
+    reads: false,
+    writes: true,
+    polled: true,
+    same: false,
+};

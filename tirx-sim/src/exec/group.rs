@@ -46,20 +46,13 @@ impl Group {
     /// Makes it group `number`, about to start.
     pub(crate) fn start(&mut self, ctx: &Context<'_>, number: u64) {
         self.number = number;
-        let cluster = ctx.cluster.map(|d| d.max(1) as u64);
-        let clusters = [0, 1, 2].map(|d| (ctx.grid[d] as u64 / cluster[d]).max(1));
-        let size = cluster[0] * cluster[1] * cluster[2];
+        let size = cluster_size(ctx) as u64;
         for (i, block) in self.blocks.iter_mut().enumerate() {
-            let which = if ctx.code.grid_sync {
-                i as u64 / size
-            } else {
-                number
+            let which = match ctx.code.grid_sync {
+                true => i as u64,
+                false => number * size + i as u64,
             };
-            let rank = i as u64 % size;
-            let at = split(which, clusters);
-            let within = split(rank, cluster);
-            let index = [0, 1, 2].map(|d| (at[d] * cluster[d] + within[d]) as u32);
-            block.start(ctx, index);
+            block.start(ctx, block_index(ctx, which), which as u32);
         }
     }
 
@@ -98,9 +91,9 @@ impl Group {
     fn open_barriers(&mut self, ctx: &Context<'_>) -> bool {
         let mut opened = false;
         for cluster in self.blocks.chunks_mut(cluster_size(ctx)) {
-            opened |= cluster::open(ctx, cluster);
+            opened |= cluster::open(cluster);
         }
-        opened | open_all(ctx, &mut self.blocks, Status::Grid)
+        opened | open_all(&mut self.blocks, Status::Grid)
     }
 
     /// The report of a deadlock: who waits where, for what.
@@ -156,18 +149,31 @@ impl Group {
     }
 }
 
+/// The index of a block by its number in the launch, which counts cluster by cluster.
+pub(super) fn block_index(ctx: &Context<'_>, number: u64) -> [u32; 3] {
+    let cluster = ctx.cluster.map(|d| d.max(1) as u64);
+    let clusters = [0, 1, 2].map(|d| (ctx.grid[d] as u64 / cluster[d]).max(1));
+    let size = cluster[0] * cluster[1] * cluster[2];
+    let (at, within) = (split(number / size, clusters), split(number % size, cluster));
+    [0, 1, 2].map(|d| (at[d] * cluster[d] + within[d]) as u32)
+}
+
 /// Blocks of a cluster.
-fn cluster_size(ctx: &Context<'_>) -> usize {
+pub(super) fn cluster_size(ctx: &Context<'_>) -> usize {
     ctx.cluster.iter().map(|d| (*d).max(1) as usize).product()
 }
 
-fn open_all(ctx: &Context<'_>, blocks: &mut [Block], status: Status) -> bool {
+fn open_all(blocks: &mut [Block], status: Status) -> bool {
     let any_alive = blocks.iter().any(|b| !b.done());
     let open = any_alive && blocks.iter().all(|b| b.all_at(status));
     if open {
-        // Twice: each is behind what all did before, whoever comes first.
-        for _ in 0..2 {
-            blocks.iter_mut().for_each(|b| b.open(ctx, status));
+        let released: Vec<_> = blocks.iter_mut().map(|b| b.shared.order.release_all()).collect();
+        let all = released.into_iter().reduce(|mut all, known| {
+            all.join(&known);
+            all
+        });
+        for block in blocks {
+            block.open(status, all.as_ref());
         }
     }
     open

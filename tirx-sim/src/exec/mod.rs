@@ -15,9 +15,10 @@
 //! | `cluster` | shared memory of other blocks of the cluster, the cluster's barrier |
 //! | `block` | a block: its warps in turn, barriers, progress |
 //! | `group` | blocks that run together; deadlock reports |
-//! | `shadow` | the order of a block's accesses, races in shared memory |
-//! | `ledger` | the order of a grid's accesses, races in global memory |
-//! | `global` | accesses to global memory, checked by it |
+//! | `order` | which accesses happened before which: one order for all memory |
+//! | `cells` | the histories of shared memory |
+//! | `ledger` | the histories of global memory |
+//! | `global` | accesses to global memory, checked by them |
 //! | `address` | pointers into shared and local arrays |
 //! | `tensor` | matrix rows and `mma.sync` |
 //! | `print` | `printf` |
@@ -33,6 +34,7 @@ pub(crate) mod address;
 mod atomic;
 mod blame;
 mod block;
+mod cells;
 mod cluster;
 mod control;
 mod exchange;
@@ -41,10 +43,10 @@ mod group;
 mod lanes;
 mod ledger;
 mod local;
+pub(crate) mod order;
 mod place;
 mod print;
 mod run;
-mod shadow;
 mod stand_in;
 mod tensor;
 
@@ -76,9 +78,18 @@ pub(crate) struct Context<'a> {
     pub(crate) sheets: Vec<Option<Arc<Sheet>>>,
     pub(crate) stand_ins: &'a StandIns,
     pub(crate) check_races: bool,
+    /// What raw CUDA functions have released: they may synchronize, and nothing tells.
+    pub(crate) raw: std::sync::Mutex<Option<order::Known>>,
     pub(crate) step_limit: u64,
     /// The lowest linear block index that has faulted; blocks after it need not go on.
     pub(crate) first_fault: AtomicU64,
+}
+
+impl Context<'_> {
+    /// Blocks of the launch.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.grid.iter().map(|d| u64::from(*d)).product()
+    }
 }
 
 /// An error of a running strand.
@@ -209,14 +220,14 @@ struct Arrivals {
     /// How many open it.
     threads: u32,
     /// What they had done and seen.
-    before: [u32; shadow::WARPS],
+    before: order::Known,
 }
 
 /// What the warps of a block share.
 struct Shared {
     words: Vec<u32>,
-    cells: Vec<shadow::Cell>,
-    order: shadow::Order,
+    cells: cells::Cells,
+    order: order::Order,
     /// Who has arrived at named barriers without waiting there.
     named: BTreeMap<u32, Arrivals>,
     output: String,
@@ -229,8 +240,13 @@ struct Shared {
     last: Option<Arc<Storage>>,
     /// Its address, and its places where the ledger has them, for the allocation last looked up.
     sheet: Option<(u64, Option<Arc<Sheet>>)>,
-    /// The block's place in the order of the grid: one more than the clock at its last synchronizing event.
-    acquired: u32,
+    /// What has been released at the cluster's barrier, in its present turn and in the one before.
+    cluster_arrived: Option<order::Known>,
+    cluster_open: Option<order::Known>,
+    /// What threads of the cluster had done when they last met there, in whatever order of memory.
+    cluster_met: Option<order::Known>,
+    /// Whether other blocks, or operations of them, have accessed the block's shared memory.
+    shared_out: bool,
     index: [u32; 3],
     linear: u64,
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::access::Check;
 use super::address::{Target, decode};
 use super::run::Machine;
-use super::shadow::Finding;
-use super::{Shared, Trap};
+use super::Trap;
+use super::global::{POLL, TELL};
+use super::order::coarse::Finding;
 use crate::bytecode::{Access, Region};
 use crate::fault::FaultKind;
 use crate::memory::{Storage, granules, load_bits, store_bits};
@@ -156,39 +157,20 @@ impl Machine<'_, '_> {
         let step = (c as u32 * size) as usize;
         match spot {
             Spot::Global(storage, offset) => {
-                self.note_read(pc, access, lane, index, c, storage, offset + step)?;
-                Ok(storage.load(offset + step, size))
+                self.read_global(pc, access, lane, index, c, storage, offset + step)
             }
             Spot::Shared(offset) => {
                 let offset = offset + step;
-                let stamp = self.shared.order.stamp(self.id, pc, false);
-                for cell in granules(self.ctx.code.granule, offset, size) {
-                    let mut place = self.shared.cells[cell];
-                    let finding = if access.poll {
-                        self.shared.order.poll(&mut place, self.id)
-                    } else {
-                        self.shared.order.read(&mut place, stamp, lane)
-                    };
-                    self.shared.cells[cell] = place;
-                    if let Err(finding) = finding {
-                        return Err(self.found(
-                            access,
-                            lane,
-                            self.element(access, index, c),
-                            finding,
-                            "reads",
-                        ));
-                    }
-                }
-                if access.poll {
-                    let Shared { order, cells, .. } = &mut *self.shared;
-                    order.settle(cells, true);
+                let places = granules(self.ctx.code.granule, offset, size);
+                if let Err(finding) = self.shared.read_places(self.id, pc, lane, places, access) {
+                    let element = self.element(access, index, c);
+                    return Err(self.found(access, lane, element, finding, "reads"));
                 }
                 Ok(load_bits(&self.shared.words, offset, size))
             }
             Spot::Far(rank, offset) => {
                 let at = (lane, *rank, self.element(access, index, c));
-                self.far(pc, access, at, offset + step, "reads", false, |_| None)
+                self.far(pc, access, at, offset + step, "reads", access.poll.then_some(POLL), |_| None)
             }
             Spot::Local(offset) => {
                 let offset = offset + step;
@@ -222,33 +204,21 @@ impl Machine<'_, '_> {
         let step = (c as u32 * size) as usize;
         match spot {
             Spot::Global(storage, offset) => {
-                let same = storage.load(offset + step, size) == bits;
-                self.note_write(pc, access, lane, index, c, storage, offset + step, same)?;
-                storage.store(offset + step, size, bits);
+                self.write_global(pc, access, lane, index, c, storage, offset + step, bits)?;
             }
             Spot::Shared(offset) => {
                 let offset = offset + step;
-                let stamp = self.shared.order.stamp(self.id, pc, false);
                 let same = load_bits(&self.shared.words, offset, size) == bits;
-                for cell in granules(self.ctx.code.granule, offset, size) {
-                    let mut place = self.shared.cells[cell];
-                    let finding = self.shared.order.write(&mut place, stamp, lane, same);
-                    self.shared.cells[cell] = place;
-                    if let Err(finding) = finding {
-                        return Err(self.found(
-                            access,
-                            lane,
-                            self.element(access, index, c),
-                            finding,
-                            "writes",
-                        ));
-                    }
+                let places = granules(self.ctx.code.granule, offset, size);
+                if let Err(finding) = self.shared.write_places(self.id, pc, lane, places, access, same) {
+                    let element = self.element(access, index, c);
+                    return Err(self.found(access, lane, element, finding, "writes"));
                 }
                 store_bits(&mut self.shared.words, offset, size, bits);
             }
             Spot::Far(rank, offset) => {
                 let at = (lane, *rank, self.element(access, index, c));
-                self.far(pc, access, at, offset + step, "writes", false, |_| Some(bits))?;
+                self.far(pc, access, at, offset + step, "writes", access.polled.then_some(TELL), |_| Some(bits))?;
             }
             Spot::Local(offset) => {
                 let offset = offset + step;

@@ -358,12 +358,14 @@ impl Machine<'_, '_> {
                 Inst::Continue => settled!(self.warp.leave(strand, false)),
                 Inst::Return => {
                     self.warp.alive &= !mask;
+                    self.shared.order.ended(self.id, mask);
                     self.warp.returned |= mask;
                     mask = 0;
                     settled!(self.warp.settle(strand));
                 }
                 Inst::End => {
                     self.warp.alive &= !mask;
+                    self.shared.order.ended(self.id, mask);
                     mask = 0;
                     settled!(self.warp.settle(strand));
                 }
@@ -496,15 +498,18 @@ impl Machine<'_, '_> {
                     self.arrive_named(barrier, threads, mask);
                 }
                 Inst::ClusterSync => {
-                    check!(self.cluster_arrive(mask));
+                    check!(self.cluster_arrive(mask, false));
                     stop!(Stop::Blocked(Status::Cluster));
                 }
-                Inst::ClusterArrive => check!(self.cluster_arrive(mask)),
+                Inst::ClusterArrive { relaxed } => check!(self.cluster_arrive(mask, relaxed)),
                 Inst::ClusterWait => {
                     if check!(self.cluster_wait(mask)) {
                         stop!(Stop::Blocked(Status::Cluster));
                     }
                 }
+                Inst::Fence { scope } => self.shared.order.fence(self.id, mask, scope),
+                Inst::FenceProxy => self.shared.order.fence_proxy(self.id, mask),
+                Inst::PriorGrid => self.shared.order.behind_prior_grid(self.id, mask),
                 Inst::GridSync => stop!(Stop::Blocked(Status::Grid)),
                 Inst::Clock { d } => {
                     let now = self.shared.lane_ops / LANES as u64 + self.shared.steps;
@@ -541,10 +546,9 @@ impl Machine<'_, '_> {
                 Inst::CallStandIn { id } => {
                     self.shared.changes += 1;
                     self.call = pc - 1;
-                    // It may synchronize, and nothing tells.
-                    self.shared.publish(self.ctx, self.id);
+                    self.order_raw(mask);
                     check!(self.call_stand_in(id, mask));
-                    self.shared.publish(self.ctx, self.id);
+                    self.order_raw(mask);
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! Stand-ins for raw CUDA functions: their calls, and the memory they reach, bytes at an address.
 
+use std::sync::PoisonError;
+
 use super::Trap;
 use super::place::Spot;
 use super::run::Machine;
@@ -10,6 +12,20 @@ use crate::numeric::Kind;
 use crate::stand_in::{PointerAccess, StandInCall};
 
 impl Machine<'_, '_> {
+    /// Raw functions may synchronize, and nothing tells: each is ordered behind those before it.
+    pub(super) fn order_raw(&mut self, mask: u32) {
+        let order = &mut self.shared.order;
+        let mut raw = self.ctx.raw.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = &*raw {
+            order.acquire(self.id, mask, before);
+        }
+        let released = order.release(self.id, mask);
+        match &mut *raw {
+            Some(all) => all.join(&released),
+            none => *none = Some(released),
+        }
+    }
+
     pub(super) fn call_stand_in(&mut self, id: u16, mask: u32) -> Result<(), Box<Trap>> {
         let ctx = self.ctx;
         let call = &ctx.code.calls[id as usize];
@@ -92,6 +108,8 @@ fn raw_bytes() -> Access {
         count: 1,
         align: 8,
         poll: false,
+        polled: false,
+        swapped: false,
         name: "*pointer".to_string(),
     }
 }

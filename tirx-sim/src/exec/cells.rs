@@ -1,0 +1,221 @@
+//! The histories of a block's shared memory, place by place.
+
+use std::ops::Range;
+
+use super::Shared;
+use super::global::{POLL, TELL};
+use super::order::coarse::{self, Cell, Finding, Stamp};
+use super::order::{Kind, Order, Place, Strong};
+use crate::alu::Lanes32;
+use crate::bytecode::Access;
+
+/// What is known of each place.
+pub(super) enum Cells {
+    /// Where block and warp barriers are the only order, or nobody looks for races.
+    Coarse(Vec<Cell>),
+    Fine(Vec<Place>),
+}
+
+impl Cells {
+    pub(super) fn new(fine: bool, places: usize) -> Cells {
+        match fine {
+            true => Cells::Fine(vec![Place::EMPTY; places]),
+            false => Cells::Coarse(vec![Cell::EMPTY; places]),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        match self {
+            Cells::Coarse(cells) => cells.fill(Cell::EMPTY),
+            Cells::Fine(places) => places.fill(Place::EMPTY),
+        }
+    }
+
+    /// Lanes of a warp read, each its place. On an error, with the lane.
+    #[inline(always)]
+    pub(super) fn read_lanes(
+        &mut self,
+        order: &Order,
+        (warp, pc): (usize, usize),
+        (first, at): (usize, &Lanes32),
+        mask: u32,
+        lenient: bool,
+    ) -> Result<(), (u32, Finding)> {
+        match self {
+            Cells::Coarse(cells) => {
+                coarse::read_lanes(order, &mut cells[first..], at, Stamp::new(order, warp, pc), mask)
+            }
+            Cells::Fine(places) => {
+                let mark = order.mark(warp, pc, Kind::Plain);
+                for lane in (0..32u32).filter(|l| mask >> l & 1 != 0) {
+                    let place = &mut places[first + at[lane as usize] as usize];
+                    if !place.is_written() {
+                        return Err((lane, Finding::Uninitialized));
+                    }
+                    place
+                        .read(order, mark.of(1 << lane), lane, lenient)
+                        .map_err(|conflict| (lane, conflict.into()))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A lane writes a place.
+    #[inline(always)]
+    pub(super) fn write(
+        &mut self,
+        order: &Order,
+        (warp, pc): (usize, usize),
+        at: usize,
+        lane: u32,
+        same: bool,
+    ) -> Result<(), Finding> {
+        match self {
+            Cells::Coarse(cells) => {
+                coarse::write(order, &mut cells[at], Stamp::new(order, warp, pc), lane, same)
+            }
+            Cells::Fine(places) => {
+                let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
+                places[at].write(order, mark, lane, same).map_err(Finding::from)
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// A lane of one of the block's warps reads places.
+    pub(super) fn read_places(
+        &mut self,
+        warp: usize,
+        pc: usize,
+        lane: u32,
+        places: Range<usize>,
+        access: &Access,
+    ) -> Result<(), Finding> {
+        if access.poll {
+            return self.strong_places(warp, pc, lane, places, POLL);
+        }
+        let Shared { cells, order, .. } = self;
+        match cells {
+            Cells::Coarse(cells) => {
+                let stamp = Stamp::new(order, warp, pc);
+                let cells = &mut cells[places];
+                cells
+                    .iter_mut()
+                    .try_for_each(|cell| coarse::read(order, cell, stamp, lane))
+            }
+            Cells::Fine(cells) => {
+                let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
+                for place in &mut cells[places] {
+                    if !place.is_written() {
+                        return Err(Finding::Uninitialized);
+                    }
+                    place.read(order, mark, lane, access.swapped)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A lane of one of the block's warps writes places.
+    pub(super) fn write_places(
+        &mut self,
+        warp: usize,
+        pc: usize,
+        lane: u32,
+        places: Range<usize>,
+        access: &Access,
+        same: bool,
+    ) -> Result<(), Finding> {
+        if access.polled {
+            return self.strong_places(warp, pc, lane, places, Strong { same, ..TELL });
+        }
+        let Shared { cells, order, .. } = self;
+        for at in places {
+            cells.write(order, (warp, pc), at, lane, same)?;
+        }
+        Ok(())
+    }
+
+    /// A lane of one of the block's warps accesses places strongly.
+    pub(super) fn strong_places(
+        &mut self,
+        warp: usize,
+        pc: usize,
+        lane: u32,
+        places: Range<usize>,
+        access: Strong,
+    ) -> Result<(), Finding> {
+        let Shared { cells, order, .. } = self;
+        strong(cells, order, warp, pc, lane, places, access)
+    }
+}
+
+/// A lane of a warp of the order's block accesses places, which may be another block's, strongly.
+pub(super) fn strong(
+    cells: &mut Cells,
+    order: &mut Order,
+    warp: usize,
+    pc: usize,
+    lane: u32,
+    places: Range<usize>,
+    access: Strong,
+) -> Result<(), Finding> {
+    match cells {
+        Cells::Coarse(cells) => {
+            for cell in &mut cells[places] {
+                if access.reads && !cell.is_written() {
+                    return Err(Finding::Uninitialized);
+                }
+                if access.writes {
+                    cell.touch();
+                }
+            }
+        }
+        Cells::Fine(cells) => {
+            let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
+            for place in &mut cells[places] {
+                if access.reads && !place.is_written() {
+                    return Err(Finding::Uninitialized);
+                }
+                place.strong(order, mark, lane, access)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A lane of a warp of the order's block reads or writes places of another block's shared memory.
+pub(super) fn plain(
+    cells: &mut Cells,
+    order: &Order,
+    warp: usize,
+    pc: usize,
+    lane: u32,
+    places: Range<usize>,
+    written: Option<bool>,
+) -> Result<(), Finding> {
+    match cells {
+        Cells::Coarse(cells) => {
+            for cell in &mut cells[places] {
+                match written {
+                    Some(_) => cell.touch(),
+                    None if !cell.is_written() => return Err(Finding::Uninitialized),
+                    None => {}
+                }
+            }
+        }
+        Cells::Fine(cells) => {
+            let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
+            for place in &mut cells[places] {
+                match written {
+                    Some(same) => place.write(order, mark, lane, same)?,
+                    None if !place.is_written() => return Err(Finding::Uninitialized),
+                    None => place.read(order, mark, lane, false)?,
+                }
+            }
+        }
+    }
+    Ok(())
+}

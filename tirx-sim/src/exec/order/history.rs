@@ -1,0 +1,365 @@
+//! What is known of one place of memory, and which accesses to it are allowed.
+
+use super::mark::{Kind, Mark};
+use super::{Known, Order};
+
+/// How far a strong access reaches: `.cta`, `.cluster`, `.gpu` and `.sys`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    Cta,
+    Cluster,
+    Gpu,
+}
+
+impl Scope {
+    /// The scope of a modifier.
+    pub(crate) fn of(name: &str) -> Scope {
+        match name {
+            "cta" => Scope::Cta,
+            "cluster" => Scope::Cluster,
+            _ => Scope::Gpu,
+        }
+    }
+
+    fn kind(self) -> Kind {
+        match self {
+            Scope::Cta => Kind::Cta,
+            Scope::Cluster => Kind::Cluster,
+            Scope::Gpu => Kind::Gpu,
+        }
+    }
+}
+
+/// What a strong access asks of the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Strong {
+    pub(crate) scope: Scope,
+    pub(crate) acquires: bool,
+    pub(crate) releases: bool,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    /// A plain access to a place that a loop polls: as strong as that loop needs it.
+    pub(crate) polled: bool,
+    /// It writes what is there already.
+    pub(crate) same: bool,
+}
+
+impl Strong {
+    /// `atom` or `ld` or `st` with these semantics (`relaxed`, `acquire`, `release`, `acq_rel`, `sc`) and scope.
+    pub(crate) fn new(semantics: &str, scope: Scope, reads: bool, writes: bool) -> Strong {
+        Strong {
+            scope,
+            acquires: reads && matches!(semantics, "acquire" | "acq_rel" | "sc"),
+            releases: writes && matches!(semantics, "release" | "acq_rel" | "sc"),
+            reads,
+            writes,
+            polled: false,
+            same: false,
+        }
+    }
+}
+
+/// What was released at a place, and how far it reaches.
+#[derive(Clone, Debug)]
+struct Release {
+    scope: Scope,
+    block: u32,
+    known: Known,
+}
+
+/// What few places have.
+#[derive(Clone, Debug, Default)]
+struct Extra {
+    /// Reads since the last write, but for the last one.
+    reads: Vec<Mark>,
+    /// Strong writes since the last plain one.
+    strong: Vec<Mark>,
+    released: Vec<Release>,
+}
+
+/// What is known of a place.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    write: Mark,
+    read: Mark,
+    extra: Option<Box<Extra>>,
+}
+
+/// The access that another is not ordered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    Write(Mark),
+    Read(Mark),
+    /// Ordered, but without a proxy fence.
+    Unfenced(Mark),
+}
+
+/// The order as an operation sees it: as it was when it was issued, and itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Forked {
+    /// What the issuing thread knew, with what it had done.
+    pub(crate) known: Known,
+    /// The operation.
+    pub(crate) mark: Mark,
+    /// Others that it follows in its queue.
+    pub(crate) after: Vec<Mark>,
+}
+
+impl Forked {
+    fn ordered(&self, mark: Mark) -> bool {
+        mark.is_never()
+            || mark == self.mark
+            || self.known.all.unknown(mark) == 0
+            || mark.is_operation() && self.after.contains(&mark)
+    }
+
+    /// Whether what was written is visible to an operation of the async proxy.
+    fn visible(&self, write: Mark) -> bool {
+        let generic = !write.is_never() && write.kind() != Kind::Engine;
+        !generic || self.mark.kind() != Kind::Engine || self.known.fenced.unknown(write) == 0
+    }
+}
+
+impl Place {
+    pub(crate) const EMPTY: Place = Place {
+        write: Mark::NEVER,
+        read: Mark::NEVER,
+        extra: None,
+    };
+
+    /// Whether anybody has written.
+    pub(crate) fn is_written(&self) -> bool {
+        !self.write.is_never() || self.extra.as_ref().is_some_and(|e| !e.strong.is_empty())
+    }
+
+    /// An access by another block, or an operation of one, that is not known; and whether it wrote.
+    pub(crate) fn left_behind(&self, block: u32, known: &super::Clock) -> Option<(Mark, bool)> {
+        let far = |m: &Mark| !m.is_never() && m.block != block && known.unknown(*m) != 0;
+        let reads = self.extra.iter().flat_map(|e| &e.reads).chain([&self.read]);
+        let writes = self.extra.iter().flat_map(|e| &e.strong).chain([&self.write]);
+        let read = reads.copied().find(|m| far(m)).map(|m| (m, false));
+        read.or_else(|| writes.copied().find(|m| far(m)).map(|m| (m, true)))
+    }
+
+    /// Written, and nothing more: where nobody looks for races.
+    pub(crate) fn touch(&mut self) {
+        self.write = Mark::NEVER.of(1);
+    }
+
+    /// `me`, of one lane, reads. `lenient` reads race with no strong writes: a loop of compare and swap starts so.
+    pub(crate) fn read(&mut self, order: &Order, me: Mark, lane: u32, lenient: bool) -> Result<(), Conflict> {
+        let warp = me.warp();
+        let ordered = |mark: Mark| order.ordered(mark, warp, lane);
+        if !ordered(self.write) {
+            return Err(Conflict::Write(self.write));
+        }
+        if let Some(extra) = &self.extra
+            && !lenient
+            && let Some(mark) = extra.strong.iter().find(|m| !ordered(**m))
+        {
+            return Err(Conflict::Write(*mark));
+        }
+        self.note_read(me, ordered);
+        Ok(())
+    }
+
+    /// Notes a read; those that are ordered before it need not be remembered.
+    fn note_read(&mut self, me: Mark, ordered: impl Fn(Mark) -> bool) {
+        if self.read.together(me) {
+            self.read.lanes |= me.lanes;
+            return;
+        }
+        let last = std::mem::replace(&mut self.read, me);
+        if last.is_never() || ordered(last) {
+            return;
+        }
+        let reads = &mut self.extra.get_or_insert_default().reads;
+        if let Some(same) = reads.iter_mut().find(|m| m.together(last)) {
+            same.lanes |= last.lanes;
+            return;
+        }
+        if reads.len() >= 4 && reads.len().is_power_of_two() {
+            reads.retain(|m| !ordered(*m));
+        }
+        reads.push(last);
+    }
+
+    /// A read or strong write that `me` may not write over.
+    fn blocked(&self, ordered: &impl Fn(Mark) -> bool) -> Option<Conflict> {
+        if !ordered(self.read) {
+            return Some(Conflict::Read(self.read));
+        }
+        let extra = self.extra.as_ref()?;
+        if let Some(mark) = extra.strong.iter().find(|m| !ordered(**m)) {
+            return Some(Conflict::Write(*mark));
+        }
+        extra.reads.iter().find(|m| !ordered(**m)).map(|m| Conflict::Read(*m))
+    }
+
+    /// `me`, of one lane, writes; `same` says that the place holds the value already.
+    pub(crate) fn write(&mut self, order: &Order, me: Mark, lane: u32, same: bool) -> Result<(), Conflict> {
+        let ordered = |mark: Mark| order.ordered(mark, me.warp(), lane);
+        if !same {
+            if !ordered(self.write) {
+                return Err(Conflict::Write(self.write));
+            }
+            if let Some(conflict) = self.blocked(&ordered) {
+                return Err(conflict);
+            }
+        }
+        self.written(me);
+        Ok(())
+    }
+
+    fn written(&mut self, me: Mark) {
+        self.write = me;
+        self.read = Mark::NEVER;
+        self.extra = None;
+    }
+
+    /// `me`, of one lane, accesses strongly.
+    pub(crate) fn strong(
+        &mut self,
+        order: &mut Order,
+        me: Mark,
+        lane: u32,
+        access: Strong,
+    ) -> Result<(), Conflict> {
+        let warp = me.warp();
+        let me = Mark::new(me.segment, me.block, me.lanes, me.pc(), warp, access.scope.kind());
+        let allowed = |order: &Order, mark: Mark| {
+            // Two strong accesses need no order if each is within the other's scope.
+            let scope = match mark.kind() {
+                Kind::Cta => Some(Scope::Cta),
+                Kind::Cluster => Some(Scope::Cluster),
+                Kind::Gpu => Some(Scope::Gpu),
+                _ => None,
+            };
+            !mark.is_never()
+                && scope.is_some_and(|s| order.within(s.min(access.scope), mark.block))
+                || order.ordered(mark, warp, lane)
+        };
+        let polls = access.polled && !access.writes;
+        let checked = !polls && !access.same;
+        if checked && !allowed(order, self.write) {
+            return Err(Conflict::Write(self.write));
+        }
+        if access.writes {
+            if let Some(conflict) = self.blocked(&|mark| allowed(order, mark))
+                && checked
+            {
+                return Err(conflict);
+            }
+        } else if let Some(extra) = &self.extra
+            && let Some(mark) = extra.strong.iter().find(|m| !allowed(order, **m))
+        {
+            return Err(Conflict::Write(*mark));
+        }
+        if access.reads {
+            self.acquire(order, warp, lane, access);
+        }
+        if !access.writes {
+            let order = &*order;
+            self.note_read(me, |mark| order.ordered(mark, warp, lane));
+            return Ok(());
+        }
+        let known = match access.releases {
+            true => Some(order.release(warp, 1 << lane)),
+            false => order.released(warp, lane, access.scope),
+        };
+        if access.polled && !(access.same && self.is_written()) {
+            self.written(Mark::new(me.segment, me.block, me.lanes, me.pc(), warp, Kind::Plain));
+        }
+        let extra = self.extra.get_or_insert_default();
+        if !access.reads && !access.same {
+            extra.released.clear();
+        }
+        if let Some(known) = known {
+            let scope = access.scope;
+            let same = |r: &&mut Release| r.scope == scope && (scope == Scope::Gpu || r.block == me.block);
+            match extra.released.iter_mut().find(same) {
+                Some(release) => release.known.join(&known),
+                None => extra.released.push(Release {
+                    scope,
+                    block: me.block,
+                    known,
+                }),
+            }
+        }
+        if access.polled {
+            return Ok(());
+        }
+        match extra.strong.iter_mut().find(|m| m.together(me)) {
+            Some(same) => same.lanes |= me.lanes,
+            None => {
+                if extra.strong.len() >= 4 && extra.strong.len().is_power_of_two() {
+                    let order = &*order;
+                    extra.strong.retain(|m| !order.ordered(*m, warp, lane));
+                }
+                extra.strong.push(me);
+            }
+        }
+        Ok(())
+    }
+
+    /// A strong read sees what was released here.
+    fn acquire(&self, order: &mut Order, warp: usize, lane: u32, access: Strong) {
+        let Some(extra) = &self.extra else {
+            return;
+        };
+        for release in &extra.released {
+            if !order.within(release.scope.min(access.scope), release.block) {
+                continue;
+            }
+            if access.acquires {
+                order.acquire(warp, 1 << lane, &release.known);
+            } else {
+                order.suspect(warp, lane, access.scope, &release.known);
+            }
+        }
+    }
+
+    /// An asynchronous operation reads.
+    pub(crate) fn read_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
+        let writes = || self.extra.iter().flat_map(|e| &e.strong).chain([&self.write]).copied();
+        if let Some(write) = writes().find(|m| !operation.ordered(*m)) {
+            return Err(Conflict::Write(write));
+        }
+        if let Some(write) = writes().find(|m| !operation.visible(*m)) {
+            return Err(Conflict::Unfenced(write));
+        }
+        if self.read != operation.mark {
+            self.note_read(operation.mark, |mark| operation.ordered(mark));
+        }
+        Ok(())
+    }
+
+    /// An asynchronous operation writes.
+    pub(crate) fn write_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
+        if !operation.ordered(self.write) {
+            return Err(Conflict::Write(self.write));
+        }
+        if let Some(conflict) = self.blocked(&|mark| operation.ordered(mark)) {
+            return Err(conflict);
+        }
+        self.written(operation.mark);
+        Ok(())
+    }
+
+    /// An asynchronous operation updates atomically: others that do are not in conflict with it.
+    pub(crate) fn update_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
+        let allowed = |mark: Mark| mark.is_strong() || operation.ordered(mark);
+        if !allowed(self.write) {
+            return Err(Conflict::Write(self.write));
+        }
+        let strong_or_reduced = |mark: Mark| allowed(mark) || mark.is_operation();
+        if let Some(conflict) = self.blocked(&strong_or_reduced) {
+            return Err(conflict);
+        }
+        let strong = &mut self.extra.get_or_insert_default().strong;
+        if !strong.contains(&operation.mark) {
+            strong.push(operation.mark);
+        }
+        Ok(())
+    }
+}

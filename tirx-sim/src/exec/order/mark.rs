@@ -1,0 +1,113 @@
+//! An access as histories keep it: who made it, when, and how.
+
+use super::clock::WARPS;
+
+/// How an access was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub(crate) enum Kind {
+    /// A weak access.
+    Plain,
+    /// A strong one, ordered with others of threads within its scope.
+    Cta,
+    Cluster,
+    Gpu,
+    /// By an asynchronous operation: `cp.async`, which is of the generic proxy.
+    Copy,
+    /// By one of the async proxy: bulk and tensor copies, tensor cores.
+    Engine,
+}
+
+const KINDS: [Kind; 6] = [
+    Kind::Plain,
+    Kind::Cta,
+    Kind::Cluster,
+    Kind::Gpu,
+    Kind::Copy,
+    Kind::Engine,
+];
+
+/// An access by lanes of one warp in one segment, or by an asynchronous operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Segment of the warp; the operation's number among those of its instruction.
+    pub(crate) segment: u32,
+    /// The block's number in the launch.
+    pub(crate) block: u32,
+    /// Who; the lane that issued an operation.
+    pub(crate) lanes: u32,
+    /// Instruction, warp, kind.
+    what: u32,
+}
+
+const WARP_SHIFT: u32 = 4;
+const PC_SHIFT: u32 = 9;
+const MOST_PC: usize = (1 << (32 - PC_SHIFT)) - 1;
+
+impl Mark {
+    /// Nobody has.
+    pub(crate) const NEVER: Mark = Mark {
+        segment: u32::MAX,
+        block: u32::MAX,
+        lanes: 0,
+        what: u32::MAX,
+    };
+
+    pub(crate) fn new(segment: u32, block: u32, lanes: u32, pc: usize, warp: usize, kind: Kind) -> Mark {
+        let what = (pc.min(MOST_PC) as u32) << PC_SHIFT | ((warp % WARPS) as u32) << WARP_SHIFT | kind as u32;
+        Mark {
+            segment,
+            block,
+            lanes,
+            what,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_never(self) -> bool {
+        self.lanes == 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn warp(self) -> usize {
+        (self.what >> WARP_SHIFT) as usize % WARPS
+    }
+
+    pub(crate) fn pc(self) -> usize {
+        (self.what >> PC_SHIFT) as usize
+    }
+
+    pub(crate) fn kind(self) -> Kind {
+        KINDS[(self.what & 15) as usize % KINDS.len()]
+    }
+
+    /// Whether a strong access of a thread.
+    pub(crate) fn is_strong(self) -> bool {
+        matches!(self.kind(), Kind::Cta | Kind::Cluster | Kind::Gpu)
+    }
+
+    /// Whether an asynchronous operation accessed.
+    #[inline(always)]
+    pub(crate) fn is_operation(self) -> bool {
+        self.what & 15 >= Kind::Copy as u32
+    }
+
+    /// The same access of these lanes.
+    #[inline(always)]
+    pub(crate) fn of(self, lanes: u32) -> Mark {
+        Mark { lanes, ..self }
+    }
+
+    /// Linear index of the first thread.
+    pub(crate) fn thread(self) -> u32 {
+        self.warp() as u32 * 32 + self.lanes.trailing_zeros() % 32
+    }
+
+    /// Whether both are of one warp and one segment, and no operations.
+    pub(crate) fn together(self, other: Mark) -> bool {
+        self.segment == other.segment
+            && self.block == other.block
+            && self.what & 0x1ff == other.what & 0x1ff
+            && !self.is_operation()
+    }
+}

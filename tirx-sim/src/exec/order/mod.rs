@@ -1,0 +1,487 @@
+//! One order for all memory: which accesses happened before which.
+//!
+//! The source is the memory model of the PTX ISA ("Memory Consistency Model", "Async proxy"). Every access to shared,
+//! global or distributed shared memory is a [`Mark`]; two marks of one place *conflict* if one of them writes, unless
+//! both are strong and each is in the other's scope. Two that conflict and are not ordered are a race, whatever value
+//! came out.
+//!
+//! **Actors.** Each lane of each warp is one; so is each asynchronous operation (a copy, a matrix operation), which is
+//! forked where it is issued and performs its accesses later. Program order holds within an actor and orders no two
+//! lanes: lockstep is no synchronization.
+//!
+//! **Clocks.** What an actor is ordered behind is a [`Clock`]. An edge is a *release* (the clock as it is, with what the
+//! releasing lane itself has done; its warp enters a new segment) and an *acquire* (the clock joins it).
+//!
+//! | what | releases | acquires |
+//! |---|---|---|
+//! | block barrier, named barrier, warp barrier | who arrives | who waits |
+//! | cluster barrier, grid barrier | who arrives, unless relaxed | who waits |
+//! | strong write, *release* | its lane, at the place | |
+//! | strong write, *relaxed* | what the lane's last fence has released | |
+//! | read-modify-write | the same, and what was released there before stays | |
+//! | strong read, *acquire* | | what was released at the place |
+//! | strong read, *relaxed* | | the same, at the lane's next fence |
+//! | fence | the lane, for its relaxed writes to come | its relaxed reads so far |
+//! | mbarrier arrive | its lane, in the phase | |
+//! | mbarrier try_wait, test_wait that succeeds | | the phase that completed |
+//! | a copy's complete_tx | the copy, in the phase | |
+//! | wait for groups | | the operations of the groups |
+//! | `griddepcontrol.wait` | | the grid before this one |
+//!
+//! Releases and acquires at a place hold within the narrower of the two scopes. A shuffle or vote orders nothing. A loop
+//! condition that polls a place by plain loads counts as a strong read with *acquire*, and plain writes there as strong
+//! ones with *release*: CUDA programs mean it so, with `volatile`.
+//!
+//! **Proxies.** A clock comes twice: all that is ordered before, and of it what a proxy fence has made visible to
+//! asynchronous operations ([`Known::fenced`]). An operation of the async proxy that reads what threads (or `cp.async`)
+//! wrote needs the write in the second one. The way back needs no fence: waiting for a completion implies it.
+//!
+//! **History.** A place ([`Place`]) holds its last write, its reads since, the strong accesses and what they released.
+//! That is enough: a write that is ordered behind all earlier ones stands for them. Kernels whose blocks synchronize by
+//! block and warp barriers alone have no clocks, and cells of 24 bytes instead ([`coarse`]): there an epoch, counted
+//! by block barriers, and a segment a warp say the same.
+
+pub(crate) mod clock;
+pub(crate) mod coarse;
+pub(crate) mod history;
+pub(crate) mod mark;
+
+pub(crate) use clock::{Clock, WARPS};
+pub(crate) use history::{Conflict, Forked, Place, Scope, Strong};
+pub(crate) use mark::{Kind, Mark};
+
+use crate::alu::LANES;
+
+/// What an actor is ordered behind.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// Everything.
+    pub(crate) all: Clock,
+    /// What of it asynchronous operations may read.
+    pub(crate) fenced: Clock,
+    /// Whether that includes the grid before this one.
+    pub(crate) prior: bool,
+}
+
+impl Known {
+    /// Nothing, in a launch of so many blocks.
+    pub(crate) fn nothing(blocks: u64) -> Known {
+        Known {
+            all: Clock::new(blocks),
+            fenced: Clock::new(blocks),
+            prior: false,
+        }
+    }
+
+    pub(crate) fn join(&mut self, other: &Known) {
+        self.all.join(&other.all);
+        self.fenced.join(&other.fenced);
+        self.prior |= other.prior;
+    }
+
+    fn is(&self, other: &Known) -> bool {
+        self.all.is(&other.all) && self.fenced.is(&other.fenced) && self.prior == other.prior
+    }
+
+    /// An asynchronous operation is complete. What it wrote is visible to others of its kind.
+    pub(crate) fn learn(&mut self, operation: Mark) {
+        self.all.learn(operation);
+    }
+}
+
+/// What a lane's fences and relaxed reads have left.
+#[derive(Clone, Debug, Default)]
+struct Fences {
+    /// Released by a fence of at least this scope, for relaxed writes.
+    released: [Option<Known>; 3],
+    /// Seen by relaxed reads within this scope, for fences.
+    pending: [Option<Known>; 3],
+}
+
+/// A warp's place in the order.
+#[derive(Debug)]
+struct Time {
+    segment: u32,
+    /// Lanes that exist, and those of them that have not ended.
+    all: u32,
+    exist: u32,
+    /// The lanes know each other up to this segment, exclusive.
+    own: u32,
+    /// What all lanes know.
+    known: Known,
+    /// What each knows, where they differ.
+    lanes: Option<Box<[Known]>>,
+    fences: Option<Box<[Fences; LANES]>>,
+    /// For each warp of the block a segment up to which, exclusive, all lanes know it.
+    floor: [u32; WARPS],
+}
+
+/// The order of a block's threads.
+#[derive(Debug)]
+pub(crate) struct Order {
+    /// The block's number in the launch, and the first of its cluster.
+    pub(crate) block: u32,
+    cluster: (u32, u32),
+    warps: Vec<Time>,
+    /// Counts block barriers.
+    epoch: u32,
+    /// Whether there are clocks.
+    fine: bool,
+    /// Whether races are looked for.
+    pub(crate) check: bool,
+    blocks: u64,
+}
+
+impl Order {
+    /// The order of a block with warps of these lanes, in a launch of so many blocks.
+    pub(crate) fn new(check: bool, fine: bool, exist: &[u32], blocks: u64) -> Order {
+        let time = |exist: &u32| Time {
+            segment: 1,
+            all: *exist,
+            exist: *exist,
+            own: 1,
+            known: Known::nothing(blocks),
+            lanes: None,
+            fences: None,
+            floor: [1; WARPS],
+        };
+        Order {
+            block: 0,
+            cluster: (0, 1),
+            warps: exist.iter().map(time).collect(),
+            epoch: 1,
+            fine: fine && check,
+            check,
+            blocks,
+        }
+    }
+
+    /// A new block starts: its number, the first of its cluster and how many that has.
+    pub(crate) fn reset(&mut self, block: u32, cluster: (u32, u32)) {
+        let exist: Vec<u32> = self.warps.iter().map(|w| w.all).collect();
+        *self = Order::new(self.check, self.fine, &exist, self.blocks);
+        self.block = block;
+        self.cluster = cluster;
+    }
+
+    /// Lanes have ended: nobody waits for them.
+    pub(crate) fn ended(&mut self, warp: usize, mask: u32) {
+        self.warps[warp].exist &= !mask;
+    }
+
+    /// An access of a warp, without lanes.
+    #[inline(always)]
+    pub(crate) fn mark(&self, warp: usize, pc: usize, kind: Kind) -> Mark {
+        Mark::new(self.warps[warp].segment, self.block, 0, pc, warp, kind)
+    }
+
+    /// The segment that a warp is in.
+    #[inline(always)]
+    pub(crate) fn segment(&self, warp: usize) -> u32 {
+        self.warps[warp].segment
+    }
+
+    /// For each warp of the block a segment before which all lanes of `warp` know it.
+    #[inline(always)]
+    pub(crate) fn floor(&self, warp: usize) -> &[u32; WARPS] {
+        &self.warps[warp].floor
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// What a lane knows.
+    pub(crate) fn known(&self, warp: usize, lane: u32) -> &Known {
+        let time = &self.warps[warp];
+        time.lanes.as_ref().map_or(&time.known, |l| &l[lane as usize % LANES])
+    }
+
+    /// Whether a mark is ordered before what a lane does next.
+    #[inline]
+    pub(crate) fn ordered(&self, mark: Mark, warp: usize, lane: u32) -> bool {
+        if mark.is_never() {
+            return true;
+        }
+        let mut lanes = mark.lanes;
+        if mark.block == self.block && !mark.is_operation() {
+            if self.warps[warp].floor[mark.warp()] > mark.segment {
+                return true;
+            }
+            if mark.warp() == warp {
+                lanes &= !(1 << lane);
+                if lanes == 0 {
+                    return true;
+                }
+            }
+        }
+        self.fine && self.known(warp, lane).all.unknown(mark.of(lanes)) == 0
+    }
+
+    /// Whether a block is of this one's cluster.
+    pub(crate) fn in_cluster(&self, block: u32) -> bool {
+        self.within(Scope::Cluster, block)
+    }
+
+    /// Whether two threads' strong accesses are in each other's scope.
+    fn within(&self, scope: Scope, block: u32) -> bool {
+        match scope {
+            Scope::Cta => block == self.block,
+            Scope::Cluster => block.wrapping_sub(self.cluster.0) < self.cluster.1,
+            Scope::Gpu => true,
+        }
+    }
+
+    /// What lanes have done and know, to be acquired elsewhere.
+    pub(crate) fn release(&mut self, warp: usize, mask: u32) -> Known {
+        let block = self.block;
+        let time = &mut self.warps[warp];
+        let mut known = match &time.lanes {
+            None => time.known.clone(),
+            Some(lanes) => {
+                let mut all: Option<Known> = None;
+                let mut last: Option<&Known> = None;
+                for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
+                    let known = &lanes[lane];
+                    if last.is_some_and(|last| last.is(known)) {
+                        continue;
+                    }
+                    last = Some(known);
+                    match &mut all {
+                        None => all = Some(known.clone()),
+                        Some(all) => all.join(known),
+                    }
+                }
+                all.unwrap_or_else(|| time.known.clone())
+            }
+        };
+        if self.fine {
+            let (own, end) = (time.own, time.segment + 1);
+            let exist = time.exist;
+            known.all.update(block, |b| {
+                b.see(warp, exist, exist, own);
+                b.see(warp, mask, exist, end);
+            });
+            time.segment += 1;
+        }
+        known
+    }
+
+    /// Lanes are ordered behind what was released.
+    pub(crate) fn acquire(&mut self, warp: usize, mask: u32, released: &Known) {
+        let block = self.block;
+        self.change(warp, mask, |known| known.join(released));
+        let time = &mut self.warps[warp];
+        if time.lanes.is_none() {
+            refresh(time, block);
+        }
+    }
+
+    /// Changes what lanes know.
+    fn change(&mut self, warp: usize, mask: u32, change: impl Fn(&mut Known)) {
+        if !self.fine {
+            return;
+        }
+        let time = &mut self.warps[warp];
+        if time.lanes.is_none() && mask & time.exist == time.exist {
+            change(&mut time.known);
+            return;
+        }
+        let lanes = match &mut time.lanes {
+            Some(lanes) => lanes,
+            none => none.insert(vec![time.known.clone(); LANES].into()),
+        };
+        // Lanes that knew the same know the same afterwards.
+        let mut last: Option<(Known, Known)> = None;
+        for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
+            match &last {
+                Some((before, after)) if before.is(&lanes[lane]) => lanes[lane] = after.clone(),
+                _ => {
+                    let before = lanes[lane].clone();
+                    change(&mut lanes[lane]);
+                    last = Some((before, lanes[lane].clone()));
+                }
+            }
+        }
+        if mask & time.exist == time.exist {
+            let (first, rest) = lanes.split_at(1);
+            let exist = time.exist;
+            if rest.iter().enumerate().all(|(l, k)| exist >> (l + 1) & 1 == 0 || first[0].is(k)) {
+                time.known = first[0].clone();
+                time.lanes = None;
+            }
+        }
+    }
+
+    /// All lanes of a warp that are alive meet.
+    pub(crate) fn warp_sync(&mut self, warp: usize) {
+        let block = self.block;
+        let time = &mut self.warps[warp];
+        if time.lanes.is_none() {
+            time.segment += 1;
+            time.own = time.segment;
+            time.floor[warp] = time.segment;
+            return;
+        }
+        let exist = time.exist;
+        let known = self.release(warp, exist);
+        let time = &mut self.warps[warp];
+        time.known = known;
+        time.lanes = None;
+        time.own = time.segment;
+        refresh(time, block);
+    }
+
+    /// All threads of the block meet.
+    pub(crate) fn barrier(&mut self) {
+        self.epoch += 1;
+        if self.fine {
+            let all = self.release_all();
+            self.acquire_all(&all);
+            return;
+        }
+        let mut floor = [1; WARPS];
+        for (time, floor) in self.warps.iter_mut().zip(&mut floor) {
+            time.segment += 1;
+            *floor = time.segment;
+        }
+        for (warp, time) in self.warps.iter_mut().enumerate() {
+            time.floor = floor;
+            time.own = floor[warp];
+        }
+    }
+
+    /// What any thread of the block knows.
+    pub(crate) fn everything(&self) -> Known {
+        let mut all = Known::nothing(self.blocks);
+        for time in &self.warps {
+            all.join(&time.known);
+            time.lanes.iter().flatten().for_each(|l| all.join(l));
+        }
+        all
+    }
+
+    /// What all threads of the block have done and know.
+    pub(crate) fn release_all(&mut self) -> Known {
+        let block = self.block;
+        let alike = self.warps.iter().all(|t| t.lanes.is_none() && t.known.is(&self.warps[0].known));
+        let mut all = Known::nothing(self.blocks);
+        if alike {
+            all = self.warps[0].known.clone();
+            let warps = &mut self.warps;
+            all.all.update(block, |b| {
+                for (warp, time) in warps.iter_mut().enumerate() {
+                    time.segment += 1;
+                    b.see(warp, time.exist, time.exist, time.segment);
+                }
+            });
+            return all;
+        }
+        for warp in 0..self.warps.len() {
+            let exist = self.warps[warp].exist;
+            let known = self.release(warp, exist);
+            all.join(&known);
+        }
+        all
+    }
+
+    /// All threads of the block are ordered behind what was released.
+    pub(crate) fn acquire_all(&mut self, released: &Known) {
+        if !self.fine {
+            return;
+        }
+        let block = self.block;
+        for time in &mut self.warps {
+            match time.lanes.take() {
+                None => time.known.join(released),
+                Some(lanes) => {
+                    lanes.iter().for_each(|l| time.known.join(l));
+                    time.known.join(released);
+                }
+            }
+            refresh(time, block);
+        }
+    }
+
+    /// `fence.acq_rel` and `fence.sc`.
+    pub(crate) fn fence(&mut self, warp: usize, mask: u32, scope: Scope) {
+        if !self.fine {
+            return;
+        }
+        if let Some(fences) = &mut self.warps[warp].fences {
+            let mut seen = Vec::new();
+            for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
+                for pending in &mut fences[lane].pending[..=scope as usize] {
+                    if let Some(known) = pending.take() {
+                        seen.push((lane, known));
+                    }
+                }
+            }
+            for (lane, known) in seen {
+                self.acquire(warp, 1 << lane, &known);
+            }
+        }
+        for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
+            let known = self.release(warp, 1 << lane);
+            let fences = self.warps[warp].fences.get_or_insert_default();
+            for released in &mut fences[lane].released[..=scope as usize] {
+                *released = Some(known.clone());
+            }
+        }
+    }
+
+    /// `fence.proxy.async`: what a lane knows and has done, asynchronous operations may read.
+    pub(crate) fn fence_proxy(&mut self, warp: usize, mask: u32) {
+        if !self.fine {
+            return;
+        }
+        let exist = self.warps[warp].exist;
+        if mask & exist == exist {
+            // Each lane fences what it has done itself; others' come with the barrier that tells of it.
+            let known = self.release(warp, mask);
+            self.change(warp, mask, |own| own.fenced.join(&known.all));
+            return;
+        }
+        for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
+            let known = self.release(warp, 1 << lane);
+            self.change(warp, 1 << lane, |own| own.fenced.join(&known.all));
+        }
+    }
+
+    /// Lanes know that operations are complete.
+    pub(crate) fn learn(&mut self, warp: usize, mask: u32, operations: &[Mark]) {
+        self.change(warp, mask, |known| operations.iter().for_each(|o| known.learn(*o)));
+    }
+
+    /// Lanes are ordered behind the grid before this one.
+    pub(crate) fn behind_prior_grid(&mut self, warp: usize, mask: u32) {
+        self.change(warp, mask, |known| known.prior = true);
+    }
+
+    /// What a lane's relaxed write within a scope releases.
+    fn released(&self, warp: usize, lane: u32, scope: Scope) -> Option<Known> {
+        let fences = self.warps[warp].fences.as_ref()?;
+        fences[lane as usize % LANES].released[scope as usize].clone()
+    }
+
+    /// A lane's relaxed read within a scope has seen what was released.
+    fn suspect(&mut self, warp: usize, lane: u32, scope: Scope, released: &Known) {
+        let fences = self.warps[warp].fences.get_or_insert_default();
+        match &mut fences[lane as usize % LANES].pending[scope as usize] {
+            Some(pending) => pending.join(released),
+            none => *none = Some(released.clone()),
+        }
+    }
+}
+
+/// The floors that a warp's clock gives. Lanes that differ know at least what they had in common.
+fn refresh(time: &mut Time, block: u32) {
+    if let Some(floors) = time.known.all.floors(block) {
+        for (floor, known) in time.floor.iter_mut().zip(floors) {
+            *floor = (*floor).max(*known);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+use super::*;
+
+const ALL: u32 = u32::MAX;
+
+/// A block of two warps, of a launch of four blocks.
+fn order(block: u32) -> Order {
+    let mut order = Order::new(true, true, &[ALL, ALL], 4);
+    order.reset(block, (block, 1));
+    order
+}
+
+fn write(order: &Order, place: &mut Place, warp: usize, lane: u32) -> Result<(), Conflict> {
+    place.write(order, order.mark(warp, 7, Kind::Plain).of(1 << lane), lane, false)
+}
+
+fn read(order: &Order, place: &mut Place, warp: usize, lane: u32) -> Result<(), Conflict> {
+    place.read(order, order.mark(warp, 9, Kind::Plain).of(1 << lane), lane, false)
+}
+
+fn strong(
+    order: &mut Order,
+    place: &mut Place,
+    (warp, lane): (usize, u32),
+    semantics: &str,
+    scope: Scope,
+    (reads, writes): (bool, bool),
+) -> Result<(), Conflict> {
+    let mark = order.mark(warp, 11, Kind::Plain).of(1 << lane);
+    place.strong(order, mark, lane, Strong::new(semantics, scope, reads, writes))
+}
+
+const UPDATE: (bool, bool) = (true, true);
+const LOAD: (bool, bool) = (true, false);
+const STORE: (bool, bool) = (false, true);
+
+#[test]
+fn a_block_barrier_orders_all_threads() {
+    let mut order = order(0);
+    let mut place = Place::EMPTY;
+    assert_eq!(write(&order, &mut place, 0, 3), Ok(()));
+    assert_eq!(read(&order, &mut place, 0, 3), Ok(()), "its own write");
+    assert!(matches!(read(&order, &mut place, 0, 4), Err(Conflict::Write(m)) if m.thread() == 3));
+    assert!(read(&order, &mut place, 1, 3).is_err());
+    order.barrier();
+    assert_eq!(read(&order, &mut place, 1, 3), Ok(()));
+    assert_eq!(read(&order, &mut place, 0, 5), Ok(()));
+    assert!(write(&order, &mut place, 1, 3).is_err(), "lane 5 of warp 0 has read");
+    order.barrier();
+    assert_eq!(write(&order, &mut place, 1, 0), Ok(()));
+}
+
+#[test]
+fn a_warp_barrier_orders_the_warp_alone() {
+    let mut order = order(0);
+    let mut place = Place::EMPTY;
+    assert_eq!(write(&order, &mut place, 1, 0), Ok(()));
+    order.warp_sync(1);
+    assert_eq!(read(&order, &mut place, 1, 5), Ok(()));
+    assert!(read(&order, &mut place, 0, 5).is_err());
+    assert!(write(&order, &mut place, 1, 6).is_err(), "lane 5 has just read");
+    order.warp_sync(1);
+    assert_eq!(write(&order, &mut place, 1, 6), Ok(()));
+}
+
+#[test]
+fn every_reader_is_remembered() {
+    let mut order = order(0);
+    let mut place = Place::EMPTY;
+    assert_eq!(read(&order, &mut place, 0, 1), Ok(()));
+    order.warp_sync(0);
+    for lane in 0..8 {
+        assert_eq!(read(&order, &mut place, 1, lane), Ok(()));
+    }
+    let released = order.release(1, ALL);
+    order.acquire(0, 1 << 2, &released);
+    assert_eq!(write(&order, &mut place, 0, 2), Ok(()), "all are ordered before lane 2");
+    assert_eq!(read(&order, &mut place, 1, 1).is_err(), true);
+}
+
+#[test]
+fn relaxed_atomics_order_nothing_else() {
+    let mut order = order(0);
+    let (mut data, mut counter) = (Place::EMPTY, Place::EMPTY);
+    assert_eq!(write(&order, &mut data, 0, 0), Ok(()));
+    assert_eq!(strong(&mut order, &mut counter, (0, 0), "relaxed", Scope::Gpu, UPDATE), Ok(()));
+    assert_eq!(strong(&mut order, &mut counter, (1, 0), "relaxed", Scope::Gpu, UPDATE), Ok(()));
+    assert!(read(&order, &mut data, 1, 0).is_err());
+    assert!(read(&order, &mut counter, 0, 1).is_err(), "a plain read among atomics");
+    order.barrier();
+    assert_eq!(read(&order, &mut counter, 0, 1), Ok(()));
+}
+
+#[test]
+fn release_and_acquire_order_their_threads_alone() {
+    let mut order = order(0);
+    let (mut data, mut flag, mut other) = (Place::EMPTY, Place::EMPTY, Place::EMPTY);
+    assert_eq!(write(&order, &mut data, 0, 0), Ok(()));
+    assert_eq!(write(&order, &mut other, 0, 1), Ok(()));
+    assert_eq!(strong(&mut order, &mut flag, (0, 0), "release", Scope::Gpu, STORE), Ok(()));
+    assert_eq!(strong(&mut order, &mut flag, (1, 4), "acquire", Scope::Gpu, LOAD), Ok(()));
+    assert_eq!(read(&order, &mut data, 1, 4), Ok(()));
+    assert!(read(&order, &mut other, 1, 4).is_err(), "lane 1 has released nothing");
+    assert!(read(&order, &mut data, 1, 5).is_err(), "lane 5 has acquired nothing");
+}
+
+#[test]
+fn fences_make_relaxed_accesses_release_and_acquire() {
+    let mut order = order(0);
+    let (mut data, mut flag) = (Place::EMPTY, Place::EMPTY);
+    assert_eq!(write(&order, &mut data, 0, 0), Ok(()));
+    order.fence(0, 1, Scope::Gpu);
+    assert_eq!(strong(&mut order, &mut flag, (0, 0), "relaxed", Scope::Gpu, UPDATE), Ok(()));
+    assert_eq!(strong(&mut order, &mut flag, (1, 0), "relaxed", Scope::Gpu, UPDATE), Ok(()));
+    assert!(read(&order, &mut data, 1, 0).is_err(), "not before its own fence");
+    order.fence(1, 1, Scope::Gpu);
+    assert_eq!(read(&order, &mut data, 1, 0), Ok(()));
+}
+
+#[test]
+fn scopes_bound_what_is_released() {
+    let (mut here, mut there) = (order(0), order(3));
+    let (mut data, mut flag) = (Place::EMPTY, Place::EMPTY);
+    assert_eq!(write(&here, &mut data, 0, 0), Ok(()));
+    assert_eq!(strong(&mut here, &mut flag, (0, 0), "release", Scope::Cta, STORE), Ok(()));
+    assert!(strong(&mut there, &mut flag, (0, 0), "acquire", Scope::Gpu, LOAD).is_err());
+    let mut flag = Place::EMPTY;
+    assert_eq!(strong(&mut here, &mut flag, (0, 0), "release", Scope::Gpu, STORE), Ok(()));
+    assert_eq!(strong(&mut there, &mut flag, (0, 0), "acquire", Scope::Gpu, LOAD), Ok(()));
+    assert_eq!(read(&there, &mut data, 0, 0), Ok(()));
+}
+
+#[test]
+fn operations_are_ordered_by_their_completion_and_proxy_fences() {
+    let mut order = order(0);
+    let mut place = Place::EMPTY;
+    assert_eq!(write(&order, &mut place, 0, 0), Ok(()));
+    let mark = Mark::new(0, 0, 1, 40, 0, Kind::Engine);
+    let forked = |order: &mut Order| Forked {
+        known: order.release(0, 1),
+        mark,
+        after: Vec::new(),
+    };
+    let operation = forked(&mut order);
+    assert!(matches!(place.read_by(&operation), Err(Conflict::Unfenced(_))));
+    order.fence_proxy(0, 1);
+    let operation = forked(&mut order);
+    assert_eq!(place.read_by(&operation), Ok(()));
+    assert!(write(&order, &mut place, 0, 0).is_err(), "it may not have read yet");
+    order.learn(0, 1, &[mark]);
+    assert_eq!(write(&order, &mut place, 0, 0), Ok(()));
+    let mut place = Place::EMPTY;
+    assert_eq!(place.write_by(&operation), Ok(()));
+    assert!(read(&order, &mut place, 1, 0).is_err(), "warp 1 has not waited");
+    assert_eq!(read(&order, &mut place, 0, 0), Ok(()), "lane 0 has");
+}
