@@ -79,7 +79,12 @@ impl Compiler<'_> {
                 if access.strong {
                     for (i, value) in values.iter().enumerate() {
                         let pointer = moved(access.address, i as u32 * kind.bytes());
-                        self.atomic_of(AtomicOp::Exchange, strong(&access, false, true), &pointer, &[*value])?;
+                        self.atomic_of(
+                            AtomicOp::Exchange,
+                            strong(&access, false, true),
+                            &pointer,
+                            &[*value],
+                        )?;
                     }
                 } else {
                     self.store_pointer(access.address, kind, &values)?;

@@ -54,7 +54,12 @@ impl Compiler<'_> {
             Op::PtxLdGlobalAcquire => {
                 let kind = self.kind(element(&args[0]))?;
                 let nothing = self.bits(kind, 0)?;
-                let value = self.atomic_of(AtomicOp::Read, Strong::new("acquire", Scope::Gpu, true, false), &args[1], &[nothing])?;
+                let value = self.atomic_of(
+                    AtomicOp::Read,
+                    Strong::new("acquire", Scope::Gpu, true, false),
+                    &args[1],
+                    &[nothing],
+                )?;
                 self.store_pointer(&args[0], kind, &[value])?;
             }
             Op::PtxLdg32 => {

@@ -89,7 +89,9 @@ impl Machine<'_, '_> {
         let shared = &mut *self.shared;
         let words = &shared.words[first..];
         let by = (self.id, pc);
-        let read = shared.cells.read_lanes(&shared.order, by, (first, at), mask, access.swapped);
+        let read = shared
+            .cells
+            .read_lanes(&shared.order, by, (first, at), mask, access.swapped);
         if let Err((lane, finding)) = read {
             return Err(self.found(access, lane, at[lane as usize] as i64, finding, "reads"));
         }
@@ -232,7 +234,11 @@ impl Machine<'_, '_> {
             }
             let place = at[i] as usize;
             let same = words[place] == values[i];
-            if let Err(finding) = shared.cells.write(&shared.order, (self.id, pc), first + place, i as u32, same) {
+            if let Err(finding) =
+                shared
+                    .cells
+                    .write(&shared.order, (self.id, pc), first + place, i as u32, same)
+            {
                 bad = Some((i, finding));
                 break;
             }

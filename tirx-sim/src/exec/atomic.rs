@@ -107,27 +107,33 @@ impl Machine<'_, '_> {
             let spot = self.locate(access, lane as u32, index, "updates")?;
             let old = match &spot {
                 Spot::Global(storage, offset) => {
-                    let (lock, bits) = (self.ctx.memory.lock(storage.address + *offset as u64 / 8), kind.bits());
+                    let (lock, bits) = (
+                        self.ctx.memory.lock(storage.address + *offset as u64 / 8),
+                        kind.bits(),
+                    );
                     let (pc, lane, strong) = (pc, lane as u32, inst.strong);
-                    let old = self.strong_global(pc, access, lane, index, 0, storage, *offset, strong, || {
-                        if !kind.wide() {
-                            let word = &storage.words[offset / 32];
-                            return update_word(word, (offset % 32) as u32, bits, step);
-                        }
-                        let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-                        let old = storage.load(*offset, 64);
-                        if let Some(new) = step(old) {
-                            storage.store(*offset, 64, new);
-                        }
-                        old
-                    })?;
+                    let old =
+                        self.strong_global(pc, access, lane, index, 0, storage, *offset, strong, || {
+                            if !kind.wide() {
+                                let word = &storage.words[offset / 32];
+                                return update_word(word, (offset % 32) as u32, bits, step);
+                            }
+                            let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                            let old = storage.load(*offset, 64);
+                            if let Some(new) = step(old) {
+                                storage.store(*offset, 64, new);
+                            }
+                            old
+                        })?;
                     self.shared.changes += step(old).is_some_and(|new| new != old) as u64;
                     old
                 }
                 Spot::Shared(offset) => {
                     let bits = kind.bits();
                     let places = granules(code.granule, *offset, bits);
-                    let done = self.shared.strong_places(self.id, pc, lane as u32, places, inst.strong);
+                    let done = self
+                        .shared
+                        .strong_places(self.id, pc, lane as u32, places, inst.strong);
                     if let Err(finding) = done {
                         let element = self.element(access, index, 0);
                         return Err(self.found(access, lane as u32, element, finding, "updates"));

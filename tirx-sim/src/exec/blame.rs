@@ -1,10 +1,10 @@
 //! What is said of an access that was not allowed.
 
 use super::address::Target;
-use super::place::pointed;
-use super::run::Machine;
 use super::order::Conflict;
 use super::order::coarse::Finding;
+use super::place::pointed;
+use super::run::Machine;
 use super::{Trap, thread_of};
 use crate::bytecode::{Access, Region};
 use crate::fault::FaultKind;
@@ -41,7 +41,10 @@ impl Machine<'_, '_> {
                 } else {
                     "any thread"
                 };
-                let message = format!("{verb} `{}[{element}]` before {place} has written it", access.name);
+                let message = format!(
+                    "{verb} `{}[{element}]` before {place} has written it",
+                    access.name
+                );
                 Trap::new(FaultKind::Uninitialized, lane, message)
             }
         }
@@ -75,7 +78,8 @@ impl Machine<'_, '_> {
                 "thread {me} {verb} {name}, which an asynchronous operation {doing} whose completion this thread has not \
                  waited for"
             );
-            trap.notes.push(("the operation is issued here".to_string(), other.pc()));
+            trap.notes
+                .push(("the operation is issued here".to_string(), other.pc()));
             return trap;
         }
         // Of several readers one is known by name: here the thread itself.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use super::cells::Cells;
 use super::cluster::Peers;
 use super::exchange::Arguments;
-use super::run::{Machine, Stop, state};
-use super::cells::Cells;
 use super::order::{Known, Order, Place};
+use super::run::{Machine, Stop, state};
 use super::{Arrivals, Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
 use crate::bytecode::{Axis, Operand, Special};
@@ -57,7 +57,10 @@ impl Block {
         Block {
             shared: Shared {
                 words: vec![0; shared_bytes.div_ceil(4) + 1],
-                cells: Cells::new(code.fine && ctx.check_races, ((shared_bytes * 8) >> code.granule) + 8),
+                cells: Cells::new(
+                    code.fine && ctx.check_races,
+                    ((shared_bytes * 8) >> code.granule) + 8,
+                ),
                 order: Order::new(ctx.check_races, code.fine, &exist, ctx.blocks()),
                 named: BTreeMap::new(),
                 output: String::new(),

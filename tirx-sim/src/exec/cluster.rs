@@ -5,10 +5,10 @@
 
 use super::access::Check;
 use super::block::Block;
-use super::run::Machine;
 use super::cells;
-use super::order::{Known, Strong};
 use super::order::coarse::Finding;
+use super::order::{Known, Strong};
+use super::run::Machine;
 use super::{Shared, Status, Trap};
 use crate::bytecode::Access;
 use crate::fault::FaultKind;

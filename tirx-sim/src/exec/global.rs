@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Shared, Trap};
 use super::access::Check;
 use super::ledger::Sheet;
 use super::order::{Kind, Strong};
 use super::run::Machine;
+use super::{Shared, Trap};
 use crate::alu::{LANES, Lanes32};
 use crate::bytecode::{Access, R};
 use crate::fault::FaultKind;

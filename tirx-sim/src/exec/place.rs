@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use super::Trap;
 use super::access::Check;
 use super::address::{Target, decode};
-use super::run::Machine;
-use super::Trap;
 use super::global::{POLL, TELL};
 use super::order::coarse::Finding;
+use super::run::Machine;
 use crate::bytecode::{Access, Region};
 use crate::fault::FaultKind;
 use crate::memory::{Storage, granules, load_bits, store_bits};
@@ -170,7 +170,15 @@ impl Machine<'_, '_> {
             }
             Spot::Far(rank, offset) => {
                 let at = (lane, *rank, self.element(access, index, c));
-                self.far(pc, access, at, offset + step, "reads", access.poll.then_some(POLL), |_| None)
+                self.far(
+                    pc,
+                    access,
+                    at,
+                    offset + step,
+                    "reads",
+                    access.poll.then_some(POLL),
+                    |_| None,
+                )
             }
             Spot::Local(offset) => {
                 let offset = offset + step;
@@ -218,7 +226,15 @@ impl Machine<'_, '_> {
             }
             Spot::Far(rank, offset) => {
                 let at = (lane, *rank, self.element(access, index, c));
-                self.far(pc, access, at, offset + step, "writes", access.polled.then_some(TELL), |_| Some(bits))?;
+                self.far(
+                    pc,
+                    access,
+                    at,
+                    offset + step,
+                    "writes",
+                    access.polled.then_some(TELL),
+                    |_| Some(bits),
+                )?;
             }
             Spot::Local(offset) => {
                 let offset = offset + step;

@@ -3,8 +3,8 @@
 //! A cell has its last write, its last read, and which warps have read it since the last block barrier. The warps of
 //! that set that are not the writer's are unordered with it; within a warp only a warp barrier orders two lanes.
 
-use super::{Conflict, Order};
 use super::mark::{Kind, Mark};
+use super::{Conflict, Order};
 use crate::alu::{FULL, LANES, Lanes32};
 
 const LANE: u64 = 31;
@@ -43,7 +43,14 @@ impl Stamp {
     fn mark(self, order: &Order) -> Mark {
         let lane = (self.0 & LANE) as u32;
         let pc = (self.0 >> PC_SHIFT & PC_MASK) as usize;
-        Mark::new(self.segment(), order.block, 1 << lane, pc, self.warp(), Kind::Plain)
+        Mark::new(
+            self.segment(),
+            order.block,
+            1 << lane,
+            pc,
+            self.warp(),
+            Kind::Plain,
+        )
     }
 
     /// This read after `last` of the same warp: of several lanes, if both are of one segment and not of one lane.

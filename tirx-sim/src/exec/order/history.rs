@@ -193,7 +193,11 @@ impl Place {
         if let Some(mark) = extra.strong.iter().find(|m| !ordered(**m)) {
             return Some(Conflict::Write(*mark));
         }
-        extra.reads.iter().find(|m| !ordered(**m)).map(|m| Conflict::Read(*m))
+        extra
+            .reads
+            .iter()
+            .find(|m| !ordered(**m))
+            .map(|m| Conflict::Read(*m))
     }
 
     /// `me`, of one lane, writes; `same` says that the place holds the value already.
@@ -235,8 +239,7 @@ impl Place {
                 Kind::Gpu => Some(Scope::Gpu),
                 _ => None,
             };
-            !mark.is_never()
-                && scope.is_some_and(|s| order.within(s.min(access.scope), mark.block))
+            !mark.is_never() && scope.is_some_and(|s| order.within(s.min(access.scope), mark.block))
                 || order.ordered(mark, warp, lane)
         };
         let polls = access.polled && !access.writes;
@@ -268,7 +271,14 @@ impl Place {
             false => order.released(warp, lane, access.scope),
         };
         if access.polled && !(access.same && self.is_written()) {
-            self.written(Mark::new(me.segment, me.block, me.lanes, me.pc(), warp, Kind::Plain));
+            self.written(Mark::new(
+                me.segment,
+                me.block,
+                me.lanes,
+                me.pc(),
+                warp,
+                Kind::Plain,
+            ));
         }
         let extra = self.extra.get_or_insert_default();
         if !access.reads && !access.same {
@@ -321,7 +331,13 @@ impl Place {
 
     /// An asynchronous operation reads.
     pub(crate) fn read_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
-        let writes = || self.extra.iter().flat_map(|e| &e.strong).chain([&self.write]).copied();
+        let writes = || {
+            self.extra
+                .iter()
+                .flat_map(|e| &e.strong)
+                .chain([&self.write])
+                .copied()
+        };
         if let Some(write) = writes().find(|m| !operation.ordered(*m)) {
             return Err(Conflict::Write(write));
         }

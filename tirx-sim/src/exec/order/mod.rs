@@ -194,7 +194,9 @@ impl Order {
     /// What a lane knows.
     pub(crate) fn known(&self, warp: usize, lane: u32) -> &Known {
         let time = &self.warps[warp];
-        time.lanes.as_ref().map_or(&time.known, |l| &l[lane as usize % LANES])
+        time.lanes
+            .as_ref()
+            .map_or(&time.known, |l| &l[lane as usize % LANES])
     }
 
     /// Whether a mark is ordered before what a lane does next.
@@ -306,7 +308,11 @@ impl Order {
         if mask & time.exist == time.exist {
             let (first, rest) = lanes.split_at(1);
             let exist = time.exist;
-            if rest.iter().enumerate().all(|(l, k)| exist >> (l + 1) & 1 == 0 || first[0].is(k)) {
+            if rest
+                .iter()
+                .enumerate()
+                .all(|(l, k)| exist >> (l + 1) & 1 == 0 || first[0].is(k))
+            {
                 time.known = first[0].clone();
                 time.lanes = None;
             }
@@ -364,7 +370,10 @@ impl Order {
     /// What all threads of the block have done and know.
     pub(crate) fn release_all(&mut self) -> Known {
         let block = self.block;
-        let alike = self.warps.iter().all(|t| t.lanes.is_none() && t.known.is(&self.warps[0].known));
+        let alike = self
+            .warps
+            .iter()
+            .all(|t| t.lanes.is_none() && t.known.is(&self.warps[0].known));
         let mut all = Known::nothing(self.blocks);
         if alike {
             all = self.warps[0].known.clone();
@@ -450,7 +459,9 @@ impl Order {
 
     /// Lanes know that operations are complete.
     pub(crate) fn learn(&mut self, warp: usize, mask: u32, operations: &[Mark]) {
-        self.change(warp, mask, |known| operations.iter().for_each(|o| known.learn(*o)));
+        self.change(warp, mask, |known| {
+            operations.iter().for_each(|o| known.learn(*o))
+        });
     }
 
     /// Lanes are ordered behind the grid before this one.

@@ -44,7 +44,10 @@ fn a_block_barrier_orders_all_threads() {
     order.barrier();
     assert_eq!(read(&order, &mut place, 1, 3), Ok(()));
     assert_eq!(read(&order, &mut place, 0, 5), Ok(()));
-    assert!(write(&order, &mut place, 1, 3).is_err(), "lane 5 of warp 0 has read");
+    assert!(
+        write(&order, &mut place, 1, 3).is_err(),
+        "lane 5 of warp 0 has read"
+    );
     order.barrier();
     assert_eq!(write(&order, &mut place, 1, 0), Ok(()));
 }
@@ -73,7 +76,11 @@ fn every_reader_is_remembered() {
     }
     let released = order.release(1, ALL);
     order.acquire(0, 1 << 2, &released);
-    assert_eq!(write(&order, &mut place, 0, 2), Ok(()), "all are ordered before lane 2");
+    assert_eq!(
+        write(&order, &mut place, 0, 2),
+        Ok(()),
+        "all are ordered before lane 2"
+    );
     assert_eq!(read(&order, &mut place, 1, 1).is_err(), true);
 }
 
@@ -82,10 +89,19 @@ fn relaxed_atomics_order_nothing_else() {
     let mut order = order(0);
     let (mut data, mut counter) = (Place::EMPTY, Place::EMPTY);
     assert_eq!(write(&order, &mut data, 0, 0), Ok(()));
-    assert_eq!(strong(&mut order, &mut counter, (0, 0), "relaxed", Scope::Gpu, UPDATE), Ok(()));
-    assert_eq!(strong(&mut order, &mut counter, (1, 0), "relaxed", Scope::Gpu, UPDATE), Ok(()));
+    assert_eq!(
+        strong(&mut order, &mut counter, (0, 0), "relaxed", Scope::Gpu, UPDATE),
+        Ok(())
+    );
+    assert_eq!(
+        strong(&mut order, &mut counter, (1, 0), "relaxed", Scope::Gpu, UPDATE),
+        Ok(())
+    );
     assert!(read(&order, &mut data, 1, 0).is_err());
-    assert!(read(&order, &mut counter, 0, 1).is_err(), "a plain read among atomics");
+    assert!(
+        read(&order, &mut counter, 0, 1).is_err(),
+        "a plain read among atomics"
+    );
     order.barrier();
     assert_eq!(read(&order, &mut counter, 0, 1), Ok(()));
 }
@@ -96,11 +112,23 @@ fn release_and_acquire_order_their_threads_alone() {
     let (mut data, mut flag, mut other) = (Place::EMPTY, Place::EMPTY, Place::EMPTY);
     assert_eq!(write(&order, &mut data, 0, 0), Ok(()));
     assert_eq!(write(&order, &mut other, 0, 1), Ok(()));
-    assert_eq!(strong(&mut order, &mut flag, (0, 0), "release", Scope::Gpu, STORE), Ok(()));
-    assert_eq!(strong(&mut order, &mut flag, (1, 4), "acquire", Scope::Gpu, LOAD), Ok(()));
+    assert_eq!(
+        strong(&mut order, &mut flag, (0, 0), "release", Scope::Gpu, STORE),
+        Ok(())
+    );
+    assert_eq!(
+        strong(&mut order, &mut flag, (1, 4), "acquire", Scope::Gpu, LOAD),
+        Ok(())
+    );
     assert_eq!(read(&order, &mut data, 1, 4), Ok(()));
-    assert!(read(&order, &mut other, 1, 4).is_err(), "lane 1 has released nothing");
-    assert!(read(&order, &mut data, 1, 5).is_err(), "lane 5 has acquired nothing");
+    assert!(
+        read(&order, &mut other, 1, 4).is_err(),
+        "lane 1 has released nothing"
+    );
+    assert!(
+        read(&order, &mut data, 1, 5).is_err(),
+        "lane 5 has acquired nothing"
+    );
 }
 
 #[test]
@@ -109,8 +137,14 @@ fn fences_make_relaxed_accesses_release_and_acquire() {
     let (mut data, mut flag) = (Place::EMPTY, Place::EMPTY);
     assert_eq!(write(&order, &mut data, 0, 0), Ok(()));
     order.fence(0, 1, Scope::Gpu);
-    assert_eq!(strong(&mut order, &mut flag, (0, 0), "relaxed", Scope::Gpu, UPDATE), Ok(()));
-    assert_eq!(strong(&mut order, &mut flag, (1, 0), "relaxed", Scope::Gpu, UPDATE), Ok(()));
+    assert_eq!(
+        strong(&mut order, &mut flag, (0, 0), "relaxed", Scope::Gpu, UPDATE),
+        Ok(())
+    );
+    assert_eq!(
+        strong(&mut order, &mut flag, (1, 0), "relaxed", Scope::Gpu, UPDATE),
+        Ok(())
+    );
     assert!(read(&order, &mut data, 1, 0).is_err(), "not before its own fence");
     order.fence(1, 1, Scope::Gpu);
     assert_eq!(read(&order, &mut data, 1, 0), Ok(()));
@@ -121,11 +155,20 @@ fn scopes_bound_what_is_released() {
     let (mut here, mut there) = (order(0), order(3));
     let (mut data, mut flag) = (Place::EMPTY, Place::EMPTY);
     assert_eq!(write(&here, &mut data, 0, 0), Ok(()));
-    assert_eq!(strong(&mut here, &mut flag, (0, 0), "release", Scope::Cta, STORE), Ok(()));
+    assert_eq!(
+        strong(&mut here, &mut flag, (0, 0), "release", Scope::Cta, STORE),
+        Ok(())
+    );
     assert!(strong(&mut there, &mut flag, (0, 0), "acquire", Scope::Gpu, LOAD).is_err());
     let mut flag = Place::EMPTY;
-    assert_eq!(strong(&mut here, &mut flag, (0, 0), "release", Scope::Gpu, STORE), Ok(()));
-    assert_eq!(strong(&mut there, &mut flag, (0, 0), "acquire", Scope::Gpu, LOAD), Ok(()));
+    assert_eq!(
+        strong(&mut here, &mut flag, (0, 0), "release", Scope::Gpu, STORE),
+        Ok(())
+    );
+    assert_eq!(
+        strong(&mut there, &mut flag, (0, 0), "acquire", Scope::Gpu, LOAD),
+        Ok(())
+    );
     assert_eq!(read(&there, &mut data, 0, 0), Ok(()));
 }
 
@@ -145,7 +188,10 @@ fn operations_are_ordered_by_their_completion_and_proxy_fences() {
     order.fence_proxy(0, 1);
     let operation = forked(&mut order);
     assert_eq!(place.read_by(&operation), Ok(()));
-    assert!(write(&order, &mut place, 0, 0).is_err(), "it may not have read yet");
+    assert!(
+        write(&order, &mut place, 0, 0).is_err(),
+        "it may not have read yet"
+    );
     order.learn(0, 1, &[mark]);
     assert_eq!(write(&order, &mut place, 0, 0), Ok(()));
     let mut place = Place::EMPTY;
