@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::code::{Code, Width, float_literal, int_literal, level, string_literal};
 use super::helpers::Helper;
-use super::{Emitter, types};
+use super::{Emitter, defects, types};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind, Var};
 use crate::source::Span;
@@ -165,13 +165,12 @@ impl Emitter<'_> {
             code.in_range(from)
         };
         // Between two small floating types, and between them and integers, `float` holds every value (32- and
-        // 64-bit integers need `double` to be rounded once). Of the two half types too: ptxas 13.0 loses a conversion of
-        // one to the other that an integer is made of.
+        // 64-bit integers need `double` to be rounded once).
         let native = |d: DType| d.is_float() && d.bits >= 32 || d.is_bool();
         let via = if native(from) || native(to) {
             None
-        } else if types::is_half(from) && types::is_half(to) {
-            Some("float")
+        } else if let Some(via) = defects::half_conversion(from, to) {
+            Some(via)
         } else if from.is_small_float() || to.is_small_float() {
             match (from, to) {
                 (f, _) if types::is_half(f) => None,
@@ -264,10 +263,10 @@ impl Emitter<'_> {
         self.indent -= 1;
     }
 
-    /// A value that is compared with zero, perhaps: where 16-bit integers are added nvcc must not see where it comes from.
+    /// A value that may be compared with zero.
     fn hidden(&mut self, code: Code, dtype: DType) -> Code {
         let code = code.in_range(dtype);
-        if !self.facts.adds_16_bits || !types::is_16_bit_integer(dtype) {
+        if !defects::hides(dtype, &self.facts) {
             return code;
         }
         self.needs.helpers.insert(Helper::Hidden);
@@ -303,17 +302,13 @@ impl Emitter<'_> {
             BinOp::Sub if a_const == Some(0) => Some(&b),
             BinOp::Mul if b_const == Some(-1) => Some(&a),
             _ => None,
-        } && (dtype.is_integer() && dtype.bits >= 32 && self.facts.extremes
-            || types::is_16_bit_integer(dtype))
+        } && let Some(helper) = defects::negation(dtype, &self.facts)
         {
-            // ptxas 13.0 loses the sign on its way to a minimum or maximum, also of what 64 bits are cut to, and does
-            // not wrap 16 bits.
-            if dtype != DType::INT32 && dtype.bits >= 32 {
-                self.needs.helpers.insert(Helper::NegatedWide);
+            self.needs.helpers.insert(helper);
+            if helper == Helper::NegatedWide {
                 let ty = self.spell(dtype, span)?;
                 return Ok(Code::primary(format!("tirx_negated_wide({})", negated.text)).cast(&ty));
             }
-            self.needs.helpers.insert(Helper::Negated);
             let code = Code::primary(format!("tirx_negated({})", negated.text));
             return Ok(if dtype.bits < 32 {
                 code.with_width(Width::Dirty)

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use super::defects;
+
 /// A header of the CUDA toolkit or the C++ library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Header {
@@ -176,9 +178,9 @@ impl Helper {
             Helper::FloorDivisionByPositive => FLOOR_DIVISION_BY_POSITIVE.into(),
             Helper::HalfMinMax => min_max_16("half"),
             Helper::Bf16MinMax => min_max_16("nv_bfloat16"),
-            Helper::Negated => NEGATED.into(),
-            Helper::NegatedWide => NEGATED_WIDE.into(),
-            Helper::Hidden => HIDDEN.into(),
+            Helper::Negated => defects::NEGATED.into(),
+            Helper::NegatedWide => defects::NEGATED_WIDE.into(),
+            Helper::Hidden => defects::HIDDEN.into(),
             Helper::Fp4 => FP4.into(),
             Helper::Fp4Vec => FP4_VEC.into(),
             Helper::NamedBarrier => NAMED_BARRIER.into(),
@@ -310,34 +312,6 @@ fn min_max_16(ty: &str) -> String {
          __device__ __forceinline__ {ty} tirx_min({ty} a, {ty} b) {{ return __hmin(a, b); }}\n"
     )
 }
-
-const NEGATED: &str = "\
-// A negation that ptxas 13.0 cannot spoil: of `min(min(a, -b), c)` it makes one instruction, without the sign of b, and
-// the negation of a 16-bit -32768 is 32768 to it.
-__device__ __forceinline__ int tirx_negated(int value) {
-  int result;
-  asm(\"{\\n  .reg .s32 t;\\n  not.b32 t, %1;\\n  add.s32 %0, t, 1;\\n}\" : \"=r\"(result) : \"r\"(value));
-  return result;
-}
-";
-
-const NEGATED_WIDE: &str = "\
-// The same for unsigned and 64-bit values: ptxas 13.0 sees the negation through a conversion to `int`.
-__device__ __forceinline__ uint64_t tirx_negated_wide(uint64_t value) {
-  uint64_t result;
-  asm(\"{\\n  .reg .s64 t;\\n  not.b64 t, %1;\\n  add.s64 %0, t, 1;\\n}\" : \"=l\"(result) : \"l\"(value));
-  return result;
-}
-";
-
-const HIDDEN: &str = "\
-// A 16-bit value that nvcc 13.0 cannot see through: of `a + b == 0` it makes `a == -b`, and the negation of a 16-bit
-// -32768 is 32768 to it.
-__device__ __forceinline__ int tirx_hidden(int value) {
-  asm(\"\" : \"+r\"(value));
-  return value;
-}
-";
 
 const MIN_MAX_GENERIC: &str = "\
 template <typename T>

@@ -1,7 +1,7 @@
 //! What is a kernel's signature, and which launch bounds does it promise?
 
-use super::aliases::Promised;
 use super::code::Code;
+use super::defects::aliases::Promised;
 use super::helpers::Header;
 use super::{Emitter, KernelInfo, ParamInfo, ParamKind, Pointer};
 use crate::diagnostic::{Result, error};

@@ -28,11 +28,11 @@
 //! **Integers.** C++ computes 8- and 16-bit integers in `int`. A cast back stands wherever the upper bits could be
 //! seen (`code::Width`), so such arithmetic wraps as the IR says. 32- and 64-bit arithmetic is C++'s own.
 
-mod aliases;
 mod analysis;
 mod asm;
 mod calls;
 mod code;
+mod defects;
 mod expr;
 mod helpers;
 mod instructions;

@@ -1,21 +1,14 @@
 //! Which pointers of a kernel are promised to alias no other (`__restrict__`)?
 //!
-//! Those of a function that says so (`tirx.noalias`), but for promises over which nvcc 13.0 breaks kernels.
+//! Those of a function that says so (`tirx.noalias`), but for promises that break kernels; see the first two entries of
+//! [the list](super).
 //!
-//! - Of two loads of which one is done, it makes one load of a chosen address: of `c ? A[i] : B[j]`, of an `if` with or
-//!   without `else`. If one load is of what is only read and the other of what the kernel writes, the one load is still
-//!   taken for one of memory that never changes (`ld.global.nc`), and what the kernel wrote is not seen. Without the
-//!   promise for what is only read it is not.
-//! - The chosen address is taken for one of other memory than any pointer with the promise has: a store that came before
-//!   is taken for dead and left out, though the load reads what it stored. So there is no promise for what is loaded after
-//!   it was stored, where such a load, without more, is one of the two. Else all that is written keeps the promise, so
-//!   that loads stay as free to move as they were.
-//! - Loads of memory that never changes move up over `griddepcontrol.wait`, before the kernel that is waited for has
-//!   written.
+//! For merged loads, the pointer that is only read loses its promise, and so does a pointer that is loaded from after a
+//! store, where that load is all of an arm. Everything else that is written keeps it, so that loads stay free to move.
 
 use rustc_hash::FxHashSet;
 
-use super::analysis::Facts;
+use crate::cuda::analysis::Facts;
 use crate::intrin::Op;
 use crate::ir::abi::LaunchParam;
 use crate::ir::abi::keys::KERNEL_LAUNCH_PARAMS;
@@ -23,14 +16,14 @@ use crate::ir::{BinOp, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Type, Var, Visi
 
 /// The pointers of a kernel that are promised to alias no other.
 #[derive(Debug)]
-pub(super) struct Promised {
+pub(in crate::cuda) struct Promised {
     any: bool,
     except: FxHashSet<Var>,
 }
 
 impl Promised {
     /// Those of a function.
-    pub(super) fn of(func: &PrimFunc, facts: &Facts) -> Promised {
+    pub(in crate::cuda) fn of(func: &PrimFunc, facts: &Facts) -> Promised {
         let noalias = func.attr("tirx.noalias").and_then(|v| v.as_int());
         let tags = func.attr(KERNEL_LAUNCH_PARAMS).and_then(|v| v.as_list());
         let mut tags = tags.into_iter().flatten().filter_map(|tag| tag.as_str());
@@ -48,7 +41,7 @@ impl Promised {
     }
 
     /// Whether a parameter is promised to have no alias.
-    pub(super) fn holds(&self, var: &Var) -> bool {
+    pub(in crate::cuda) fn holds(&self, var: &Var) -> bool {
         self.any && !self.except.contains(var)
     }
 }

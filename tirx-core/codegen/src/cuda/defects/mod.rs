@@ -1,0 +1,104 @@
+//! Defects of nvcc and ptxas that the text avoids, an entry each. Whatever is written only because of one is here.
+//!
+//! # Two loads become one load from a selected address
+//!
+//! - *Breaks:* `c ? A[i] : B[j]` (or an `if` with a load in each arm, or in one). The two loads are merged into one load
+//!   from a selected address. If the kernel writes `B` and only reads `A`, the merged load is still `ld.global.nc`,
+//!   which does not see what the kernel wrote. And the selected address is taken to differ from every `__restrict__`
+//!   pointer, so that a store before it is removed as dead: in `B[i] = 1; B[i] = c ? B[j] : A[k]` the first store is
+//!   missing where `c` and `i == j`.
+//! - *Versions:* nvcc 13.0, sm_90a and sm_100a.
+//! - *Written instead:* no `__restrict__` on the pointers of such pairs ([`aliases`]).
+//! - *Tests:* `tests/kernels/chosen_loads.py`, those of `aliases.rs`.
+//!
+//! # Constant loads move over `griddepcontrol.wait`
+//!
+//! - *Breaks:* a load through `const __restrict__` behind `griddepcontrol.wait` becomes `ld.global.nc` and is moved before
+//!   the wait, where the kernel that is waited for has not written yet.
+//! - *Versions:* nvcc 13.0.
+//! - *Written instead:* a kernel that waits, or is launched with programmatic dependent launch, has no `__restrict__`
+//!   at all ([`aliases`]).
+//!
+//! # Minimum of three loses a sign
+//!
+//! - *Breaks:* `min(min(a, -b), c)` and `max(m, max(b, -b))` of `int` become `VIMNMX3` without the sign of `b`; so does a
+//!   64-bit negation that is converted to `int` first.
+//! - *Versions:* ptxas 13.0, 13.1, 13.2 for sm_90a; gone in 13.5. PyTorch's issue 190973 reports the same.
+//! - *Written instead:* in a function that takes a minimum or maximum of `int32`, each negation is a call of
+//!   `tirx_negated` or `tirx_negated_wide`, whose inline assembly ptxas does not see through ([`negation`]).
+//! - *Tests:* `cuda/tests.rs`.
+//!
+//! # 16-bit integers do not wrap
+//!
+//! - *Breaks:* the negation of a 16-bit -32768 is 32768 where it is compared, converted, shifted or divided as a signed
+//!   number; `a + b == 0` of 16 bits becomes `a == -b`.
+//! - *Versions:* ptxas 13.0.
+//! - *Written instead:* 16-bit negations are `tirx_negated` ([`negation`]); in functions that add 16-bit integers, what is
+//!   compared with zero goes through `tirx_hidden` ([`hides`]).
+//! - *Tests:* `tests/kernels/wrapped_16_bits.py`.
+//!
+//! # A conversion between the half types is lost
+//!
+//! - *Breaks:* `(int)(half)b` of a bfloat16 `b` becomes `F2I.F16` of the bits of `b`; the same from half to bfloat16.
+//! - *Versions:* ptxas 13.0 for sm_90a; right with `-Xptxas -O0`.
+//! - *Written instead:* conversions between the two go through `float` ([`half_conversion`]).
+
+pub(super) mod aliases;
+
+use super::analysis::Facts;
+use super::helpers::Helper;
+use super::types;
+use crate::ir::DType;
+
+/// The helper that negates a value of a dtype, where the operator is not safe.
+pub(super) fn negation(dtype: DType, facts: &Facts) -> Option<Helper> {
+    if types::is_16_bit_integer(dtype) {
+        return Some(Helper::Negated);
+    }
+    let loses_its_sign = dtype.is_integer() && dtype.bits >= 32 && facts.extremes;
+    loses_its_sign.then_some(match dtype {
+        DType::INT32 => Helper::Negated,
+        _ => Helper::NegatedWide,
+    })
+}
+
+/// Whether nvcc must not see where a value that is compared with zero comes from.
+pub(super) fn hides(dtype: DType, facts: &Facts) -> bool {
+    facts.adds_16_bits && types::is_16_bit_integer(dtype)
+}
+
+/// The type that a conversion between two half types goes through.
+pub(super) fn half_conversion(from: DType, to: DType) -> Option<&'static str> {
+    (types::is_half(from) && types::is_half(to)).then_some("float")
+}
+
+/// The definition of `tirx_negated`.
+pub(super) const NEGATED: &str = "\
+// A negation that ptxas 13.0 cannot spoil: of `min(min(a, -b), c)` it makes one instruction, without the sign of b, and
+// the negation of a 16-bit -32768 is 32768 to it.
+__device__ __forceinline__ int tirx_negated(int value) {
+  int result;
+  asm(\"{\\n  .reg .s32 t;\\n  not.b32 t, %1;\\n  add.s32 %0, t, 1;\\n}\" : \"=r\"(result) : \"r\"(value));
+  return result;
+}
+";
+
+/// The definition of `tirx_negated_wide`.
+pub(super) const NEGATED_WIDE: &str = "\
+// The same for unsigned and 64-bit values: ptxas 13.0 sees the negation through a conversion to `int`.
+__device__ __forceinline__ uint64_t tirx_negated_wide(uint64_t value) {
+  uint64_t result;
+  asm(\"{\\n  .reg .s64 t;\\n  not.b64 t, %1;\\n  add.s64 %0, t, 1;\\n}\" : \"=l\"(result) : \"l\"(value));
+  return result;
+}
+";
+
+/// The definition of `tirx_hidden`.
+pub(super) const HIDDEN: &str = "\
+// A 16-bit value that nvcc 13.0 cannot see through: of `a + b == 0` it makes `a == -b`, and the negation of a 16-bit
+// -32768 is 32768 to it.
+__device__ __forceinline__ int tirx_hidden(int value) {
+  asm(\"\" : \"+r\"(value));
+  return value;
+}
+";
