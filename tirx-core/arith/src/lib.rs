@@ -47,3 +47,13 @@ pub use analyzer::{Analyzer, Scope};
 pub use analyzer::{has_effect, is_pure_and_memory_free};
 pub use const_int_bound::ConstIntBound;
 pub use modular_set::ModularSet;
+
+impl crate::layout::algebra::Facts for Analyzer {
+    fn simplified(&mut self, e: &crate::ir::Expr) -> crate::ir::Expr {
+        self.simplify(e)
+    }
+
+    fn is_less(&mut self, e: &crate::ir::Expr, bound: i128) -> bool {
+        self.can_prove_less(e, bound)
+    }
+}

@@ -181,7 +181,8 @@ impl Compiler<'_> {
         let access = self.access(place.region, kind, count, name)?;
         let Index { at, plus } = place.index;
         let wide = at.kind.wide();
-        if let Operand::S(index) = at.at {
+        // A pointer that is the same number in every lane may be to memory of which each lane has its own.
+        if let (Operand::S(index), false) = (at.at, matches!(place.region, Region::Pointer)) {
             // A scalar index is the whole index: `plus` is zero.
             if !matches!(place.region, Region::Local(_)) {
                 let d = self.registers.take(super::registers::File::S, count, self.span)?;

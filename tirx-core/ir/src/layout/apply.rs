@@ -194,6 +194,13 @@ fn at_dtype(value: i128) -> DType {
     }
 }
 
+/// The product of `factors`; one of none.
+pub fn product(factors: &[Expr]) -> Expr {
+    let all = factors.iter().cloned();
+    all.reduce(|a, b| binary(BinOp::Mul, a, b))
+        .unwrap_or_else(|| Expr::int32(1))
+}
+
 /// `Σ coordinate[i] * strides[i]`.
 pub fn strided_offset(coordinate: &[Expr], strides: &[Expr]) -> Expr {
     let mut sum = None;

@@ -5,6 +5,7 @@
 //! (`laneid`, `warpid`, `tid_in_wg`, …). *Replica* iterators give further places that hold the same element; `offset` is added on
 //! each axis. Written `T.TileLayout(T.S[(4, 8):(8, 1)])`.
 
+pub mod algebra;
 pub mod apply;
 
 use std::sync::Arc;

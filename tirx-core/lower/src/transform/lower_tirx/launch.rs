@@ -2,20 +2,30 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::scope_ids::{Declared, resolve};
+use super::scope_ids::{Declared, Resolved, resolve};
+use super::tile::{self, Decision};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{
     AttrNode, Expr, ExprKind, ForKind, IterKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor,
     is_pure, substitute,
 };
 use crate::source::Span;
+use crate::transform::Target;
 
 /// The key of the attribute that `T.device_entry()` makes.
 const DEVICE_ENTRY: &str = "tirx.device_entry";
 
 /// The function with its device regions wrapped.
-pub(super) fn lower(func: PrimFunc) -> Result<PrimFunc> {
-    let mut regions = Regions { failed: None };
+pub(super) fn lower(
+    func: PrimFunc,
+    targets: &[Target],
+    decisions: &mut Vec<Decision>,
+) -> Result<PrimFunc> {
+    let mut regions = Regions {
+        targets,
+        decisions,
+        failed: None,
+    };
     let body = regions.stmt(&func.body);
     match regions.failed {
         Some(error) => Err(error),
@@ -24,11 +34,13 @@ pub(super) fn lower(func: PrimFunc) -> Result<PrimFunc> {
 }
 
 /// Walks the host part.
-struct Regions {
+struct Regions<'a> {
+    targets: &'a [Target],
+    decisions: &'a mut Vec<Decision>,
     failed: Option<Box<Diagnostic>>,
 }
 
-impl Mutator for Regions {
+impl Mutator for Regions<'_> {
     fn expr(&mut self, expr: &Expr) -> Expr {
         expr.clone()
     }
@@ -38,11 +50,26 @@ impl Mutator for Regions {
             return stmt.clone();
         }
         match &stmt.kind {
-            StmtKind::Attr { key, body, .. } if &**key == DEVICE_ENTRY => wrap(body, stmt.span)
-                .unwrap_or_else(|error| {
+            StmtKind::Attr { key, body, .. } if &**key == DEVICE_ENTRY => {
+                wrap(body, stmt.span, self.targets, self.decisions).unwrap_or_else(|error| {
                     self.failed = Some(error);
                     stmt.clone()
-                }),
+                })
+            }
+            // A region that binds its threads itself.
+            StmtKind::Attr { node: AttrNode::IterVar(_), key, .. } if &**key == "thread_extent" => {
+                without_tiles(stmt, self.targets, self.decisions).unwrap_or_else(|error| {
+                    self.failed = Some(error);
+                    stmt.clone()
+                })
+            }
+            StmtKind::Tile(call) => {
+                let message = format!("tile primitive {} outside a device region", call.op.name());
+                let error = Diagnostic::new(stmt.span, message)
+                    .help("write T.device_entry() before the first tile primitive");
+                self.failed = Some(Box::new(error));
+                stmt.clone()
+            }
             StmtKind::ScopeId(def) => {
                 let name = def.kind.name();
                 let error = Diagnostic::new(stmt.span, format!("T.{name} outside a device region"))
@@ -55,8 +82,21 @@ impl Mutator for Regions {
     }
 }
 
+/// A region without scope ids, its tile primitives lowered: those of a single thread are possible.
+fn without_tiles(region: &Stmt, targets: &[Target], decisions: &mut Vec<Decision>) -> Result<Stmt> {
+    if tile::first_call(region).is_none() {
+        return Ok(region.clone());
+    }
+    let launch = tile::Launch {
+        threads: None,
+        ids: FxHashMap::default(),
+        extents: Vec::new(),
+    };
+    tile::lower_region(region, &launch, targets, decisions)
+}
+
 /// The region under its launch; a region without scope ids stands as it is.
-fn wrap(region: &Stmt, span: Span) -> Result<Stmt> {
+fn wrap(region: &Stmt, span: Span, targets: &[Target], decisions: &mut Vec<Decision>) -> Result<Stmt> {
     let mut collect = Collect::default();
     let body = collect.stmt(region);
     if let Some(error) = collect.failed {
@@ -69,9 +109,14 @@ fn wrap(region: &Stmt, span: Span) -> Result<Stmt> {
                     .help("declare scope ids, as in bx = T.cta_id([1]); tx = T.thread_id([128])"),
             ));
         }
-        return Ok(body);
+        return without_tiles(&body, targets, decisions);
     }
     let resolved = resolve(&collect.declared)?;
+    let body = if tile::first_call(&body).is_none() {
+        body
+    } else {
+        tile::lower_region(&body, &tile_launch(&collect.declared, &resolved), targets, decisions)?
+    };
 
     let mut uses = Uses::default();
     uses.visit_stmt(&body);
@@ -108,6 +153,30 @@ fn wrap(region: &Stmt, span: Span) -> Result<Stmt> {
         );
     }
     Ok(launch)
+}
+
+/// What variants of tile primitives know of the launch.
+fn tile_launch(declared: &[Declared], resolved: &Resolved) -> tile::Launch {
+    let mut launch = tile::Launch {
+        threads: Some(tile::Threads {
+            index: resolved.thread.clone(),
+            count: resolved.threads,
+        }),
+        ids: FxHashMap::default(),
+        extents: Vec::new(),
+    };
+    for one in declared {
+        for (dim, var) in one.def.vars.iter().enumerate() {
+            launch.ids.insert(var.clone(), one.def.kind);
+            if let Some(extent) = one.def.extents.as_ref().and_then(|e| e.get(dim)) {
+                launch.extents.push((var.clone(), extent.clone()));
+            }
+        }
+    }
+    for axis in &resolved.axes {
+        launch.extents.push((axis.var.clone(), axis.extent.clone()));
+    }
+    launch
 }
 
 /// Names in an extent or a size of memory are written out up to so many nodes: each may stand for two others.
@@ -260,7 +329,7 @@ mod tests {
     #[test]
     fn an_unread_warp_id_is_not_computed() {
         let unused = function(region(ScopeIdKind::WarpId, Expr::int32(4), |_| Stmt::nop()));
-        let lowered = lower(unused).unwrap();
+        let lowered = lower(unused, &[], &mut Vec::new()).unwrap();
         let StmtKind::Attr { key, value, body, .. } = &lowered.body.kind else {
             panic!("{:?}", lowered.body)
         };
@@ -270,7 +339,7 @@ mod tests {
         let used = function(region(ScopeIdKind::WarpId, Expr::int32(4), |x| {
             Stmt::evaluate(Expr::var(x))
         }));
-        let lowered = lower(used).unwrap();
+        let lowered = lower(used, &[], &mut Vec::new()).unwrap();
         let StmtKind::Attr { body, .. } = &lowered.body.kind else {
             panic!("{:?}", lowered.body)
         };
@@ -286,7 +355,7 @@ mod tests {
             Stmt::bind(&m, double.clone(), Span::NONE),
             region(ScopeIdKind::ThreadId, Expr::var(&m), |_| Stmt::nop()),
         ]);
-        let lowered = lower(function(body)).unwrap();
+        let lowered = lower(function(body), &[], &mut Vec::new()).unwrap();
         let StmtKind::Attr { value, .. } = &lowered.body.kind else {
             panic!("{:?}", lowered.body)
         };
@@ -298,7 +367,7 @@ mod tests {
         let mut func = function(Stmt::nop());
         func.body = region(ScopeIdKind::ThreadId, Expr::int32(4), |_| Stmt::nop());
         assert_eq!(
-            lower(func).unwrap_err().message,
+            lower(func, &[], &mut Vec::new()).unwrap_err().message,
             "T.thread_id outside a device region"
         );
     }

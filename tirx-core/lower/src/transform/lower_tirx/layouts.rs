@@ -9,7 +9,7 @@ use crate::ir::{
     AttrNode, Buffer, DType, Expr, ExprKind, ForKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var,
     is_pure,
 };
-use crate::layout::apply::{cast_index, row_major, strided_offset};
+use crate::layout::apply::{cast_index, product, row_major, strided_offset};
 use crate::source::Span;
 
 /// The function with flat accesses.
@@ -186,14 +186,6 @@ fn honours_strides(buffer: &Buffer) -> bool {
         .layout
         .as_ref()
         .is_none_or(|layout| layout.is_row_major(&buffer.shape))
-}
-
-fn product(factors: &[Expr]) -> Expr {
-    factors
-        .iter()
-        .cloned()
-        .reduce(|a, b| crate::layout::apply::binary(crate::ir::BinOp::Mul, a, b))
-        .unwrap_or_else(|| Expr::int32(1))
 }
 
 impl Mutator for Apply {

@@ -5,7 +5,8 @@
 //! under one `thread_extent` attribute a hardware index, each scope id is bound to an expression of those, and each
 //! access of a buffer has one index, an element offset.
 //!
-//! **Phases.** `launch` finds the device regions, collects their scope ids and wraps the region;
+//! **Phases.** `launch` finds the device regions, collects their scope ids, has [`tile`] replace their tile primitives
+//! and wraps the region;
 //! `hierarchy` infers the extents and `scope_ids` says what each id is; `layouts` flattens the buffers, over the whole
 //! function, and simplifies the offsets with what is known of the variables.
 //!
@@ -29,16 +30,28 @@ mod scope_ids;
 mod tile;
 
 pub(super) use launch::LARGEST_WRITTEN_OUT;
+pub use tile::{Decision, Outcome, VariantInfo, variants};
 
 use super::PassContext;
 use crate::diagnostic::Diagnostics;
 use crate::ir::IRModule;
 
 /// Lowers every function.
-pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
+pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
     module.try_map(|func| {
-        let func = tile::lower(func)?;
-        let func = launch::lower(func)?;
+        let targets = context.targets(&func);
+        let func = launch::lower(func, &targets, &mut Vec::new())?;
         Ok(layouts::lower(func)?)
     })
+}
+
+/// How each tile primitive of a module is lowered, in program order; the last one may be one that no variant lowers.
+pub fn explain(module: &IRModule, context: &PassContext) -> Vec<Decision> {
+    let mut decisions = Vec::new();
+    for (_, func) in &module.functions {
+        let targets = context.targets(func);
+        // Where lowering fails, the decisions up to there are what is known.
+        let _ = launch::lower(func.clone(), &targets, &mut decisions);
+    }
+    decisions
 }

@@ -40,6 +40,10 @@ pub(super) struct Resolved {
     pub(super) warp_id: (Var, Expr),
     /// What each scope id is, in order of declaration, and whether that reads `warp_id_in_cta`.
     pub(super) values: Vec<(Var, Expr, Span, bool)>,
+    /// The number of the calling thread in its CTA.
+    pub(super) thread: Expr,
+    /// How many threads a CTA has, where that is known.
+    pub(super) threads: Option<i128>,
 }
 
 const DIMENSIONS: [char; 3] = ['x', 'y', 'z'];
@@ -190,6 +194,8 @@ pub(super) fn resolve(declared: &[Declared]) -> Result<Resolved> {
         axes,
         warp_id: (warp_id, shuffle),
         values,
+        thread,
+        threads: block.extents.iter().map(Expr::as_int).product(),
     })
 }
 

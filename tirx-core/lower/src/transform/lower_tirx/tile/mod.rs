@@ -1,13 +1,104 @@
 //! Tile primitives become code for each thread.
+//!
+//! **Idea.** A call says what its scope's threads compute together; a *variant* is one way to do it. The
+//! [`table`] has the variants of each operation with their priorities. Of those whose predicates hold the first
+//! makes the code; if none does, the error has a row a variant with its reason. `dispatch="name"` leaves one variant.
+//!
+//! **Phases.** The walk goes through a device region with what a variant asks about: the active threads
+//! ([`active`]), the ranges of variables, the launch. It runs before layouts are applied, so that variants may write
+//! accesses by coordinate.
+//!
+//! **Adding a variant** is a file whose head comment says idea, conditions and cost, and a row of the table.
 
+mod active;
+mod build;
+mod context;
+mod copy;
+mod elementwise;
+mod table;
+
+use rustc_hash::FxHashMap;
+
+use self::active::Active;
+use self::context::Context;
+pub(super) use self::context::Threads;
+use self::table::Variant;
+use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::ir::{PrimFunc, Stmt, StmtKind, TileCall, Visitor};
+use crate::ir::{
+    Expr, ForKind, Mutator, ScopeIdKind, Stmt, StmtKind, TileCall, Var, is_pure,
+};
 use crate::source::Span;
+use crate::transform::Target;
 
-/// The function without tile primitives.
-pub(super) fn lower(func: PrimFunc) -> Result<PrimFunc> {
+pub use self::table::{VariantInfo, variants};
+
+/// What became of one variant at a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It made the code.
+    Chosen,
+    /// It was not asked: one before it was chosen, or another was forced.
+    NotAsked,
+    /// It declined for this reason.
+    Declined(String),
+}
+
+/// How a tile primitive was lowered.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// The call.
+    pub call: TileCall,
+    /// Its place.
+    pub span: Span,
+    /// Each variant of the operation and what became of it, in the order in which they are asked.
+    pub rows: Vec<(&'static str, Outcome)>,
+    /// The code it became.
+    pub code: Option<Stmt>,
+}
+
+/// A launch as variants see it.
+pub(super) struct Launch {
+    /// Its threads; `None` where the kernel binds them itself.
+    pub(super) threads: Option<Threads>,
+    /// What each scope id counts.
+    pub(super) ids: FxHashMap<Var, ScopeIdKind>,
+    /// Ranges of scope ids, where they are known.
+    pub(super) extents: Vec<(Var, Expr)>,
+}
+
+/// A device region without tile primitives.
+pub(super) fn lower_region(
+    body: &Stmt,
+    launch: &Launch,
+    targets: &[Target],
+    decisions: &mut Vec<Decision>,
+) -> Result<Stmt> {
+    let mut facts = Analyzer::new();
+    for (var, extent) in &launch.extents {
+        facts.bind(var, &Expr::constant(extent.dtype, 0), extent);
+    }
+    let count = launch.threads.as_ref().and_then(|t| t.count);
+    let mut walk = Walk {
+        launch,
+        targets,
+        facts,
+        active: count.map(Active::all),
+        decisions,
+        failed: None,
+    };
+    let body = walk.stmt(body);
+    match walk.failed {
+        Some(error) => Err(error),
+        None => Ok(body),
+    }
+}
+
+/// The first tile primitive of a statement, with its place.
+pub(super) fn first_call(stmt: &Stmt) -> Option<(Box<TileCall>, Span)> {
     struct Find(Option<(Box<TileCall>, Span)>);
-    impl Visitor for Find {
+    impl crate::ir::Visitor for Find {
+        fn visit_expr(&mut self, _: &Expr) {}
         fn visit_stmt(&mut self, stmt: &Stmt) {
             match &stmt.kind {
                 StmtKind::Tile(call) if self.0.is_none() => self.0 = Some((call.clone(), stmt.span)),
@@ -17,12 +108,162 @@ pub(super) fn lower(func: PrimFunc) -> Result<PrimFunc> {
         }
     }
     let mut find = Find(None);
-    find.visit_stmt(&func.body);
-    match find.0 {
-        None => Ok(func),
-        Some((call, span)) => {
-            let message = format!("no dispatch for tile primitive {}", call.op.name());
-            Err(Box::new(Diagnostic::new(span, message)))
+    crate::ir::Visitor::visit_stmt(&mut find, stmt);
+    find.0
+}
+
+struct Walk<'a> {
+    launch: &'a Launch,
+    targets: &'a [Target],
+    facts: Analyzer,
+    active: Option<Active>,
+    decisions: &'a mut Vec<Decision>,
+    failed: Option<Box<Diagnostic>>,
+}
+
+impl Mutator for Walk<'_> {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        expr.clone()
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        if self.failed.is_some() {
+            return stmt.clone();
+        }
+        match &stmt.kind {
+            StmtKind::Tile(call) => match self.dispatch(call, stmt.span) {
+                Ok(code) => code,
+                Err(error) => {
+                    self.failed = Some(error);
+                    stmt.clone()
+                }
+            },
+            StmtKind::If(condition, then, otherwise) => {
+                let outer = self.active;
+                self.active = outer.map(|a| a.under(condition, &self.launch.ids));
+                let scope = self.facts.enter_constraint(condition);
+                let new_then = self.stmt(then);
+                self.facts.leave(scope);
+                self.active = outer;
+                let new_otherwise = otherwise.as_ref().map(|o| self.stmt(o));
+                let same = new_then.same_node(then)
+                    && new_otherwise.iter().zip(otherwise).all(|(a, b)| a.same_node(b));
+                if same {
+                    return stmt.clone();
+                }
+                Stmt::if_else(condition.clone(), new_then, new_otherwise, stmt.span)
+            }
+            StmtKind::For {
+                var,
+                min,
+                extent,
+                kind,
+                ..
+            } => {
+                let scope = self.facts.scope();
+                if *kind != ForKind::ThreadBinding {
+                    self.facts.bind(var, min, extent);
+                }
+                let new = self.walk_stmt(stmt);
+                self.facts.leave(scope);
+                new
+            }
+            StmtKind::Bind(var, value) => {
+                if is_pure(value) && value.size() < 64 && var.dtype().is_integer() {
+                    self.facts.bind_value(var, value);
+                }
+                stmt.clone()
+            }
+            _ => self.walk_stmt(stmt),
         }
     }
+}
+
+impl Walk<'_> {
+    fn dispatch(&mut self, call: &TileCall, span: Span) -> Result<Stmt> {
+        let mut context = Context {
+            targets: self.targets,
+            threads: self.launch.threads.as_ref(),
+            active: self.active,
+            facts: &mut self.facts,
+            scope: call.scope,
+            span,
+        };
+        let (rows, code) = choose(call, &mut context);
+        let result = match &code {
+            Some(code) => Ok(code.clone()),
+            None => Err(declined(call, span, &rows)),
+        };
+        self.decisions.push(Decision {
+            call: call.clone(),
+            span,
+            rows,
+            code,
+        });
+        result
+    }
+}
+
+type Rows = Vec<(&'static str, Outcome)>;
+
+/// Asks the variants of an operation in turn.
+fn choose(call: &TileCall, context: &mut Context<'_>) -> (Rows, Option<Stmt>) {
+    let mut rows = Rows::new();
+    let mut code = None;
+    for variant in table::of(call.op) {
+        let forced = match &call.dispatch {
+            None => !variant.only_forced,
+            Some(name) => variant.is_named(name),
+        };
+        if code.is_some() || !forced && call.dispatch.is_some() {
+            rows.push((variant.name, Outcome::NotAsked));
+            continue;
+        }
+        if !forced {
+            let reason = format!("only by dispatch=\"{}\"", variant.name);
+            rows.push((variant.name, Outcome::Declined(reason)));
+            continue;
+        }
+        match ask(variant, call, context) {
+            Ok(stmt) => {
+                rows.push((variant.name, Outcome::Chosen));
+                code = Some(stmt);
+            }
+            Err(reason) => rows.push((variant.name, Outcome::Declined(reason))),
+        }
+    }
+    (rows, code)
+}
+
+fn ask(variant: &Variant, call: &TileCall, context: &mut Context<'_>) -> Result<Stmt, String> {
+    for predicate in variant.predicates {
+        (predicate.holds)(call, context)?;
+    }
+    (variant.lower)(call, context)
+}
+
+/// Why no variant lowers a call.
+fn declined(call: &TileCall, span: Span, rows: &[(&'static str, Outcome)]) -> Box<Diagnostic> {
+    let name = call.op.name();
+    let scope = call.scope.name();
+    let names: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
+    if rows.is_empty() {
+        let message = format!("no dispatch for tile primitive {name}: this compiler has no variant of it yet");
+        return Box::new(Diagnostic::new(span, message));
+    }
+    if let Some(forced) = &call.dispatch
+        && rows.iter().all(|(_, outcome)| *outcome == Outcome::NotAsked)
+    {
+        let message = format!("no dispatch for tile primitive {name}: it has no variant \"{forced}\"");
+        let diagnostic = Diagnostic::new(span, message);
+        return Box::new(diagnostic.help(format!("its variants are {}", names.join(", "))));
+    }
+    let message = format!("no dispatch for tile primitive {name} at scope {scope}: every variant declines");
+    let mut diagnostic = Diagnostic::new(span, message);
+    for (variant, outcome) in rows {
+        if let Outcome::Declined(reason) = outcome {
+            diagnostic = diagnostic.note(Span::NONE, format!("{variant}: {reason}"));
+        }
+    }
+    Box::new(diagnostic)
 }

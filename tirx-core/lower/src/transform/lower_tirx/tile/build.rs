@@ -1,0 +1,155 @@
+//! Statements that several variants make.
+
+use crate::intrin::Op;
+use crate::ir::{Buffer, BufferNode, BufferRegion, DType, Expr, Stmt, StmtKind, Var};
+use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::source::Span;
+
+/// The layout of a buffer. Strides beside the default layout are one of their own.
+pub(super) fn layout_of(buffer: &Buffer) -> Option<Layout> {
+    let plain = |l: &Layout| l.is_row_major(&buffer.shape);
+    if buffer.strides.is_empty() || !buffer.layout.as_ref().is_some_and(plain) {
+        let layout = buffer.layout.clone()?;
+        // A swizzle alone is over the elements of the buffer in order, whatever its period.
+        if let Layout::Compose(swizzle, tile) = &layout {
+            let own: Vec<Expr> = tile.shard.iter().map(|i| i.extent.clone()).collect();
+            let elements: Option<i128> = buffer.shape.iter().map(Expr::as_int).product();
+            if Layout::Tile(tile.clone()).is_row_major(&own) && tile.const_size() != elements {
+                let rows = Layout::row_major(&buffer.shape).tile().clone();
+                return Some(Layout::Compose(*swizzle, rows.into()));
+            }
+        }
+        return Some(layout);
+    }
+    let iter = |(extent, stride): (&Expr, &Expr)| Iter {
+        extent: extent.clone(),
+        stride: stride.clone(),
+        axis: Axis::memory(),
+    };
+    let shard = buffer.shape.iter().zip(&buffer.strides).map(iter).collect();
+    Some(Layout::Tile(TileLayout::of(shard).into()))
+}
+
+/// The storage of a buffer as one dimension of elements, and its declaration.
+pub(super) fn flat_view(buffer: &Buffer, span: Span) -> (Buffer, Stmt) {
+    let size = match layout_of(buffer) {
+        Some(layout) => layout.memory_span(),
+        None => crate::layout::apply::product(&buffer.shape),
+    };
+    let flat = Buffer::new(BufferNode {
+        elem_offset: buffer.elem_offset.clone(),
+        align: buffer.align,
+        offset_factor: buffer.offset_factor,
+        ..BufferNode::flat(
+            format!("{}_flat", buffer.name),
+            buffer.data.clone(),
+            buffer.dtype,
+            vec![size],
+            span,
+        )
+    });
+    let declare = Stmt::new(StmtKind::DeclBuffer(flat.clone()), span);
+    (flat, declare)
+}
+
+/// The address of an element.
+pub(super) fn address(buffer: &Buffer, indices: Vec<Expr>, span: Span) -> Expr {
+    let element = Expr::load(buffer, indices).at(span);
+    Expr::call(Op::AddressOf, DType::HANDLE, vec![element]).at(span)
+}
+
+/// A buffer of the calling thread's own, and its allocation.
+pub(super) fn local(name: &str, elements: i128, dtype: DType, span: Span) -> (Buffer, Stmt) {
+    let buffer = Buffer::fresh(name, vec![Expr::int32(elements as i32)], dtype, "local", span);
+    let allocate = Stmt::new(StmtKind::AllocBuffer(buffer.clone(), Vec::new()), span);
+    (buffer, allocate)
+}
+
+/// `for name in range(extent)` around what `body` makes of the variable; one turn needs no loop.
+pub(super) fn repeat(name: &str, extent: i128, span: Span, body: impl FnOnce(Expr) -> Stmt) -> Stmt {
+    if extent == 1 {
+        return body(Expr::int32(0));
+    }
+    let var = Var::at(name, DType::INT32, span);
+    let inner = body(Expr::var(&var).at(span));
+    Stmt::for_serial(&var, Expr::int32(extent as i32), inner, span)
+}
+
+/// How a number of bytes is loaded and stored by one instruction: `(vec, ptx_type, return_type)`.
+fn form(bytes: i128) -> (&'static str, &'static str, &'static str) {
+    match bytes {
+        32 => ("v8", "u32", "uint32"),
+        16 => ("v4", "u32", "uint32"),
+        8 => ("v2", "u32", "uint32"),
+        4 => ("", "u32", "uint32"),
+        2 => ("", "u16", "uint16"),
+        _ => ("", "u8", "uint32"),
+    }
+}
+
+/// What a load says about caches.
+#[derive(Clone, Default)]
+pub(super) struct CacheHints {
+    /// Through the read-only path: `ld.global.nc`.
+    pub(super) read_only: bool,
+    pub(super) l1_evict: String,
+    pub(super) l2_evict: String,
+    pub(super) prefetch_size: String,
+}
+
+/// `dst[0 .. bytes] = *address`, from `space`.
+pub(super) fn load(
+    dst: Expr,
+    address: Expr,
+    space: &str,
+    bytes: i128,
+    hints: &CacheHints,
+    span: Span,
+) -> Stmt {
+    let (vec, ptx, result) = form(bytes);
+    let text = |s: &str| Expr::string(s).at(span);
+    let number = |v: i32| Expr::int32(v).at(span);
+    let mut args = vec![dst, address, Expr::constant(DType::UINT64, 0), text(result)];
+    let op = if hints.read_only {
+        args.push(text(""));
+        Op::PtxLdGlobalNc
+    } else {
+        args.extend([number(0), text(space), text("")]);
+        Op::PtxLd
+    };
+    args.extend([text(vec), text(ptx), number(0), number(1)]);
+    args.extend([&hints.l1_evict, &hints.l2_evict, &hints.prefetch_size].map(|s| text(s)));
+    Stmt::evaluate(Expr::call(op, DType::VOID, args).at(span))
+}
+
+/// `*address = src[0 .. bytes]`, in `space`.
+pub(super) fn store(address: Expr, src: Expr, space: &str, bytes: i128, span: Span) -> Stmt {
+    let (vec, ptx, _) = form(bytes);
+    let text = |s: &str| Expr::string(s).at(span);
+    let number = |v: i32| Expr::int32(v).at(span);
+    let args = vec![
+        address,
+        src,
+        Expr::constant(DType::UINT64, 0),
+        number(0),
+        text(space),
+        text(""),
+        text(vec),
+        text(ptx),
+        number(0),
+        text(""),
+        text(""),
+        number(1),
+    ];
+    Stmt::evaluate(Expr::call(Op::PtxSt, DType::VOID, args).at(span))
+}
+
+/// The state space of a storage scope, as instructions name it.
+pub(super) fn space(scope: &str) -> &str {
+    if scope.starts_with("shared") { "shared" } else { scope }
+}
+
+/// The product of a region's extents, where they are constants.
+pub(super) fn elements(region: &BufferRegion) -> Option<i128> {
+    region.ranges.iter().map(|(_, extent)| extent.as_int()).product()
+}

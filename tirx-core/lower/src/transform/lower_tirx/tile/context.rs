@@ -1,0 +1,65 @@
+//! What a variant knows of the place where its call stands.
+
+use super::active::Active;
+use crate::arith::{Analyzer, fold};
+use crate::ir::{ExecScope, Expr};
+use crate::source::Span;
+use crate::transform::Target;
+
+/// The threads of a launch.
+#[derive(Clone)]
+pub(in super::super) struct Threads {
+    /// The number of the calling thread in its CTA.
+    pub(in super::super) index: Expr,
+    /// How many a CTA has, where that is known.
+    pub(in super::super) count: Option<i128>,
+}
+
+/// See the [module](self).
+pub(super) struct Context<'a> {
+    /// The GPUs that the kernel is made for.
+    pub(super) targets: &'a [Target],
+    /// Its threads; `None` where the kernel binds them itself.
+    pub(super) threads: Option<&'a Threads>,
+    /// Those that are active.
+    pub(super) active: Option<Active>,
+    /// What is known of the variables in sight.
+    pub(super) facts: &'a mut Analyzer,
+    /// The scope of the call.
+    pub(super) scope: ExecScope,
+    /// The call's place.
+    pub(super) span: Span,
+}
+
+impl Context<'_> {
+    /// How many threads the scope has.
+    pub(super) fn thread_count(&self) -> Result<i128, String> {
+        match (self.scope, self.threads) {
+            (ExecScope::Thread, _) => Ok(1),
+            (ExecScope::Warp, _) => Ok(32),
+            (ExecScope::Warpgroup, _) => Ok(128),
+            (ExecScope::Cta, Some(threads)) => threads
+                .count
+                .ok_or_else(|| "the number of threads of a CTA is not known".to_string()),
+            (ExecScope::Cta, None) => Err("the kernel declares no scope ids".to_string()),
+            (ExecScope::Cluster, _) => Err("unsupported exec_scope cluster".to_string()),
+        }
+    }
+
+    /// The number of the calling thread in the scope.
+    pub(super) fn thread_index(&self) -> Expr {
+        let index = self.threads.map_or_else(|| Expr::int32(0), |t| t.index.clone());
+        match self.scope {
+            ExecScope::Thread => Expr::int32(0),
+            ExecScope::Warp => fold::floormod(index, Expr::int32(32)),
+            ExecScope::Warpgroup => fold::floormod(index, Expr::int32(128)),
+            ExecScope::Cta | ExecScope::Cluster => index,
+        }
+        .at(self.span)
+    }
+
+    /// Whether the least of the targets has this compute capability, as `90`.
+    pub(super) fn has_capability(&self, least: u32) -> bool {
+        self.targets.iter().all(|t| t.compute_capability() >= least)
+    }
+}

@@ -1,0 +1,70 @@
+//! `copy` → `fallback`: element by element.
+//!
+//! **Idea.** A nest of loops over the region's dimensions, run by the first active thread of the scope.
+//!
+//! **Conditions.** One dtype, layouts, the same extents. Symbolic extents and any storage scopes are fine.
+//!
+//! **Cost.** One load and one store an element, by one thread: for what no other variant takes.
+
+use super::super::context::Context;
+use super::{operands, wide};
+use crate::arith::fold;
+use crate::ir::{BinOp, DType, ExecScope, Expr, Stmt, TileCall, Var};
+
+pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
+    let (dst, src) = operands(call)?;
+    for region in [dst, src] {
+        if region.buffer.layout.as_ref().is_some_and(|l| l.has_hardware_axis()) {
+            return Err(format!(
+                "{} is spread over threads, so no thread can copy it alone",
+                region.buffer.name
+            ));
+        }
+    }
+    let span = cx.span;
+    let (d, s) = (wide(dst), wide(src));
+    let vars: Vec<Var> = d
+        .iter()
+        .map(|dim| Var::at("i", dst.ranges[*dim].1.dtype, span))
+        .collect();
+    let at = |starts: Vec<Expr>, dims: &[usize]| {
+        let mut coordinate = starts;
+        for (dim, var) in dims.iter().zip(&vars) {
+            coordinate[*dim] = crate::layout::apply::binary(
+                BinOp::Add,
+                coordinate[*dim].clone(),
+                Expr::var(var),
+            );
+        }
+        coordinate
+    };
+    let value = Expr::load(&src.buffer, at(src.starts(), &s)).at(span);
+    let mut body = Stmt::store(&dst.buffer, at(dst.starts(), &d), value, span);
+    for (dim, var) in d.iter().zip(&vars).rev() {
+        body = Stmt::for_serial(var, dst.ranges[*dim].1.clone(), body, span);
+    }
+    if cx.scope == ExecScope::Thread {
+        return Ok(body);
+    }
+    cx.thread_count()?;
+    let first = first_active(cx)?;
+    let condition = Expr::binary(BinOp::Eq, fold::cast(cx.thread_index(), DType::INT32), Expr::int32(first as i32));
+    Ok(Stmt::if_else(condition.at(span), body, None, span))
+}
+
+/// The number in the scope of its first active thread.
+fn first_active(cx: &Context<'_>) -> Result<i128, String> {
+    use super::super::active::{LANES, WARPS};
+    let Some(active) = cx.active else {
+        return Err("the number of threads of a CTA is not known".to_string());
+    };
+    let unknown = || "the first active thread is only known at run time".to_string();
+    let lane = active.lanes.first.ok_or_else(unknown)?;
+    let warp = active.warps.first.ok_or_else(unknown)?;
+    Ok(match cx.scope {
+        ExecScope::Thread => 0,
+        ExecScope::Warp => lane,
+        ExecScope::Warpgroup => warp % WARPS * LANES + lane,
+        ExecScope::Cta | ExecScope::Cluster => warp * LANES + lane,
+    })
+}

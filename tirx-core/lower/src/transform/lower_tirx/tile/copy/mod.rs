@@ -1,0 +1,121 @@
+//! Variants of `copy`, and what they share.
+
+mod fallback;
+mod gmem_smem;
+mod partition;
+mod vec_forced;
+
+use super::context::Context;
+use super::table::{Predicate, Variant};
+use crate::ir::{BufferRegion, Expr, TileCall, TileOp};
+
+pub(super) static VARIANTS: &[Variant] = &[
+    vec_forced::variant("vec_256b", vec_forced::lower::<32>),
+    vec_forced::variant("vec_128b", vec_forced::lower::<16>),
+    vec_forced::variant("vec_64b", vec_forced::lower::<8>),
+    vec_forced::variant("vec_32b", vec_forced::lower::<4>),
+    vec_forced::variant("vec_16b", vec_forced::lower::<2>),
+    Variant {
+        ops: &[TileOp::Copy],
+        name: "gmem_smem",
+        aliases: &["vec_auto"],
+        priority: 10,
+        only_forced: false,
+        predicates: &[
+            SCOPE,
+            FULL_SCOPE,
+            SAME_ELEMENTS,
+            Predicate {
+                name: "between global and shared memory",
+                holds: gmem_smem::between_global_and_shared,
+            },
+            Predicate {
+                name: "the elements divide among the threads",
+                holds: gmem_smem::divides,
+            },
+        ],
+        lower: gmem_smem::lower,
+        doc: "vectors of up to 16 bytes, spread over the threads of the scope",
+    },
+    Variant {
+        ops: &[TileOp::Copy],
+        name: "fallback",
+        aliases: &[],
+        priority: 0,
+        only_forced: false,
+        predicates: &[SAME_ELEMENTS],
+        lower: fallback::lower,
+        doc: "element by element, by the first active thread of the scope",
+    },
+];
+
+/// A scope that a partition can be made for.
+pub(super) const SCOPE: Predicate = Predicate {
+    name: "scope thread, warp, warpgroup or cta",
+    holds: |_, cx| cx.thread_count().map(drop),
+};
+
+/// Every thread of the scope takes part.
+pub(super) const FULL_SCOPE: Predicate = Predicate {
+    name: "all threads of the scope are active",
+    holds: |_, cx| full_scope(cx),
+};
+
+/// Both sides have a layout, one dtype and the same extents other than one.
+const SAME_ELEMENTS: Predicate = Predicate {
+    name: "one dtype, layouts, the same extents",
+    holds: same_elements,
+};
+
+pub(super) fn full_scope(cx: &Context<'_>) -> Result<(), String> {
+    use crate::ir::ExecScope;
+    if cx.scope == ExecScope::Thread {
+        return Ok(());
+    }
+    match (cx.active, cx.threads.and_then(|t| t.count)) {
+        (Some(active), Some(threads)) => active.is_full(cx.scope, threads),
+        _ => Err("the number of threads of a CTA is not known".to_string()),
+    }
+}
+
+fn operands(call: &TileCall) -> Result<(&BufferRegion, &BufferRegion), String> {
+    match (call.region(0), call.region(1)) {
+        (Some(dst), Some(src)) => Ok((dst, src)),
+        _ => Err("copy is between two regions".to_string()),
+    }
+}
+
+/// The dimensions of more than one element.
+fn wide(region: &BufferRegion) -> Vec<usize> {
+    let dims = 0..region.ranges.len();
+    dims.filter(|d| !region.ranges[*d].1.is_int(1)).collect()
+}
+
+fn same_elements(call: &TileCall, cx: &mut Context<'_>) -> Result<(), String> {
+    let (dst, src) = operands(call)?;
+    for region in [dst, src] {
+        if region.buffer.layout.is_none() {
+            return Err(format!("{} has no layout", region.buffer.name));
+        }
+    }
+    if dst.buffer.dtype != src.buffer.dtype {
+        return Err(format!(
+            "dtypes differ: dst is {}, src is {}",
+            dst.buffer.dtype, src.buffer.dtype
+        ));
+    }
+    let (d, s) = (wide(dst), wide(src));
+    let same = |a: &Expr, b: &Expr, cx: &mut Context<'_>| match (a.as_int(), b.as_int()) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b || a.dtype == b.dtype && cx.facts.can_prove_equal(a, b),
+    };
+    let equal = d.len() == s.len()
+        && d.iter()
+            .zip(&s)
+            .all(|(i, j)| same(&dst.ranges[*i].1, &src.ranges[*j].1, cx));
+    if equal {
+        Ok(())
+    } else {
+        Err("the extents of dst and src differ".to_string())
+    }
+}

@@ -1,0 +1,205 @@
+//! Which thread moves which elements, in which vectors, where neither side says so.
+//!
+//! Both layouts are brought into one order, that of falling strides in global memory, so that neighbouring threads
+//! touch neighbouring bytes there. The order is then cut into `[rounds, threads, vector]`: the widest vector of which
+//! every piece is contiguous on both sides, aligned on both sides, and within a chunk of a swizzle.
+
+use super::super::build::layout_of;
+use super::super::context::Context;
+use crate::ir::{BinOp, BufferRegion, Expr};
+use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
+
+/// See the [module](self).
+pub(in super::super) struct Partition {
+    /// The global side: elements in the partition's order.
+    pub(in super::super) global: TileLayout,
+    /// The shared side in the same order, before its swizzle.
+    pub(in super::super) shared: TileLayout,
+    /// The shared side's swizzle.
+    pub(in super::super) swizzle: Option<Swizzle>,
+    /// Turns of the loop.
+    pub(in super::super) rounds: i128,
+    /// Threads.
+    pub(in super::super) threads: i128,
+    /// Elements of a vector.
+    pub(in super::super) vector: i128,
+}
+
+impl Partition {
+    /// Where the vector of thread `thread` in round `round` begins on the global side, in elements.
+    pub(in super::super) fn global_at(&self, round: &Expr, thread: &Expr) -> Expr {
+        self.at(&self.global, round, thread)
+    }
+
+    /// The same on the shared side.
+    pub(in super::super) fn shared_at(&self, round: &Expr, thread: &Expr, cx: &mut Context<'_>) -> Expr {
+        let at = self.at(&self.shared, round, thread);
+        match self.swizzle {
+            None => at,
+            Some(swizzle) => swizzle.apply(&cx.facts.simplify(&at)),
+        }
+    }
+
+    fn at(&self, layout: &TileLayout, round: &Expr, thread: &Expr) -> Expr {
+        let shape = [self.rounds, self.threads, self.vector].map(|e| Expr::int32(e as i32));
+        let coordinate = [round.clone(), thread.clone(), Expr::int32(0)];
+        Layout::Tile(layout.clone().into()).memory_offset(&coordinate, &shape)
+    }
+}
+
+/// The widths that one instruction moves, in bits.
+pub(in super::super) const WIDTHS: [i128; 5] = [128, 64, 32, 16, 8];
+
+/// The partition of a copy between `global` and `shared`, whose regions have the same elements.
+pub(in super::super) fn partition(
+    global: &BufferRegion,
+    shared: &BufferRegion,
+    threads: i128,
+    widths: &[i128],
+    cx: &mut Context<'_>,
+) -> Result<Partition, String> {
+    let bits = global.buffer.dtype.bits as i128 * global.buffer.dtype.lanes as i128;
+    let (g, _) = sliced(global, cx)?;
+    let (s, swizzle) = sliced(shared, cx)?;
+    let (g, s) = in_one_order(g, s)?;
+    let total = g.const_size().ok_or("region extents are not constant")?;
+    if total % threads != 0 {
+        return Err(format!("region size {total} not divisible by thread_cnt={threads}"));
+    }
+    let base = [global, shared].map(|r| r.buffer.elem_offset.clone());
+    let align = global.buffer.align.min(shared.buffer.align) as i128 * 8;
+    for width in widths {
+        let vector = width / bits;
+        if vector * bits != *width || *width > align {
+            continue;
+        }
+        if swizzle.is_some_and(|s| vector > 1 << s.per_element) {
+            continue;
+        }
+        if let Some((g, s)) = cut(&g, &s, threads, vector)
+            && aligned(&g, &s, base.iter().flatten(), vector, cx)
+        {
+            return Ok(Partition {
+                rounds: total / (threads * vector),
+                global: g,
+                shared: s,
+                swizzle,
+                threads,
+                vector,
+            });
+        }
+    }
+    if !widths.iter().any(|w| *w <= bits) {
+        return Err("no vector of a width that the instruction takes is contiguous and aligned".to_string());
+    }
+    Ok(Partition {
+        rounds: total / threads,
+        global: g,
+        shared: s,
+        swizzle,
+        threads,
+        vector: 1,
+    })
+}
+
+/// The layout of a region, without its swizzle.
+fn sliced(region: &BufferRegion, cx: &mut Context<'_>) -> Result<(TileLayout, Option<Swizzle>), String> {
+    let buffer = &region.buffer;
+    let layout = layout_of(buffer).ok_or_else(|| format!("{} has no layout", buffer.name))?;
+    if layout.has_hardware_axis() {
+        return Err(format!("{} is spread over threads", buffer.name));
+    }
+    match layout.slice(&buffer.shape, &region.ranges, cx.facts) {
+        Some(sliced) => Ok((sliced.tile().clone(), sliced.swizzle())),
+        None => Err(format!(
+            "the layout of {} cannot be sliced to the region",
+            buffer.name
+        )),
+    }
+}
+
+/// Both sides in the order of falling strides of the first.
+fn in_one_order(g: TileLayout, s: TileLayout) -> Result<(TileLayout, TileLayout), String> {
+    let extents: Vec<Expr> = g.shard.iter().map(|i| i.extent.clone()).collect();
+    let strides: Option<Vec<i128>> = g.shard.iter().map(|i| i.stride.as_int()).collect();
+    let mut order: Vec<usize> = (0..g.shard.len()).collect();
+    // Strides that are not known now are those of a row-major tensor.
+    if let Some(strides) = strides {
+        order.sort_by_key(|i| -strides[*i]);
+    }
+    if let Some((s, starts)) = s.group(&extents) {
+        let s = s.permuted_groups(&starts, &order).canonical(false);
+        return Ok((g.permuted(&order).canonical(false), s));
+    }
+    // The shared side's iterators are the coarser ones.
+    let extents: Vec<Expr> = s.shard.iter().map(|i| i.extent.clone()).collect();
+    match g.group(&extents) {
+        Some((g, _)) => Ok((g, s)),
+        None => Err("the two layouts have no common iterators".to_string()),
+    }
+}
+
+/// Both sides with iterators for vectors and threads; `None` where vectors are not contiguous or extents do not divide.
+fn cut(g: &TileLayout, s: &TileLayout, threads: i128, vector: i128) -> Option<(TileLayout, TileLayout)> {
+    let mut iters = if vector == 1 {
+        let mut all = g.shard.clone();
+        all.push(Iter {
+            axis: Axis::memory(),
+            ..Iter::memory(1, 1)
+        });
+        all
+    } else {
+        TileLayout::carved(&g.shard, vector)?
+    };
+    let last = iters.pop()?;
+    if vector > 1 && !(last.stride.is_int(1) && last.extent.is_int(vector)) {
+        return None;
+    }
+    let mut iters = TileLayout::carved(&iters, threads)?;
+    iters.push(last);
+    let g = TileLayout {
+        shard: iters,
+        ..g.clone()
+    };
+    let extents: Vec<Expr> = g.shard.iter().map(|i| i.extent.clone()).collect();
+    let (s, _) = s.group(&extents)?;
+    (s.contiguous_run() % vector == 0 || vector == 1).then_some((g, s))
+}
+
+/// Whether each vector begins at a multiple of its length.
+fn aligned<'a>(
+    g: &TileLayout,
+    s: &TileLayout,
+    base: impl Iterator<Item = &'a Expr>,
+    vector: i128,
+    cx: &mut Context<'_>,
+) -> bool {
+    if vector == 1 {
+        return true;
+    }
+    // The innermost iterators make the vector itself.
+    let outside = |layout: &TileLayout| -> Vec<Expr> {
+        let mut left = vector;
+        let mut terms = Vec::new();
+        for iter in layout.shard.iter().rev() {
+            match iter.extent.as_int() {
+                Some(extent) if left > 1 => left /= extent.max(1),
+                _ if iter.extent.is_int(1) => {}
+                _ => terms.push(iter.stride.clone()),
+            }
+        }
+        terms.extend(layout.offset.iter().map(|(_, e)| e.clone()));
+        terms
+    };
+    let mut terms = outside(g);
+    terms.extend(outside(s));
+    terms.extend(base.cloned());
+    terms.iter().all(|term| match term.as_int() {
+        Some(value) => value % vector == 0,
+        None => {
+            let by = Expr::constant(term.dtype, vector);
+            let rest = crate::layout::apply::binary(BinOp::FloorMod, term.clone(), by);
+            cx.facts.simplify(&rest).is_int(0)
+        }
+    })
+}

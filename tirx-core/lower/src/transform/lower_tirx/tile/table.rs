@@ -1,0 +1,85 @@
+//! The variants of each operation: name, priority, predicates, what makes the code.
+
+use super::context::Context;
+use super::{copy, elementwise};
+use crate::ir::{Stmt, TileCall, TileOp};
+
+/// A condition with a name.
+pub(super) struct Predicate {
+    /// What it asks, for tables.
+    pub(super) name: &'static str,
+    /// Whether it holds; why not, otherwise.
+    pub(super) holds: fn(&TileCall, &mut Context<'_>) -> Result<(), String>,
+}
+
+/// One way to lower an operation.
+pub(super) struct Variant {
+    /// The operations it lowers.
+    pub(super) ops: &'static [TileOp],
+    /// Its name, for `dispatch=`.
+    pub(super) name: &'static str,
+    /// Other names of it.
+    pub(super) aliases: &'static [&'static str],
+    /// Higher ones are asked first; of equals the first row.
+    pub(super) priority: i32,
+    /// Whether it is only asked when `dispatch=` names it.
+    pub(super) only_forced: bool,
+    /// What must hold.
+    pub(super) predicates: &'static [Predicate],
+    /// Makes the code, or declines with a reason.
+    pub(super) lower: fn(&TileCall, &mut Context<'_>) -> Result<Stmt, String>,
+    /// What it does, for tables.
+    pub(super) doc: &'static str,
+}
+
+impl Variant {
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}
+
+/// All variants.
+static VARIANTS: &[&[Variant]] = &[copy::VARIANTS, elementwise::VARIANTS];
+
+/// The variants of an operation in the order in which they are asked.
+pub(super) fn of(op: TileOp) -> Vec<&'static Variant> {
+    let all = VARIANTS.iter().flat_map(|list| list.iter());
+    let mut found: Vec<&Variant> = all.filter(|v| v.ops.contains(&op)).collect();
+    found.sort_by_key(|v| -v.priority);
+    found
+}
+
+/// A row of the table, for documentation.
+#[derive(Clone, Debug)]
+pub struct VariantInfo {
+    /// The operation.
+    pub op: &'static str,
+    /// The variant.
+    pub name: &'static str,
+    /// Higher ones are asked first.
+    pub priority: i32,
+    /// Whether `dispatch=` must name it.
+    pub only_forced: bool,
+    /// What must hold.
+    pub predicates: Vec<&'static str>,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+/// Every variant of every operation.
+pub fn variants() -> Vec<VariantInfo> {
+    let mut all = Vec::new();
+    for operation in &crate::ir::tile::OPERATIONS {
+        for variant in of(operation.op) {
+            all.push(VariantInfo {
+                op: operation.name,
+                name: variant.name,
+                priority: variant.priority,
+                only_forced: variant.only_forced,
+                predicates: variant.predicates.iter().map(|p| p.name).collect(),
+                doc: variant.doc,
+            });
+        }
+    }
+    all
+}
