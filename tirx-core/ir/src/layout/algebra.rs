@@ -8,10 +8,10 @@
 
 use super::apply::binary;
 use super::{Axis, Iter, Layout, TileLayout};
-use crate::arith::fold;
-use crate::ir::{BinOp, Expr};
+use crate::fold;
+use crate::{BinOp, Expr};
 
-/// What a slice asks about its bounds. [`Analyzer`](crate::arith::Analyzer) knows.
+/// What a slice asks about its bounds. The analyzer of `tirx-arith` knows.
 pub trait Facts {
     /// The expression in its simplest form.
     fn simplified(&mut self, e: &Expr) -> Expr;
@@ -165,9 +165,8 @@ impl TileLayout {
                 return None;
             }
             if run.is_empty() {
-                let stride = rest.last().or(groups.last().and_then(|g: &Vec<Iter>| g.first()));
-                let (axis, stride) = match stride {
-                    Some(i) if i.axis.is_memory() => (i.axis.clone(), mul(&i.stride, &i.extent)),
+                let (axis, stride) = match rest.last() {
+                    Some(i) if i.axis.is_memory() => (i.axis.clone(), i.stride.clone()),
                     _ => (Axis::memory(), Expr::int32(1)),
                 };
                 run.push(unit(extent, axis, stride));
@@ -228,12 +227,22 @@ impl TileLayout {
                 .filter(|i| !i.extent.is_int(1))
                 .cloned()
                 .collect(),
-            offset: self.offset.iter().filter(|(_, e)| !e.is_int(0)).cloned().collect(),
+            offset: self
+                .offset
+                .iter()
+                .filter(|(_, e)| !e.is_int(0))
+                .cloned()
+                .collect(),
         }
     }
 
     /// The layout of the part `ranges` (first coordinate and extent of each dimension) of a `shape`.
-    pub fn slice(&self, shape: &[Expr], ranges: &[(Expr, Expr)], facts: &mut dyn Facts) -> Option<TileLayout> {
+    pub fn slice(
+        &self,
+        shape: &[Expr],
+        ranges: &[(Expr, Expr)],
+        facts: &mut dyn Facts,
+    ) -> Option<TileLayout> {
         let (grouped, starts) = self.group(shape)?;
         let mut sliced = TileLayout {
             shard: Vec::new(),
@@ -417,7 +426,9 @@ fn fused(iters: &[Iter]) -> Vec<Iter> {
     let mut parts: Vec<Iter> = Vec::with_capacity(iters.len());
     for inner in iters.iter().filter(|i| !i.extent.is_int(1)) {
         match parts.last_mut() {
-            Some(outer) if outer.axis == inner.axis && same(&outer.stride, &mul(&inner.stride, &inner.extent)) => {
+            Some(outer)
+                if outer.axis == inner.axis && same(&outer.stride, &mul(&inner.stride, &inner.extent)) =>
+            {
                 outer.extent = mul(&outer.extent, &inner.extent);
                 outer.stride = inner.stride.clone();
             }
@@ -454,7 +465,12 @@ fn fuse_threads(iters: &mut Vec<Iter>) -> bool {
 type Offsets = Vec<(Axis, Expr)>;
 
 /// The iterators and offsets of digits `begin .. begin + extent` of a dimension that `run` makes.
-fn slice_run(run: &[Iter], begin: &Expr, extent: &Expr, facts: &mut dyn Facts) -> Option<(Vec<Iter>, Offsets)> {
+fn slice_run(
+    run: &[Iter],
+    begin: &Expr,
+    extent: &Expr,
+    facts: &mut dyn Facts,
+) -> Option<(Vec<Iter>, Offsets)> {
     let (last, outer) = run.split_last()?;
     let moved = |digit: &Expr| {
         let by = mul(digit, &last.stride);
@@ -502,7 +518,10 @@ fn slice_run(run: &[Iter], begin: &Expr, extent: &Expr, facts: &mut dyn Facts) -
     let (digit, carry) = (digit.as_int()?, carry.as_int()?);
     let first = size - digit;
     let next = outer.iter().rev().find(|i| !i.extent.is_int(1))?;
-    if count != 2 * first || next.axis != last.axis || (carry % next.extent.as_int()?) + 1 >= next.extent.as_int()? {
+    if count != 2 * first
+        || next.axis != last.axis
+        || (carry % next.extent.as_int()?) + 1 >= next.extent.as_int()?
+    {
         return None;
     }
     let one = Expr::constant(extent.dtype, 1);
@@ -521,7 +540,3 @@ fn slice_run(run: &[Iter], begin: &Expr, extent: &Expr, facts: &mut dyn Facts) -
     offsets.extend(moved(&Expr::constant(begin.dtype, digit)));
     Some((iters, offsets))
 }
-
-#[cfg(test)]
-#[path = "algebra_test.rs"]
-mod tests;

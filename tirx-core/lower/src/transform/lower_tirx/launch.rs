@@ -16,11 +16,7 @@ use crate::transform::Target;
 const DEVICE_ENTRY: &str = "tirx.device_entry";
 
 /// The function with its device regions wrapped.
-pub(super) fn lower(
-    func: PrimFunc,
-    targets: &[Target],
-    decisions: &mut Vec<Decision>,
-) -> Result<PrimFunc> {
+pub(super) fn lower(func: PrimFunc, targets: &[Target], decisions: &mut Vec<Decision>) -> Result<PrimFunc> {
     let mut regions = Regions {
         targets,
         decisions,
@@ -57,12 +53,15 @@ impl Mutator for Regions<'_> {
                 })
             }
             // A region that binds its threads itself.
-            StmtKind::Attr { node: AttrNode::IterVar(_), key, .. } if &**key == "thread_extent" => {
-                without_tiles(stmt, self.targets, self.decisions).unwrap_or_else(|error| {
+            StmtKind::Attr {
+                node: AttrNode::IterVar(_),
+                key,
+                ..
+            } if &**key == "thread_extent" => without_tiles(stmt, self.targets, self.decisions)
+                .unwrap_or_else(|error| {
                     self.failed = Some(error);
                     stmt.clone()
-                })
-            }
+                }),
             StmtKind::Tile(call) => {
                 let message = format!("tile primitive {} outside a device region", call.op.name());
                 let error = Diagnostic::new(stmt.span, message)
@@ -115,7 +114,12 @@ fn wrap(region: &Stmt, span: Span, targets: &[Target], decisions: &mut Vec<Decis
     let body = if tile::first_call(&body).is_none() {
         body
     } else {
-        tile::lower_region(&body, &tile_launch(&collect.declared, &resolved), targets, decisions)?
+        tile::lower_region(
+            &body,
+            &tile_launch(&collect.declared, &resolved),
+            targets,
+            decisions,
+        )?
     };
 
     let mut uses = Uses::default();

@@ -130,9 +130,7 @@ impl Active {
                 ..self
             },
             ScopeIdKind::WarpgroupId => Active {
-                warps: self
-                    .warps
-                    .narrowed(low * WARPS, high.saturating_mul(WARPS)),
+                warps: self.warps.narrowed(low * WARPS, high.saturating_mul(WARPS)),
                 ..self
             },
             ScopeIdKind::WarpIdInWg => match self.warps.first {

@@ -146,7 +146,11 @@ pub(super) fn store(address: Expr, src: Expr, space: &str, bytes: i128, span: Sp
 
 /// The state space of a storage scope, as instructions name it.
 pub(super) fn space(scope: &str) -> &str {
-    if scope.starts_with("shared") { "shared" } else { scope }
+    if scope.starts_with("shared") {
+        "shared"
+    } else {
+        scope
+    }
 }
 
 /// The product of a region's extents, where they are constants.

@@ -25,9 +25,7 @@ pub(super) use self::context::Threads;
 use self::table::Variant;
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::ir::{
-    Expr, ForKind, Mutator, ScopeIdKind, Stmt, StmtKind, TileCall, Var, is_pure,
-};
+use crate::ir::{Expr, ForKind, Mutator, ScopeIdKind, Stmt, StmtKind, TileCall, Var, is_pure};
 use crate::source::Span;
 use crate::transform::Target;
 
@@ -248,7 +246,8 @@ fn declined(call: &TileCall, span: Span, rows: &[(&'static str, Outcome)]) -> Bo
     let scope = call.scope.name();
     let names: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
     if rows.is_empty() {
-        let message = format!("no dispatch for tile primitive {name}: this compiler has no variant of it yet");
+        let message =
+            format!("no dispatch for tile primitive {name}: this compiler has no variant of it yet");
         return Box::new(Diagnostic::new(span, message));
     }
     if let Some(forced) = &call.dispatch

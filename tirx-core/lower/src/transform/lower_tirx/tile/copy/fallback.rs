@@ -14,7 +14,12 @@ use crate::ir::{BinOp, DType, ExecScope, Expr, Stmt, TileCall, Var};
 pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
     let (dst, src) = operands(call)?;
     for region in [dst, src] {
-        if region.buffer.layout.as_ref().is_some_and(|l| l.has_hardware_axis()) {
+        if region
+            .buffer
+            .layout
+            .as_ref()
+            .is_some_and(|l| l.has_hardware_axis())
+        {
             return Err(format!(
                 "{} is spread over threads, so no thread can copy it alone",
                 region.buffer.name
@@ -30,11 +35,8 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     let at = |starts: Vec<Expr>, dims: &[usize]| {
         let mut coordinate = starts;
         for (dim, var) in dims.iter().zip(&vars) {
-            coordinate[*dim] = crate::layout::apply::binary(
-                BinOp::Add,
-                coordinate[*dim].clone(),
-                Expr::var(var),
-            );
+            coordinate[*dim] =
+                crate::layout::apply::binary(BinOp::Add, coordinate[*dim].clone(), Expr::var(var));
         }
         coordinate
     };
@@ -48,7 +50,11 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     }
     cx.thread_count()?;
     let first = first_active(cx)?;
-    let condition = Expr::binary(BinOp::Eq, fold::cast(cx.thread_index(), DType::INT32), Expr::int32(first as i32));
+    let condition = Expr::binary(
+        BinOp::Eq,
+        fold::cast(cx.thread_index(), DType::INT32),
+        Expr::int32(first as i32),
+    );
     Ok(Stmt::if_else(condition.at(span), body, None, span))
 }
 

@@ -64,7 +64,9 @@ pub(in super::super) fn partition(
     let (g, s) = in_one_order(g, s)?;
     let total = g.const_size().ok_or("region extents are not constant")?;
     if total % threads != 0 {
-        return Err(format!("region size {total} not divisible by thread_cnt={threads}"));
+        return Err(format!(
+            "region size {total} not divisible by thread_cnt={threads}"
+        ));
     }
     let base = [global, shared].map(|r| r.buffer.elem_offset.clone());
     let align = global.buffer.align.min(shared.buffer.align) as i128 * 8;

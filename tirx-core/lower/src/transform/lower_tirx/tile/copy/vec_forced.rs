@@ -4,7 +4,7 @@
 //!
 //! **Conditions.** `dispatch=` names the variant; scope thread; between global, shared and local memory; one dtype;
 //! exactly that many bits on each side, which the caller promises to be contiguous and aligned. `cache="nc"`,
-//! `l1_evict`, `l2_evict` and `prefetch_size` say how a load from global memory treats the caches.
+//! `l1_evict`, `l2_evict` and `prefetch_size` say how a load from global memory treats the caches. 256 bits need sm_100.
 //!
 //! **Cost.** One load and one store of PTX; none of them where the other side is the thread's own memory.
 
@@ -57,11 +57,21 @@ const PREDICATES: &[Predicate] = &[
 
 /// The hints of a call's configuration.
 fn hints(call: &TileCall) -> Result<CacheHints, String> {
-    let text = |key: &str| call.config.get(key).and_then(AttrValue::as_str).unwrap_or("").to_string();
+    let text = |key: &str| {
+        call.config
+            .get(key)
+            .and_then(AttrValue::as_str)
+            .unwrap_or("")
+            .to_string()
+    };
     let read_only = match text("cache").as_str() {
         "" => false,
         "nc" => true,
-        other => return Err(format!("unsupported cache config \"{other}\"; expected None or \"nc\"")),
+        other => {
+            return Err(format!(
+                "unsupported cache config \"{other}\"; expected None or \"nc\""
+            ));
+        }
     };
     let hints = CacheHints {
         read_only,
@@ -70,7 +80,10 @@ fn hints(call: &TileCall) -> Result<CacheHints, String> {
         prefetch_size: text("prefetch_size"),
     };
     let (_, src) = operands(call)?;
-    let any = read_only || [&hints.l1_evict, &hints.l2_evict, &hints.prefetch_size].iter().any(|s| !s.is_empty());
+    let any = read_only
+        || [&hints.l1_evict, &hints.l2_evict, &hints.prefetch_size]
+            .iter()
+            .any(|s| !s.is_empty());
     if any && src.buffer.scope() != "global" {
         return Err(format!(
             "cache hints apply to global loads, but src is in {}",
@@ -87,13 +100,21 @@ pub(super) fn lower<const BYTES: i128>(call: &TileCall, cx: &mut Context<'_>) ->
         return Err(format!("dtype mismatch: src={dtype}, dst={}", dst.buffer.dtype));
     }
     let bits = dtype.bits as i128 * dtype.lanes as i128;
+    if BYTES == 32 && !cx.has_capability(100) {
+        return Err("loads and stores of 256 bits need sm_100".to_string());
+    }
     let expected = BYTES * 8 / bits;
     if expected * bits != BYTES * 8 {
-        return Err(format!("{} bits are no integral number of {dtype} elements", BYTES * 8));
+        return Err(format!(
+            "{} bits are no integral number of {dtype} elements",
+            BYTES * 8
+        ));
     }
     for (name, region) in [("src", src), ("dst", dst)] {
         if elements(region) != Some(expected) {
-            return Err(format!("{name} region does not contain exactly {expected} elements"));
+            return Err(format!(
+                "{name} region does not contain exactly {expected} elements"
+            ));
         }
     }
     let hints = hints(call)?;

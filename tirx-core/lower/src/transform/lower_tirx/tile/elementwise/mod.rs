@@ -10,8 +10,8 @@ use super::build::elements;
 use super::copy::{FULL_SCOPE, SCOPE};
 use super::table::Variant;
 use crate::intrin::Op;
+use crate::ir::typing::{self, Arithmetic, Operand};
 use crate::ir::{BufferRegion, DType, Expr, TileArg, TileCall, TileOp, Var, substitute};
-use crate::script::typing::{self, Arithmetic, Operand};
 use crate::source::Span;
 
 /// The operations whose elements are independent of each other.
@@ -221,7 +221,11 @@ impl Plan {
 
     /// The coordinate in `region` that belongs to coordinate `at` of the output, whose row-major number is `number`.
     pub(super) fn coordinate(&self, region: &BufferRegion, at: &[Expr], number: &Expr) -> Vec<Expr> {
-        let same = region.ranges.iter().map(|(_, e)| e.as_int()).eq(self.dst.ranges.iter().map(|(_, e)| e.as_int()));
+        let same = region.ranges.iter().map(|(_, e)| e.as_int()).eq(self
+            .dst
+            .ranges
+            .iter()
+            .map(|(_, e)| e.as_int()));
         if same {
             return coordinate_of(number, region);
         }
@@ -261,7 +265,12 @@ impl Plan {
         typing::cast(value, self.dst.buffer.dtype, span).map_err(|error| error.message)
     }
 
-    fn compute(&self, values: &[Expr], coordinate: &[Expr], span: Span) -> crate::diagnostic::Result<Operand> {
+    fn compute(
+        &self,
+        values: &[Expr],
+        coordinate: &[Expr],
+        span: Span,
+    ) -> crate::diagnostic::Result<Operand> {
         use TileOp::*;
         let operand = |i: usize| values.get(i).cloned().map_or(Operand::Float(0.0), Operand::Expr);
         let math = |op: Arithmetic, a: Operand, b: Operand| typing::binary(op, a, b, span).map(Operand::Expr);
@@ -328,7 +337,12 @@ impl Plan {
                     }
                     None => Expr::bool(true),
                 };
-                Operand::Expr(typing::if_then_else(condition.into(), operand(0), operand(1), span)?)
+                Operand::Expr(typing::if_then_else(
+                    condition.into(),
+                    operand(0),
+                    operand(1),
+                    span,
+                )?)
             }
             _ => return crate::diagnostic::error(span, "no elementwise operation"),
         })

@@ -42,7 +42,8 @@ fn vector(plan: &Plan, total: i128, threads: i128) -> i128 {
         return 1;
     }
     let share = total / threads;
-    let last = |region: &crate::ir::BufferRegion| region.ranges.last().and_then(|(_, e)| e.as_int()).unwrap_or(1);
+    let last =
+        |region: &crate::ir::BufferRegion| region.ranges.last().and_then(|(_, e)| e.as_int()).unwrap_or(1);
     let widest = plan.widest_bits().max(8);
     for bits in [128, 64, 32, 16, 8] {
         let n = bits / widest;

@@ -1,11 +1,13 @@
 //! The algebra against enumeration of the map, and against what TVM gives for a list of layouts.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
-use super::*;
-use crate::arith::Analyzer;
-use crate::layout::Swizzle;
-use std::sync::Arc;
+use tirx_ir::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
+use tirx_ir::{DType, Expr, Var};
+
+use crate::Analyzer;
 
 fn tile(iters: &[(i128, i128)]) -> TileLayout {
     TileLayout::of(iters.iter().map(|(e, s)| Iter::memory(*e, *s)).collect())
@@ -50,7 +52,10 @@ fn slices_are_those_of_tvm() {
     let cases: [Slice<'_>; 6] = [
         (&[(4, 8), (2, 4)], Some((&[(1, 8), (4, 32), (2, 1)], 10))),
         (&[(2, 4), (2, 4)], Some((&[(1, 8), (2, 32), (2, 1)], 66))),
-        (&[(2, 6), (2, 4)], Some((&[(1, 8), (2, -56), (2, 32), (2, 1)], 66))),
+        (
+            &[(2, 6), (2, 4)],
+            Some((&[(1, 8), (2, -56), (2, 32), (2, 1)], 66)),
+        ),
         (&[(2, 5), (0, 8)], None),
         (&[(3, 12), (0, 8)], None),
         (&[(0, 8), (0, 8)], Some((&[(2, 8), (4, 32), (8, 1)], 0))),
@@ -66,9 +71,7 @@ fn slices_are_those_of_tvm() {
 #[test]
 fn groups_are_those_of_tvm() {
     let group = |iters: &[(i128, i128)], shape: &[i128]| {
-        tile(iters)
-            .group_by(shape)
-            .map(|(l, starts)| (pairs(&l), starts))
+        tile(iters).group_by(shape).map(|(l, starts)| (pairs(&l), starts))
     };
     assert_eq!(
         group(&[(16, 8), (8, 1)], &[4, 4, 8]),
@@ -95,7 +98,11 @@ fn canonical_forms_are_those_of_tvm() {
     };
     let threads = |iters: Vec<Iter>| {
         let canonical = TileLayout::of(iters).canonical(true);
-        canonical.shard.iter().map(|i| i.axis.0.to_string()).collect::<Vec<_>>()
+        canonical
+            .shard
+            .iter()
+            .map(|i| i.axis.0.to_string())
+            .collect::<Vec<_>>()
     };
     assert_eq!(threads(vec![on(4, "wid_in_wg"), on(32, "laneid")]), ["tid_in_wg"]);
     assert_eq!(threads(vec![on(8, "warpid"), on(32, "laneid")]), ["tx"]);
@@ -129,25 +136,21 @@ fn a_swizzle_moves_places_as_in_tvm() {
         inner,
     };
     assert_eq!([3, 70, 100].map(|at| swizzle(true).apply_const(at)), [3, 78, 104]);
-    assert_eq!([3, 70, 100].map(|at| swizzle(false).apply_const(at)), [3, 102, 68]);
+    assert_eq!(
+        [3, 70, 100].map(|at| swizzle(false).apply_const(at)),
+        [3, 102, 68]
+    );
 }
 
 #[test]
 fn symbolic_bounds_and_strides() {
-    use crate::ir::{DType, Var};
     let (i, n) = (Var::new("i", DType::INT32), Var::new("n", DType::INT32));
     let shape = [Expr::int32(32), Expr::var(&n)];
     let rows = Layout::row_major(&shape);
-    let part = [
-        (Expr::var(&i), Expr::int32(8)),
-        (Expr::int32(0), Expr::int32(32)),
-    ];
+    let part = [(Expr::var(&i), Expr::int32(8)), (Expr::int32(0), Expr::int32(32))];
     let sliced = rows.slice(&shape, &part, &mut Analyzer::new()).unwrap();
     assert_eq!(sliced.tile().shard[0].stride, Expr::var(&n));
-    assert_eq!(
-        crate::script::print_expr(&sliced.tile().offset_of("m")),
-        "i * n"
-    );
+    assert_eq!(tirx_ir::print_expr(&sliced.tile().offset_of("m")), "i * n");
 }
 
 /// A shape and a layout of as many elements: its iterators in row-major order of some permutation of them, with gaps.
@@ -157,7 +160,9 @@ fn layouts() -> impl Strategy<Value = TileLayout> {
         let mut order: Vec<usize> = (0..extents.len()).collect();
         let mut state = seed | 1;
         for at in (1..order.len()).rev() {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             order.swap(at, (state >> 33) as usize % (at + 1));
         }
         let mut stride = 1;
