@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tirx_ir::abi::tensor_map::{self, Encode};
-use tirx_ir::abi::{self, DEVICE_CUDA, Field, LaunchParam, arg_type, dlpack_code, float_method};
+use tirx_ir::abi::{self, Check, DEVICE_CUDA, Field, LaunchParam, What, arg_type, dlpack_code, float_method};
 use tirx_ir::fold::eval_int;
 use tirx_ir::intrin::Op;
 use tirx_ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtKind, Var, odd_f32};
@@ -354,24 +354,28 @@ impl Machine<'_> {
 
     /// The message of a failed check, in the form of the launchers' errors.
     fn failed(&mut self, condition: &Expr, message: &[Arc<str>]) -> String {
-        let Some(check) = abi::parse_check(message, self.names) else {
+        let Some(check) = Check::read(message, self.names) else {
             return message.concat();
         };
-        let expected = if check.alignment {
+        let alignment = matches!(check.what, What::Alignment | What::OffsetAlignment);
+        let expected = if alignment {
             format!("a multiple of {}", check.expected)
         } else {
             check.expected.clone()
         };
         let mut text = format!("argument {} `{}`: ", check.index, check.argument);
         match self.sides(condition) {
-            _ if check.null => text.push_str("data is null, expected a pointer"),
-            Some((actual, wanted)) if !check.alignment => {
-                text.push_str(&format!("{} is {actual}, expected {wanted}", check.field));
+            _ if check.what == What::Data => text.push_str("data is null, expected a pointer"),
+            Some((actual, wanted)) if !alignment => {
+                text.push_str(&format!("{} is {actual}, expected {wanted}", check.what.field()));
                 if !expected.is_empty() && expected != wanted {
                     text.push_str(&format!(" ({expected})"));
                 }
             }
-            _ => text.push_str(&format!("{} does not fit, expected {expected}", check.field)),
+            _ => text.push_str(&format!(
+                "{} does not fit, expected {expected}",
+                check.what.field()
+            )),
         }
         text
     }
@@ -577,9 +581,7 @@ impl Machine<'_> {
             (Handle::Tensor(i), Field::Shape) => Value::Handle(Handle::Shape(i)),
             (Handle::Tensor(_), Field::Strides) => Value::Handle(Handle::Strides),
             (Handle::Tensor(i), Field::Ndim) => Value::Int(tensor(i)?.1.len() as i128),
-            (Handle::Tensor(i), Field::TypeCode) => {
-                Value::Int(dlpack_code(tensor(i)?.0).ok_or_else(unknown)?.into())
-            }
+            (Handle::Tensor(i), Field::TypeCode) => Value::Int(dlpack_code(tensor(i)?.0).into()),
             (Handle::Tensor(i), Field::TypeBits) => Value::Int(tensor(i)?.0.bits.into()),
             (Handle::Tensor(i), Field::TypeLanes) => Value::Int(tensor(i)?.0.lanes.into()),
             (Handle::Tensor(i), Field::ByteOffset) => Value::Int(tensor(i)?.3.into()),

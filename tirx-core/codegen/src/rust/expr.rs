@@ -579,9 +579,7 @@ impl<'a> Printer<'a> {
             }
             (Handle::Tensor(i), Field::DeviceId) => Value::Code(self.argument(i, "device_id()")),
             (Handle::Tensor(_), Field::DeviceType) => Value::Int(DEVICE_CUDA),
-            (Handle::Tensor(i), Field::TypeCode) => {
-                Value::Int(dlpack_code(element(i)?).ok_or_else(unknown)?.into())
-            }
+            (Handle::Tensor(i), Field::TypeCode) => Value::Int(dlpack_code(element(i)?).into()),
             (Handle::Tensor(i), Field::TypeBits) => Value::Int(element(i)?.bits.into()),
             (Handle::Tensor(i), Field::TypeLanes) => Value::Int(element(i)?.lanes.into()),
             (Handle::Shape(i), Field::Int64Element) => {

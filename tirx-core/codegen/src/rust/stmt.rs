@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
-use crate::ir::abi::{self, Check, tensor_map};
+use crate::ir::abi::{self, Check, What, tensor_map};
 use crate::ir::{BinOp, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Var};
 
 use super::code::{Code, logical};
@@ -289,7 +289,7 @@ impl HostPrinter<'_> {
             _ => {}
         }
         let failed = self.printer.negated(condition)?;
-        let (error, reads) = match abi::parse_check(message, &self.kernel_names) {
+        let (error, reads) = match Check::read(message, &self.kernel_names) {
             Some(check) => self.mismatch(&check, condition)?,
             None => {
                 let text = string_literal(&message_text(message));
@@ -305,10 +305,10 @@ impl HostPrinter<'_> {
 
     /// The error of a failed check, with the values that differ.
     fn mismatch(&mut self, check: &Check, condition: &Expr) -> Result<(String, Vec<String>)> {
-        let mut field = check.field.clone();
-        let (expected, actual, reads) = if check.null {
+        let mut field = check.what.field().to_string();
+        let (expected, actual, reads) = if check.what == What::Data {
             ("\"a pointer\"".to_string(), "\"null\"".to_string(), Vec::new())
-        } else if check.alignment {
+        } else if matches!(check.what, What::Alignment | What::OffsetAlignment) {
             let remainder = |e: &Expr| matches!(e.kind, ExprKind::Binary(BinOp::Mod | BinOp::FloorMod, ..));
             let (value, divisor) = match find(condition, &remainder).map(|e| &e.kind) {
                 Some(ExprKind::Binary(_, value, divisor)) => (value, divisor.as_int()),
@@ -333,7 +333,7 @@ impl HostPrinter<'_> {
                 (a, b)
             };
             // "strides" says which by what is read.
-            if field == "strides"
+            if check.what == What::Compact
                 && let Some(position) = element_position(actual)
             {
                 field = format!("strides[{position}]");

@@ -5,198 +5,19 @@
 //! `call_packed`. The numbers of fields, the form of messages and the order of launch arguments are TVM 0.26's; they
 //! are written down here once, for the Rust launcher, the C launcher and the simulator.
 
+mod check;
+mod fields;
 pub mod keys;
 mod target;
 pub mod tensor_map;
 
+pub use check::{Check, WHEN_CALLING, What};
+pub use fields::{DEVICE_CUDA, Field, arg_type, dlpack_code};
 pub use target::Target;
-
-use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::{Effect, Op};
-use crate::ir::{AttrValue, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor};
-
-/// A field that `tvm_struct_get` reads (its third argument), of a tensor or of the argument array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Field {
-    /// Data pointer.
-    Data,
-    /// Pointer to the extents.
-    Shape,
-    /// Pointer to the strides; null for a compact tensor.
-    Strides,
-    /// Number of dimensions.
-    Ndim,
-    /// DLPack's type code of an element.
-    TypeCode,
-    /// Bits of an element.
-    TypeBits,
-    /// Lanes of an element.
-    TypeLanes,
-    /// Bytes from the data pointer to the first element.
-    ByteOffset,
-    /// Number of the device.
-    DeviceId,
-    /// DLPack's device type.
-    DeviceType,
-    /// Which kind of value an argument is.
-    ArgType,
-    /// Four bytes of an argument that are zero.
-    Padding,
-    /// An argument's value: 8 bytes, read as the call's dtype.
-    ArgValue,
-    /// An element of an array of `int64`.
-    Int64Element,
-}
-
-impl Field {
-    const NUMBERS: [(Field, i32); 14] = [
-        (Field::Data, 1),
-        (Field::Shape, 2),
-        (Field::Strides, 3),
-        (Field::Ndim, 4),
-        (Field::TypeCode, 5),
-        (Field::TypeBits, 6),
-        (Field::TypeLanes, 7),
-        (Field::ByteOffset, 8),
-        (Field::DeviceId, 9),
-        (Field::DeviceType, 10),
-        (Field::ArgType, 13),
-        (Field::Padding, 14),
-        (Field::ArgValue, 15),
-        (Field::Int64Element, 17),
-    ];
-
-    /// The field of a number.
-    pub fn from_number(number: i128) -> Option<Field> {
-        let found = Field::NUMBERS.iter().find(|(_, n)| i128::from(*n) == number);
-        found.map(|(field, _)| *field)
-    }
-
-    /// Its number.
-    pub fn number(self) -> i32 {
-        let found = Field::NUMBERS.iter().find(|(field, _)| *field == self);
-        found.map_or(0, |(_, number)| *number)
-    }
-}
-
-/// What `Field::ArgType` gives for each kind of argument.
-pub mod arg_type {
-    /// Nothing; a null pointer.
-    pub const NONE: i128 = 0;
-    /// An integer.
-    pub const INT: i128 = 1;
-    /// A truth value.
-    pub const BOOL: i128 = 2;
-    /// A number.
-    pub const FLOAT: i128 = 3;
-    /// A pointer.
-    pub const POINTER: i128 = 4;
-    /// A C string.
-    pub const STRING: i128 = 8;
-    /// A tensor.
-    pub const TENSOR: i128 = 70;
-}
-
-/// DLPack's number of the CUDA device type.
-pub const DEVICE_CUDA: i128 = 2;
-
-/// DLPack's code of a scalar or vector dtype; `None` for those it has no number for.
-pub fn dlpack_code(dtype: DType) -> Option<u8> {
-    use crate::ir::TypeCode::*;
-    Some(match dtype.code {
-        Int => 0,
-        UInt => 1,
-        Float => 2,
-        Handle => 3,
-        BFloat => 4,
-        Bool => 6,
-        Float8_e3m4 => 7,
-        Float8_e4m3 => 8,
-        Float8_e4m3b11fnuz => 9,
-        Float8_e4m3fn => 10,
-        Float8_e4m3fnuz => 11,
-        Float8_e5m2 => 12,
-        Float8_e5m2fnuz => 13,
-        Float8_e8m0fnu => 14,
-        Float6_e2m3fn => 15,
-        Float6_e3m2fn => 16,
-        Float4_e2m1fn => 17,
-    })
-}
-
-/// An argument check, as the parts of its assertion's message say it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// Position of the argument.
-    pub index: u32,
-    /// Its name in the kernel.
-    pub argument: String,
-    /// What of it: `shape[0]`, `ndim`, `dtype`, `strides`, `data`, `type`, …
-    pub field: String,
-    /// What is said to be expected, in the kernel's words (`A.shape[0]`, `256`); empty where nothing is.
-    pub expected: String,
-    /// Whether the check is about a null pointer.
-    pub null: bool,
-    /// Whether the check is about an address's alignment.
-    pub alignment: bool,
-}
-
-const ON_ARGUMENT: &str = " on argument #";
-
-/// Reads the parts of an assertion's message: `["Mismatched ", "A", ".ndim on argument #", "0", …, "1"]`. `None` where
-/// it is not about an argument. `names` are the kernel's parameter names, for messages that give a position only.
-pub fn parse_check(parts: &[Arc<str>], names: &[String]) -> Option<Check> {
-    let marked = parts.iter().position(|part| part.ends_with(ON_ARGUMENT))?;
-    let index: u32 = parts.get(marked + 1)?.parse().ok()?;
-    let mut subject: String = parts[..=marked].concat();
-    subject.truncate(subject.len() - ON_ARGUMENT.len());
-    // index, "when calling", signature, a phrase, and the expected value in parts where there is one
-    let expected: String = parts.get(marked + 5..).unwrap_or_default().concat();
-    let mut alignment = false;
-    for prefix in ["Mismatched ", "Invalid ", "Misaligned "] {
-        if let Some(rest) = subject.strip_prefix(prefix) {
-            alignment = prefix == "Misaligned ";
-            subject = rest.to_string();
-            break;
-        }
-    }
-    let null = subject.ends_with(" data pointer is NULL");
-    let (argument, field) = if null {
-        (
-            subject.trim_end_matches(" data pointer is NULL").to_string(),
-            "data".to_string(),
-        )
-    } else if subject == "type" {
-        (String::new(), subject)
-    } else if subject == "Tensor data" {
-        // What `offset_factor` asks of a view's offset.
-        (String::new(), "offset".to_string())
-    } else if let Some((argument, field)) = subject.split_once('.') {
-        (argument.to_string(), field.to_string())
-    } else {
-        (subject, "value".to_string())
-    };
-    let argument = if argument.is_empty() {
-        names.get(index as usize).cloned().unwrap_or_default()
-    } else {
-        argument
-    };
-    Some(Check {
-        index,
-        argument,
-        field,
-        expected: match (null, expected.strip_suffix(" bytes")) {
-            // A null check ends with a phrase, not with a value.
-            (true, _) => String::new(),
-            (false, Some(bytes)) if alignment => bytes.to_string(),
-            (false, _) => expected,
-        },
-        null,
-        alignment,
-    })
-}
+use crate::ir::{AttrValue, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor};
 
 /// Where a launch argument goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -482,53 +303,6 @@ pub fn unsupported(expr: &Expr, what: &str) -> Diagnostics {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parts(parts: &[&str]) -> Vec<Arc<str>> {
-        parts.iter().map(|p| Arc::from(*p)).collect()
-    }
-
-    #[test]
-    fn messages_name_argument_and_field() {
-        let names = vec!["A".to_string(), "s".to_string()];
-        let check = |p: &[&str]| parse_check(&parts(p), &names).unwrap();
-        let tail = [" when calling:\n  `", "k(A)", "`,\n  expected "];
-        let with = |head: &[&'static str], expected: &[&'static str]| -> Vec<&'static str> {
-            head.iter().chain(&tail).chain(expected).copied().collect()
-        };
-        let ndim = check(&with(&["Mismatched ", "A", ".ndim on argument #", "0"], &["1"]));
-        assert_eq!(
-            (
-                ndim.argument.as_str(),
-                ndim.field.as_str(),
-                ndim.expected.as_str()
-            ),
-            ("A", "ndim", "1")
-        );
-        let shape = check(&with(
-            &["Invalid ", "B.shape[0]", " on argument #", "1"],
-            &["A.shape[0] * 2"],
-        ));
-        assert_eq!((shape.index, shape.field.as_str()), (1, "shape[0]"));
-        assert_eq!(shape.expected, "A.shape[0] * 2");
-        let strides = check(&with(&["Mismatched ", "A", ".strides on argument #", "0"], &[]));
-        assert_eq!(
-            (strides.field.as_str(), strides.expected.as_str()),
-            ("strides", "")
-        );
-        let kind = check(&with(&["Mismatched type on argument #", "1"], &["float"]));
-        assert_eq!((kind.argument.as_str(), kind.field.as_str()), ("s", "type"));
-        let null = check(&with(&["A", " data pointer is NULL on argument #", "0"], &[]));
-        assert!(null.null && null.field == "data" && null.argument == "A");
-        let aligned = check(&with(
-            &["Misaligned ", "A", ".data on argument #", "0"],
-            &["16", " bytes"],
-        ));
-        assert!(aligned.alignment && aligned.field == "data" && aligned.expected == "16");
-        assert_eq!(
-            parse_check(&parts(&["Expected ", "3", " arguments"]), &names),
-            None
-        );
-    }
 
     #[test]
     fn launch_tags() {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::fields::{Field, TENSOR_HEADER, get, is_null, type_index};
+use super::fields::{Field, TENSOR_HEADER, get, is_null};
 use crate::intrin::Op;
+use crate::ir::abi::{Check, WHEN_CALLING, What, arg_type};
 use crate::ir::print_expr;
 use crate::ir::{BinOp, DType, Expr, PrimFunc, Stmt, StmtKind, Type, Var};
 use crate::source::Span;
@@ -20,10 +21,6 @@ pub(super) struct Arguments {
     /// The descriptor of each tensor argument.
     pub(super) handles: Vec<Option<Var>>,
 }
-
-/// What stands before the signature in a message, and after it before what was expected.
-pub(super) const WHEN_CALLING: &str = " when calling:\n  `";
-pub(super) const EXPECTED: &str = "`,\n  expected ";
 
 impl Arguments {
     pub(super) fn new(func: &PrimFunc, symbol: &str) -> Arguments {
@@ -70,22 +67,25 @@ impl Arguments {
                 .or(buffer.map_or(Span::NONE, |b| b.span))
                 .or(func.span);
             let args = Expr::var(&self.args);
-            let value = |dtype: DType| get(&args, index, Field::Value, dtype);
+            let value = |dtype: DType| get(&args, index, Field::ArgValue, dtype);
             let kind = Var::at(format!("{name}_type_index"), DType::INT32, span);
-            self.bind(&kind, get(&args, index, Field::TypeIndex, DType::INT32), span);
-            let is = |index: i32| equal(Expr::var(&kind), Expr::int32(index));
+            self.bind(&kind, get(&args, index, Field::ArgType, DType::INT32), span);
+            let is = |index: i128| equal(Expr::var(&kind), Expr::constant(DType::INT32, index));
             let any = |options: Vec<Expr>| {
                 let all = options.into_iter().reduce(|a, b| Expr::binary(BinOp::Or, a, b));
                 all.unwrap_or_else(|| Expr::bool(true))
             };
             let dtype = param.dtype();
             if dtype.is_handle() {
-                let at_least =
-                    Expr::binary(BinOp::Ge, Expr::var(&kind), Expr::int32(type_index::FIRST_OBJECT));
+                let at_least = Expr::binary(
+                    BinOp::Ge,
+                    Expr::var(&kind),
+                    Expr::constant(DType::INT32, arg_type::FIRST_OBJECT),
+                );
                 let accepted = any(vec![
-                    is(type_index::NONE),
-                    is(type_index::POINTER),
-                    is(type_index::TENSOR_POINTER),
+                    is(arg_type::NONE),
+                    is(arg_type::POINTER),
+                    is(arg_type::TENSOR_POINTER),
                     at_least,
                 ]);
                 let expected = if buffer.is_some() { "Tensor" } else { "pointer" };
@@ -94,7 +94,7 @@ impl Arguments {
                     Op::IfThenElse,
                     DType::HANDLE,
                     vec![
-                        is(type_index::TENSOR),
+                        is(arg_type::TENSOR),
                         Expr::call(
                             Op::HandleAddByteOffset,
                             DType::HANDLE,
@@ -113,7 +113,7 @@ impl Arguments {
                 self.bind(param, pointer, span);
             } else if dtype.is_bool() {
                 self.type_check(
-                    any(vec![is(type_index::BOOL), is(type_index::INT)]),
+                    any(vec![is(arg_type::BOOL), is(arg_type::INT)]),
                     index,
                     "boolean",
                     span,
@@ -121,21 +121,17 @@ impl Arguments {
                 self.bind(param, value(DType::INT64).cast(DType::BOOL), span);
             } else if dtype.is_integer() {
                 self.type_check(
-                    any(vec![is(type_index::INT), is(type_index::BOOL)]),
+                    any(vec![is(arg_type::INT), is(arg_type::BOOL)]),
                     index,
                     "int",
                     span,
                 );
                 self.bind(param, value(DType::INT64).cast(dtype), span);
             } else {
-                let accepted = any(vec![
-                    is(type_index::FLOAT),
-                    is(type_index::INT),
-                    is(type_index::BOOL),
-                ]);
+                let accepted = any(vec![is(arg_type::FLOAT), is(arg_type::INT), is(arg_type::BOOL)]);
                 self.type_check(accepted, index, "float", span);
                 let chosen = Expr::select(
-                    is(type_index::FLOAT),
+                    is(arg_type::FLOAT),
                     value(DType::FLOAT64).cast(dtype),
                     value(DType::INT64).cast(dtype),
                 );
@@ -155,32 +151,27 @@ impl Arguments {
 
     /// Asserts that an argument's value is of the right kind.
     pub(super) fn type_check(&mut self, condition: Expr, index: usize, expected: &str, span: Span) {
-        let message = self.message(&["Mismatched type"], index, EXPECTED, &[expected]);
-        self.assert(condition, "TypeError", message, span);
+        let check = self.check((index, ""), What::Type, expected, condition, span);
+        self.statements.push(check);
     }
 
-    /// The parts of a message: what is wrong, ` on argument #`, the number, the signature, what was expected.
-    pub(super) fn message(
+    /// The assertion of a check of an argument, given by position and name.
+    pub(super) fn check(
         &self,
-        what: &[&str],
-        index: usize,
+        (index, argument): (usize, &str),
+        what: What,
         expected: &str,
-        values: &[&str],
-    ) -> Vec<Arc<str>> {
-        let mut parts: Vec<Arc<str>> = what.iter().map(|s| (*s).into()).collect();
-        // TVM joins the last word and " on argument #" to one part where the word is a constant.
-        match parts.last_mut() {
-            Some(last) if what.len() != 2 || last.starts_with(' ') => {
-                *last = format!("{last} on argument #").into();
-            }
-            _ => parts.push(" on argument #".into()),
-        }
-        parts.push(index.to_string().into());
-        parts.push(WHEN_CALLING.into());
-        parts.push(self.signature.clone());
-        parts.push(expected.into());
-        parts.extend(values.iter().map(|s| Arc::from(*s)));
-        parts
+        condition: Expr,
+        span: Span,
+    ) -> Stmt {
+        let check = Check {
+            index: index as u32,
+            argument: argument.into(),
+            what,
+            expected: expected.into(),
+        };
+        let message = check.message(&self.signature);
+        assert(condition, check.what.error(), message, span)
     }
 }
 

@@ -33,7 +33,7 @@ use super::{PassContext, Target};
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::Op;
-use crate::ir::abi::{runs_on_device, tensor_map};
+use crate::ir::abi::{DEVICE_CUDA, runs_on_device, tensor_map};
 use crate::ir::{AttrNode, AttrValue, DType, Expr, IRModule, PrimFunc, Stmt, Type, Var, Visitor};
 
 /// `calling_conv` of a packed function.
@@ -42,8 +42,6 @@ pub const C_PACKED_FUNC: i64 = 1;
 pub const SET_DEVICE: &str = "__tvm_set_device";
 /// What stands before a packed function's name in its `global_symbol`.
 pub const SYMBOL_PREFIX: &str = "__tvm_ffi_";
-/// `DLDeviceType` of CUDA.
-pub const DEVICE_TYPE_CUDA: i32 = 2;
 
 /// Packs every function that is exported and has no calling convention yet.
 pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
@@ -90,7 +88,7 @@ fn pack(func: &PrimFunc, symbol: &str, widths: &alignment::Widths) -> Result<Pri
             DType::INT32,
             vec![
                 Expr::string(SET_DEVICE),
-                Expr::int32(DEVICE_TYPE_CUDA),
+                Expr::constant(DType::INT32, DEVICE_CUDA),
                 Expr::var(device),
             ],
         );
@@ -109,7 +107,7 @@ fn pack(func: &PrimFunc, symbol: &str, widths: &alignment::Widths) -> Result<Pri
     let mut rest = Stmt::seq(checks.into_iter().chain(body));
     if let Some(device) = &device {
         for (key, value) in [
-            ("device_type", Expr::int32(DEVICE_TYPE_CUDA)),
+            ("device_type", Expr::constant(DType::INT32, DEVICE_CUDA)),
             ("device_id", Expr::var(device)),
         ] {
             rest = Stmt::attr(AttrNode::Str("default".into()), key, value, rest, func.span);

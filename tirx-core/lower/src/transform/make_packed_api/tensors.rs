@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::DEVICE_TYPE_CUDA;
-use super::arguments::{Arguments, EXPECTED, assert, equal, extent_text};
-use super::fields::{Field, dtype_code, get, is_null};
+use super::arguments::{Arguments, equal, extent_text};
+use super::fields::{Field, get, is_null};
 use crate::arith::{Analyzer, fold};
 use crate::intrin::Op;
+use crate::ir::abi::{DEVICE_CUDA, What, dlpack_code};
 use crate::ir::{BinOp, Buffer, DType, Expr, Stmt, StmtKind, Type, Var, substitute};
 use crate::source::Span;
-
-const EXPECTED_MATCH: &str = "`,\n  expected to match ";
-const EXPECTED_ALIGNMENT: &str = "`,\n  expected data alignment=";
 
 /// Checks under construction.
 pub(super) struct Tensors<'a> {
@@ -125,36 +122,34 @@ impl<'a> Tensors<'a> {
         let rank = buffer.shape.len();
         let right_rank = equal(
             Expr::int32(rank as i32),
-            get(handle, 0, Field::Rank, DType::INT32),
+            get(handle, 0, Field::Ndim, DType::INT32),
         );
         let name = &*buffer.name;
-        let message = self.arguments.message(
-            &["Mismatched ", name, ".ndim"],
-            *index,
-            EXPECTED,
-            &[&rank.to_string()],
-        );
-        self.arguments.assert(right_rank, "ValueError", message, *span);
+        let check = self
+            .arguments
+            .check((*index, name), What::Rank, &rank.to_string(), right_rank, *span);
+        self.arguments.statements.push(check);
         let part = |field: Field, dtype: DType, value: i128| {
             equal(get(handle, 0, field, dtype), Expr::constant(dtype, value))
         };
         let dtype = buffer.dtype;
         let conditions = [
-            part(Field::DTypeCode, DType::UINT8, dtype_code(dtype)),
-            part(Field::DTypeBits, DType::UINT8, dtype.bits as i128),
-            part(Field::DTypeLanes, DType::UINT16, dtype.lanes as i128),
+            part(Field::TypeCode, DType::UINT8, dlpack_code(dtype).into()),
+            part(Field::TypeBits, DType::UINT8, dtype.bits as i128),
+            part(Field::TypeLanes, DType::UINT16, dtype.lanes as i128),
         ];
         let right_dtype = conditions
             .into_iter()
             .reduce(|a, b| Expr::binary(BinOp::And, a, b))
             .unwrap_or_else(|| Expr::bool(true));
-        let message = self.arguments.message(
-            &["Mismatched ", name, ".dtype"],
-            *index,
-            EXPECTED,
-            &[&dtype.to_string()],
+        let check = self.arguments.check(
+            (*index, name),
+            What::DType,
+            &dtype.to_string(),
+            right_dtype,
+            *span,
         );
-        self.arguments.assert(right_dtype, "TypeError", message, *span);
+        self.arguments.statements.push(check);
     }
 
     /// `declared` is what the program says a field is: an unknown variable is defined by it, a known one must agree,
@@ -169,29 +164,27 @@ impl<'a> Tensors<'a> {
                     self.defined.insert(var.clone(), path);
                 }
                 Some(source) => {
-                    let message = self.arguments.message(
-                        &["Mismatched ", &path],
-                        subject.index,
-                        EXPECTED_MATCH,
-                        &[source],
-                    );
                     let agree = equal(declared.clone(), actual);
-                    self.agreement
-                        .push(assert(agree, "ValueError", message, subject.span));
+                    let check = self.check(subject, What::Agrees(field.into()), source, agree);
+                    self.agreement.push(check);
                 }
             }
             return;
         }
         let expected = self.describe(declared);
-        let message = self
-            .arguments
-            .message(&["Invalid ", &path], subject.index, EXPECTED, &[&expected]);
         let condition = match declared.as_int() {
             Some(_) => equal(actual, declared.clone()),
             None => equal(Analyzer::new().simplify(declared), actual),
         };
-        self.values
-            .push(assert(condition, "ValueError", message, subject.span));
+        let check = self.check(subject, What::Equals(field.into()), &expected, condition);
+        self.values.push(check);
+    }
+
+    /// The assertion of a check of the tensor at hand.
+    fn check(&self, subject: &Subject<'_>, what: What, expected: &str, condition: Expr) -> Stmt {
+        let argument = (subject.index, &*subject.buffer.name);
+        self.arguments
+            .check(argument, what, expected, condition, subject.span)
     }
 
     /// An expression for people, its variables named by the fields they come from.
@@ -268,14 +261,7 @@ impl<'a> Tensors<'a> {
             expected = Some(crate::layout::apply::binary(BinOp::Mul, stride, extent.clone()));
         }
         let Some(condition) = condition else { return };
-        let name = &*subject.buffer.name;
-        let message = self.arguments.message(
-            &["Mismatched ", name, ".strides"],
-            subject.index,
-            "`,\n  expected to be compact array",
-            &[],
-        );
-        let check = assert(condition, "ValueError", message, subject.span);
+        let check = self.check(subject, What::Compact, "", condition);
         let given = Expr::logical_not(is_null(strides.clone()));
         self.agreement
             .push(Stmt::if_else(given, check, None, subject.span));
@@ -288,13 +274,10 @@ impl<'a> Tensors<'a> {
         let Some(offset) = buffer.elem_offset.as_ref().filter(|o| o.as_int().is_none()) else {
             let elements = buffer.elem_offset.as_ref().and_then(Expr::as_int).unwrap_or(0);
             let bytes = Expr::constant(DType::UINT64, elements * element_bytes);
-            let path = format!("{}.byte_offset", buffer.name);
             let expected = extent_text(&bytes);
-            let message = self
-                .arguments
-                .message(&["Invalid ", &path], subject.index, EXPECTED, &[&expected]);
-            self.values
-                .push(assert(equal(bytes, actual), "ValueError", message, subject.span));
+            let what = What::Equals("byte_offset".into());
+            let check = self.check(subject, what, &expected, equal(bytes, actual));
+            self.values.push(check);
             return;
         };
         let elements = fold::cast(
@@ -307,28 +290,16 @@ impl<'a> Tensors<'a> {
             let rest = Expr::binary(BinOp::Mod, offset.clone(), Expr::constant(offset.dtype, factor));
             let aligned = equal(rest, Expr::constant(offset.dtype, 0));
             let bytes = (factor * element_bytes).to_string();
-            let message = self.arguments.message(
-                &["Misaligned Tensor data"],
-                subject.index,
-                EXPECTED_ALIGNMENT,
-                &[&bytes, " bytes"],
-            );
-            self.arguments
-                .assert(aligned, "ValueError", message, subject.span);
+            let check = self.check(subject, What::OffsetAlignment, &bytes, aligned);
+            self.arguments.statements.push(check);
         }
     }
 
     fn device(&mut self, subject: &Subject<'_>) {
-        let name = &*subject.buffer.name;
         let device_type = get(&subject.handle, 0, Field::DeviceType, DType::INT32);
-        let message = self.arguments.message(
-            &["Mismatched ", name, ".device_type"],
-            subject.index,
-            EXPECTED,
-            &["cuda"],
-        );
-        let right = equal(device_type, Expr::int32(DEVICE_TYPE_CUDA));
-        self.arguments.assert(right, "ValueError", message, subject.span);
+        let right = equal(device_type, Expr::constant(DType::INT32, DEVICE_CUDA));
+        let check = self.check(subject, What::DeviceType, "cuda", right);
+        self.arguments.statements.push(check);
         let actual = get(&subject.handle, 0, Field::DeviceId, DType::INT32);
         match &self.device {
             None => {
@@ -338,17 +309,10 @@ impl<'a> Tensors<'a> {
                 self.first = subject.buffer.name.clone();
             }
             Some(device) => {
-                let path = format!("{name}.device_id");
                 let source = format!("{}.device_id", self.first);
-                let message = self.arguments.message(
-                    &["Mismatched ", &path],
-                    subject.index,
-                    EXPECTED_MATCH,
-                    &[&source],
-                );
                 let same = equal(Expr::var(device), actual);
-                self.agreement
-                    .push(assert(same, "ValueError", message, subject.span));
+                let check = self.check(subject, What::Agrees("device_id".into()), &source, same);
+                self.agreement.push(check);
             }
         }
     }
@@ -374,15 +338,8 @@ impl<'a> Tensors<'a> {
             }
             _ => present,
         };
-        let name = &*buffer.name;
-        let message = self.arguments.message(
-            &[name, " data pointer is NULL"],
-            subject.index,
-            "`,\n  expected non-NULL data pointer",
-            &[],
-        );
-        self.agreement
-            .push(assert(present, "ValueError", message, subject.span));
+        let check = self.check(subject, What::Data, "", present);
+        self.agreement.push(check);
 
         self.data.push(Stmt::bind(&buffer.data, pointer, subject.span));
         self.data
@@ -392,24 +349,13 @@ impl<'a> Tensors<'a> {
             let divisor = Expr::constant(DType::UINT64, align as i128);
             let rest = Expr::binary(BinOp::Mod, address, divisor);
             let aligned = equal(rest, Expr::constant(DType::UINT64, 0));
-            let message = self.arguments.message(
-                &["Misaligned ", name, ".data"],
-                subject.index,
-                EXPECTED_ALIGNMENT,
-                &[&align.to_string(), " bytes"],
-            );
-            self.data
-                .push(assert(aligned, "ValueError", message, subject.span));
+            let check = self.check(subject, What::Alignment, &align.to_string(), aligned);
+            self.data.push(check);
         }
         if let Some(within) = within_reach(buffer) {
-            let message = self.arguments.message(
-                &["Invalid ", name, ".shape"],
-                subject.index,
-                EXPECTED,
-                &["at most 2147483647 elements, which int32 indices reach"],
-            );
-            self.data
-                .push(assert(within, "ValueError", message, subject.span));
+            let most = "at most 2147483647 elements, which int32 indices reach";
+            let check = self.check(subject, What::Reach, most, within);
+            self.data.push(check);
         }
     }
 }

@@ -1,0 +1,287 @@
+//! Argument checks of host functions: what is checked, and the message that says so.
+//!
+//! MakePackedAPI asserts what a host function expects of its arguments. An assertion's message is a list of parts, whose
+//! words and cuts are TVM's; it is the only form of a check that printed IR has. [`Check`] is the check as data:
+//! [`Check::message`] writes the parts and [`Check::read`] reads them, both from [`What::form`].
+
+use std::sync::Arc;
+
+/// Stands between what is wrong and the position of the argument.
+const ON_ARGUMENT: &str = " on argument #";
+/// Stands before the signature in a message.
+pub const WHEN_CALLING: &str = " when calling:\n  `";
+
+/// What of an argument is checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// That it is a tensor, a pointer or a number.
+    Type,
+    /// A tensor's number of dimensions.
+    Rank,
+    /// A tensor's element type.
+    DType,
+    /// That a tensor's strides are those of a compact one.
+    Compact,
+    /// The kind of device that a tensor is on.
+    DeviceType,
+    /// That the elements of a tensor are within reach of its indices.
+    Reach,
+    /// That there is data.
+    Data,
+    /// The alignment of the data, in bytes.
+    Alignment,
+    /// The alignment of the first element, in bytes.
+    OffsetAlignment,
+    /// That a field (`shape[0]`) is what another one is.
+    Agrees(String),
+    /// That a field has a value.
+    Equals(String),
+}
+
+/// The words of a message.
+struct Form {
+    /// Before the argument's name.
+    verb: &'static str,
+    /// Behind it; `None` for a message without a name, or whose field is computed.
+    field: Option<&'static str>,
+    /// Before what is expected.
+    expected: &'static str,
+    /// Behind it.
+    unit: &'static str,
+    /// The error.
+    error: &'static str,
+    /// What a launcher calls the field.
+    name: &'static str,
+}
+
+const IS: &str = "`,\n  expected ";
+const MATCH: &str = "`,\n  expected to match ";
+const ALIGNMENT: &str = "`,\n  expected data alignment=";
+
+impl What {
+    /// Those that are about a field whose name is known.
+    const FIXED: [What; 9] = [
+        What::Type,
+        What::Rank,
+        What::DType,
+        What::Compact,
+        What::DeviceType,
+        What::Reach,
+        What::Data,
+        What::Alignment,
+        What::OffsetAlignment,
+    ];
+
+    fn form(&self) -> Form {
+        let form = |verb, field, expected, name| Form {
+            verb,
+            field,
+            expected,
+            unit: "",
+            error: "ValueError",
+            name,
+        };
+        match self {
+            What::Type => Form {
+                error: "TypeError",
+                ..form("Mismatched type", None, IS, "type")
+            },
+            What::Rank => form("Mismatched ", Some(".ndim"), IS, "ndim"),
+            What::DType => Form {
+                error: "TypeError",
+                ..form("Mismatched ", Some(".dtype"), IS, "dtype")
+            },
+            What::Compact => form(
+                "Mismatched ",
+                Some(".strides"),
+                "`,\n  expected to be compact array",
+                "strides",
+            ),
+            What::DeviceType => form("Mismatched ", Some(".device_type"), IS, "device_type"),
+            What::Reach => form("Invalid ", Some(".shape"), IS, "shape"),
+            What::Data => form(
+                "",
+                Some(" data pointer is NULL"),
+                "`,\n  expected non-NULL data pointer",
+                "data",
+            ),
+            What::Alignment => Form {
+                unit: " bytes",
+                ..form("Misaligned ", Some(".data"), ALIGNMENT, "data")
+            },
+            What::OffsetAlignment => Form {
+                unit: " bytes",
+                ..form("Misaligned Tensor data", None, ALIGNMENT, "offset")
+            },
+            What::Agrees(_) => form("Mismatched ", None, MATCH, ""),
+            What::Equals(_) => form("Invalid ", None, IS, ""),
+        }
+    }
+
+    /// What the check is about: `shape[0]`, `ndim`, `dtype`, `strides`, `data`, `type`, …
+    pub fn field(&self) -> &str {
+        match self {
+            What::Agrees(field) | What::Equals(field) => field,
+            fixed => fixed.form().name,
+        }
+    }
+
+    /// The error that a failed check is: `TypeError`, `ValueError`.
+    pub fn error(&self) -> &'static str {
+        self.form().error
+    }
+}
+
+/// An argument check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Position of the argument.
+    pub index: u32,
+    /// Its name in the kernel.
+    pub argument: String,
+    /// What is checked.
+    pub what: What,
+    /// What is said to be expected, in the kernel's words (`A.shape[0]`, `256`); empty where nothing is.
+    pub expected: String,
+}
+
+impl Check {
+    /// The parts of its message, for a kernel with this signature.
+    pub fn message(&self, signature: &Arc<str>) -> Vec<Arc<str>> {
+        let form = self.what.form();
+        let mut parts: Vec<Arc<str>> = Vec::with_capacity(9);
+        // TVM joins what is wrong and " on argument #" where neither is computed.
+        match (&self.what, form.field) {
+            (What::Agrees(field) | What::Equals(field), _) => {
+                let path = format!("{}.{field}", self.argument);
+                parts.extend([form.verb.into(), path.into(), ON_ARGUMENT.into()]);
+            }
+            (_, Some(field)) => {
+                parts.extend((!form.verb.is_empty()).then(|| Arc::from(form.verb)));
+                parts.push(self.argument.as_str().into());
+                parts.push(format!("{field}{ON_ARGUMENT}").into());
+            }
+            (_, None) => parts.push(format!("{}{ON_ARGUMENT}", form.verb).into()),
+        }
+        parts.push(self.index.to_string().into());
+        parts.push(WHEN_CALLING.into());
+        parts.push(signature.clone());
+        parts.push(form.expected.into());
+        let values = [self.expected.as_str(), form.unit];
+        parts.extend(values.into_iter().filter(|v| !v.is_empty()).map(Arc::from));
+        parts
+    }
+
+    /// Reads the parts of an assertion's message; `None` where it is not about an argument. `names` are the kernel's
+    /// parameter names, for messages that give a position only.
+    pub fn read(parts: &[Arc<str>], names: &[String]) -> Option<Check> {
+        let marked = parts.iter().position(|part| part.ends_with(ON_ARGUMENT))?;
+        let index: u32 = parts.get(marked + 1)?.parse().ok()?;
+        let subject: String = parts[..=marked].concat();
+        let subject = subject.strip_suffix(ON_ARGUMENT)?;
+        let phrase = &**parts.get(marked + 4)?;
+        let (argument, what) = What::FIXED
+            .into_iter()
+            .find_map(|what| Some((named(&what.form(), subject)?.to_string(), what)))
+            .or_else(|| {
+                let path = |verb: &str| subject.strip_prefix(verb)?.split_once('.');
+                let (what, (argument, field)) = match phrase {
+                    MATCH => (What::Agrees as fn(String) -> What, path("Mismatched ")?),
+                    _ => (What::Equals as fn(String) -> What, path("Invalid ")?),
+                };
+                Some((argument.to_string(), what(field.to_string())))
+            })?;
+        let expected: String = parts.get(marked + 5..)?.concat();
+        let unit = what.form().unit;
+        Some(Check {
+            index,
+            argument: match argument.is_empty() {
+                true => names.get(index as usize).cloned().unwrap_or_default(),
+                false => argument,
+            },
+            expected: expected.strip_suffix(unit).unwrap_or(&expected).to_string(),
+            what,
+        })
+    }
+}
+
+/// The argument that the beginning of a message names in a form; empty where the form has no name.
+fn named<'a>(form: &Form, subject: &'a str) -> Option<&'a str> {
+    match form.field {
+        Some(field) => subject.strip_prefix(form.verb)?.strip_suffix(field),
+        None => (subject == form.verb).then_some(""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_as_what_they_were_made_from() {
+        let names = vec!["A".to_string(), "s".to_string()];
+        let signature: Arc<str> = "k(A: Tensor([256], float32), s: float32)".into();
+        let expected = |what: &What| match what {
+            What::Compact | What::Data => "",
+            What::Alignment | What::OffsetAlignment => "16",
+            _ => "A.shape[0] * 2",
+        };
+        let computed = [What::Agrees("device_id".into()), What::Equals("shape[0]".into())];
+        for what in What::FIXED.into_iter().chain(computed) {
+            let check = Check {
+                index: 0,
+                argument: "A".into(),
+                expected: expected(&what).into(),
+                what,
+            };
+            let parts = check.message(&signature);
+            assert_eq!(Check::read(&parts, &names), Some(check), "{parts:?}");
+        }
+    }
+
+    #[test]
+    fn messages_are_cut_as_tvm_cuts_them() {
+        let check = |what, expected: &str| Check {
+            index: 1,
+            argument: "B".into(),
+            what,
+            expected: expected.into(),
+        };
+        let parts = check(What::Rank, "2").message(&"k(B)".into());
+        let expected = [
+            "Mismatched ",
+            "B",
+            ".ndim on argument #",
+            "1",
+            WHEN_CALLING,
+            "k(B)",
+            IS,
+            "2",
+        ];
+        assert_eq!(parts, expected.map(Arc::from));
+        let parts = check(What::Equals("shape[0]".into()), "4").message(&"k(B)".into());
+        let expected = [
+            "Invalid ",
+            "B.shape[0]",
+            " on argument #",
+            "1",
+            WHEN_CALLING,
+            "k(B)",
+            IS,
+            "4",
+        ];
+        assert_eq!(parts, expected.map(Arc::from));
+        let parts = check(What::Alignment, "16").message(&"k(B)".into());
+        assert_eq!(
+            parts[4..],
+            [WHEN_CALLING, "k(B)", ALIGNMENT, "16", " bytes"].map(Arc::from)[..]
+        );
+    }
+
+    #[test]
+    fn other_messages_are_no_checks() {
+        let parts = ["Expected ", "3", " arguments", WHEN_CALLING, "k(A)", "`"].map(Arc::from);
+        assert_eq!(Check::read(&parts, &[]), None);
+        assert_eq!(Check::read(&["my words".into()], &[]), None);
+    }
+}
