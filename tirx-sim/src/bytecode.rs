@@ -10,6 +10,7 @@
 
 use crate::alu::{Bin, Un};
 use crate::cvt::Cvt;
+use crate::exec::engine::{Class, Direction};
 use crate::exec::order::{Scope, Strong};
 use crate::fault::FaultLocation;
 use crate::numeric::Kind;
@@ -407,6 +408,14 @@ pub(crate) enum Inst {
     Fence {
         scope: Scope,
     },
+    /// An asynchronous instruction, or one of mbarriers.
+    Async {
+        id: u16,
+    },
+    /// `setmaxnreg`.
+    SetRegisters {
+        count: u16,
+    },
     /// `fence.proxy.async`.
     FenceProxy,
     /// `griddepcontrol.wait`.
@@ -617,6 +626,97 @@ pub(crate) struct AtomicInst {
     pub(crate) d: R,
 }
 
+/// What is done with an mbarrier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum MbarrierWhat {
+    Init,
+    Inval,
+    Arrive,
+    ArriveExpect,
+    ArriveNoComplete,
+    Expect,
+    Complete,
+    /// Waits for a phase.
+    Wait,
+    /// Asks whether it is complete.
+    Test,
+}
+
+/// An instruction of mbarriers; operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct MbarrierInst {
+    pub(crate) what: MbarrierWhat,
+    /// A 64-bit address.
+    pub(crate) barrier: R,
+    /// Arrivals, bytes or parity.
+    pub(crate) count: Option<R>,
+    /// The rank of the block meant.
+    pub(crate) remote: Option<R>,
+    pub(crate) predicate: Option<R>,
+    pub(crate) relaxed: bool,
+    pub(crate) d: Option<R>,
+}
+
+/// A bulk copy of bytes; operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct BulkInst {
+    /// 64-bit addresses.
+    pub(crate) to: R,
+    pub(crate) from: R,
+    pub(crate) bytes: R,
+    /// The address of the mbarrier that counts them.
+    pub(crate) barrier: Option<R>,
+    /// A mask of ranks.
+    pub(crate) ranks: Option<R>,
+    /// Of each 16 bytes those that are written.
+    pub(crate) mask: Option<R>,
+}
+
+/// A tensor copy; operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct TileInst {
+    pub(crate) direction: Direction,
+    pub(crate) gather: bool,
+    /// 64-bit addresses.
+    pub(crate) map: R,
+    pub(crate) shared: R,
+    pub(crate) barrier: Option<R>,
+    pub(crate) ranks: Option<R>,
+    /// Coordinates.
+    pub(crate) at: Vec<R>,
+}
+
+/// An asynchronous instruction, or one of mbarriers.
+#[derive(Clone, Debug)]
+pub(crate) enum AsyncInst {
+    Mbarrier(MbarrierInst),
+    /// `fence.mbarrier_init`.
+    FenceInit,
+    /// `cp.async`.
+    Copy {
+        to: R,
+        from: R,
+        bytes: u8,
+        predicate: Option<R>,
+        /// Zeros are written where the predicate is 0.
+        zeros: bool,
+    },
+    /// `cp.async.mbarrier.arrive`.
+    ArriveWhenCopied {
+        barrier: R,
+        noinc: bool,
+    },
+    Bulk(BulkInst),
+    Tile(TileInst),
+    Commit(Class),
+    /// Until at most so many groups are under way; none: nothing at all.
+    Wait {
+        class: Class,
+        left: Option<u32>,
+        read: bool,
+    },
+}
+
 /// A `printf` or `print_buffer`: text with values between.
 #[derive(Clone, Debug)]
 pub(crate) struct Print {
@@ -692,6 +792,7 @@ pub(crate) struct Code {
     pub(crate) shuffles: Vec<Shuffle>,
     pub(crate) atomics: Vec<AtomicInst>,
     pub(crate) conversions: Vec<CvtInst>,
+    pub(crate) asynchronous: Vec<AsyncInst>,
     pub(crate) prints: Vec<Print>,
     pub(crate) calls: Vec<ExternCall>,
     pub(crate) tensor: Vec<TensorInst>,
@@ -748,11 +849,16 @@ impl Code {
             access.polled = polls.iter().any(|a| same(a, access));
             access.swapped = swaps.iter().any(|a| same(a, access));
         }
+        self.writes_anywhere = self.asynchronous.iter().any(|inst| {
+            matches!(inst, AsyncInst::Bulk(BulkInst { barrier: None, .. }))
+                || matches!(inst, AsyncInst::Tile(TileInst { direction, .. }) if *direction != Direction::In)
+        });
         self.fine = !polls.is_empty()
             || self.insts.iter().any(|inst| {
                 matches!(
                     inst,
                     Inst::Atomic { .. }
+                        | Inst::Async { .. }
                         | Inst::NamedSync { .. }
                         | Inst::NamedArrive { .. }
                         | Inst::Mapa { .. }

@@ -32,6 +32,8 @@ pub enum FaultKind {
     BarrierDivergence,
     /// A named barrier that no block has.
     InvalidBarrier,
+    /// An mbarrier, an asynchronous operation or an instruction of tensor cores against the rules of the PTX ISA.
+    Asynchronous,
     /// A shuffle or vote that names or reads a lane that takes no part.
     InvalidLanes,
     /// An assertion in the kernel failed.
@@ -56,6 +58,7 @@ impl fmt::Display for FaultKind {
             FaultKind::Deadlock => "deadlock",
             FaultKind::BarrierDivergence => "barrier not reached by all threads",
             FaultKind::InvalidBarrier => "invalid barrier",
+            FaultKind::Asynchronous => "asynchronous operation misused",
             FaultKind::InvalidLanes => "invalid lanes",
             FaultKind::Assertion => "assertion failed",
             FaultKind::StandIn => "raw CUDA function",

@@ -70,6 +70,8 @@ pub struct LaunchOptions {
     /// Most branches and loop turns of one block, against kernels that never end. `None`: no limit. Unless
     /// said otherwise 2²⁸, some seconds to a minute.
     pub step_limit: Option<u64>,
+    /// Chooses when asynchronous copies and matrix operations take effect. Each number gives one schedule.
+    pub seed: u64,
 }
 
 impl Default for LaunchOptions {
@@ -78,6 +80,7 @@ impl Default for LaunchOptions {
         LaunchOptions {
             check_races: true,
             step_limit: Some(MOST_STEPS),
+            seed: 0,
         }
     }
 }
@@ -181,6 +184,7 @@ impl Program {
             check_races: options.check_races,
             raw: Mutex::new(None),
             step_limit: options.step_limit.unwrap_or(u64::MAX),
+            seed: options.seed,
             first_fault: AtomicU64::new(u64::MAX),
         };
         let state = Run {
@@ -394,7 +398,7 @@ impl Run {
             }
             if inner.running == 0 {
                 // Everybody has looked, and nobody got anywhere.
-                let stuck = inner.waiting.iter().min_by_key(|(_, group)| group.first_block());
+                let stuck = inner.waiting.iter_mut().min_by_key(|(_, group)| group.first_block());
                 if let Some((_, group)) = stuck {
                     let fault = group.deadlock(ctx);
                     let block = group.first_block();

@@ -8,7 +8,7 @@ use super::Compiler;
 use super::meaning::{Meaning, meaning};
 use super::registers::Val;
 use crate::alu::{Bin, Un};
-use crate::bytecode::{AtomicOp, Inst, ShuffleMode};
+use crate::bytecode::{AsyncInst, AtomicOp, Inst, ShuffleMode};
 use crate::exec::order::Scope;
 use crate::numeric::Kind;
 
@@ -75,7 +75,13 @@ impl Compiler<'_> {
                 self.emit(Inst::Fence { scope });
             }
             Op::PtxFenceProxyAsync => self.emit(Inst::FenceProxy),
-            Op::Prefetch | Op::PtxFenceMbarrierInit | Op::PtxSetmaxnreg => {}
+            Op::Prefetch => {}
+            Op::PtxFenceMbarrierInit => self.push_async(AsyncInst::FenceInit)?,
+            Op::PtxSetmaxnreg => {
+                let count = args.get(1).and_then(Expr::as_int);
+                let count = count.and_then(|n| u16::try_from(n).ok()).unwrap_or(u16::MAX);
+                self.emit(Inst::SetRegisters { count });
+            }
             Op::CudaNanoSleep => {
                 self.value(&args[0])?;
             }
@@ -89,6 +95,7 @@ impl Compiler<'_> {
             }
             Op::PtxGriddepcontrolWait => self.emit(Inst::PriorGrid),
             Op::PtxGriddepcontrolLaunchDependents => {}
+            _ if self.asynchronous(op, args)?.is_some() => {}
             _ if self.tensor_instruction(op, args)? => {}
             _ if self.storing_instruction(op, args)? => {}
             _ if self.memory_instruction(op, args)?.is_some() => {}
@@ -298,6 +305,9 @@ impl Compiler<'_> {
     fn by_name(&mut self, op: Op, args: &[Expr]) -> Result<Vec<Val>> {
         if op.name() == "tirx.ptx.fetch_register" {
             return self.special_register(args).map(|value| vec![value]);
+        }
+        if let Some(Some(value)) = self.asynchronous(op, args)? {
+            return Ok(vec![value]);
         }
         if let Some(values) = self.instruction(op, args)? {
             return Ok(values);

@@ -6,6 +6,7 @@
 //! | `registers` | values, registers, constants, jumps |
 //! | `statement` | statements and control flow |
 //! | `expression` | expressions but for calls |
+//! | `asynchronous` | asynchronous copies, mbarriers |
 //! | `call` | intrinsics: which file knows each |
 //! | `meaning` | which operations are run at all |
 //! | `math` | intrinsics that are arithmetic |
@@ -23,6 +24,7 @@
 //! them) is computed once, in a scalar register. Arrays in scope `local` whose indices are all constants become
 //! vector registers.
 
+mod asynchronous;
 mod call;
 mod call_out;
 mod expression;

@@ -314,6 +314,8 @@ pub(super) fn may_wait(condition: &Expr, body: &Stmt) -> bool {
                         | Op::AtomicAdd
                         | Op::CudaLdg
                         | Op::CudaNanoSleep
+                        | Op::PtxMbarrierTryWaitOnce
+                        | Op::PtxMbarrierTestWaitParity
                 ),
                 _ => false,
             };

@@ -13,7 +13,7 @@ use crate::memory::{granules, load_bits, store_bits};
 use crate::numeric::Kind;
 
 /// The new bits in memory, where they change.
-fn update(op: AtomicOp, kind: Kind, old: u64, value: u64, compare: u64) -> Option<u64> {
+pub(super) fn update(op: AtomicOp, kind: Kind, old: u64, value: u64, compare: u64) -> Option<u64> {
     match op {
         AtomicOp::Read => None,
         AtomicOp::Exchange => Some(kind.store(value)),

@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 
 use super::cells::Cells;
 use super::cluster::Peers;
+use super::engine::Engine;
 use super::exchange::Arguments;
 use super::order::{Known, Order, Place};
 use super::run::{Machine, Stop, state};
@@ -14,6 +15,8 @@ use crate::bytecode::{Axis, Operand, Special};
 use crate::fault::{Fault, FaultKind};
 
 pub(super) struct Block {
+    /// In its cluster.
+    pub(super) rank: usize,
     pub(super) shared: Shared,
     pub(super) warps: Vec<Warp>,
 }
@@ -55,7 +58,11 @@ impl Block {
         }
         let exist: Vec<u32> = warps.iter().map(|w| w.exist).collect();
         Block {
+            rank: 0,
             shared: Shared {
+                engine: Engine::default(),
+                operations: false,
+                registers: BTreeMap::new(),
                 words: vec![0; shared_bytes.div_ceil(4) + 1],
                 cells: Cells::new(
                     code.fine && ctx.check_races,
@@ -95,6 +102,10 @@ impl Block {
         shared.cluster_open = None;
         shared.cluster_met = None;
         shared.shared_out = false;
+        shared.operations = false;
+        shared.registers.clear();
+        shared.engine.reset(ctx.seed ^ shared.linear.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        self.rank = number as usize % size as usize;
         shared.output.clear();
         shared.steps = 0;
         for (id, warp) in self.warps.iter_mut().enumerate() {
@@ -133,12 +144,20 @@ impl Block {
                 progress |= self.run_warp(ctx, id, &mut peers)?;
             }
             progress |= self.release(ctx)?;
+            self.shared.engine.tick();
+            progress |= self.perform(ctx, &mut peers)?;
+            progress |= self.wake(ctx);
             let aborted = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed) < self.shared.linear;
             if self.done() && !aborted {
+                self.drain(ctx, &mut peers)?;
                 self.check_end(ctx)?;
             }
             if self.done() || aborted {
                 return Ok(true);
+            }
+            if !progress && !self.shared.engine.is_idle() {
+                self.shared.engine.hurry();
+                progress = self.perform(ctx, &mut peers)?;
             }
             if !progress && !self.warps.iter_mut().any(Warp::run_ahead) {
                 return Ok(any);
@@ -149,7 +168,8 @@ impl Block {
 
     /// A block's shared memory is there until it ends: what other blocks do with it must be ordered before that.
     fn check_end(&self, ctx: &Context<'_>) -> Result<(), Fault> {
-        if !self.shared.shared_out {
+        self.check_barriers(ctx)?;
+        if !self.shared.shared_out && !self.shared.operations {
             return Ok(());
         }
         let Cells::Fine(places) = &self.shared.cells else {
@@ -162,6 +182,14 @@ impl Block {
         let Some((mark, wrote)) = places.iter().find_map(left) else {
             return Ok(());
         };
+        if mark.is_operation() {
+            let message = format!(
+                "the block ends while an asynchronous operation {} its shared memory: no thread has waited for its completion",
+                if wrote { "writes" } else { "reads" }
+            );
+            let trap = Trap::new(FaultKind::Asynchronous, mark.thread() % 32, message);
+            return Err(fault(ctx, &self.shared, mark.warp(), mark.pc(), *trap));
+        }
         let message = format!(
             "a thread of another block of the cluster {} shared memory of this block, which may have ended by then: no \
              cluster barrier stands between",
@@ -169,6 +197,32 @@ impl Block {
         );
         let trap = Trap::new(FaultKind::Race, 0, message);
         Err(fault(ctx, &self.shared, 0, mark.pc(), *trap))
+    }
+
+    /// Performs what is still under way at the end of the block.
+    fn drain(&mut self, ctx: &Context<'_>, peers: &mut Peers<'_>) -> Result<(), Fault> {
+        while !self.shared.engine.is_idle() {
+            self.shared.engine.hurry();
+            if !self.perform(ctx, peers)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes that were copied and not expected, or the other way round.
+    fn check_barriers(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        for barrier in self.shared.engine.barriers.values().filter(|b| b.bytes != 0) {
+            let message = format!(
+                "the block ends while phase {} of an mbarrier waits for {}",
+                barrier.phase,
+                barrier.missing()
+            );
+            let mark = barrier.init;
+            let trap = Trap::new(FaultKind::Asynchronous, mark.thread() % 32, message);
+            return Err(fault(ctx, &self.shared, mark.warp(), mark.pc(), *trap));
+        }
+        Ok(())
     }
 
     /// Runs each strand of a warp that is ready until it waits or yields. Whether anything moved.
@@ -373,11 +427,23 @@ impl Block {
     }
 
     /// Who waits where.
-    pub(super) fn waiting(&self, ctx: &Context<'_>) -> Vec<Waiting> {
+    pub(super) fn waiting(&mut self, ctx: &Context<'_>) -> Vec<Waiting> {
         let mut out: Vec<Waiting> = Vec::new();
+        let mut asleep = Vec::new();
+        for id in 0..self.warps.len() {
+            for at in 0..self.warps[id].strands.len() {
+                let strand = &self.warps[id].strands[at];
+                let (status, mask) = (strand.status, strand.mask);
+                if let Status::Asleep(inst) = status {
+                    asleep.push(self.sleeps_for(ctx, id, (inst, mask)));
+                }
+            }
+        }
+        let mut asleep = asleep.into_iter();
         for (id, warp) in self.warps.iter().enumerate() {
             for strand in &warp.strands {
                 let what = match strand.status {
+                    Status::Asleep(_) => asleep.next().flatten().unwrap_or_default(),
                     Status::Ready => "turn in a loop that waits for memory which nobody writes".to_string(),
                     Status::Barrier(_) => "wait at a block barrier".to_string(),
                     Status::Named(barrier, threads) => {

@@ -16,6 +16,7 @@ use crate::memory::{granules, load_bits, store_bits};
 
 /// The blocks of the cluster but one.
 pub(super) struct Peers<'a> {
+    rank: usize,
     before: &'a mut [Block],
     after: &'a mut [Block],
 }
@@ -25,20 +26,42 @@ impl<'a> Peers<'a> {
     pub(super) fn of(cluster: &'a mut [Block], at: usize) -> Option<(&'a mut Block, Peers<'a>)> {
         let (before, rest) = cluster.split_at_mut_checked(at)?;
         let (block, after) = rest.split_first_mut()?;
-        Some((block, Peers { before, after }))
+        Some((
+            block,
+            Peers {
+                rank: at,
+                before,
+                after,
+            },
+        ))
+    }
+
+    /// None, of a block of this rank.
+    pub(super) fn none(rank: usize) -> Peers<'a> {
+        Peers {
+            rank,
+            before: &mut [],
+            after: &mut [],
+        }
+    }
+
+    /// The rank of the block itself.
+    pub(super) fn rank(&self) -> usize {
+        self.rank
     }
 
     /// The same for a shorter time.
     pub(super) fn reborrow(&mut self) -> Peers<'_> {
         Peers {
+            rank: self.rank,
             before: self.before,
             after: self.after,
         }
     }
 
     /// The block of a rank; none for the own one and where there is none.
-    fn get(&mut self, rank: u32) -> Option<&mut Block> {
-        let own = self.before.len();
+    pub(super) fn get(&mut self, rank: u32) -> Option<&mut Block> {
+        let own = self.rank;
         match (rank as usize).checked_sub(own) {
             None => self.before.get_mut(rank as usize),
             Some(0) => None,
@@ -50,7 +73,7 @@ impl<'a> Peers<'a> {
 impl Machine<'_, '_> {
     /// Whether a rank is this block's own; an error where there is no such block, or none that still runs.
     pub(super) fn peer(&mut self, access: &Access, lane: u32, rank: u32, verb: &str) -> Check<bool> {
-        if rank as usize == self.peers.before.len() {
+        if rank as usize == self.peers.rank {
             return Ok(true);
         }
         let count = self.peers.before.len() + 1 + self.peers.after.len();
@@ -143,7 +166,7 @@ impl Machine<'_, '_> {
         self.warp.arrived |= mask;
         self.warp.owed |= mask;
         let released = self.shared.order.release(self.id, mask);
-        let mut note = |all: &mut Option<Known>| match all {
+        let note = |all: &mut Option<Known>| match all {
             Some(all) => all.join(&released),
             none => *none = Some(released.clone()),
         };

@@ -97,9 +97,10 @@ impl Group {
     }
 
     /// The report of a deadlock: who waits where, for what.
-    pub(crate) fn deadlock(&self, ctx: &Context<'_>) -> Fault {
-        let stuck: Vec<_> = self.blocks.iter().filter(|b| !b.done()).collect();
-        let Some(block) = stuck.first() else {
+    pub(crate) fn deadlock(&mut self, ctx: &Context<'_>) -> Fault {
+        let mut stuck: Vec<_> = self.blocks.iter_mut().filter(|b| !b.done()).collect();
+        let count = stuck.len();
+        let Some(block) = stuck.first_mut() else {
             let trap = Trap::new(FaultKind::Deadlock, 0, "nothing can run");
             return fault(ctx, &self.blocks[0].shared, 0, 0, *trap);
         };
@@ -118,7 +119,7 @@ impl Group {
             .iter()
             .map(|w| format!("{} {}", threads(w.threads), w.what))
             .collect();
-        let others = match stuck.len() {
+        let others = match count {
             1 => String::new(),
             n => format!(" ({} other blocks wait too)", n - 1),
         };

@@ -16,6 +16,7 @@
 //! | `block` | a block: its warps in turn, barriers, progress |
 //! | `group` | blocks that run together; deadlock reports |
 //! | `order` | which accesses happened before which: one order for all memory |
+//! | `engine` | asynchronous operations, mbarriers |
 //! | `cells` | the histories of shared memory |
 //! | `ledger` | the histories of global memory |
 //! | `global` | accesses to global memory, checked by them |
@@ -37,6 +38,7 @@ mod block;
 mod cells;
 mod cluster;
 mod control;
+pub(crate) mod engine;
 mod exchange;
 mod global;
 mod group;
@@ -81,6 +83,8 @@ pub(crate) struct Context<'a> {
     /// What raw CUDA functions have released: they may synchronize, and nothing tells.
     pub(crate) raw: std::sync::Mutex<Option<order::Known>>,
     pub(crate) step_limit: u64,
+    /// Of the schedule of asynchronous operations.
+    pub(crate) seed: u64,
     /// The lowest linear block index that has faulted; blocks after it need not go on.
     pub(crate) first_fault: AtomicU64,
 }
@@ -165,6 +169,8 @@ enum Status {
     Exchange(u16, u32),
     Cluster,
     Grid,
+    /// At an asynchronous instruction that waits.
+    Asleep(u16),
 }
 
 /// Lanes of one warp at one instruction.
@@ -227,6 +233,12 @@ struct Arrivals {
 struct Shared {
     words: Vec<u32>,
     cells: cells::Cells,
+    /// Operations under way, mbarriers.
+    engine: engine::Engine,
+    /// Registers a thread that warps have set.
+    registers: BTreeMap<usize, u16>,
+    /// Whether operations have been performed.
+    operations: bool,
     order: order::Order,
     /// Who has arrived at named barriers without waiting there.
     named: BTreeMap<u32, Arrivals>,

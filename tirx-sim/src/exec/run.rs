@@ -507,8 +507,20 @@ impl Machine<'_, '_> {
                         stop!(Stop::Blocked(Status::Cluster));
                     }
                 }
+                Inst::Async { id } => {
+                    strand.mask = mask;
+                    if let Some(status) = check!(self.asynchronous(pc - 1, id, mask)) {
+                        // It comes back to this instruction when it wakes.
+                        pc -= 1;
+                        stop!(Stop::Blocked(status));
+                    }
+                }
+                Inst::SetRegisters { count } => check!(self.set_registers(count, mask)),
                 Inst::Fence { scope } => self.shared.order.fence(self.id, mask, scope),
-                Inst::FenceProxy => self.shared.order.fence_proxy(self.id, mask),
+                Inst::FenceProxy => {
+                    self.shared.order.fence_proxy(self.id, mask);
+                    self.fence_barriers(mask);
+                }
                 Inst::PriorGrid => self.shared.order.behind_prior_grid(self.id, mask),
                 Inst::GridSync => stop!(Stop::Blocked(Status::Grid)),
                 Inst::Clock { d } => {

@@ -106,9 +106,15 @@ pub(crate) struct Forked {
 }
 
 impl Forked {
+    /// The mark of what the operation writes; `mark` is that of what it reads.
+    fn write(&self) -> Mark {
+        self.mark.written()
+    }
+
     fn ordered(&self, mark: Mark) -> bool {
         mark.is_never()
             || mark == self.mark
+            || mark == self.write()
             || self.known.all.unknown(mark) == 0
             || mark.is_operation() && self.after.contains(&mark)
     }
@@ -134,7 +140,10 @@ impl Place {
 
     /// An access by another block, or an operation of one, that is not known; and whether it wrote.
     pub(crate) fn left_behind(&self, block: u32, known: &super::Clock) -> Option<(Mark, bool)> {
-        let far = |m: &Mark| !m.is_never() && m.block != block && known.unknown(*m) != 0;
+        let far = |m: &Mark| {
+            let of_others = m.block != block || m.kind() == Kind::Engine;
+            !m.is_never() && of_others && known.unknown(*m) != 0
+        };
         let reads = self.extra.iter().flat_map(|e| &e.reads).chain([&self.read]);
         let writes = self.extra.iter().flat_map(|e| &e.strong).chain([&self.write]);
         let read = reads.copied().find(|m| far(m)).map(|m| (m, false));
@@ -358,7 +367,7 @@ impl Place {
         if let Some(conflict) = self.blocked(&|mark| operation.ordered(mark)) {
             return Err(conflict);
         }
-        self.written(operation.mark);
+        self.written(operation.write());
         Ok(())
     }
 
@@ -373,8 +382,8 @@ impl Place {
             return Err(conflict);
         }
         let strong = &mut self.extra.get_or_insert_default().strong;
-        if !strong.contains(&operation.mark) {
-            strong.push(operation.mark);
+        if !strong.contains(&operation.write()) {
+            strong.push(operation.write());
         }
         Ok(())
     }

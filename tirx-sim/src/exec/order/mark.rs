@@ -92,6 +92,14 @@ impl Mark {
         self.what & 15 >= Kind::Copy as u32
     }
 
+    /// The mark of what an operation writes; its own is that of what it reads.
+    pub(crate) fn written(self) -> Mark {
+        Mark {
+            segment: self.segment | 1,
+            ..self
+        }
+    }
+
     /// The same access of these lanes.
     #[inline(always)]
     pub(crate) fn of(self, lanes: u32) -> Mark {

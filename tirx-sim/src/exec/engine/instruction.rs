@@ -1,0 +1,693 @@
+//! Instructions that issue operations and wait for them, and those of mbarriers.
+
+use super::copy::Bytes;
+use super::mbarrier::{MOST, Mbarrier};
+use super::tile::{Tile, read_map};
+use super::{Class, Completion, Issue, Operation, Reach};
+use crate::alu::LANES;
+use crate::bytecode::{AsyncInst, BulkInst, MbarrierInst, MbarrierWhat, R, TileInst};
+use crate::exec::access::Check;
+use crate::exec::address::{self, Target, decode};
+use crate::exec::block::Block;
+use crate::exec::cluster::Peers;
+use crate::exec::order::{Conflict, Forked, Kind, Known, Mark};
+use crate::exec::run::Machine;
+use crate::exec::{Context, Shared, Status, Trap, fault};
+use crate::fault::{Fault, FaultKind};
+use crate::tensor_map::TENSOR_MAP_BYTES;
+
+/// Lanes of a mask.
+fn lanes(mask: u32) -> impl Iterator<Item = u32> {
+    (0..LANES as u32).filter(move |lane| mask >> lane & 1 != 0)
+}
+
+fn misuse(lane: u32, message: impl Into<String>) -> Box<Trap> {
+    Trap::new(FaultKind::Asynchronous, lane, message)
+}
+
+impl Machine<'_, '_> {
+    fn wide(&self, register: R, lane: u32) -> u64 {
+        self.warp.v64[register as usize][lane as usize % LANES]
+    }
+
+    fn word(&self, register: R, lane: u32) -> u32 {
+        self.warp.v32[register as usize][lane as usize % LANES]
+    }
+
+    /// Issues an operation of a lane.
+    pub(in crate::exec) fn issue(&mut self, pc: usize, lane: u32, issue: Issue) {
+        let known = self.shared.order.release(self.id, 1 << lane);
+        let forked = Forked {
+            known,
+            mark: self.shared.order.mark(self.id, pc, issue.proxy),
+            after: Vec::new(),
+        };
+        self.shared.engine.issue(issue, (self.id, lane), pc, forked);
+    }
+
+    /// Runs an asynchronous instruction. The status to wait with, where the strand has to.
+    pub(in crate::exec) fn asynchronous(&mut self, pc: usize, id: u16, mask: u32) -> Check<Option<Status>> {
+        let code = self.ctx.code;
+        let inst = &code.asynchronous[id as usize];
+        match inst {
+            AsyncInst::Mbarrier(inst) => return self.mbarrier(pc, id, inst, mask),
+            AsyncInst::FenceInit => {
+                self.fence_barriers(mask);
+            }
+            AsyncInst::Copy {
+                to,
+                from,
+                bytes,
+                predicate,
+                zeros,
+            } => {
+                for lane in lanes(mask) {
+                    let on = predicate.is_none_or(|p| self.word(p, lane) != 0);
+                    if !on && !zeros {
+                        continue;
+                    }
+                    let (to, from) = (self.wide(*to, lane), self.wide(*from, lane));
+                    let message = |what, address| {
+                        format!("cp.async of {bytes} bytes {what} {address:#x}, which is no multiple of {bytes}")
+                    };
+                    if self.offset_of(to) % u64::from(*bytes) != 0 {
+                        return Err(Trap::new(FaultKind::Misaligned, lane, message("to", self.offset_of(to))));
+                    }
+                    if on && from % u64::from(*bytes) != 0 {
+                        return Err(Trap::new(FaultKind::Misaligned, lane, message("from", from)));
+                    }
+                    let work = Bytes {
+                        to: vec![to],
+                        from,
+                        read: if on { *bytes as usize } else { 0 },
+                        written: *bytes as usize,
+                        mask: u16::MAX,
+                    };
+                    let issue = Issue {
+                        class: Class::Copy,
+                        name: "the asynchronous copy (cp.async)",
+                        proxy: Kind::Copy,
+                        work: Some(Box::new(work)),
+                        completions: Vec::new(),
+                        in_order: false,
+                    };
+                    self.issue(pc, lane, issue);
+                }
+            }
+            AsyncInst::ArriveWhenCopied { barrier, noinc } => {
+                for lane in lanes(mask) {
+                    let address = self.wide(*barrier, lane);
+                    let (rank, byte) = self.barrier_at(lane, address, None)?;
+                    if !noinc {
+                        self.with_barrier(lane, rank, byte, |b| {
+                            b.pending += 1;
+                            Ok(())
+                        })?;
+                    }
+                    let issue = Issue {
+                        class: Class::Copy,
+                        name: "the arrival of cp.async",
+                        proxy: Kind::Copy,
+                        work: None,
+                        completions: vec![Completion::Arrive(rank, byte, 1)],
+                        in_order: true,
+                    };
+                    self.issue(pc, lane, issue);
+                }
+            }
+            AsyncInst::Bulk(inst) => {
+                for lane in lanes(mask) {
+                    self.bulk(pc, inst, lane)?;
+                }
+            }
+            AsyncInst::Tile(inst) => {
+                for lane in lanes(mask) {
+                    self.tile(pc, inst, lane)?;
+                }
+            }
+            AsyncInst::Commit(class) => {
+                for lane in self.members(*class, mask) {
+                    self.shared.engine.commit(*class, self.id as u32 * 32 + lane);
+                }
+            }
+            AsyncInst::Wait { class, left, read } => {
+                let own = self.id as u32 * 32;
+                let engine = &self.shared.engine;
+                let done = |lane: u32| match left {
+                    Some(left) => engine.complete(*class, own + lane, *left as usize),
+                    None => engine.all_complete(*class, own + lane),
+                };
+                if !self.members(*class, mask).all(done) {
+                    return Ok(Some(Status::Asleep(id)));
+                }
+                for lane in self.members(*class, mask) {
+                    let Shared { engine, order, .. } = &mut *self.shared;
+                    if left.is_none() {
+                        engine.commit(*class, own + lane);
+                    }
+                    let marks = engine.retire(*class, own + lane, left.unwrap_or(0) as usize, *read);
+                    if marks.is_empty() {
+                        continue;
+                    }
+                    let who = if *class == Class::Matrix { mask } else { 1 << lane };
+                    order.learn(self.id, who, &marks);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// `fence.mbarrier_init`, or a proxy fence: mbarriers that the lanes know of are visible to copies.
+    pub(in crate::exec) fn fence_barriers(&mut self, mask: u32) {
+        let Shared { engine, order, .. } = &mut *self.shared;
+        for barrier in engine.barriers.values_mut() {
+            barrier.fenced |= lanes(mask).any(|lane| order.ordered(barrier.init, self.id, lane));
+        }
+    }
+
+    /// `setmaxnreg`: the register file of a multiprocessor has 64 Ki registers.
+    pub(in crate::exec) fn set_registers(&mut self, count: u16, mask: u32) -> Check {
+        let lane = mask.trailing_zeros() % 32;
+        if !(24..=256).contains(&count) || count % 8 != 0 {
+            let message = format!("setmaxnreg {count}: a multiple of 8 from 24 to 256 is asked");
+            return Err(misuse(lane, message));
+        }
+        if mask != self.warp.alive {
+            return Err(misuse(lane, "setmaxnreg by some lanes of a warp: all of them do it together"));
+        }
+        let registers = &mut self.shared.registers;
+        registers.insert(self.id, count);
+        let warps = self.ctx.block.iter().product::<u32>().div_ceil(LANES as u32) as usize;
+        let sum: u32 = registers.values().map(|r| u32::from(*r) * LANES as u32).sum();
+        if registers.len() == warps && sum > 1 << 16 {
+            let message = format!(
+                "setmaxnreg {count}: the warps of the block ask for {sum} registers together, and there are {}",
+                1 << 16
+            );
+            return Err(misuse(lane, message));
+        }
+        Ok(())
+    }
+
+    /// The lanes that stand for those of a mask in a class.
+    fn members(&self, class: Class, mask: u32) -> impl Iterator<Item = u32> + use<> {
+        lanes(if class == Class::Matrix { 1 } else { mask })
+    }
+
+    /// The byte of a shared address in a block's shared memory; other addresses as they are.
+    fn offset_of(&self, address: u64) -> u64 {
+        match decode(address) {
+            Target::Shared(array, at) | Target::Cluster(_, array, at) => {
+                let start = self.ctx.code.shared.get(array as usize).map_or(0, |a| a.offset);
+                (i64::from(start) + at) as u64
+            }
+            _ => address,
+        }
+    }
+
+    fn aligned(&self, lane: u32, what: &str, address: u64, align: u64) -> Check {
+        let at = self.offset_of(address);
+        if at % align == 0 {
+            return Ok(());
+        }
+        let message = format!("{what} is at {at:#x}, and must be at a multiple of {align} bytes");
+        Err(Trap::new(FaultKind::Misaligned, lane, message))
+    }
+
+    /// The ranks of a multicast mask; the own block without.
+    fn targets(&self, mask: Option<R>, lane: u32) -> Vec<Option<u32>> {
+        match mask {
+            None => vec![None],
+            Some(mask) => {
+                let mask = self.word(mask, lane) & 0xffff;
+                (0..16).filter(|r| mask >> r & 1 != 0).map(Some).collect()
+            }
+        }
+    }
+
+    fn bulk(&mut self, pc: usize, inst: &BulkInst, lane: u32) -> Check {
+        let (to, from) = (self.wide(inst.to, lane), self.wide(inst.from, lane));
+        let bytes = self.word(inst.bytes, lane);
+        if bytes % 16 != 0 {
+            return Err(misuse(
+                lane,
+                format!("a bulk copy of {bytes} bytes: the size must be a multiple of 16"),
+            ));
+        }
+        self.aligned(lane, "the source of a bulk copy", from, 16)?;
+        self.aligned(lane, "the destination of a bulk copy", to, 16)?;
+        let mut completions = Vec::new();
+        let mut destinations = Vec::new();
+        for rank in self.targets(inst.ranks, lane) {
+            destinations.push(rank.map_or(to, |rank| address::of_rank(to, rank)));
+            if let Some(barrier) = inst.barrier {
+                let (rank, byte) = self.barrier_at(lane, self.wide(barrier, lane), rank)?;
+                completions.push(Completion::Bytes(rank, byte, bytes));
+            }
+        }
+        let mask = inst.mask.map_or(u16::MAX, |mask| self.word(mask, lane) as u16);
+        let work = Bytes {
+            to: destinations,
+            from,
+            read: bytes as usize,
+            written: bytes as usize,
+            mask,
+        };
+        let issue = Issue {
+            class: Class::Bulk,
+            name: "the bulk copy",
+            proxy: Kind::Engine,
+            work: Some(Box::new(work)),
+            completions,
+            in_order: false,
+        };
+        self.issue(pc, lane, issue);
+        Ok(())
+    }
+
+    fn tile(&mut self, pc: usize, inst: &TileInst, lane: u32) -> Check {
+        let mut bytes = [0; TENSOR_MAP_BYTES];
+        let address = self.wide(inst.map, lane);
+        let storage = self.ctx.memory.find(address);
+        let Some(storage) = storage.filter(|s| (address - s.address) as usize + bytes.len() <= s.bytes) else {
+            return Err(misuse(lane, "the tensor map is no address of 128 bytes in memory"));
+        };
+        let first = (address - storage.address) as usize;
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            *byte = storage.load((first + i) * 8, 8) as u8;
+        }
+        let map = read_map(&bytes).map_err(|m| misuse(lane, m))?;
+        let shared = self.wide(inst.shared, lane);
+        self.aligned(lane, "the shared memory of a tensor copy", shared, 128)?;
+        let size = Tile::bytes(&map, inst.gather) as u32;
+        let mut completions = Vec::new();
+        let mut places = Vec::new();
+        for rank in self.targets(inst.ranks, lane) {
+            places.push(rank.map_or(shared, |rank| address::of_rank(shared, rank)));
+            if let Some(barrier) = inst.barrier {
+                let (rank, byte) = self.barrier_at(lane, self.wide(barrier, lane), rank)?;
+                completions.push(Completion::Bytes(rank, byte, size));
+            }
+        }
+        let tile = Tile {
+            map,
+            direction: inst.direction,
+            shared: places,
+            at: inst.at.iter().map(|r| self.word(*r, lane) as i32).collect(),
+            gather: inst.gather,
+        };
+        tile.check().map_err(|m| misuse(lane, m))?;
+        let issue = Issue {
+            class: Class::Bulk,
+            name: "the tensor copy",
+            proxy: Kind::Engine,
+            work: Some(Box::new(tile)),
+            completions,
+            in_order: false,
+        };
+        self.issue(pc, lane, issue);
+        Ok(())
+    }
+
+    /// Rank (none for the own block) and byte of an mbarrier.
+    pub(in crate::exec) fn barrier_at(
+        &self,
+        lane: u32,
+        address: u64,
+        rank: Option<u32>,
+    ) -> Check<(Option<u32>, u32)> {
+        let address = rank.map_or(address, |rank| address::of_rank(address, rank));
+        let (rank, array, at) = match decode(address) {
+            Target::Shared(array, at) => (None, array, at),
+            Target::Cluster(rank, array, at) => (Some(rank), array, at),
+            _ => return Err(misuse(lane, "an mbarrier outside of shared memory")),
+        };
+        let array = self.ctx.code.shared.get(array as usize);
+        let Some(array) = array.filter(|a| at >= 0 && at as u64 + 8 <= u64::from(a.bytes)) else {
+            let message = format!("an mbarrier at byte {at} of a shared array that does not reach there");
+            return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
+        };
+        let byte = array.offset + at as u32;
+        if byte % 8 != 0 {
+            let message = format!("an mbarrier at {byte:#x}, which is no multiple of 8");
+            return Err(Trap::new(FaultKind::Misaligned, lane, message));
+        }
+        let own = rank.is_some_and(|r| r as usize == self.peers.rank());
+        Ok((rank.filter(|_| !own), byte))
+    }
+
+    /// Does something with an mbarrier that a lane may use.
+    fn with_barrier<T>(
+        &mut self,
+        lane: u32,
+        rank: Option<u32>,
+        byte: u32,
+        step: impl FnOnce(&mut Mbarrier) -> Result<T, String>,
+    ) -> Check<T> {
+        let name = barrier_name(self.ctx, byte);
+        let shared = match rank {
+            None => &mut *self.shared,
+            Some(rank) => match self.peers.get(rank) {
+                Some(block) if !block.done() => &mut block.shared,
+                _ => {
+                    let message = format!("{name} of rank {rank} of the cluster, where no block runs");
+                    return Err(misuse(lane, message));
+                }
+            },
+        };
+        let Some(barrier) = shared.engine.barriers.get_mut(&byte) else {
+            let message = format!("{name} is no mbarrier: nobody has initialized it (mbarrier.init)");
+            return Err(misuse(lane, message));
+        };
+        let init = barrier.init;
+        let result = step(barrier).map_err(|message| misuse(lane, format!("{message} ({name})")))?;
+        shared.changes += 1;
+        self.shared.changes += 1;
+        let order = &self.shared.order;
+        if order.check && !order.ordered(init, self.id, lane) {
+            return Err(self.conflicting(&name, lane, Conflict::Write(init), "uses the mbarrier"));
+        }
+        Ok(result)
+    }
+
+    fn mbarrier(&mut self, pc: usize, id: u16, inst: &MbarrierInst, mask: u32) -> Check<Option<Status>> {
+        let on = |machine: &Self, lane: u32| inst.predicate.is_none_or(|p| machine.word(p, lane) != 0);
+        let mask = lanes(mask).filter(|l| on(self, *l)).fold(0, |m, l| m | 1 << l);
+        if mask == 0 {
+            return Ok(None);
+        }
+        match inst.what {
+            MbarrierWhat::Wait | MbarrierWhat::Test => return self.wait_barrier(id, inst, mask),
+            MbarrierWhat::Init => {
+                for lane in lanes(mask) {
+                    self.init_barrier(pc, inst, lane)?;
+                }
+            }
+            MbarrierWhat::Inval => {
+                for lane in lanes(mask) {
+                    let (rank, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), None)?;
+                    self.with_barrier(lane, rank, byte, |_| Ok(()))?;
+                    self.shared.engine.barriers.remove(&byte);
+                }
+            }
+            _ => {
+                // Lanes at one barrier arrive together.
+                let mut rest = mask;
+                while rest != 0 {
+                    let lane = rest.trailing_zeros();
+                    let key = self.target(inst, lane)?;
+                    let mut together = 0;
+                    for other in lanes(rest) {
+                        if self.target(inst, other)? == key {
+                            together |= 1 << other;
+                        }
+                    }
+                    rest &= !together;
+                    self.arrive_barrier(inst, together, key)?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The barrier of a lane, and its count.
+    fn target(&self, inst: &MbarrierInst, lane: u32) -> Check<(Option<u32>, u32, u32)> {
+        let remote = inst.remote.map(|r| self.word(r, lane));
+        let (rank, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), remote)?;
+        let count = inst.count.map_or(1, |count| self.word(count, lane));
+        Ok((rank, byte, count))
+    }
+
+    fn init_barrier(&mut self, pc: usize, inst: &MbarrierInst, lane: u32) -> Check {
+        let (rank, byte, count) = self.target(inst, lane)?;
+        let name = barrier_name(self.ctx, byte);
+        if rank.is_some() {
+            return Err(misuse(lane, format!("initializes {name} of another block")));
+        }
+        if !(1..=MOST).contains(&count) {
+            let message = format!("an mbarrier for {count} arrivals: it counts from 1 to {MOST}");
+            return Err(misuse(lane, message));
+        }
+        let order = &self.shared.order;
+        let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
+        if let Some(before) = self.shared.engine.barriers.get(&byte) {
+            if !order.ordered(before.init, self.id, lane) && order.check {
+                let conflict = Conflict::Write(before.init);
+                return Err(self.conflicting(&name, lane, conflict, "initializes the mbarrier"));
+            }
+            let message = format!("{name} is an mbarrier already: mbarrier.inval ends its life first");
+            return Err(misuse(lane, message));
+        }
+        self.shared.engine.barriers.insert(byte, Mbarrier::new(count, mark));
+        Ok(())
+    }
+
+    fn arrive_barrier(&mut self, inst: &MbarrierInst, mask: u32, key: (Option<u32>, u32, u32)) -> Check {
+        let (rank, byte, count) = key;
+        let lane = mask.trailing_zeros();
+        let times = mask.count_ones();
+        let arrives = !matches!(inst.what, MbarrierWhat::Expect | MbarrierWhat::Complete);
+        let released: Option<Known> =
+            (arrives && !inst.relaxed).then(|| self.shared.order.release(self.id, mask));
+        self.with_barrier(lane, rank, byte, |barrier| {
+            if let Some(known) = &released {
+                barrier.tell(known);
+            }
+            match inst.what {
+                MbarrierWhat::ArriveExpect => {
+                    barrier.expect(count * times)?;
+                    barrier.arrive(times)
+                }
+                MbarrierWhat::Expect => barrier.expect(count * times),
+                MbarrierWhat::Complete => barrier.copied(count * times),
+                MbarrierWhat::ArriveNoComplete if count * times >= barrier.pending => Err(format!(
+                    "arrives {} times with .noComplete, and the phase waits for {} arrivals only",
+                    count * times,
+                    barrier.pending
+                )),
+                _ => barrier.arrive(count * times),
+            }
+        })
+    }
+
+    fn wait_barrier(&mut self, id: u16, inst: &MbarrierInst, mask: u32) -> Check<Option<Status>> {
+        let mut done = 0;
+        let mut known: Vec<(u32, u32, Option<Known>)> = Vec::new();
+        for lane in lanes(mask) {
+            let (rank, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), None)?;
+            if rank.is_some() {
+                return Err(misuse(lane, "waits for an mbarrier of another block: only its own can be waited for"));
+            }
+            let parity = inst.count.map_or(0, |count| self.word(count, lane));
+            if parity > 1 {
+                return Err(misuse(lane, format!("waits for parity {parity}, which is 0 or 1")));
+            }
+            let same = known.iter_mut().find(|(b, ..)| *b == byte);
+            let (complete, released) =
+                self.with_barrier(lane, None, byte, |b| Ok((b.is_complete(parity), b.complete.clone())))?;
+            if complete {
+                done |= 1 << lane;
+                match same {
+                    Some((_, lanes, _)) => *lanes |= 1 << lane,
+                    None => known.push((byte, 1 << lane, released)),
+                }
+            }
+        }
+        if inst.what == MbarrierWhat::Wait && done != mask {
+            return Ok(Some(Status::Asleep(id)));
+        }
+        if !inst.relaxed {
+            for (_, lanes, released) in &known {
+                if let Some(released) = released {
+                    self.shared.order.acquire(self.id, *lanes, released);
+                }
+            }
+        }
+        if let Some(d) = inst.d {
+            for lane in lanes(mask) {
+                self.warp.v32[d as usize][lane as usize] = done >> lane & 1;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a sleeping strand can go on; what it waits for.
+    fn awake(&self, id: u16, mask: u32) -> Result<(), String> {
+        match &self.ctx.code.asynchronous[id as usize] {
+            AsyncInst::Wait { class, left, .. } => {
+                let engine = &self.shared.engine;
+                let own = self.id as u32 * 32;
+                for lane in self.members(*class, mask) {
+                    let done = match left {
+                        Some(left) => engine.complete(*class, own + lane, *left as usize),
+                        None => engine.all_complete(*class, own + lane),
+                    };
+                    if !done {
+                        return Err("wait for asynchronous operations to complete".to_string());
+                    }
+                }
+                Ok(())
+            }
+            AsyncInst::Mbarrier(inst) => {
+                for lane in lanes(mask) {
+                    if inst.predicate.is_some_and(|p| self.word(p, lane) == 0) {
+                        continue;
+                    }
+                    let Ok((_, byte)) = self.barrier_at(lane, self.wide(inst.barrier, lane), None) else {
+                        return Ok(());
+                    };
+                    let parity = inst.count.map_or(0, |count| self.word(count, lane));
+                    let Some(barrier) = self.shared.engine.barriers.get(&byte) else {
+                        return Ok(());
+                    };
+                    if !barrier.is_complete(parity) {
+                        return Err(format!(
+                            "wait for parity {parity} of {}, whose phase {} (parity {}) waits for {}",
+                            barrier_name(self.ctx, byte),
+                            barrier.phase,
+                            barrier.phase & 1,
+                            barrier.missing()
+                        ));
+                    }
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The name of an mbarrier in messages.
+fn barrier_name(ctx: &Context<'_>, byte: u32) -> String {
+    let holds = ctx
+        .code
+        .shared
+        .iter()
+        .find(|a| byte >= a.offset && byte < a.offset + a.bytes);
+    match holds {
+        Some(array) if array.bytes % 8 == 0 => {
+            format!("the mbarrier `{}[{}]`", array.name, (byte - array.offset) / 8)
+        }
+        Some(array) => format!("the mbarrier at byte {} of `{}`", byte - array.offset, array.name),
+        None => format!("the mbarrier at {byte:#x}"),
+    }
+}
+
+impl Block {
+    /// What sleeping strands of a warp wait for, as far as they cannot go on.
+    pub(in crate::exec) fn sleeps_for(
+        &mut self,
+        ctx: &Context<'_>,
+        warp: usize,
+        (id, mask): (u16, u32),
+    ) -> Option<String> {
+        let machine = Machine {
+            ctx,
+            shared: &mut self.shared,
+            warp: &mut self.warps[warp],
+            peers: Peers::none(self.rank),
+            id: warp,
+            call: 0,
+        };
+        machine.awake(id, mask).err()
+    }
+
+    /// Wakes the strands whose wait is over. Whether there were any.
+    pub(in crate::exec) fn wake(&mut self, ctx: &Context<'_>) -> bool {
+        let mut any = false;
+        for warp in 0..self.warps.len() {
+            for at in 0..self.warps[warp].strands.len() {
+                let strand = &self.warps[warp].strands[at];
+                let Status::Asleep(id) = strand.status else {
+                    continue;
+                };
+                let mask = strand.mask;
+                if self.sleeps_for(ctx, warp, (id, mask)).is_none() {
+                    self.warps[warp].strands[at].status = Status::Ready;
+                    any = true;
+                }
+            }
+        }
+        any
+    }
+
+    /// Performs the operations that are due. Whether there were any.
+    pub(in crate::exec) fn perform(
+        &mut self,
+        ctx: &Context<'_>,
+        peers: &mut Peers<'_>,
+    ) -> Result<bool, Fault> {
+        let mut any = false;
+        while let Some(mut operation) = self.shared.engine.next() {
+            any = true;
+            let result = self.perform_one(ctx, peers, &mut operation);
+            if let Err(trap) = result {
+                return Err(fault(ctx, &self.shared, operation.warp, operation.pc, *trap));
+            }
+        }
+        Ok(any)
+    }
+
+    fn perform_one(
+        &mut self,
+        ctx: &Context<'_>,
+        peers: &mut Peers<'_>,
+        operation: &mut Operation,
+    ) -> Check {
+        if let Some(mut work) = operation.work.take() {
+            let mut reach = Reach {
+                ctx,
+                shared: &mut self.shared,
+                warps: &mut self.warps,
+                peers: peers.reborrow(),
+                operation,
+            };
+            work.run(&mut reach)?;
+            self.shared.operations = true;
+        }
+        let mut known = Known::nothing(ctx.blocks());
+        let (own, after) = (operation.forked.mark, &operation.forked.after);
+        for mark in after.iter().copied().chain([own, own.written()]) {
+            known.learn(mark);
+        }
+        for completion in &operation.completions {
+            let (Completion::Bytes(rank, byte, count) | Completion::Arrive(rank, byte, count)) = completion;
+            let name = barrier_name(ctx, *byte);
+            let shared = match rank.filter(|r| *r as usize != peers.rank()) {
+                None => &mut self.shared,
+                Some(rank) => match peers.get(rank) {
+                    Some(block) if !block.done() => &mut block.shared,
+                    _ => {
+                        let message = format!("{} completes at {name} of rank {rank}, where no block runs", operation.name);
+                        return Err(misuse(operation.lane, message));
+                    }
+                },
+            };
+            shared.changes += 1;
+            let checks = shared.order.check;
+            let Some(barrier) = shared.engine.barriers.get_mut(byte) else {
+                let message = format!("{} completes at {name}, which nobody has initialized", operation.name);
+                return Err(misuse(operation.lane, message));
+            };
+            if checks && !barrier.fenced && own.kind() == Kind::Engine && !visible(&operation.forked, barrier.init) {
+                let message = format!(
+                    "{} completes at {name}, whose initialization no fence has made visible to the async proxy \
+                     (fence.mbarrier_init or fence.proxy.async)",
+                    operation.name
+                );
+                return Err(misuse(operation.lane, message));
+            }
+            barrier.tell(&known);
+            let done = match completion {
+                Completion::Bytes(..) => barrier.copied(*count),
+                Completion::Arrive(..) => barrier.arrive(*count),
+            };
+            done.map_err(|m| misuse(operation.lane, format!("{} {m} ({name})", operation.name)))?;
+        }
+        Ok(())
+    }
+}
+
+fn visible(forked: &Forked, mark: Mark) -> bool {
+    forked.known.fenced.unknown(mark) == 0
+}

@@ -1,0 +1,139 @@
+//! Mbarriers (PTX ISA, "mbarrier"): objects of 8 bytes in shared memory that complete phases.
+//!
+//! A phase waits for a number of arrivals and for bytes of asynchronous copies. When it has no arrival pending and no
+//! bytes outstanding it is complete, and the next one begins with as many arrivals.
+
+use crate::exec::order::{Known, Mark};
+
+/// Most arrivals of a phase, and most bytes outstanding.
+pub(crate) const MOST: u32 = (1 << 20) - 1;
+
+/// An mbarrier that has been initialized.
+#[derive(Clone, Debug)]
+pub(crate) struct Mbarrier {
+    /// Arrivals that each phase waits for.
+    pub(crate) count: u32,
+    /// Those that the current phase still waits for.
+    pub(crate) pending: u32,
+    /// Bytes expected and not copied yet; copies may come before they are expected.
+    pub(crate) bytes: i64,
+    /// Phases that are complete.
+    pub(crate) phase: u64,
+    /// What has been released in the current phase, and in those that are complete.
+    arriving: Option<Known>,
+    pub(crate) complete: Option<Known>,
+    /// Who initialized it.
+    pub(crate) init: Mark,
+    /// Whether a fence has made the initialization visible to other proxies.
+    pub(crate) fenced: bool,
+}
+
+impl Mbarrier {
+    pub(crate) fn new(count: u32, init: Mark) -> Mbarrier {
+        Mbarrier {
+            count,
+            pending: count,
+            bytes: 0,
+            phase: 0,
+            arriving: None,
+            complete: None,
+            init,
+            fenced: false,
+        }
+    }
+
+    /// Whether the phase of this parity is complete.
+    pub(crate) fn is_complete(&self, parity: u32) -> bool {
+        self.phase as u32 & 1 != parity & 1
+    }
+
+    /// What is released with the current phase.
+    pub(crate) fn tell(&mut self, known: &Known) {
+        match &mut self.arriving {
+            Some(all) => all.join(known),
+            none => *none = Some(known.clone()),
+        }
+    }
+
+    /// So many arrivals. An error says which rule forbids them.
+    pub(crate) fn arrive(&mut self, count: u32) -> Result<(), String> {
+        if count > self.pending {
+            return Err(format!(
+                "arrives {count} times at an mbarrier whose phase {} waits for {} more of its {} arrivals",
+                self.phase, self.pending, self.count
+            ));
+        }
+        self.pending -= count;
+        self.advance();
+        Ok(())
+    }
+
+    /// Expects so many bytes.
+    pub(crate) fn expect(&mut self, bytes: u32) -> Result<(), String> {
+        self.bytes += i64::from(bytes);
+        self.check()
+    }
+
+    /// So many bytes have been copied.
+    pub(crate) fn copied(&mut self, bytes: u32) -> Result<(), String> {
+        self.bytes -= i64::from(bytes);
+        self.check()?;
+        self.advance();
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.bytes.unsigned_abs() <= u64::from(MOST) {
+            return Ok(());
+        }
+        Err(format!(
+            "leaves {} bytes outstanding at an mbarrier, which counts to {MOST}",
+            self.bytes
+        ))
+    }
+
+    fn advance(&mut self) {
+        if self.pending != 0 || self.bytes != 0 {
+            return;
+        }
+        self.phase += 1;
+        self.pending = self.count;
+        if let Some(arriving) = self.arriving.take() {
+            match &mut self.complete {
+                Some(complete) => complete.join(&arriving),
+                none => *none = Some(arriving),
+            }
+        }
+    }
+
+    /// What the current phase waits for.
+    pub(crate) fn missing(&self) -> String {
+        let arrivals = format!("{} of {} arrivals", self.pending, self.count);
+        match self.bytes {
+            0 => arrivals,
+            1.. => format!("{arrivals} and {} bytes of copies", self.bytes),
+            _ => format!("{arrivals}, and {} bytes more were copied than expected", -self.bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_complete_when_arrivals_and_bytes_are_there() {
+        let mut barrier = Mbarrier::new(2, Mark::NEVER);
+        assert!(barrier.is_complete(1) && !barrier.is_complete(0));
+        assert_eq!(barrier.copied(64), Ok(()), "a copy may be faster than who expects it");
+        assert_eq!(barrier.arrive(1), Ok(()));
+        assert_eq!(barrier.expect(128), Ok(()));
+        assert_eq!(barrier.arrive(1), Ok(()));
+        assert!(!barrier.is_complete(0), "{}", barrier.missing());
+        assert_eq!(barrier.copied(64), Ok(()));
+        assert!(barrier.is_complete(0) && !barrier.is_complete(1));
+        assert!(barrier.arrive(3).is_err());
+        assert_eq!(barrier.arrive(2), Ok(()));
+        assert!(barrier.is_complete(1));
+    }
+}

@@ -1,0 +1,269 @@
+//! Asynchronous operations: issued by a thread, performed later.
+//!
+//! An [`Operation`] is put into its block's queue with what its issuer knew, and performed ([`Work::run`]) when a seeded
+//! schedule says so: at the earliest when the issuing strand has stopped, at the latest when nothing else can run. So a
+//! missing wait leaves old values in place, and is reported too: an operation is an actor of its own in the order of memory
+//! (`order`), and who has not waited for its completion is not ordered behind it.
+//!
+//! It tells its completion to mbarriers ([`mbarrier`]) and to the groups of the threads that issued it ([`Groups`]).
+//!
+//! | file | what |
+//! |---|---|
+//! | `reach` | memory as an operation may access it |
+//! | `mbarrier` | mbarriers: phases, arrivals, transaction bytes |
+//! | `copy` | copies of bytes: `cp.async`, bulk copies |
+//! | `tile` | copies of boxes of tensor maps |
+//! | `instruction` | the instructions that issue and wait |
+
+pub(super) mod copy;
+mod instruction;
+pub(super) mod mbarrier;
+mod reach;
+pub(super) mod tile;
+
+use std::collections::{BTreeMap, VecDeque};
+
+pub(crate) use reach::Reach;
+pub(crate) use tile::Direction;
+
+use super::access::Check;
+use super::order::{Forked, Kind, Mark};
+
+/// What an operation does when its time has come.
+pub(crate) trait Work: Send {
+    /// Does all of it.
+    ///
+    /// # Errors
+    /// Where it may not: races, places outside of arrays.
+    fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check;
+}
+
+/// Whom an operation tells that it is complete, besides the groups it belongs to.
+#[derive(Clone, Debug)]
+pub(crate) enum Completion {
+    /// So many bytes of the current phase of an mbarrier: rank in the cluster (its own block without), and the byte in
+    /// shared memory.
+    Bytes(Option<u32>, u32, u32),
+    /// So many arrivals there.
+    Arrive(Option<u32>, u32, u32),
+}
+
+/// Which operations are waited for together (`commit_group`, `wait_group`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// `cp.async`, by thread.
+    Copy,
+    /// `cp.async.bulk`, by thread.
+    Bulk,
+    /// `wgmma`, by warp: the thread is its lane 0.
+    Matrix,
+    /// `tcgen05`, by thread; completions are told by commits.
+    Tensor,
+}
+
+/// An operation that has been issued.
+pub(crate) struct Operation {
+    /// Its number among those of its block.
+    number: u64,
+    /// Warp and lane that issued it, and the instruction.
+    pub(crate) warp: usize,
+    pub(crate) lane: u32,
+    pub(crate) pc: usize,
+    pub(crate) forked: Forked,
+    /// What it is called in messages: "the bulk copy".
+    pub(crate) name: &'static str,
+    work: Option<Box<dyn Work>>,
+    completions: Vec<Completion>,
+    /// Operations that must be complete before it is performed.
+    after: Vec<u64>,
+    /// When it is performed.
+    due: u64,
+}
+
+/// What a thread issues.
+pub(crate) struct Issue {
+    pub(crate) class: Class,
+    pub(crate) name: &'static str,
+    pub(crate) proxy: Kind,
+    /// `None` for what only tells completions.
+    pub(crate) work: Option<Box<dyn Work>>,
+    pub(crate) completions: Vec<Completion>,
+    /// Whether it comes after all operations that the thread has issued in this class.
+    pub(crate) in_order: bool,
+}
+
+/// An operation as groups remember it.
+#[derive(Clone, Copy, Debug)]
+struct Issued {
+    number: u64,
+    mark: Mark,
+}
+
+/// The operations of a thread in one class.
+#[derive(Debug, Default)]
+struct Groups {
+    /// Not committed yet.
+    open: Vec<Issued>,
+    closed: VecDeque<Vec<Issued>>,
+}
+
+/// The asynchronous side of a block.
+#[derive(Default)]
+pub(super) struct Engine {
+    queue: Vec<Operation>,
+    groups: BTreeMap<(Class, u32), Groups>,
+    /// By byte in shared memory.
+    pub(super) barriers: BTreeMap<u32, mbarrier::Mbarrier>,
+    issued: u64,
+    /// Operations of each instruction.
+    numbers: BTreeMap<usize, u32>,
+    now: u64,
+    seed: u64,
+}
+
+/// Most rounds of a block's warps that an operation is put off.
+const MOST_DELAY: u64 = 4;
+
+impl Engine {
+    /// A new block starts.
+    pub(super) fn reset(&mut self, seed: u64) {
+        *self = Engine {
+            seed,
+            ..Engine::default()
+        };
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// The operations under way.
+    pub(super) fn under_way(&self) -> &[Operation] {
+        &self.queue
+    }
+
+    /// Rounds since the block started.
+    pub(super) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// A round of the block's warps has passed.
+    pub(super) fn tick(&mut self) {
+        self.now += 1;
+    }
+
+    /// Nothing else can run: the next operation is due.
+    pub(super) fn hurry(&mut self) {
+        let due = self.queue.iter().map(|o| o.due).min();
+        self.now = self.now.max(due.unwrap_or(0));
+    }
+
+    /// The next operation to be performed now.
+    pub(super) fn next(&mut self) -> Option<Operation> {
+        let under_way = |number: &u64| self.queue.iter().any(|o| o.number == *number);
+        let ready = |o: &Operation| o.due <= self.now && !o.after.iter().any(under_way);
+        let at = (0..self.queue.len())
+            .filter(|i| ready(&self.queue[*i]))
+            .min_by_key(|i| (self.queue[*i].due, self.queue[*i].number))?;
+        Some(self.queue.remove(at))
+    }
+
+    /// Puts an operation into the queue.
+    pub(super) fn issue(&mut self, issue: Issue, (warp, lane): (usize, u32), pc: usize, mut forked: Forked) {
+        let count = self.numbers.entry(pc).or_default();
+        // Reads have even numbers, writes odd ones: one can wait for the reads alone.
+        forked.mark = Mark::new(*count * 2, forked.mark.block, 1 << lane, pc, warp, issue.proxy);
+        *count += 1;
+        let groups = self
+            .groups
+            .entry((issue.class, warp as u32 * 32 + lane))
+            .or_default();
+        let mut after = Vec::new();
+        if issue.in_order || issue.work.is_none() {
+            let all = groups.closed.iter().flatten().chain(&groups.open);
+            for issued in all {
+                forked.after.extend([issued.mark, issued.mark.written()]);
+                after.push(issued.number);
+            }
+        }
+        let number = self.issued;
+        self.issued += 1;
+        if issue.work.is_some() {
+            groups.open.push(Issued {
+                number,
+                mark: forked.mark,
+            });
+        }
+        let mut random = self.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        random = (random ^ random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        random = (random ^ random >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let due = self.now + 1 + (random >> 33) % MOST_DELAY;
+        self.queue.push(Operation {
+            number,
+            warp,
+            lane,
+            pc,
+            forked,
+            name: issue.name,
+            work: issue.work,
+            completions: issue.completions,
+            after,
+            due,
+        });
+    }
+
+    /// `commit_group`: what the thread has issued since the last one.
+    pub(super) fn commit(&mut self, class: Class, thread: u32) {
+        let groups = self.groups.entry((class, thread)).or_default();
+        let group = std::mem::take(&mut groups.open);
+        groups.closed.push_back(group);
+    }
+
+    /// Whether all but the latest `left` groups of a thread are complete.
+    pub(super) fn complete(&self, class: Class, thread: u32, left: usize) -> bool {
+        let Some(groups) = self.groups.get(&(class, thread)) else {
+            return true;
+        };
+        let count = groups.closed.len().saturating_sub(left);
+        let mut waited = groups.closed.iter().take(count).flatten();
+        !waited.any(|issued| self.queue.iter().any(|o| o.number == issued.number))
+    }
+
+    /// The same for all that the thread has issued, committed or not: `cp.async.wait_all`.
+    pub(super) fn all_complete(&self, class: Class, thread: u32) -> bool {
+        let Some(groups) = self.groups.get(&(class, thread)) else {
+            return true;
+        };
+        let mut waited = groups.closed.iter().flatten().chain(&groups.open);
+        !waited.any(|issued| self.queue.iter().any(|o| o.number == issued.number))
+    }
+
+    /// Forgets the groups that a thread has waited for: what it knows now. `read` waits know of the reads alone.
+    pub(super) fn retire(&mut self, class: Class, thread: u32, left: usize, read: bool) -> Vec<Mark> {
+        let Some(groups) = self.groups.get_mut(&(class, thread)) else {
+            return Vec::new();
+        };
+        let count = groups.closed.len().saturating_sub(left);
+        let mut marks = Vec::new();
+        for issued in groups.closed.iter().take(count).flatten() {
+            marks.push(issued.mark);
+            if !read {
+                marks.push(issued.mark.written());
+            }
+        }
+        if !read {
+            groups.closed.drain(..count);
+        }
+        marks
+    }
+
+    /// How many operations of a thread are under way or not waited for.
+    pub(super) fn pending(&self, class: Class, thread: u32) -> usize {
+        let Some(groups) = self.groups.get(&(class, thread)) else {
+            return 0;
+        };
+        let all = groups.closed.iter().flatten().chain(&groups.open);
+        all.filter(|i| self.queue.iter().any(|o| o.number == i.number)).count()
+    }
+}

@@ -1,0 +1,274 @@
+//! Memory as an asynchronous operation accesses it: bytes at addresses, each checked.
+
+use crate::exec::access::Check;
+use crate::exec::address::{Target, decode};
+use crate::exec::cells::Cells;
+use crate::exec::cluster::Peers;
+use crate::exec::engine::Operation;
+use crate::exec::order::{Conflict, Forked, Place};
+use crate::exec::{Context, Shared, Trap, Warp, thread_of};
+use crate::fault::FaultKind;
+use crate::memory::granules;
+
+/// What an operation can get at.
+pub(crate) struct Reach<'m, 'c> {
+    pub(crate) ctx: &'m Context<'c>,
+    pub(in crate::exec) shared: &'m mut Shared,
+    pub(in crate::exec) warps: &'m mut [Warp],
+    pub(in crate::exec) peers: Peers<'m>,
+    pub(crate) operation: &'m Operation,
+}
+
+/// How bytes are accessed.
+enum Use<'b> {
+    Read(&'b mut [u8]),
+    Write(&'b [u8]),
+    /// Each byte becomes what a function of the old ones says.
+    Update(usize, &'b mut dyn FnMut(&mut [u8])),
+}
+
+impl Use<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Use::Read(bytes) => bytes.len(),
+            Use::Write(bytes) => bytes.len(),
+            Use::Update(count, _) => *count,
+        }
+    }
+
+    fn verb(&self) -> &'static str {
+        match self {
+            Use::Read(_) => "reads",
+            Use::Write(_) => "writes",
+            Use::Update(..) => "updates",
+        }
+    }
+
+    fn note(&self, place: &mut Place, forked: &Forked) -> Result<(), Conflict> {
+        match self {
+            Use::Read(_) => place.read_by(forked),
+            Use::Write(_) => place.write_by(forked),
+            Use::Update(..) => place.update_by(forked),
+        }
+    }
+}
+
+impl Reach<'_, '_> {
+    /// Reads bytes at an address (`exec::address`).
+    ///
+    /// # Errors
+    /// Outside of an allocation or array, not written yet, or a race.
+    pub(crate) fn read(&mut self, address: u64, out: &mut [u8]) -> Check {
+        self.access(address, Use::Read(out))
+    }
+
+    /// Writes bytes at an address.
+    ///
+    /// # Errors
+    /// As of [`Reach::read`].
+    pub(crate) fn write(&mut self, address: u64, bytes: &[u8]) -> Check {
+        self.access(address, Use::Write(bytes))
+    }
+
+    /// Updates bytes at an address in one step.
+    ///
+    /// # Errors
+    /// As of [`Reach::read`].
+    pub(crate) fn update(&mut self, address: u64, count: usize, step: &mut dyn FnMut(&mut [u8])) -> Check {
+        self.access(address, Use::Update(count, step))
+    }
+
+    /// An error of the operation, at the lane that issued it.
+    pub(crate) fn trap(&self, kind: FaultKind, message: impl Into<String>) -> Box<Trap> {
+        Trap::new(kind, self.operation.lane, message)
+    }
+
+    fn access(&mut self, address: u64, how: Use<'_>) -> Check {
+        let (rank, array, offset) = match decode(address) {
+            Target::Global(address) => return self.global(address, how),
+            Target::Shared(array, offset) => (None, array, offset),
+            Target::Cluster(rank, array, offset) if rank as usize == self.peers.rank() => {
+                (None, array, offset)
+            }
+            Target::Cluster(rank, array, offset) => (Some(rank), array, offset),
+            Target::Local(..) => {
+                let message = format!("{} accesses the memory of a thread", self.operation.name);
+                return Err(self.trap(FaultKind::OutOfBounds, message));
+            }
+        };
+        let code = self.ctx.code;
+        let (name, verb) = (self.operation.name, how.verb());
+        let Some(array) = code.shared.get(array as usize) else {
+            let message = format!("{name} {verb} shared memory that no array has");
+            return Err(self.trap(FaultKind::OutOfBounds, message));
+        };
+        let inside = offset >= 0 && offset as u64 + how.len() as u64 <= u64::from(array.bytes);
+        if !inside {
+            let message = format!(
+                "{name} {verb} bytes {offset} to {} of shared `{}`, which has {}",
+                offset + how.len() as i64,
+                array.name,
+                array.bytes
+            );
+            return Err(self.trap(FaultKind::OutOfBounds, message));
+        }
+        let first = array.offset as usize + offset as usize;
+        let places = granules(code.granule, first * 8, how.len() as u32 * 8);
+        let shared = match rank {
+            None => &mut *self.shared,
+            Some(rank) => match self.peers.get(rank) {
+                Some(block) if !block.done() => {
+                    block.shared.shared_out = true;
+                    &mut block.shared
+                }
+                _ => {
+                    let message = format!(
+                        "{name} {verb} shared `{}` of rank {rank} of the cluster, where no block runs",
+                        array.name
+                    );
+                    return Err(self.trap(FaultKind::OutOfBounds, message));
+                }
+            },
+        };
+        let mut found = None;
+        match &mut shared.cells {
+            Cells::Fine(cells) => {
+                for (at, place) in cells[places.clone()].iter_mut().enumerate() {
+                    let part = ((places.start + at) << code.granule) / 8;
+                    if !matches!(how, Use::Write(_)) && !place.is_written() {
+                        found = Some((part, None));
+                        break;
+                    }
+                    if let Err(conflict) = how.note(place, &self.operation.forked) {
+                        found = Some((part, Some(conflict)));
+                        break;
+                    }
+                }
+            }
+            Cells::Coarse(cells) => {
+                for cell in &mut cells[places] {
+                    if matches!(how, Use::Read(_)) {
+                        continue;
+                    }
+                    cell.touch();
+                }
+            }
+        }
+        if let Some((byte, conflict)) = found {
+            let element = byte.saturating_sub(array.offset as usize);
+            let name = format!("byte {element} of shared `{}`", array.name);
+            return Err(self.conflict(&name, verb, conflict));
+        }
+        shared.changes += 1;
+        let words = &mut shared.words;
+        let byte = |at: usize| (at / 4, at % 4 * 8);
+        match how {
+            Use::Read(out) => {
+                for (i, out) in out.iter_mut().enumerate() {
+                    let (word, shift) = byte(first + i);
+                    *out = (words[word] >> shift) as u8;
+                }
+            }
+            Use::Write(bytes) => {
+                for (i, new) in bytes.iter().enumerate() {
+                    let (word, shift) = byte(first + i);
+                    words[word] = words[word] & !(0xff << shift) | u32::from(*new) << shift;
+                }
+            }
+            Use::Update(count, step) => {
+                let mut bytes: Vec<u8> = (0..count)
+                    .map(|i| (words[byte(first + i).0] >> byte(first + i).1) as u8)
+                    .collect();
+                step(&mut bytes);
+                for (i, new) in bytes.iter().enumerate() {
+                    let (word, shift) = byte(first + i);
+                    words[word] = words[word] & !(0xff << shift) | u32::from(*new) << shift;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn global(&mut self, address: u64, how: Use<'_>) -> Check {
+        let (name, verb) = (self.operation.name, how.verb());
+        let inside = self.ctx.memory.find(address).filter(|s| {
+            let byte = (address - s.address) as usize;
+            byte + how.len() <= s.bytes
+        });
+        let Some(storage) = inside else {
+            let message = format!(
+                "{name} {verb} {} bytes at {address:#x}, which are in no living allocation",
+                how.len()
+            );
+            return Err(self.trap(FaultKind::OutOfBounds, message));
+        };
+        let first = (address - storage.address) as usize;
+        let mut found = None;
+        let mut how = how;
+        let sheet = self.ctx.ledger.as_ref().and_then(|l| l.sheet(&storage));
+        if let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) {
+            let places = ledger.places(first * 8, how.len() as u32 * 8);
+            let places = places.map(|place| (self.operation.lane, place));
+            let forked = &self.operation.forked;
+            let done = sheet.each(ledger, places, |place, _| how.note(place, forked));
+            found = done.err();
+        }
+        if let Some((_, conflict)) = found {
+            let name = format!("global memory at {address:#x}");
+            return Err(self.conflict(&name, verb, Some(conflict)));
+        }
+        match &mut how {
+            Use::Read(out) => {
+                for (i, out) in out.iter_mut().enumerate() {
+                    *out = storage.load((first + i) * 8, 8) as u8;
+                }
+            }
+            Use::Write(bytes) => {
+                for (i, new) in bytes.iter().enumerate() {
+                    storage.store((first + i) * 8, 8, u64::from(*new));
+                }
+            }
+            Use::Update(count, step) => {
+                let lock = self.ctx.memory.lock(address);
+                let _guard = lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let mut bytes: Vec<u8> = (0..*count)
+                    .map(|i| storage.load((first + i) * 8, 8) as u8)
+                    .collect();
+                step(&mut bytes);
+                for (i, new) in bytes.iter().enumerate() {
+                    storage.store((first + i) * 8, 8, u64::from(*new));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The error of a place that the operation may not access; `None`: nobody has written it.
+    fn conflict(&self, place: &str, verb: &str, conflict: Option<Conflict>) -> Box<Trap> {
+        let name = self.operation.name;
+        let Some(conflict) = conflict else {
+            let message = format!("{name} {verb} {place} before any thread has written it");
+            return self.trap(FaultKind::Uninitialized, message);
+        };
+        let (Conflict::Write(mark) | Conflict::Read(mark) | Conflict::Unfenced(mark)) = conflict;
+        let past = crate::exec::blame::past(conflict);
+        let who = if mark.is_operation() {
+            "another asynchronous operation".to_string()
+        } else {
+            let [x, y, z] = thread_of(self.ctx, mark.thread());
+            format!("thread ({x}, {y}, {z})")
+        };
+        let why = match conflict {
+            Conflict::Unfenced(_) => {
+                "the write is of the generic proxy, and no fence.proxy.async makes it visible to the async proxy"
+            }
+            _ => "nothing orders the two: neither was that done before the operation was issued, nor waited for the operation",
+        };
+        let mut trap = self.trap(
+            FaultKind::Race,
+            format!("{name} {verb} {place}, which {who} {past}, and {why}"),
+        );
+        trap.notes.push((format!("{who} {past} it here"), mark.pc()));
+        trap
+    }
+}

@@ -1,0 +1,266 @@
+//! Copies of boxes of tensors, as a tensor map describes them (PTX ISA, "Tensors").
+//!
+//! A box lies in shared memory row by row, the innermost dimension first, permuted by the map's swizzle. Elements
+//! beyond the tensor are filled on the way in and left alone on the way out.
+
+use super::{Reach, Work};
+use crate::bytecode::AtomicOp;
+use crate::exec::access::Check;
+use crate::exec::address::{self, Target};
+use crate::exec::atomic::update;
+use crate::fault::FaultKind;
+use crate::numeric::Kind;
+use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
+
+/// What is done with a box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Direction {
+    /// To shared memory.
+    In,
+    /// To the tensor.
+    Out,
+    /// Combined with the tensor.
+    Reduce(AtomicOp),
+}
+
+/// A copy of a box.
+pub(crate) struct Tile {
+    pub(crate) map: TensorMap,
+    pub(crate) direction: Direction,
+    /// Addresses in shared memory: several for a copy that goes to several blocks.
+    pub(crate) shared: Vec<u64>,
+    /// The first element, innermost dimension first; for a gather the column and four rows.
+    pub(crate) at: Vec<i32>,
+    pub(crate) gather: bool,
+}
+
+/// Elements that are handled together: their bytes in the tensor and in shared memory.
+fn unit(dtype: TensorMapType) -> (u64, u64, u64) {
+    match dtype {
+        TensorMapType::U4Align8 => (2, 1, 1),
+        TensorMapType::U4Align16 => (16, 8, 16),
+        TensorMapType::U6Align16 => (16, 12, 16),
+        other => (1, u64::from(other.bits()) / 8, u64::from(other.bits()) / 8),
+    }
+}
+
+/// The map at an address.
+pub(crate) fn read_map(bytes: &[u8; TENSOR_MAP_BYTES]) -> Result<TensorMap, String> {
+    TensorMap::decode(bytes).ok_or_else(|| "the address of the tensor map has no tensor map".to_string())
+}
+
+impl Tile {
+    /// Elements of the box along each dimension.
+    fn extents(map: &TensorMap, gather: bool) -> Vec<u64> {
+        if gather {
+            return vec![u64::from(map.box_dims[0]), 4];
+        }
+        let each = map.box_dims.iter().zip(&map.element_strides);
+        each.map(|(n, step)| u64::from(*n).div_ceil(u64::from((*step).max(1)))).collect()
+    }
+
+    /// Bytes of a box in shared memory.
+    pub(crate) fn bytes(map: &TensorMap, gather: bool) -> u64 {
+        let (elements, _, bytes) = unit(map.dtype);
+        Tile::extents(map, gather).iter().product::<u64>() / elements * bytes
+    }
+
+    /// What a copy may not be, told of the rule.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let rank = self.map.rank();
+        if self.gather && (rank != 2 || self.at.len() != 5) {
+            return Err(format!("tile::gather4 takes a tensor map of rank 2, and this one has {rank}"));
+        }
+        if !self.gather && self.at.len() != rank {
+            return Err(format!(
+                "{} coordinates for a tensor map of rank {rank}",
+                self.at.len()
+            ));
+        }
+        if self.map.interleave != 0 {
+            return Err("a tensor map with interleaved layout is not simulated".to_string());
+        }
+        Ok(())
+    }
+
+    /// The bytes of one element (or unit of elements) in the tensor; `None` beyond it.
+    fn place(&self, index: &[i64]) -> Option<u64> {
+        let (elements, global, _) = unit(self.map.dtype);
+        let mut address = self.map.address;
+        for (d, i) in index.iter().enumerate() {
+            let i = u64::try_from(*i).ok().filter(|i| *i < self.map.dims[d])?;
+            address += match d {
+                0 => i / elements * global,
+                _ => i * self.map.strides.get(d - 1)?,
+            };
+        }
+        Some(address)
+    }
+
+    fn row(&mut self, reach: &mut Reach<'_, '_>, index: &[i64], row: u64, count: u64) -> Check {
+        let (elements, global, wide) = unit(self.map.dtype);
+        let step = i64::from(self.map.element_strides[0].max(1)) * if elements > 1 { elements as i64 } else { 1 };
+        let units = count / elements;
+        let (global, wide) = (global as usize, wide as usize);
+        let first = row * units * wide as u64;
+        let mut at = index.to_vec();
+        let places: Vec<Option<u64>> = (0..units as i64)
+            .map(|i| {
+                at[0] = index[0] + i * step;
+                self.place(&at)
+            })
+            .collect();
+        // Consecutive elements are one access.
+        let mut runs: Vec<(usize, usize, Option<u64>)> = Vec::new();
+        for (i, place) in places.iter().enumerate() {
+            match runs.last_mut() {
+                Some((start, count, Some(address)))
+                    if *start + *count == i && *place == Some(*address + (*count * global) as u64) =>
+                {
+                    *count += 1;
+                }
+                Some((_, count, None)) if place.is_none() => *count += 1,
+                _ => runs.push((i, 1, *place)),
+            }
+        }
+        let fill = fill(&self.map);
+        for (start, count, place) in runs {
+            let offset = first + (start * wide) as u64;
+            match (self.direction, place) {
+                (Direction::In, place) => {
+                    let mut narrow: Vec<u8> = fill.iter().copied().cycle().take(count * global).collect();
+                    if let Some(address) = place {
+                        reach.read(address, &mut narrow)?;
+                    }
+                    let bytes: Vec<u8> = narrow
+                        .chunks(global)
+                        .flat_map(|c| c.iter().copied().chain(std::iter::repeat_n(0, wide - global)))
+                        .collect();
+                    for base in self.shared.clone() {
+                        self.pieces(reach, base, offset, bytes.len(), |reach, at, range| {
+                            reach.write(at, &bytes[range])
+                        })?;
+                    }
+                }
+                (_, None) => {}
+                (direction, Some(address)) => {
+                    let mut bytes = vec![0; count * wide];
+                    let base = self.shared[0];
+                    let len = bytes.len();
+                    self.pieces(reach, base, offset, len, |reach, at, range| {
+                        reach.read(at, &mut bytes[range])
+                    })?;
+                    let narrow: Vec<u8> = bytes.chunks(wide).flat_map(|c| &c[..global]).copied().collect();
+                    let Direction::Reduce(op) = direction else {
+                        reach.write(address, &narrow)?;
+                        continue;
+                    };
+                    let Some(kind) = kind(self.map.dtype) else {
+                        let message = "a reduction of elements that have none";
+                        return Err(reach.trap(FaultKind::Asynchronous, message));
+                    };
+                    reach.update(address, narrow.len(), &mut |old| combine(op, kind, old, &narrow))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes through the pieces of a row in shared memory, in the order in which the swizzle puts them.
+    fn pieces(
+        &self,
+        reach: &mut Reach<'_, '_>,
+        base: u64,
+        offset: u64,
+        count: usize,
+        mut step: impl FnMut(&mut Reach<'_, '_>, u64, std::ops::Range<usize>) -> Check,
+    ) -> Check {
+        if self.map.swizzle == TensorMapSwizzle::None {
+            return step(reach, base + offset, 0..count);
+        }
+        let first = match address::decode(base) {
+            Target::Shared(array, at) | Target::Cluster(_, array, at) => {
+                let start = reach.ctx.code.shared.get(array as usize).map_or(0, |a| a.offset);
+                start.wrapping_add(at as u32)
+            }
+            _ => 0,
+        };
+        let mut done = 0;
+        while done < count {
+            let plain = first + offset as u32 + done as u32;
+            let len = (16 - plain as usize % 16).min(count - done);
+            let moved = i64::from(self.map.swizzle.apply(plain)) - i64::from(plain);
+            let at = (base + offset + done as u64).wrapping_add_signed(moved);
+            step(reach, at, done..done + len)?;
+            done += len;
+        }
+        Ok(())
+    }
+}
+
+/// What elements beyond the tensor are.
+fn fill(map: &TensorMap) -> Vec<u8> {
+    let nan = match map.dtype {
+        _ if !map.nan_fill => return vec![0],
+        TensorMapType::Float16 => 0x7fff_u64,
+        TensorMapType::Bfloat16 => 0x7fff,
+        TensorMapType::Float64 => 0x7fff_ffff_ffff_ffff,
+        _ => 0x7fff_ffff,
+    };
+    nan.to_le_bytes()[..(map.dtype.bits() as usize / 8).max(1)].to_vec()
+}
+
+fn kind(dtype: TensorMapType) -> Option<Kind> {
+    Some(match dtype {
+        TensorMapType::Uint8 => Kind::U8,
+        TensorMapType::Uint16 => Kind::U16,
+        TensorMapType::Uint32 => Kind::U32,
+        TensorMapType::Int32 => Kind::I32,
+        TensorMapType::Uint64 => Kind::U64,
+        TensorMapType::Int64 => Kind::I64,
+        TensorMapType::Float16 => Kind::F16,
+        TensorMapType::Bfloat16 => Kind::BF16,
+        TensorMapType::Float64 => Kind::F64,
+        TensorMapType::Float32
+        | TensorMapType::Float32Ftz
+        | TensorMapType::TFloat32
+        | TensorMapType::TFloat32Ftz => Kind::F32,
+        _ => return None,
+    })
+}
+
+/// Combines elements in place.
+pub(crate) fn combine(op: AtomicOp, kind: Kind, old: &mut [u8], new: &[u8]) {
+    let size = kind.bits() as usize / 8;
+    let bits = |bytes: &[u8]| bytes.iter().rev().fold(0, |v: u64, b| v << 8 | u64::from(*b));
+    for (old, new) in old.chunks_mut(size).zip(new.chunks(size)) {
+        let value = kind.load(bits(new));
+        if let Some(result) = update(op, kind, bits(old), value, 0) {
+            old.copy_from_slice(&result.to_le_bytes()[..size]);
+        }
+    }
+}
+
+impl Work for Tile {
+    fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {
+        self.check().map_err(|m| reach.trap(FaultKind::Asynchronous, m))?;
+        let extents = Tile::extents(&self.map, self.gather);
+        let rows: u64 = extents[1..].iter().product();
+        for row in 0..rows {
+            let mut index: Vec<i64> = Vec::with_capacity(extents.len());
+            index.push(self.at[0].into());
+            let mut rest = row;
+            for (d, extent) in extents.iter().enumerate().skip(1) {
+                let i = (rest % extent) as i64;
+                rest /= extent;
+                index.push(if self.gather {
+                    self.at[1 + i as usize].into()
+                } else {
+                    i64::from(self.at[d]) + i * i64::from(self.map.element_strides[d].max(1))
+                });
+            }
+            self.row(reach, &index, row, extents[0])?;
+        }
+        Ok(())
+    }
+}
