@@ -398,7 +398,10 @@ impl Run {
             }
             if inner.running == 0 {
                 // Everybody has looked, and nobody got anywhere.
-                let stuck = inner.waiting.iter_mut().min_by_key(|(_, group)| group.first_block());
+                let stuck = inner
+                    .waiting
+                    .iter_mut()
+                    .min_by_key(|(_, group)| group.first_block());
                 if let Some((_, group)) = stuck {
                     let fault = group.deadlock(ctx);
                     let block = group.first_block();

@@ -162,7 +162,11 @@ impl Compiler<'_> {
     }
 
     fn mbarrier(&mut self, call: &Operands, what: MbarrierWhat, count: &str) -> Result<Option<Val>> {
-        let name = if call.get("bar").is_some() { "bar" } else { "barrier" };
+        let name = if call.get("bar").is_some() {
+            "bar"
+        } else {
+            "barrier"
+        };
         let barrier = self.address_operand(call, name)?;
         let count = match count {
             "" => None,

@@ -104,7 +104,9 @@ impl Block {
         shared.shared_out = false;
         shared.operations = false;
         shared.registers.clear();
-        shared.engine.reset(ctx.seed ^ shared.linear.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        shared
+            .engine
+            .reset(ctx.seed ^ shared.linear.wrapping_mul(0x2545_f491_4f6c_dd1d));
         self.rank = number as usize % size as usize;
         shared.output.clear();
         shared.steps = 0;

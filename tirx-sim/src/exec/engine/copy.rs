@@ -27,7 +27,11 @@ impl Work for Bytes {
                 reach.write(*to, &bytes)?;
                 continue;
             }
-            for (i, byte) in bytes.iter().enumerate().filter(|(i, _)| self.mask >> (i % 16) & 1 != 0) {
+            for (i, byte) in bytes
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| self.mask >> (i % 16) & 1 != 0)
+            {
                 reach.write(to + i as u64, &[*byte])?;
             }
         }

@@ -68,10 +68,16 @@ impl Machine<'_, '_> {
                     }
                     let (to, from) = (self.wide(*to, lane), self.wide(*from, lane));
                     let message = |what, address| {
-                        format!("cp.async of {bytes} bytes {what} {address:#x}, which is no multiple of {bytes}")
+                        format!(
+                            "cp.async of {bytes} bytes {what} {address:#x}, which is no multiple of {bytes}"
+                        )
                     };
                     if self.offset_of(to) % u64::from(*bytes) != 0 {
-                        return Err(Trap::new(FaultKind::Misaligned, lane, message("to", self.offset_of(to))));
+                        return Err(Trap::new(
+                            FaultKind::Misaligned,
+                            lane,
+                            message("to", self.offset_of(to)),
+                        ));
                     }
                     if on && from % u64::from(*bytes) != 0 {
                         return Err(Trap::new(FaultKind::Misaligned, lane, message("from", from)));
@@ -173,7 +179,10 @@ impl Machine<'_, '_> {
             return Err(misuse(lane, message));
         }
         if mask != self.warp.alive {
-            return Err(misuse(lane, "setmaxnreg by some lanes of a warp: all of them do it together"));
+            return Err(misuse(
+                lane,
+                "setmaxnreg by some lanes of a warp: all of them do it together",
+            ));
         }
         let registers = &mut self.shared.registers;
         registers.insert(self.id, count);
@@ -269,14 +278,18 @@ impl Machine<'_, '_> {
         let mut bytes = [0; TENSOR_MAP_BYTES];
         let address = self.wide(inst.map, lane);
         let storage = self.ctx.memory.find(address);
-        let Some(storage) = storage.filter(|s| (address - s.address) as usize + bytes.len() <= s.bytes) else {
-            return Err(misuse(lane, "the tensor map is no address of 128 bytes in memory"));
+        let Some(storage) = storage.filter(|s| (address - s.address) as usize + bytes.len() <= s.bytes)
+        else {
+            return Err(misuse(
+                lane,
+                "the tensor map is no address of 128 bytes in memory",
+            ));
         };
         let first = (address - storage.address) as usize;
         for (i, byte) in bytes.iter_mut().enumerate() {
             *byte = storage.load((first + i) * 8, 8) as u8;
         }
-        let map = read_map(&bytes).map_err(|m| misuse(lane, m))?;
+        let map = read_map(&bytes).map_err(|m| misuse(lane, format!("{m} ({address:#x})")))?;
         let shared = self.wide(inst.shared, lane);
         self.aligned(lane, "the shared memory of a tensor copy", shared, 128)?;
         let size = Tile::bytes(&map, inst.gather) as u32;
@@ -438,7 +451,10 @@ impl Machine<'_, '_> {
             let message = format!("{name} is an mbarrier already: mbarrier.inval ends its life first");
             return Err(misuse(lane, message));
         }
-        self.shared.engine.barriers.insert(byte, Mbarrier::new(count, mark));
+        self.shared
+            .engine
+            .barriers
+            .insert(byte, Mbarrier::new(count, mark));
         Ok(())
     }
 
@@ -476,15 +492,22 @@ impl Machine<'_, '_> {
         for lane in lanes(mask) {
             let (rank, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), None)?;
             if rank.is_some() {
-                return Err(misuse(lane, "waits for an mbarrier of another block: only its own can be waited for"));
+                return Err(misuse(
+                    lane,
+                    "waits for an mbarrier of another block: only its own can be waited for",
+                ));
             }
             let parity = inst.count.map_or(0, |count| self.word(count, lane));
             if parity > 1 {
-                return Err(misuse(lane, format!("waits for parity {parity}, which is 0 or 1")));
+                return Err(misuse(
+                    lane,
+                    format!("waits for parity {parity}, which is 0 or 1"),
+                ));
             }
             let same = known.iter_mut().find(|(b, ..)| *b == byte);
-            let (complete, released) =
-                self.with_barrier(lane, None, byte, |b| Ok((b.is_complete(parity), b.complete.clone())))?;
+            let (complete, released) = self.with_barrier(lane, None, byte, |b| {
+                Ok((b.is_complete(parity), b.complete.clone()))
+            })?;
             if complete {
                 done |= 1 << lane;
                 match same {
@@ -628,12 +651,7 @@ impl Block {
         Ok(any)
     }
 
-    fn perform_one(
-        &mut self,
-        ctx: &Context<'_>,
-        peers: &mut Peers<'_>,
-        operation: &mut Operation,
-    ) -> Check {
+    fn perform_one(&mut self, ctx: &Context<'_>, peers: &mut Peers<'_>, operation: &mut Operation) -> Check {
         if let Some(mut work) = operation.work.take() {
             let mut reach = Reach {
                 ctx,
@@ -658,7 +676,10 @@ impl Block {
                 Some(rank) => match peers.get(rank) {
                     Some(block) if !block.done() => &mut block.shared,
                     _ => {
-                        let message = format!("{} completes at {name} of rank {rank}, where no block runs", operation.name);
+                        let message = format!(
+                            "{} completes at {name} of rank {rank}, where no block runs",
+                            operation.name
+                        );
                         return Err(misuse(operation.lane, message));
                     }
                 },
@@ -666,10 +687,17 @@ impl Block {
             shared.changes += 1;
             let checks = shared.order.check;
             let Some(barrier) = shared.engine.barriers.get_mut(byte) else {
-                let message = format!("{} completes at {name}, which nobody has initialized", operation.name);
+                let message = format!(
+                    "{} completes at {name}, which nobody has initialized",
+                    operation.name
+                );
                 return Err(misuse(operation.lane, message));
             };
-            if checks && !barrier.fenced && own.kind() == Kind::Engine && !visible(&operation.forked, barrier.init) {
+            if checks
+                && !barrier.fenced
+                && own.kind() == Kind::Engine
+                && !visible(&operation.forked, barrier.init)
+            {
                 let message = format!(
                     "{} completes at {name}, whose initialization no fence has made visible to the async proxy \
                      (fence.mbarrier_init or fence.proxy.async)",

@@ -112,7 +112,10 @@ impl Mbarrier {
         match self.bytes {
             0 => arrivals,
             1.. => format!("{arrivals} and {} bytes of copies", self.bytes),
-            _ => format!("{arrivals}, and {} bytes more were copied than expected", -self.bytes),
+            _ => format!(
+                "{arrivals}, and {} bytes more were copied than expected",
+                -self.bytes
+            ),
         }
     }
 }
@@ -125,7 +128,11 @@ mod tests {
     fn phases_complete_when_arrivals_and_bytes_are_there() {
         let mut barrier = Mbarrier::new(2, Mark::NEVER);
         assert!(barrier.is_complete(1) && !barrier.is_complete(0));
-        assert_eq!(barrier.copied(64), Ok(()), "a copy may be faster than who expects it");
+        assert_eq!(
+            barrier.copied(64),
+            Ok(()),
+            "a copy may be faster than who expects it"
+        );
         assert_eq!(barrier.arrive(1), Ok(()));
         assert_eq!(barrier.expect(128), Ok(()));
         assert_eq!(barrier.arrive(1), Ok(()));

@@ -264,6 +264,7 @@ impl Engine {
             return 0;
         };
         let all = groups.closed.iter().flatten().chain(&groups.open);
-        all.filter(|i| self.queue.iter().any(|o| o.number == i.number)).count()
+        all.filter(|i| self.queue.iter().any(|o| o.number == i.number))
+            .count()
     }
 }

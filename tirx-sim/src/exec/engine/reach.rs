@@ -262,7 +262,9 @@ impl Reach<'_, '_> {
             Conflict::Unfenced(_) => {
                 "the write is of the generic proxy, and no fence.proxy.async makes it visible to the async proxy"
             }
-            _ => "nothing orders the two: neither was that done before the operation was issued, nor waited for the operation",
+            _ => {
+                "nothing orders the two: neither was that done before the operation was issued, nor waited for the operation"
+            }
         };
         let mut trap = self.trap(
             FaultKind::Race,

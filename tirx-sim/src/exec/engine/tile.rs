@@ -56,7 +56,8 @@ impl Tile {
             return vec![u64::from(map.box_dims[0]), 4];
         }
         let each = map.box_dims.iter().zip(&map.element_strides);
-        each.map(|(n, step)| u64::from(*n).div_ceil(u64::from((*step).max(1)))).collect()
+        each.map(|(n, step)| u64::from(*n).div_ceil(u64::from((*step).max(1))))
+            .collect()
     }
 
     /// Bytes of a box in shared memory.
@@ -69,7 +70,9 @@ impl Tile {
     pub(crate) fn check(&self) -> Result<(), String> {
         let rank = self.map.rank();
         if self.gather && (rank != 2 || self.at.len() != 5) {
-            return Err(format!("tile::gather4 takes a tensor map of rank 2, and this one has {rank}"));
+            return Err(format!(
+                "tile::gather4 takes a tensor map of rank 2, and this one has {rank}"
+            ));
         }
         if !self.gather && self.at.len() != rank {
             return Err(format!(
@@ -99,7 +102,8 @@ impl Tile {
 
     fn row(&mut self, reach: &mut Reach<'_, '_>, index: &[i64], row: u64, count: u64) -> Check {
         let (elements, global, wide) = unit(self.map.dtype);
-        let step = i64::from(self.map.element_strides[0].max(1)) * if elements > 1 { elements as i64 } else { 1 };
+        let step =
+            i64::from(self.map.element_strides[0].max(1)) * if elements > 1 { elements as i64 } else { 1 };
         let units = count / elements;
         let (global, wide) = (global as usize, wide as usize);
         let first = row * units * wide as u64;
