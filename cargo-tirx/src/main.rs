@@ -182,6 +182,7 @@ fn check(input: &Input, output: &Output) -> Result<()> {
             Err(usage) => return Err(usage),
         }
     }
+    output.show(&loaded.warnings());
     if errors.is_empty() {
         Ok(())
     } else {
@@ -219,7 +220,10 @@ fn lower(command: &Lower) -> Result<()> {
         let total: u64 = times.iter().map(|(_, time)| time).sum();
         for (pass, time) in times.iter().chain([&("total", total)]) {
             let share = *time as f64 / total.max(1) as f64 * 100.0;
-            eprintln!("{pass:<24} {:>10.1} µs {share:>5.1} %", *time as f64 / 1000.0);
+            output::say(&format!(
+                "{pass:<24} {:>10.1} µs {share:>5.1} %\n",
+                *time as f64 / 1000.0
+            ));
         }
     }
     out(&print(&lowered))
@@ -260,7 +264,7 @@ fn toolchain_command(command: &ToolchainCommand) -> Result<()> {
                     "`{text}` is no CUDA release\n  = help: write it as 13.0"
                 ))
             })?;
-            let nvcc = toolchain::install(&environment, pin, &mut |line| eprintln!("{line}"))?;
+            let nvcc = toolchain::install(&environment, pin, &mut |line| output::say(&format!("{line}\n")))?;
             out(&format!("{nvcc}\n"))
         }
         ToolchainCommand::Show => {

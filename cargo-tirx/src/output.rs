@@ -53,13 +53,19 @@ impl Output {
             match self.message_format {
                 Format::Human => {
                     let gap = if index > 0 { "\n" } else { "" };
-                    eprint!("{gap}{}", message.render(self.coloured()));
+                    say(&format!("{gap}{}", message.render(self.coloured())));
                 }
-                Format::Short => eprintln!("{}", message.short()),
-                Format::Json => eprintln!("{}", json(message)),
+                Format::Short => say(&format!("{}\n", message.short())),
+                Format::Json => say(&format!("{}\n", json(message))),
             }
         }
     }
+}
+
+/// Writes to stderr; a reader that went away (`2>&1 | true`) is no error.
+pub(crate) fn say(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// One message; rustc's schema, of which `docs/diagnostics.md` says what is used.

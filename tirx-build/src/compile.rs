@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use tirx_core::codegen::cuda::CudaSource;
 use tirx_core::codegen::rust::Launcher;
 use tirx_core::codegen::{cuda, host, rust};
-use tirx_core::diagnostic::Diagnostics;
+use tirx_core::diagnostic::{Diagnostics, Level, Message};
 use tirx_core::ir::{IRModule, PrimFunc, image};
+use tirx_core::script::eval::Lint;
 use tirx_core::script::{Built, ConstValue, Imports, KernelFile, print};
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Options, Step, Target, lower};
@@ -101,6 +102,17 @@ impl Loaded {
         self.file
             .build(entry, values)
             .map_err(|d| Error::from_diagnostics(&d, &self.sources))
+    }
+
+    /// What was found so far that is no error and most likely a mistake, as warnings.
+    pub fn warnings(&self) -> Vec<Message> {
+        let lints = self.file.lints();
+        let warning = |lint: &Lint| {
+            let mut message = Message::of(&lint.diagnostic, &self.sources);
+            message.level = Level::Warning;
+            message
+        };
+        lints.iter().map(warning).collect()
     }
 
     /// Builds every kernel that an entry gives: one, unless it is a function that returns several.

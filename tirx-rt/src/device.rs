@@ -57,7 +57,7 @@ impl Device {
     /// A simulator of its own, with memory apart from every other device's.
     #[cfg(feature = "simulator")]
     pub fn new_simulator() -> Device {
-        Device(DeviceKind::Simulator(Simulator::new()))
+        Device(DeviceKind::Simulator(Simulator::of_environment()))
     }
 
     /// The device of a caller's own cudarc context.

@@ -74,6 +74,19 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// A launch extent that is negative or does not fit 32 bits.
+    LaunchExtent {
+        /// The kernel.
+        kernel: &'static str,
+        /// Which: `blockIdx.x`, `threadIdx.y`, ….
+        what: &'static str,
+        /// What it would be; `None` where that does not fit 64 bits.
+        value: Option<i64>,
+        /// What it is computed by, as in the kernel.
+        expression: &'static str,
+        /// The values in it.
+        values: Vec<(&'static str, i64)>,
+    },
     /// A launch that is larger than a device allows.
     LaunchLimit {
         /// The kernel.
@@ -161,6 +174,27 @@ impl fmt::Display for Error {
                 }
             }
             Error::Launch { kernel, message } => write!(f, "kernel `{kernel}`: {message}"),
+            Error::LaunchExtent {
+                kernel,
+                what,
+                value,
+                expression,
+                values,
+            } => {
+                write!(
+                    f,
+                    "kernel `{kernel}` cannot be launched: {what}, `{expression}`, "
+                )?;
+                match value {
+                    Some(value) => write!(f, "would be {value}")?,
+                    None => f.write_str("does not fit 64 bits")?,
+                }
+                let values: Vec<String> = values.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+                match values.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, " ({})", values.join(", ")),
+                }
+            }
             Error::LaunchLimit {
                 kernel,
                 what,

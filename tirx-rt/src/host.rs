@@ -276,6 +276,102 @@ pub fn extent(kernel: &'static str, what: &'static str, value: i64) -> Result<u3
     })
 }
 
+/// An integer of 64 bits that launch extents are computed in; none where it leaves them or is divided by zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wide(Option<i64>);
+
+impl From<i64> for Wide {
+    #[inline]
+    fn from(value: i64) -> Wide {
+        Wide(Some(value))
+    }
+}
+
+macro_rules! wide {
+    ($($(#[$doc:meta])* $name:ident: |$a:ident, $b:ident| $value:expr;)*) => {
+        #[allow(clippy::should_implement_trait, reason = "generated code calls them by name")]
+        impl Wide {
+            $($(#[$doc])*
+            #[inline]
+            #[must_use]
+            pub fn $name(self, other: Wide) -> Wide {
+                let (Some($a), Some($b)) = (self.0, other.0) else {
+                    return Wide(None);
+                };
+                Wide($value)
+            })*
+        }
+    };
+}
+
+wide! {
+    /// The sum.
+    add: |a, b| a.checked_add(b);
+    /// The difference.
+    sub: |a, b| a.checked_sub(b);
+    /// The product.
+    mul: |a, b| a.checked_mul(b);
+    /// The quotient, rounded to zero.
+    div: |a, b| a.checked_div(b);
+    /// The remainder of [`Wide::div`].
+    rem: |a, b| a.checked_rem(b);
+    /// The quotient, rounded to minus infinity.
+    floor_div: |a, b| a.checked_div(b).map(|q| q - i64::from(a % b != 0 && (a < 0) != (b < 0)));
+    /// The remainder of [`Wide::floor_div`].
+    floor_mod: |a, b| a.checked_rem(b).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r });
+    /// The smaller.
+    min: |a, b| Some(a.min(b));
+    /// The larger.
+    max: |a, b| Some(a.max(b));
+}
+
+impl Wide {
+    /// An unsigned value.
+    #[inline]
+    #[must_use]
+    pub fn unsigned(value: u64) -> Wide {
+        Wide(i64::try_from(value).ok())
+    }
+}
+
+/// A launch extent as the driver takes it, from its value, the expression that it was computed by and what was in it.
+///
+/// # Errors
+/// [`Error::LaunchExtent`] for one that is negative or does not fit.
+#[inline]
+pub fn launch_extent(
+    kernel: &'static str,
+    what: &'static str,
+    value: Wide,
+    expression: &'static str,
+    values: &[(&'static str, Wide)],
+) -> Result<u32> {
+    match value.0.map(u32::try_from) {
+        Some(Ok(extent)) => Ok(extent),
+        _ => Err(bad_extent(kernel, what, value, expression, values)),
+    }
+}
+
+#[cold]
+fn bad_extent(
+    kernel: &'static str,
+    what: &'static str,
+    value: Wide,
+    expression: &'static str,
+    values: &[(&'static str, Wide)],
+) -> Error {
+    Error::LaunchExtent {
+        kernel,
+        what,
+        value: value.0,
+        expression,
+        values: values
+            .iter()
+            .filter_map(|(name, value)| Some((*name, value.0?)))
+            .collect(),
+    }
+}
+
 macro_rules! divisions {
     ($($(#[$doc:meta])* $name:ident, $method:ident, $adjust:expr;)*) => {$(
         $(#[$doc])*
@@ -305,10 +401,17 @@ divisions! {
 
 /// Before a launch: the tensors are on the stream's device, and the stream waits for earlier work on them.
 ///
+/// What it gives is held until the launches are done.
+///
 /// # Errors
 /// [`Error::Argument`] for the first tensor on another device.
 #[inline]
-pub fn begin(stream: &Stream, args: &[Arg<'_>], names: &[&'static str], kernel: &'static str) -> Result<()> {
+pub fn begin(
+    stream: &Stream,
+    args: &[Arg<'_>],
+    names: &[&'static str],
+    kernel: &'static str,
+) -> Result<Launching> {
     let device = stream.device_id();
     for (index, arg) in args.iter().enumerate() {
         if let Kind::TensorMap(map) = &arg.0
@@ -331,7 +434,41 @@ pub fn begin(stream: &Stream, args: &[Arg<'_>], names: &[&'static str], kernel: 
         }
         tensor.storage.order(stream)?;
     }
-    Ok(())
+    #[cfg(feature = "simulator")]
+    if stream.device_id() < 0 {
+        let tensors = args.iter().filter_map(|arg| arg.as_tensor());
+        crate::simulator::set_windows(tensors.filter_map(TensorArg::window).collect());
+    }
+    Ok(Launching { _private: () })
+}
+
+/// Launches with checked arguments are being made.
+#[derive(Debug)]
+pub struct Launching {
+    _private: (),
+}
+
+#[cfg(feature = "simulator")]
+impl Drop for Launching {
+    fn drop(&mut self) {
+        crate::simulator::set_windows(Vec::new());
+    }
+}
+
+#[cfg(feature = "simulator")]
+impl TensorArg<'_> {
+    /// On the simulator, what of its allocation the tensor is, where that is not all of it.
+    fn window(&self) -> Option<(u64, tirx_sim::Window)> {
+        let bits = u32::from(self.element.bits);
+        let elements = self.shape.elements()?;
+        let bytes = (elements as u64 * u64::from(bits)).div_ceil(8);
+        let first = self.data + self.byte_offset;
+        let whole = self.contiguous
+            && first == self.storage.address()
+            && bytes == self.storage.simulated_bytes()? as u64;
+        let window = || tirx_sim::Window::new(first, bits, self.shape, self.strides);
+        (!whole).then(|| (self.data, window()))
+    }
 }
 
 #[cold]
@@ -374,5 +511,29 @@ mod tests {
         assert_eq!(extent("k", "blockIdx.x", 7).ok(), Some(7));
         let error = extent("k", "blockIdx.x", -1).unwrap_err();
         assert_eq!(error.to_string(), "kernel `k`: blockIdx.x would be -1");
+    }
+
+    #[test]
+    fn launch_extents_are_computed_in_64_bits() {
+        let n = Wide::from(65536);
+        let blocks = |n: Wide| n.mul(n).add(Wide::from(255)).floor_div(Wide::from(256));
+        let extent =
+            |n: Wide| launch_extent("k", "blockIdx.x", blocks(n), "T.ceildiv(n * n, 256)", &[("n", n)]);
+        assert_eq!(extent(n).ok(), Some(16_777_216));
+        let error = extent(Wide::from(1 << 31)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "kernel `k` cannot be launched: blockIdx.x, `T.ceildiv(n * n, 256)`, would be 18014398509481984 \
+             (n = 2147483648)"
+        );
+        let error = extent(Wide::from(1 << 40)).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("does not fit 64 bits (n = 1099511627776)"),
+            "{error}"
+        );
+        assert_eq!(Wide::from(-7).floor_mod(Wide::from(2)), Wide::from(1));
+        assert_eq!(Wide::from(1).div(Wide::from(0)), Wide(None));
     }
 }

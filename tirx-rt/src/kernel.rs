@@ -8,7 +8,7 @@ use crate::cuda::{self, LoadedImage};
 use crate::device::{Stream, StreamKind};
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
 #[cfg(feature = "simulator")]
-use crate::simulator::Programs;
+use crate::simulator::{Programs, Settings};
 use crate::{Error, Result, TensorMap, limits};
 
 /// An image that loads itself where it is launched. Generated code keeps one in a `static` per kernel.
@@ -21,7 +21,7 @@ pub struct Kernel {
     /// Held while loading the first, so that an image is loaded once.
     loading: Mutex<()>,
     #[cfg(feature = "simulator")]
-    programs: OnceLock<Result<Programs>>,
+    programs: [OnceLock<Result<Programs>>; 2],
 }
 
 impl Kernel {
@@ -33,7 +33,7 @@ impl Kernel {
             others: Mutex::new(Vec::new()),
             loading: Mutex::new(()),
             #[cfg(feature = "simulator")]
-            programs: OnceLock::new(),
+            programs: [OnceLock::new(), OnceLock::new()],
         }
     }
 
@@ -50,7 +50,7 @@ impl Kernel {
         match &stream.0 {
             StreamKind::Cuda(stream) => self.with_loaded(stream.context(), |_| Ok(())),
             #[cfg(feature = "simulator")]
-            StreamKind::Simulator(_) => self.programs().map(|_| ()),
+            StreamKind::Simulator(simulator) => self.programs(simulator.settings()).map(|_| ()),
         }
     }
 
@@ -112,7 +112,8 @@ impl Kernel {
             }),
             #[cfg(feature = "simulator")]
             StreamKind::Simulator(simulator) => {
-                simulator.launch(self.image, self.programs()?, function, config, args, maps)
+                let programs = self.programs(simulator.settings())?;
+                simulator.launch(self.image, programs, function, config, args, maps)
             }
         }
     }
@@ -164,9 +165,9 @@ impl Kernel {
     }
 
     #[cfg(feature = "simulator")]
-    fn programs(&self) -> Result<&Programs> {
-        self.programs
-            .get_or_init(|| Programs::compile(self.image))
+    fn programs(&self, settings: Settings) -> Result<&Programs> {
+        self.programs[usize::from(settings.check_overflow())]
+            .get_or_init(|| Programs::compile(self.image, settings))
             .as_ref()
             .map_err(Error::clone)
     }

@@ -1,14 +1,30 @@
 //! The simulator as a device: memory, loading of IR images, launches, stand-ins for raw CUDA functions.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
-use tirx_sim::{Allocation, Launch, Memory, Program, StandIns, TensorMapSwizzle, TensorMapType};
+use tirx_sim::{
+    Allocation, CompileOptions, Launch, LaunchOptions, Memory, Program, StandIns, TensorMapSwizzle,
+    TensorMapType, Window,
+};
 
 use crate::device::{Device, DeviceKind};
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
 use crate::tensor_map::TensorMapSpec;
 use crate::{Error, Result, TensorMap, limits};
+
+thread_local! {
+    /// What the tensors of the launch that this thread makes are of their allocations.
+    static WINDOWS: RefCell<Vec<(u64, Window)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// From here on, launches of this thread have arguments of which these are parts of allocations.
+pub(crate) fn set_windows(windows: Vec<(u64, Window)>) {
+    WINDOWS.set(windows);
+}
 
 /// A simulated device.
 pub(crate) struct Simulator {
@@ -16,23 +32,91 @@ pub(crate) struct Simulator {
     id: i32,
     memory: Memory,
     stand_ins: RwLock<StandIns>,
+    settings: Settings,
+}
+
+/// How a simulator runs kernels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// Most branches and loop turns of a block.
+    step_limit: Option<u64>,
+    /// Whether signed overflow is a fault.
+    check_overflow: bool,
+    /// How long a launch may take before a note says which one is running.
+    patience: Duration,
+}
+
+impl Settings {
+    pub(crate) fn check_overflow(&self) -> bool {
+        self.check_overflow
+    }
+
+    /// Those that the environment says: `TIRX_SIM_STEP_LIMIT` (a number, or `none`) and `TIRX_SIM_CHECK_OVERFLOW` (`1`).
+    fn of_environment() -> Settings {
+        let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+        let step_limit = match variable("TIRX_SIM_STEP_LIMIT") {
+            Some(text) if text == "none" => None,
+            Some(text) => text.parse().ok().or(LaunchOptions::default().step_limit),
+            None => LaunchOptions::default().step_limit,
+        };
+        Settings {
+            step_limit,
+            check_overflow: variable("TIRX_SIM_CHECK_OVERFLOW").is_some_and(|v| v != "0"),
+            patience: Duration::from_secs(10),
+        }
+    }
 }
 
 /// The process's own.
 pub(crate) fn shared() -> Arc<Simulator> {
     static SHARED: OnceLock<Arc<Simulator>> = OnceLock::new();
-    SHARED.get_or_init(Simulator::new).clone()
+    SHARED
+        .get_or_init(|| Simulator::new(Settings::of_environment()))
+        .clone()
+}
+
+/// Says which kernel is running when a launch takes long.
+struct Running(#[allow(dead_code, reason = "dropping it ends the wait")] Sender<()>);
+
+impl Running {
+    fn start(kernel: &'static str, patience: Duration) -> Running {
+        let (done, wait) = channel::<()>();
+        // A simulator without a thread to spare says nothing.
+        let _ = std::thread::Builder::new().spawn(move || {
+            if wait.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                use std::io::Write;
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "note: kernel `{kernel}` is still running on the simulator after {} s\n  = help: a block is \
+                     stopped at its step limit; set a lower one with `Device::new_simulator().step_limit(…)` or \
+                     TIRX_SIM_STEP_LIMIT, and build `tirx-sim` with opt-level 3",
+                    patience.as_secs()
+                );
+            }
+        });
+        Running(done)
+    }
 }
 
 impl Simulator {
-    pub(crate) fn new() -> Arc<Simulator> {
+    pub(crate) fn new(settings: Settings) -> Arc<Simulator> {
         static NEXT: AtomicI32 = AtomicI32::new(-1);
         let id = NEXT.fetch_sub(1, Ordering::Relaxed);
         Arc::new(Simulator {
             id,
             memory: Memory::new(),
             stand_ins: RwLock::new(StandIns::default()),
+            settings,
         })
+    }
+
+    /// A new simulator with its settings as the environment says.
+    pub(crate) fn of_environment() -> Arc<Simulator> {
+        Simulator::new(Settings::of_environment())
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings
     }
 
     pub(crate) fn id(&self) -> i32 {
@@ -72,7 +156,16 @@ impl Simulator {
             args,
         };
         let stand_ins = self.stand_ins.read().unwrap_or_else(PoisonError::into_inner);
-        let stats = programs.0[function].launch(&self.memory, &launch, &stand_ins)?;
+        let windows = WINDOWS.with_borrow(Clone::clone);
+        let options = LaunchOptions {
+            step_limit: self.settings.step_limit,
+            ..LaunchOptions::default()
+        };
+        let program = &programs.0[function];
+        let running = Running::start(image.name, self.settings.patience);
+        let stats = program.launch_within(&self.memory, &launch, &stand_ins, &options, &windows);
+        drop(running);
+        let stats = stats?;
         // What kernels print goes where a GPU's driver would write it.
         print!("{}", stats.output);
         Ok(())
@@ -124,6 +217,10 @@ impl SimulatorMemory {
         &self.simulator
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.allocation.len()
+    }
+
     pub(crate) fn address(&self) -> u64 {
         self.allocation.address()
     }
@@ -143,14 +240,18 @@ impl SimulatorMemory {
 pub(crate) struct Programs(Vec<Program>);
 
 impl Programs {
-    pub(crate) fn compile(image: &'static KernelImage) -> Result<Programs> {
+    pub(crate) fn compile(image: &'static KernelImage, settings: Settings) -> Result<Programs> {
+        let options = CompileOptions {
+            check_overflow: settings.check_overflow,
+        };
         let unusable = |message: String| Error::Image {
             kernel: image.name,
             message,
         };
         let module = tirx_ir::image::decode(image.ir).map_err(|e| unusable(e.to_string()))?;
         let programs = image.functions.iter().map(|function| {
-            Program::compile(&module, function.symbol).map_err(|e| unusable(e.render(&module.sources)))
+            Program::compile_with(&module, function.symbol, options)
+                .map_err(|e| unusable(e.render(&module.sources)))
         });
         programs.collect::<Result<_>>().map(Programs)
     }
@@ -226,6 +327,40 @@ stand_in!(3: A, B, C);
 stand_in!(4: A, B, C, D);
 
 impl Device {
+    fn with_settings(self, change: impl FnOnce(&mut Settings)) -> Device {
+        match &self.0 {
+            DeviceKind::Simulator(simulator) => {
+                let mut settings = simulator.settings();
+                change(&mut settings);
+                let changed = Simulator::new(settings);
+                let stand_ins = simulator.stand_ins.read().unwrap_or_else(PoisonError::into_inner);
+                *changed.stand_ins.write().unwrap_or_else(PoisonError::into_inner) = stand_ins.clone();
+                Device(DeviceKind::Simulator(changed))
+            }
+            DeviceKind::Cuda(_) => self,
+        }
+    }
+
+    /// A simulator on which a block is stopped after so many branches and loop turns; `None` for no limit. Otherwise
+    /// it is 2²⁸, or what `TIRX_SIM_STEP_LIMIT` says. Its memory is apart from that of the one before; a GPU stays as it is.
+    ///
+    /// ```
+    /// let device = tirx_rt::Device::new_simulator().step_limit(Some(1_000_000));
+    /// assert!(device.is_simulator());
+    /// ```
+    #[must_use]
+    pub fn step_limit(self, steps: impl Into<Option<u64>>) -> Device {
+        let steps = steps.into();
+        self.with_settings(|settings| settings.step_limit = steps)
+    }
+
+    /// A simulator on which signed overflow, which is undefined in CUDA C++, is a fault; otherwise integers wrap, unless
+    /// `TIRX_SIM_CHECK_OVERFLOW` is set. Its memory is apart from that of the one before; a GPU stays as it is.
+    #[must_use]
+    pub fn check_overflow(self, check: bool) -> Device {
+        self.with_settings(|settings| settings.check_overflow = check)
+    }
+
     /// On a simulator: runs `function` wherever a kernel calls the raw CUDA function `name`. On a GPU: nothing.
     ///
     /// ```

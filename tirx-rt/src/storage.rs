@@ -35,6 +35,15 @@ impl Storage {
         }
     }
 
+    /// Bytes of simulated memory; `None` for that of a GPU.
+    #[cfg(feature = "simulator")]
+    pub(crate) fn simulated_bytes(&self) -> Option<usize> {
+        match self {
+            Storage::Cuda(_) => None,
+            Storage::Simulator(memory) => Some(memory.len()),
+        }
+    }
+
     pub(crate) fn device(&self) -> Device {
         match self {
             Storage::Cuda(memory) => Device(DeviceKind::Cuda(memory.stream().context().clone())),

@@ -94,6 +94,7 @@ pub fn run(
         names,
         arguments,
         values: HashMap::new(),
+        exact: HashMap::new(),
         launch,
         stack: Vec::new(),
         maps: Vec::new(),
@@ -138,6 +139,8 @@ struct Machine<'a> {
     names: &'a [String],
     arguments: &'a [Argument],
     values: HashMap<Var, Value>,
+    /// Integers that names are bound to, as numbers that have not wrapped.
+    exact: HashMap<Var, i128>,
     launch: &'a mut dyn FnMut(&Launch) -> Result<(), String>,
     /// The values of packed arguments, in a host function that puts them there.
     stack: Vec<Option<Expr>>,
@@ -170,6 +173,12 @@ impl Machine<'_> {
             StmtKind::Attr { body, .. } => return self.stmt(body),
             StmtKind::DeclBuffer(_) => {}
             StmtKind::Bind(var, value) => {
+                if let Some(exact) = matches!(value.kind, ExprKind::Binary(..) | ExprKind::Cast(_))
+                    .then(|| self.exact(value, 0))
+                    .flatten()
+                {
+                    self.exact.insert(var.clone(), exact);
+                }
                 let value = self.value(value)?;
                 self.values.insert(var.clone(), value);
             }
@@ -290,7 +299,10 @@ impl Machine<'_> {
                 }
                 for (param, tag, value) in &call.params {
                     let extent = match value {
-                        Some(value) => self.int(value)?,
+                        Some(value) => match self.exact(value, 0) {
+                            Some(extent) => extent,
+                            None => self.int(value)?,
+                        },
                         None => 1,
                     };
                     let extent = u32::try_from(extent).map_err(|_| format!("{tag} would be {extent}"))?;
@@ -418,6 +430,40 @@ impl Machine<'_> {
             Value::Float(v) => Ok(v),
             _ => Err("host code uses an integer or pointer where a number belongs".to_string()),
         }
+    }
+
+    /// An integer as the number that arithmetic without widths gives, for launch extents; `None` for other than
+    /// arithmetic, and for what leaves 64 bits.
+    fn exact(&mut self, expr: &Expr, depth: usize) -> Option<i128> {
+        if depth > 64 || !expr.dtype.is_integer() {
+            return None;
+        }
+        let value = match &expr.kind {
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.exact(a, depth + 1)?, self.exact(b, depth + 1)?);
+                match op {
+                    BinOp::Add => a + b,
+                    BinOp::Sub => a - b,
+                    BinOp::Mul => a.checked_mul(b)?,
+                    BinOp::Div => a.checked_div(b)?,
+                    BinOp::Mod => a.checked_rem(b)?,
+                    BinOp::FloorDiv => a.checked_div(b)? - i128::from(a % b != 0 && (a < 0) != (b < 0)),
+                    BinOp::FloorMod => (a.checked_rem(b)? + b) % b,
+                    BinOp::Min => a.min(b),
+                    BinOp::Max => a.max(b),
+                    _ => return None,
+                }
+            }
+            ExprKind::Cast(inner) if matches!(inner.kind, ExprKind::Binary(..)) => {
+                self.exact(inner, depth + 1)?
+            }
+            ExprKind::Var(var) if self.exact.contains_key(var) => self.exact[var],
+            _ => match self.value(expr).ok()? {
+                Value::Int(v) => v,
+                _ => return None,
+            },
+        };
+        i64::try_from(value).ok().map(i128::from)
     }
 
     fn value(&mut self, expr: &Expr) -> Result<Value> {

@@ -15,6 +15,7 @@ use crate::fault::{Fault, FaultKind, FaultReport};
 use crate::memory::Memory;
 use crate::numeric::Kind;
 use crate::stand_in::StandIns;
+use crate::window::Window;
 
 /// Most threads of a block.
 const MOST_THREADS: u64 = 1024;
@@ -152,6 +153,22 @@ impl Program {
         stand_ins: &StandIns,
         options: &LaunchOptions,
     ) -> Result<Stats, Fault> {
+        self.launch_within(memory, launch, stand_ins, options, &[])
+    }
+
+    /// The same, with arguments that are parts of allocations: what has the address of one of `windows` among the
+    /// arguments may not be left.
+    ///
+    /// # Errors
+    /// As for [`Program::launch`].
+    pub fn launch_within(
+        &self,
+        memory: &Memory,
+        launch: &Launch<'_>,
+        stand_ins: &StandIns,
+        options: &LaunchOptions,
+        windows: &[(u64, Window)],
+    ) -> Result<Stats, Fault> {
         self.check(launch).map_err(|message| self.refusal(message))?;
         let code = self.code_for(launch);
         let params = self
@@ -165,6 +182,10 @@ impl Program {
                 Some((storage, offset))
             });
         let params: Vec<_> = params.collect();
+        let windows = params.iter().zip(launch.args).map(|(param, address)| {
+            let of_it = windows.iter().filter(|(of, _)| of == address && param.is_some());
+            of_it.map(|(_, window)| window.clone()).collect()
+        });
         let ledger = options.check_races.then(|| Ledger::new(&code, &params));
         let sheets = params.iter().map(|param| {
             let (storage, _) = param.as_ref()?;
@@ -178,6 +199,7 @@ impl Program {
             cluster: launch.cluster,
             args: launch.args,
             sheets: sheets.collect(),
+            windows: windows.collect(),
             params,
             ledger,
             stand_ins,

@@ -56,6 +56,7 @@ mod stand_in;
 #[allow(dead_code, reason = "the instructions come next")]
 mod tensor;
 mod tensor_map;
+mod window;
 
 pub use compile::CompileOptions;
 pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
@@ -63,3 +64,4 @@ pub use launch::{Launch, LaunchOptions, MOST_SHARED, ParamKind, Program, Stats};
 pub use memory::{Allocation, Memory};
 pub use stand_in::{StandInCall, StandIns};
 pub use tensor_map::{MOST_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
+pub use window::Window;

@@ -1,5 +1,6 @@
 //! Kernel files: loading, their entries, building one.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -7,7 +8,7 @@ use ruff_python_ast as ast;
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 
 use super::eval::{
-    FunctionMode, Held, Interpreter, Kernel, ParameterKind, ParameterRole, Scope, Value, held, limits,
+    FunctionMode, Held, Interpreter, Kernel, Lint, ParameterKind, ParameterRole, Scope, Value, held, limits,
     quoted, suggest,
 };
 use super::parse::{ParsedFile, imported_modules, parse_file};
@@ -119,6 +120,8 @@ pub struct KernelFile {
     functions: Vec<Entry>,
     /// How many kernels are decorated before each entry that is one.
     numbers: BTreeMap<String, usize>,
+    /// Mistakes found so far.
+    lints: RefCell<Vec<Lint>>,
 }
 
 /// A kernel that an entry gave.
@@ -169,6 +172,7 @@ impl KernelFile {
             entries: Vec::new(),
             functions: Vec::new(),
             numbers: BTreeMap::new(),
+            lints: RefCell::default(),
         };
         let main = loaded.main.file;
         (loaded.entries, loaded.functions, loaded.numbers) = loaded.run(None, |interp, scope| {
@@ -198,6 +202,11 @@ impl KernelFile {
         self.run(None, |_, scope| {
             Ok(scope.get_own(name).as_ref().and_then(from_value))
         })
+    }
+
+    /// What was found in loading and building so far that is no error and most likely a mistake.
+    pub fn lints(&self) -> Vec<Lint> {
+        self.lints.borrow().clone()
     }
 
     /// The texts, for rendering errors.
@@ -427,8 +436,22 @@ impl KernelFile {
     ) -> Result<R, Diagnostics> {
         stacker::grow(limits::STACK, || {
             let mut interp = Interpreter::new(self.sources.clone(), self.files.clone());
-            let scope = interp.run_main(&self.main, wanted)?;
-            then(&mut interp, scope).map_err(Diagnostics::from)
+            let result = interp
+                .run_main(&self.main, wanted)
+                .and_then(|scope| then(&mut interp, scope))
+                .map_err(Diagnostics::from);
+            let mut lints = self.lints.borrow_mut();
+            for lint in std::mem::take(&mut interp.lints) {
+                let same = |l: &Lint| {
+                    l.diagnostic.span == lint.diagnostic.span
+                        && l.diagnostic.message == lint.diagnostic.message
+                };
+                if !lints.iter().any(same) {
+                    lints.push(lint);
+                }
+            }
+            drop(lints);
+            result
         })
     }
 }

@@ -57,7 +57,8 @@ impl Machine<'_, '_> {
                 Region::Param(p) => {
                     if let Some((storage, offset)) = &self.ctx.params[p as usize] {
                         let first = (offset / 4) as usize;
-                        if offset % 4 == 0 && !access.poll && all_below(&at, words_from(storage, first)) {
+                        let whole = self.ctx.windows[p as usize].is_empty() && !access.poll;
+                        if whole && offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
                             if let Some(sheet) = &self.ctx.sheets[p as usize] {
                                 self.note_read_words(pc, sheet, first, &at, mask, access)?;
                             }
@@ -193,7 +194,8 @@ impl Machine<'_, '_> {
                 Region::Param(p) => {
                     if let Some((storage, offset)) = &self.ctx.params[p as usize] {
                         let first = (offset / 4) as usize;
-                        if offset % 4 == 0 && !access.polled && all_below(&at, words_from(storage, first)) {
+                        let whole = self.ctx.windows[p as usize].is_empty() && !access.polled;
+                        if whole && offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
                             if let Some(sheet) = &self.ctx.sheets[p as usize] {
                                 return self
                                     .store_global_words(pc, v, storage, sheet, first, &at, mask, access);

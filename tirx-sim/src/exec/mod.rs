@@ -61,6 +61,7 @@ use crate::bytecode::{Code, Pc, R};
 use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
 use crate::memory::{Memory, Storage};
 use crate::stand_in::StandIns;
+use crate::window::Window;
 
 pub(crate) use group::{Group, GroupStop};
 pub(crate) use ledger::{Ledger, Sheet};
@@ -75,6 +76,8 @@ pub(crate) struct Context<'a> {
     pub(crate) args: &'a [u64],
     /// The allocations behind pointer arguments, with the byte offset into each.
     pub(crate) params: Vec<Option<(Arc<Storage>, u64)>>,
+    /// What of its allocation a pointer argument is, where that is not all of it: any of these.
+    pub(crate) windows: Vec<Vec<Window>>,
     /// Where races are looked for: who accessed global memory, and the places of each parameter's allocation.
     pub(crate) ledger: Option<Ledger>,
     pub(crate) sheets: Vec<Option<Arc<Sheet>>>,

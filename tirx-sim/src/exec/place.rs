@@ -11,6 +11,7 @@ use super::run::Machine;
 use crate::bytecode::{Access, Region};
 use crate::fault::FaultKind;
 use crate::memory::{Storage, granules, load_bits, store_bits};
+use crate::window::Window;
 
 impl Machine<'_, '_> {
     /// Checks an access of a lane but for what is written there.
@@ -105,10 +106,35 @@ impl Machine<'_, '_> {
                     );
                     return Err(Trap::new(FaultKind::Misaligned, lane, message));
                 }
+                let at = u128::from(address) * 8 + bit as u128;
+                if let Some(window) = self.left(&storage, at, total as u64) {
+                    let message = format!(
+                        "{verb} {address:#x} through `{}`, outside of the view that was passed ({})",
+                        access.name,
+                        window.describe()
+                    );
+                    return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
+                }
                 let byte = (address - storage.address) as usize;
                 Ok(Spot::Global(storage, byte * 8 + bit as usize))
             }
         }
+    }
+
+    /// The view that an address in an allocation is outside of: the allocation was passed by views alone, and it is in
+    /// none of them.
+    fn left(&self, storage: &Arc<Storage>, at: u128, len: u64) -> Option<&Window> {
+        let mut first = None;
+        for (param, windows) in self.ctx.params.iter().zip(&self.ctx.windows) {
+            if !matches!(param, Some((of, _)) if Arc::ptr_eq(of, storage)) {
+                continue;
+            }
+            if windows.is_empty() || windows.iter().any(|w| w.holds(at, len)) {
+                return None;
+            }
+            first = first.or(windows.first());
+        }
+        first
     }
 
     fn locate_param(&self, access: &Access, lane: u32, index: i64, verb: &str, param: u16) -> Check<Spot> {
@@ -137,6 +163,17 @@ impl Machine<'_, '_> {
             return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
         };
         let address = storage.address as i64 * 8 + offset;
+        let windows = &self.ctx.windows[param as usize];
+        if let Some(window) = windows.first()
+            && !windows.iter().any(|w| w.holds(address as u128, total as u64))
+        {
+            let message = format!(
+                "{verb} {}, which is outside of the view that was passed ({})",
+                range(name, index, access.count),
+                window.describe()
+            );
+            return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
+        }
         if address % access.align as i64 != 0 {
             return Err(misalignment(access, lane, verb, name, index * size, address));
         }

@@ -1,6 +1,7 @@
 //! Launches: a raw function for each, and its launch configuration.
 
 use super::Raw;
+use super::checked::checked;
 use super::code::{Binds, Code, bits};
 use super::expr::{Printer, Value};
 use super::names::Names;
@@ -8,7 +9,7 @@ use super::stmt::{HostPrinter, Line, Result};
 use super::{internal, rust_scalar, string_literal};
 use crate::ir::abi::tensor_map::{Encode, Rule};
 use crate::ir::abi::{self, LaunchParam};
-use crate::ir::{BinOp, DType, Expr, ExprKind, Type, Var, Visitor};
+use crate::ir::{BinOp, DType, Expr, ExprKind, Type, Var, Visitor, substitute};
 
 impl HostPrinter<'_> {
     /// Prints a raw function for the launch, and the call of it.
@@ -63,6 +64,8 @@ impl HostPrinter<'_> {
                 config.flag(*param);
                 continue;
             };
+            // What the host binds on the way is computed here, exactly.
+            let value = &self.written_out(value);
             // What the extents are computed from and the device function does not take becomes a parameter too.
             for var in free_vars(value) {
                 if printer.value(&Expr::var(&var)).is_ok() {
@@ -80,12 +83,30 @@ impl HostPrinter<'_> {
                     known => printer.define(&var, known),
                 }
             }
+            // A value that is there already needs no arithmetic.
+            let computed = matches!(value.kind, ExprKind::Binary(..) | ExprKind::Cast(_));
+            let exact = |printer: &mut Printer<'_>| match computed {
+                true => checked(printer, value, &|_| None),
+                false => None,
+            };
             let extent = match printer.value(value) {
                 Ok(Value::Int(v)) if u32::try_from(v).is_ok() => v.to_string(),
-                Ok(Value::Code(code)) => extent_call(tag, &code.text, value),
+                Ok(Value::Code(code)) => match exact(&mut printer) {
+                    Some(checked) => checked.extent(tag, value),
+                    None => extent_call(tag, &code.text, value),
+                },
                 _ => {
                     // Reads an argument directly: computed by the caller.
                     let code = self.printer.code(value)?;
+                    if let Some(checked) = exact(&mut self.printer) {
+                        let name = printer.names.fresh(tag);
+                        let mut computed = code;
+                        computed.text = checked.extent(tag, value);
+                        call_args.push(computed);
+                        config.set(*param, name.clone());
+                        params.push((name, "u32".to_string(), format!("launch extent `{tag}`")));
+                        continue;
+                    }
                     let name = printer.names.fresh(tag);
                     let ty = rust_scalar(value.dtype).unwrap_or("i64").to_string();
                     let text = extent_call(tag, &name, value);
@@ -219,6 +240,26 @@ impl HostPrinter<'_> {
         Ok(())
     }
 }
+
+impl HostPrinter<'_> {
+    /// An extent with the arithmetic that the host binds to names written out.
+    fn written_out(&self, value: &Expr) -> Expr {
+        let mut value = value.clone();
+        for _ in 0..DEEPEST_BINDINGS {
+            let next = substitute(&value, &|var| self.arithmetic.get(var).cloned());
+            if next == value || next.size() > LARGEST_WRITTEN_OUT {
+                break;
+            }
+            value = next;
+        }
+        value
+    }
+}
+
+/// How many names an extent goes through at most.
+const DEEPEST_BINDINGS: usize = 16;
+/// The largest extent, in nodes, that is computed in one expression.
+const LARGEST_WRITTEN_OUT: u32 = 256;
 
 fn param_text(param: &Var) -> String {
     match param.ty() {

@@ -7,6 +7,7 @@
 //! Generated code names everything by absolute path (`::tirx_rt::…`) and expects in scope: `KERNEL`, the kernel's
 //! name, and `LOADED`, its `::tirx_rt::Kernel`.
 
+mod checked;
 mod code;
 mod expr;
 mod launch;

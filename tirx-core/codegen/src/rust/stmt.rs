@@ -5,6 +5,8 @@ use crate::intrin::Op;
 use crate::ir::abi::{self, Check, What, tensor_map};
 use crate::ir::{BinOp, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Var};
 
+use rustc_hash::FxHashMap;
+
 use super::code::{Code, logical};
 use super::expr::{Handle, Printer, Value, descriptor_value};
 use super::names::Names;
@@ -63,6 +65,8 @@ pub(super) struct HostPrinter<'a> {
     pub(super) signature: &'a Signature,
     kernel_names: Vec<String>,
     pub(super) printer: Printer<'a>,
+    /// What names stand for that are bound to integer arithmetic: launch extents compute it without wrapping.
+    pub(super) arithmetic: FxHashMap<Var, Expr>,
     pub(super) lines: Vec<Line>,
     pub(super) raw: Vec<Raw>,
     pub(super) raw_names: Names,
@@ -86,6 +90,7 @@ pub(super) fn print(func: &PrimFunc, module: &IRModule, signature: &Signature) -
         signature,
         kernel_names: signature.params.iter().map(|p| p.name.clone()).collect(),
         printer,
+        arithmetic: FxHashMap::default(),
         lines: Vec::new(),
         raw: Vec::new(),
         raw_names: Names::reserving(&["host"]),
@@ -132,7 +137,17 @@ impl HostPrinter<'_> {
             // Facts for passes.
             StmtKind::Attr { body, .. } => self.stmt(body, tail)?,
             StmtKind::DeclBuffer(_) => {}
-            StmtKind::Bind(var, value) => self.bind(var, value)?,
+            StmtKind::Bind(var, value) => {
+                let computed = match &value.kind {
+                    ExprKind::Binary(op, ..) => !op.is_comparison() && !op.is_logical(),
+                    ExprKind::Cast(inner) => matches!(inner.kind, ExprKind::Binary(..)),
+                    _ => false,
+                };
+                if computed && value.dtype.is_integer() {
+                    self.arithmetic.insert(var.clone(), value.clone());
+                }
+                self.bind(var, value)?;
+            }
             StmtKind::Assert {
                 condition, message, ..
             } => self.check(condition, message)?,
@@ -388,7 +403,7 @@ impl HostPrinter<'_> {
                     let names: Vec<String> = self.kernel_names.iter().map(|n| string_literal(n)).collect();
                     let names = names.join(", ");
                     self.lines.push(Line::new(format!(
-                        "::tirx_rt::host::begin(stream, args, &[{names}], KERNEL)?;"
+                        "let _launching = ::tirx_rt::host::begin(stream, args, &[{names}], KERNEL)?;"
                     )));
                     return Ok(());
                 }

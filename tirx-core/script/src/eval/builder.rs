@@ -29,6 +29,8 @@ pub struct FunctionBuilder {
     pub env_threads: Vec<IterVar>,
     /// What follows runs on the device (`T.device_entry`).
     pub on_device: bool,
+    /// Where the host function returns before the kernel begins, whatever its arguments are.
+    pub returned: Option<Span>,
 }
 
 /// Closes around the statements that follow a flat marker.

@@ -37,7 +37,15 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("hasattr", hasattr),
     ("getattr", getattr),
     ("setattr", setattr),
-    ("print", |_, _, _| Ok(Value::None)),
+    ("print", |i, a, s| {
+        if i.is_building() && a.positional.iter().any(|(v, _)| v.is_ir()) {
+            let message = "print() runs at compile time and shows nothing of the kernel".to_string();
+            let help =
+                "to print when the kernel runs, write T.cuda.printf(\"%d\\n\", x) or T.print_buffer(…)";
+            i.lint("print-at-compile-time", s, message, help);
+        }
+        Ok(Value::None)
+    }),
     ("repr", |i, a, s| {
         let [(v, at)] = a.exactly("repr", ["object"], s)?;
         i.repr(&v, at).map(Value::str)

@@ -281,6 +281,17 @@ impl Interpreter {
     /// The value of a `def` statement before its decorators.
     pub(super) fn make_function(&mut self, def: &ast::StmtFunctionDef) -> Result<Rc<Function>> {
         let code = self.code_of_def(def);
+        for (at, parameter) in code.parameters.iter().enumerate() {
+            if let Some(first) = code.parameters[..at].iter().find(|p| p.name == parameter.name) {
+                let message = format!(
+                    "parameter \"{}\" of \"{}\" is there twice",
+                    parameter.name, def.name
+                );
+                return Err(Box::new(
+                    Diagnostic::new(parameter.span, message).note(first.span, "the first one"),
+                ));
+            }
+        }
         self.count_object(code.span)?;
         self.close_over();
         let mut defaults = Vec::new();

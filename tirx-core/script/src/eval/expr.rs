@@ -16,6 +16,40 @@ use crate::lang;
 use crate::parse::span_of;
 use crate::source::Span;
 
+/// Names that kernels give to a thread's indices, and what declares one.
+const INDEX_NAMES: &[(&[&str], &str)] = &[
+    (
+        &["tx", "ty", "tz", "tid", "tid_x", "thread_id", "thread_idx"],
+        "T.thread_id([128])",
+    ),
+    (
+        &["bx", "by", "bz", "bid", "cta_id", "block_id", "block_idx", "pid"],
+        "T.cta_id([1])",
+    ),
+    (&["laneid", "lane", "lane_id"], "T.lane_id([32])"),
+    (&["warpid", "warp", "warp_id"], "T.warp_id([4])"),
+    (
+        &["wgid", "wg", "wg_id", "warpgroup", "warpgroup_id"],
+        "T.warpgroup_id([1])",
+    ),
+    (&["tid_in_wg"], "T.thread_id_in_wg([128])"),
+    (&["wid_in_wg"], "T.warp_id_in_wg([4])"),
+    (&["cbx", "cby", "cbz", "cluster_id"], "T.cluster_id([1])"),
+];
+
+/// Whether a call or a subscript describes a layout.
+fn describes_layout(callee: &ast::Expr) -> bool {
+    match callee {
+        ast::Expr::Name(n) => matches!(n.id.as_str(), "S" | "R") || n.id.to_lowercase().contains("layout"),
+        ast::Expr::Attribute(a) => {
+            matches!(a.attr.as_str(), "S" | "R")
+                || a.attr.to_lowercase().contains("layout")
+                || describes_layout(&a.value)
+        }
+        _ => false,
+    }
+}
+
 impl Interpreter {
     /// The span of a node of the current file.
     pub(super) fn span(&self, node: &impl Ranged) -> Span {
@@ -197,6 +231,14 @@ impl Interpreter {
     /// A name.
     fn eval_name(&mut self, name: &ast::name::Name, span: Span) -> Result<Value> {
         match self.lookup(name, span)? {
+            Some(Value::Object(o))
+                if o.type_name() == "layout axis"
+                    && self.mode == Mode::Kernel
+                    && self.layouts == 0
+                    && self.scope.lookup(name).is_none() =>
+            {
+                self.undeclared(name, span)
+            }
             Some(Value::Expr(e)) if matches!(e.kind, ExprKind::Var(_) | ExprKind::BufferLoad { .. }) => {
                 Ok(Value::Expr(e.at(span)))
             }
@@ -254,7 +296,29 @@ impl Interpreter {
         })
     }
 
+    /// The error for a name that is usually one of a thread's indices and was not declared.
+    fn undeclared<T>(&mut self, name: &str, span: Span) -> Result<T> {
+        let d = Diagnostic::new(span, format!("\"{name}\" is not defined"));
+        let d = match INDEX_NAMES.iter().find(|(names, _)| names.contains(&name)) {
+            Some((_, declaration)) => d.help(format!(
+                "declare it after T.device_entry(): `{name} = {declaration}`"
+            )),
+            None => d.help(format!(
+                "\"{name}\" is an axis of layouts, as in `1 @ {name}`; elsewhere it needs a value"
+            )),
+        };
+        Err(self.as_exception("NameError", Box::new(d)))
+    }
+
     fn unknown_name<T>(&mut self, name: &str, span: Span) -> Result<T> {
+        let indexed = INDEX_NAMES.iter().any(|(names, _)| names.contains(&name));
+        if indexed
+            && self.mode == Mode::Kernel
+            && self.match_names.is_none()
+            && !self.ended_names.contains_key(name)
+        {
+            return self.undeclared(name, span);
+        }
         // The file's own names are meant more often than those that every file has.
         let own = self.scope.visible();
         let mut known = Vec::new();
@@ -301,8 +365,11 @@ impl Interpreter {
 
     fn eval_subscript(&mut self, e: &ast::ExprSubscript, span: Span) -> Result<Value> {
         let value = self.eval_operand(&e.value)?;
-        let index = self.eval_index(&e.slice)?;
-        self.subscript(&value, &index, span)
+        let layout = usize::from(describes_layout(&e.value));
+        self.layouts += layout;
+        let index = self.eval_index(&e.slice);
+        self.layouts -= layout;
+        self.subscript(&value, &index?, span)
     }
 
     /// An index: a tuple may hold slices and starred parts.
@@ -445,9 +512,12 @@ impl Interpreter {
     }
 
     fn eval_binary(&mut self, e: &ast::ExprBinOp, span: Span) -> Result<Value> {
+        let layout = usize::from(e.op == ast::Operator::MatMult);
         let a = self.eval_operand(&e.left)?;
-        let b = self.eval_operand(&e.right)?;
-        self.binary(e.op, &a, &b, span)
+        self.layouts += layout;
+        let b = self.eval_operand(&e.right);
+        self.layouts -= layout;
+        self.binary(e.op, &a, &b?, span)
     }
 
     fn eval_unary(&mut self, e: &ast::ExprUnaryOp, span: Span) -> Result<Value> {
@@ -544,7 +614,11 @@ impl Interpreter {
 
     fn eval_call(&mut self, e: &ast::ExprCall, target: Option<&ast::Expr>, span: Span) -> Result<Value> {
         let callee = self.eval(&e.func)?;
-        let args = self.eval_arguments(&e.arguments, target)?;
+        let layout = usize::from(describes_layout(&e.func));
+        self.layouts += layout;
+        let args = self.eval_arguments(&e.arguments, target);
+        self.layouts -= layout;
+        let args = args?;
         let host = self.host_argument(&callee, &args);
         match self.call_value(&callee, args, span) {
             Ok(Value::Expr(x)) => Ok(Value::Expr(x.or_at(span))),
@@ -577,7 +651,12 @@ impl Interpreter {
         }
         for keyword in &arguments.keywords {
             let span = self.span(&keyword.value);
-            let value = self.eval_operand(&keyword.value)?;
+            let name = keyword.arg.as_ref().map_or("", |n| n.as_str());
+            let layout = usize::from(name.contains("layout") || name.contains("axis"));
+            self.layouts += layout;
+            let value = self.eval_operand(&keyword.value);
+            self.layouts -= layout;
+            let value = value?;
             match &keyword.arg {
                 Some(name) => {
                     if args.keyword.iter().any(|(n, ..)| **n == *name.as_str()) {

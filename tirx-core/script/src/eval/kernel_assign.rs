@@ -42,6 +42,7 @@ impl Interpreter {
                 if let Some(buffer) = before.as_ref().and_then(scalar_buffer)
                     && self.store_scalar(&buffer, &value, span)?
                 {
+                    self.lint_cut(&n.id, buffer.dtype, &value, span);
                     return Ok(());
                 }
                 // `n = T.int32()` after `T.Buffer(("n",), …)` names the variable that the shape made.

@@ -161,6 +161,11 @@ impl Interpreter {
             }
             return Ok(Flow::Return(value));
         }
+        if self.choices == 0
+            && let Some(function) = self.function.as_mut().filter(|f| !f.on_device)
+        {
+            function.returned.get_or_insert(span);
+        }
         let e = match &s.value {
             Some(v) => {
                 let value = self.eval(v)?;
@@ -356,6 +361,7 @@ impl Interpreter {
     /// An expression as a statement.
     fn kernel_expression(&mut self, s: &ast::StmtExpr, span: Span) -> Result<Flow> {
         let value = self.eval(&s.value)?;
+        self.lint_unused(&s.value, &value, span);
         match value {
             Value::Frame(frame) => {
                 self.enter_flat(&frame, span)?;

@@ -18,6 +18,7 @@
 //! | `iter`, `iter_builtins`, `generator` | items one by one, functions with `yield` |
 //! | `host` | what host code beside kernels means |
 //! | `imports`, `modules`, `math`, `functional`, `library` | what `import` finds |
+//! | `lints` | what is most likely a mistake |
 //! | `limits`, `names` | when a file is refused; which name was meant |
 
 mod args;
@@ -50,8 +51,11 @@ mod kernel_stmt;
 mod kernel_tests;
 mod library;
 pub mod limits;
+mod lints;
 mod math;
 mod methods;
+#[cfg(test)]
+mod mistake_tests;
 mod modules;
 mod names;
 mod number_methods;
@@ -79,6 +83,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub use args::{Args, Param, count, keyword, optional, quoted, required};
 pub use builder::{FunctionBuilder, Wrap};
 pub use dict::{Dict, Key, Set, key};
+pub use lints::{LINTS, Lint};
 pub use names::suggest;
 pub use scope::{Scope, ScopeKind};
 pub use value::*;
@@ -183,6 +188,10 @@ pub struct Interpreter {
     ended_names: FxHashMap<Name, Span>,
     renamed_buffers: FxHashMap<usize, (Buffer, Arc<str>)>,
     renamed_vars: FxHashMap<Var, Arc<str>>,
+    /// Mistakes that keep nothing from being built.
+    pub(crate) lints: Vec<Lint>,
+    /// Around a name, a layout is described: axes mean themselves.
+    layouts: usize,
     /// Kernels decorated so far.
     decorated: usize,
     /// Kernels and modules made so far, for functions that make one and return nothing.
@@ -260,6 +269,8 @@ impl Interpreter {
             ended_names: FxHashMap::default(),
             renamed_buffers: FxHashMap::default(),
             renamed_vars: FxHashMap::default(),
+            lints: Vec::new(),
+            layouts: 0,
             decorated: 0,
             made: Vec::new(),
             wanted: None,

@@ -419,6 +419,16 @@ impl Interpreter {
         let result = self.decorated_function(s);
         self.mode = mode;
         let value = result?;
+        let before = self.scope.get_own(&s.name.id);
+        if let (Value::Kernel(_), Some(Value::Kernel(first))) = (&value, before) {
+            let at = self.span(&s.name);
+            let line = self.sources.locate(first.code.span).map_or(0, |l| l.line);
+            let message = format!(
+                "kernel \"{}\" is defined again: the one of line {line} is lost",
+                s.name
+            );
+            self.lint("redefined-kernel", at, message, "give one of them another name");
+        }
         self.assign_name(&s.name.id, value);
         Ok(Flow::Normal)
     }

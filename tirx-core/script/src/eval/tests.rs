@@ -405,14 +405,6 @@ fn messages() {
         "class K:\n    def __hash__(self):\n        return 1\nd = {K(): 2}\n",
         &["K, with __eq__ or __hash__ of its own, cannot be a key"],
     );
-    fails(
-        "import quaternions\n",
-        &["of Python math, functools, itertools", "copy, numbers"],
-    );
-    fails("import maths\n", &["did you mean \"math\"?"]);
-    fails("match 3:\n    case _: pass\n", &["\"match\" is not supported"]);
-    fails("async def f(): pass\n", &["\"async def\" is not supported"]);
-    fails("open('x')\n", &["cannot read files"]);
     fails("x = 10 ** 60\n", &["larger than 127 bits"]);
     fails("import math\nmath.sqroot(2)\n", &["unknown name \"math.sqroot\""]);
     fails(

@@ -7,7 +7,7 @@ use super::super::eval::{Frame, Interpreter, Param, Value, optional, required};
 use super::super::typing;
 use super::call::{Call, Function, function};
 use super::convert;
-use crate::diagnostic::Result;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::abi::LaunchParam;
 use crate::ir::abi::keys::{
     COOPERATIVE_LAUNCH, DYNAMIC_SHARED_MEMORY, KERNEL_LAUNCH_PARAMS, PROGRAMMATIC_LAUNCH,
@@ -63,7 +63,15 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 fn device_entry(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let span = call.span;
-    interp.function_mut("T.device_entry()", span)?.on_device = true;
+    let function = interp.function_mut("T.device_entry()", span)?;
+    function.on_device = true;
+    if let Some(before) = function.returned {
+        let message = "\"return\" before T.device_entry() ends the host function: nothing would be launched";
+        let d = Diagnostic::new(before, message).note(span, "the kernel begins here");
+        return Err(Box::new(
+            d.help("remove it, or return within the kernel to end a thread"),
+        ));
+    }
     let wrap = move |body: Stmt| {
         let on = Expr::bool(true).at(span);
         Stmt::attr(AttrNode::None, "tirx.device_entry", on, body, span)
@@ -91,7 +99,17 @@ fn extents(call: &Call, name: &str) -> Result<Option<Vec<Expr>>> {
     if extents.iter().any(|e| e.is_int(0)) {
         return call.fail("an extent must be at least 1, found 0");
     }
+    extents.iter().try_for_each(|e| fits(call, e))?;
     Ok(Some(extents))
+}
+
+/// An extent that is known fits the 32 bits that launches have.
+fn fits(call: &Call, extent: &Expr) -> Result<()> {
+    match extent.as_int() {
+        Some(v) if v > i128::from(i32::MAX) => call.fail(format!("an extent must fit 32 bits, found {v}")),
+        Some(v) if v < 0 => call.fail(format!("an extent must be at least 1, found {v}")),
+        _ => Ok(()),
+    }
 }
 
 fn scope_id(interp: &mut Interpreter, call: &mut Call, kind: ScopeIdKind) -> Result<Value> {
@@ -327,6 +345,7 @@ fn launch_thread(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     if !extent.dtype.is_integer() {
         return call.expected("extent", "an integer");
     }
+    fits(call, &extent)?;
     let (thread, _) = call.need("thread", "a thread index such as \"threadIdx.x\"")?;
     let iter = match convert::text(thread) {
         Some(tag) => {

@@ -9,7 +9,7 @@ if !args[0].strides_is_null() && n != 1 && args[0].stride(0) != 1 { return Err(:
 if n != 0 && args[0].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a pointer", "null")); }
 let a_ptr = args[0].data();
 if !a_ptr.is_multiple_of(4) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a multiple of 4", format_args!("{a_ptr:#x}"))); }
-::tirx_rt::host::begin(stream, args, &["A"], KERNEL)?;
+let _launching = ::tirx_rt::host::begin(stream, args, &["A"], KERNEL)?;
 unsafe { raw_two_kernel(stream, a_ptr, n) }?;
 for i in 0_i32..3 {
 unsafe { raw_two_kernel_1(stream, a_ptr, i, n) }?;

@@ -1,0 +1,152 @@
+//! What is no error and most likely a mistake: statements that do nothing, values that are cut.
+//!
+//! Each lint has a name, and `# tirx: allow(name)` on its line, on the line before it or at the head of the file turns
+//! it off.
+
+use ruff_python_ast as ast;
+
+use super::Interpreter;
+use super::value::Value;
+use crate::diagnostic::Diagnostic;
+use crate::ir::{DType, ExprKind};
+use crate::source::Span;
+
+/// A mistake that does not keep a kernel from being built.
+#[derive(Clone, Debug)]
+pub struct Lint {
+    /// Its name, for `# tirx: allow(name)`.
+    pub name: &'static str,
+    /// What is said.
+    pub diagnostic: Diagnostic,
+}
+
+/// The names of all lints and what each is about.
+pub const LINTS: &[(&str, &str)] = &[
+    (
+        "uncalled-function",
+        "a statement names a function and does not call it",
+    ),
+    ("unused-value", "a statement computes a value that nothing uses"),
+    (
+        "print-at-compile-time",
+        "Python's print() of a value that is known when the kernel runs",
+    ),
+    (
+        "cut-constant",
+        "an integer variable is assigned a constant with a fraction",
+    ),
+    (
+        "redefined-kernel",
+        "a kernel has the name of one before it, which is lost",
+    ),
+];
+
+impl Interpreter {
+    /// Notes a mistake, unless the file allows it.
+    pub(crate) fn lint(&mut self, name: &'static str, span: Span, message: String, help: &str) {
+        if self.allows(name, span) {
+            return;
+        }
+        let known = |l: &Lint| l.diagnostic.span == span && l.diagnostic.message == message;
+        if self.lints.iter().any(known) {
+            return;
+        }
+        let help = format!("{help}; `# tirx: allow({name})` on the line says that it is meant");
+        let diagnostic = Diagnostic::new(span, message).help(help);
+        self.lints.push(Lint { name, diagnostic });
+    }
+
+    fn allows(&self, name: &str, span: Span) -> bool {
+        let (Some(file), Some(at)) = (self.sources.file(span.file), self.sources.locate(span)) else {
+            return false;
+        };
+        let allowed = |line: &str| {
+            let marker = line
+                .split_once("# tirx: allow(")
+                .and_then(|(_, rest)| rest.split_once(')'));
+            marker.is_some_and(|(names, _)| names.split(',').any(|n| n.trim() == name))
+        };
+        let line = at.line as usize;
+        let lines = file.text.lines();
+        let near = lines.clone().skip(line.saturating_sub(2)).take(2.min(line));
+        let mut head = lines.take_while(|l| l.trim().is_empty() || l.trim_start().starts_with('#'));
+        near.into_iter().any(allowed) || head.any(allowed)
+    }
+
+    /// A statement that is an expression alone.
+    pub(super) fn lint_unused(&mut self, expr: &ast::Expr, value: &Value, span: Span) {
+        let written = self.sources.text(span).to_string();
+        match value {
+            Value::Builtin(_)
+            | Value::Function(_)
+            | Value::Method(_)
+            | Value::Kernel(_)
+            | Value::Class(_)
+                if !matches!(expr, ast::Expr::Call(_)) =>
+            {
+                let message = format!("`{written}` is not called: the statement does nothing");
+                self.lint(
+                    "uncalled-function",
+                    span,
+                    message,
+                    &format!("write `{written}()`"),
+                );
+            }
+            Value::Object(o)
+                if matches!(expr, ast::Expr::Attribute(_)) && !matches!(o.type_name(), "layout axis") =>
+            {
+                let message = format!("`{written}` is not called: the statement does nothing");
+                self.lint(
+                    "uncalled-function",
+                    span,
+                    message,
+                    &format!("write `{written}(…)`"),
+                );
+            }
+            Value::Expr(e)
+                if !matches!(expr, ast::Expr::Call(_))
+                    && matches!(
+                        e.kind,
+                        ExprKind::BufferLoad { .. }
+                            | ExprKind::Binary(..)
+                            | ExprKind::Not(_)
+                            | ExprKind::Select(..)
+                            | ExprKind::Cast(_)
+                    ) =>
+            {
+                let message = format!("`{written}` computes a value that nothing uses");
+                self.lint(
+                    "unused-value",
+                    span,
+                    message,
+                    "assign it, or remove the statement",
+                );
+            }
+            Value::Buffer(_) | Value::Region(_) if !matches!(expr, ast::Expr::Call(_)) => {
+                let message = format!("`{written}` is a value that nothing uses");
+                self.lint(
+                    "unused-value",
+                    span,
+                    message,
+                    "assign to it, or remove the statement",
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// A constant that is stored to a variable of a dtype.
+    pub(super) fn lint_cut(&mut self, name: &str, dtype: DType, value: &Value, span: Span) {
+        let constant = match value {
+            Value::Float(v) => Some(*v),
+            Value::Expr(e) => e.as_float(),
+            _ => None,
+        };
+        if let Some(v) = constant.filter(|v| dtype.is_integer() && v.fract() != 0.0) {
+            let message = format!("`{name}` is {dtype}: {v} is stored as {}", v.trunc());
+            let help =
+                format!("declare it with a fraction, `{name}: T.float32 = …`, or convert: T.{dtype}({v})");
+            self.lint("cut-constant", span, message, &help);
+        }
+    }
+}
