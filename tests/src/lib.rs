@@ -26,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod asynchronous;
 pub mod differential;
 pub mod expressions;
 pub mod generator;

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use tirx_core::codegen::cuda;
 use tirx_core::ir::IRModule;
@@ -16,9 +17,10 @@ use tirx_rt::{
     TensorMapSpec,
 };
 use tirx_sim::host;
+use tirx_tests::asynchronous::{CASES, Scale};
 use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
 use tirx_tests::generator::{self, generate_exact};
-use tirx_tests::machine::Machine;
+use tirx_tests::machine::{self, Machine};
 use tirx_tests::{Case, Test, number, stages};
 
 const FLAGS: &[&str] = &["-O3", "-fmad=false"];
@@ -30,6 +32,9 @@ struct Gpu {
     /// What stands before `_kernel` in the symbols of the machine code, where it is not what the IR says.
     stem: Option<String>,
     tensors: Vec<Tensor<u8>>,
+    /// How often each launch is repeated to be measured, and the seconds that one has taken.
+    repeats: u32,
+    seconds: f64,
 }
 
 /// Kept for good: so are loaded images, and a test ends soon.
@@ -44,6 +49,8 @@ impl Gpu {
             cubin,
             stem: None,
             tensors: Vec::new(),
+            repeats: 0,
+            seconds: 0.0,
         }
     }
 }
@@ -125,9 +132,21 @@ impl Machine for Gpu {
             maps.push(TensorMap::tiled(&self.stream, &spec).map_err(|e| e.to_string())?);
         }
         let maps: Vec<&TensorMap> = maps.iter().collect();
-        // SAFETY: the arguments are those that the host function passes to this function, and the tensors stay.
-        let launched = unsafe { kernel.launch_with_tensor_maps(0, &self.stream, &config, &args, &maps) };
-        launched.map_err(|e| e.to_string())?;
+        let launch = || {
+            // SAFETY: the arguments are those that the host function passes to this function, and the tensors stay.
+            let launched = unsafe { kernel.launch_with_tensor_maps(0, &self.stream, &config, &args, &maps) };
+            launched.map_err(|e| e.to_string())
+        };
+        launch()?;
+        if self.repeats > 0 {
+            // The device is warm after some launches.
+            (0..self.repeats).try_for_each(|_| launch())?;
+            self.stream.synchronize().map_err(|e| e.to_string())?;
+            let start = Instant::now();
+            (0..self.repeats).try_for_each(|_| launch())?;
+            self.stream.synchronize().map_err(|e| e.to_string())?;
+            self.seconds = start.elapsed().as_secs_f64() / f64::from(self.repeats);
+        }
         self.stream.synchronize().map_err(|e| e.to_string())
     }
 }
@@ -278,5 +297,53 @@ fn filetests_leave_what_they_say() {
         work.len(),
         failures.len()
     );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Copies, tensor cores and clusters: right, and how fast.
+#[test]
+#[ignore = "needs a GPU and TIRX_NVCC"]
+fn asynchronous_kernels_leave_what_plain_rust_leaves() {
+    let (stream, nvcc_path) = (stream(), compiler());
+    let scratch = tempfile::tempdir().unwrap();
+    let only = std::env::var("TIRX_FILTER").unwrap_or_default();
+    let mut failures = Vec::new();
+    for case in CASES.iter().filter(|c| c.arch == ARCH && c.entry.contains(&only)) {
+        let compiled = |scale| {
+            let text = tirx_tests::only(case.text, case.entry).ok_or("no such kernel")?;
+            let prepared = case.prepare(&text, scale)?;
+            let source = cuda::emit(&prepared.module).map_err(|e| e.to_string())?;
+            let cubin = nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &source.text, &["-O3"]);
+            Ok((
+                prepared,
+                leak(cubin.map_err(|e| e.to_string())?.into_boxed_slice()),
+            ))
+        };
+        let checked = compiled(Scale::Medium).and_then(|(prepared, cubin): (_, &'static [u8])| {
+            let mut gpu = Gpu::new(&stream, cubin);
+            let contents = machine::run(&mut gpu, &prepared.module, &prepared.arguments)?;
+            case.compare(&prepared, &contents)
+        });
+        if let Err(message) = checked {
+            println!("==== {}: {message}", case.entry);
+            failures.push(format!("{}: {message}", case.entry));
+            continue;
+        }
+        let measured = compiled(Scale::Large).and_then(|(prepared, cubin): (_, &'static [u8])| {
+            let mut gpu = Gpu::new(&stream, cubin);
+            gpu.repeats = 20;
+            machine::run(&mut gpu, &prepared.module, &prepared.arguments)?;
+            Ok(gpu.seconds)
+        });
+        match measured {
+            Ok(seconds) => println!(
+                "{}: right; {:.3} ms, {:.1} TFLOP/s",
+                case.entry,
+                seconds * 1e3,
+                case.operations_at(Scale::Large) / seconds / 1e12
+            ),
+            Err(message) => failures.push(format!("{} (large): {message}", case.entry)),
+        }
+    }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -17,6 +17,7 @@ use crate::numeric::Kind;
 use crate::tensor::fragment::Shape;
 use crate::tensor::mma::Mma;
 use crate::tensor::rows::RowMove;
+use crate::tensor::wgmma::Wgmma;
 
 /// A register; the instruction says of which file.
 pub(crate) type R = u16;
@@ -761,6 +762,34 @@ pub(crate) enum TensorInst {
         c: Option<R>,
         d: R,
     },
+    WgmmaFence,
+    WgmmaCommit,
+    WgmmaWait {
+        n: usize,
+    },
+    Wgmma(WgmmaInst),
+}
+
+/// Matrix A of a `wgmma`.
+#[derive(Clone, Debug)]
+pub(crate) enum LeftOperand {
+    /// A 64-bit register with its descriptor.
+    Shared(R),
+    /// Pointers to registers.
+    Registers(Vec<Operand>),
+}
+
+/// A `wgmma.mma_async`.
+#[derive(Clone, Debug)]
+pub(crate) struct WgmmaInst {
+    pub(crate) wgmma: Wgmma,
+    pub(crate) left: LeftOperand,
+    /// A 64-bit register with the descriptor of B.
+    pub(crate) right: R,
+    /// A 32-bit register: whether what is in the accumulators is added.
+    pub(crate) keep: R,
+    /// Pointers to the accumulators.
+    pub(crate) sums: Vec<Operand>,
 }
 
 /// What a scalar register holds when a strand starts.
@@ -796,6 +825,8 @@ pub(crate) struct Code {
     pub(crate) prints: Vec<Print>,
     pub(crate) calls: Vec<ExternCall>,
     pub(crate) tensor: Vec<TensorInst>,
+    /// Registers of local arrays may belong to an asynchronous operation.
+    pub(crate) wgmma: bool,
     pub(crate) messages: Vec<String>,
     /// Pointer or kind of scalar.
     pub(crate) params: Vec<(String, Kind)>,
@@ -830,6 +861,14 @@ pub(crate) const WORD: u32 = 5;
 pub(crate) const BYTE: u32 = 3;
 
 impl Code {
+    /// The `wgmma` of a number.
+    pub(crate) fn wgmma_inst(&self, id: u16) -> Option<&WgmmaInst> {
+        match self.tensor.get(id as usize) {
+            Some(TensorInst::Wgmma(inst)) => Some(inst),
+            _ => None,
+        }
+    }
+
     /// log2 of the bits that tell apart the accesses to some regions, but at most `coarsest`.
     pub(crate) fn finest(&self, coarsest: u32, regions: impl Fn(Region) -> bool) -> u32 {
         let accesses = self.accesses.iter().filter(|a| regions(a.region));
@@ -853,7 +892,9 @@ impl Code {
             matches!(inst, AsyncInst::Bulk(BulkInst { barrier: None, .. }))
                 || matches!(inst, AsyncInst::Tile(TileInst { direction, .. }) if *direction != Direction::In)
         });
+        self.wgmma = self.tensor.iter().any(|t| matches!(t, TensorInst::Wgmma(_)));
         self.fine = !polls.is_empty()
+            || self.wgmma
             || self.insts.iter().any(|inst| {
                 matches!(
                     inst,

@@ -252,18 +252,18 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::PtxClcQueryCancel => Unsupported("asynchronous copies"),
 
         // matrix
-        Op::PtxLdmatrix => Unsupported("matrices of a warp"),
-        Op::PtxStmatrix => Unsupported("matrices of a warp"),
-        Op::PtxMma => Unsupported("matrices of a warp"),
+        Op::PtxLdmatrix => Compiled,
+        Op::PtxStmatrix => Compiled,
+        Op::PtxMma => Compiled,
 
         // wgmma
-        Op::PtxWgmmaFence => Unsupported("tensor cores of wgmma"),
-        Op::PtxWgmmaCommitGroup => Unsupported("tensor cores of wgmma"),
-        Op::PtxWgmmaWaitGroup => Unsupported("tensor cores of wgmma"),
-        Op::PtxWgmmaNoopBarrier => Unsupported("tensor cores of wgmma"),
-        Op::PtxWgmmaEncodeMatrixDescriptor => Unsupported("tensor cores of wgmma"),
-        Op::PtxWgmmaMmaAsyncSs => Unsupported("tensor cores of wgmma"),
-        Op::PtxWgmmaMmaAsyncRs => Unsupported("tensor cores of wgmma"),
+        Op::PtxWgmmaFence => Compiled,
+        Op::PtxWgmmaCommitGroup => Compiled,
+        Op::PtxWgmmaWaitGroup => Compiled,
+        Op::PtxWgmmaNoopBarrier => Compiled,
+        Op::PtxWgmmaEncodeMatrixDescriptor => Compiled,
+        Op::PtxWgmmaMmaAsyncSs => Compiled,
+        Op::PtxWgmmaMmaAsyncRs => Compiled,
 
         // tcgen05
         Op::PtxTcgen05FenceBeforeThreadSync => Unsupported("tensor memory and tcgen05"),

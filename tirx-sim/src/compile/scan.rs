@@ -358,6 +358,18 @@ pub(super) fn is_harmless(expr: &Expr) -> bool {
     itself && expr.operands().into_iter().all(is_harmless)
 }
 
+/// Whether arguments of an operator stand for registers rather than their values.
+fn takes_elements(op: Op) -> bool {
+    matches!(
+        op,
+        Op::PtxWgmmaMmaAsyncSs
+            | Op::PtxWgmmaMmaAsyncRs
+            | Op::PtxWgmmaNoopBarrier
+            | Op::PtxTcgen05Ld
+            | Op::PtxTcgen05St
+    )
+}
+
 #[derive(Default)]
 struct Uses {
     /// Local arrays: elements and kind.
@@ -426,6 +438,14 @@ impl Visitor for Uses {
             } => {
                 if let Some(ExprKind::BufferLoad { buffer, .. }) = args.first().map(|a| &a.kind) {
                     self.memory.insert(buffer.data.clone());
+                }
+            }
+            // Registers of asynchronous instructions are given as elements, and named by their addresses.
+            ExprKind::Call { op, args } if takes_elements(*op) => {
+                for arg in args {
+                    if let ExprKind::BufferLoad { buffer, .. } = &arg.kind {
+                        self.memory.insert(buffer.data.clone());
+                    }
                 }
             }
             ExprKind::BufferLoad {

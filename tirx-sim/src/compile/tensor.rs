@@ -3,19 +3,21 @@
 //! Operands in registers are named by pointers to elements of local arrays. They are loaded before and stored after, as
 //! any access through a pointer is, so that what is between works on vector registers alone.
 
-use tirx_ir::Expr;
 use tirx_ir::intrin::Op;
+use tirx_ir::{DType, Expr, ExprKind};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::bytecode::{Inst, R, Region, TensorInst};
+use crate::alu::Bin;
+use crate::bytecode::{Inst, LeftOperand, Operand, R, Region, TensorInst, WgmmaInst};
 use crate::numeric::Kind;
 use crate::tensor::format::Format;
 use crate::tensor::fragment::{Part, Shape, count};
 use crate::tensor::matrix::Accumulator;
 use crate::tensor::mma::{BitOp, Mma};
 use crate::tensor::rows::{RowMove, RowShape};
+use crate::tensor::wgmma::Wgmma;
 
 impl Compiler<'_> {
     /// Runs an instruction of this file. False where it is none.
@@ -24,6 +26,18 @@ impl Compiler<'_> {
             "tirx.ptx.ldmatrix" => self.move_rows(args, 3, false)?,
             "tirx.ptx.stmatrix" => self.move_rows(args, 5, true)?,
             "tirx.ptx.mma" => self.mma_sync(args)?,
+            "tirx.ptx.wgmma_fence" => self.push_tensor(TensorInst::WgmmaFence)?,
+            "tirx.ptx.wgmma_commit_group" => self.push_tensor(TensorInst::WgmmaCommit)?,
+            "tirx.ptx.wgmma_wait_group" => {
+                let n = self.whole(&args[0])?;
+                self.push_tensor(TensorInst::WgmmaWait { n })?;
+            }
+            "tirx.ptx.wgmma_noop_barrier" => {}
+            "tirx.ptx.wgmma_encode_matrix_descriptor" => {
+                self.encode_descriptor(args, [0, 3, 2, 1, 0], 62, 0)?
+            }
+            "tirx.ptx.wgmma_mma_async_ss" => self.wgmma(args, 2)?,
+            "tirx.ptx.wgmma_mma_async_rs" => self.wgmma(args, 1)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -216,6 +230,114 @@ impl Compiler<'_> {
         let d = self.temps(Kind::U32, d_count as u16)?;
         self.push_tensor(TensorInst::Mma { mma, a, b, c, d })?;
         self.scatter_registers(d_pointers, Kind::U32, d)
+    }
+
+    /// A pointer to a register, which may be given as an element or by its address.
+    fn register_pointer(&mut self, e: &Expr) -> Result<Operand> {
+        let pointer = match &e.kind {
+            ExprKind::BufferLoad { .. } => self.address_of(e)?,
+            _ => self.value(e)?,
+        };
+        Ok(pointer.at)
+    }
+
+    /// `wgmma.mma_async`: M, N, K, dtypes of operands and accumulators, major of A and B, signs of A and B, whether to
+    /// add, descriptors (of A and B, or of B with A in registers), registers.
+    fn wgmma(&mut self, args: &[Expr], descriptors: usize) -> Result<()> {
+        let [m, n, k] = [0, 1, 2].map(|i| self.whole(&args[i]));
+        let (m, n, k) = (m?, n?, k?);
+        let (input, output) = (self.format(&args[3])?, self.format(&args[4])?);
+        let mut wgmma = match Wgmma::new(m, n, k, input, output) {
+            Ok(wgmma) => wgmma,
+            Err(message) => return error(self.span, message),
+        };
+        let set = |e: &Expr| e.as_int().is_some_and(|v| v != 0);
+        let negative = |e: &Expr| e.as_int().is_some_and(|v| v < 0) || e.as_float().is_some_and(|v| v < 0.0);
+        (wgmma.turned_a, wgmma.turned_b) = (set(&args[5]), set(&args[6]));
+        (wgmma.negate_a, wgmma.negate_b) = (negative(&args[7]), negative(&args[8]));
+        let keep = self.value(&args[9])?;
+        let keep = self.convert(keep, Kind::U32)?;
+        let keep = self.vector(keep)?;
+        let mut words = Vec::new();
+        for descriptor in &args[10..10 + descriptors] {
+            let value = self.value(descriptor)?;
+            let value = self.convert(value, Kind::U64)?;
+            words.push(self.vector(value)?);
+        }
+        let registers = &args[10 + descriptors..];
+        let left_count = if descriptors == 2 {
+            0
+        } else {
+            wgmma.left_registers()
+        };
+        if registers.len() != left_count + wgmma.sums() {
+            return error(
+                self.span,
+                format!(
+                    "wgmma is given {} registers a thread, and m{m}n{n}k{k} has {left_count} of A and {} accumulators",
+                    registers.len(),
+                    wgmma.sums()
+                ),
+            );
+        }
+        let mut pointers = Vec::new();
+        for register in registers {
+            pointers.push(self.register_pointer(register)?);
+        }
+        let sums = pointers.split_off(left_count);
+        let left = match descriptors {
+            2 => LeftOperand::Shared(words[0]),
+            _ => LeftOperand::Registers(pointers),
+        };
+        let right = words.pop().unwrap_or(0);
+        self.push_tensor(TensorInst::Wgmma(WgmmaInst {
+            wgmma,
+            left,
+            right,
+            keep,
+            sums,
+        }))
+    }
+
+    /// `encode_matrix_descriptor`: where to, address, leading and stride offset in units of 16 bytes, swizzle. `modes` are
+    /// the field's values for the swizzles, `at` is where it stands, `fixed` what else is set.
+    pub(super) fn encode_descriptor(
+        &mut self,
+        args: &[Expr],
+        modes: [u64; 5],
+        at: u32,
+        fixed: u64,
+    ) -> Result<()> {
+        let pointer = self.value(&args[1])?;
+        let start = match args[1].dtype == DType::UINT32 {
+            true => pointer,
+            false => self.shared_address(pointer)?,
+        };
+        let mut total = self.bits(Kind::U64, fixed)?;
+        let four = self.integer(Kind::U64, 4)?;
+        let start = self.convert(start, Kind::U64)?;
+        let start = self.bin(Bin::ShrU, Kind::U64, Kind::U64, start, four)?;
+        let mut fields = vec![(start, 0)];
+        for (argument, at) in [(2, 16), (3, 32)] {
+            let value = self.value(&args[argument])?;
+            fields.push((self.convert(value, Kind::U64)?, at));
+        }
+        let field_mask = self.integer(Kind::U64, 0x3fff)?;
+        for (value, at) in fields {
+            let value = self.bin(Bin::And, Kind::U64, Kind::U64, value, field_mask)?;
+            let by = self.integer(Kind::U64, at)?;
+            let value = self.bin(Bin::Shl, Kind::U64, Kind::U64, value, by)?;
+            total = self.bin(Bin::Or, Kind::U64, Kind::U64, total, value)?;
+        }
+        let Some(mode) = modes.get(self.whole(&args[4])?) else {
+            return error(
+                self.span,
+                "swizzles of matrix descriptors are numbered from 0 (none) to 4",
+            );
+        };
+        let mode = self.bits(Kind::U64, mode << at)?;
+        let total = self.bin(Bin::Or, Kind::U64, Kind::U64, total, mode)?;
+        self.store_pointer(&args[0], Kind::U64, &[total])
     }
 
     fn wrong_counts(&self, given: [usize; 4], expected: [usize; 3]) -> Result<()> {

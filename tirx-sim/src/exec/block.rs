@@ -117,6 +117,7 @@ impl Block {
             warp.strands.clear();
             warp.alive = warp.exist;
             warp.returned = 0;
+            warp.wgmma.reset();
             (warp.arrived, warp.owed) = (0, 0);
             let mut scalars = ctx.code.scalars.clone();
             for (register, special) in &ctx.code.specials {

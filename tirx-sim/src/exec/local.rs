@@ -16,6 +16,7 @@ impl Machine<'_, '_> {
             return self.load_each(pc, d, access, mask, &|_| index);
         };
         for c in 0..access.count as usize {
+            self.own_word(row + c, mask, false)?;
             let places = granules(self.ctx.code.local_granule, (row + c) * 32, 32);
             let warp = &mut *self.warp;
             let (first, last) = (places.start, places.end - 1);
@@ -34,6 +35,7 @@ impl Machine<'_, '_> {
             return self.store_each(pc, v, access, mask, &|_| index);
         };
         for c in 0..access.count as usize {
+            self.own_word(row + c, mask, true)?;
             let places = granules(self.ctx.code.local_granule, (row + c) * 32, 32);
             let warp = &mut *self.warp;
             let value = warp.v32[v as usize + c];

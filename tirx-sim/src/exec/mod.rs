@@ -22,6 +22,7 @@
 //! | `global` | accesses to global memory, checked by them |
 //! | `address` | pointers into shared and local arrays |
 //! | `tensor` | matrix rows and `mma.sync` |
+//! | `wgmma` | asynchronous products of a warpgroup |
 //! | `print` | `printf` |
 //!
 //! A *strand* is a set of lanes of one warp at one instruction. A warp starts as one strand. At a divergent branch
@@ -51,6 +52,7 @@ mod print;
 mod run;
 mod stand_in;
 mod tensor;
+mod wgmma;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -221,6 +223,7 @@ struct Warp {
     returned: u32,
     /// Lanes that exist.
     exist: u32,
+    wgmma: wgmma::Operations,
 }
 
 /// Threads that have arrived at a named barrier and gone on.

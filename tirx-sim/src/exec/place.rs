@@ -220,6 +220,7 @@ impl Machine<'_, '_> {
             Spot::Local(offset) => {
                 let offset = offset + step;
                 let bit = 1u32 << lane;
+                self.own_word(offset / 32, bit, false)?;
                 let places = granules(self.ctx.code.local_granule, offset, size);
                 let written = &self.warp.local_written[places];
                 if written.iter().any(|w| w & bit == 0) {
@@ -275,6 +276,7 @@ impl Machine<'_, '_> {
             }
             Spot::Local(offset) => {
                 let offset = offset + step;
+                self.own_word(offset / 32, 1 << lane, true)?;
                 let places = granules(self.ctx.code.local_granule, offset, size);
                 for written in &mut self.warp.local_written[places] {
                     *written |= 1 << lane;

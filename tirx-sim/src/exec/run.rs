@@ -360,12 +360,14 @@ impl Machine<'_, '_> {
                     self.warp.alive &= !mask;
                     self.shared.order.ended(self.id, mask);
                     self.warp.returned |= mask;
+                    check!(self.wgmma_ends(mask));
                     mask = 0;
                     settled!(self.warp.settle(strand));
                 }
                 Inst::End => {
                     self.warp.alive &= !mask;
                     self.shared.order.ended(self.id, mask);
+                    check!(self.wgmma_ends(mask));
                     mask = 0;
                     settled!(self.warp.settle(strand));
                 }
@@ -553,7 +555,7 @@ impl Machine<'_, '_> {
                         check!(Err(Trap::new(FaultKind::Launch, 0, message)));
                     }
                 }
-                Inst::Tensor { id } => check!(self.tensor(pc - 1, id, mask)),
+                Inst::Tensor { id } => check!(self.tensor(pc - 1, id, mask, &strand.scalars)),
                 Inst::Print { id } => self.print(id, mask),
                 Inst::CallStandIn { id } => {
                     self.shared.changes += 1;

@@ -11,10 +11,14 @@ use crate::tensor::rows::RowMove;
 
 impl Machine<'_, '_> {
     /// Runs an instruction for all lanes of the warp.
-    pub(super) fn tensor(&mut self, pc: usize, id: u16, mask: u32) -> Check {
+    pub(super) fn tensor(&mut self, pc: usize, id: u16, mask: u32, scalars: &[u64]) -> Check {
         self.whole_warp(mask)?;
         let code = self.ctx.code;
         match &code.tensor[id as usize] {
+            TensorInst::WgmmaFence => self.wgmma_fence(mask)?,
+            TensorInst::WgmmaCommit => self.wgmma_commit(mask)?,
+            TensorInst::WgmmaWait { n } => self.wgmma_wait(mask, *n)?,
+            TensorInst::Wgmma(inst) => self.wgmma_issue(pc, id, inst, mask, scalars)?,
             TensorInst::Rows {
                 rows,
                 address,

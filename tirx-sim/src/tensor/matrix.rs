@@ -32,6 +32,15 @@ impl Matrix {
         self.values[row * self.cols + col] = value;
     }
 
+    /// Some of its rows.
+    pub(crate) fn rows_from(&self, first: usize, rows: usize) -> Matrix {
+        Matrix {
+            rows,
+            cols: self.cols,
+            values: self.values[first * self.cols..(first + rows) * self.cols].to_vec(),
+        }
+    }
+
     pub(crate) fn transposed(&self) -> Matrix {
         let mut out = Matrix::zero(self.cols, self.rows);
         for r in 0..self.rows {

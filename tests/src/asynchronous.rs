@@ -1,0 +1,203 @@
+//! Kernels that copy and compute asynchronously: what they are called with, what they leave, and how they are broken.
+//!
+//! Each case is a kernel of `kernels/` with sizes, inputs and a reference in plain Rust. Its broken variants replace a
+//! part of the text: a wait, a fence, a byte count. The simulator must refuse each for the reason that stands with it.
+//! Sizes come twice: small ones for the simulator, large ones for a GPU.
+
+mod cases;
+mod variants;
+
+use std::collections::BTreeMap;
+
+use half::bf16;
+use tirx_core::ir::{DType, IRModule};
+use tirx_core::script::ConstValue;
+use tirx_sim::host;
+
+pub use cases::CASES;
+pub use variants::{VARIANTS, Variant};
+
+use crate::machine::{self, Machine};
+use crate::{Defines, build, stages};
+
+/// Compile-time parameters that are whole numbers.
+pub type Sizes = BTreeMap<&'static str, i64>;
+
+/// A tensor of a case, in the kernel's order.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor {
+    /// Of the parameter.
+    pub name: &'static str,
+    /// Of the elements.
+    pub dtype: DType,
+    /// Its extents.
+    pub shape: fn(&Sizes) -> Vec<i64>,
+    /// What it holds before: the value of an element. Zero in what is written.
+    pub value: fn(usize) -> f32,
+}
+
+/// A kernel with what it must do.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// The kernel.
+    pub entry: &'static str,
+    /// The file in `kernels/`.
+    pub file: &'static str,
+    /// Its text.
+    pub text: &'static str,
+    /// The architecture it is for.
+    pub arch: &'static str,
+    /// Its sizes on the simulator, on a GPU to be checked, and on a GPU to be measured.
+    pub sizes: [&'static [(&'static str, i64)]; 3],
+    /// Its tensors; the last one is written.
+    pub tensors: &'static [Tensor],
+    /// Its other argument, if it has one, after the tensors.
+    pub scalar: Option<(&'static str, f64)>,
+    /// A row of the last tensor from the values of the others.
+    pub row: fn(&Sizes, &[Vec<f32>], usize) -> Vec<f64>,
+    /// How far an element may be off: absolutely.
+    pub tolerance: f64,
+    /// Floating-point operations.
+    pub operations: fn(&Sizes) -> f64,
+}
+
+/// Which of a case's sizes are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// For the simulator.
+    Small,
+    /// To be checked on a GPU.
+    Medium,
+    /// To be measured on a GPU.
+    Large,
+}
+
+/// A case, lowered, with its arguments.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The lowered module.
+    pub module: IRModule,
+    /// Its arguments.
+    pub arguments: Vec<(String, machine::Argument)>,
+    sizes: Sizes,
+    values: Vec<Vec<f32>>,
+}
+
+impl Case {
+    /// The case of an entry.
+    pub fn of(entry: &str) -> Option<&'static Case> {
+        CASES.iter().find(|case| case.entry == entry)
+    }
+
+    fn sizes(&self, scale: Scale) -> Sizes {
+        self.sizes[scale as usize].iter().copied().collect()
+    }
+
+    /// Operations of a run.
+    pub fn operations_at(&self, scale: Scale) -> f64 {
+        (self.operations)(&self.sizes(scale))
+    }
+
+    /// Compiles a text of the kernel and makes its arguments.
+    pub fn prepare(&self, text: &str, scale: Scale) -> Result<Prepared, String> {
+        let sizes = self.sizes(scale);
+        let defines: Defines = sizes
+            .iter()
+            .map(|(name, value)| (name.to_string(), ConstValue::Int((*value).into())))
+            .collect();
+        let mut built = build(self.file, text, &[self.entry], &defines)?;
+        let (_, module) = built.pop().ok_or("no kernel")?;
+        let module = stages(&module, self.arch, &mut |_, _| Ok(()))?;
+        let (mut arguments, mut values) = (Vec::new(), Vec::new());
+        for tensor in self.tensors {
+            let shape = (tensor.shape)(&sizes);
+            let count = shape.iter().product::<i64>() as usize;
+            let elements: Vec<f32> = (0..count).map(tensor.value).collect();
+            let bytes = encode(tensor.dtype, &elements);
+            values.push(decode(tensor.dtype, &bytes));
+            let argument = machine::Argument::Tensor {
+                dtype: tensor.dtype,
+                shape,
+                bytes,
+            };
+            arguments.push((tensor.name.to_string(), argument));
+        }
+        if let Some((name, value)) = self.scalar {
+            let value = machine::Argument::Scalar(host::Argument::Float(value));
+            arguments.push((name.to_string(), value));
+        }
+        Ok(Prepared {
+            module,
+            arguments,
+            sizes,
+            values,
+        })
+    }
+
+    /// Compares what the last tensor holds; of many rows some.
+    pub fn compare(&self, prepared: &Prepared, contents: &[Vec<u8>]) -> Result<(), String> {
+        let (Some(tensor), Some(found)) = (self.tensors.last(), contents.last()) else {
+            return Err("no tensor".into());
+        };
+        let found = decode(tensor.dtype, found);
+        let shape = (tensor.shape)(&prepared.sizes);
+        let rows = shape[0] as usize;
+        let cols = found.len() / rows.max(1);
+        let step = (rows / 64).max(1);
+        for row in (0..rows).step_by(step).chain([rows - 1]) {
+            let expected = (self.row)(&prepared.sizes, &prepared.values, row);
+            for (col, want) in expected.iter().enumerate() {
+                let have = f64::from(found[row * cols + col]);
+                let want = decode(tensor.dtype, &encode(tensor.dtype, &[*want as f32]))[0].into();
+                if have != want
+                    && (have - want)
+                        .abs()
+                        .partial_cmp(&self.tolerance)
+                        .is_none_or(|o| o.is_gt())
+                {
+                    return Err(format!("({row}, {col}): expected {want}, found {have}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a text of the kernel and compares.
+    pub fn check(&self, machine: &mut dyn Machine, text: &str, scale: Scale) -> Result<(), String> {
+        let prepared = self.prepare(text, scale)?;
+        let contents = machine::run(machine, &prepared.module, &prepared.arguments)?;
+        self.compare(&prepared, &contents)
+    }
+}
+
+fn encode(dtype: DType, values: &[f32]) -> Vec<u8> {
+    if dtype.is_bfloat16() {
+        return values
+            .iter()
+            .flat_map(|v| bf16::from_f32(*v).to_le_bytes())
+            .collect();
+    }
+    if dtype.bits == 8 && dtype.is_floating() {
+        let code = |v: &f32| tirx_core::ir::Minifloat::of(dtype.code).map_or(0, |mini| mini.encode(*v));
+        return values.iter().map(|v| code(v) as u8).collect();
+    }
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+fn decode(dtype: DType, bytes: &[u8]) -> Vec<f32> {
+    if dtype.is_bfloat16() {
+        let pairs = bytes.chunks_exact(2);
+        return pairs
+            .map(|b| bf16::from_le_bytes([b[0], b[1]]).to_f32())
+            .collect();
+    }
+    if dtype.bits == 8 && dtype.is_floating() {
+        let value =
+            |b: &u8| tirx_core::ir::Minifloat::of(dtype.code).map_or(0.0, |mini| mini.decode((*b).into()));
+        return bytes.iter().map(value).collect();
+    }
+    let words = bytes.chunks_exact(4);
+    words
+        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect()
+}

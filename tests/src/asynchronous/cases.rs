@@ -1,0 +1,280 @@
+//! The cases: kernels, sizes, inputs and references.
+
+use tirx_core::ir::DType;
+
+use super::{Case, Sizes, Tensor};
+
+const HOPPER: &str = "sm_90a";
+
+/// Small values whose products and sums are exact, different from element to element.
+fn pattern(i: usize) -> f32 {
+    let mixed = (i as u32).wrapping_mul(2654435761) >> 13;
+    (mixed % 7) as f32 - 3.0
+}
+
+/// The same in quarters, of another order.
+fn other(i: usize) -> f32 {
+    let mixed = (i as u32).wrapping_mul(2246822519).wrapping_add(374761393) >> 12;
+    ((mixed % 9) as f32 - 4.0) / 4.0
+}
+
+fn zero(_: usize) -> f32 {
+    0.0
+}
+
+const fn tensor(
+    name: &'static str,
+    dtype: DType,
+    shape: fn(&Sizes) -> Vec<i64>,
+    value: fn(usize) -> f32,
+) -> Tensor {
+    Tensor {
+        name,
+        dtype,
+        shape,
+        value,
+    }
+}
+
+/// A row of A B, where B is K×N, or N×K.
+fn product(s: &Sizes, values: &[Vec<f32>], row: usize, turned: bool) -> Vec<f64> {
+    let (n, k) = (s["N"] as usize, s["K"] as usize);
+    let a = &values[0][row * k..(row + 1) * k];
+    let mut out = vec![0.0; n];
+    if turned {
+        for (col, out) in out.iter_mut().enumerate() {
+            let b = &values[1][col * k..(col + 1) * k];
+            *out = a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum();
+        }
+    } else {
+        for (i, a) in a.iter().enumerate() {
+            for (out, b) in out.iter_mut().zip(&values[1][i * n..(i + 1) * n]) {
+                *out += f64::from(a * b);
+            }
+        }
+    }
+    out
+}
+
+fn product_by_rows(s: &Sizes, values: &[Vec<f32>], row: usize) -> Vec<f64> {
+    product(s, values, row, false)
+}
+
+fn product_by_columns(s: &Sizes, values: &[Vec<f32>], row: usize) -> Vec<f64> {
+    product(s, values, row, true)
+}
+
+fn gemm_operations(s: &Sizes) -> f64 {
+    2.0 * s["M"] as f64 * s["N"] as f64 * s["K"] as f64
+}
+
+fn m_k(s: &Sizes) -> Vec<i64> {
+    vec![s["M"], s["K"]]
+}
+
+fn k_n(s: &Sizes) -> Vec<i64> {
+    vec![s["K"], s["N"]]
+}
+
+fn n_k(s: &Sizes) -> Vec<i64> {
+    vec![s["N"], s["K"]]
+}
+
+fn m_n(s: &Sizes) -> Vec<i64> {
+    vec![s["M"], s["N"]]
+}
+
+fn m_32(s: &Sizes) -> Vec<i64> {
+    vec![s["M"], 32]
+}
+
+fn attention_shape(s: &Sizes) -> Vec<i64> {
+    vec![s["H"] * s["S"], 128]
+}
+
+/// Queries, keys and values: eighths from -1 to 1.
+fn eighths(i: usize) -> f32 {
+    let mixed = (i as u32).wrapping_mul(2654435761) >> 11;
+    ((mixed % 17) as f32 - 8.0) / 8.0
+}
+
+fn more_eighths(i: usize) -> f32 {
+    eighths(i ^ 0x5_a5a5)
+}
+
+fn attention_row(s: &Sizes, values: &[Vec<f32>], row: usize) -> Vec<f64> {
+    let length = s["S"] as usize;
+    let first = row / length * length;
+    let line = |tensor: usize, row: usize| &values[tensor][row * 128..(row + 1) * 128];
+    let query = line(0, row);
+    let scores: Vec<f64> = (0..length)
+        .map(|key| {
+            let dot = query
+                .iter()
+                .zip(line(1, first + key))
+                .map(|(q, k)| f64::from(q * k));
+            dot.sum::<f64>() / 128f64.sqrt()
+        })
+        .collect();
+    let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = scores.iter().map(|s| (s - most).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let mut out = vec![0.0; 128];
+    for (key, weight) in weights.iter().enumerate() {
+        for (out, v) in out.iter_mut().zip(line(2, first + key)) {
+            *out += weight * f64::from(*v) / total;
+        }
+    }
+    out
+}
+
+const BF16: DType = DType::BFLOAT16;
+const F32: DType = DType::FLOAT32;
+
+/// All cases.
+pub static CASES: &[Case] = &[
+    Case {
+        entry: "matmul_cp_async",
+        file: "kernels/tensor_cores.py",
+        text: include_str!("../../../kernels/tensor_cores.py"),
+        arch: HOPPER,
+        sizes: [
+            &[("M", 64), ("N", 128), ("K", 96)],
+            &[("M", 512), ("N", 512), ("K", 512)],
+            &[("M", 4096), ("N", 4096), ("K", 4096)],
+        ],
+        tensors: &[
+            tensor("A", F32, m_k, pattern),
+            tensor("B", F32, k_n, other),
+            tensor("C", F32, m_n, zero),
+        ],
+        scalar: None,
+        row: product_by_rows,
+        tolerance: 0.0,
+        operations: gemm_operations,
+    },
+    Case {
+        entry: "matmul_mma",
+        file: "kernels/tensor_cores.py",
+        text: include_str!("../../../kernels/tensor_cores.py"),
+        arch: HOPPER,
+        sizes: [
+            &[("M", 128), ("N", 128), ("K", 160)],
+            &[("M", 512), ("N", 512), ("K", 512)],
+            &[("M", 8192), ("N", 8192), ("K", 8192)],
+        ],
+        tensors: &[
+            tensor("A", BF16, m_k, pattern),
+            tensor("B", BF16, n_k, other),
+            tensor("C", F32, m_n, zero),
+        ],
+        scalar: None,
+        row: product_by_columns,
+        tolerance: 0.0,
+        operations: gemm_operations,
+    },
+    Case {
+        entry: "gemm_wgmma",
+        file: "kernels/hopper.py",
+        text: include_str!("../../../kernels/hopper.py"),
+        arch: HOPPER,
+        sizes: [
+            // Two tiles for one block: stages are reused within and across tiles.
+            &[("M", 256), ("N", 256), ("K", 320), ("CTAS", 1)],
+            &[("M", 1024), ("N", 1024), ("K", 1024)],
+            &[("M", 8192), ("N", 8192), ("K", 8192)],
+        ],
+        tensors: &[
+            tensor("A", BF16, m_k, pattern),
+            tensor("B", BF16, n_k, other),
+            tensor("C", BF16, m_n, zero),
+        ],
+        scalar: None,
+        row: product_by_columns,
+        tolerance: 0.0,
+        operations: gemm_operations,
+    },
+    Case {
+        entry: "attention",
+        file: "kernels/attention.py",
+        text: include_str!("../../../kernels/attention.py"),
+        arch: HOPPER,
+        sizes: [
+            &[("H", 1), ("S", 384)],
+            &[("H", 4), ("S", 1024)],
+            &[("H", 64), ("S", 8192)],
+        ],
+        tensors: &[
+            tensor("Q", BF16, attention_shape, eighths),
+            tensor("K", BF16, attention_shape, more_eighths),
+            tensor("V", BF16, attention_shape, other),
+            tensor("O", BF16, attention_shape, zero),
+        ],
+        scalar: None,
+        row: attention_row,
+        tolerance: 4e-3,
+        operations: |s| 4.0 * s["H"] as f64 * s["S"] as f64 * s["S"] as f64 * 128.0,
+    },
+    Case {
+        entry: "scale_tma",
+        file: "kernels/pipelines.py",
+        text: include_str!("../../../kernels/pipelines.py"),
+        arch: HOPPER,
+        sizes: [&[("M", 1024)], &[("M", 1 << 16)], &[("M", 1 << 22)]],
+        tensors: &[tensor("X", F32, m_32, pattern), tensor("Y", F32, m_32, zero)],
+        scalar: Some(("alpha", 2.5)),
+        row: |_, values, row| {
+            let x = &values[0][row * 32..(row + 1) * 32];
+            x.iter().map(|x| f64::from(x * 2.5)).collect()
+        },
+        tolerance: 0.0,
+        operations: |s| s["M"] as f64 * 32.0,
+    },
+    Case {
+        entry: "sum_rows_cluster",
+        file: "kernels/pipelines.py",
+        text: include_str!("../../../kernels/pipelines.py"),
+        arch: HOPPER,
+        sizes: [
+            &[("ROWS", 3), ("N", 1024)],
+            &[("ROWS", 64), ("N", 4096)],
+            &[("ROWS", 1024), ("N", 1 << 16)],
+        ],
+        tensors: &[
+            tensor("A", F32, |s| vec![s["ROWS"], s["N"]], pattern),
+            tensor("S", F32, |s| vec![s["ROWS"]], zero),
+        ],
+        scalar: None,
+        row: |s, values, row| {
+            let n = s["N"] as usize;
+            vec![
+                values[0][row * n..(row + 1) * n]
+                    .iter()
+                    .map(|v| f64::from(*v))
+                    .sum(),
+            ]
+        },
+        tolerance: 0.0,
+        operations: |s| s["ROWS"] as f64 * s["N"] as f64,
+    },
+    Case {
+        entry: "matmul_split_k",
+        file: "kernels/pipelines.py",
+        text: include_str!("../../../kernels/pipelines.py"),
+        arch: HOPPER,
+        sizes: [
+            &[("M", 64), ("N", 32), ("K", 256)],
+            &[("M", 256), ("N", 256), ("K", 1024)],
+            &[("M", 1024), ("N", 1024), ("K", 4096)],
+        ],
+        tensors: &[
+            tensor("A", F32, m_k, pattern),
+            tensor("B", F32, k_n, other),
+            tensor("C", F32, m_n, zero),
+        ],
+        scalar: None,
+        row: product_by_rows,
+        tolerance: 0.0,
+        operations: gemm_operations,
+    },
+];

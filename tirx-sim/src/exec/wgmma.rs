@@ -1,0 +1,410 @@
+//! `wgmma`: products that go on while their warpgroup does.
+//!
+//! Each warp of the warpgroup computes its own sixteen rows; nothing of one warp's part depends on another's. An
+//! instruction is an asynchronous operation: it is issued, and reads shared memory and writes registers later, here as
+//! late as it may, when its group is waited for. Until then its registers belong to it (PTX ISA, "Asynchronous
+//! warpgroup level matrix instructions"):
+//!
+//! - a thread that reads or writes an accumulator, or writes a register of A, of an operation that it has not waited
+//!   for races with it;
+//! - a register that a thread has written needs a `wgmma.fence` before an operation takes it, and the first operation
+//!   needs one in any case;
+//! - shared memory that threads have written needs a proxy fence, as for every asynchronous operation.
+
+use std::collections::VecDeque;
+
+use super::access::Check;
+use super::address::{self, Target};
+use super::cells::Cells;
+use super::order::{Forked, Kind, Mark};
+use super::run::Machine;
+use super::{Shared, Trap};
+use crate::alu::{FULL, LANES, Lanes32};
+use crate::bytecode::{LeftOperand, Operand, WgmmaInst};
+use crate::fault::FaultKind;
+use crate::memory::granules;
+use crate::tensor::descriptor::{Descriptor, PIECE};
+
+/// What a warp's operations are doing.
+#[derive(Debug, Default)]
+pub(super) struct Operations {
+    /// Fences so far, and how many there were when each local word was last written by a thread.
+    fences: u32,
+    stored: Vec<u32>,
+    /// How many operations write each local word, and how many read it.
+    writes: Vec<u16>,
+    reads: Vec<u16>,
+    /// Groups that are committed, oldest first, and operations that are in none yet.
+    groups: VecDeque<Vec<Operation>>,
+    open: Vec<Operation>,
+    issued: u32,
+}
+
+/// An operation under way.
+#[derive(Debug)]
+struct Operation {
+    inst: u16,
+    pc: usize,
+    sums: Vec<usize>,
+    /// Words of A, or its descriptor.
+    left: Result<Vec<usize>, u64>,
+    right: u64,
+    /// Lanes whose accumulators are added to.
+    keep: u32,
+    forked: Forked,
+}
+
+impl Operations {
+    /// The warp runs another block.
+    pub(super) fn reset(&mut self) {
+        *self = Operations::default();
+    }
+
+    /// Whether a thread may access a local word: else which instruction is in its way.
+    fn in_the_way(&self, word: usize, writes: bool) -> Option<usize> {
+        let busy = |counts: &[u16]| counts.get(word).is_some_and(|n| *n > 0);
+        if !(busy(&self.writes) || writes && busy(&self.reads)) {
+            return None;
+        }
+        let all = self.groups.iter().flatten().chain(&self.open);
+        let of = |o: &&Operation| {
+            o.sums.contains(&word) || writes && o.left.as_ref().is_ok_and(|left| left.contains(&word))
+        };
+        all.filter(of).map(|o| o.pc).next()
+    }
+
+    fn mark(&mut self, operation: &Operation, more: bool) {
+        let change = |counts: &mut Vec<u16>, words: &[usize]| {
+            for word in words {
+                if counts.len() <= *word {
+                    counts.resize(word + 1, 0);
+                }
+                counts[*word] = if more {
+                    counts[*word].saturating_add(1)
+                } else {
+                    counts[*word].saturating_sub(1)
+                };
+            }
+        };
+        change(&mut self.writes, &operation.sums);
+        if let Ok(left) = &operation.left {
+            change(&mut self.reads, left);
+        }
+    }
+}
+
+impl Machine<'_, '_> {
+    /// Whether threads may access a local word that `wgmma` may be using; a write is noted.
+    #[inline]
+    pub(super) fn own_word(&mut self, word: usize, mask: u32, writes: bool) -> Check {
+        if !self.ctx.code.wgmma {
+            return Ok(());
+        }
+        self.own_word_of_wgmma(word, mask, writes)
+    }
+
+    fn own_word_of_wgmma(&mut self, word: usize, mask: u32, writes: bool) -> Check {
+        let operations = &mut self.warp.wgmma;
+        if let Some(pc) = operations.in_the_way(word, writes) {
+            let lane = mask.trailing_zeros() & 31;
+            let me = self.thread(self.id as u32 * 32 + lane);
+            let verb = if writes { "writes" } else { "reads" };
+            let message = format!(
+                "thread {me} {verb} a register of a wgmma operation that it has not waited for: wgmma.wait_group is \
+                 missing, or lets too many groups go on"
+            );
+            let mut trap = Trap::new(FaultKind::Race, lane, message);
+            trap.notes.push(("the operation is issued here".to_string(), pc));
+            return Err(trap);
+        }
+        if writes {
+            if operations.stored.len() <= word {
+                operations.stored.resize(word + 1, 0);
+            }
+            // One more than the fences, so that 0 is: never.
+            operations.stored[word] = operations.fences + 1;
+        }
+        Ok(())
+    }
+
+    /// `wgmma.fence`.
+    pub(super) fn wgmma_fence(&mut self, mask: u32) -> Check {
+        self.whole_warp(mask)?;
+        self.warp.wgmma.fences += 1;
+        Ok(())
+    }
+
+    /// `wgmma.commit_group`.
+    pub(super) fn wgmma_commit(&mut self, mask: u32) -> Check {
+        self.whole_warp(mask)?;
+        let operations = &mut self.warp.wgmma;
+        let open = std::mem::take(&mut operations.open);
+        operations.groups.push_back(open);
+        Ok(())
+    }
+
+    /// `wgmma.wait_group`: at most `n` groups go on.
+    pub(super) fn wgmma_wait(&mut self, mask: u32, n: usize) -> Check {
+        self.whole_warp(mask)?;
+        let mut done = Vec::new();
+        while self.warp.wgmma.groups.len() > n {
+            for operation in self.warp.wgmma.groups.pop_front().unwrap_or_default() {
+                self.complete(&operation)?;
+                self.warp.wgmma.mark(&operation, false);
+                done.push(operation.forked.mark);
+            }
+        }
+        self.shared.order.learn(self.id, FULL, &done);
+        Ok(())
+    }
+
+    /// A warp that ends has waited for its operations.
+    pub(super) fn wgmma_ends(&mut self, mask: u32) -> Check {
+        if !self.ctx.code.wgmma || self.warp.alive != 0 {
+            return Ok(());
+        }
+        let operations = &self.warp.wgmma;
+        let Some(first) = operations.groups.iter().flatten().chain(&operations.open).next() else {
+            return Ok(());
+        };
+        let message = "the warp ends before a wgmma operation is waited for: wgmma.commit_group and wgmma.wait_group(0) \
+                       are missing";
+        let mut trap = Trap::new(FaultKind::Race, mask.trailing_zeros() & 31, message);
+        trap.notes
+            .push(("the operation is issued here".to_string(), first.pc));
+        Err(trap)
+    }
+
+    /// Issues an operation.
+    pub(super) fn wgmma_issue(
+        &mut self,
+        pc: usize,
+        id: u16,
+        inst: &WgmmaInst,
+        mask: u32,
+        scalars: &[u64],
+    ) -> Check {
+        self.whole_warp(mask)?;
+        let words = |machine: &Self, pointers: &[Operand]| -> Check<Vec<usize>> {
+            pointers.iter().map(|p| machine.local_word(*p, scalars)).collect()
+        };
+        let sums = words(self, &inst.sums)?;
+        let left = match &inst.left {
+            LeftOperand::Registers(pointers) => Ok(words(self, pointers)?),
+            LeftOperand::Shared(register) => Err(self.warp.v64[*register as usize][0]),
+        };
+        let keep = self.warp.v32[inst.keep as usize]
+            .iter()
+            .enumerate()
+            .fold(0, |m, (lane, value)| m | u32::from(*value != 0) << lane);
+        let operations = &self.warp.wgmma;
+        if operations.fences == 0 {
+            return Err(Trap::new(
+                FaultKind::Race,
+                0,
+                "the first wgmma of a warp needs a wgmma.fence before it",
+            ));
+        }
+        let taken = sums.iter().chain(left.iter().flatten());
+        let unfenced = taken.copied().find(|w| {
+            operations
+                .stored
+                .get(*w)
+                .is_some_and(|at| *at > operations.fences)
+        });
+        if let Some(word) = unfenced {
+            let (name, element) = self.local_name(word);
+            let message = format!(
+                "wgmma takes the register `{name}[{element}]`, which threads have written since the last wgmma.fence"
+            );
+            return Err(Trap::new(FaultKind::Race, 0, message));
+        }
+        // What A and the accumulators hold must have been written.
+        let needed = |word: &usize, lanes: u32| {
+            let places = granules(self.ctx.code.local_granule, word * 32, 32);
+            let written = self.warp.local_written[places]
+                .iter()
+                .fold(u32::MAX, |m, w| m & w);
+            lanes & !written
+        };
+        let sums_missing = sums
+            .iter()
+            .find(|w| self.warp.wgmma.writes.get(**w).is_none_or(|n| *n == 0) && needed(w, keep) != 0);
+        let left_missing = left.iter().flatten().find(|w| needed(w, FULL) != 0);
+        if let Some(word) = sums_missing.or(left_missing) {
+            let (name, element) = self.local_name(*word);
+            let message = format!("wgmma reads the register `{name}[{element}]` before it is written");
+            return Err(Trap::new(FaultKind::Uninitialized, 0, message));
+        }
+        let known = self.shared.order.release(self.id, FULL);
+        let number = self.warp.wgmma.issued;
+        let mark = Mark::new(number, self.shared.order.block, FULL, pc, self.id, Kind::Engine);
+        let operation = Operation {
+            inst: id,
+            pc,
+            sums,
+            left,
+            right: self.warp.v64[inst.right as usize][0],
+            keep,
+            forked: Forked {
+                known,
+                mark,
+                after: Vec::new(),
+            },
+        };
+        let operations = &mut self.warp.wgmma;
+        operations.issued += 1;
+        operations.mark(&operation, true);
+        operations.open.push(operation);
+        Ok(())
+    }
+
+    /// An operation reads, computes and writes.
+    fn complete(&mut self, operation: &Operation) -> Check {
+        let code = self.ctx.code;
+        let Some(inst) = code.wgmma_inst(operation.inst) else {
+            return Ok(());
+        };
+        let wgmma = &inst.wgmma;
+        let right = wgmma.right();
+        let descriptor = Descriptor::of_sm90(operation.right);
+        let bytes = self.pieces(&descriptor, &right.pieces(&descriptor), &operation.forked, "B")?;
+        let right = right.matrix(&bytes);
+        let left = match &operation.left {
+            Ok(words) => {
+                let registers: Vec<Lanes32> = words.iter().map(|w| self.warp.local[*w]).collect();
+                wgmma.left_of_registers(&registers)
+            }
+            Err(bits) => {
+                let descriptor = Descriptor::of_sm90(*bits);
+                let (mut operand, first) = (wgmma.left(), self.id % 4 * 16);
+                let pieces = operand.pieces(&descriptor);
+                if operand.by_rows {
+                    // All rows of a k are in neighbouring pieces: this warp's are among them.
+                    let bytes = self.pieces(&descriptor, &pieces, &operation.forked, "A")?;
+                    operand.matrix(&bytes).rows_from(first, 16)
+                } else {
+                    let per = pieces.len() / operand.rows;
+                    let own = &pieces[first * per..(first + 16) * per];
+                    let bytes = self.pieces(&descriptor, own, &operation.forked, "A")?;
+                    operand.rows = 16;
+                    operand.matrix(&bytes)
+                }
+            }
+        };
+        let product = wgmma.product(left, &right);
+        let mut sums: Vec<Lanes32> = operation.sums.iter().map(|w| self.warp.local[*w]).collect();
+        wgmma.accumulate(&product, 0, &mut sums, &|lane| operation.keep >> lane & 1 != 0);
+        for (word, value) in operation.sums.iter().zip(sums) {
+            self.warp.local[*word] = value;
+            let places = granules(code.local_granule, word * 32, 32);
+            self.warp.local_written[places].fill(u32::MAX);
+        }
+        self.shared.changes += 1;
+        Ok(())
+    }
+
+    /// The local word that a pointer names, the same for all lanes.
+    fn local_word(&self, pointer: Operand, scalars: &[u64]) -> Check<usize> {
+        let pointer = match pointer {
+            Operand::S(s) => scalars[s as usize],
+            Operand::V(v) => {
+                let lanes = &self.warp.v64[v as usize];
+                if lanes.iter().any(|p| *p != lanes[0]) {
+                    let message = "lanes name different registers for the same operand";
+                    return Err(Trap::new(FaultKind::InvalidLanes, 0, message));
+                }
+                lanes[0]
+            }
+        };
+        let word = match address::decode(pointer) {
+            Target::Local(array, byte) => {
+                let array = self.ctx.code.locals.get(array as usize);
+                array
+                    .filter(|a| byte >= 0 && byte + 4 <= i64::from(a.bytes) && byte % 4 == 0)
+                    .map(|a| a.offset as usize + byte as usize / 4)
+            }
+            _ => None,
+        };
+        word.ok_or_else(|| {
+            let message = "an operand in registers must be a 32-bit element of a local array, within it";
+            Trap::new(FaultKind::OutOfBounds, 0, message)
+        })
+    }
+
+    /// The array that a local word belongs to, and its number there.
+    fn local_name(&self, word: usize) -> (&str, usize) {
+        let of = |a: &&crate::bytecode::LocalArray| {
+            let first = a.offset as usize;
+            (first..first + (a.bytes as usize).div_ceil(4)).contains(&word)
+        };
+        match self.ctx.code.locals.iter().find(of) {
+            Some(array) => (&array.name, word - array.offset as usize),
+            None => ("local", word),
+        }
+    }
+
+    /// The bytes of pieces of shared memory, read by an operation.
+    pub(super) fn pieces(
+        &mut self,
+        descriptor: &Descriptor,
+        pieces: &[u32],
+        forked: &Forked,
+        operand: &str,
+    ) -> Check<Vec<u8>> {
+        let code = self.ctx.code;
+        let array_of = |raw: u32| match address::decode(address::of_raw(raw, &code.shared)) {
+            Target::Shared(array, byte) => {
+                let name = &code.shared[array as usize];
+                Some((array, byte, name))
+            }
+            _ => None,
+        };
+        let home = array_of(descriptor.start).map(|(array, ..)| array);
+        let mut bytes = Vec::with_capacity(pieces.len() * PIECE);
+        for raw in pieces {
+            let place = array_of(*raw).filter(|(array, byte, shared)| {
+                Some(*array) == home && *byte >= 0 && *byte as usize + PIECE <= shared.bytes as usize
+            });
+            let Some((_, byte, shared)) = place else {
+                let message = format!(
+                    "the descriptor of {operand} (start {:#x}, leading {}, stride {}, {:?}) names bytes at {raw:#x} of \
+                     shared memory, beyond the array where it starts",
+                    descriptor.start, descriptor.leading, descriptor.stride, descriptor.swizzle
+                );
+                return Err(Trap::new(FaultKind::OutOfBounds, 0, message));
+            };
+            let Shared { cells, words, .. } = &mut *self.shared;
+            if let Cells::Fine(places) = cells {
+                for place in &mut places[granules(code.granule, *raw as usize * 8, 8 * PIECE as u32)] {
+                    let name = || {
+                        format!(
+                            "`{}` at byte {byte} (operand {operand} of the tensor core)",
+                            shared.name
+                        )
+                    };
+                    if !place.is_written() {
+                        let message = format!(
+                            "the tensor core reads {} before anything was written there",
+                            name()
+                        );
+                        return Err(Trap::new(FaultKind::Uninitialized, 0, message));
+                    }
+                    if let Err(conflict) = place.read_by(forked) {
+                        let name = name();
+                        return Err(self.conflicting(&name, 0, conflict, "lets the tensor core read"));
+                    }
+                }
+            }
+            let first = *raw as usize / 4;
+            bytes.extend(
+                words[first..first + PIECE / 4]
+                    .iter()
+                    .flat_map(|w| w.to_le_bytes()),
+            );
+        }
+        Ok(bytes)
+    }
+}
+
+const _: () = assert!(LANES == 32);
