@@ -67,7 +67,7 @@ use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostics, Result, error};
 use crate::ir::abi::Target;
 use crate::ir::abi::{is_device, is_subroutine};
-use crate::ir::{DType, IRModule, PrimFunc, Var};
+use crate::ir::{DType, IRModule, PrimFunc, Type, Var};
 use crate::source::Span;
 
 /// What a kernel parameter is.
@@ -336,6 +336,10 @@ impl<'m> Emitter<'m> {
     fn pointer(&mut self, data: &Var, span: Span) -> Result<Pointer> {
         match self.pointers.get(data) {
             Some(pointer) => Ok(pointer.clone()),
+            None if matches!(data.ty(), Type::Pointer { scope, .. } if &**scope == "tmem") => error(
+                span,
+                "tensor memory has no address: it is copied to registers first (Tx.copy_async, T.ptx.tcgen05.ld)",
+            ),
             None => error(
                 span,
                 format!("pointer `{}` is used where it is not defined", data.name()),

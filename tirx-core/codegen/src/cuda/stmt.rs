@@ -389,6 +389,10 @@ impl Emitter<'_> {
 
     /// New storage.
     fn allocate(&mut self, buffer: &Buffer, span: Span) -> Result<()> {
+        if buffer.scope() == "tmem" {
+            // Columns of tensor memory are no C++ object: instructions name them by number.
+            return Ok(());
+        }
         let ty = self.spell(buffer.dtype, span)?;
         if self.is_register(buffer) {
             // An array, as in TVM's text: nvcc promotes it later than it would a variable, and makes the same code as of

@@ -62,6 +62,8 @@ impl Printer {
     /// The right-hand side of an allocation.
     pub(super) fn allocation(&mut self, buffer: &Buffer, annotations: &[(Arc<str>, AttrValue)]) -> String {
         let (function, scope) = match buffer.scope() {
+            // A place that is given is declared, not allocated.
+            scope if !buffer.allocated_addr.is_empty() => ("decl_buffer", Some(scope)),
             "local" => ("alloc_local", None),
             "shared" => ("alloc_shared", None),
             "global" => ("alloc_buffer", None),

@@ -24,6 +24,13 @@ impl Interpreter {
             Value::Namespace(path) => self.namespace_attribute(&path.clone(), name, span)?,
             Value::Module(m) => m.scope.get_own(name),
             Value::Instance(i) => return self.instance_attribute(i, name, span),
+            Value::Frame(frame) if matches!(name, "__enter__" | "__exit__") => {
+                let (frame, enters) = (frame.clone(), name == "__enter__");
+                Some(Value::builtin(name, move |interp, _, span| match enters {
+                    true => interp.enter_frame(&frame, span),
+                    false => interp.exit_frame(&frame, span).map(|()| Value::Bool(false)),
+                }))
+            }
             Value::Class(c) => match name {
                 "__name__" | "__qualname__" => Some(Value::Str(c.name.clone())),
                 "__mro__" => Some(self.order_of(c)),

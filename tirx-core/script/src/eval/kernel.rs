@@ -99,6 +99,7 @@ impl Interpreter {
             ..FunctionBuilder::default()
         });
         self.blocks.clear();
+        self.entered.clear();
         self.loops.clear();
         self.match_vars.clear();
         self.ended_names.clear();
@@ -116,6 +117,12 @@ impl Interpreter {
         self.scope = saved_scope;
         self.file = saved_file;
         result?;
+        if !std::mem::take(&mut self.entered).is_empty() {
+            return error(
+                span,
+                "a region was entered with \"__enter__\" and not left with \"__exit__\"",
+            );
+        }
         check_launched(&body, &function.env_threads)?;
         let mut attrs = function.attrs;
         if !kernel.is_private {

@@ -429,12 +429,20 @@ impl Interpreter {
                 }
             }
             _ => {
+                let open = self.entered.len();
                 let value = self.enter_context(&context, at)?;
                 if let Some(target) = target {
                     self.bind_plain(target, value)?;
                 }
                 let result = self.with_items(rest, body);
-                self.leave_context(&context, result, at)
+                let result = self.leave_context(&context, result, at);
+                match result {
+                    Ok(_) if self.entered.len() != open => {
+                        let message = "\"__exit__\" did not leave each region that \"__enter__\" entered";
+                        error(at, message)
+                    }
+                    result => result,
+                }
             }
         }
     }
@@ -502,17 +510,35 @@ impl Interpreter {
             self.know(&value);
             self.bind_plain(target, value)?;
         }
-        self.open_block(span)?;
-        if let Frame::If(_) = &**frame {
-            self.branches.push((None, None));
-        }
+        self.open_frame(frame, span)?;
         let result = match &**frame {
             Frame::Many(frames) => self.with_many(frames, span, body),
             _ => body(self),
         };
         let stmt = self.close_block();
         let flow = result?;
-        let stmt = match &**frame {
+        self.close_frame(frame, stmt, span)?;
+        match flow {
+            Flow::Normal => Ok(flow),
+            _ => error(
+                span,
+                "\"return\", \"break\" and \"continue\" of compile time cannot leave a region",
+            ),
+        }
+    }
+
+    /// Begins the body of a frame.
+    fn open_frame(&mut self, frame: &Frame, span: Span) -> Result<()> {
+        self.open_block(span)?;
+        if let Frame::If(_) = frame {
+            self.branches.push((None, None));
+        }
+        Ok(())
+    }
+
+    /// Ends the body of a frame.
+    fn close_frame(&mut self, frame: &Frame, stmt: Stmt, span: Span) -> Result<()> {
+        let stmt = match frame {
             Frame::Region { wrap, .. } => wrap(stmt),
             Frame::Many(_) => stmt,
             Frame::For(loops) => close_loops(loops, stmt, span),
@@ -521,12 +547,12 @@ impl Interpreter {
                 let Some(branches) = self.branches.last_mut() else {
                     return error(span, "T.Then and T.Else stand in a T.If");
                 };
-                if matches!(**frame, Frame::Then) {
+                if matches!(frame, Frame::Then) {
                     branches.0 = Some(stmt);
                 } else {
                     branches.1 = Some(stmt);
                 }
-                return Ok(flow);
+                return Ok(());
             }
             Frame::If(condition) => {
                 // The body of T.If is nothing but its branches, which were collected by the frames above.
@@ -534,12 +560,46 @@ impl Interpreter {
                 Stmt::if_else(condition.clone(), then.unwrap_or_else(Stmt::nop), otherwise, span)
             }
         };
-        self.emit(stmt)?;
-        match flow {
-            Flow::Normal => Ok(flow),
+        self.emit(stmt)
+    }
+
+    /// `frame.__enter__()`: what follows is the body of the frame until its `__exit__`.
+    pub(super) fn enter_frame(&mut self, frame: &Rc<Frame>, span: Span) -> Result<Value> {
+        if !self.is_building() {
+            return error(span, "a region of a kernel stands outside of any kernel");
+        }
+        let value = frame_value(frame);
+        self.know(&value);
+        match &**frame {
+            Frame::Many(frames) => {
+                for inner in frames {
+                    self.enter_frame(inner, span)?;
+                }
+            }
+            _ => {
+                self.open_frame(frame, span)?;
+                self.entered.push((frame.clone(), self.blocks.len()));
+            }
+        }
+        Ok(value)
+    }
+
+    /// `frame.__exit__(…)`.
+    pub(super) fn exit_frame(&mut self, frame: &Rc<Frame>, span: Span) -> Result<()> {
+        if let Frame::Many(frames) = &**frame {
+            return frames
+                .iter()
+                .rev()
+                .try_for_each(|inner| self.exit_frame(inner, span));
+        }
+        match self.entered.pop() {
+            Some((open, depth)) if Rc::ptr_eq(&open, frame) && depth == self.blocks.len() => {
+                let stmt = self.close_block();
+                self.close_frame(frame, stmt, span)
+            }
             _ => error(
                 span,
-                "\"return\", \"break\" and \"continue\" of compile time cannot leave a region",
+                "__exit__ of a region that was not the last to be entered: regions end in the reverse order",
             ),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::scope::ScopeKind;
 use super::value::Value;
-use super::{Interpreter, Mode, Scope};
+use super::{Args, Interpreter, Mode, Scope};
 use crate::diagnostic::{Result, error};
 use crate::parse::{LIBRARY_FILE, parse_file};
 use crate::source::{FileId, Span};
@@ -13,7 +13,74 @@ const TEXTS: &[(&str, &str)] = &[
     ("functools", include_str!("library/functools.py")),
     ("operator", include_str!("library/operator.py")),
     ("collections", include_str!("library/collections.py")),
+    ("layout", include_str!("library/tirx/layout.py")),
+    ("tvm.tirx.bench", include_str!("library/tirx/bench.py")),
+    (
+        "tvm.backend.cuda.lang.pipeline",
+        include_str!("library/cuda/pipeline.py"),
+    ),
+    (
+        "tvm.backend.cuda.lang.tile_scheduler",
+        include_str!("library/cuda/tile_scheduler.py"),
+    ),
+    (
+        "tvm.backend.cuda.lang.warp_role",
+        include_str!("library/cuda/warp_role.py"),
+    ),
+    (
+        "tvm.backend.cuda.lang.smem_desc",
+        include_str!("library/cuda/smem_desc.py"),
+    ),
+    (
+        "tvm.backend.cuda.lang.alloc_pool",
+        include_str!("library/cuda/alloc_pool.py"),
+    ),
+    (
+        "tvm.backend.cuda.tile_primitive.tma_utils",
+        include_str!("library/cuda/tma_utils.py"),
+    ),
 ];
+
+/// Names that a module takes from others: a package from its modules (`path.`), a module from one.
+const TAKEN: &[(&str, &[&str])] = &[
+    (
+        "tvm.backend.cuda.lang",
+        &[
+            "tvm.backend.cuda.lang.pipeline",
+            "tvm.backend.cuda.lang.tile_scheduler",
+            "tvm.backend.cuda.lang.warp_role",
+            "tvm.backend.cuda.lang.smem_desc",
+            "tvm.backend.cuda.lang.alloc_pool",
+        ],
+    ),
+    (
+        "tvm.backend.cuda.tile_primitive.common",
+        &["tvm.backend.cuda.lang.smem_desc"],
+    ),
+    ("tvm.backend.cuda.tile_primitive.gemm_async.tcgen05", &["layout"]),
+    ("T", &["tvm.backend.cuda.lang.alloc_pool"]),
+];
+
+/// Packages above the modules, which have no names of their own.
+const PACKAGES: &[&str] = &[
+    "tvm.backend",
+    "tvm.backend.cuda",
+    "tvm.backend.cuda.tile_primitive",
+];
+
+/// Whether `path` is a module of the kernel language's library.
+pub(super) fn is_module(path: &str) -> bool {
+    path.starts_with("tvm.")
+        && (TEXTS.iter().any(|(p, _)| *p == path)
+            || TAKEN.iter().any(|(p, _)| *p == path)
+            || PACKAGES.contains(&path))
+}
+
+/// Paths of the kernel language's library, for suggestions.
+pub(super) fn modules() -> impl Iterator<Item = &'static str> {
+    let texts = TEXTS.iter().map(|(p, _)| *p).filter(|p| p.starts_with("tvm."));
+    texts.chain(["tvm.backend.cuda.lang"])
+}
 
 /// The names that the text of a module defines.
 pub(super) fn names(path: &str) -> impl Iterator<Item = &'static str> {
@@ -31,11 +98,34 @@ pub(super) fn names(path: &str) -> impl Iterator<Item = &'static str> {
 }
 
 impl Interpreter {
+    /// Calls a function of the library.
+    pub(crate) fn call_library(
+        &mut self,
+        path: &str,
+        name: &str,
+        arguments: Vec<Value>,
+        span: Span,
+    ) -> Result<Value> {
+        let Some(function) = self.library_name(path, name, span)? else {
+            return error(span, format!("\"{path}.{name}\" is missing"));
+        };
+        let args = Args {
+            positional: arguments.into_iter().map(|value| (value, span)).collect(),
+            ..Args::default()
+        };
+        self.call_value(&function, args, span)
+    }
+
     /// `path.name`, where a text of the library defines it.
     pub(super) fn library_name(&mut self, path: &str, name: &str, span: Span) -> Result<Option<Value>> {
-        if !names(path).any(|n| n == name) {
+        let taken = TAKEN
+            .iter()
+            .filter(|(p, _)| *p == path)
+            .flat_map(|(_, from)| *from);
+        let sources = std::iter::once(path).chain(taken.copied());
+        let Some(path) = sources.into_iter().find(|p| names(p).any(|n| n == name)) else {
             return Ok(None);
-        }
+        };
         let Some(at) = TEXTS.iter().position(|(p, _)| *p == path) else {
             return Ok(None);
         };

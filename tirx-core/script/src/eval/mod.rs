@@ -169,6 +169,8 @@ pub struct Interpreter {
     function: Option<FunctionBuilder>,
     blocks: Vec<Block>,
     branches: Vec<(Option<Stmt>, Option<Stmt>)>,
+    /// Frames whose `__enter__` was called, with the depth of blocks then.
+    entered: Vec<(Rc<value::Frame>, usize)>,
     module_attrs: Attrs,
     /// The functions of the module that is being built: they call each other.
     module_functions: Vec<Rc<Kernel>>,
@@ -258,6 +260,7 @@ impl Interpreter {
             function: None,
             blocks: Vec::new(),
             branches: Vec::new(),
+            entered: Vec::new(),
             module_attrs: Attrs::new(),
             module_functions: Vec::new(),
             choices: 0,

@@ -97,6 +97,9 @@ pub(super) fn module(path: &str) -> Option<Value> {
     if NAMESPACES.contains(&path) {
         return Some(Value::namespace(path));
     }
+    if super::library::is_module(path) {
+        return Some(Value::namespace(path));
+    }
     let first = path.split('.').next().unwrap_or(path);
     if HOST_ONLY.contains(&first) || first == "tvm" {
         return Some(host_only(path));
@@ -111,6 +114,7 @@ pub(super) fn module_names() -> impl Iterator<Item = &'static str> {
         .map(|(p, _)| *p)
         .chain(NAMESPACES.iter().copied())
         .chain(HOST_ONLY.iter().copied())
+        .chain(super::library::modules())
 }
 
 /// How the reason of every value of the host goes on after its quoted path.

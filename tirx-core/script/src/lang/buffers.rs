@@ -116,6 +116,7 @@ struct Fields {
     align: u32,
     offset_factor: u32,
     layout: Option<Layout>,
+    allocated_addr: Vec<Expr>,
 }
 
 fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter: bool) -> Result<Fields> {
@@ -144,6 +145,7 @@ fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter:
         elem_offset = Some(Expr::var(&Var::at("elem_offset", index, call.span)).at(call.span));
     }
     let layout = layout(interp, call, &shape)?;
+    let allocated_addr = allocated_addr(call)?;
     Ok(Fields {
         shape,
         dtype,
@@ -153,6 +155,7 @@ fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter:
         align,
         offset_factor: offset_factor.max(1),
         layout,
+        allocated_addr,
     })
 }
 
@@ -176,7 +179,6 @@ fn check_scope(call: &Call, scope: &str) -> Result<()> {
         || scope.starts_with("metal.")
     {
         return match scope {
-            "tmem" => call.fail("tensor memory (scope \"tmem\") is not supported yet"),
             s if s.starts_with("wmma.") => call.fail("WMMA fragments are not supported yet (tensor cores)"),
             s if s.starts_with("trn.") => {
                 call.fail("scopes of Trainium are not supported: this compiler targets CUDA")
@@ -250,6 +252,19 @@ fn elem_offset(call: &Call, dtype: DType) -> Result<Option<Expr>> {
     .map(Some)
 }
 
+/// Where a buffer of tensor memory is: a column, or several numbers.
+fn allocated_addr(call: &Call) -> Result<Vec<Expr>> {
+    let Some((value, _)) = call.get("allocated_addr") else {
+        return Ok(Vec::new());
+    };
+    if value.as_items().is_none() {
+        return Ok(integer(call, "allocated_addr")?.into_iter().collect());
+    }
+    let items = call.items("allocated_addr", "an integer or a list of integers")?;
+    let numbers = items.iter().map(|item| convert::expr(item, call.span));
+    numbers.collect()
+}
+
 fn integer(call: &Call, name: &str) -> Result<Option<Expr>> {
     match call.opt_expr(name)? {
         Some(e) if !e.dtype.is_integer() => call.expected(name, "an integer"),
@@ -294,7 +309,7 @@ fn build(fields: Fields, name: Arc<str>, data: Option<Var>, span: Span) -> Buffe
         layout: fields.layout,
         align: fields.align,
         offset_factor: fields.offset_factor,
-        allocated_addr: Vec::new(),
+        allocated_addr: fields.allocated_addr,
         span,
     })
 }
@@ -494,6 +509,7 @@ fn decl_scalar(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         offset_factor: 1,
         layout: Some(Layout::row_major(&shape)),
         shape,
+        allocated_addr: Vec::new(),
     };
     let buffer = build(fields, name, Some(data), call.span);
     interp.emit(Stmt::new(StmtKind::DeclBuffer(buffer.clone()), call.span))?;

@@ -1,6 +1,6 @@
 //! Dtypes as values: `T.float32`, `T.f32`, `T.int32()`, `T.float32(x)`, `T.handle("float32", "shared")`.
 
-use super::super::eval::{Annotation, Args, Interpreter, Param, Value, optional};
+use super::super::eval::{Annotation, Args, Interpreter, Param, Value, optional, required};
 use super::super::typing::{self, Operand};
 use super::call::{Call, Function, function};
 use super::convert;
@@ -149,7 +149,12 @@ fn handle(call: &Call) -> Result<Value> {
     Ok(Value::Expr(Expr::var(&var).at(call.span)))
 }
 
-pub(super) static FUNCTIONS: &[Function] = &[function("T.TensorMap", &[], |_, call| tensor_map(call))];
+pub(super) static FUNCTIONS: &[Function] = &[
+    function("T.TensorMap", &[], |_, call| tensor_map(call)),
+    function("tvm.DataType", const { &[required("dtype")] }, |_, call| {
+        call.dtype("dtype").map(Value::DType)
+    }),
+];
 
 /// `T.TensorMap()`: a parameter, or the type of a variable.
 fn tensor_map(call: &Call) -> Result<Value> {

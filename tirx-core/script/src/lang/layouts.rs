@@ -606,7 +606,7 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
             })?;
             Ok(number(&product))
         }),
-        "span" => method("span", |layout, _, _| Ok(number(&layout.memory_span()))),
+        "span" => method("span", span_of_axis),
         "storage" => method("storage", |layout, _, _| {
             Ok(Value::Layout(layout_parts::storage(layout)))
         }),
@@ -723,6 +723,46 @@ const ALGEBRA: [&str; 19] = [
     "to_psum",
     "verify_well_formed",
 ];
+
+/// `layout.span()` of memory, `layout.span("TCol")` of an axis: the largest place there plus one.
+fn span_of_axis(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new(
+        "TileLayout.span",
+        const { &[optional("axis")] },
+        false,
+        args,
+        span,
+    )?;
+    let axis = match call.get("axis") {
+        None => return Ok(number(&layout.memory_span())),
+        Some((Value::Object(o), _)) => (o.as_any().downcast_ref::<AxisValue>()).map(|a| a.0.0.to_string()),
+        Some((value, _)) => value.as_str().map(str::to_string),
+    };
+    let Some(axis) = axis else {
+        return call.expected("axis", "an axis or its name");
+    };
+    let tile = layout.tile();
+    let mut last = Expr::int32(1).at(span);
+    for iter in tile
+        .shard
+        .iter()
+        .chain(&tile.replica)
+        .filter(|i| *i.axis.0 == *axis)
+    {
+        let steps = typing::binary(
+            Arithmetic::Sub,
+            iter.extent.clone().into(),
+            typing::Operand::Int(1),
+            span,
+        )?;
+        let reach = typing::binary(Arithmetic::Mul, steps.into(), iter.stride.clone().into(), span)?;
+        last = typing::binary(Arithmetic::Add, last.into(), reach.into(), span)?;
+    }
+    for (_, offset) in tile.offset.iter().filter(|(a, _)| *a.0 == *axis) {
+        last = typing::binary(Arithmetic::Add, last.into(), offset.clone().into(), span)?;
+    }
+    Ok(number(&last))
+}
 
 fn resize(layout: &Layout, args: Args, span: Span, which: &'static str) -> Result<Value> {
     let call = Call::new("TileLayout.pack", const { &[required("num")] }, false, args, span)?;

@@ -25,7 +25,24 @@ const ALLOC: &[Param] = &[
     optional("layout"),
 ];
 
-pub(super) static FUNCTIONS: &[Function] = &[function("T.SMEMPool", POOL, new)];
+const ALLOC_OPERAND: &[Param] = &[
+    required("shape"),
+    optional("dtype"),
+    optional("swizzle_mode"),
+    optional("align"),
+];
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    function("T.SMEMPool", POOL, new),
+    // A class of the library, which the namespace finds first.
+    function("T.TMEMPool", TMEM_POOL, |interp, call| {
+        let (pool, _) = call.need("pool", "a pool of shared memory")?;
+        let pool = vec![pool.clone()];
+        interp.call_library("tvm.backend.cuda.lang.alloc_pool", "TMEMPool", pool, call.span)
+    }),
+];
+
+const TMEM_POOL: &[Param] = &[required("pool")];
 
 struct State {
     /// The pool's own allocation; `None` where a pointer was given.
@@ -112,8 +129,9 @@ impl Object for Pool {
             "commit" => Some(Value::builtin("SMEMPool.commit", move |interp, args, span| {
                 commit(interp, &state, args, span)
             })),
-            "alloc_tcgen05_mma_AB" => Some(Value::Unavailable(
-                "SMEMPool.alloc_tcgen05_mma_AB is not supported yet (tensor cores)".into(),
+            "alloc_tcgen05_mma_AB" => Some(Value::builtin(
+                "SMEMPool.alloc_tcgen05_mma_AB",
+                move |interp, args, span| alloc_operand(interp, &state, args, span),
             )),
             _ => None,
         })
@@ -168,6 +186,42 @@ fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Res
     let buffer = (declare.call)(interp, args, span)?;
     state.move_to(state.offset.get().saturating_add((bits + 7) / 8));
     Ok(buffer)
+}
+
+/// An operand of tensor cores: `alloc` with the layout that the swizzle and the shape give.
+fn alloc_operand(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new(
+        "SMEMPool.alloc_tcgen05_mma_AB",
+        ALLOC_OPERAND,
+        false,
+        args.clone(),
+        span,
+    )?;
+    let (shape, _) = call.need("shape", "a tuple of extents")?;
+    let value = |name: &str, default: Value| call.get(name).map_or(default, |(v, _)| v.clone());
+    let dtype = value("dtype", Value::str("float16"));
+    let swizzle = value("swizzle_mode", Value::str("auto"));
+    let alignment = value("align", Value::Int(1024));
+    let layout = interp.call_library(
+        "tvm.backend.cuda.lang.alloc_pool",
+        "mma_operand_layout",
+        vec![shape.clone(), dtype.clone(), swizzle],
+        span,
+    )?;
+    let mut args = Args {
+        names: args.names,
+        names_are_tuple: args.names_are_tuple,
+        ..Args::default()
+    };
+    for (name, value) in [
+        ("shape", shape.clone()),
+        ("dtype", dtype),
+        ("align", alignment),
+        ("layout", layout),
+    ] {
+        args.keyword.push((name.into(), value, span));
+    }
+    alloc(interp, state, args, span)
 }
 
 fn commit(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Result<Value> {

@@ -15,7 +15,7 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
         "T" if has(&["Layout", "wg_reg_tile"]) => {
             Some(format!("{full} is not supported yet (layout algebra)"))
         }
-        "T" if has(&["TMEMPool", "tmem", "alloc_tcgen05_ldst_frag", "alloc_cast_frag"]) => Some(format!(
+        "T" if has(&["tmem", "alloc_tcgen05_ldst_frag", "alloc_cast_frag"]) => Some(format!(
             "{full} is not supported yet (tensor memory and asynchronous copies)"
         )),
         "T" if has(&[

@@ -1,0 +1,113 @@
+/* What every library of tirx kernels has: errors, devices and memory.
+ *
+ * Functions give a status: TIRX_OK, or a number of `tirx_status`; `tirx_last_error` then says what went wrong in the
+ * calling thread. The CUDA driver is opened at run time: nothing of CUDA is linked. Every function may be called from any
+ * thread. */
+#ifndef TIRX_C_H
+#define TIRX_C_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef TIRX_API
+#if defined(_WIN32)
+#define TIRX_API __declspec(dllexport)
+#elif defined(__GNUC__)
+#define TIRX_API __attribute__((visibility("default")))
+#else
+#define TIRX_API
+#endif
+#endif
+
+/* Tensors are DLPack's (https://dmlc.github.io/dlpack). Where its header is included first, these are its types. */
+#ifndef DLPACK_VERSION
+#ifndef DLPACK_DLPACK_H_
+#define DLPACK_DLPACK_H_
+/* Kinds of devices, DLPack's numbers. */
+typedef enum { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3 } DLDeviceType;
+/* A device. */
+typedef struct {
+  DLDeviceType device_type;
+  int32_t device_id;
+} DLDevice;
+/* Kinds of elements, DLPack's numbers. */
+typedef enum { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLOpaqueHandle = 3, kDLBfloat = 4, kDLBool = 6 } DLDataTypeCode;
+/* The type of an element. */
+typedef struct {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+} DLDataType;
+/* A tensor: memory, and how it is laid out. `strides` counts elements; NULL stands for a compact row-major tensor. */
+typedef struct {
+  void* data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t* shape;
+  int64_t* strides;
+  uint64_t byte_offset;
+} DLTensor;
+#endif
+#endif
+
+/* A stream: NULL is the default one. Where cuda_runtime.h is included first, this is its type. */
+#if defined(__CUDA_RUNTIME_H__) || defined(TIRX_USE_CUDART)
+typedef cudaStream_t tirx_stream;
+#else
+typedef struct CUstream_st* tirx_stream;
+#endif
+
+/* What a function gives. */
+typedef enum {
+  TIRX_OK = 0,
+  /* An argument does not fit the kernel. */
+  TIRX_ERROR_ARGUMENT = 1,
+  /* A check of the kernel that is about no single argument failed. */
+  TIRX_ERROR_CHECK = 2,
+  /* A launch that no device accepts. */
+  TIRX_ERROR_LAUNCH = 3,
+  /* The driver is not there, or a call of it failed. */
+  TIRX_ERROR_DRIVER = 4,
+  /* The library has no code for the device. */
+  TIRX_ERROR_NO_CODE = 5
+} tirx_status;
+
+/* A tensor map, as `cuTensorMapEncodeTiled` makes it: 128 bytes, aligned to 64. */
+#if defined(__cplusplus)
+struct alignas(64) tirx_tensor_map {
+  uint64_t opaque[16];
+};
+#else
+typedef struct {
+  _Alignas(64) uint64_t opaque[16];
+} tirx_tensor_map;
+#endif
+
+/* What the last failed call of this thread said. Valid until the next failed call of this thread. */
+TIRX_API const char* tirx_last_error(void);
+
+/* Whether the driver that was opened is the simulator (TIRX_DRIVER names its library). */
+TIRX_API bool tirx_is_simulator(void);
+
+/* Device memory, for programs that do not use the CUDA runtime. `device` counts from 0. */
+TIRX_API int32_t tirx_alloc(int32_t device, size_t bytes, void** address);
+/* Frees it. */
+TIRX_API int32_t tirx_free(int32_t device, void* address);
+/* Copies to device memory; returns when it is done. */
+TIRX_API int32_t tirx_copy_to_device(int32_t device, void* address, const void* source, size_t bytes);
+/* Copies from device memory, after all work of the device is done. */
+TIRX_API int32_t tirx_copy_to_host(int32_t device, void* destination, const void* address, size_t bytes);
+/* Waits for a stream of a device. */
+TIRX_API int32_t tirx_synchronize(int32_t device, tirx_stream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,418 @@
+//! The host function as a C function, statement by statement.
+
+use std::sync::Arc;
+
+use super::expr::Printer;
+use super::{Result, c_scalar, is_pointer, packed_params};
+use crate::diagnostic::Diagnostics;
+use crate::intrin::Op;
+use crate::ir::abi::tensor_map::{self, Encode};
+use crate::ir::abi::{self, Check, Launch, LaunchParam};
+use crate::ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Var};
+use crate::rust::Signature;
+
+struct HostPrinter<'a> {
+    module: &'a IRModule,
+    name: &'a str,
+    names: Vec<String>,
+    printer: Printer,
+    out: String,
+    indent: usize,
+    launches: usize,
+}
+
+/// Prints the function `NAME_host`.
+pub(super) fn print(
+    name: &str,
+    shown: &str,
+    func: &PrimFunc,
+    module: &IRModule,
+    signature: &Signature,
+) -> Result<String> {
+    let [self_handle, args, count, result] = packed_params(func)?;
+    let mut host = HostPrinter {
+        module,
+        name,
+        names: signature.params.iter().map(|p| p.name.clone()).collect(),
+        printer: Printer::default(),
+        out: String::new(),
+        indent: 1,
+        launches: 0,
+    };
+    host.printer.define(self_handle, "self");
+    host.printer.define(args, "args");
+    host.printer.define(count, "num_args");
+    host.printer.define(result, "result");
+    host.stmt(&func.body)?;
+    Ok(format!(
+        "static int32_t {name}_host(void* self, const void* args, int32_t num_args, void* result, void* stream) {{\n  \
+         static const char kernel[] = {shown:?};\n  bool divided_by_zero = false;\n  \
+         (void)self; (void)result; (void)num_args; (void)divided_by_zero; (void)kernel;\n{}  return TIRX_OK;\n}}\n\n",
+        host.out
+    ))
+}
+
+impl HostPrinter<'_> {
+    fn line(&mut self, text: impl AsRef<str>) {
+        for _ in 0..self.indent {
+            self.out.push_str("  ");
+        }
+        self.out.push_str(text.as_ref());
+        self.out.push('\n');
+    }
+
+    /// After a line that may have divided by zero.
+    fn check_division(&mut self) {
+        if std::mem::take(&mut self.printer.divides) {
+            self.line("if (divided_by_zero) return tirx_fail_check(kernel, \"RuntimeError\", \"division by zero\");");
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
+        match &stmt.kind {
+            StmtKind::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s))?,
+            // Facts for passes.
+            StmtKind::Attr { body, .. } => self.stmt(body)?,
+            StmtKind::DeclBuffer(_) => {}
+            StmtKind::Bind(var, value) => self.bind(var, value)?,
+            StmtKind::Assert {
+                condition,
+                kind,
+                message,
+            } => self.check(condition, kind, message)?,
+            StmtKind::Evaluate(e) => self.evaluate(e)?,
+            StmtKind::If(condition, then, otherwise) => {
+                let condition = self.printer.expr(condition)?;
+                self.line(format!("if {} {{", parenthesized(&condition)));
+                self.indented(then)?;
+                if let Some(otherwise) = otherwise {
+                    self.line("} else {");
+                    self.indented(otherwise)?;
+                }
+                self.line("}");
+            }
+            StmtKind::For {
+                var,
+                min,
+                extent,
+                kind: ForKind::Serial | ForKind::Unrolled,
+                step,
+                body,
+                ..
+            } => {
+                let (min, extent) = (self.printer.expr(min)?, self.printer.expr(extent)?);
+                let step = step.as_ref().map_or(Ok("1".to_string()), |s| self.printer.expr(s))?;
+                let ty = self.c_type(var, &Expr::var(var))?;
+                let name = self.printer.name(var);
+                self.check_division();
+                self.line(format!(
+                    "for ({ty} {name} = {min}, {name}_end = ({ty})({min} + {extent}); {name} < {name}_end; {name} += {step}) {{"
+                ));
+                self.indented(body)?;
+                self.line("}");
+            }
+            StmtKind::While(condition, body) => {
+                let condition = self.printer.expr(condition)?;
+                self.line(format!("while {} {{", parenthesized(&condition)));
+                self.indented(body)?;
+                self.line("}");
+            }
+            _ => return Err(crate::diagnostic::Diagnostic::new(stmt.span, "the host has this statement, and C launchers cannot").into()),
+        }
+        Ok(())
+    }
+
+    fn indented(&mut self, body: &Stmt) -> Result<()> {
+        self.indent += 1;
+        let result = self.stmt(body);
+        self.indent -= 1;
+        result
+    }
+
+    fn c_type(&self, var: &Var, at: &Expr) -> Result<&'static str> {
+        if is_pointer(var) {
+            return Ok("void*");
+        }
+        c_scalar(var.dtype()).ok_or_else(|| abi::unsupported(at, &format!("dtype {}", var.dtype())))
+    }
+
+    fn bind(&mut self, var: &Var, value: &Expr) -> Result<()> {
+        // Room for a tensor map: it has a value where it is encoded.
+        if var.ty().is_tensor_map() && value.as_call(Op::TvmStackAlloca).is_some() {
+            return Ok(());
+        }
+        let text = self.printer.expr(value)?;
+        let ty = self.c_type(var, value)?;
+        let name = self.printer.name(var);
+        self.line(format!("{ty} {name} = ({ty}){text};"));
+        self.line(format!("(void){name};"));
+        self.check_division();
+        self.fits(value, &name)
+    }
+
+    /// An extent or stride that does not fit the `int32` that it is read as.
+    fn fits(&mut self, value: &Expr, name: &str) -> Result<()> {
+        let Some(wide) = crate::rust::descriptor_value(value) else {
+            return Ok(());
+        };
+        let text = self.printer.expr(wide)?;
+        let shown = name.trim_start_matches(|c: char| c == 'v' || c.is_ascii_digit()).trim_start_matches('_');
+        self.line(format!(
+            "if ((int64_t){name} != {text}) return tirx_fail_value(kernel, -1, {shown:?}, \"value\", \
+             \"at most 2147483647\", (int64_t){text});"
+        ));
+        Ok(())
+    }
+
+    /// An assertion: each part of a conjunction is a check of its own, with its own actual value.
+    fn check(&mut self, condition: &Expr, kind: &str, message: &[Arc<str>]) -> Result<()> {
+        if let Some((a, b)) = condition.as_binary(BinOp::And) {
+            self.check(a, kind, message)?;
+            return self.check(b, kind, message);
+        }
+        let text = self.printer.expr(condition)?;
+        self.check_division();
+        let failure = match abi::parse_check(message, &self.names) {
+            Some(check) => self.failure(&check, condition, kind, message)?,
+            None => plain_failure(kind, message),
+        };
+        self.line(format!("if (!{}) return {failure};", parenthesized(&text)));
+        Ok(())
+    }
+
+    /// What a failed check gives: the argument, what of it, what it is and what was expected.
+    fn failure(&mut self, check: &Check, condition: &Expr, kind: &str, message: &[Arc<str>]) -> Result<String> {
+        let (index, argument) = (check.index, &check.argument);
+        if check.null {
+            return Ok(format!(
+                "tirx_fail_text(kernel, {kind:?}, {index}, {argument:?}, \"data\", \"a pointer\", \"null\")"
+            ));
+        }
+        let Some((a, b)) = abi::compared(condition) else {
+            return Ok(match check.field.as_str() {
+                "type" => format!(
+                    "tirx_fail_type(kernel, {index}, {argument:?}, {:?}, ((const tirx_any*)args)[{index}].type_index)",
+                    check.expected
+                ),
+                _ => plain_failure(kind, message),
+            });
+        };
+        if check.field == "dtype" {
+            let expected = &check.expected;
+            return Ok(format!(
+                "tirx_fail_text(kernel, {kind:?}, {index}, {argument:?}, \"dtype\", {expected:?}, \"another\")"
+            ));
+        }
+        let (actual, wanted) = if abi::reads_argument(b) && !abi::reads_argument(a) || a.as_int().is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
+        if check.alignment {
+            let remainder = |e: &Expr| matches!(e.kind, ExprKind::Binary(BinOp::Mod | BinOp::FloorMod, ..));
+            let found = [actual, wanted].into_iter().find(|e| remainder(e));
+            if let Some(ExprKind::Binary(_, value, divisor)) = found.map(|e| &e.kind) {
+                let is_address = matches!(value.as_call(Op::Reinterpret), Some([a]) if a.dtype.is_handle());
+                let unit = if is_address { "" } else { " elements" };
+                let expected = match divisor.as_int() {
+                    Some(v) => format!("a multiple of {v}{unit}"),
+                    None => format!("a multiple of {}", check.expected),
+                };
+                let value = self.printer.expr(value)?;
+                return Ok(format!(
+                    "tirx_fail_value(kernel, {index}, {argument:?}, {:?}, {expected:?}, (int64_t){value})",
+                    check.field
+                ));
+            }
+        }
+        let actual = crate::rust::descriptor_value(actual).unwrap_or(actual);
+        let field = match crate::rust::element_position(actual) {
+            Some(position) if check.field == "strides" => format!("strides[{position}]"),
+            _ => check.field.clone(),
+        };
+        if actual.dtype.is_floating() || actual.dtype.is_handle() {
+            return Ok(plain_failure(kind, message));
+        }
+        let words = match wanted.as_int() {
+            Some(v) if check.expected.is_empty() || v.to_string() == check.expected => String::new(),
+            None if check.expected.is_empty() => String::new(),
+            _ => check.expected.clone(),
+        };
+        let (actual, wanted) = (self.printer.expr(actual)?, self.printer.expr(wanted)?);
+        Ok(format!(
+            "tirx_fail_mismatch(kernel, {index}, {argument:?}, {field:?}, (int64_t){wanted}, {words:?}, (int64_t){actual})"
+        ))
+    }
+
+    fn evaluate(&mut self, e: &Expr) -> Result<()> {
+        match &e.kind {
+            ExprKind::Int(_) => Ok(()),
+            ExprKind::Call { op: Op::Ret, .. } => {
+                self.line("return TIRX_OK;");
+                Ok(())
+            }
+            ExprKind::Call {
+                op: Op::TvmCallPacked,
+                args,
+            } => {
+                if let [name, _, device] = args.as_slice()
+                    && name.as_str() == Some("__tvm_set_device")
+                {
+                    let device = self.printer.expr(device)?;
+                    self.line(format!("TIRX_TRY(tirx_set_device(kernel, {device}, &stream));"));
+                    return Ok(());
+                }
+                if let Some(encode) = tensor_map::encode(args, e.span) {
+                    return self.tensor_map(&encode.map_err(|error| *error)?);
+                }
+                match abi::launch(self.module, args) {
+                    Some(launch) => self.launch(&launch),
+                    None => Err(abi::unsupported(e, "a call of this packed function")),
+                }
+            }
+            ExprKind::Call { op, .. } => Err(abi::unsupported(e, &format!("`T.{}`", op.info().script))),
+            _ => Ok(()),
+        }
+    }
+
+    fn launch(&mut self, launch: &Launch<'_>) -> Result<()> {
+        let number = self.launches;
+        self.launches += 1;
+        self.line("{");
+        self.indent += 1;
+        let mut addresses = Vec::new();
+        for (i, (param, arg)) in launch.device.params.iter().zip(launch.args).enumerate() {
+            let value = self.printer.expr(arg)?;
+            if param.ty().is_tensor_map() {
+                addresses.push(format!("(void*)({value})"));
+                continue;
+            }
+            let ty = self.c_type(param, arg)?;
+            self.line(format!("{ty} p{i} = ({ty}){value};"));
+            addresses.push(format!("&p{i}"));
+        }
+        let list = if addresses.is_empty() { "NULL".to_string() } else { addresses.join(", ") };
+        self.line(format!("void* params[] = {{{list}}};"));
+        self.line("tirx_launch_config config = TIRX_LAUNCH_CONFIG;");
+        for (param, tag, value) in &launch.params {
+            let place = match param {
+                LaunchParam::Grid(d) => format!("grid[{d}]"),
+                LaunchParam::Block(d) => format!("block[{d}]"),
+                LaunchParam::Cluster(d) => format!("cluster[{d}]"),
+                LaunchParam::PreferredCluster(d) => format!("preferred_cluster[{d}]"),
+                LaunchParam::SharedBytes => "shared_bytes".to_string(),
+                LaunchParam::Programmatic => {
+                    self.line("config.programmatic = 1;");
+                    continue;
+                }
+                LaunchParam::Cooperative => {
+                    self.line("config.cooperative = 1;");
+                    continue;
+                }
+            };
+            let Some(value) = value else { continue };
+            let value = self.printer.expr(value)?;
+            self.line(format!(
+                "TIRX_TRY(tirx_extent(kernel, {tag:?}, (int64_t){value}, &config.{place}));"
+            ));
+        }
+        self.check_division();
+        self.line(format!(
+            "TIRX_TRY(tirx_launch(&{}_kernel, {}, stream, &config, params)); /* launch {number} */",
+            self.name, launch.function
+        ));
+        self.indent -= 1;
+        self.line("}");
+        Ok(())
+    }
+
+    /// Checks the rules of a tensor map and encodes it, where it is not known from an earlier launch.
+    fn tensor_map(&mut self, encode: &Encode<'_>) -> Result<()> {
+        let map = encode.map.name().to_string();
+        for rule in encode.rules() {
+            if rule.condition.as_int() == Some(1) || constant_condition(&rule.condition) == Some(true) {
+                continue;
+            }
+            let condition = self.printer.expr(&rule.condition)?;
+            let value = self.printer.expr(&rule.value)?;
+            self.line(format!(
+                "if (!{}) return tirx_fail_tensor_map(kernel, {map:?}, {:?}, {:?}, (int64_t){value});",
+                parenthesized(&condition),
+                rule.field,
+                rule.expected
+            ));
+        }
+        let mut list = |values: &[Expr], ty: &str| -> Result<String> {
+            let texts = values.iter().map(|v| Ok(format!("({ty}){}", self.printer.expr(v)?)));
+            Ok(texts.collect::<Result<Vec<String>>>()?.join(", "))
+        };
+        let (dims, strides) = (list(encode.dims, "uint64_t")?, list(encode.strides, "uint64_t")?);
+        let box_dims = list(encode.box_dims, "uint32_t")?;
+        let element_strides = list(encode.element_strides, "uint32_t")?;
+        let address = self.printer.expr(encode.address)?;
+        let name = self.printer.name(encode.map);
+        let rank = encode.dims.len();
+        let strides = if strides.is_empty() { "0".to_string() } else { strides };
+        self.line(format!("static tirx_tensor_map_cache {name}_cache;"));
+        self.line(format!("tirx_tensor_map {name}_map;"));
+        self.line(format!("void* {name} = &{name}_map;"));
+        self.line(format!(
+            "tirx_tensor_map_spec {name}_spec = {{{}, {rank}, (uint64_t)(uintptr_t){address}, {{{dims}}}, {{{strides}}}, \
+             {{{box_dims}}}, {{{element_strides}}}, {}, {}, {}, {}}};",
+            encode.data_type, encode.interleave, encode.swizzle, encode.l2_promotion, encode.oob_fill
+        ));
+        self.line(format!(
+            "TIRX_TRY(tirx_tensor_map_encode(kernel, {map:?}, &{name}_cache, &{name}_spec, &{name}_map));"
+        ));
+        Ok(())
+    }
+}
+
+/// Whether a condition over constants holds.
+fn constant_condition(e: &Expr) -> Option<bool> {
+    if let Some((a, b)) = e.as_binary(BinOp::And) {
+        return Some(constant_condition(a)? && constant_condition(b)?);
+    }
+    let number = |e: &Expr| e.as_int();
+    let ExprKind::Binary(op, a, b) = &e.kind else {
+        return e.as_int().map(|v| v != 0);
+    };
+    let value = |e: &Expr| match &e.kind {
+        ExprKind::Binary(BinOp::FloorMod, a, b) => {
+            let product = match &a.kind {
+                ExprKind::Binary(BinOp::Mul, x, y) => number(x)?.checked_mul(number(y)?),
+                _ => number(a),
+            }?;
+            Some(product.rem_euclid(number(b).filter(|b| *b > 0)?))
+        }
+        ExprKind::Binary(BinOp::Mul, x, y) => number(x)?.checked_mul(number(y)?),
+        _ => number(e),
+    };
+    let (a, b) = (value(a)?, value(b)?);
+    Some(match op {
+        BinOp::Eq => a == b,
+        BinOp::Le => a <= b,
+        BinOp::Ge => a >= b,
+        _ => return None,
+    })
+}
+
+fn plain_failure(kind: &str, message: &[Arc<str>]) -> String {
+    format!("tirx_fail_check(kernel, {kind:?}, {:?})", message.concat())
+}
+
+/// A condition as C wants it after `if`.
+fn parenthesized(text: &str) -> String {
+    let whole = text.starts_with('(') && {
+        let mut depth = 0;
+        text.char_indices().all(|(i, c)| {
+            depth += match c {
+                '(' => 1,
+                ')' => -1,
+                _ => 0,
+            };
+            depth > 0 || i + 1 == text.len()
+        })
+    };
+    if whole { text.to_string() } else { format!("({text})") }
+}
