@@ -305,5 +305,10 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::NvshmemPutmemSignalNbiBlock => Unsupported("NVSHMEM"),
         Op::NvshmemSignalOp => Unsupported("NVSHMEM"),
         Op::NvshmemWaitUntil => Unsupported("NVSHMEM"),
+        Op::PtxMmaSp => Unsupported("sparse matrices of a warp"),
+
+        // iket
+        Op::CudaIketMark | Op::CudaIketRangeStart | Op::CudaIketRangeEnd | Op::CudaIketRangePush | Op::CudaIketRangePop
+        | Op::CudaIketSentinelToken => Unsupported("events within kernels"),
     }
 }

@@ -1,20 +1,26 @@
 //! Which operations does a GPU not have?
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::intrin::{Arch, Operands, Row};
+use crate::intrin::memory::MemoryInstruction;
+use crate::intrin::{Arch, Op, Operands, Row};
 use crate::ir::abi::{is_device, is_subroutine};
 use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Visitor};
 
-/// What the device functions of a module use that a target (`sm_90a`) does not have.
+/// What the functions of a module use that a target (`sm_90a`) does not have: of its device functions, or of all where it
+/// is not lowered.
 ///
 /// # Errors
 /// One message for each call, at its line.
 pub fn unsupported(module: &IRModule, target: &str) -> Result<(), Diagnostics> {
-    let device = module
+    let device = |func: &PrimFunc| is_device(func) || is_subroutine(func);
+    let lowered = module.functions.iter().any(|(_, func)| device(func));
+    let functions = module
         .functions
         .iter()
-        .filter(|(_, func)| is_device(func) || is_subroutine(func));
-    let errors: Vec<_> = device.flat_map(|(_, func)| of_function(func, target)).collect();
+        .filter(|(_, func)| !lowered || device(func));
+    let errors: Vec<_> = functions
+        .flat_map(|(_, func)| of_function(func, target))
+        .collect();
     match errors.is_empty() {
         true => Ok(()),
         false => Err(Diagnostics(errors)),
@@ -30,12 +36,15 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
     impl Visitor for Calls<'_> {
         fn visit_expr(&mut self, e: &Expr) {
             if let ExprKind::Call { op, args } = &e.kind
-                && let Some(row) = op.row()
-                && let Some((what, arch)) = missing(row, args, self.target)
+                && let Some((what, arch)) = match op.row() {
+                    Some(row) => missing(row, args, self.target),
+                    None => of_table(*op, args).filter(|(_, arch)| !arch.holds(self.target)),
+                }
             {
+                let script = op.info().script;
                 let message = format!(
-                    "`T.{}`{what} needs {arch}, and the target is {}",
-                    row.script, self.target
+                    "`T.{script}`{what} needs {arch}, and the target is {}",
+                    self.target
                 );
                 let help = format!("name a target that has it, such as {}", arch.example());
                 self.errors.push(Diagnostic::new(e.span, message).help(help));
@@ -69,4 +78,33 @@ fn missing(row: &'static Row, args: &[Expr], target: &str) -> Option<(String, Ar
         };
         (said && !arch.holds(target)).then_some((word, *arch))
     })
+}
+
+/// What a call of an operation without a row needs.
+fn of_table(op: Op, args: &[Expr]) -> Option<(String, Arch)> {
+    const SM_100: Arch = Arch::least(100);
+    const SM_90: Arch = Arch::least(90);
+    let arch = match op {
+        Op::PtxAddF32x2 | Op::PtxSubF32x2 | Op::PtxMulF32x2 | Op::PtxFmaF32x2 => SM_100,
+        Op::CudaFadd2Rn | Op::CudaFmul2Rn => SM_100,
+        Op::PtxReduce3MaxF32 | Op::PtxReduce3MinF32 | Op::PtxStBulk => SM_100,
+        Op::PtxAddRnF32Bf16 => SM_100,
+        Op::PtxElectSync
+        | Op::PtxFenceProxyAsync
+        | Op::PtxFenceMbarrierInit
+        | Op::PtxMapa
+        | Op::PtxBarrierClusterArrive
+        | Op::PtxBarrierClusterWait
+        | Op::PtxGriddepcontrolWait
+        | Op::PtxGriddepcontrolLaunchDependents
+        | Op::CudaClusterSync => SM_90,
+        Op::PtxSetmaxnreg => Arch::families(&[90, 100, 110, 120]),
+        _ => {
+            // 32 bytes in one access.
+            let access = MemoryInstruction::of(op, args).ok()??;
+            let bits = access.lanes * usize::from(access.element.memory.bits);
+            return (bits == 256).then(|| (" of 256 bits".into(), SM_100));
+        }
+    };
+    Some((String::new(), arch))
 }

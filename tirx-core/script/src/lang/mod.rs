@@ -23,6 +23,7 @@ mod access;
 mod buffers;
 mod call;
 mod calls;
+mod composites;
 mod convert;
 mod cuda;
 mod cuda_words;

@@ -9,8 +9,8 @@ use super::super::eval::{Annotation, Value};
 use super::call::{Call, Function};
 use super::objects::Metadata;
 use super::{
-    buffers, calls, cuda, dtypes, launch, layouts, loops, math, pool, ptx, ptx_convert, ptx_memory, ptx_sync,
-    refused, rows, tiles,
+    buffers, calls, composites, cuda, dtypes, launch, layouts, loops, math, pool, ptx, ptx_convert,
+    ptx_memory, ptx_sync, refused, rows, tiles,
 };
 use crate::diagnostic::error;
 use crate::intrin::Op;
@@ -19,6 +19,7 @@ use crate::intrin::Op;
 static TABLES: [&[Function]; 17] = [
     buffers::FUNCTIONS,
     calls::FUNCTIONS,
+    composites::FUNCTIONS,
     cuda::FUNCTIONS,
     dtypes::FUNCTIONS,
     launch::FUNCTIONS,

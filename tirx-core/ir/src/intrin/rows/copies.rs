@@ -60,6 +60,9 @@ fn coordinates(call: &Operands) -> usize {
 }
 
 fn group(call: &Operands) -> Result<(), String> {
+    if call.text("load_mode") == "tile_gather4" && call.int("dim") != Some(2) {
+        return Err("a gather of four rows is of a tensor of 2 dimensions: dim=2".into());
+    }
     match call.int("cta_group") {
         Some(-1 | 1 | 2) => Ok(()),
         _ => Err("cta_group must be 1 or 2".into()),

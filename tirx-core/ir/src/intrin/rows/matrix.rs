@@ -169,6 +169,66 @@ fn mma_words(call: &Operands, _: Machine) -> Result<Words, String> {
     Ok(Words { texts, types })
 }
 
+/// The shapes of `mma.sp` by the PTX names of the dtypes of A.
+const SPARSE_SHAPES: &[(&[&str], &[&str])] = &[
+    (&["f16", "bf16"], &["m16n8k16", "m16n8k32"]),
+    (&["tf32"], &["m16n8k8", "m16n8k16"]),
+    (&["s8", "u8"], &["m16n8k32", "m16n8k64"]),
+    (&["s4", "u4"], &["m16n8k64", "m16n8k128"]),
+    (&["e4m3", "e5m2"], &["m16n8k64"]),
+];
+
+/// Registers of `mma.sp` that a lane has: accumulators, A (half of its elements are there), B.
+///
+/// # Errors
+/// What PTX does not have.
+pub fn sparse_registers(shape_text: &str, a: &str, b: &str, c: &str) -> Result<[usize; 3], String> {
+    let (pa, pb) = (ptx_name(a).unwrap_or_default(), ptx_name(b).unwrap_or_default());
+    let found = SPARSE_SHAPES
+        .iter()
+        .find(|(names, _)| names.contains(&pa) && names.contains(&pb));
+    let Some((_, shapes)) = found else {
+        return Err(format!("there is no mma.sp of {a} and {b}"));
+    };
+    let Some((m, n, k)) = shape(shape_text).filter(|_| shapes.contains(&shape_text)) else {
+        return Err(format!(
+            "mma.sp of {a} has the shapes {}, not {shape_text}",
+            shapes.join(", ")
+        ));
+    };
+    let count = [
+        fragment(c, m, n, 32),
+        fragment(a, m, k / 2, 32),
+        fragment(b, k, n, 32),
+    ];
+    Ok(count.map(|n| n as usize))
+}
+
+fn sparse_of(call: &Operands) -> Result<[usize; 3], String> {
+    sparse_registers(
+        call.text("shape"),
+        call.text("a_type"),
+        call.text("b_type"),
+        call.text("c_type"),
+    )
+}
+
+fn sparse_check(call: &Operands) -> Result<(), String> {
+    sparse_of(call).map(drop)
+}
+
+fn sparse_words(call: &Operands, _: Machine) -> Result<Words, String> {
+    let name = |of: &str| ptx_name(call.text(of)).unwrap_or_default().to_string();
+    Ok(Words {
+        texts: vec![
+            ("a", name("a_type")),
+            ("b", name("b_type")),
+            ("c", name("c_type")),
+        ],
+        types: vec![("acc", register(call.text("c_type")))],
+    })
+}
+
 /// Without `c_ptrs` the sum starts at 0.
 fn mma_complete(given: &mut Given) -> Result<(), String> {
     let none = given.get("c_ptrs").is_empty();
@@ -229,4 +289,52 @@ rows! { $ matrix {
             ("a_type", "float8_e4m3fn", Arch::least(89)), ("a_type", "float8_e5m2", Arch::least(89)),
         ])
         .traits(WARP).section("mma");
+
+    /// `D = A * B + D` of a warp with a sparse A, of whose elements `metadata` says which are there: two of four (one of two for
+    /// tf32). `acc`, `a` and `b` are pointers to registers; the lanes that give the metadata are chosen by `selector`.
+    PtxMmaSp = Row::new("tirx.ptx.mma_sp", "ptx.mma_sp",
+        ptx("mma.sp.sync.aligned.{shape}.row.col{?saturate:.satfinite}.{c}.{a}.{b}.{c} {{{acc}}}, {{{a_regs}}}, {{{b_regs}}}, \
+             {{{acc}}}, {metadata}, {selector};").words(sparse_words))
+        .args(&[
+            arg("shape", Kind::DTypeName), arg("a_type", Kind::DTypeName), arg("b_type", Kind::DTypeName),
+            arg("c_type", Kind::DTypeName), arg("selector", Kind::Immediate(0, 3)), arg("saturate", Kind::Bool),
+            arg("metadata", IN32),
+            list("acc", Kind::Register(Access::InOut, Ty::Said), |call| sparse_of(call).map_or(0, |n| n[0])),
+            list("a_regs", IN32, |call| sparse_of(call).map_or(0, |n| n[1])),
+            list("b_regs", IN32, |call| sparse_of(call).map_or(0, |n| n[2])),
+        ])
+        .checked(sparse_check)
+        .arch(Arch::least(80))
+        .needs(&[("a_type", "e4m3", Arch::least(89)), ("a_type", "e5m2", Arch::least(89))])
+        .traits(WARP).section("mma.sp");
 } }
+
+/// Registers of `mma` that a lane has: C, A, B.
+///
+/// # Errors
+/// What PTX does not have.
+pub fn dense_registers(text: &str, a: &str, b: &str, c: &str) -> Result<[usize; 3], String> {
+    let Some((m, n, k)) = shape(text) else {
+        return Err(format!("\"{text}\" is no shape such as m16n8k16"));
+    };
+    let threads = if text == "m8n8k4" && ptx_name(a) == Some("f16") {
+        8
+    } else {
+        32
+    };
+    let count = [
+        fragment(c, m, n, threads),
+        fragment(a, m, k, threads),
+        fragment(b, k, n, threads),
+    ];
+    Ok(count.map(|n| n as usize))
+}
+
+/// The dtype of a register that holds elements of a dtype.
+pub fn register_dtype(name: &str) -> crate::ir::DType {
+    match register(name) {
+        Ty::F32 => crate::ir::DType::FLOAT32,
+        Ty::F64 => crate::ir::DType::FLOAT64,
+        _ => crate::ir::DType::UINT32,
+    }
+}

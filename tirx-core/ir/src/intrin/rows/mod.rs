@@ -58,7 +58,9 @@ mod dtypes;
 #[macro_use]
 mod copies;
 #[macro_use]
-mod matrix;
+mod iket;
+#[macro_use]
+pub mod matrix;
 #[macro_use]
 mod mbarrier;
 #[macro_use]
@@ -68,7 +70,7 @@ pub mod tcgen05;
 #[macro_use]
 mod wgmma;
 
-families!(table, mbarrier, copies, matrix, wgmma, tcgen05, nvshmem);
+families!(table, mbarrier, copies, matrix, wgmma, tcgen05, nvshmem, iket);
 
 /// All columns, in the order of [`Op`].
 pub(super) static TABLE: std::sync::LazyLock<Vec<&'static OpInfo>> =

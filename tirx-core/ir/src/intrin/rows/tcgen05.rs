@@ -12,6 +12,8 @@ use crate::intrin::row::*;
 use crate::ir::Expr;
 
 const BLACKWELL: Arch = Arch::families(&[100, 110]);
+/// What no family has in common.
+const EXACT: Arch = Arch::exact(&[100, 110]);
 const GROUP: Kind = Kind::Immediate(1, 2);
 const WARP: Traits = Traits::PLAIN.of(Collective::Warp);
 const ENGINE: Traits = Traits::PLAIN.by(Engine::Tcgen05);
@@ -345,7 +347,7 @@ rows! { $ tcgen05 {
     PtxTcgen05Shift = Row::new("tirx.ptx.tcgen05_shift", "ptx.tcgen05.shift",
         ptx("tcgen05.shift.cta_group::{cta_group}.down [{taddr}];"))
         .signature("(taddr, cta_group=1)").args(&[arg("taddr", U32), arg("cta_group", GROUP)])
-        .arch(BLACKWELL).traits(ENGINE).section("tcgen05.shift");
+        .arch(EXACT).traits(ENGINE).section("tcgen05.shift");
 
     /// Loads tensor memory at `src_addr` (moved by `row` and `col`) into registers of the warp: `regs` are the thread's, as many as
     /// `shape` and `num` say. A warp reaches the 32 lanes of its quarter. `pack` puts two 16-bit elements in a register. The
@@ -497,7 +499,7 @@ rows! { $ tcgen05 {
             arg("i_desc", U32), arg("use_a_tmem", Kind::Bool), arg("cta_group", GROUP), arg("enable_input_d", I32),
         ])
         .checked(mma)
-        .arch(BLACKWELL).traits(ENGINE).section("tcgen05.mma");
+        .arch(EXACT).traits(ENGINE).section("tcgen05.mma");
 
     /// The same of a sparse A.
     PtxTcgen05MmaSpBlockScale = Row::new("tirx.ptx.tcgen05_mma_sp_block_scale", "ptx.tcgen05.mma.sp.block_scale",
@@ -515,7 +517,7 @@ rows! { $ tcgen05 {
             arg("enable_input_d", I32),
         ])
         .checked(mma)
-        .arch(BLACKWELL).traits(ENGINE).section("tcgen05.mma.sp");
+        .arch(EXACT).traits(ENGINE).section("tcgen05.mma.sp");
 
     /// An address of tensor memory moved by rows and columns.
     CudaGetTmemAddr = Row::new("tirx.cuda.get_tmem_addr", "cuda.get_tmem_addr",

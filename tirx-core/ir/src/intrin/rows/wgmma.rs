@@ -139,11 +139,7 @@ rows! { $ wgmma {
 
     /// No instruction: keeps the compiler from moving accesses to the register `reg` across it.
     PtxWgmmaNoopBarrier = Row::new("tirx.ptx.wgmma_noop_barrier", "ptx.wgmma.noop_barrier",
-        ptx("{?never:{reg}}").words(|call, machine| {
-            let mut words = register_words(call, machine)?;
-            words.texts.push(("never", String::new()));
-            Ok(words)
-        }))
+        ptx("/* {reg} */").words(register_words))
         .args(&[arg("reg", Kind::Element(Access::InOut, Ty::Said))])
         .section("wgmma.fence");
 

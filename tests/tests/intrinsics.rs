@@ -1,0 +1,381 @@
+//! Every function of TVM's `T.ptx`, `T.cuda` and `T.nvshmem` is there, and what the rows say is what the page says.
+//!
+//! `oracle_names.txt` are the names of TVM 0.26, by namespace. `UPDATE_EXPECT=1` writes `docs/intrinsics.md`.
+
+use std::collections::BTreeMap;
+
+use tirx_core::intrin::row::{Arg, Collective, Engine, Form, Kind, Many, Space};
+use tirx_core::intrin::{Op, Row, rows};
+use tirx_core::ir::{DType, Expr, ExprKind, IRModule, Var, Visitor};
+use tirx_core::script::eval::{Value, language_name};
+use tirx_tests::root;
+
+/// Functions that TVM's own release does not compile either, with what the user is told.
+const REFUSED: &[&str] = &[
+    "cuda.mma_store",
+    "cuda.mma_fill",
+    "cuda.mma_store_legacy",
+    "cuda.mma_fill_legacy",
+    "ptx.cp_async.bulk",
+];
+
+fn find(name: &str) -> Option<Value> {
+    let mut path = String::from("T");
+    let mut found = None;
+    for part in name.split('.') {
+        found = Some(language_name(&path, part)?);
+        path = format!("{path}.{part}");
+    }
+    found
+}
+
+#[test]
+fn every_function_of_tvm_is_there() {
+    let mut counts = BTreeMap::new();
+    let mut gaps = Vec::new();
+    for name in include_str!("../oracle_names.txt")
+        .lines()
+        .filter(|l| !l.starts_with('#'))
+    {
+        *counts
+            .entry(name.split('.').next().unwrap_or_default())
+            .or_insert(0) += 1;
+        let callable = matches!(find(name), Some(Value::Builtin(_)));
+        if callable == REFUSED.contains(&name) {
+            gaps.push(name);
+        }
+    }
+    assert_eq!(counts, [("cuda", 73), ("nvshmem", 16), ("ptx", 115)].into());
+    assert!(gaps.is_empty(), "{gaps:?}");
+}
+
+/// The page: a table for each family.
+fn page() -> String {
+    let mut text = String::from(
+        "# Intrinsics\n\nEvery operation that has a row (`tirx-core/ir/src/intrin/rows`), by family: how text writes it, what \
+         it does, the GPUs that have it, and what it becomes. This page is made from the rows; run \
+         `UPDATE_EXPECT=1 cargo test -p tirx-tests --test intrinsics` to write it. Kernels that use them: `tests/kernels`.\n",
+    );
+    let mut family = "";
+    for op in Op::ALL {
+        let Some(row) = op.row() else { continue };
+        let now = rows::family(*op);
+        if now != family {
+            family = now;
+            text.push_str(&format!("\n## {family}\n"));
+        }
+        let names: Vec<&str> = row.args.iter().map(|a| a.name).collect();
+        let signature = row
+            .signature
+            .map_or(format!("({})", names.join(", ")), str::to_string);
+        text.push_str(&format!(
+            "\n### `T.{}{signature}`\n\n{}\n\n",
+            row.script,
+            op.info().doc.trim()
+        ));
+        let mut facts = vec![format!("GPUs: {}", row.arch)];
+        for (name, value, arch) in row.needs {
+            let value = if *value == "1" {
+                String::new()
+            } else {
+                format!(" `{value}`")
+            };
+            facts.push(format!(
+                "with `{}`{value}: {arch}",
+                name.trim_start_matches("has_")
+            ));
+        }
+        match row.traits.collective {
+            Collective::Thread => {}
+            Collective::Warp => facts.push("executed by all lanes of a warp together".into()),
+            Collective::Warpgroup => facts.push("executed by the four warps of a warpgroup together".into()),
+        }
+        match row.traits.engine {
+            Engine::None => {}
+            engine => facts.push(format!("asynchronous ({engine:?})")),
+        }
+        if row.traits.waits {
+            facts.push("may wait".into());
+        }
+        for arg in row.args {
+            if let Kind::Text(words) = arg.kind {
+                let words: Vec<String> = words.iter().map(|w| format!("`\"{w}\"`")).collect();
+                facts.push(format!("`{}`: {}", arg.name, words.join(", ")));
+            }
+        }
+        if let Form::Ptx(template) | Form::PurePtx(template) = row.cuda.form {
+            facts.push(format!(
+                "PTX: `{}`",
+                template.replace("{{", "{").replace("}}", "}")
+            ));
+        }
+        if !row.section.is_empty() {
+            facts.push(format!("described in: {}", row.section));
+        }
+        for fact in facts {
+            text.push_str(&format!("- {fact}\n"));
+        }
+    }
+    text
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let path = root().join("docs/intrinsics.md");
+    let new = page();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, new).unwrap();
+        return;
+    }
+    let old = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        new == old,
+        "docs/intrinsics.md is out of date: run this test with UPDATE_EXPECT=1"
+    );
+}
+
+/// What may stand for an argument, as nodes and as text: one list for each possibility.
+type Choice = Vec<(Expr, String)>;
+
+fn choices(arg: &Arg) -> Vec<Choice> {
+    let var = |name: &str, dtype: DType| (Expr::var(&Var::new(name, dtype)), name.to_string());
+    let pointer = |text: &str| (Expr::var(&Var::new("p", DType::HANDLE)), text.to_string());
+    let one = |item: (Expr, String)| vec![vec![item]];
+    let number = |v: i64| vec![(Expr::int32(v as i32), v.to_string())];
+    let truth = |v: bool| {
+        vec![(
+            Expr::bool(v),
+            format!("T.bool({})", if v { "True" } else { "False" }),
+        )]
+    };
+    let single = match arg.kind {
+        Kind::Value(dtype) if dtype.is_float() => one(var("f32", dtype)),
+        Kind::Value(dtype) if dtype.bits == 64 => one(var("x64", DType::UINT64)),
+        Kind::Value(_) => one(var("x32", DType::UINT32)),
+        Kind::Any => one(var("x64", DType::UINT64)),
+        Kind::Pointer(Space::Shared) => one(pointer("S.ptr_to([0])")),
+        Kind::Pointer(_) => one(pointer("G.ptr_to([0])")),
+        Kind::Register(..) => one(pointer("r.ptr_to([0])")),
+        Kind::Element(..) => one(pointer("r[0]")),
+        Kind::Text(words) => words
+            .iter()
+            .map(|w| vec![(Expr::string(*w), format!("\"{w}\""))])
+            .collect(),
+        Kind::DTypeName => one((Expr::string("event"), "\"event\"".into())),
+        Kind::Flag => vec![number(0), number(1)],
+        Kind::Bool => vec![truth(false), truth(true)],
+        Kind::Immediate(low, high) => {
+            let known = [low, 1, 2, 4, 8, 16, high];
+            known
+                .iter()
+                .filter(|v| (low..=high).contains(*v))
+                .map(|v| number(*v))
+                .collect()
+        }
+        Kind::Has(_) | Kind::Count(_) => vec![number(0)],
+    };
+    match arg.many {
+        Many::One => single,
+        Many::Optional => std::iter::once(Vec::new()).chain(single).collect(),
+        Many::List(_) => [4, 1, 2, 3, 5, 8, 16]
+            .iter()
+            .map(|n| vec![single[0][0].clone(); *n])
+            .collect(),
+    }
+}
+
+/// The flat argument list of a choice for each argument; `None` where the row refuses it.
+fn call(row: &'static Row, all: &[Vec<Choice>], at: &[usize]) -> Option<String> {
+    let mut parts: Vec<Choice> = all
+        .iter()
+        .zip(at)
+        .map(|(choices, i)| choices[*i].clone())
+        .collect();
+    for (i, arg) in row.args.iter().enumerate() {
+        if let Kind::Has(of) = arg.kind {
+            let there = row
+                .args
+                .iter()
+                .position(|a| a.name == of)
+                .is_some_and(|p| !parts[p].is_empty());
+            parts[i] = vec![(Expr::int32(there.into()), i32::from(there).to_string())];
+        }
+    }
+    let exprs: Vec<Expr> = parts.iter().flatten().map(|(e, _)| e.clone()).collect();
+    row.read(&exprs).ok()?;
+    let texts: Vec<&str> = parts.iter().flatten().map(|(_, text)| text.as_str()).collect();
+    Some(format!("T.{}({})", row.script, texts.join(", ")))
+}
+
+/// Calls of a row: one that it accepts, and that with each modifier changed to each of its values.
+fn calls(row: &'static Row) -> Vec<String> {
+    let all: Vec<Vec<Choice>> = row.args.iter().map(choices).collect();
+    let mut at = vec![0; all.len()];
+    let mut tries = 0;
+    while call(row, &all, &at).is_none() {
+        // The next combination, as an odometer counts.
+        let Some(i) = (0..at.len()).rev().find(|i| at[*i] + 1 < all[*i].len()) else {
+            return Vec::new();
+        };
+        at[i] += 1;
+        at[i + 1..].fill(0);
+        tries += 1;
+        if tries > 100_000 {
+            return Vec::new();
+        }
+    }
+    let mut found: Vec<String> = call(row, &all, &at).into_iter().collect();
+    for i in 0..at.len() {
+        for value in 0..all[i].len() {
+            let mut other = at.clone();
+            other[i] = value;
+            // A list may have to be of another length, another flag set.
+            let lists: Vec<usize> = (0..at.len()).filter(|j| *j != i && all[*j].len() > 1).collect();
+            let direct = call(row, &all, &other);
+            let adjusted = || {
+                lists.iter().find_map(|j| {
+                    (0..all[*j].len()).find_map(|v| {
+                        let mut third = other.clone();
+                        third[*j] = v;
+                        call(row, &all, &third)
+                    })
+                })
+            };
+            found.extend(direct.or_else(adjusted));
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Whether a kernel works with pairs of CTAs.
+fn pairs(row: &'static Row, module: &IRModule) -> bool {
+    struct Pairs(&'static Row, bool);
+    impl Visitor for Pairs {
+        fn visit_expr(&mut self, e: &Expr) {
+            if let ExprKind::Call { op, args } = &e.kind
+                && op.row().is_some_and(|row| std::ptr::eq(row, self.0))
+                && let Ok(operands) = self.0.read(args)
+            {
+                self.1 |= operands.int("cta_group") == Some(2);
+            }
+            self.walk_expr(e);
+        }
+    }
+    let mut found = Pairs(row, false);
+    module
+        .functions
+        .iter()
+        .for_each(|(_, func)| found.visit_stmt(&func.body));
+    found.1
+}
+
+fn kernel(calls: &[String]) -> String {
+    let mut text = String::from(
+        "@T.prim_func\ndef k(G_ptr: T.handle):\n    G = T.match_buffer(G_ptr, (64,), \"uint32\", align=64)\n    T.device_entry()\n    \
+         bx = T.cta_id([2])\n    tx = T.thread_id([128])\n    \
+         S = T.alloc_shared((128,), \"uint64\")\n    r = T.alloc_local((64,), \"uint32\")\n    x32: T.uint32 = G[0]\n    \
+         x64: T.uint64 = T.cast(G[1], \"uint64\")\n    for i in T.unroll(64):\n        r[i] = G[i]\n",
+    );
+    for call in calls {
+        text.push_str(&format!("    T.evaluate({call})\n"));
+    }
+    text.push_str("    for i in T.unroll(64):\n        G[i] = r[i] + x32 + T.cast(x64, \"uint32\")\n");
+    text
+}
+
+/// What nvcc says of calls for a target; nothing where it takes them.
+fn refused_by_nvcc(text: &str, target: &str) -> Option<String> {
+    let source = tirx_tests::cuda_text("k.py", text, "k", &Default::default(), target)
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let nvcc = tirx_tests::nvcc()?;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("k.cu");
+    std::fs::write(&path, source).unwrap();
+    let run = std::process::Command::new(nvcc)
+        .args(["-std=c++17", "-O1", "-cubin", "-arch", target, "-o"])
+        .arg(dir.path().join("k.cubin"))
+        .arg(&path)
+        .output()
+        .unwrap();
+    (!run.status.success()).then(|| String::from_utf8_lossy(&run.stderr).into_owned())
+}
+
+#[test]
+fn each_row_at_each_modifier_is_taken_where_it_is_and_refused_below() {
+    const TARGETS: [&str; 4] = ["sm_80", "sm_90", "sm_90a", "sm_100a"];
+    // A kernel is of single CTAs or of pairs.
+    let mut by_target: BTreeMap<(usize, bool), Vec<String>> = BTreeMap::new();
+    let mut none = Vec::new();
+    for op in Op::ALL {
+        let Some(row) = op.row() else { continue };
+        // Dtypes of matrices have kernels of their own; NVSHMEM needs its headers.
+        let dtypes = row.args.iter().any(|a| matches!(a.kind, Kind::DTypeName))
+            && !row.script.starts_with("cuda.iket");
+        if dtypes || row.script.starts_with("nvshmem.") {
+            continue;
+        }
+        let calls = calls(row);
+        if calls.is_empty() {
+            none.push(row.script);
+        }
+        for call in calls {
+            let text = kernel(std::slice::from_ref(&call));
+            let modules =
+                tirx_tests::build("k.py", &text, &[], &Default::default()).unwrap_or_else(|e| panic!("{e}"));
+            tirx_tests::round_trip(&modules[0].1).unwrap_or_else(|e| panic!("{call}: {e}"));
+            let takes = |target: &str| tirx_core::codegen::cuda::unsupported(&modules[0].1, target).is_ok();
+            let least = TARGETS
+                .iter()
+                .position(|t| takes(t))
+                .unwrap_or_else(|| panic!("no target takes {call}"));
+            // PTX of a later toolkit.
+            if !call
+                .contains("g2s_cta(S.ptr_to([0]), G.ptr_to([0]), x32, x32, x32, S.ptr_to([0]), x64, 0, 1)")
+            {
+                by_target
+                    .entry((least, pairs(row, &modules[0].1)))
+                    .or_default()
+                    .push(call);
+            }
+        }
+    }
+    assert!(none.is_empty(), "no call of {none:?}");
+    let mut wrong = String::new();
+    for ((least, _), calls) in &by_target {
+        if let Some(message) = refused_by_nvcc(&kernel(calls), TARGETS[*least]) {
+            wrong.push_str(&format!("{}:\n{message}\n", TARGETS[*least]));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn what_a_gpu_does_not_have_is_an_error_at_its_line() {
+    let text = "@T.prim_func
+def k(A: T.Buffer((64,), \"uint32\")):
+    T.device_entry()
+    bx = T.cta_id([1]); tx = T.thread_id([32])
+    slot = T.alloc_shared((1,), \"uint32\"); bar = T.alloc_shared((1,), \"uint64\")
+    T.ptx.tcgen05.alloc(slot.ptr_to([0]), 32)
+    x: T.uint64 = T.ptx.add_f32x2(T.uint64(0), T.uint64(0), dps=False)
+    r = T.alloc_local((8,), \"uint32\")
+    T.ptx.ld(A.ptr_to([0]), \"uint32\", \"u32\", vec=\"v8\", dst=r.ptr_to([0]))
+    T.ptx.cp_async.bulk.tensor.g2s_cluster(2, slot.ptr_to([0]), bar.ptr_to([0]), A.ptr_to([0]), 0, 2, \"\", 0, 64)
+    A[tx] = r[0]
+";
+    let message =
+        tirx_tests::cuda_text("k.py", text, "k", &Default::default(), "sm_90a").expect_err("sm_90a has none");
+    for part in [
+        "`T.ptx.tcgen05.alloc` needs sm_100a or sm_110a or sm_100f or sm_110f, and the target is sm_90a",
+        "k.py:6:5",
+        "`T.ptx.add_f32x2` needs sm_100 or later",
+        "k.py:7:",
+        "`T.ptx.ld` of 256 bits needs sm_100 or later",
+        "`T.ptx.cp_async.bulk.tensor.g2s_cluster` with cta_group needs sm_100a",
+    ] {
+        assert!(message.contains(part), "{part:?} is not in:\\n{message}");
+    }
+    tirx_tests::cuda_text("k.py", text, "k", &Default::default(), "sm_100a").expect("sm_100a has all");
+}
