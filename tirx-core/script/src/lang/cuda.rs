@@ -244,15 +244,64 @@ fn atomic_cas(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 fn ldg(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    if call.get("dst").is_some() || call.get("vec").is_some_and(|(v, _)| v.as_str() != Some("")) {
-        return call.fail_with(
-            "the vector form is not supported yet",
-            "load a vector: A.vload([i], \"float32x4\")",
-        );
+    let vec = call.text_or("vec", "")?;
+    if call.get("dst").is_some() || !vec.is_empty() {
+        return ldg_vector(call, &vec);
     }
     let (pointer, dtype) = (call.argument("addr")?, call.dtype("dtype")?);
     Ok(Value::Expr(
         Expr::call(Op::CudaLdg, dtype, vec![pointer]).at(call.span),
+    ))
+}
+
+/// Two or four elements at once, to the variables that `dst` points to: the load of memory that does not change.
+fn ldg_vector(call: &Call, vec: &str) -> Result<Value> {
+    let dtype = call.dtype("dtype")?;
+    let ptx = match dtype {
+        DType::INT32 => "s32",
+        DType::UINT32 => "u32",
+        DType::FLOAT32 => "f32",
+        other => {
+            return call.fail(format!(
+                "the vector form loads int32, uint32 or float32, not {other}"
+            ));
+        }
+    };
+    let count = match vec {
+        "v2" => 2,
+        "v4" => 4,
+        other => {
+            return call.fail(format!(
+                "vec must be \"v2\" or \"v4\" where there is dst=, found \"{other}\""
+            ));
+        }
+    };
+    let mut args = Vec::new();
+    for item in call.items("dst", "a list of pointers")? {
+        args.push(convert::argument(&item, call.span, call.function)?);
+    }
+    if args.len() != count {
+        return call.fail(format!(
+            "dst must be {count} pointers for vec=\"{vec}\", found {}",
+            args.len()
+        ));
+    }
+    let text = |text: &str| Expr::string(text).at(call.span);
+    args.extend([
+        call.argument("addr")?,
+        Expr::constant(DType::UINT64, 0),
+        text(&dtype.to_string()),
+        text(""),
+        text(vec),
+        text(ptx),
+        Expr::int32(0),
+        Expr::int32(count as i32),
+        text(""),
+        text(""),
+        text(""),
+    ]);
+    Ok(Value::Expr(
+        Expr::call(Op::PtxLdGlobalNc, DType::VOID, args).at(call.span),
     ))
 }
 

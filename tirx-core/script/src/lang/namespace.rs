@@ -16,7 +16,7 @@ use crate::diagnostic::error;
 use crate::intrin::Op;
 
 /// All tables.
-static TABLES: [&[Function]; 17] = [
+static TABLES: &[&[Function]] = &[
     buffers::FUNCTIONS,
     calls::FUNCTIONS,
     composites::FUNCTIONS,

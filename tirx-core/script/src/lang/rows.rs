@@ -253,11 +253,20 @@ fn convert(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Expr>
             Some(v) => Expr::int32(v),
             None => plain()?,
         },
+        // A buffer of one element stands for it.
+        Kind::Value(_) if matches!(value, Value::Buffer(b) if b.shape.iter().all(|n| n.is_int(1))) => {
+            first_element(value).unwrap_or(plain()?)
+        }
         Kind::Value(dtype) => match convert::operand(value, span) {
             Some(operand) => number(operand?, dtype, span)?,
             None => plain()?,
         },
-        Kind::Any | Kind::Pointer(_) => plain()?,
+        Kind::Any => plain()?,
+        // A buffer stands for its first element.
+        Kind::Pointer(_) => match first_element(value) {
+            Some(element) => Expr::call(Op::AddressOf, DType::HANDLE, vec![element]),
+            None => plain()?,
+        },
         Kind::Register(..) | Kind::Element(..) => {
             let e = plain()?;
             match e.kind {
@@ -267,6 +276,17 @@ fn convert(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Expr>
         }
     };
     Ok(e.or_at(span))
+}
+
+/// The first element of a buffer.
+fn first_element(value: &Value) -> Option<Expr> {
+    let Value::Buffer(buffer) = value else {
+        return None;
+    };
+    Some(Expr::load(
+        buffer,
+        buffer.shape.iter().map(|_| Expr::int32(0)).collect(),
+    ))
 }
 
 /// A number as a register of a dtype: literals take it, where int32 does not hold them.
