@@ -90,7 +90,7 @@ impl Input {
     pub(crate) fn load(&self) -> Result<Loaded> {
         // A command line that is wrong is said to be before a file that is.
         self.values()?;
-        let text = std::fs::read_to_string(&self.file)
+        let text = tirx_build::source::read(&self.file)
             .map_err(|error| user(format_args!("cannot read `{}`: {error}", self.file.display())))?;
         let shown = self.file.to_string_lossy().into_owned();
         let folder = self.file.parent().unwrap_or(Path::new(""));

@@ -197,7 +197,14 @@ impl Builder {
 
         let mut inputs = BTreeSet::from([self.manifest.clone()]);
         let dump = environment.path("TIRX_DUMP");
-        let mut kernels = compile_manifest(&manifest, &self.manifest, dump.as_deref(), &mut inputs)?;
+        let mut lints = Vec::new();
+        let mut kernels = compile_manifest(
+            &manifest,
+            &self.manifest,
+            dump.as_deref(),
+            &mut inputs,
+            &mut lints,
+        )?;
 
         let toolchain = Toolchain {
             auto_install: self.auto_install.unwrap_or(manifest.toolchain.auto_install),
@@ -241,7 +248,7 @@ impl Builder {
 
         let mut directives = watch::directives(environment, &inputs, &found.watched());
         directives.extend(warning.map(|text| format!("cargo::warning={text}")));
-        for mut warning in std::mem::take(&mut made.warnings) {
+        for mut warning in lints.into_iter().chain(std::mem::take(&mut made.warnings)) {
             rename_files(&mut warning, &|file| names.name(file));
             directives.push(format!("cargo::warning={}", nvcc::warning_line(&warning)));
         }

@@ -1,7 +1,6 @@
 //! The manifest's kernels: from their files through the compiler to what is written for them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use tirx_core::codegen::rust::ParamKind;
@@ -10,10 +9,11 @@ use tirx_core::script::NoImports;
 
 use crate::compile::{self, FileImports, Loaded, Settings};
 use crate::error::{Error, Result};
-use crate::generate::{GeneratedKernel, Variant};
+use crate::generate::{GeneratedKernel, Variant, names};
 use crate::hash::{digest, hex};
 use crate::manifest::{Kernel, Manifest, Text};
 use crate::nvcc::{self, Job};
+use crate::source;
 use crate::specialize::{self, Specialization};
 use crate::target::Architecture;
 
@@ -23,6 +23,7 @@ pub(crate) fn compile_manifest(
     manifest_path: &Path,
     dump: Option<&Path>,
     inputs: &mut BTreeSet<PathBuf>,
+    warnings: &mut Vec<Message>,
 ) -> Result<Vec<GeneratedKernel>> {
     let mut files: BTreeMap<String, Loaded> = BTreeMap::new();
     let mut broken: BTreeSet<String> = BTreeSet::new();
@@ -49,11 +50,12 @@ pub(crate) fn compile_manifest(
             }
         }
         match compile_kernel(manifest, kernel, &files[&shown], dump) {
-            Ok(compiled) => kernels.push(compiled),
+            Ok(compiled) => kernels.extend(compiled),
             Err(error) => errors.push(error),
         }
     }
     Error::all(errors)?;
+    warnings.extend(files.values().flat_map(Loaded::warnings));
     Ok(kernels)
 }
 
@@ -75,7 +77,7 @@ fn load(
         },
         Text::File(relative) => {
             let path = folder.join(relative);
-            let text = fs::read_to_string(&path).map_err(|error| {
+            let text = source::read(&path).map_err(|error| {
                 let message = format!("cannot read `{relative}`: {error}");
                 let diagnostic = Diagnostic::new(kernel.source_span, message)
                     .help("the path is relative to the manifest's folder");
@@ -93,56 +95,79 @@ fn load(
     }
 }
 
+/// The kernels that an entry gives in all its specializations: one, unless it is a function that returns several.
 fn compile_kernel(
     manifest: &Manifest,
     kernel: &Kernel,
     loaded: &Loaded,
     dump: Option<&Path>,
-) -> Result<GeneratedKernel> {
-    let entry = specialize::entry(manifest, kernel, loaded.file().entries())?;
-    let (specializations, errors) = specialize::expand(manifest, kernel, entry);
+) -> Result<Vec<GeneratedKernel>> {
+    let wanted = kernel.entry.as_deref().unwrap_or(&kernel.name);
+    let entry = match loaded.file().entry(wanted) {
+        Some(entry) => entry,
+        None => specialize::entry(manifest, kernel, loaded.file().entries())?.clone(),
+    };
+    let (specializations, errors) = specialize::expand(manifest, kernel, &entry);
     let mut failed = Failures::default();
-    let mut variants: Vec<Variant> = Vec::new();
+    let mut kernels: Vec<GeneratedKernel> = Vec::new();
     for Specialization { name, given, values } in specializations {
-        let file = match &name {
-            Some(name) => format!("{}-{name}", kernel.name),
-            None => kernel.name.clone(),
+        let all = match loaded.build_all(Some(&entry.name), &given) {
+            Ok(all) => all,
+            Err(error) => {
+                failed.add(error, name);
+                continue;
+            }
         };
-        let settings = Settings {
-            dump: dump.map(|folder| folder.join(&file)),
-            also: kernel
-                .targets
-                .native
-                .iter()
-                .skip(1)
-                .map(Architecture::sm)
-                .collect(),
-            ..Settings::new(kernel.targets.primary())
-        };
-        let compiled = loaded
-            .build(Some(&entry.name), &given)
-            .and_then(|module| compile::compile(module, &settings));
-        match compiled {
-            Ok(compiled) => variants.push(Variant {
-                name,
-                values,
+        let several = all.len() > 1;
+        for built in all {
+            let result = several.then(|| names::result(&built.name));
+            let parts = [Some(&kernel.name), result.as_ref(), name.as_ref()];
+            let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+            let file = parts.join("-");
+            let settings = Settings {
+                dump: dump.map(|folder| folder.join(&file)),
+                also: kernel
+                    .targets
+                    .native
+                    .iter()
+                    .skip(1)
+                    .map(Architecture::sm)
+                    .collect(),
+                ..Settings::new(kernel.targets.primary())
+            };
+            let compiled = match compile::compile(built.module, &settings) {
+                Ok(compiled) => compiled,
+                Err(error) => {
+                    failed.add(error, name.clone());
+                    continue;
+                }
+            };
+            let variant = Variant {
+                name: name.clone(),
+                values: values.clone(),
                 file,
                 compiled,
                 fatbin: None,
                 targets: kernel.targets.native.iter().map(Architecture::sm).collect(),
                 ptx: kernel.targets.ptx.as_ref().map(Architecture::compute),
                 hash: String::new(),
-            }),
-            Err(error) => failed.add(error, name),
+            };
+            match kernels.iter_mut().find(|k| k.result == result) {
+                Some(known) => known.variants.push(variant),
+                None => kernels.push(GeneratedKernel {
+                    name: kernel.name.clone(),
+                    result,
+                    entry: entry.name.clone(),
+                    variants: vec![variant],
+                }),
+            }
         }
     }
     Error::all(errors.into_iter().chain(failed.errors()))?;
-    write_alike(&mut variants);
-    Ok(GeneratedKernel {
-        name: kernel.name.clone(),
-        entry: entry.name.clone(),
-        variants,
-    })
+    for kernel in &mut kernels {
+        write_alike(&mut kernel.variants);
+    }
+    Ok(kernels)
 }
 
 /// What is wrong with specializations of one kernel: the same mistake in several is said once, with their names.

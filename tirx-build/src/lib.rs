@@ -104,6 +104,7 @@ mod kernels;
 pub mod manifest;
 mod nvcc;
 mod paths;
+pub mod source;
 pub mod specialize;
 pub mod store;
 pub mod suggest;

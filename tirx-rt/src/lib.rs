@@ -51,6 +51,30 @@ pub use simulator::{StandIn, StandInScalar};
 pub use tensor::{Tensor, View, ViewMut};
 pub use tensor_map::{TensorMap, TensorMapCache, TensorMapSpec};
 
+/// A function of generated code that launches with device pointers. The word `unsafe` stands here and not there, so that
+/// a crate with `#![forbid(unsafe_code)]` can include its kernels.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! raw_launch {
+    ($(#[$meta:meta])* fn $name:ident($($param:ident: $ty:ty),* $(,)?) $launch:expr) => {
+        $(#[$meta])*
+        pub unsafe fn $name($($param: $ty),*) -> ::core::result::Result<(), $crate::Error> {
+            // SAFETY: as many arguments as the function has parameters; the rest is the caller's promise.
+            unsafe { $launch }
+        }
+    };
+}
+
+/// A call of such a function by the typed one, with checked tensors.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! call_raw {
+    ($call:expr) => {
+        // SAFETY: the pointers are those of tensors on the stream's device, borrowed and checked before.
+        unsafe { $call }
+    };
+}
+
 /// Includes the module that `tirx-build` generated: `pub mod kernels { … }`.
 #[macro_export]
 macro_rules! include_kernels {

@@ -14,6 +14,19 @@ pub(crate) fn specialization(order: &[String], values: &BTreeMap<String, ConstVa
     parts.join("_")
 }
 
+/// The name of one of several kernels that an entry gives: as in the kernel file, in Rust's characters.
+pub(crate) fn result(name: &str) -> String {
+    let word: String = name
+        .chars()
+        .map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' })
+        .collect();
+    let word = snake_case(&word);
+    if word.starts_with(|c: char| c.is_ascii_digit()) || word.is_empty() {
+        return format!("k{word}");
+    }
+    word
+}
+
 fn part(name: &str, value: &ConstValue) -> String {
     let name = snake_case(name);
     let name = name.trim_end_matches('_');

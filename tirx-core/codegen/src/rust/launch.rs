@@ -117,13 +117,12 @@ impl HostPrinter<'_> {
             };
             config.set(*param, extent);
         }
+        let config = config.text();
         let declared: Vec<String> = params.iter().map(|(n, ty, _)| format!("{n}: {ty}")).collect();
         let item = format!(
-            "pub unsafe fn {name}(stream: &::tirx_rt::Stream{}) -> Result<(), ::tirx_rt::Error> {{\n\
-             let config = {};\n\
-             unsafe {{ LOADED.{}({}, stream, &config, &[{}]{}) }}\n}}\n",
+            "::tirx_rt::raw_launch! {{\n{RAW_DOCS}fn {name}(stream: &::tirx_rt::Stream{})\n\
+             LOADED.{}({}, stream, &{config}, &[{}]{})\n}}\n",
             declared.iter().map(|d| format!(", {d}")).collect::<String>(),
-            config.text(),
             if tensor_maps.is_empty() {
                 "launch"
             } else {
@@ -145,7 +144,7 @@ impl HostPrinter<'_> {
         let texts: String = call_args.iter().map(|c| format!(", {}", c.text)).collect();
         let codes: Vec<&Code> = call_args.iter().collect();
         self.lines.push(Line::reading(
-            format!("unsafe {{ {name}(stream{texts}) }}?;"),
+            format!("::tirx_rt::call_raw!({name}(stream{texts}))?;"),
             &codes,
         ));
         Ok(())
@@ -256,6 +255,8 @@ impl HostPrinter<'_> {
     }
 }
 
+/// Where the documentation of a raw function stands in its item.
+pub const RAW_DOCS: &str = "/*docs*/";
 /// How many names an extent goes through at most.
 const DEEPEST_BINDINGS: usize = 16;
 /// The largest extent, in nodes, that is computed in one expression.

@@ -14,6 +14,8 @@ mod launch;
 mod names;
 mod stmt;
 
+pub use launch::RAW_DOCS;
+
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;

@@ -31,12 +31,12 @@ let b_ptr = args[1].data();
 if !b_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "data", "a multiple of 2", format_args!("{b_ptr:#x}"))); }
 if (n.wrapping_mul(2) as i64).wrapping_mul(4) > 2147483647 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape", "at most 2147483647 elements, which int32 indices reach", (n.wrapping_mul(2) as i64).wrapping_mul(4))); }
 let _launching = ::tirx_rt::host::begin(stream, args, &["A", "B", "s", "k", "flag"], KERNEL)?;
-unsafe { raw(stream, a_ptr, b_ptr, flag, k, n, s) }?;
+::tirx_rt::call_raw!(raw(stream, a_ptr, b_ptr, flag, k, n, s))?;
 Ok(())
 }
 
 // scale_rows_kernel: a_ptr: device pointer to float16; b_ptr: device pointer to float16; flag: bool; k: int32; n: int32; s: float16
-pub unsafe fn raw(stream: &::tirx_rt::Stream, a_ptr: u64, b_ptr: u64, flag: bool, k: i32, n: i32, s: ::tirx_rt::f16) -> Result<(), ::tirx_rt::Error> {
-let config = ::tirx_rt::LaunchConfig { grid: [::tirx_rt::host::launch_extent(KERNEL, "blockIdx.x", ::tirx_rt::host::Wide::from(i64::from(n)).add(::tirx_rt::host::Wide::from(255_i64)).floor_div(::tirx_rt::host::Wide::from(256_i64)), "(n + 255) // 256", &[("n", ::tirx_rt::host::Wide::from(i64::from(n)))])?, 1, 1], block: [256, 1, 1], ..::tirx_rt::LaunchConfig::default() };
-unsafe { LOADED.launch(0, stream, &config, &[a_ptr, b_ptr, u64::from(flag), u64::from(k.cast_unsigned()), u64::from(n.cast_unsigned()), u64::from(s.to_bits())]) }
+::tirx_rt::raw_launch! {
+/*docs*/fn raw(stream: &::tirx_rt::Stream, a_ptr: u64, b_ptr: u64, flag: bool, k: i32, n: i32, s: ::tirx_rt::f16)
+LOADED.launch(0, stream, &::tirx_rt::LaunchConfig { grid: [::tirx_rt::host::launch_extent(KERNEL, "blockIdx.x", ::tirx_rt::host::Wide::from(i64::from(n)).add(::tirx_rt::host::Wide::from(255_i64)).floor_div(::tirx_rt::host::Wide::from(256_i64)), "(n + 255) // 256", &[("n", ::tirx_rt::host::Wide::from(i64::from(n)))])?, 1, 1], block: [256, 1, 1], ..::tirx_rt::LaunchConfig::default() }, &[a_ptr, b_ptr, u64::from(flag), u64::from(k.cast_unsigned()), u64::from(n.cast_unsigned()), u64::from(s.to_bits())])
 }

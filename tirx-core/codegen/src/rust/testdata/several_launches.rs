@@ -10,30 +10,30 @@ if n != 0 && args[0].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 
 let a_ptr = args[0].data();
 if !a_ptr.is_multiple_of(4) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a multiple of 4", format_args!("{a_ptr:#x}"))); }
 let _launching = ::tirx_rt::host::begin(stream, args, &["A"], KERNEL)?;
-unsafe { raw_two_kernel(stream, a_ptr, n) }?;
+::tirx_rt::call_raw!(raw_two_kernel(stream, a_ptr, n))?;
 for i in 0_i32..3 {
-unsafe { raw_two_kernel_1(stream, a_ptr, i, n) }?;
+::tirx_rt::call_raw!(raw_two_kernel_1(stream, a_ptr, i, n))?;
 }
 if n > 3 {
-unsafe { raw_two_kernel_2(stream, a_ptr, n) }?;
+::tirx_rt::call_raw!(raw_two_kernel_2(stream, a_ptr, n))?;
 }
 Ok(())
 }
 
 // two_kernel: a_ptr: device pointer to float32; n: int32
-pub unsafe fn raw_two_kernel(stream: &::tirx_rt::Stream, a_ptr: u64, n: i32) -> Result<(), ::tirx_rt::Error> {
-let config = ::tirx_rt::LaunchConfig { grid: [::tirx_rt::host::extent(KERNEL, "blockIdx.x", i64::from(n))?, 1, 1], ..::tirx_rt::LaunchConfig::default() };
-unsafe { LOADED.launch(0, stream, &config, &[a_ptr, u64::from(n.cast_unsigned())]) }
+::tirx_rt::raw_launch! {
+/*docs*/fn raw_two_kernel(stream: &::tirx_rt::Stream, a_ptr: u64, n: i32)
+LOADED.launch(0, stream, &::tirx_rt::LaunchConfig { grid: [::tirx_rt::host::extent(KERNEL, "blockIdx.x", i64::from(n))?, 1, 1], ..::tirx_rt::LaunchConfig::default() }, &[a_ptr, u64::from(n.cast_unsigned())])
 }
 
 // two_kernel_1: a_ptr: device pointer to float32; i: int32; n: int32
-pub unsafe fn raw_two_kernel_1(stream: &::tirx_rt::Stream, a_ptr: u64, i: i32, n: i32) -> Result<(), ::tirx_rt::Error> {
-let config = ::tirx_rt::LaunchConfig { grid: [::tirx_rt::host::extent(KERNEL, "blockIdx.x", i64::from(n))?, 1, 1], ..::tirx_rt::LaunchConfig::default() };
-unsafe { LOADED.launch(1, stream, &config, &[a_ptr, u64::from(i.cast_unsigned()), u64::from(n.cast_unsigned())]) }
+::tirx_rt::raw_launch! {
+/*docs*/fn raw_two_kernel_1(stream: &::tirx_rt::Stream, a_ptr: u64, i: i32, n: i32)
+LOADED.launch(1, stream, &::tirx_rt::LaunchConfig { grid: [::tirx_rt::host::extent(KERNEL, "blockIdx.x", i64::from(n))?, 1, 1], ..::tirx_rt::LaunchConfig::default() }, &[a_ptr, u64::from(i.cast_unsigned()), u64::from(n.cast_unsigned())])
 }
 
 // two_kernel_2: a_ptr: device pointer to float32; n: int32
-pub unsafe fn raw_two_kernel_2(stream: &::tirx_rt::Stream, a_ptr: u64, n: i32) -> Result<(), ::tirx_rt::Error> {
-let config = ::tirx_rt::LaunchConfig { grid: [::tirx_rt::host::extent(KERNEL, "blockIdx.x", i64::from(n))?, 1, 1], ..::tirx_rt::LaunchConfig::default() };
-unsafe { LOADED.launch(2, stream, &config, &[a_ptr, u64::from(n.cast_unsigned())]) }
+::tirx_rt::raw_launch! {
+/*docs*/fn raw_two_kernel_2(stream: &::tirx_rt::Stream, a_ptr: u64, n: i32)
+LOADED.launch(2, stream, &::tirx_rt::LaunchConfig { grid: [::tirx_rt::host::extent(KERNEL, "blockIdx.x", i64::from(n))?, 1, 1], ..::tirx_rt::LaunchConfig::default() }, &[a_ptr, u64::from(n.cast_unsigned())])
 }
