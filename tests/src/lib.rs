@@ -31,6 +31,7 @@ pub mod differential;
 pub mod expressions;
 pub mod generator;
 pub mod machine;
+pub mod mutants;
 pub mod shapes;
 pub mod simulate;
 
@@ -164,6 +165,19 @@ impl Case {
         let name = format!("{}.py", self.name());
         let entries: Vec<&str> = self.entry.as_deref().into_iter().collect();
         build(&name, &self.text, &entries, &self.defines)
+    }
+
+    /// The same case with another text.
+    pub fn with_text(&self, text: String) -> Case {
+        Case {
+            path: self.path.clone(),
+            text,
+            entry: self.entry.clone(),
+            defines: self.defines.clone(),
+            lowered: self.lowered,
+            tests: self.tests.clone(),
+            errors: self.errors.clone(),
+        }
     }
 
     /// The names of the kernels that are meant.

@@ -34,6 +34,14 @@ impl Simulator {
         }
     }
 
+    /// The same with other options.
+    pub fn with_options(options: LaunchOptions) -> Simulator {
+        Simulator {
+            options,
+            ..Simulator::default()
+        }
+    }
+
     /// The same with signed overflow as a fault.
     pub fn checks_overflow(self) -> Simulator {
         let compiled = CompileOptions { check_overflow: true };

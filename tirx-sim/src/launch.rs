@@ -71,8 +71,12 @@ pub struct LaunchOptions {
     /// Most branches and loop turns of one block, against kernels that never end. `None`: no limit. Unless
     /// said otherwise 2²⁸, some seconds to a minute.
     pub step_limit: Option<u64>,
-    /// Chooses when asynchronous copies and matrix operations take effect. Each number gives one schedule.
+    /// Chooses when asynchronous copies and matrix operations take effect, and whether the first or the last warp, and
+    /// lane of an atomic, comes first. Each number gives one schedule.
     pub seed: u64,
+    /// Whether the launch is a programmatic dependent one, and all global memory may have been written by the grid before
+    /// it: each access must come behind `griddepcontrol.wait`.
+    pub dependent: bool,
 }
 
 impl Default for LaunchOptions {
@@ -82,6 +86,7 @@ impl Default for LaunchOptions {
             check_races: true,
             step_limit: Some(MOST_STEPS),
             seed: 0,
+            dependent: false,
         }
     }
 }
@@ -186,7 +191,9 @@ impl Program {
             let of_it = windows.iter().filter(|(of, _)| of == address && param.is_some());
             of_it.map(|(_, window)| window.clone()).collect()
         });
-        let ledger = options.check_races.then(|| Ledger::new(&code, &params));
+        let ledger = options
+            .check_races
+            .then(|| Ledger::new(&code, &params, options.dependent));
         let sheets = params.iter().map(|param| {
             let (storage, _) = param.as_ref()?;
             ledger.as_ref()?.sheet(storage)
@@ -207,6 +214,7 @@ impl Program {
             raw: Mutex::new(None),
             step_limit: options.step_limit.unwrap_or(u64::MAX),
             seed: options.seed,
+            dependent: options.dependent && options.check_races,
             first_fault: AtomicU64::new(u64::MAX),
         };
         let state = Run {

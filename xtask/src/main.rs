@@ -5,6 +5,7 @@
 //! | `test` | installs the pinned nvcc if there is none, then runs every test |
 //! | `gpu-kit` | builds `gpu-kit/`: executables and `run.sh` for a machine with a driver and nothing else |
 //! | `oracle` | compares IR after each pass, and machine code, of every kernel with Apache TVM's |
+//! | `mutants` | takes each synchronization out of each kernel with values: the simulator must report it |
 //! | `bench` | the benches of `docs/performance.md`, in release and without optimization |
 
 #![forbid(unsafe_code)]
@@ -36,6 +37,19 @@ fn test(args: &[String]) -> Result<()> {
         "install",
     ]))?;
     run(cargo(["test", "--workspace"]).args(args))
+}
+
+fn mutants() -> Result<()> {
+    run(&mut cargo([
+        "test",
+        "-p",
+        "tirx-tests",
+        "--test",
+        "mutants",
+        "--",
+        "--ignored",
+        "--nocapture",
+    ]))
 }
 
 fn bench(args: &[String]) -> Result<()> {
@@ -78,8 +92,9 @@ fn main() -> ExitCode {
         "test" => test(&rest),
         "gpu-kit" => gpu_kit::build(root()),
         "oracle" => oracle::compare(root(), &rest),
+        "mutants" => mutants(),
         "bench" => bench(&rest),
-        _ => Err("usage: cargo xtask test | gpu-kit | oracle | bench".into()),
+        _ => Err("usage: cargo xtask test | gpu-kit | oracle | mutants | bench".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -92,7 +92,10 @@ impl Machine<'_, '_> {
                 machine.warp.v32[r as usize][lane] as u64
             }
         };
+        // Which lane comes first is not defined: odd seeds begin with the last.
+        let backwards = self.ctx.seed & 1 == 1;
         for lane in 0..LANES {
+            let lane = if backwards { LANES - 1 - lane } else { lane };
             if mask >> lane & 1 == 0 {
                 continue;
             }

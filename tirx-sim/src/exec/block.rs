@@ -143,7 +143,10 @@ impl Block {
         let mut any = false;
         loop {
             let mut progress = false;
-            for id in 0..self.warps.len() {
+            let warps = self.warps.len();
+            for turn in 0..warps {
+                // Odd seeds begin with the last warp.
+                let id = if ctx.seed & 1 == 1 { warps - 1 - turn } else { turn };
                 progress |= self.run_warp(ctx, id, &mut peers)?;
             }
             progress |= self.release(ctx)?;

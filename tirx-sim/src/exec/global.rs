@@ -32,6 +32,26 @@ impl Machine<'_, '_> {
         }
     }
 
+    /// Global memory may be what the grid before this one still writes.
+    #[inline]
+    fn check_prior(&self, access: &Access, mask: u32) -> Check {
+        if !self.ctx.dependent {
+            return Ok(());
+        }
+        let order = &self.shared.order;
+        match lanes(mask).find(|lane| !order.known(self.id, *lane as u32).prior) {
+            None => Ok(()),
+            Some(lane) => {
+                let message = format!(
+                    "accesses `{}` of global memory, which the grid before this one may write still: no \
+                     griddepcontrol.wait orders the two",
+                    access.name
+                );
+                Err(Trap::new(FaultKind::Race, lane as u32, message))
+            }
+        }
+    }
+
     /// Lanes read words; `at` are their numbers from `first` on.
     pub(super) fn note_read_words(
         &mut self,
@@ -42,6 +62,7 @@ impl Machine<'_, '_> {
         mask: u32,
         access: &Access,
     ) -> Check {
+        self.check_prior(access, mask)?;
         let Some(ledger) = &self.ctx.ledger else {
             return Ok(());
         };
@@ -75,6 +96,7 @@ impl Machine<'_, '_> {
         mask: u32,
         access: &Access,
     ) -> Check {
+        self.check_prior(access, mask)?;
         let Some(ledger) = &self.ctx.ledger else {
             return Ok(());
         };
@@ -121,6 +143,7 @@ impl Machine<'_, '_> {
         storage: &Storage,
         offset: usize,
     ) -> Check<u64> {
+        self.check_prior(access, 1 << lane)?;
         let size = access.kind.bits();
         if access.poll {
             return self.strong_global(pc, access, lane, index, c, storage, offset, POLL, || {
@@ -155,6 +178,7 @@ impl Machine<'_, '_> {
         offset: usize,
         bits: u64,
     ) -> Check {
+        self.check_prior(access, 1 << lane)?;
         let size = access.kind.bits();
         let store = || storage.store(offset, size, bits);
         if access.polled {
@@ -191,6 +215,7 @@ impl Machine<'_, '_> {
         strong: Strong,
         step: impl FnOnce() -> T,
     ) -> Check<T> {
+        self.check_prior(access, 1 << lane)?;
         let sheet = self.sheet(storage);
         let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) else {
             return Ok(step());

@@ -39,11 +39,11 @@ type Page = Mutex<Box<[Place]>>;
 
 impl Ledger {
     /// The ledger of a launch; `params` are the allocations behind its parameters.
-    pub(crate) fn new(code: &Code, params: &[Option<(Arc<Storage>, u64)>]) -> Ledger {
+    pub(crate) fn new(code: &Code, params: &[Option<(Arc<Storage>, u64)>], all: bool) -> Ledger {
         let ledger = Ledger {
             sheets: RwLock::default(),
             granule: code.finest(WORD, |r| matches!(r, Region::Param(_) | Region::Pointer)),
-            all: code.writes_anywhere || stores(code).any(|region| region == Region::Pointer),
+            all: all || code.writes_anywhere || stores(code).any(|region| region == Region::Pointer),
             room: AtomicI64::new(MOST_PAGES),
         };
         for region in stores(code) {
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn room_is_bounded() {
-        let ledger = Ledger::new(&Code::default(), &[]);
+        let ledger = Ledger::new(&Code::default(), &[], false);
         ledger.room.store(1, Ordering::Relaxed);
         let sheet = Sheet {
             pages: (0..2).map(|_| OnceLock::new()).collect(),

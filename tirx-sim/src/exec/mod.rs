@@ -90,6 +90,8 @@ pub(crate) struct Context<'a> {
     pub(crate) step_limit: u64,
     /// Of the schedule of asynchronous operations.
     pub(crate) seed: u64,
+    /// Global memory is the grid's before this one until threads have waited for it.
+    pub(crate) dependent: bool,
     /// The lowest linear block index that has faulted; blocks after it need not go on.
     pub(crate) first_fault: AtomicU64,
 }

@@ -202,6 +202,13 @@ impl Reach<'_, '_> {
             );
             return Err(self.trap(FaultKind::OutOfBounds, message));
         };
+        if self.ctx.dependent && !self.operation.forked.known.prior {
+            let message = format!(
+                "{name} {verb} global memory, which the grid before this one may write still: no griddepcontrol.wait \
+                 orders the two"
+            );
+            return Err(self.trap(FaultKind::Race, message));
+        }
         let first = (address - storage.address) as usize;
         let mut found = None;
         let mut how = how;
