@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tirx_build::compile::{FileImports, Loaded, Settings, run_passes};
-use tirx_build::suggest::nearest;
 use tirx_build::target::Architecture;
 use tirx_core::codegen::host;
 use tirx_core::diagnostic::{Diagnostic, Message};
 use tirx_core::ir::IRModule;
 use tirx_core::script::{Built, ConstValue, Entry};
 use tirx_core::source::Span;
+use tirx_core::suggest;
 use tirx_core::transform::Step;
 
 use crate::literal;
@@ -42,7 +42,7 @@ pub(crate) fn usage(text: impl std::fmt::Display) -> Failure {
 
 /// Help that names the nearest of several names, else all.
 pub(crate) fn choice(wanted: &str, names: &[&str], all: &str) -> String {
-    match nearest(wanted, names.iter().copied()) {
+    match suggest(wanted, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("{all} {}", names.join(", ")),
     }

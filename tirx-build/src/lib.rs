@@ -107,7 +107,6 @@ mod paths;
 pub mod source;
 pub mod specialize;
 pub mod store;
-pub mod suggest;
 pub mod target;
 pub mod toolchain;
 mod turn;

@@ -10,7 +10,7 @@ use tirx_core::script::{ConstValue, Entry};
 use crate::error::{Error, Result};
 use crate::generate::{names, value_text};
 use crate::manifest::{Kernel, Manifest, Text};
-use crate::suggest::nearest;
+use tirx_core::suggest;
 
 /// One variant of a kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,7 @@ pub fn entry<'a>(manifest: &Manifest, kernel: &Kernel, entries: &'a [Entry]) -> 
         (Some(entry), false) => format!("{file} defines no kernel `{entry}`"),
         (None, false) => format!("{file} defines several kernels, none of them `{wanted}`"),
     };
-    let help = match (nearest(wanted, names.iter().copied()), names.as_slice()) {
+    let help = match (suggest(wanted, names.iter().copied()), names.as_slice()) {
         (_, []) => "decorate a function with @T.prim_func or @T.jit".to_string(),
         (Some(near), _) if kernel.entry.is_some() => format!("did you mean `{near}`?"),
         _ => format!("choose with `entry`: it defines {}", names.join(", ")),
@@ -80,7 +80,7 @@ pub fn expand(manifest: &Manifest, kernel: &Kernel, entry: &Entry) -> (Vec<Speci
     for (index, given) in specializations.iter().enumerate() {
         if let Some(unknown) = given.keys().find(|name| !order.contains(name)) {
             let help = match (
-                nearest(unknown, order.iter().map(String::as_str)),
+                suggest(unknown, order.iter().map(String::as_str)),
                 order.as_slice(),
             ) {
                 (_, []) => "the kernel has no compile-time parameters: remove `specialize`".to_string(),

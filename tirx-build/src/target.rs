@@ -91,7 +91,7 @@ fn parse(text: &str, prefix: &str) -> Result<Architecture, UnknownArchitecture> 
         .collect();
     Err(UnknownArchitecture {
         message: format!("unknown architecture `{text}`"),
-        suggestion: crate::suggest::nearest(text, names.iter().map(String::as_str)).map(str::to_string),
+        suggestion: tirx_core::suggest(text, names.iter().map(String::as_str)).map(str::to_string),
     })
 }
 

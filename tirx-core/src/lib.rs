@@ -24,7 +24,7 @@ pub use tirx_arith as arith;
 pub use tirx_ir as ir;
 pub use tirx_ir::{intrin, layout};
 pub use tirx_lower::transform;
-pub use tirx_source::{Diagnostic, Diagnostics, Result, diagnostic, source};
+pub use tirx_source::{Diagnostic, Diagnostics, Result, diagnostic, source, suggest};
 
 /// Final IR to CUDA C++ and launcher code.
 pub mod codegen {

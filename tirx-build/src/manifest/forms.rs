@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::keys::{KEYS, Key};
 use super::span_of;
-use crate::suggest::nearest;
+use tirx_core::suggest;
 
 /// The error of the TOML reader as a diagnostic.
 pub(super) fn syntax_error(file: FileId, error: &toml::de::Error, text: &str) -> Diagnostic {
@@ -25,7 +25,7 @@ pub(super) fn syntax_error(file: FileId, error: &toml::de::Error, text: &str) ->
         let unknown = names.next().unwrap_or_default();
         let known: Vec<&str> = names.collect();
         let diagnostic = Diagnostic::new(span, format!("unknown key `{unknown}`"));
-        return match nearest(unknown, known.iter().copied()) {
+        return match suggest(unknown, known.iter().copied()) {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
             None => diagnostic.help(format!("the keys here are {}", list(&known))),
         };

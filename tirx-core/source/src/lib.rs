@@ -5,5 +5,7 @@
 
 pub mod diagnostic;
 pub mod source;
+mod suggest;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Result};
+pub use suggest::suggest;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Value;
-use super::names::suggest;
+use super::suggest;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::source::Span;
 

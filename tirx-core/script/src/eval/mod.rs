@@ -57,7 +57,6 @@ mod methods;
 #[cfg(test)]
 mod mistake_tests;
 mod modules;
-mod names;
 mod number_methods;
 mod ops;
 mod percent;
@@ -84,8 +83,8 @@ pub use args::{Args, Param, count, keyword, optional, quoted, required};
 pub use builder::{FunctionBuilder, Wrap};
 pub use dict::{Dict, Key, Set, key};
 pub use lints::{LINTS, Lint};
-pub use names::suggest;
 pub use scope::{Scope, ScopeKind};
+pub use tirx_source::suggest;
 pub use value::*;
 
 /// The value of a name of the language as kernel files see it: `("T", "prim_func")`, `("T.cuda", "cta_sync")`. One that

@@ -24,33 +24,11 @@ pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     best.map(|(_, c)| c)
 }
 
-/// Edits (insert, delete, replace, swap of neighbours) from `a` to `b`; case counts as half an edit, rounded up.
+/// Edits (insert, delete, replace, swap of neighbours) from `a` to `b`; a letter's case is half an edit, rounded up.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = 2 * i;
-    }
-    for (j, cell) in rows[0].iter_mut().enumerate() {
-        *cell = 2 * j;
-    }
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let replace = match (a[i - 1], b[j - 1]) {
-                (x, y) if x == y => 0,
-                (x, y) if x.eq_ignore_ascii_case(&y) => 1,
-                _ => 2,
-            };
-            let mut best = (rows[i - 1][j - 1] + replace)
-                .min(rows[i - 1][j] + 2)
-                .min(rows[i][j - 1] + 2);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 2);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[a.len()][b.len()].div_ceil(2)
+    let exact = strsim::osa_distance(a, b);
+    let folded = strsim::osa_distance(&a.to_lowercase(), &b.to_lowercase());
+    (exact + folded).div_ceil(2)
 }
 
 #[cfg(test)]
@@ -64,5 +42,7 @@ mod tests {
         assert_eq!(suggest("alloc_lcoal", known), Some("alloc_local"));
         assert_eq!(suggest("Exp", known), Some("exp"));
         assert_eq!(suggest("sqrt", known), None);
+        assert_eq!(suggest("M", ["N"]), None);
+        assert_eq!(suggest(&"x".repeat(1 << 20), [&*"y".repeat(1 << 20)]), None);
     }
 }
