@@ -10,19 +10,6 @@ use tirx_tests::{differential, only};
 /// Branches and loop turns of a block after which a broken kernel counts as endless.
 const STEPS: u64 = 3_000_000;
 
-/// Kernels of instructions that the simulator does not run.
-const NOT_SIMULATED: &[&str] = &[
-    "matmul_cp_async",
-    "matmul_mma",
-    "gemm_wgmma",
-    "attention",
-    "scale_tma",
-];
-
-fn simulated(entry: &str) -> bool {
-    !NOT_SIMULATED.contains(&entry)
-}
-
 fn wanted(name: &str) -> bool {
     std::env::var("TIRX_FILTER").is_ok_and(|filter| name.contains(&filter))
         || std::env::var("TIRX_FILTER").is_err()
@@ -36,10 +23,7 @@ fn text(case: &Case) -> String {
 #[test]
 fn kernels_leave_what_plain_rust_leaves() {
     let mut failures = Vec::new();
-    for case in CASES
-        .iter()
-        .filter(|case| wanted(case.entry) && simulated(case.entry))
-    {
+    for case in CASES.iter().filter(|case| wanted(case.entry)) {
         let mut machine = Simulator::with_step_limit(STEPS);
         if let Err(message) = case.check(&mut machine, &text(case), Scale::Small) {
             failures.push(format!("{}: {message}", case.entry));
@@ -54,7 +38,7 @@ fn broken_kernels_are_refused() {
     let mut failures = Vec::new();
     for variant in VARIANTS {
         let name = format!("{}: {}", variant.entry, variant.name);
-        if !wanted(&name) || !simulated(variant.entry) {
+        if !wanted(&name) {
             continue;
         }
         let case = Case::of(variant.entry).unwrap_or_else(|| panic!("no case {}", variant.entry));

@@ -17,6 +17,7 @@ use crate::numeric::Kind;
 use crate::tensor::fragment::Shape;
 use crate::tensor::mma::Mma;
 use crate::tensor::rows::RowMove;
+use crate::tensor::transfer::{Copy, Transfer};
 use crate::tensor::wgmma::Wgmma;
 
 /// A register; the instruction says of which file.
@@ -768,6 +769,73 @@ pub(crate) enum TensorInst {
         n: usize,
     },
     Wgmma(WgmmaInst),
+    Memory(TensorMemoryInst),
+}
+
+/// An instruction of tensor memory; registers are vector ones unless said.
+#[derive(Clone, Debug)]
+pub(crate) enum TensorMemoryInst {
+    /// Columns (32-bit) whose address goes to shared memory at `to` (64-bit) through `temp`.
+    Alloc {
+        to: R,
+        access: u16,
+        columns: R,
+        temp: R,
+    },
+    Dealloc {
+        address: R,
+        columns: R,
+    },
+    Relinquish,
+    /// From an address to registers given by pointers.
+    Load {
+        transfer: Transfer,
+        address: R,
+        registers: Vec<Operand>,
+    },
+    WaitLoad,
+    Store {
+        transfer: Transfer,
+        address: R,
+        registers: Vec<Operand>,
+    },
+    WaitStore,
+    /// Tells an mbarrier (64-bit), or those of a mask of ranks.
+    Commit {
+        barrier: R,
+        ranks: Option<R>,
+        predicate: Option<R>,
+    },
+    Mma(MmaInst),
+    Copy {
+        copy: Copy,
+        group: usize,
+        address: R,
+        descriptor: R,
+    },
+}
+
+/// A `tcgen05.mma`.
+#[derive(Clone, Debug)]
+pub(crate) struct MmaInst {
+    pub(crate) kind: crate::tensor::tcgen05::Kind,
+    /// Blocks that work together.
+    pub(crate) group: usize,
+    pub(crate) weight_stationary: bool,
+    /// Scale factors along k.
+    pub(crate) blocks: usize,
+    /// log2 of what the accumulators are divided by.
+    pub(crate) scale: u32,
+    /// A is in tensor memory: `left` (64-bit) is its address.
+    pub(crate) left_in_memory: bool,
+    pub(crate) left: R,
+    pub(crate) right: R,
+    pub(crate) d: R,
+    pub(crate) descriptor: R,
+    pub(crate) keep: R,
+    pub(crate) off: Vec<R>,
+    pub(crate) factors: Option<[R; 2]>,
+    pub(crate) predicate: Option<R>,
 }
 
 /// Matrix A of a `wgmma`.
@@ -892,7 +960,10 @@ impl Code {
             matches!(inst, AsyncInst::Bulk(BulkInst { barrier: None, .. }))
                 || matches!(inst, AsyncInst::Tile(TileInst { direction, .. }) if *direction != Direction::In)
         });
-        self.wgmma = self.tensor.iter().any(|t| matches!(t, TensorInst::Wgmma(_)));
+        self.wgmma = self
+            .tensor
+            .iter()
+            .any(|t| matches!(t, TensorInst::Wgmma(_) | TensorInst::Memory(_)));
         self.fine = !polls.is_empty()
             || self.wgmma
             || self.insts.iter().any(|inst| {

@@ -1,10 +1,11 @@
 //! The cases: kernels, sizes, inputs and references.
 
-use tirx_core::ir::DType;
+use tirx_core::ir::{DType, TypeCode};
 
 use super::{Case, Sizes, Tensor};
 
 const HOPPER: &str = "sm_90a";
+const BLACKWELL: &str = "sm_100a";
 
 /// Small values whose products and sums are exact, different from element to element.
 fn pattern(i: usize) -> f32 {
@@ -128,6 +129,29 @@ fn attention_row(s: &Sizes, values: &[Vec<f32>], row: usize) -> Vec<f64> {
     out
 }
 
+/// Scale factors: 1/2, 1 and 2.
+fn power(i: usize) -> f32 {
+    [0.5, 1.0, 2.0][(i as u32).wrapping_mul(2654435761) as usize % 7 % 3]
+}
+
+/// A row of A B^T where 32 elements of a row share a factor.
+fn scaled_row(s: &Sizes, values: &[Vec<f32>], row: usize) -> Vec<f64> {
+    let (n, k) = (s["N"] as usize, s["K"] as usize);
+    let factor = |factors: &[f32], row: usize, at: usize| {
+        let tile = row / 128 * (k / 128) + at / 128;
+        factors[tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + at % 128 / 32]
+    };
+    let element = |matrix: usize, row: usize, at: usize| {
+        f64::from(values[matrix][row * k + at] * factor(&values[matrix + 2], row, at))
+    };
+    let a: Vec<f64> = (0..k).map(|at| element(0, row, at)).collect();
+    (0..n)
+        .map(|col| (0..k).map(|at| a[at] * element(1, col, at)).sum())
+        .collect()
+}
+
+const E4M3: DType = DType::scalar(TypeCode::Float8_e4m3fn, 8);
+const E8M0: DType = DType::scalar(TypeCode::Float8_e8m0fnu, 8);
 const BF16: DType = DType::BFLOAT16;
 const F32: DType = DType::FLOAT32;
 
@@ -191,6 +215,48 @@ pub static CASES: &[Case] = &[
         ],
         scalar: None,
         row: product_by_columns,
+        tolerance: 0.0,
+        operations: gemm_operations,
+    },
+    Case {
+        entry: "gemm_tcgen05",
+        file: "kernels/blackwell.py",
+        text: include_str!("../../../kernels/blackwell.py"),
+        arch: BLACKWELL,
+        sizes: [
+            &[("M", 128), ("N", 128), ("K", 320)],
+            &[("M", 1024), ("N", 1024), ("K", 1024)],
+            &[("M", 8192), ("N", 8192), ("K", 8192)],
+        ],
+        tensors: &[
+            tensor("A", BF16, m_k, pattern),
+            tensor("B", BF16, n_k, other),
+            tensor("C", BF16, m_n, zero),
+        ],
+        scalar: None,
+        row: product_by_columns,
+        tolerance: 0.0,
+        operations: gemm_operations,
+    },
+    Case {
+        entry: "gemm_mxfp8",
+        file: "kernels/blackwell.py",
+        text: include_str!("../../../kernels/blackwell.py"),
+        arch: BLACKWELL,
+        sizes: [
+            &[("M", 128), ("N", 128), ("K", 640), ("STAGES", 3)],
+            &[("M", 1024), ("N", 1024), ("K", 1024)],
+            &[("M", 8192), ("N", 8192), ("K", 8192)],
+        ],
+        tensors: &[
+            tensor("A", E4M3, m_k, pattern),
+            tensor("B", E4M3, n_k, other),
+            tensor("SA", E8M0, |s| vec![s["M"] / 128 * (s["K"] / 128), 512], power),
+            tensor("SB", E8M0, |s| vec![s["N"] / 128 * (s["K"] / 128), 512], power),
+            tensor("C", F32, m_n, zero),
+        ],
+        scalar: None,
+        row: scaled_row,
         tolerance: 0.0,
         operations: gemm_operations,
     },

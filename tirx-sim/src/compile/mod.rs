@@ -14,7 +14,7 @@
 //! | `special_register` | who and where a thread is |
 //! | `call_out` | raw CUDA functions, `printf` |
 //! | `instructions`, `ptx_convert`, `ptx_memory`, `ptx_sync` | PTX instructions; `cvt`; those that access memory; timers |
-//! | `tensor` | instructions of tensor cores |
+//! | `tensor`, `tcgen05` | instructions of tensor cores; tensor memory |
 //! | `memory` | loads and stores |
 //! | `index` | from coordinates to an offset in an array |
 //! | `pointer` | pointers, accesses and atomics through them |
@@ -42,6 +42,7 @@ mod registers;
 mod scan;
 mod special_register;
 mod statement;
+mod tcgen05;
 mod tensor;
 mod warp;
 

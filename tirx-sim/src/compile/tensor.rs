@@ -38,6 +38,7 @@ impl Compiler<'_> {
             }
             "tirx.ptx.wgmma_mma_async_ss" => self.wgmma(args, 2)?,
             "tirx.ptx.wgmma_mma_async_rs" => self.wgmma(args, 1)?,
+            name if name.starts_with("tirx.ptx.tcgen05_") => return self.tensor_memory(op, args),
             _ => return Ok(false),
         }
         Ok(true)
@@ -233,7 +234,7 @@ impl Compiler<'_> {
     }
 
     /// A pointer to a register, which may be given as an element or by its address.
-    fn register_pointer(&mut self, e: &Expr) -> Result<Operand> {
+    pub(super) fn register_pointer(&mut self, e: &Expr) -> Result<Operand> {
         let pointer = match &e.kind {
             ExprKind::BufferLoad { .. } => self.address_of(e)?,
             _ => self.value(e)?,

@@ -74,6 +74,7 @@ impl Block {
                 lane_ops: 0,
                 steps: 0,
                 changes: 0,
+                bank: super::tcgen05::Bank::default(),
                 last: None,
                 sheet: None,
                 cluster_arrived: None,
@@ -98,6 +99,7 @@ impl Block {
         shared.order.reset(number, (number / size * size, size));
         shared.named.clear();
         shared.sheet = None;
+        shared.bank.reset();
         shared.cluster_arrived = None;
         shared.cluster_open = None;
         shared.cluster_met = None;
@@ -118,6 +120,7 @@ impl Block {
             warp.alive = warp.exist;
             warp.returned = 0;
             warp.wgmma.reset();
+            warp.stored.clear();
             (warp.arrived, warp.owed) = (0, 0);
             let mut scalars = ctx.code.scalars.clone();
             for (register, special) in &ctx.code.specials {
@@ -175,6 +178,13 @@ impl Block {
     /// A block's shared memory is there until it ends: what other blocks do with it must be ordered before that.
     fn check_end(&self, ctx: &Context<'_>) -> Result<(), Fault> {
         self.check_barriers(ctx)?;
+        if let Some((columns, pc)) = self.shared.bank.leak() {
+            let message = format!(
+                "the block ends with {columns} columns of tensor memory allocated: tcgen05.dealloc is missing"
+            );
+            let trap = Trap::new(FaultKind::Asynchronous, 0, message);
+            return Err(fault(ctx, &self.shared, 0, pc, *trap));
+        }
         if !self.shared.shared_out && !self.shared.operations {
             return Ok(());
         }

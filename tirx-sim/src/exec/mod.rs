@@ -23,6 +23,7 @@
 //! | `address` | pointers into shared and local arrays |
 //! | `tensor` | matrix rows and `mma.sync` |
 //! | `wgmma` | asynchronous products of a warpgroup |
+//! | `tcgen05` | tensor memory and the tensor core that works on it |
 //! | `print` | `printf` |
 //!
 //! A *strand* is a set of lanes of one warp at one instruction. A warp starts as one strand. At a divergent branch
@@ -51,6 +52,7 @@ mod place;
 mod print;
 mod run;
 mod stand_in;
+mod tcgen05;
 mod tensor;
 mod wgmma;
 
@@ -226,6 +228,8 @@ struct Warp {
     /// Lanes that exist.
     exist: u32,
     wgmma: wgmma::Operations,
+    /// Stores to tensor memory that are not waited for.
+    stored: Vec<tcgen05::Stored>,
 }
 
 /// Threads that have arrived at a named barrier and gone on.
@@ -256,6 +260,8 @@ struct Shared {
     steps: u64,
     /// Stores and atomics that may have changed something another strand waits for.
     changes: u64,
+    /// Tensor memory.
+    bank: tcgen05::Bank,
     /// The allocation last reached through a pointer.
     last: Option<Arc<Storage>>,
     /// Its address, and its places where the ledger has them, for the allocation last looked up.

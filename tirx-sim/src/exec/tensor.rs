@@ -12,9 +12,13 @@ use crate::tensor::rows::RowMove;
 impl Machine<'_, '_> {
     /// Runs an instruction for all lanes of the warp.
     pub(super) fn tensor(&mut self, pc: usize, id: u16, mask: u32, scalars: &[u64]) -> Check {
-        self.whole_warp(mask)?;
         let code = self.ctx.code;
+        if let TensorInst::Memory(inst) = &code.tensor[id as usize] {
+            return self.tensor_memory(pc, inst, mask, scalars);
+        }
+        self.whole_warp(mask)?;
         match &code.tensor[id as usize] {
+            TensorInst::Memory(_) => {}
             TensorInst::WgmmaFence => self.wgmma_fence(mask)?,
             TensorInst::WgmmaCommit => self.wgmma_commit(mask)?,
             TensorInst::WgmmaWait { n } => self.wgmma_wait(mask, *n)?,

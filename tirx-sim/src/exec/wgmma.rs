@@ -38,6 +38,8 @@ pub(super) struct Operations {
     groups: VecDeque<Vec<Operation>>,
     open: Vec<Operation>,
     issued: u32,
+    /// Loads of tensor memory that are not waited for: their words, and the instructions.
+    loads: Vec<(Vec<usize>, usize)>,
 }
 
 /// An operation under way.
@@ -58,6 +60,16 @@ impl Operations {
     /// The warp runs another block.
     pub(super) fn reset(&mut self) {
         *self = Operations::default();
+    }
+
+    /// Words are loaded from tensor memory.
+    pub(super) fn load(&mut self, pc: usize, words: Vec<usize>) {
+        self.loads.push((words, pc));
+    }
+
+    /// All loads are waited for.
+    pub(super) fn loaded(&mut self) {
+        self.loads.clear();
     }
 
     /// Whether a thread may access a local word: else which instruction is in its way.
@@ -104,6 +116,24 @@ impl Machine<'_, '_> {
     }
 
     fn own_word_of_wgmma(&mut self, word: usize, mask: u32, writes: bool) -> Check {
+        if let Some((_, pc)) = self
+            .warp
+            .wgmma
+            .loads
+            .iter()
+            .find(|(words, _)| words.contains(&word))
+        {
+            let pc = *pc;
+            let lane = mask.trailing_zeros() & 31;
+            let me = self.thread(self.id as u32 * 32 + lane);
+            let verb = if writes { "writes" } else { "reads" };
+            let message = format!(
+                "thread {me} {verb} a register of a tcgen05.ld that it has not waited for: tcgen05.wait::ld is missing"
+            );
+            let mut trap = Trap::new(FaultKind::Race, lane, message);
+            trap.notes.push(("the load is issued here".to_string(), pc));
+            return Err(trap);
+        }
         let operations = &mut self.warp.wgmma;
         if let Some(pc) = operations.in_the_way(word, writes) {
             let lane = mask.trailing_zeros() & 31;
@@ -162,6 +192,10 @@ impl Machine<'_, '_> {
     pub(super) fn wgmma_ends(&mut self, mask: u32) -> Check {
         if !self.ctx.code.wgmma || self.warp.alive != 0 {
             return Ok(());
+        }
+        if !self.warp.stored.is_empty() {
+            let message = "the warp ends before a tcgen05.st is waited for: tcgen05.wait::st is missing";
+            return Err(Trap::new(FaultKind::Race, mask.trailing_zeros() & 31, message));
         }
         let operations = &self.warp.wgmma;
         let Some(first) = operations.groups.iter().flatten().chain(&operations.open).next() else {
@@ -238,7 +272,15 @@ impl Machine<'_, '_> {
         }
         let known = self.shared.order.release(self.id, FULL);
         let number = self.warp.wgmma.issued;
-        let mark = Mark::new(number, self.shared.order.block, FULL, pc, self.id, Kind::Engine);
+        // Even numbers are reads.
+        let mark = Mark::new(
+            number * 2,
+            self.shared.order.block,
+            FULL,
+            pc,
+            self.id,
+            Kind::Engine,
+        );
         let operation = Operation {
             inst: id,
             pc,
@@ -296,16 +338,21 @@ impl Machine<'_, '_> {
         let mut sums: Vec<Lanes32> = operation.sums.iter().map(|w| self.warp.local[*w]).collect();
         wgmma.accumulate(&product, 0, &mut sums, &|lane| operation.keep >> lane & 1 != 0);
         for (word, value) in operation.sums.iter().zip(sums) {
-            self.warp.local[*word] = value;
-            let places = granules(code.local_granule, word * 32, 32);
-            self.warp.local_written[places].fill(u32::MAX);
+            self.put_local(*word, value);
         }
         self.shared.changes += 1;
         Ok(())
     }
 
+    /// All lanes' values of a local word.
+    pub(super) fn put_local(&mut self, word: usize, value: Lanes32) {
+        self.warp.local[word] = value;
+        let places = granules(self.ctx.code.local_granule, word * 32, 32);
+        self.warp.local_written[places].fill(u32::MAX);
+    }
+
     /// The local word that a pointer names, the same for all lanes.
-    fn local_word(&self, pointer: Operand, scalars: &[u64]) -> Check<usize> {
+    pub(super) fn local_word(&self, pointer: Operand, scalars: &[u64]) -> Check<usize> {
         let pointer = match pointer {
             Operand::S(s) => scalars[s as usize],
             Operand::V(v) => {

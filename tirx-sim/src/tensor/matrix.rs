@@ -32,6 +32,12 @@ impl Matrix {
         self.values[row * self.cols + col] = value;
     }
 
+    /// Adds the rows of another below.
+    pub(crate) fn append(&mut self, below: Matrix) {
+        self.rows += below.rows;
+        self.values.extend(below.values);
+    }
+
     /// Some of its rows.
     pub(crate) fn rows_from(&self, first: usize, rows: usize) -> Matrix {
         Matrix {

@@ -652,6 +652,7 @@ impl Block {
     }
 
     fn perform_one(&mut self, ctx: &Context<'_>, peers: &mut Peers<'_>, operation: &mut Operation) -> Check {
+        let commits = operation.work.is_none() && operation.forked.mark.kind() == Kind::Engine;
         if let Some(mut work) = operation.work.take() {
             let mut reach = Reach {
                 ctx,
@@ -664,6 +665,10 @@ impl Block {
             self.shared.operations = true;
         }
         let mut known = Known::nothing(ctx.blocks());
+        if commits {
+            // Matrix operations come behind what their thread knew; who sees the commit does so too.
+            known.join(&operation.forked.known);
+        }
         let (own, after) = (operation.forked.mark, &operation.forked.after);
         for mark in after.iter().copied().chain([own, own.written()]) {
             known.learn(mark);

@@ -251,7 +251,7 @@ impl Reach<'_, '_> {
     }
 
     /// The error of a place that the operation may not access; `None`: nobody has written it.
-    fn conflict(&self, place: &str, verb: &str, conflict: Option<Conflict>) -> Box<Trap> {
+    pub(in crate::exec) fn conflict(&self, place: &str, verb: &str, conflict: Option<Conflict>) -> Box<Trap> {
         let name = self.operation.name;
         let Some(conflict) = conflict else {
             let message = format!("{name} {verb} {place} before any thread has written it");

@@ -338,6 +338,17 @@ impl Place {
         }
     }
 
+    /// An asynchronous operation reads memory that no proxy fence concerns: tensor memory.
+    pub(crate) fn read_in_order(&mut self, operation: &Forked) -> Result<(), Conflict> {
+        if !operation.ordered(self.write) {
+            return Err(Conflict::Write(self.write));
+        }
+        if self.read != operation.mark {
+            self.note_read(operation.mark, |mark| operation.ordered(mark));
+        }
+        Ok(())
+    }
+
     /// An asynchronous operation reads.
     pub(crate) fn read_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
         let writes = || {

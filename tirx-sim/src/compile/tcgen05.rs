@@ -1,0 +1,236 @@
+//! Instructions of tensor memory: `tcgen05`.
+
+use tirx_ir::Expr;
+use tirx_ir::intrin::{Op, Operands, row::Machine};
+use tirx_source::diagnostic::{Result, error};
+
+use super::Compiler;
+use super::registers::Val;
+use crate::alu::Bin;
+use crate::bytecode::{MmaInst, R, Region, TensorInst, TensorMemoryInst};
+use crate::numeric::Kind;
+use crate::tensor::format::Format;
+use crate::tensor::tcgen05::Kind as MmaKind;
+use crate::tensor::transfer::{Copy, Transfer};
+
+impl Compiler<'_> {
+    fn push_memory(&mut self, inst: TensorMemoryInst) -> Result<()> {
+        self.push_tensor(TensorInst::Memory(inst))
+    }
+
+    fn in_register(&mut self, e: &Expr, kind: Kind) -> Result<R> {
+        let value = self.value(e)?;
+        let value = self.convert(value, kind)?;
+        self.vector(value)
+    }
+
+    /// Runs an instruction of this file. False where it is none.
+    pub(super) fn tensor_memory(&mut self, op: Op, args: &[Expr]) -> Result<bool> {
+        match op {
+            // The order of accesses is that of all memory, with the barriers that fences stand by.
+            Op::PtxTcgen05FenceBeforeThreadSync | Op::PtxTcgen05FenceAfterThreadSync => {}
+            Op::PtxTcgen05WaitLd => self.push_memory(TensorMemoryInst::WaitLoad)?,
+            Op::PtxTcgen05WaitSt => self.push_memory(TensorMemoryInst::WaitStore)?,
+            Op::PtxTcgen05RelinquishAllocPermit => self.push_memory(TensorMemoryInst::Relinquish)?,
+            Op::PtxTcgen05Alloc => {
+                let to = self.in_register(&args[0], Kind::U64)?;
+                let columns = self.in_register(&args[1], Kind::U32)?;
+                let access = self.access(Region::Pointer, Kind::U32, 1, "*pointer")?;
+                let temp = self.temp(Kind::U32)?;
+                self.push_memory(TensorMemoryInst::Alloc {
+                    to,
+                    access,
+                    columns,
+                    temp,
+                })?;
+            }
+            Op::PtxTcgen05Dealloc => {
+                let address = self.in_register(&args[0], Kind::U32)?;
+                let columns = self.in_register(&args[1], Kind::U32)?;
+                self.push_memory(TensorMemoryInst::Dealloc { address, columns })?;
+            }
+            Op::PtxTcgen05Ld | Op::PtxTcgen05St => {
+                let address = self.memory_address(&args[0], &args[1], &args[2])?;
+                let packed = self.whole(&args[5])? != 0;
+                let transfer = match Transfer::new(self.text(&args[3])?, self.whole(&args[4])?, packed) {
+                    Ok(transfer) => transfer,
+                    Err(message) => return error(self.span, message),
+                };
+                if args.len() - 6 != transfer.registers() {
+                    return error(
+                        self.span,
+                        format!(
+                            "{} registers, where {} are moved",
+                            args.len() - 6,
+                            transfer.registers()
+                        ),
+                    );
+                }
+                let mut registers = Vec::new();
+                for register in &args[6..] {
+                    registers.push(self.register_pointer(register)?);
+                }
+                self.push_memory(if op == Op::PtxTcgen05Ld {
+                    TensorMemoryInst::Load {
+                        transfer,
+                        address,
+                        registers,
+                    }
+                } else {
+                    TensorMemoryInst::Store {
+                        transfer,
+                        address,
+                        registers,
+                    }
+                })?;
+            }
+            Op::PtxTcgen05Cp => {
+                let address = self.memory_address(&args[0], &args[6], &args[7])?;
+                let descriptor = self.in_register(&args[1], Kind::U64)?;
+                let copy = Copy::new(self.text(&args[2])?, self.text(&args[4])?, self.text(&args[5])?);
+                let copy = match copy {
+                    Ok(copy) => copy,
+                    Err(message) => return error(self.span, message),
+                };
+                let group = self.whole(&args[3])?;
+                self.push_memory(TensorMemoryInst::Copy {
+                    copy,
+                    group,
+                    address,
+                    descriptor,
+                })?;
+            }
+            Op::PtxTcgen05Commit => {
+                let barrier = self.in_register(&args[0], Kind::U64)?;
+                let ranks = match args[2].as_int() {
+                    Some(0) => None,
+                    _ => Some(self.in_register(&args[2], Kind::U32)?),
+                };
+                let predicate = match args.get(3) {
+                    Some(e) => Some(self.in_register(e, Kind::U32)?),
+                    None => None,
+                };
+                self.push_memory(TensorMemoryInst::Commit {
+                    barrier,
+                    ranks,
+                    predicate,
+                })?;
+            }
+            Op::PtxTcgen05EncodeMatrixDescriptor => {
+                self.encode_descriptor(args, [0, 6, 4, 2, 1], 61, 1 << 46)?;
+            }
+            Op::PtxTcgen05EncodeInstrDescriptor | Op::PtxTcgen05EncodeInstrDescriptorBlockScaled => {
+                let bits = self.instruction_descriptor(op, args)?;
+                self.store_pointer(&args[0], Kind::U32, &[bits])?;
+            }
+            Op::PtxTcgen05Mma | Op::PtxTcgen05MmaBlockScale => self.tensor_product(op, args)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The bits that the row's own encoder gives.
+    fn instruction_descriptor(&mut self, op: Op, args: &[Expr]) -> Result<Val> {
+        let words = op.row().and_then(|row| {
+            let call = Operands::read(row, args).ok()?;
+            let words = row.cuda.words?;
+            words(&call, Machine { capability: 100 }).ok()
+        });
+        let bits = words.and_then(|words| {
+            let (_, text) = words.texts.into_iter().find(|(name, _)| *name == "bits")?;
+            let digits = text.trim_start_matches("0x").trim_end_matches('u');
+            u32::from_str_radix(digits, 16).ok()
+        });
+        match bits {
+            Some(bits) => self.bits(Kind::U32, bits.into()),
+            None => error(self.span, "this instruction descriptor has no encoding"),
+        }
+    }
+
+    /// An address of tensor memory, moved by rows and columns.
+    fn memory_address(&mut self, address: &Expr, row: &Expr, column: &Expr) -> Result<R> {
+        let base = self.value(address)?;
+        let mut total = self.convert(base, Kind::U32)?;
+        for (offset, shift) in [(row, 16), (column, 0)] {
+            if offset.as_int() == Some(0) {
+                continue;
+            }
+            let value = self.value(offset)?;
+            let value = self.convert(value, Kind::U32)?;
+            let by = self.integer(Kind::U32, shift)?;
+            let value = self.bin(Bin::Shl, Kind::U32, Kind::U32, value, by)?;
+            total = self.bin(Bin::Add, Kind::U32, Kind::U32, total, value)?;
+        }
+        self.vector(total)
+    }
+
+    /// `tcgen05.mma`, dense or block-scaled.
+    fn tensor_product(&mut self, op: Op, args: &[Expr]) -> Result<()> {
+        let Some(call) = op.row().and_then(|row| Operands::read(row, args).ok()) else {
+            return error(self.span, "tcgen05.mma with other arguments than it takes");
+        };
+        let scaled = op == Op::PtxTcgen05MmaBlockScale;
+        let scale_dtype = scaled.then(|| call.text("sfa_dtype"));
+        let kind = MmaKind::of(
+            call.text("d_dtype"),
+            call.text("a_dtype"),
+            call.text("b_dtype"),
+            scale_dtype,
+        );
+        let kind = match kind {
+            Ok(kind) => kind,
+            Err(message) => return error(self.span, message),
+        };
+        let blocks = match (kind, scale_dtype.and_then(Format::named)) {
+            (MmaKind::Mxf8f6f4, _) => 1,
+            (MmaKind::Mxf4, _) | (MmaKind::Mxf4nvf4, Some(Format::Ue8m0)) => 2,
+            _ => 4,
+        };
+        let given = |name: &str| -> Result<&Expr> {
+            match call.get(name) {
+                Some(e) => Ok(e),
+                None => error(self.span, format!("tcgen05.mma without {name}")),
+            }
+        };
+        let (d, a, b) = (given("d_tmem_addr")?, given("a_operand")?, given("b_desc")?);
+        let (descriptor, keep) = (given("i_desc")?, given("enable_input_d")?);
+        let left_in_memory = call.flag("use_a_tmem");
+        let number = |name: &str| call.int(name).and_then(|v| u32::try_from(v).ok()).unwrap_or(0);
+        let (group, scale) = (number("cta_group").max(1) as usize, number("scale_input_d"));
+        let weight_stationary = call.int("weight_stationary").is_some_and(|v| v != 0);
+        let masks: Vec<&Expr> = call.list("disable_output_lane").iter().collect();
+        let mut off = Vec::new();
+        if masks.iter().any(|m| m.as_int() != Some(0)) {
+            for mask in masks {
+                off.push(self.in_register(mask, Kind::U32)?);
+            }
+        }
+        let factors = match (call.get("sfa_tmem_addr"), call.get("sfb_tmem_addr")) {
+            (Some(a), Some(b)) if scaled => {
+                Some([self.in_register(a, Kind::U32)?, self.in_register(b, Kind::U32)?])
+            }
+            _ => None,
+        };
+        let predicate = match call.get("pred") {
+            Some(e) => Some(self.in_register(e, Kind::U32)?),
+            None => None,
+        };
+        let inst = MmaInst {
+            kind,
+            group,
+            weight_stationary,
+            blocks,
+            scale,
+            left_in_memory,
+            left: self.in_register(a, Kind::U64)?,
+            right: self.in_register(b, Kind::U64)?,
+            d: self.in_register(d, Kind::U32)?,
+            descriptor: self.in_register(descriptor, Kind::U32)?,
+            keep: self.in_register(keep, Kind::U32)?,
+            off,
+            factors,
+            predicate,
+        };
+        self.push_memory(TensorMemoryInst::Mma(inst))
+    }
+}
