@@ -116,6 +116,12 @@ fn page() -> String {
             text.push_str(&format!("- {fact}\n"));
         }
     }
+    text.push_str(
+        "\n## Operations of the first table\n\nThey have no row of their own yet; `docs/language.md` names the test of each.\n\n",
+    );
+    for op in Op::ALL.iter().filter(|op| op.row().is_none()) {
+        text.push_str(&format!("- `T.{}`: {}\n", op.info().script, op.info().doc.trim()));
+    }
     text
 }
 

@@ -246,6 +246,9 @@ pub struct Compiled {
 pub fn compile(module: IRModule, settings: &Settings) -> Result<Compiled, Error> {
     let authored = authored(&module)?.clone();
     let lowered = run_passes(module, settings, None, &mut |_| {})?;
+    for arch in &settings.also {
+        cuda::unsupported(&lowered, arch).map_err(|d| render(&d, &lowered))?;
+    }
     let cuda = cuda_source(&lowered)?;
     if let Some(folder) = &settings.dump {
         let path = folder.join("kernel.cu");

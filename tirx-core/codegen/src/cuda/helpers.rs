@@ -221,6 +221,9 @@ impl Needs {
         headers.extend(helpers.iter().flat_map(|h| h.headers()));
         let mut out = String::new();
         for header in &headers {
+            if *header == Header::Nvshmem {
+                out.push_str(WITHOUT_NVSHMEM);
+            }
             out.push_str(&format!("#include <{}>\n", header.file()));
         }
         if !headers.is_empty() {
@@ -255,6 +258,13 @@ impl Needs {
         out
     }
 }
+
+/// What nvcc says where NVSHMEM is not installed.
+const WITHOUT_NVSHMEM: &str = "\
+#if !__has_include(<nvshmem.h>)
+#error \"T.nvshmem needs NVSHMEM's headers: install PyPI's nvidia-nvshmem-cu13 and pass its include folder to nvcc, -I...\"
+#endif
+";
 
 const VEC: &str = "\
 template <typename T, int N>

@@ -153,7 +153,8 @@ pub(super) fn names(path: &str) -> Vec<String> {
     let prefix = format!("{path}.");
     let direct = |full: &str| -> Option<String> {
         let rest = full.strip_prefix(&prefix)?;
-        (!rest.contains('.')).then(|| rest.to_string())
+        // Of a function within a namespace, the namespace.
+        rest.split('.').next().map(str::to_string)
     };
     let mut names: Vec<String> = TABLES
         .iter()
