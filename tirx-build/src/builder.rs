@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::c_api::CApi;
 use crate::environment::Environment;
 use crate::error::{Error, Result, rename_files};
 use crate::fatbin;
@@ -39,6 +40,7 @@ pub struct Builder {
     share: bool,
     environment: Environment,
     prefixes: Option<Vec<PathBuf>>,
+    c_api: Option<CApi>,
 }
 
 impl Default for Builder {
@@ -73,6 +75,7 @@ impl Builder {
             share: true,
             environment: Environment::process(),
             prefixes: None,
+            c_api: None,
         }
     }
 
@@ -121,6 +124,12 @@ impl Builder {
     /// Installed toolkits to look into instead of `/usr/local/cuda` and the like.
     pub fn prefixes(mut self, prefixes: Vec<PathBuf>) -> Builder {
         self.prefixes = Some(prefixes);
+        self
+    }
+
+    /// Also makes libraries and a header for programs in C, C++ and Python: see [`CApi`].
+    pub fn c_api(mut self, api: CApi) -> Builder {
+        self.c_api = Some(api);
         self
     }
 
@@ -242,6 +251,9 @@ impl Builder {
         turn.write(|| {
             write_outputs(&kernels, &folder)?;
             nvcc::write_if_changed(&out_dir.join("tirx_kernels.rs"), generated.as_bytes())?;
+            if let Some(api) = &self.c_api {
+                api.build(&kernels, environment, &out_dir)?;
+            }
             remove_work_of_others(&out_dir);
             Ok(())
         })?;

@@ -240,6 +240,8 @@ pub struct Compiled {
     pub ir: Vec<u8>,
     /// The pieces of the Rust launcher.
     pub launcher: Launcher,
+    /// The lowered module, host function and all.
+    pub lowered: IRModule,
 }
 
 /// Compiles a module that was built from a kernel file.
@@ -261,6 +263,7 @@ pub fn compile(module: IRModule, settings: &Settings) -> Result<Compiled, Error>
         authored,
         cuda,
         launcher,
+        lowered,
     })
 }
 

@@ -94,6 +94,7 @@
 #![deny(unsafe_code)]
 
 mod builder;
+mod c_api;
 pub mod compile;
 mod environment;
 mod error;
@@ -115,6 +116,7 @@ mod watch;
 use std::path::PathBuf;
 
 pub use builder::{Builder, Report};
+pub use c_api::CApi;
 pub use environment::Environment;
 pub use error::{Error, Result};
 pub use nvcc::NvccOptions;

@@ -28,7 +28,7 @@ pub use tirx_source::{Diagnostic, Diagnostics, Result, diagnostic, source, sugge
 
 /// Final IR to CUDA C++ and launcher code.
 pub mod codegen {
-    pub use tirx_codegen::{cuda, rust};
+    pub use tirx_codegen::{c, cuda, rust};
     pub use tirx_ir::abi as host;
 }
 

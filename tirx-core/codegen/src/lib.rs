@@ -8,5 +8,6 @@ use tirx_ir as ir;
 use tirx_ir::intrin;
 use tirx_source::{diagnostic, source};
 
+pub mod c;
 pub mod cuda;
 pub mod rust;

@@ -137,7 +137,11 @@ impl Printer {
                 };
                 if dtype.is_uint() {
                     self.divides = true;
-                    let function = if matches!(op, BinOp::Div | BinOp::FloorDiv) { "udiv" } else { "umod" };
+                    let function = if matches!(op, BinOp::Div | BinOp::FloorDiv) {
+                        "udiv"
+                    } else {
+                        "umod"
+                    };
                     return Ok(format!("(({ty})tirx_{function}({x}, {y}, &divided_by_zero))"));
                 }
                 self.divides |= b.as_int().is_none_or(|d| d == 0);
@@ -148,7 +152,12 @@ impl Printer {
     }
 
     fn choice(&mut self, c: &Expr, t: &Expr, f: &Expr) -> Result<String> {
-        Ok(format!("({} ? {} : {})", self.expr(c)?, self.expr(t)?, self.expr(f)?))
+        Ok(format!(
+            "({} ? {} : {})",
+            self.expr(c)?,
+            self.expr(t)?,
+            self.expr(f)?
+        ))
     }
 
     fn call(&mut self, e: &Expr, op: Op, args: &[Expr]) -> Result<String> {
@@ -177,7 +186,12 @@ impl Printer {
             (Op::ShiftLeft | Op::ShiftRight, [a, b]) => {
                 let sign = if op == Op::ShiftLeft { "<<" } else { ">>" };
                 let mask = e.dtype.bits - 1;
-                format!("(({})({} {sign} ({} & {mask})))", self.c_type(e)?, self.expr(a)?, self.expr(b)?)
+                format!(
+                    "(({})({} {sign} ({} & {mask})))",
+                    self.c_type(e)?,
+                    self.expr(a)?,
+                    self.expr(b)?
+                )
             }
             (Op::Popcount, [a]) => {
                 format!("(({})tirx_popcount({}))", self.c_type(e)?, self.unsigned(a)?)
@@ -196,7 +210,11 @@ impl Printer {
                 for b in rest {
                     values.push(self.expr(b)?);
                 }
-                format!("{}{suffix}({})", c_function(op).unwrap_or_default(), values.join(", "))
+                format!(
+                    "{}{suffix}({})",
+                    c_function(op).unwrap_or_default(),
+                    values.join(", ")
+                )
             }
             _ => return Err(unsupported(e, &format!("`T.{}`", op.info().script))),
         })

@@ -90,13 +90,92 @@ pub fn c_name(path: &str) -> String {
 
 /// Words of C and C++ that no function can have as its name, and names of C's library that it should not have.
 const RESERVED: &[&str] = &[
-    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const",
-    "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float",
-    "for", "friend", "goto", "if", "inline", "int", "long", "main", "mutable", "namespace", "new", "not", "operator",
-    "or", "private", "protected", "public", "register", "restrict", "return", "short", "signed", "sizeof", "static",
-    "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned",
-    "using", "virtual", "void", "volatile", "while", "xor", "exp", "log", "sin", "cos", "tan", "sqrt", "pow", "abs",
-    "exit", "free", "malloc", "copy", "index", "read", "write", "stat", "time", "signal", "select", "remove", "rename",
+    "alignas",
+    "alignof",
+    "and",
+    "asm",
+    "auto",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "const",
+    "continue",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "main",
+    "mutable",
+    "namespace",
+    "new",
+    "not",
+    "operator",
+    "or",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typename",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "while",
+    "xor",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "tan",
+    "sqrt",
+    "pow",
+    "abs",
+    "exit",
+    "free",
+    "malloc",
+    "copy",
+    "index",
+    "read",
+    "write",
+    "stat",
+    "time",
+    "signal",
+    "select",
+    "remove",
+    "rename",
 ];
 
 /// The table of device functions and the kernel's own object.
@@ -113,8 +192,14 @@ fn functions(name: &str, shown: &str, module: &IRModule) -> String {
             .collect();
         let count = kinds.len();
         // C has no empty arrays.
-        let list = if kinds.is_empty() { "0".to_string() } else { kinds.join(", ") };
-        text.push_str(&format!("static const uint8_t {name}_params_{i}[] = {{{list}}};\n"));
+        let list = if kinds.is_empty() {
+            "0".to_string()
+        } else {
+            kinds.join(", ")
+        };
+        text.push_str(&format!(
+            "static const uint8_t {name}_params_{i}[] = {{{list}}};\n"
+        ));
         rows.push(format!("{{{symbol:?}, {count}, {name}_params_{i}}}"));
     }
     text.push_str(&format!(
@@ -147,7 +232,11 @@ fn param_type(param: &Param) -> &'static str {
 
 fn param_name(param: &Param) -> String {
     let name = c_name(&param.name);
-    if name == "stream" { "stream_arg".into() } else { name }
+    if name == "stream" {
+        "stream_arg".into()
+    } else {
+        name
+    }
 }
 
 fn param_text(param: &Param) -> String {
@@ -160,7 +249,10 @@ fn param_text(param: &Param) -> String {
             ..
         } => {
             let access = if *written { "written" } else { "read" };
-            format!("{name}: tensor of {dtype}, shape ({}), {access}", shape.join(", "))
+            format!(
+                "{name}: tensor of {dtype}, shape ({}), {access}",
+                shape.join(", ")
+            )
         }
         ParamKind::TensorMap => format!("{name}: tensor map"),
         ParamKind::Scalar(dtype) => format!("{name}: {dtype}"),
@@ -183,7 +275,11 @@ fn typed(name: &str, prototype: &str, signature: &Signature) -> String {
         })
         .collect();
     let count = args.len();
-    let list = if args.is_empty() { "tirx_any_int(0)".to_string() } else { args.join(", ") };
+    let list = if args.is_empty() {
+        "tirx_any_int(0)".to_string()
+    } else {
+        args.join(", ")
+    };
     format!(
         "{prototype} {{\n  const tirx_any args[] = {{{list}}};\n  \
          return {name}_host(NULL, args, {count}, NULL, (void*)stream);\n}}\n\n"
@@ -207,7 +303,11 @@ fn is_pointer(var: &Var) -> bool {
 fn packed_params(func: &PrimFunc) -> Result<[&Var; 4]> {
     match func.params.as_slice() {
         [a, b, c, d] => Ok([a, b, c, d]),
-        _ => Err(Diagnostic::new(func.span, "the host function does not have the packed calling convention").into()),
+        _ => Err(Diagnostic::new(
+            func.span,
+            "the host function does not have the packed calling convention",
+        )
+        .into()),
     }
 }
 

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use super::expr::Printer;
 use super::{Result, c_scalar, is_pointer, packed_params};
-use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::tensor_map::{self, Encode};
-use crate::ir::abi::{self, Check, Launch, LaunchParam};
-use crate::ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Var};
+use crate::ir::abi::{self, Check, Launch, LaunchParam, What};
+use crate::ir::{BinOp, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Var};
 use crate::rust::Signature;
 
 struct HostPrinter<'a> {
@@ -101,7 +100,9 @@ impl HostPrinter<'_> {
                 ..
             } => {
                 let (min, extent) = (self.printer.expr(min)?, self.printer.expr(extent)?);
-                let step = step.as_ref().map_or(Ok("1".to_string()), |s| self.printer.expr(s))?;
+                let step = step
+                    .as_ref()
+                    .map_or(Ok("1".to_string()), |s| self.printer.expr(s))?;
                 let ty = self.c_type(var, &Expr::var(var))?;
                 let name = self.printer.name(var);
                 self.check_division();
@@ -117,7 +118,13 @@ impl HostPrinter<'_> {
                 self.indented(body)?;
                 self.line("}");
             }
-            _ => return Err(crate::diagnostic::Diagnostic::new(stmt.span, "the host has this statement, and C launchers cannot").into()),
+            _ => {
+                return Err(crate::diagnostic::Diagnostic::new(
+                    stmt.span,
+                    "the host has this statement, and C launchers cannot",
+                )
+                .into());
+            }
         }
         Ok(())
     }
@@ -152,11 +159,13 @@ impl HostPrinter<'_> {
 
     /// An extent or stride that does not fit the `int32` that it is read as.
     fn fits(&mut self, value: &Expr, name: &str) -> Result<()> {
-        let Some(wide) = crate::rust::descriptor_value(value) else {
+        let Some(wide) = abi::descriptor_value(value) else {
             return Ok(());
         };
         let text = self.printer.expr(wide)?;
-        let shown = name.trim_start_matches(|c: char| c == 'v' || c.is_ascii_digit()).trim_start_matches('_');
+        let shown = name
+            .trim_start_matches(|c: char| c == 'v' || c.is_ascii_digit())
+            .trim_start_matches('_');
         self.line(format!(
             "if ((int64_t){name} != {text}) return tirx_fail_value(kernel, -1, {shown:?}, \"value\", \
              \"at most 2147483647\", (int64_t){text});"
@@ -172,7 +181,7 @@ impl HostPrinter<'_> {
         }
         let text = self.printer.expr(condition)?;
         self.check_division();
-        let failure = match abi::parse_check(message, &self.names) {
+        let failure = match Check::read(message, &self.names) {
             Some(check) => self.failure(&check, condition, kind, message)?,
             None => plain_failure(kind, message),
         };
@@ -181,23 +190,29 @@ impl HostPrinter<'_> {
     }
 
     /// What a failed check gives: the argument, what of it, what it is and what was expected.
-    fn failure(&mut self, check: &Check, condition: &Expr, kind: &str, message: &[Arc<str>]) -> Result<String> {
+    fn failure(
+        &mut self,
+        check: &Check,
+        condition: &Expr,
+        kind: &str,
+        message: &[Arc<str>],
+    ) -> Result<String> {
         let (index, argument) = (check.index, &check.argument);
-        if check.null {
+        if check.what == What::Data {
             return Ok(format!(
                 "tirx_fail_text(kernel, {kind:?}, {index}, {argument:?}, \"data\", \"a pointer\", \"null\")"
             ));
         }
+        if check.what == What::Type {
+            return Ok(format!(
+                "tirx_fail_type(kernel, {index}, {argument:?}, {:?}, ((const tirx_any*)args)[{index}].type_index)",
+                check.expected
+            ));
+        }
         let Some((a, b)) = abi::compared(condition) else {
-            return Ok(match check.field.as_str() {
-                "type" => format!(
-                    "tirx_fail_type(kernel, {index}, {argument:?}, {:?}, ((const tirx_any*)args)[{index}].type_index)",
-                    check.expected
-                ),
-                _ => plain_failure(kind, message),
-            });
+            return Ok(plain_failure(kind, message));
         };
-        if check.field == "dtype" {
+        if check.what == What::DType {
             let expected = &check.expected;
             return Ok(format!(
                 "tirx_fail_text(kernel, {kind:?}, {index}, {argument:?}, \"dtype\", {expected:?}, \"another\")"
@@ -208,7 +223,7 @@ impl HostPrinter<'_> {
         } else {
             (a, b)
         };
-        if check.alignment {
+        if matches!(check.what, What::Alignment | What::OffsetAlignment) {
             let remainder = |e: &Expr| matches!(e.kind, ExprKind::Binary(BinOp::Mod | BinOp::FloorMod, ..));
             let found = [actual, wanted].into_iter().find(|e| remainder(e));
             if let Some(ExprKind::Binary(_, value, divisor)) = found.map(|e| &e.kind) {
@@ -221,14 +236,14 @@ impl HostPrinter<'_> {
                 let value = self.printer.expr(value)?;
                 return Ok(format!(
                     "tirx_fail_value(kernel, {index}, {argument:?}, {:?}, {expected:?}, (int64_t){value})",
-                    check.field
+                    check.what.field()
                 ));
             }
         }
-        let actual = crate::rust::descriptor_value(actual).unwrap_or(actual);
-        let field = match crate::rust::element_position(actual) {
-            Some(position) if check.field == "strides" => format!("strides[{position}]"),
-            _ => check.field.clone(),
+        let actual = abi::descriptor_value(actual).unwrap_or(actual);
+        let field = match abi::element_position(actual) {
+            Some(position) if check.what == What::Compact => format!("strides[{position}]"),
+            _ => check.what.field().to_string(),
         };
         if actual.dtype.is_floating() || actual.dtype.is_handle() {
             return Ok(plain_failure(kind, message));
@@ -291,7 +306,11 @@ impl HostPrinter<'_> {
             self.line(format!("{ty} p{i} = ({ty}){value};"));
             addresses.push(format!("&p{i}"));
         }
-        let list = if addresses.is_empty() { "NULL".to_string() } else { addresses.join(", ") };
+        let list = if addresses.is_empty() {
+            "NULL".to_string()
+        } else {
+            addresses.join(", ")
+        };
         self.line(format!("void* params[] = {{{list}}};"));
         self.line("tirx_launch_config config = TIRX_LAUNCH_CONFIG;");
         for (param, tag, value) in &launch.params {
@@ -343,7 +362,9 @@ impl HostPrinter<'_> {
             ));
         }
         let mut list = |values: &[Expr], ty: &str| -> Result<String> {
-            let texts = values.iter().map(|v| Ok(format!("({ty}){}", self.printer.expr(v)?)));
+            let texts = values
+                .iter()
+                .map(|v| Ok(format!("({ty}){}", self.printer.expr(v)?)));
             Ok(texts.collect::<Result<Vec<String>>>()?.join(", "))
         };
         let (dims, strides) = (list(encode.dims, "uint64_t")?, list(encode.strides, "uint64_t")?);
@@ -352,7 +373,11 @@ impl HostPrinter<'_> {
         let address = self.printer.expr(encode.address)?;
         let name = self.printer.name(encode.map);
         let rank = encode.dims.len();
-        let strides = if strides.is_empty() { "0".to_string() } else { strides };
+        let strides = if strides.is_empty() {
+            "0".to_string()
+        } else {
+            strides
+        };
         self.line(format!("static tirx_tensor_map_cache {name}_cache;"));
         self.line(format!("tirx_tensor_map {name}_map;"));
         self.line(format!("void* {name} = &{name}_map;"));
@@ -414,5 +439,9 @@ fn parenthesized(text: &str) -> String {
             depth > 0 || i + 1 == text.len()
         })
     };
-    if whole { text.to_string() } else { format!("({text})") }
+    if whole {
+        text.to_string()
+    } else {
+        format!("({text})")
+    }
 }

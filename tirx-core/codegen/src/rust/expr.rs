@@ -11,7 +11,7 @@ use super::{ParamKind, Signature, rust_scalar};
 use crate::arith::fold::eval_int;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
-use crate::ir::abi::{DEVICE_CUDA, Field, arg_type, dlpack_code, float_method, unsupported};
+use crate::ir::abi::{self, DEVICE_CUDA, Field, arg_type, dlpack_code, float_method, unsupported};
 use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
 
 /// A pointer of the packed calling convention; none of them exists in the Rust code.
@@ -251,7 +251,7 @@ impl<'a> Printer<'a> {
             return Ok(join(binds, text, &[&value]));
         }
         // What a descriptor holds is compared in its own 64 bits: a value that does not fit is not equal.
-        let (x, y) = match (op, descriptor_value(a), descriptor_value(b)) {
+        let (x, y) = match (op, abi::descriptor_value(a), abi::descriptor_value(b)) {
             (BinOp::Eq | BinOp::Ne, Some(a), Some(b)) => (self.code(a)?, self.code(b)?),
             (BinOp::Eq | BinOp::Ne, Some(a), None) => (self.code(a)?, self.widened(b)?),
             (BinOp::Eq | BinOp::Ne, None, Some(b)) => (self.widened(a)?, self.code(b)?),
@@ -590,21 +590,5 @@ impl<'a> Printer<'a> {
             }
             _ => return Err(unknown()),
         })
-    }
-}
-
-/// The 64-bit field of a descriptor behind an expression that narrows it to 32 bits.
-pub(super) fn descriptor_value(expr: &Expr) -> Option<&Expr> {
-    match &expr.kind {
-        ExprKind::Cast(inner)
-            if expr.dtype == DType::INT32
-                && inner.dtype == DType::INT64
-                && inner
-                    .as_call(Op::TvmStructGet)
-                    .is_some_and(|args| args.last().is_some_and(|f| f.is_int(17))) =>
-        {
-            Some(inner)
-        }
-        _ => None,
     }
 }

@@ -134,7 +134,7 @@ pub enum FunctionParam {
 
 impl FunctionParam {
     /// What a variable is as a parameter.
-    fn of(var: &Var) -> FunctionParam {
+    pub fn of(var: &Var) -> FunctionParam {
         match var.dtype() {
             _ if var.ty().is_tensor_map() => FunctionParam::TensorMap,
             dtype if dtype.is_handle() => FunctionParam::Pointer,

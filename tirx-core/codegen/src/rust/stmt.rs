@@ -8,7 +8,7 @@ use crate::ir::{BinOp, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKi
 use rustc_hash::FxHashMap;
 
 use super::code::{Code, logical};
-use super::expr::{Handle, Printer, Value, descriptor_value};
+use super::expr::{Handle, Printer, Value};
 use super::names::Names;
 use super::{Raw, Signature, internal, message_text, rust_scalar, string_literal};
 
@@ -217,7 +217,7 @@ impl HostPrinter<'_> {
                     check: None,
                 });
                 self.printer.define_name(var, &name);
-                if let Some(wide) = descriptor_value(value) {
+                if let Some(wide) = abi::descriptor_value(value) {
                     self.fits(wide, &name)?;
                 }
             }
@@ -231,7 +231,7 @@ impl HostPrinter<'_> {
         let Value::Code(code) = self.printer.value(wide)? else {
             return Ok(());
         };
-        let (Some(index), Some(position)) = (argument_index(&code.text), element_position(wide)) else {
+        let (Some(index), Some(position)) = (argument_index(&code.text), abi::element_position(wide)) else {
             return Ok(());
         };
         let argument = self.kernel_names.get(index).cloned().unwrap_or_default();
@@ -325,7 +325,7 @@ impl HostPrinter<'_> {
             ("\"a pointer\"".to_string(), "\"null\"".to_string(), Vec::new())
         } else if matches!(check.what, What::Alignment | What::OffsetAlignment) {
             let remainder = |e: &Expr| matches!(e.kind, ExprKind::Binary(BinOp::Mod | BinOp::FloorMod, ..));
-            let (value, divisor) = match find(condition, &remainder).map(|e| &e.kind) {
+            let (value, divisor) = match abi::find(condition, &remainder).map(|e| &e.kind) {
                 Some(ExprKind::Binary(_, value, divisor)) => (value, divisor.as_int()),
                 _ => (condition, None),
             };
@@ -341,19 +341,20 @@ impl HostPrinter<'_> {
             };
             let expected = string_literal(&expected);
             (expected, actual, address.reads)
-        } else if let Some((a, b)) = find_equality(condition) {
-            let (actual, expected) = if reads_argument(b) && !reads_argument(a) || a.as_int().is_some() {
-                (b, a)
-            } else {
-                (a, b)
-            };
+        } else if let Some((a, b)) = abi::compared(condition) {
+            let (actual, expected) =
+                if abi::reads_argument(b) && !abi::reads_argument(a) || a.as_int().is_some() {
+                    (b, a)
+                } else {
+                    (a, b)
+                };
             // "strides" says which by what is read.
             if check.what == What::Compact
-                && let Some(position) = element_position(actual)
+                && let Some(position) = abi::element_position(actual)
             {
                 field = format!("strides[{position}]");
             }
-            let actual = descriptor_value(actual).unwrap_or(actual);
+            let actual = abi::descriptor_value(actual).unwrap_or(actual);
             let (actual, known) = (self.printer.code(actual)?, self.printer.value(expected)?);
             let expected = self.printer.code(expected)?;
             let mut reads = actual.reads.clone();
@@ -421,26 +422,6 @@ impl HostPrinter<'_> {
     }
 }
 
-/// The first subexpression, outside in, that `pred` accepts.
-fn find<'e>(expr: &'e Expr, pred: &dyn Fn(&Expr) -> bool) -> Option<&'e Expr> {
-    if pred(expr) {
-        return Some(expr);
-    }
-    expr.operands().find_map(|e| find(e, pred))
-}
-
-/// The equality of a condition that compares with an argument: `n == 1 or 1 == stride` has it on the right.
-fn find_equality(condition: &Expr) -> Option<(&Expr, &Expr)> {
-    let equal = |e: &Expr| e.as_binary(BinOp::Eq).is_some();
-    find(condition, &|e| equal(e) && reads_argument(e))
-        .or_else(|| find(condition, &equal))
-        .and_then(|e| e.as_binary(BinOp::Eq))
-}
-
-fn reads_argument(expr: &Expr) -> bool {
-    find(expr, &|e| e.as_call(Op::TvmStructGet).is_some()).is_some()
-}
-
 /// `format_args!` of one value, a plain name inside the braces: `"{n} (A.shape[0])"`.
 fn formatted(braces: &str, rest: &str, code: &Code) -> String {
     if code.reads.first() == Some(&code.text) {
@@ -457,13 +438,4 @@ fn formatted(braces: &str, rest: &str, code: &Code) -> String {
 /// The argument that a piece of Rust like `args[1].shape(0)` reads.
 fn argument_index(text: &str) -> Option<usize> {
     text.strip_prefix("args[")?.split_once(']')?.0.parse().ok()
-}
-
-/// Which element of an array of extents or strides an expression reads.
-fn element_position(expr: &Expr) -> Option<i128> {
-    let get = find(
-        expr,
-        &|e| matches!(e.as_call(Op::TvmStructGet), Some([_, _, field]) if field.is_int(17)),
-    )?;
-    get.as_call(Op::TvmStructGet)?.get(1)?.as_int()
 }

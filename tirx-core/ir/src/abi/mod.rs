@@ -6,12 +6,14 @@
 //! are written down here once, for the Rust launcher, the C launcher and the simulator.
 
 mod check;
+mod conditions;
 mod fields;
 pub mod keys;
 mod target;
 pub mod tensor_map;
 
 pub use check::{Check, WHEN_CALLING, What};
+pub use conditions::{compared, descriptor_value, element_position, find, reads_argument};
 pub use fields::{DEVICE_CUDA, Field, arg_type, dlpack_code};
 pub use target::Target;
 

@@ -1,0 +1,300 @@
+//! Kernels called from C, C++, Python and through `libloading`, on the simulated device: the same bits as from Rust.
+//!
+//! The run time of the C interface opens the driver that `TIRX_DRIVER` names; here it is the simulator as a driver,
+//! which Cargo builds beside this test. Python needs `TIRX_TVM_FFI_PYTHON`, a Python with `apache-tvm-ffi`, and CMake
+//! is run where it is installed.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use tirx_build::{Builder, CApi, Environment};
+use tirx_rt::{Device, Tensor};
+use tirx_tests::root;
+
+tirx_rt::include_kernels!();
+
+/// The simulator as a driver: Cargo puts the dependency's shared library beside this test.
+fn driver() -> PathBuf {
+    // Names the crate, so that it is built.
+    let _ = tirx_simulator::cuInit as extern "C" fn(u32) -> i32;
+    let mut folder = std::env::current_exe().unwrap();
+    folder.pop();
+    for place in [folder.clone(), folder.join("..")] {
+        for name in ["libtirx_simulator.so", "libtirx_simulator.dylib"] {
+            if place.join(name).is_file() {
+                return place.join(name);
+            }
+        }
+    }
+    panic!("no shared library of tirx-sim-driver in {}", folder.display());
+}
+
+/// The C interface of the example kernels, made once.
+fn api() -> &'static Path {
+    static API: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let folder = API.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        Builder::new()
+            .manifest(root().join("kernels.toml"))
+            .out_dir(folder.path().join("out"))
+            .environment(Environment::process().with("TIRX_NVCC", "none"))
+            .c_api(
+                CApi::new("example_kernels")
+                    .shared(true)
+                    .folder(folder.path().join("api")),
+            )
+            .build()
+            .unwrap();
+        folder
+    });
+    Box::leak(folder.path().join("api").into_boxed_path())
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.env("TIRX_DRIVER", driver()).output().unwrap();
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    );
+    assert!(output.status.success(), "{command:?}\n{out}{err}");
+    out
+}
+
+fn interop() -> PathBuf {
+    root().join("example-app/interop")
+}
+
+/// Compiles a program of `example-app/interop` against the static library and runs it.
+fn compiled(compiler: &str, standard: &str, source: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    run(Command::new(compiler)
+        .args([standard, "-Wall", "-Wextra", "-Werror"])
+        .arg("-I")
+        .arg(api().join("include"))
+        .arg(interop().join(source))
+        .arg(api().join("lib/libexample_kernels.a"))
+        .args(["-ldl", "-lm", "-o"])
+        .arg(&program));
+    run(&mut Command::new(program))
+}
+
+const WRONG_SHAPE: &str = "kernel `add::n256`, argument 1 `B`: shape[0] is 128, expected 256";
+
+#[test]
+fn a_c_program_calls_kernels() {
+    let out = compiled("cc", "-std=c11", "main.c");
+    assert_eq!(out, format!("{WRONG_SHAPE}\nc[255] = 255.5, on the simulator\n"));
+}
+
+#[test]
+fn a_cpp_program_calls_kernels() {
+    let out = compiled("c++", "-std=c++17", "main.cpp");
+    assert!(out.starts_with("y[1] = 2.52441"), "{out}");
+}
+
+#[test]
+fn cmake_finds_the_library() {
+    if Command::new("cmake").arg("--version").output().is_err() {
+        eprintln!("no cmake: not tested");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    run(Command::new("cmake")
+        .arg("-S")
+        .arg(interop())
+        .arg("-B")
+        .arg(folder.path())
+        .arg(format!(
+            "-Dexample_kernels_DIR={}",
+            api().join("lib/cmake/example_kernels").display()
+        )));
+    run(Command::new("cmake").arg("--build").arg(folder.path()));
+    let out = run(&mut Command::new(folder.path().join("interop_c")));
+    assert!(out.contains("c[255] = 255.5"), "{out}");
+    let out = run(&mut Command::new(folder.path().join("interop_cpp")));
+    assert!(out.starts_with("y[1] ="), "{out}");
+}
+
+#[test]
+fn python_calls_kernels_through_tvm_ffi() {
+    let Some(python) = std::env::var_os("TIRX_TVM_FFI_PYTHON") else {
+        eprintln!("TIRX_TVM_FFI_PYTHON is not set: not tested");
+        return;
+    };
+    let out = run(Command::new(python)
+        .arg(interop().join("main.py"))
+        .arg(api().join("lib/libexample_kernels.so")));
+    assert_eq!(out, format!("c[255] = 255.5\n{WRONG_SHAPE}\n"));
+}
+
+#[repr(C)]
+struct DlTensor {
+    data: *mut c_void,
+    device: [i32; 2],
+    ndim: i32,
+    dtype: [u8; 4],
+    shape: *const i64,
+    strides: *const i64,
+    byte_offset: u64,
+}
+
+/// The shared library, opened at run time.
+struct Opened(libloading::Library);
+
+type Alloc = unsafe extern "C" fn(i32, usize, *mut *mut c_void) -> i32;
+type ToDevice = unsafe extern "C" fn(i32, *mut c_void, *const c_void, usize) -> i32;
+type ToHost = unsafe extern "C" fn(i32, *mut c_void, *const c_void, usize) -> i32;
+
+impl Opened {
+    fn open() -> Opened {
+        // SAFETY: nothing else in this process reads or sets variables at this time but other opens, which set the same;
+        // the library's initializers are the C compiler's own.
+        unsafe {
+            std::env::set_var("TIRX_DRIVER", driver());
+            Opened(libloading::Library::new(api().join("lib/libexample_kernels.so")).unwrap())
+        }
+    }
+
+    fn get<T: Copy>(&self, name: &str) -> T {
+        // SAFETY: callers name the type of the header.
+        unsafe { *self.0.get::<T>(name.as_bytes()).unwrap() }
+    }
+
+    fn error(&self) -> String {
+        let last: unsafe extern "C" fn() -> *const c_char = self.get("tirx_last_error");
+        // SAFETY: the function gives a C string.
+        unsafe { CStr::from_ptr(last()) }.to_string_lossy().into_owned()
+    }
+
+    fn upload(&self, values: &[f32]) -> *mut c_void {
+        let (alloc, copy): (Alloc, ToDevice) = (self.get("tirx_alloc"), self.get("tirx_copy_to_device"));
+        let mut address = std::ptr::null_mut();
+        // SAFETY: the source has as many bytes.
+        unsafe {
+            assert_eq!(alloc(0, values.len() * 4, &mut address), 0, "{}", self.error());
+            assert_eq!(
+                copy(0, address, values.as_ptr().cast(), values.len() * 4),
+                0,
+                "{}",
+                self.error()
+            );
+        }
+        address
+    }
+
+    fn download(&self, address: *mut c_void, count: usize) -> Vec<f32> {
+        let copy: ToHost = self.get("tirx_copy_to_host");
+        let mut values = vec![0f32; count];
+        // SAFETY: the destination has as many bytes.
+        let status = unsafe { copy(0, values.as_mut_ptr().cast(), address, count * 4) };
+        assert_eq!(status, 0, "{}", self.error());
+        values
+    }
+}
+
+fn tensor(data: *mut c_void, shape: &[i64]) -> DlTensor {
+    DlTensor {
+        data,
+        device: [2, 0],
+        ndim: shape.len() as i32,
+        dtype: [2, 32, 1, 0],
+        shape: shape.as_ptr(),
+        strides: std::ptr::null(),
+        byte_offset: 0,
+    }
+}
+
+#[test]
+fn a_library_that_is_opened_gives_the_bits_of_rust() {
+    let library = Opened::open();
+    let values: Vec<f32> = (0..1000).map(|i| (i as f32 * 0.37).sin()).collect();
+    let (a, b) = (library.upload(&values), library.upload(&vec![0.0; values.len()]));
+    let shape = [values.len() as i64];
+    let (ta, tb) = (tensor(a, &shape), tensor(b, &shape));
+    type Two = unsafe extern "C" fn(*const DlTensor, *const DlTensor, *mut c_void) -> i32;
+    let softmax: Two = library.get("scale_blocks");
+    // SAFETY: the tensors are whole.
+    let status = unsafe { softmax(&ta, &tb, std::ptr::null_mut()) };
+    assert_eq!(status, 0, "{}", library.error());
+    let from_c = library.download(b, values.len());
+
+    let stream = Device::simulator().default_stream();
+    let input = Tensor::from_slice(&stream, &values, [values.len()]).unwrap();
+    let mut output = Tensor::<f32>::zeros(&stream, [values.len()]).unwrap();
+    kernels::scale_blocks(&stream, &input, &mut output).unwrap();
+    let from_rust = output.to_vec().unwrap();
+    let bits = |v: &[f32]| v.iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
+    assert_eq!(bits(&from_c), bits(&from_rust));
+}
+
+#[test]
+fn errors_are_those_of_the_rust_launcher() {
+    let library = Opened::open();
+    let data = library.upload(&[0.0; 256]);
+    type Two = unsafe extern "C" fn(*const DlTensor, *const DlTensor, *mut c_void) -> i32;
+    let scale: Two = library.get("scale");
+    let (right, short) = ([256], [128]);
+    let flat = [16, 16];
+    let good = tensor(data, &right);
+    let call = |a: &DlTensor, b: &DlTensor| {
+        // SAFETY: the tensors are whole.
+        let status = unsafe { scale(a, b, std::ptr::null_mut()) };
+        (status, library.error())
+    };
+    let case = |a: &DlTensor, b: &DlTensor, expected: &str| {
+        let (status, error) = call(a, b);
+        assert_eq!((status, error.as_str()), (1, expected));
+    };
+    case(
+        &good,
+        &tensor(data, &short),
+        "kernel `scale`, argument 1 `B`: shape[0] is 128, expected 256",
+    );
+    case(
+        &tensor(data, &flat),
+        &good,
+        "kernel `scale`, argument 0 `A`: ndim is 2, expected 1",
+    );
+    case(
+        &tensor(std::ptr::null_mut(), &right),
+        &good,
+        "kernel `scale`, argument 0 `A`: data is null, expected a pointer",
+    );
+    let doubles = DlTensor {
+        dtype: [2, 64, 1, 0],
+        ..tensor(data, &right)
+    };
+    case(
+        &doubles,
+        &good,
+        "kernel `scale`, argument 0 `A`: dtype is another, expected float32",
+    );
+    let on_the_host = DlTensor {
+        device: [1, 0],
+        ..tensor(data, &right)
+    };
+    assert_eq!(call(&on_the_host, &good).0, 1);
+    let steps = [2i64];
+    let strided = DlTensor {
+        strides: steps.as_ptr(),
+        ..tensor(data, &right)
+    };
+    case(
+        &strided,
+        &good,
+        "kernel `scale`, argument 0 `A`: strides[0] is 2, expected 1",
+    );
+    let odd = tensor(data.wrapping_byte_add(2), &right);
+    let (status, error) = call(&odd, &good);
+    assert!(
+        status == 1 && error.contains("data is 0x") && error.ends_with("expected a multiple of 4"),
+        "{error}"
+    );
+    // A fault of the kernel is told with its line.
+    let end = tensor(data.wrapping_byte_add(512), &right);
+    let (status, error) = call(&end, &good);
+    assert!(status == 4 && error.contains("vector.py"), "{status}: {error}");
+}
