@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod explain;
 mod input;
+mod layout;
 mod literal;
 mod npy;
 mod output;
@@ -51,6 +53,10 @@ enum Command {
     Lower(Lower),
     /// Prints the CUDA text.
     Cuda(Input),
+    /// Says of the tile primitives of FILE:LINE which variant lowers each, why no other does, and what it becomes.
+    Explain(Input),
+    /// Prints the map of a layout as a table and writes it as a picture.
+    Layout(layout::Show),
     /// Prints the host function: what a launcher checks and launches.
     Host(Input),
     /// Runs a kernel on the simulator, arrays from and to .npy files.
@@ -98,6 +104,8 @@ fn main() -> ExitCode {
         Command::Check(input) => check(input, &cli.output),
         Command::Lower(command) => lower(command),
         Command::Cuda(input) => cuda(input),
+        Command::Explain(input) => explain::run(input).and_then(|text| out(&text)),
+        Command::Layout(command) => layout::run(command).and_then(|text| out(&text)),
         Command::Host(input) => host_function(input),
         Command::Sim(command) => simulate::run(command),
         Command::Toolchain(command) => toolchain_command(command),

@@ -34,6 +34,7 @@ pub mod machine;
 pub mod mutants;
 pub mod shapes;
 pub mod simulate;
+pub mod tiles;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -31,7 +31,7 @@ mod lanes;
 mod launch;
 mod memory;
 mod program;
-mod random;
+pub mod random;
 mod shared;
 mod statements;
 mod threads;

@@ -13,6 +13,7 @@ use super::super::eval::{
 use super::super::typing::{self, Arithmetic};
 use super::call::{Call, Function, function, variadic};
 use super::convert;
+use super::layout_methods;
 use super::layout_parts;
 use super::views;
 use crate::arith::Analyzer;
@@ -590,6 +591,9 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
             f(&tile, args, span)
         })
     };
+    if let Some(run) = layout_methods::method(name) {
+        return Ok(Some(method(name, run)));
+    }
     Ok(Some(match name {
         "shard" => iters(&tile.shard),
         "replica" => iters(&tile.replica),
@@ -702,24 +706,15 @@ fn apply(layout: &Layout, args: Args, span: Span) -> Result<Value> {
 }
 
 /// What TVM's layouts can do beyond this: taking layouts apart and composing them.
-const ALGEBRA: [&str; 19] = [
+const ALGEBRA: [&str; 10] = [
     "apply_to_shape",
-    "broadcast",
-    "canonicalize",
-    "direct_sum",
     "get_scope",
-    "group",
     "group_many",
     "is_direct_sum_left",
     "is_direct_sum_right",
-    "is_swizzle",
     "is_tile_inner",
     "is_tile_outer",
     "is_trainium",
-    "permute_by_groups",
-    "slice",
-    "tile",
-    "tile_to",
     "to_psum",
     "verify_well_formed",
 ];

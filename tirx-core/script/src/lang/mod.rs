@@ -13,7 +13,7 @@
 //! | `pool` | pooled dynamic shared memory |
 //! | `launch`, `loops` | scope ids, regions, loops, statements |
 //! | `calls`, `cuda` | calls out of the language, device functions |
-//! | `layouts`, `layout_parts` | `TileLayout(S[…] + R[…] + offset)` |
+//! | `layouts`, `layout_parts`, `layout_methods` | `TileLayout(S[…] + R[…] + offset)` |
 //! | `tiles` | tile primitives: `Tx.cta.copy(…)` |
 //! | `cuda_words` | what to write for a name of CUDA C++ |
 //! | `rows` | calls of the operations that have a row |
@@ -30,6 +30,7 @@ mod cuda_words;
 mod dtypes;
 mod indexers;
 mod launch;
+mod layout_methods;
 mod layout_parts;
 mod layouts;
 mod linear;

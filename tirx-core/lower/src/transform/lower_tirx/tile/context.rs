@@ -29,6 +29,8 @@ pub(super) struct Context<'a> {
     pub(super) scope: ExecScope,
     /// The call's place.
     pub(super) span: Span,
+    /// How a variant cut the elements: rounds, threads, elements of a vector.
+    pub(super) partition: Option<[i128; 3]>,
 }
 
 impl Context<'_> {

@@ -15,6 +15,8 @@ mod build;
 mod context;
 mod copy;
 mod elementwise;
+mod registers;
+mod swizzle;
 mod table;
 
 use rustc_hash::FxHashMap;
@@ -51,6 +53,8 @@ pub struct Decision {
     pub span: Span,
     /// Each variant of the operation and what became of it, in the order in which they are asked.
     pub rows: Vec<(&'static str, Outcome)>,
+    /// How the elements were cut: rounds, threads, elements of a vector.
+    pub partition: Option<[i128; 3]>,
     /// The code it became.
     pub code: Option<Stmt>,
 }
@@ -186,8 +190,10 @@ impl Walk<'_> {
             facts: &mut self.facts,
             scope: call.scope,
             span,
+            partition: None,
         };
         let (rows, code) = choose(call, &mut context);
+        let partition = context.partition;
         let result = match &code {
             Some(code) => Ok(code.clone()),
             None => Err(declined(call, span, &rows)),
@@ -196,6 +202,7 @@ impl Walk<'_> {
             call: call.clone(),
             span,
             rows,
+            partition,
             code,
         });
         result

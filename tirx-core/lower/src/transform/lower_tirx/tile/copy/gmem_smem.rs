@@ -52,6 +52,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         return Err(format!("{dtype} elements are not whole bytes"));
     }
     let plan = partition(global, shared, cx.thread_count()?, &WIDTHS, cx)?;
+    cx.partition = Some([plan.rounds, plan.threads, plan.vector]);
     let span = cx.span;
     let bytes = plan.vector * bits / 8;
     if bytes > 16 {

@@ -3,6 +3,7 @@
 mod fallback;
 mod gmem_smem;
 mod partition;
+mod reg;
 mod vec_forced;
 
 use super::context::Context;
@@ -36,6 +37,24 @@ pub(super) static VARIANTS: &[Variant] = &[
         ],
         lower: gmem_smem::lower,
         doc: "vectors of up to 16 bytes, spread over the threads of the scope",
+    },
+    Variant {
+        ops: &[TileOp::Copy],
+        name: "reg",
+        aliases: &["vec_auto"],
+        priority: 10,
+        only_forced: false,
+        predicates: &[
+            SCOPE,
+            FULL_SCOPE,
+            SAME_ELEMENTS,
+            Predicate {
+                name: "between local and global or shared memory",
+                holds: reg::with_registers,
+            },
+        ],
+        lower: reg::lower,
+        doc: "each thread moves what it holds, in vectors of up to 16 bytes",
     },
     Variant {
         ops: &[TileOp::Copy],

@@ -6,6 +6,7 @@
 
 use super::super::build::layout_of;
 use super::super::context::Context;
+use super::super::swizzle::{Step, swizzled};
 use crate::ir::{BinOp, BufferRegion, Expr};
 use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
 
@@ -33,11 +34,41 @@ impl Partition {
 
     /// The same on the shared side.
     pub(in super::super) fn shared_at(&self, round: &Expr, thread: &Expr, cx: &mut Context<'_>) -> Expr {
-        let at = self.at(&self.shared, round, thread);
-        match self.swizzle {
-            None => at,
-            Some(swizzle) => swizzle.apply(&cx.facts.simplify(&at)),
+        let Some(swizzle) = self.swizzle else {
+            return self.at(&self.shared, round, thread);
+        };
+        // The iterators that rounds count, then those of threads.
+        let mut outer = 0;
+        let mut covered = 1;
+        while covered < self.rounds && outer < self.shared.shard.len() {
+            covered *= self.shared.shard[outer].extent.as_int().unwrap_or(0);
+            outer += 1;
         }
+        if covered != self.rounds {
+            return swizzle.apply(&cx.facts.simplify(&self.at(&self.shared, round, thread)));
+        }
+        let (rounds, threads) = self.shared.shard.split_at(outer);
+        let mut steps = Vec::new();
+        let mut rest = round.clone();
+        for (depth, iter) in rounds.iter().enumerate().rev() {
+            let digit = if depth == 0 {
+                rest.clone()
+            } else {
+                binary(BinOp::FloorMod, rest.clone(), iter.extent.clone())
+            };
+            rest = binary(BinOp::FloorDiv, rest, iter.extent.clone());
+            steps.push(Step {
+                digit,
+                stride: iter.stride.clone(),
+            });
+        }
+        let own = TileLayout::of(threads.to_vec());
+        let end = own.shard.iter().map(|i| Some((i.extent.as_int()? - 1) * i.stride.as_int()?));
+        let end = end.sum::<Option<i128>>().map(|last| last + 1);
+        let fixed = self.shared.offset_of("m");
+        let shape = [self.threads, self.vector].map(|e| Expr::int32(e as i32));
+        let base = Layout::Tile(own.into()).memory_offset(&[thread.clone(), Expr::int32(0)], &shape);
+        swizzled(swizzle, &base, end, &fixed, &steps, cx)
     }
 
     fn at(&self, layout: &TileLayout, round: &Expr, thread: &Expr) -> Expr {

@@ -56,7 +56,7 @@ const PREDICATES: &[Predicate] = &[
 ];
 
 /// The hints of a call's configuration.
-fn hints(call: &TileCall) -> Result<CacheHints, String> {
+pub(super) fn hints(call: &TileCall) -> Result<CacheHints, String> {
     let text = |key: &str| {
         call.config
             .get(key)

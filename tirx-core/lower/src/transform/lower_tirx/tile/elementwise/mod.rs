@@ -4,6 +4,7 @@
 //! than the output's are broadcast as NumPy does it: dimensions are aligned at the last, and one of extent one is
 //! repeated.
 
+mod reg;
 mod smem;
 
 use super::build::elements;
@@ -36,16 +37,28 @@ const OPERATIONS: &[TileOp] = &[
     TileOp::Select,
 ];
 
-pub(super) static VARIANTS: &[Variant] = &[Variant {
-    ops: OPERATIONS,
-    name: "smem",
-    aliases: &[],
-    priority: 10,
-    only_forced: false,
-    predicates: &[SCOPE, FULL_SCOPE, smem::ALL_SHARED],
-    lower: smem::lower,
-    doc: "elements in shared memory, in vectors of up to 16 bytes, spread over the threads of the scope",
-}];
+pub(super) static VARIANTS: &[Variant] = &[
+    Variant {
+        ops: OPERATIONS,
+        name: "reg",
+        aliases: &[],
+        priority: 10,
+        only_forced: false,
+        predicates: &[SCOPE, FULL_SCOPE, reg::ALL_LOCAL],
+        lower: reg::lower,
+        doc: "each thread computes what it holds of the output",
+    },
+    Variant {
+        ops: OPERATIONS,
+        name: "smem",
+        aliases: &[],
+        priority: 10,
+        only_forced: false,
+        predicates: &[SCOPE, FULL_SCOPE, smem::ALL_SHARED],
+        lower: smem::lower,
+        doc: "elements in shared memory, in vectors of up to 16 bytes, spread over the threads of the scope",
+    },
+];
 
 /// An input.
 #[derive(Clone)]
@@ -259,8 +272,14 @@ impl Plan {
             .zip(&self.dst.ranges)
             .map(|(i, (start, _))| minus(i.clone(), start))
             .collect();
+        self.value_of(&values, &coordinate, span)
+    }
+
+    /// The output's element from the inputs' `values`, where `coordinate` counts in the region; converted to the
+    /// output's dtype.
+    pub(super) fn value_of(&self, values: &[Expr], coordinate: &[Expr], span: Span) -> Result<Expr, String> {
         let value = self
-            .compute(&values, &coordinate, span)
+            .compute(values, coordinate, span)
             .map_err(|error| error.message)?;
         typing::cast(value, self.dst.buffer.dtype, span).map_err(|error| error.message)
     }

@@ -64,6 +64,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     let vector = vector(&plan, total, threads);
     let span = cx.span;
     let rounds = (total + vector * threads - 1) / (vector * threads);
+    cx.partition = Some([rounds, threads, vector]);
     let thread = cx.thread_index();
     let whole = rounds * vector * threads == total;
     let mut failed = None;

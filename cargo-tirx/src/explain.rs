@@ -1,0 +1,100 @@
+//! `cargo tirx explain FILE:LINE`: how the tile primitives of a line are lowered.
+
+use std::path::PathBuf;
+
+use tirx_core::script::print_stmt;
+use tirx_core::transform::lower_tirx::{Decision, Outcome, explain};
+use tirx_core::transform::{Options, PassContext, Target};
+
+use crate::input::{Input, Result, usage, user};
+
+/// The file and the line of `FILE:LINE`; all lines without one.
+fn place(text: &str) -> (PathBuf, Option<u32>) {
+    match text.rsplit_once(':') {
+        Some((file, line)) => match line.parse() {
+            Ok(line) => (file.into(), Some(line)),
+            Err(_) => (text.into(), None),
+        },
+        None => (text.into(), None),
+    }
+}
+
+pub(crate) fn run(input: &Input) -> Result<String> {
+    let text = input.file.to_string_lossy().into_owned();
+    let (file, line) = place(&text);
+    let input = Input {
+        file,
+        entry: input.entry.clone(),
+        define: input.define.clone(),
+        arch: input.arch.clone(),
+        ..*input
+    };
+    if line == Some(0) {
+        return Err(usage("lines count from 1"));
+    }
+    let loaded = input.load()?;
+    let entries = match input.entry {
+        Some(_) => vec![input.pick(&loaded)?],
+        None => loaded.file().entries().to_vec(),
+    };
+    let context = PassContext::new(Target::cuda(input.arch.as_str()), &Options::default());
+    let mut out = String::new();
+    let mut calls = 0;
+    for entry in &entries {
+        // A kernel of the file that wants values is left out, unless it is the one that is meant.
+        let module = match input.build(&loaded, entry) {
+            Ok(module) => module,
+            Err(error) if entries.len() == 1 => return Err(error),
+            Err(_) => continue,
+        };
+        for decision in explain(&module, &context) {
+            let at = module.sources.locate(decision.span);
+            calls += 1;
+            if line.is_some_and(|line| at.as_ref().is_none_or(|at| at.line != line)) {
+                continue;
+            }
+            if let Some(at) = at {
+                out.push_str(&format!("{}:{}: {}\n", at.file, at.line, at.line_text.trim()));
+            }
+            describe(&mut out, &decision);
+        }
+    }
+    match (out.is_empty(), line) {
+        (false, _) => Ok(out),
+        (true, Some(line)) if calls > 0 => Err(user(format_args!(
+            "there is no tile primitive on line {line} of `{}`",
+            input.file.display()
+        ))),
+        _ => Err(user(format_args!(
+            "the kernels of `{}` have no tile primitives",
+            input.file.display()
+        ))),
+    }
+}
+
+/// The variants and what became of each, the partition and the code.
+fn describe(out: &mut String, decision: &Decision) {
+    let width = decision.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, outcome) in &decision.rows {
+        let said = match outcome {
+            Outcome::Chosen => "chosen".to_string(),
+            Outcome::NotAsked => "not asked".to_string(),
+            Outcome::Declined(reason) => format!("declines: {reason}"),
+        };
+        out.push_str(&format!("  {name:<width$}  {said}\n"));
+    }
+    if decision.rows.is_empty() {
+        out.push_str("  no variants\n");
+    }
+    if let Some([rounds, threads, vector]) = decision.partition {
+        out.push_str(&format!(
+            "  partition: {rounds} rounds x {threads} threads x {vector} elements\n"
+        ));
+    }
+    if let Some(code) = &decision.code {
+        for line in print_stmt(code).lines() {
+            out.push_str(&format!("    {line}\n"));
+        }
+    }
+    out.push('\n');
+}

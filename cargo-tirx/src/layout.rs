@@ -1,0 +1,215 @@
+//! `cargo tirx layout 'S[(8, 4):(4, 1)]' --shape 8,4`: the map of a layout as a table and as a picture.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use tirx_build::compile::{FileImports, Loaded};
+use tirx_core::ir::{Buffer, Expr, StmtKind, Visitor};
+use tirx_core::layout::Layout;
+
+use crate::input::{Result, usage, user};
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct Show {
+    /// The layout as a kernel writes it: `S[(8, 32):(32, 1)]`, `TileLayout(…)`, `ComposeLayout(…)`.
+    layout: String,
+    /// The extents of the buffer; by default those of the iterators.
+    #[arg(long, value_name = "N,M", value_delimiter = ',')]
+    shape: Vec<i64>,
+    /// The size of an element in bytes, for the banks of shared memory.
+    #[arg(long, value_name = "BYTES", default_value_t = 4)]
+    bytes: i64,
+    /// Where the picture goes; `-` for none.
+    #[arg(long, value_name = "FILE", default_value = "layout.svg")]
+    svg: PathBuf,
+}
+
+/// Elements beyond which there is no table.
+const MOST: i64 = 1 << 16;
+
+pub(crate) fn run(command: &Show) -> Result<String> {
+    let (layout, shape) = read(command)?;
+    let count: i64 = shape.iter().product();
+    if count > MOST {
+        return Err(usage(format_args!(
+            "{count} elements are too many for a table: at most {MOST}"
+        )));
+    }
+    let places = places(&layout, &shape)?;
+    let columns = shape.last().copied().unwrap_or(1).max(1) as usize;
+    let mut out = String::new();
+    let width = places.iter().map(|p| p.text().len()).max().unwrap_or(1);
+    let names: Vec<&str> = places.first().map_or(vec![], |p| p.0.iter().map(|(n, _)| &**n).collect());
+    let _ = writeln!(out, "each element: {}", names.join("/"));
+    for row in places.chunks(columns) {
+        let cells: Vec<String> = row.iter().map(|p| format!("{:>width$}", p.text())).collect();
+        let _ = writeln!(out, "{}", cells.join(" "));
+    }
+    if names == ["m"] {
+        let rows = conflicts(places.chunks(columns).next().unwrap_or(&[]), command.bytes);
+        let first: Vec<Place> = places.iter().step_by(columns).cloned().collect();
+        let columns = conflicts(&first, command.bytes);
+        let _ = writeln!(
+            out,
+            "bank conflicts of a warp, one element a lane: {rows}-way along a row, {columns}-way along a column"
+        );
+    }
+    if command.svg.as_os_str() != "-" {
+        let picture = svg(&places, columns, command.bytes);
+        std::fs::write(&command.svg, picture)
+            .map_err(|error| user(format_args!("cannot write `{}`: {error}", command.svg.display())))?;
+        let _ = writeln!(out, "picture: {}", command.svg.display());
+    }
+    Ok(out)
+}
+
+/// The layout of the text, evaluated as one of a buffer.
+fn read(command: &Show) -> Result<(Layout, Vec<i64>)> {
+    let text = command.layout.trim();
+    let text = if text.starts_with("S[") || text.starts_with("T.S[") {
+        format!("TileLayout({text})")
+    } else {
+        text.to_string()
+    };
+    let kernel = |shape: &str| {
+        format!(
+            "from tvm.script import tirx as T\nfrom tvm.tirx.layout import *\n\n\n@T.prim_func\ndef shown():\n    \
+             T.device_entry()\n    T.thread_id([32])\n    b = T.alloc_buffer({shape}, \"float32\", scope=\"local\", \
+             layout={text})\n"
+        )
+    };
+    let load = |shape: &str| -> Result<Buffer> {
+        let imports = FileImports::new(std::path::Path::new(""), String::new());
+        let loaded = Loaded::new("layout", &kernel(shape), &imports)?;
+        let built = loaded.build_all(None, &Default::default())?;
+        let buffer = built.iter().find_map(|b| allocated(&b.module));
+        buffer.ok_or_else(|| user("the text gives no layout"))
+    };
+    let shape: Vec<i64> = if command.shape.is_empty() {
+        let buffer = load("(1,)")?;
+        let tile = buffer.layout.as_ref().map(|l| l.tile().const_extents());
+        let Some(Some(extents)) = tile else {
+            return Err(user("the extents of the layout are not constant: give --shape"));
+        };
+        extents.iter().map(|e| *e as i64).collect()
+    } else {
+        command.shape.clone()
+    };
+    if shape.iter().any(|e| *e < 1) {
+        return Err(usage("extents are positive"));
+    }
+    let list: Vec<String> = shape.iter().map(i64::to_string).collect();
+    let buffer = load(&format!("({},)", list.join(", ")))?;
+    let layout = buffer.layout.clone().ok_or_else(|| user("the text gives no layout"))?;
+    let size: i64 = shape.iter().product();
+    match layout.tile().const_size() {
+        Some(own) if own as i64 != size => Err(user(format_args!(
+            "the layout has {own} elements, the shape {size}"
+        ))),
+        _ => Ok((layout, shape)),
+    }
+}
+
+fn allocated(module: &tirx_core::ir::IRModule) -> Option<Buffer> {
+    struct Find(Option<Buffer>);
+    impl Visitor for Find {
+        fn visit_stmt(&mut self, stmt: &tirx_core::ir::Stmt) {
+            if let StmtKind::AllocBuffer(buffer, _) = &stmt.kind {
+                self.0 = Some(buffer.clone());
+            }
+            self.walk_stmt(stmt);
+        }
+    }
+    let mut find = Find(None);
+    module.functions.iter().for_each(|(_, f)| find.visit_stmt(&f.body));
+    find.0
+}
+
+/// Where an element lies: a number on each axis.
+#[derive(Clone)]
+struct Place(Vec<(String, i128)>);
+
+impl Place {
+    fn text(&self) -> String {
+        let numbers: Vec<String> = self.0.iter().map(|(_, n)| n.to_string()).collect();
+        numbers.join("/")
+    }
+
+    fn on(&self, axis: &str) -> Option<i128> {
+        self.0.iter().find(|(name, _)| name == axis).map(|(_, n)| *n)
+    }
+
+    /// What decides an element's colour: its thread, or its bank.
+    fn owner(&self, bytes: i64) -> i128 {
+        match self.0.iter().find(|(name, _)| name != "m") {
+            Some((_, thread)) => *thread,
+            None => self.on("m").unwrap_or(0) * i128::from(bytes) / 4 % 32,
+        }
+    }
+}
+
+fn places(layout: &Layout, shape: &[i64]) -> Result<Vec<Place>> {
+    let count: i64 = shape.iter().product();
+    let extents: Vec<Expr> = shape.iter().map(|e| Expr::int32(*e as i32)).collect();
+    let mut analyzer = tirx_core::arith::Analyzer::new();
+    (0..count)
+        .map(|number| {
+            let mut rest = number;
+            let mut coordinate = vec![Expr::int32(0); shape.len()];
+            for (dim, extent) in shape.iter().enumerate().rev() {
+                coordinate[dim] = Expr::int32((rest % extent) as i32);
+                rest /= extent;
+            }
+            let offsets = layout.offsets(&coordinate, &extents);
+            let place = offsets.iter().map(|(axis, at)| {
+                let at = analyzer.simplify(at).as_int();
+                at.map(|at| (axis.0.to_string(), at))
+            });
+            let place: Option<Vec<_>> = place.collect();
+            place.map(Place).ok_or_else(|| user("the layout is not constant"))
+        })
+        .collect()
+}
+
+/// How many words of one bank a warp touches at most, when its lanes take the first elements of a line.
+fn conflicts(line: &[Place], bytes: i64) -> usize {
+    let mut words: Vec<i128> = line
+        .iter()
+        .take(32)
+        .filter_map(|p| p.on("m"))
+        .map(|at| at * i128::from(bytes) / 4)
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    (0..32)
+        .map(|bank| words.iter().filter(|w| **w % 32 == bank).count())
+        .max()
+        .unwrap_or(0)
+        .max(1)
+}
+
+/// A cell an element, coloured by its thread or its bank.
+fn svg(places: &[Place], columns: usize, bytes: i64) -> String {
+    const CELL: usize = 34;
+    let rows = places.len().div_ceil(columns);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"monospace\" \
+         font-size=\"9\" text-anchor=\"middle\">\n",
+        columns * CELL + 1,
+        rows * CELL + 1
+    );
+    for (number, place) in places.iter().enumerate() {
+        let (x, y) = (number % columns * CELL, number / columns * CELL);
+        let hue = place.owner(bytes) * 137 % 360;
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{CELL}\" height=\"{CELL}\" fill=\"hsl({hue},60%,80%)\" \
+             stroke=\"#555\"/><text x=\"{}\" y=\"{}\">{}</text>",
+            x + CELL / 2,
+            y + CELL / 2 + 3,
+            place.text()
+        );
+    }
+    out.push_str("</svg>\n");
+    out
+}

@@ -1,0 +1,389 @@
+//! Random programs of tile primitives, and what they must compute.
+//!
+//! A program copies a tensor to buffers in shared memory and registers of random layouts, computes with them, and copies
+//! them back, with a barrier after each step. Every step is done a second time on plain arrays of numbers, from what
+//! the primitive means alone: no layout, no thread and no vector takes part. Values are small integers, which every
+//! dtype holds exactly.
+
+use std::fmt::Write;
+
+use half::{bf16, f16};
+use tirx_core::ir::DType;
+
+use crate::generator::random::Random;
+use crate::machine::Argument;
+
+/// A program with its arguments and what its tensors must hold in the end.
+pub struct TileProgram {
+    /// The kernel file.
+    pub text: String,
+    /// Its arguments, in order.
+    pub arguments: Vec<(String, Argument)>,
+    /// The tensors afterwards.
+    pub expected: Vec<Vec<u8>>,
+}
+
+const DTYPES: [DType; 6] = [
+    DType::FLOAT32,
+    DType::FLOAT16,
+    DType::BFLOAT16,
+    DType::INT32,
+    DType::INT8,
+    DType::FLOAT64,
+];
+
+/// The largest integer up to which a dtype has all.
+fn most(dtype: DType) -> i64 {
+    match dtype {
+        DType::INT8 => 127,
+        DType::BFLOAT16 => 256,
+        DType::FLOAT16 => 2048,
+        _ => 1 << 20,
+    }
+}
+
+/// The bytes of a number.
+fn bytes(dtype: DType, value: i64) -> Vec<u8> {
+    match dtype {
+        DType::FLOAT32 => (value as f32).to_le_bytes().to_vec(),
+        DType::FLOAT64 => (value as f64).to_le_bytes().to_vec(),
+        DType::FLOAT16 => f16::from_f64(value as f64).to_le_bytes().to_vec(),
+        DType::BFLOAT16 => bf16::from_f64(value as f64).to_le_bytes().to_vec(),
+        DType::INT8 => (value as i8).to_le_bytes().to_vec(),
+        _ => (value as i32).to_le_bytes().to_vec(),
+    }
+}
+
+/// A tensor's bytes with zeros of either sign as one.
+pub fn plain(dtype: DType, bytes: &[u8]) -> Vec<u8> {
+    let mut plain = bytes.to_vec();
+    if dtype.is_floating() {
+        for element in plain.chunks_mut(dtype.bytes()) {
+            if let Some((last, rest)) = element.split_last_mut()
+                && *last == 0x80
+                && rest.iter().all(|b| *b == 0)
+            {
+                *last = 0;
+            }
+        }
+    }
+    plain
+}
+
+/// Where a buffer lies.
+#[derive(Clone, Copy, PartialEq)]
+enum Home {
+    Global,
+    Shared,
+    /// Spread over all threads by rows.
+    Registers,
+}
+
+/// A buffer with its elements as numbers.
+#[derive(Clone)]
+struct Array {
+    name: String,
+    home: Home,
+    dtype: DType,
+    rows: usize,
+    columns: usize,
+    values: Vec<i64>,
+}
+
+impl Array {
+    fn largest(&self) -> i64 {
+        self.values.iter().map(|v| v.abs()).max().unwrap_or(0)
+    }
+
+    fn contents(&self) -> Vec<u8> {
+        self.values.iter().flat_map(|v| bytes(self.dtype, *v)).collect()
+    }
+}
+
+/// Rows and columns of a region: first and how many.
+#[derive(Clone, Copy)]
+struct Part {
+    row: usize,
+    rows: usize,
+    column: usize,
+    columns: usize,
+}
+
+impl Part {
+    fn text(&self, array: &Array) -> String {
+        format!(
+            "{}[{}:{}, {}:{}]",
+            array.name,
+            self.row,
+            self.row + self.rows,
+            self.column,
+            self.column + self.columns
+        )
+    }
+
+    fn places(&self, array: &Array) -> Vec<usize> {
+        let columns = array.columns;
+        let (row, column) = (self.row, self.column);
+        (0..self.rows)
+            .flat_map(|i| (0..self.columns).map(move |j| (i, j)))
+            .map(|(i, j)| (row + i) * columns + column + j)
+            .collect()
+    }
+}
+
+struct Builder {
+    random: Random,
+    threads: usize,
+    arrays: Vec<Array>,
+    body: String,
+}
+
+/// The program of a seed.
+pub fn generate(seed: u64) -> TileProgram {
+    let mut random = Random::new(seed);
+    let threads = *random.pick(&[32usize, 64, 128, 256]);
+    let rows = threads * *random.pick(&[1usize, 1, 2]) / *random.pick(&[1usize, 2, 4]);
+    // Three buffers of the widest dtype, padded, fit a block's shared memory.
+    let columns = loop {
+        let columns = *random.pick(&[8usize, 16, 32, 64, 24, 4, 2]);
+        if rows * columns <= 1024 || columns == 2 {
+            break columns;
+        }
+    };
+    let dtype = *random.pick(&DTYPES);
+    let mut builder = Builder {
+        random,
+        threads,
+        arrays: Vec::new(),
+        body: String::new(),
+    };
+    for name in ["A", "B"] {
+        let values = (0..rows * columns).map(|_| builder.random.between(-3, 3) as i64).collect();
+        builder.arrays.push(Array {
+            name: name.into(),
+            home: Home::Global,
+            dtype,
+            rows,
+            columns,
+            values,
+        });
+    }
+    let arguments = builder.arrays.clone();
+    let count = 2 + builder.random.below(2);
+    for i in 0..count {
+        builder.declare(i, rows, columns, dtype);
+    }
+    let steps = 2 + builder.random.below(6);
+    for _ in 0..steps {
+        builder.step();
+    }
+    for i in 2..builder.arrays.len() {
+        if builder.arrays[i].dtype == dtype {
+            builder.copy_whole(1, i);
+        }
+    }
+    let mut text = String::from(
+        "from tvm.script import tirx as T\nfrom tvm.script.tirx import tile as Tx\n\
+         from tvm.tirx.layout import ComposeLayout, R, S, TileLayout, tid_in_wg, tx, laneid\n\n\n@T.prim_func\n",
+    );
+    let tensor = format!("T.Buffer(({rows}, {columns}), \"{dtype}\")");
+    let _ = writeln!(text, "def program(A: {tensor}, B: {tensor}):");
+    let _ = writeln!(text, "    T.device_entry()\n    T.cta_id([1])");
+    let _ = writeln!(text, "    wid = T.warp_id([{}])", threads / 32);
+    let _ = writeln!(text, "    lane = T.lane_id([32])\n    tid = T.thread_id([{threads}])");
+    text.push_str(&builder.body);
+    let argument = |a: &Array| {
+        let argument = Argument::Tensor {
+            dtype: a.dtype,
+            shape: vec![a.rows as i64, a.columns as i64],
+            bytes: a.contents(),
+        };
+        (a.name.clone(), argument)
+    };
+    TileProgram {
+        text,
+        arguments: arguments.iter().map(argument).collect(),
+        expected: builder.arrays[..2].iter().map(Array::contents).collect(),
+    }
+}
+
+impl Builder {
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.body, "    {text}");
+    }
+
+    fn barrier(&mut self) {
+        self.line("T.cuda.cta_sync()");
+    }
+
+    /// A buffer with the elements of `A`.
+    fn declare(&mut self, number: usize, rows: usize, columns: usize, tensors: DType) {
+        let name = format!("s{number}");
+        let registers = rows % self.threads == 0 && self.random.chance(40);
+        let dtype = if self.random.chance(20) { *self.random.pick(&DTYPES) } else { tensors };
+        let (home, layout) = if registers {
+            let per = rows / self.threads;
+            let layout = match per {
+                1 => format!("TileLayout(S[({rows}, {columns}) : (1 @ tx, 1)])"),
+                _ => format!(
+                    "TileLayout(S[({per}, {}, {columns}) : ({columns}, 1 @ tx, 1)])",
+                    self.threads
+                ),
+            };
+            (Home::Registers, layout)
+        } else {
+            let layout = match self.random.below(4) {
+                0 => format!("TileLayout(S[({rows}, {columns}) : ({}, 1)])", columns + 2),
+                1 => format!("TileLayout(S[({rows}, {columns}) : (1, {rows})])"),
+                2 if columns.is_power_of_two() && columns >= 8 => {
+                    let chunk = (16 / dtype.bytes()).max(1).trailing_zeros();
+                    let bits = self.random.between(1, 3);
+                    format!("ComposeLayout({chunk}, {bits}, 3, TileLayout(S[({rows}, {columns})]))")
+                }
+                _ => format!("TileLayout(S[({rows}, {columns})])"),
+            };
+            (Home::Shared, layout)
+        };
+        let scope = if home == Home::Shared { "shared" } else { "local" };
+        self.line(&format!(
+            "{name} = T.alloc_buffer(({rows}, {columns}), \"{dtype}\", scope=\"{scope}\", layout={layout})"
+        ));
+        self.arrays.push(Array {
+            name,
+            home,
+            dtype,
+            rows,
+            columns,
+            values: vec![0; rows * columns],
+        });
+        let last = self.arrays.len() - 1;
+        if dtype == tensors {
+            self.copy_whole(last, 0);
+        } else {
+            let value = self.random.between(-3, 3) as i64;
+            let whole = self.whole(last);
+            self.line(&format!("Tx.cta.fill({}, {value})", whole.text(&self.arrays[last])));
+            self.arrays[last].values.fill(value);
+            self.barrier();
+        }
+    }
+
+    fn whole(&self, array: usize) -> Part {
+        Part {
+            row: 0,
+            rows: self.arrays[array].rows,
+            column: 0,
+            columns: self.arrays[array].columns,
+        }
+    }
+
+    fn copy_whole(&mut self, to: usize, from: usize) {
+        let part = self.whole(to);
+        self.copy(to, from, part);
+    }
+
+    fn copy(&mut self, to: usize, from: usize, part: Part) {
+        let (dst, src) = (part.text(&self.arrays[to]), part.text(&self.arrays[from]));
+        self.line(&format!("Tx.cta.copy({dst}, {src})"));
+        for place in part.places(&self.arrays[to]) {
+            self.arrays[to].values[place] = self.arrays[from].values[place];
+        }
+        self.barrier();
+    }
+
+    /// A part that the threads are likely to divide.
+    fn part(&mut self, array: usize) -> Part {
+        let Array { rows, columns, home, .. } = self.arrays[array];
+        let mut part = self.whole(array);
+        if self.random.chance(50) {
+            return part;
+        }
+        if home != Home::Registers && rows >= 4 {
+            part.rows = rows / 2;
+            part.row = self.random.below(rows / 2 + 1);
+        }
+        if self.random.chance(60) {
+            part.columns = columns / 2;
+            part.column = *self.random.pick(&[0, columns / 2, 1]);
+            part.column = part.column.min(columns - part.columns);
+        }
+        part
+    }
+
+    fn step(&mut self) {
+        let dst = 2 + self.random.below(self.arrays.len() - 2);
+        let part = self.part(dst);
+        let home = self.arrays[dst].home;
+        let dtype = self.arrays[dst].dtype;
+        let alike: Vec<usize> = (2..self.arrays.len())
+            .filter(|i| self.arrays[*i].home == home && self.arrays[*i].dtype == dtype)
+            .collect();
+        let a = *self.random.pick(&alike);
+        let b = *self.random.pick(&alike);
+        let limit = most(dtype) / 4;
+        let (x, y) = (self.arrays[a].largest(), self.arrays[b].largest());
+        let places = part.places(&self.arrays[dst]);
+        let text = |i: usize, this: &Builder| part.text(&this.arrays[i]);
+        let c = self.random.between(-3, 3) as i64;
+        let scalar = if dtype.is_floating() {
+            format!("T.{dtype}({c}.0)")
+        } else {
+            format!("T.{dtype}({c})")
+        };
+        let (d, s, t) = (text(dst, self), text(a, self), text(b, self));
+        let binary = |this: &mut Builder, line: String, f: &dyn Fn(i64, i64) -> i64| {
+            this.line(&line);
+            let values: Vec<i64> = places
+                .iter()
+                .map(|p| f(this.arrays[a].values[*p], this.arrays[b].values[*p]))
+                .collect();
+            for (place, value) in places.iter().zip(values) {
+                this.arrays[dst].values[*place] = value;
+            }
+            this.barrier();
+        };
+        match self.random.below(11) {
+            0 if x + y < limit => binary(self, format!("Tx.cta.add({d}, {s}, {t})"), &|x, y| x + y),
+            1 if x + y < limit => binary(self, format!("Tx.cta.sub({d}, {s}, {t})"), &|x, y| x - y),
+            2 if x * y < limit => binary(self, format!("Tx.cta.mul({d}, {s}, {t})"), &|x, y| x * y),
+            3 => binary(self, format!("Tx.cta.maximum({d}, {s}, {t})"), &|x, y| x.max(y)),
+            4 => binary(self, format!("Tx.cta.minimum({d}, {s}, {t})"), &|x, y| x.min(y)),
+            5 if x * 3 + y < limit => {
+                binary(self, format!("Tx.cta.fma({d}, {s}, {scalar}, {t})"), &|x, y| x * c + y);
+            }
+            6 if x + 3 < limit => binary(self, format!("Tx.cta.add({d}, {s}, {scalar})"), &|x, _| x + c),
+            7 => binary(self, format!("Tx.cta.fill({d}, {scalar})"), &|_, _| c),
+            8 => binary(self, format!("Tx.cta.zero({d})"), &|_, _| 0),
+            9 => {
+                let line = format!("Tx.cta.select({d}, {s}, {t}, lambda i, j: i < j)");
+                self.line(&line);
+                let columns = part.columns;
+                let values: Vec<i64> = places
+                    .iter()
+                    .enumerate()
+                    .map(|(n, p)| {
+                        let chosen = if n / columns < n % columns { a } else { b };
+                        self.arrays[chosen].values[*p]
+                    })
+                    .collect();
+                for (place, value) in places.iter().zip(values) {
+                    self.arrays[dst].values[*place] = value;
+                }
+                self.barrier();
+            }
+            _ => {
+                // Between the two kinds of memory.
+                let others: Vec<usize> = (2..self.arrays.len())
+                    .filter(|i| self.arrays[*i].home != home)
+                    .collect();
+                if others.is_empty() {
+                    return;
+                }
+                let from = *self.random.pick(&others);
+                if self.arrays[from].dtype == dtype {
+                    self.copy(dst, from, part);
+                }
+            }
+        }
+    }
+}

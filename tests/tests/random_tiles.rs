@@ -1,0 +1,60 @@
+//! Random programs of tile primitives compute what the primitives mean.
+//!
+//! `TIRX_RANDOM_TILES=2000` sets how many, `TIRX_RANDOM_SEED=1` the first seed.
+
+use tirx_core::transform::{Lowering, Target, lower};
+use tirx_tests::machine::{self, Simulator};
+use tirx_tests::{Defines, build, number, round_trip, stages, tiles};
+
+#[test]
+fn random_tile_programs_compute_what_they_mean() {
+    let count = number("TIRX_RANDOM_TILES", 100);
+    let first = number("TIRX_RANDOM_SEED", 1);
+    let (mut ran, mut declined) = (0, 0);
+    let mut failures = Vec::new();
+    for seed in first..first + count {
+        let program = tiles::generate(seed);
+        let outcome = run(&program, seed % 10 == 0);
+        match outcome {
+            Ok(()) => ran += 1,
+            Err(message) if message.contains("no dispatch for tile primitive") && message.contains("note: ") => {
+                declined += 1;
+            }
+            Err(message) => failures.push(format!("seed {seed}: {message}\n{}", program.text)),
+        }
+        if failures.len() > 3 {
+            break;
+        }
+    }
+    println!("{ran} programs ran, {declined} were declined with reasons");
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(ran * 10 > count * 6, "only {ran} of {count} programs ran");
+}
+
+/// Lowers and runs a program; with `thorough`, it is also printed and parsed back after every pass, and verified.
+fn run(program: &tiles::TileProgram, thorough: bool) -> Result<(), String> {
+    let mut built = build("tiles.py", &program.text, &["program"], &Defines::new())?;
+    let (_, module) = built.pop().ok_or("no kernel")?;
+    let lowered = if thorough {
+        stages(&module, "sm_90a", &mut |_, m| round_trip(m))?
+    } else {
+        let sources = module.sources.clone();
+        lower(module, &mut Lowering::new(Target::cuda("sm_90a"))).map_err(|e| e.render(&sources))?
+    };
+    let found = machine::run(
+        &mut Simulator::with_step_limit(20_000_000),
+        &lowered,
+        &program.arguments,
+    )?;
+    for (index, (found, expected)) in found.iter().zip(&program.expected).enumerate() {
+        let machine::Argument::Tensor { dtype, .. } = &program.arguments[index].1 else {
+            continue;
+        };
+        let (found, expected) = (tiles::plain(*dtype, found), tiles::plain(*dtype, expected));
+        if found != expected {
+            let at = found.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(0);
+            return Err(format!("tensor {index} differs at byte {at}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! `copy` → `reg`: between the threads' own memory and global or shared memory.
+//!
+//! **Idea.** The layout of the local side says which thread holds which elements ([`registers`](super::super::registers)).
+//! The other side's layout is brought into the same order; digits over threads give each thread its base address, and
+//! the digits over its memory are a loop of vectors, as wide as elements lie next to each other on both sides.
+//!
+//! **Conditions.** All threads of the scope active; one side local, the other global or shared; the local layout without
+//! swizzle, on thread axes not wider than the scope, and not beginning in the middle of one. `cache="nc"` and its like
+//! are honoured on loads from global memory.
+//!
+//! **Cost.** One load or store a vector, no other registers.
+
+use super::super::build::{address, flat_view, layout_of, load, repeat, space, store};
+use super::super::context::Context;
+use super::super::registers::Held;
+use super::super::swizzle::{Step, swizzled};
+use super::partition::WIDTHS;
+use super::{operands, vec_forced};
+use crate::arith::fold;
+use crate::ir::{BinOp, BufferRegion, Expr, Stmt, TileCall};
+use crate::layout::apply::binary;
+use crate::layout::{Layout, TileLayout};
+
+/// The local and the other side.
+fn sides(call: &TileCall) -> Result<(&BufferRegion, &BufferRegion), String> {
+    let (dst, src) = operands(call)?;
+    let (to, from) = (space(dst.buffer.scope()), space(src.buffer.scope()));
+    match (from, to) {
+        ("local", "global" | "shared") => Ok((src, dst)),
+        ("global" | "shared", "local") => Ok((dst, src)),
+        _ => Err(format!(
+            "unsupported memory scopes src={} dst={}; one must be local, the other global or shared",
+            src.buffer.scope(),
+            dst.buffer.scope()
+        )),
+    }
+}
+
+pub(super) fn with_registers(call: &TileCall, _: &mut Context<'_>) -> Result<(), String> {
+    sides(call).map(drop)
+}
+
+/// A loop over a part of a thread's elements: how many, and the steps on both sides.
+#[derive(Clone)]
+struct Atom {
+    extent: i128,
+    far: Expr,
+    near: i128,
+}
+
+pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
+    let (local, other) = sides(call)?;
+    let loads = operands(call).is_ok_and(|(dst, _)| std::ptr::eq(dst, local));
+    let dtype = local.buffer.dtype;
+    let bits = dtype.bits as i128 * dtype.lanes as i128;
+    if bits % 8 != 0 || bits > 128 {
+        return Err(format!("{dtype} elements are not moved by one instruction"));
+    }
+    let held = Held::of(local, cx)?;
+    let buffer = &other.buffer;
+    let layout = layout_of(buffer).ok_or_else(|| format!("{} has no layout", buffer.name))?;
+    let sliced = layout
+        .slice(&buffer.shape, &other.ranges, cx.facts)
+        .ok_or_else(|| format!("the layout of {} cannot be sliced to the region", buffer.name))?;
+    if sliced.has_hardware_axis() {
+        return Err(format!("{} is spread over threads", buffer.name));
+    }
+    let swizzle = sliced.swizzle();
+    let extents: Vec<Expr> = held.layout.shard.iter().map(|i| i.extent.clone()).collect();
+    let (far, starts) = sliced
+        .tile()
+        .group(&extents)
+        .ok_or("the two layouts have no common iterators")?;
+    let run = |i: usize| far.shard[starts[i]..starts[i + 1]].to_vec();
+
+    // The base addresses: what the thread's number says.
+    let fixed = far.offset_of("m");
+    let mut far_base = Expr::int32(0);
+    let mut far_end = Some(1);
+    let near_base = held.layout.offset_of("m");
+    for (i, iter) in held.layout.shard.iter().enumerate() {
+        if Held::is_thread(iter) {
+            let digit = Held::digit(iter, cx)?;
+            let part = Layout::Tile(TileLayout::of(run(i)).into());
+            let at = part.memory_offset(&[digit], std::slice::from_ref(&iter.extent));
+            far_base = binary(BinOp::Add, far_base, at);
+            for iter in run(i) {
+                let last = iter.extent.as_int().zip(iter.stride.as_int()).map(|(e, s)| (e - 1) * s);
+                far_end = far_end.zip(last).map(|(end, last)| end + last);
+            }
+        }
+    }
+    let far_base = cx.facts.simplify(&far_base);
+
+    // The loops, outermost first.
+    let mut atoms: Vec<Atom> = Vec::new();
+    for i in held.memory_order() {
+        let near = held.layout.shard[i].stride.as_int().ok_or("a local stride is not constant")?;
+        let iters = run(i);
+        let mut inner = 1;
+        let mut parts = Vec::new();
+        for iter in iters.iter().rev() {
+            let extent = iter.extent.as_int().ok_or("an extent is not constant")?;
+            if extent > 1 {
+                parts.push(Atom {
+                    extent,
+                    far: iter.stride.clone(),
+                    near: near * inner,
+                });
+            }
+            inner *= extent;
+        }
+        parts.reverse();
+        atoms.extend(parts);
+    }
+    let mut chosen = (1, atoms.clone());
+    for width in WIDTHS {
+        let vector = width / bits;
+        let fits = vector > 1 && vector * bits == width && swizzle.is_none_or(|s| vector <= 1 << s.per_element);
+        if fits
+            && let Some(outer) = without_vector(&atoms, vector)
+            && aligned(&outer, [&far_base, &near_base, &fixed], other, vector, cx)
+        {
+            chosen = (vector, outer);
+            break;
+        }
+    }
+    let (vector, outer) = chosen;
+    let rounds: i128 = outer.iter().map(|a| a.extent).product();
+
+    cx.partition = Some([rounds, cx.thread_count()?, vector]);
+    let span = cx.span;
+    let hints = if loads && other.buffer.scope() == "global" {
+        vec_forced::hints(call)?
+    } else {
+        Default::default()
+    };
+    let (flat_far, declare_far) = flat_view(&other.buffer, span);
+    let (flat_near, declare_near) = flat_view(&local.buffer, span);
+    let far_space = space(other.buffer.scope());
+    let bytes = vector * bits / 8;
+    let body = repeat("f", rounds, span, |f| {
+        let (mut far_at, mut near_at) = (binary(BinOp::Add, far_base.clone(), fixed.clone()), near_base.clone());
+        let mut steps = Vec::new();
+        let mut rest = f;
+        for (depth, atom) in outer.iter().enumerate().rev() {
+            let extent = Expr::constant(rest.dtype, atom.extent);
+            let digit = if depth == 0 {
+                rest.clone()
+            } else {
+                fold::floormod(rest.clone(), extent.clone())
+            };
+            rest = fold::floordiv(rest, extent);
+            far_at = binary(BinOp::Add, far_at, binary(BinOp::Mul, digit.clone(), atom.far.clone()));
+            near_at = binary(
+                BinOp::Add,
+                near_at,
+                fold::mul(digit.clone(), Expr::constant(digit.dtype, atom.near)),
+            );
+            steps.push(Step {
+                digit,
+                stride: atom.far.clone(),
+            });
+        }
+        if let Some(swizzle) = swizzle {
+            far_at = swizzled(swizzle, &far_base, far_end, &fixed, &steps, cx);
+        }
+        let far = address(&flat_far, vec![far_at], span);
+        let near = address(&flat_near, vec![near_at], span);
+        if loads {
+            load(near, far, far_space, bytes, &hints, span)
+        } else {
+            store(far, near, far_space, bytes, span)
+        }
+    });
+    Ok(Stmt::seq([declare_far, declare_near, body]))
+}
+
+/// The loops around vectors of so many elements; `None` where those do not lie next to each other on both sides.
+fn without_vector(atoms: &[Atom], vector: i128) -> Option<Vec<Atom>> {
+    let mut outer = atoms.to_vec();
+    let mut done = 1;
+    while done < vector {
+        let last = outer.last_mut()?;
+        if !last.far.is_int(done) || last.near != done {
+            return None;
+        }
+        if done * last.extent <= vector {
+            done *= last.extent;
+            outer.pop();
+            continue;
+        }
+        let part = vector / done;
+        if last.extent % part != 0 {
+            return None;
+        }
+        *last = Atom {
+            extent: last.extent / part,
+            far: Expr::constant(last.far.dtype, done * part),
+            near: done * part,
+        };
+        done = vector;
+    }
+    (done == vector).then_some(outer)
+}
+
+/// Whether each vector begins at a multiple of its length on both sides.
+fn aligned(outer: &[Atom], bases: [&Expr; 3], other: &BufferRegion, vector: i128, cx: &mut Context<'_>) -> bool {
+    let mut divides = |e: &Expr| match e.as_int() {
+        Some(value) => value % vector == 0,
+        None => {
+            let by = Expr::constant(e.dtype, vector);
+            cx.facts.simplify(&binary(BinOp::FloorMod, e.clone(), by)).is_int(0)
+        }
+    };
+    outer.iter().all(|a| divides(&a.far) && a.near % vector == 0)
+        && bases.into_iter().all(&mut divides)
+        && other.buffer.elem_offset.iter().all(&mut divides)
+}

@@ -1,0 +1,190 @@
+//! Elementwise → `reg`: all regions in the threads' own memory.
+//!
+//! **Idea.** The output's layout says which thread holds which elements. Every input's layout is brought into the same
+//! order; each thread then computes the elements that it holds, in a loop over its own memory.
+//!
+//! **Conditions.** All threads of the scope active; every region local with a layout; at a scope of more than one thread
+//! the output is spread over all of them; each input has its elements in the threads that hold the output's. A dimension
+//! that is broadcast lies within a thread.
+//!
+//! **Cost.** One operation an element, no barrier.
+
+use super::super::build::{flat_view, layout_of, repeat};
+use super::super::context::Context;
+use super::super::registers::Held;
+use super::super::table::Predicate;
+use super::{Plan, Source};
+use crate::arith::fold;
+use crate::ir::{BufferRegion, Expr, Stmt, TileCall};
+use crate::layout::{Axis, Iter, Layout, TileLayout};
+
+pub(super) const ALL_LOCAL: Predicate = Predicate {
+    name: "every region in local memory",
+    holds: |call, _| {
+        let plan = Plan::of(call)?;
+        for region in plan.regions() {
+            let buffer = &region.buffer;
+            if buffer.scope() != "local" {
+                return Err(format!("operand scope {} != local", buffer.scope()));
+            }
+            if buffer.layout.is_none() {
+                return Err(format!("{} has no layout", buffer.name));
+            }
+        }
+        Ok(())
+    },
+};
+
+/// An input's layout over the output's elements: broadcast dimensions stay where they are.
+fn lifted(region: &BufferRegion, dst: &BufferRegion, cx: &mut Context<'_>) -> Result<TileLayout, String> {
+    let buffer = &region.buffer;
+    let name = &buffer.name;
+    let layout = layout_of(buffer).ok_or_else(|| format!("{name} has no layout"))?;
+    let sliced = layout
+        .tile()
+        .slice(&buffer.shape, &region.ranges, cx.facts)
+        .ok_or_else(|| format!("the layout of {name} cannot be sliced to the region"))?;
+    let (grouped, starts) = sliced
+        .group(&region.extents())
+        .ok_or_else(|| format!("the layout of {name} does not split along the region"))?;
+    let still = |extent: &Expr| Iter {
+        extent: extent.clone(),
+        stride: Expr::int32(0),
+        axis: Axis::memory(),
+    };
+    let pad = dst.ranges.len() - region.ranges.len();
+    let mut shard: Vec<Iter> = dst.ranges[..pad].iter().map(|(_, e)| still(e)).collect();
+    for (dim, (_, extent)) in region.ranges.iter().enumerate() {
+        let out = &dst.ranges[pad + dim].1;
+        if extent.as_int() == out.as_int() {
+            shard.extend_from_slice(&grouped.shard[starts[dim]..starts[dim + 1]]);
+        } else {
+            shard.push(still(out));
+        }
+    }
+    Ok(TileLayout { shard, ..grouped })
+}
+
+/// The iterators over threads, in fewest words.
+fn over_threads(iters: &[Iter]) -> TileLayout {
+    let threads = iters.iter().filter(|i| Held::is_thread(i)).cloned().collect();
+    TileLayout::of(threads).canonical(true)
+}
+
+pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
+    let plan = Plan::of(call)?;
+    let held = Held::of(&plan.dst, cx)?;
+    held.covers_scope(cx)?;
+    let order = held.memory_order();
+    let extents: Vec<Expr> = held.layout.shard.iter().map(|i| i.extent.clone()).collect();
+    let threads = over_threads(&held.layout.shard);
+    let total: i128 = order
+        .iter()
+        .map(|i| held.layout.shard[*i].extent.as_int().unwrap_or(1))
+        .product();
+    cx.partition = Some([total, cx.thread_count()?, 1]);
+    let span = cx.span;
+    let mut declarations = Vec::new();
+
+    // For each region: its storage, and the order in which a thread goes through it.
+    let mut own = |buffer: &crate::ir::Buffer, iters: Vec<Iter>, offset: Expr| {
+        let (flat, declare) = flat_view(buffer, span);
+        declarations.push(declare);
+        let layout = TileLayout::of(iters).shifted(&Axis::memory(), &offset);
+        (flat, Layout::Tile(layout.into()))
+    };
+    let dst = own(
+        &plan.dst.buffer,
+        order.iter().map(|i| held.layout.shard[*i].clone()).collect(),
+        held.layout.offset_of("m"),
+    );
+    let mut inputs = Vec::new();
+    for source in &plan.sources {
+        let Source::Region(region) = source else {
+            inputs.push(None);
+            continue;
+        };
+        let layout = lifted(region, &plan.dst, cx)?;
+        let name = &region.buffer.name;
+        for (axis, offset) in &layout.offset {
+            if !axis.is_memory() && !offset.is_int(0) {
+                return Err(format!("the region of {name} begins in the middle of the axis {}", axis.0));
+            }
+        }
+        let (grouped, starts) = layout
+            .group(&extents)
+            .ok_or_else(|| format!("the layouts of {name} and of the output have no common iterators"))?;
+        let run = |i: usize| &grouped.shard[starts[i]..starts[i + 1]];
+        let spread: Vec<Iter> = (0..extents.len())
+            .filter(|i| Held::is_thread(&held.layout.shard[*i]))
+            .flat_map(|i| run(i).to_vec())
+            .collect();
+        let mine: Vec<Iter> = order.iter().flat_map(|i| run(*i).to_vec()).collect();
+        let all_threads = spread.iter().all(|i| Held::is_thread(i) || i.extent.is_int(1));
+        if !all_threads || over_threads(&spread) != threads || mine.iter().any(Held::is_thread) {
+            return Err(format!("{name} has its elements in other threads than the output"));
+        }
+        inputs.push(Some(own(&region.buffer, mine, grouped.offset_of("m"))));
+    }
+
+    let digits: Vec<Option<Expr>> = held
+        .layout
+        .shard
+        .iter()
+        .map(|i| Held::is_thread(i).then(|| Held::digit(i, cx)).transpose())
+        .collect::<Result<_, _>>()?;
+    let shape = [Expr::int32(total as i32)];
+    let mut failed = None;
+    let body = repeat("f", total, span, |f| {
+        let at = |layout: &Layout| vec![layout.memory_offset(std::slice::from_ref(&f), &shape)];
+        let values: Vec<Expr> = plan
+            .sources
+            .iter()
+            .zip(&inputs)
+            .map(|(source, own)| match (source, own) {
+                (Source::Scalar(e), _) => e.clone(),
+                (Source::Region(_), Some((flat, layout))) => Expr::load(flat, at(layout)).at(span),
+                (Source::Region(region), None) => Expr::load(&region.buffer, region.starts()).at(span),
+            })
+            .collect();
+        let coordinate = coordinate(&held, &order, &digits, &f);
+        match plan.value_of(&values, &coordinate, span) {
+            Ok(value) => Stmt::store(&dst.0, at(&dst.1), value, span),
+            Err(reason) => {
+                failed = Some(reason);
+                Stmt::nop()
+            }
+        }
+    });
+    match failed {
+        Some(reason) => Err(reason),
+        None => Ok(Stmt::seq(declarations.into_iter().chain([body]))),
+    }
+}
+
+/// Where in the region the calling thread's element `f` is.
+fn coordinate(held: &Held, order: &[usize], digits: &[Option<Expr>], f: &Expr) -> Vec<Expr> {
+    let shard = &held.layout.shard;
+    let mut of_iter: Vec<Expr> = digits
+        .iter()
+        .map(|d| d.clone().unwrap_or_else(|| Expr::int32(0)))
+        .collect();
+    let mut rest = f.clone();
+    for (depth, i) in order.iter().enumerate().rev() {
+        let extent = Expr::constant(rest.dtype, shard[*i].extent.as_int().unwrap_or(1));
+        of_iter[*i] = if depth == 0 {
+            rest.clone()
+        } else {
+            fold::floormod(rest.clone(), extent.clone())
+        };
+        rest = fold::floordiv(rest, extent);
+    }
+    let dims = held.starts.windows(2);
+    dims.map(|run| {
+        (run[0]..run[1]).fold(Expr::int32(0), |sum, i| {
+            let extent = Expr::int32(shard[i].extent.as_int().unwrap_or(1) as i32);
+            fold::add(fold::mul(sum, extent), of_iter[i].clone())
+        })
+    })
+    .collect()
+}

@@ -1,0 +1,162 @@
+//! Regions whose elements lie in the threads' own memory: which thread holds what.
+//!
+//! A layout with thread axes gives each element a thread and a place in that thread's memory. The region's elements in
+//! row-major order are split over the layout's iterators; a digit of an iterator on a thread axis follows from the
+//! calling thread's number on that axis, a digit of one on the memory axis is counted by a loop.
+
+use super::active::{LANES, WARPS};
+use super::build::layout_of;
+use super::context::Context;
+use crate::arith::fold;
+use crate::ir::{BufferRegion, ExecScope, Expr};
+use crate::layout::{Axis, Iter, TileLayout};
+
+/// What of a region the threads hold.
+pub(super) struct Held {
+    /// The region's layout, with a run of iterators for each of its dimensions.
+    pub(super) layout: TileLayout,
+    /// Where each run begins, and the end.
+    pub(super) starts: Vec<usize>,
+}
+
+/// Each thread axis: its name, the scope of which it numbers parts.
+const AXES: [(&str, ExecScope); 6] = [
+    ("laneid", ExecScope::Warp),
+    ("wid_in_wg", ExecScope::Warpgroup),
+    ("tid_in_wg", ExecScope::Warpgroup),
+    ("warpid", ExecScope::Cta),
+    ("wgid", ExecScope::Cta),
+    ("tx", ExecScope::Cta),
+];
+
+/// The axis that numbers the threads of a scope.
+pub(super) fn axis_of(scope: ExecScope) -> Option<&'static str> {
+    match scope {
+        ExecScope::Warp => Some("laneid"),
+        ExecScope::Warpgroup => Some("tid_in_wg"),
+        ExecScope::Cta => Some("tx"),
+        ExecScope::Thread | ExecScope::Cluster => None,
+    }
+}
+
+/// The calling thread's number on an axis.
+fn index_on(axis: &Axis, cx: &Context<'_>) -> Option<Expr> {
+    let index = cx.threads?.index.clone();
+    let constant = |v: i128| Expr::constant(index.dtype, v);
+    let within = |per: i128| fold::floormod(index.clone(), constant(per));
+    let number = |per: i128| fold::floordiv(index.clone(), constant(per));
+    Some(match &*axis.0 {
+        "laneid" => within(LANES),
+        "tid_in_wg" => within(LANES * WARPS),
+        "wid_in_wg" => fold::floormod(number(LANES), constant(WARPS)),
+        "warpid" => number(LANES),
+        "wgid" => number(LANES * WARPS),
+        "tx" => index.clone(),
+        _ => return None,
+    })
+}
+
+impl Held {
+    /// Of a region in local memory.
+    pub(super) fn of(region: &BufferRegion, cx: &mut Context<'_>) -> Result<Held, String> {
+        let buffer = &region.buffer;
+        let name = &buffer.name;
+        let layout = layout_of(buffer).ok_or_else(|| format!("{name} has no layout"))?;
+        if layout.swizzle().is_some() {
+            return Err(format!("the layout of {name} is a swizzle"));
+        }
+        let sliced = layout
+            .tile()
+            .slice(&buffer.shape, &region.ranges, cx.facts)
+            .ok_or_else(|| format!("the layout of {name} cannot be sliced to the region"))?;
+        for iter in sliced.shard.iter().chain(&sliced.replica) {
+            if iter.axis.is_memory() {
+                continue;
+            }
+            let axis = &iter.axis.0;
+            let Some((_, scope)) = AXES.iter().find(|(known, _)| **known == **axis) else {
+                return Err(format!("{name} has the axis {axis}, which numbers no threads"));
+            };
+            if *scope > cx.scope {
+                return Err(format!(
+                    "{name} is spread over the axis {axis} of a {}, which is wider than the scope {}",
+                    scope.name(),
+                    cx.scope.name()
+                ));
+            }
+        }
+        for (axis, offset) in &sliced.offset {
+            if !axis.is_memory() && !offset.is_int(0) {
+                return Err(format!("the region of {name} begins in the middle of the axis {}", axis.0));
+            }
+        }
+        let (layout, starts) = sliced
+            .group(&region.extents())
+            .ok_or_else(|| format!("the layout of {name} does not split along the region"))?;
+        if layout.const_size().is_none() {
+            return Err(format!("the extents of {name} are not constant"));
+        }
+        Ok(Held { layout, starts })
+    }
+
+    /// Whether an iterator runs over threads.
+    pub(super) fn is_thread(iter: &Iter) -> bool {
+        !iter.axis.is_memory()
+    }
+
+    /// The calling thread's digit of an iterator on a thread axis.
+    pub(super) fn digit(iter: &Iter, cx: &Context<'_>) -> Result<Expr, String> {
+        let unknown = || format!("the thread's number on the axis {} is not known", iter.axis.0);
+        let index = index_on(&iter.axis, cx).ok_or_else(unknown)?;
+        let stride = iter.stride.as_int().ok_or("a stride over threads is not constant")?;
+        let extent = iter.extent.as_int().ok_or("an extent over threads is not constant")?;
+        let constant = |v: i128| Expr::constant(index.dtype, v);
+        let number = fold::floordiv(index.clone(), constant(stride));
+        Ok(fold::floormod(number, constant(extent)))
+    }
+
+    /// Positions of the iterators on the memory axis in the order of falling strides.
+    pub(super) fn memory_order(&self) -> Vec<usize> {
+        let shard = &self.layout.shard;
+        let mut order: Vec<usize> = (0..shard.len())
+            .filter(|i| !Held::is_thread(&shard[*i]) && !shard[*i].extent.is_int(1))
+            .collect();
+        order.sort_by_key(|i| -shard[*i].stride.as_int().unwrap_or(0));
+        order
+    }
+
+    /// Whether all threads of the scope hold a part, each its own: the iterators over threads count the scope's axis
+    /// without gap or overlap.
+    pub(super) fn covers_scope(&self, cx: &Context<'_>) -> Result<(), String> {
+        let Some(axis) = axis_of(cx.scope) else {
+            return Ok(());
+        };
+        let scope = cx.scope.name();
+        let count = cx.thread_count()?;
+        let canonical = self.layout.canonical(true);
+        let mut iters: Vec<&Iter> = canonical.shard.iter().filter(|i| Held::is_thread(i)).collect();
+        if iters.is_empty() {
+            return Err(format!(
+                "{scope}-scope op needs an operand whose layout carries thread axes ({axis} composing to {count}:1); \
+                 got a thread-local view"
+            ));
+        }
+        if let Some(other) = iters.iter().find(|i| &*i.axis.0 != axis) {
+            return Err(format!("a {scope}-level layout must use only {axis}, found {}", other.axis.0));
+        }
+        iters.sort_by_key(|i| i.stride.as_int());
+        let mut running = 1;
+        for iter in iters {
+            if !iter.stride.is_int(running) {
+                return Err(format!("the thread axes do not tile a complete {count}:1"));
+            }
+            running *= iter.extent.as_int().unwrap_or(0);
+        }
+        if running != count {
+            return Err(format!(
+                "the thread axes span {running} threads, not the full {count} of the {scope}"
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! Methods of layouts that take them apart and put them together: `layout.slice(…)`, `layout.tile(…)`.
+
+use std::sync::Arc;
+
+use super::super::eval::{Args, Param, Value, optional, required};
+use super::call::Call;
+use super::layouts::from_spec;
+use super::{convert, linear};
+use crate::arith::Analyzer;
+use crate::diagnostic::Result;
+use crate::ir::{BinOp, Expr};
+use crate::layout::apply::binary;
+use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::source::Span;
+
+/// What a method does.
+pub(super) type Method = fn(&Layout, Args, Span) -> Result<Value>;
+
+const GROUP: &[Param] = &[required("shape")];
+const SLICE: &[Param] = &[required("shape"), required("region")];
+const TILE: &[Param] = &[required("outer"), required("outer_shape"), required("inner_shape")];
+const SUM: &[Param] = &[required("left"), required("left_shape"), required("right_shape")];
+const TILE_TO: &[Param] = &[required("to_shape"), required("current_shape")];
+const BY_GROUPS: &[Param] = &[required("seps"), required("perm")];
+const BROADCAST: &[Param] = &[required("num"), optional("position")];
+
+/// The method of this name.
+pub(super) fn method(name: &str) -> Option<Method> {
+    Some(match name {
+        "canonicalize" => |layout, _, _| Ok(Value::Layout(layout.canonical(true))),
+        "is_swizzle" => |layout, _, _| {
+            let own: Vec<Expr> = layout.tile().shard.iter().map(|i| i.extent.clone()).collect();
+            let trivial = Layout::Tile(Arc::new(layout.tile().clone())).is_row_major(&own);
+            Ok(Value::Bool(layout.swizzle().is_some() && trivial))
+        },
+        "group" => group,
+        "slice" => slice,
+        "tile" => tile,
+        "direct_sum" => direct_sum,
+        "tile_to" => tile_to,
+        "permute_by_groups" => permute_by_groups,
+        "broadcast" => broadcast,
+        _ => return None,
+    })
+}
+
+fn text(layout: &Layout) -> String {
+    let iters = |list: &[Iter]| -> String {
+        let part = |i: &Iter| {
+            let stride = crate::ir::print_expr(&i.stride);
+            let axis = if i.axis.is_memory() { String::new() } else { format!(" @ {}", i.axis.0) };
+            format!("{}:{stride}{axis}", crate::ir::print_expr(&i.extent))
+        };
+        list.iter().map(part).collect::<Vec<_>>().join(", ")
+    };
+    format!("({})", iters(&layout.tile().shard))
+}
+
+fn shape_text(shape: &[Expr]) -> String {
+    let items: Vec<String> = shape.iter().map(crate::ir::print_expr).collect();
+    format!("({})", items.join(", "))
+}
+
+fn group(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new("TileLayout.group", GROUP, false, args, span)?;
+    let shape = call.shape("shape")?;
+    match layout.tile().group(&shape) {
+        Some((grouped, starts)) => Ok(Value::tuple(vec![
+            Value::Layout(layout.with_tile(grouped)),
+            Value::tuple(starts.into_iter().map(|s| Value::Int(s as i128)).collect()),
+        ])),
+        None => call.fail(format!(
+            "the layout {} can not be grouped by shape {}",
+            text(layout),
+            shape_text(&shape)
+        )),
+    }
+}
+
+/// Ranges as `(begin, end)` pairs.
+fn slice(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new("TileLayout.slice", SLICE, false, args, span)?;
+    const PAIRS: &str = "a list of (begin, end)";
+    let shape = call.shape("shape")?;
+    let mut ranges = Vec::new();
+    for item in call.items("region", PAIRS)? {
+        let Some([begin, end]) = item.as_items().as_deref().map(<[Value]>::to_vec).and_then(|v| <[Value; 2]>::try_from(v).ok())
+        else {
+            return call.expected("region", PAIRS);
+        };
+        let (begin, end) = (convert::expr(&begin, span)?, convert::expr(&end, span)?);
+        ranges.push((begin.clone(), linear::difference(&end, &begin, span)?));
+    }
+    if ranges.len() != shape.len() {
+        return call.fail(format!("{} ranges for {} dimensions", ranges.len(), shape.len()));
+    }
+    // TVM gives None where a layout cannot be sliced.
+    Ok(layout
+        .slice(&shape, &ranges, &mut Analyzer::new())
+        .map_or(Value::None, Value::Layout))
+}
+
+fn layout_argument(call: &Call, name: &str) -> Result<Layout> {
+    let (value, at) = call.need(name, "a layout")?;
+    match value {
+        Value::Layout(layout) => Ok(layout.clone()),
+        value => match from_spec(value, at)? {
+            Some(layout) => Ok(layout),
+            None => call.expected(name, "a layout"),
+        },
+    }
+}
+
+fn tile(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new("TileLayout.tile", TILE, false, args, span)?;
+    let outer = layout_argument(&call, "outer")?;
+    let (outer_shape, inner_shape) = (call.shape("outer_shape")?, call.shape("inner_shape")?);
+    tiled(layout, outer.tile(), &outer_shape, &inner_shape, &call)
+}
+
+fn tiled(
+    layout: &Layout,
+    outer: &TileLayout,
+    outer_shape: &[Expr],
+    inner_shape: &[Expr],
+    call: &Call,
+) -> Result<Value> {
+    match layout.tile().tiled_by(outer, outer_shape, inner_shape) {
+        Some(tiled) => Ok(Value::Layout(layout.with_tile(tiled).canonical(false))),
+        None => call.fail(format!(
+            "the layout {} of shape {} cannot be tiled by a layout of shape {}",
+            text(layout),
+            shape_text(inner_shape),
+            shape_text(outer_shape)
+        )),
+    }
+}
+
+fn tile_to(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new("TileLayout.tile_to", TILE_TO, false, args, span)?;
+    let (to, current) = (call.shape("to_shape")?, call.shape("current_shape")?);
+    if to.len() != current.len() {
+        return call.fail("the two shapes have different ranks");
+    }
+    let counts: Vec<Expr> = to
+        .iter()
+        .zip(&current)
+        .map(|(to, current)| binary(BinOp::FloorDiv, to.clone(), current.clone()))
+        .collect();
+    let rows = Layout::row_major(&counts);
+    tiled(layout, rows.tile(), &counts, &current, &call)
+}
+
+fn direct_sum(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new("TileLayout.direct_sum", SUM, false, args, span)?;
+    let left = layout_argument(&call, "left")?;
+    let (left_shape, right_shape) = (call.shape("left_shape")?, call.shape("right_shape")?);
+    match layout.tile().direct_sum(left.tile(), &left_shape, &right_shape) {
+        Some(sum) => Ok(Value::Layout(layout.with_tile(sum))),
+        None => call.fail("the layouts do not split along the shapes"),
+    }
+}
+
+fn permute_by_groups(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new("TileLayout.permute_by_groups", BY_GROUPS, false, args, span)?;
+    let numbers = |name: &str| -> Result<Vec<usize>> {
+        let items = call.items(name, "a list of integers")?;
+        let number = |v: &Value| convert::const_int(v).and_then(|v| usize::try_from(v).ok());
+        match items.iter().map(number).collect() {
+            Some(numbers) => Ok(numbers),
+            None => call.expected(name, "a list of integers"),
+        }
+    };
+    let (starts, order) = (numbers("seps")?, numbers("perm")?);
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    let groups = starts.len().saturating_sub(1);
+    let count = layout.tile().shard.len();
+    let rising = starts.windows(2).all(|w| w[0] <= w[1]) && starts.first() == Some(&0) && starts.last() == Some(&count);
+    if !rising || !sorted.into_iter().eq(0..groups) {
+        return call.fail(format!("seps and perm do not name each of {count} iterators once"));
+    }
+    Ok(Value::Layout(
+        layout.with_tile(layout.tile().permuted_groups(&starts, &order)),
+    ))
+}
+
+fn broadcast(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new("TileLayout.broadcast", BROADCAST, false, args, span)?;
+    let num = call.int("num")?;
+    let position = call.int_or("position", -1)?;
+    let mut tile = layout.tile().clone();
+    let count = tile.shard.len() as i128;
+    let at = if position < 0 { count + 1 + position } else { position }.clamp(0, count) as usize;
+    if !(1..=i128::from(i32::MAX)).contains(&num) {
+        return call.fail(format!("num must be positive, found {num}"));
+    }
+    let iter = Iter {
+        extent: Expr::int32(num as i32),
+        stride: Expr::int32(0),
+        axis: Axis::memory(),
+    };
+    tile.shard.insert(at, iter);
+    Ok(Value::Layout(layout.with_tile(tile)))
+}
