@@ -74,7 +74,12 @@ pub(crate) fn run(input: &Input) -> Result<String> {
 
 /// The variants and what became of each, the partition and the code.
 fn describe(out: &mut String, decision: &Decision) {
-    let width = decision.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let width = decision
+        .rows
+        .iter()
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or(0);
     for (name, outcome) in &decision.rows {
         let said = match outcome {
             Outcome::Chosen => "chosen".to_string(),

@@ -39,7 +39,9 @@ pub(crate) fn run(command: &Show) -> Result<String> {
     let columns = shape.last().copied().unwrap_or(1).max(1) as usize;
     let mut out = String::new();
     let width = places.iter().map(|p| p.text().len()).max().unwrap_or(1);
-    let names: Vec<&str> = places.first().map_or(vec![], |p| p.0.iter().map(|(n, _)| &**n).collect());
+    let names: Vec<&str> = places
+        .first()
+        .map_or(vec![], |p| p.0.iter().map(|(n, _)| &**n).collect());
     let _ = writeln!(out, "each element: {}", names.join("/"));
     for row in places.chunks(columns) {
         let cells: Vec<String> = row.iter().map(|p| format!("{:>width$}", p.text())).collect();
@@ -100,7 +102,10 @@ fn read(command: &Show) -> Result<(Layout, Vec<i64>)> {
     }
     let list: Vec<String> = shape.iter().map(i64::to_string).collect();
     let buffer = load(&format!("({},)", list.join(", ")))?;
-    let layout = buffer.layout.clone().ok_or_else(|| user("the text gives no layout"))?;
+    let layout = buffer
+        .layout
+        .clone()
+        .ok_or_else(|| user("the text gives no layout"))?;
     let size: i64 = shape.iter().product();
     match layout.tile().const_size() {
         Some(own) if own as i64 != size => Err(user(format_args!(
@@ -121,7 +126,10 @@ fn allocated(module: &tirx_core::ir::IRModule) -> Option<Buffer> {
         }
     }
     let mut find = Find(None);
-    module.functions.iter().for_each(|(_, f)| find.visit_stmt(&f.body));
+    module
+        .functions
+        .iter()
+        .for_each(|(_, f)| find.visit_stmt(&f.body));
     find.0
 }
 

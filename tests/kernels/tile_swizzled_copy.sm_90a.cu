@@ -36,12 +36,12 @@ extern "C" __global__ void __launch_bounds__(128) swizzled_kernel(half* __restri
   alignas(64) half tmp[8];
   for (int f = 0; f < 4; ++f) {
     tirx_ptx_ld_global_v4_u32_by_1(&A_ptr[f * 1024 + (int)threadIdx.x * 8], &tmp[0]);
-    tirx_ptx_st_shared_v4_u32_by_1(&s[((f * 128 + (int)threadIdx.x) ^ (((f * 128 + (int)threadIdx.x) & 56) >> 3)) << 3], &tmp[0]);
+    tirx_ptx_st_shared_v4_u32_by_1(&s[f * 1024 + (((int)threadIdx.x ^ (((int)threadIdx.x & 56) >> 3)) << 3)], &tmp[0]);
   }
   __syncthreads();
   alignas(64) half tmp_1[8];
   for (int f = 0; f < 4; ++f) {
-    tirx_ptx_ld_shared_v4_u32_by_1(&s[((f * 128 + (int)threadIdx.x) ^ (((f * 128 + (int)threadIdx.x) & 56) >> 3)) << 3], &tmp_1[0]);
+    tirx_ptx_ld_shared_v4_u32_by_1(&s[f * 1024 + (((int)threadIdx.x ^ (((int)threadIdx.x & 56) >> 3)) << 3)], &tmp_1[0]);
     tirx_ptx_st_global_v4_u32_by_1(&B_ptr[f * 1024 + (int)threadIdx.x * 8], &tmp_1[0]);
   }
 }

@@ -158,7 +158,9 @@ pub fn generate(seed: u64) -> TileProgram {
         body: String::new(),
     };
     for name in ["A", "B"] {
-        let values = (0..rows * columns).map(|_| builder.random.between(-3, 3) as i64).collect();
+        let values = (0..rows * columns)
+            .map(|_| builder.random.between(-3, 3) as i64)
+            .collect();
         builder.arrays.push(Array {
             name: name.into(),
             home: Home::Global,
@@ -190,7 +192,10 @@ pub fn generate(seed: u64) -> TileProgram {
     let _ = writeln!(text, "def program(A: {tensor}, B: {tensor}):");
     let _ = writeln!(text, "    T.device_entry()\n    T.cta_id([1])");
     let _ = writeln!(text, "    wid = T.warp_id([{}])", threads / 32);
-    let _ = writeln!(text, "    lane = T.lane_id([32])\n    tid = T.thread_id([{threads}])");
+    let _ = writeln!(
+        text,
+        "    lane = T.lane_id([32])\n    tid = T.thread_id([{threads}])"
+    );
     text.push_str(&builder.body);
     let argument = |a: &Array| {
         let argument = Argument::Tensor {
@@ -220,7 +225,11 @@ impl Builder {
     fn declare(&mut self, number: usize, rows: usize, columns: usize, tensors: DType) {
         let name = format!("s{number}");
         let registers = rows % self.threads == 0 && self.random.chance(40);
-        let dtype = if self.random.chance(20) { *self.random.pick(&DTYPES) } else { tensors };
+        let dtype = if self.random.chance(20) {
+            *self.random.pick(&DTYPES)
+        } else {
+            tensors
+        };
         let (home, layout) = if registers {
             let per = rows / self.threads;
             let layout = match per {
@@ -262,7 +271,10 @@ impl Builder {
         } else {
             let value = self.random.between(-3, 3) as i64;
             let whole = self.whole(last);
-            self.line(&format!("Tx.cta.fill({}, {value})", whole.text(&self.arrays[last])));
+            self.line(&format!(
+                "Tx.cta.fill({}, {value})",
+                whole.text(&self.arrays[last])
+            ));
             self.arrays[last].values.fill(value);
             self.barrier();
         }
@@ -293,7 +305,9 @@ impl Builder {
 
     /// A part that the threads are likely to divide.
     fn part(&mut self, array: usize) -> Part {
-        let Array { rows, columns, home, .. } = self.arrays[array];
+        let Array {
+            rows, columns, home, ..
+        } = self.arrays[array];
         let mut part = self.whole(array);
         if self.random.chance(50) {
             return part;
@@ -349,7 +363,9 @@ impl Builder {
             3 => binary(self, format!("Tx.cta.maximum({d}, {s}, {t})"), &|x, y| x.max(y)),
             4 => binary(self, format!("Tx.cta.minimum({d}, {s}, {t})"), &|x, y| x.min(y)),
             5 if x * 3 + y < limit => {
-                binary(self, format!("Tx.cta.fma({d}, {s}, {scalar}, {t})"), &|x, y| x * c + y);
+                binary(self, format!("Tx.cta.fma({d}, {s}, {scalar}, {t})"), &|x, y| {
+                    x * c + y
+                });
             }
             6 if x + 3 < limit => binary(self, format!("Tx.cta.add({d}, {s}, {scalar})"), &|x, _| x + c),
             7 => binary(self, format!("Tx.cta.fill({d}, {scalar})"), &|_, _| c),

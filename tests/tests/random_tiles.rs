@@ -17,7 +17,9 @@ fn random_tile_programs_compute_what_they_mean() {
         let outcome = run(&program, seed % 10 == 0);
         match outcome {
             Ok(()) => ran += 1,
-            Err(message) if message.contains("no dispatch for tile primitive") && message.contains("note: ") => {
+            Err(message)
+                if message.contains("no dispatch for tile primitive") && message.contains("note: ") =>
+            {
                 declined += 1;
             }
             Err(message) => failures.push(format!("seed {seed}: {message}\n{}", program.text)),

@@ -18,7 +18,11 @@ pub(super) type Method = fn(&Layout, Args, Span) -> Result<Value>;
 
 const GROUP: &[Param] = &[required("shape")];
 const SLICE: &[Param] = &[required("shape"), required("region")];
-const TILE: &[Param] = &[required("outer"), required("outer_shape"), required("inner_shape")];
+const TILE: &[Param] = &[
+    required("outer"),
+    required("outer_shape"),
+    required("inner_shape"),
+];
 const SUM: &[Param] = &[required("left"), required("left_shape"), required("right_shape")];
 const TILE_TO: &[Param] = &[required("to_shape"), required("current_shape")];
 const BY_GROUPS: &[Param] = &[required("seps"), required("perm")];
@@ -48,7 +52,11 @@ fn text(layout: &Layout) -> String {
     let iters = |list: &[Iter]| -> String {
         let part = |i: &Iter| {
             let stride = crate::ir::print_expr(&i.stride);
-            let axis = if i.axis.is_memory() { String::new() } else { format!(" @ {}", i.axis.0) };
+            let axis = if i.axis.is_memory() {
+                String::new()
+            } else {
+                format!(" @ {}", i.axis.0)
+            };
             format!("{}:{stride}{axis}", crate::ir::print_expr(&i.extent))
         };
         list.iter().map(part).collect::<Vec<_>>().join(", ")
@@ -84,7 +92,11 @@ fn slice(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     let shape = call.shape("shape")?;
     let mut ranges = Vec::new();
     for item in call.items("region", PAIRS)? {
-        let Some([begin, end]) = item.as_items().as_deref().map(<[Value]>::to_vec).and_then(|v| <[Value; 2]>::try_from(v).ok())
+        let Some([begin, end]) = item
+            .as_items()
+            .as_deref()
+            .map(<[Value]>::to_vec)
+            .and_then(|v| <[Value; 2]>::try_from(v).ok())
         else {
             return call.expected("region", PAIRS);
         };
@@ -176,9 +188,13 @@ fn permute_by_groups(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     sorted.sort_unstable();
     let groups = starts.len().saturating_sub(1);
     let count = layout.tile().shard.len();
-    let rising = starts.windows(2).all(|w| w[0] <= w[1]) && starts.first() == Some(&0) && starts.last() == Some(&count);
+    let rising = starts.windows(2).all(|w| w[0] <= w[1])
+        && starts.first() == Some(&0)
+        && starts.last() == Some(&count);
     if !rising || !sorted.into_iter().eq(0..groups) {
-        return call.fail(format!("seps and perm do not name each of {count} iterators once"));
+        return call.fail(format!(
+            "seps and perm do not name each of {count} iterators once"
+        ));
     }
     Ok(Value::Layout(
         layout.with_tile(layout.tile().permuted_groups(&starts, &order)),
@@ -191,7 +207,12 @@ fn broadcast(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     let position = call.int_or("position", -1)?;
     let mut tile = layout.tile().clone();
     let count = tile.shard.len() as i128;
-    let at = if position < 0 { count + 1 + position } else { position }.clamp(0, count) as usize;
+    let at = if position < 0 {
+        count + 1 + position
+    } else {
+        position
+    }
+    .clamp(0, count) as usize;
     if !(1..=i128::from(i32::MAX)).contains(&num) {
         return call.fail(format!("num must be positive, found {num}"));
     }

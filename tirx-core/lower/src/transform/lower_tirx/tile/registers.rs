@@ -87,7 +87,10 @@ impl Held {
         }
         for (axis, offset) in &sliced.offset {
             if !axis.is_memory() && !offset.is_int(0) {
-                return Err(format!("the region of {name} begins in the middle of the axis {}", axis.0));
+                return Err(format!(
+                    "the region of {name} begins in the middle of the axis {}",
+                    axis.0
+                ));
             }
         }
         let (layout, starts) = sliced
@@ -108,8 +111,14 @@ impl Held {
     pub(super) fn digit(iter: &Iter, cx: &Context<'_>) -> Result<Expr, String> {
         let unknown = || format!("the thread's number on the axis {} is not known", iter.axis.0);
         let index = index_on(&iter.axis, cx).ok_or_else(unknown)?;
-        let stride = iter.stride.as_int().ok_or("a stride over threads is not constant")?;
-        let extent = iter.extent.as_int().ok_or("an extent over threads is not constant")?;
+        let stride = iter
+            .stride
+            .as_int()
+            .ok_or("a stride over threads is not constant")?;
+        let extent = iter
+            .extent
+            .as_int()
+            .ok_or("an extent over threads is not constant")?;
         let constant = |v: i128| Expr::constant(index.dtype, v);
         let number = fold::floordiv(index.clone(), constant(stride));
         Ok(fold::floormod(number, constant(extent)))
@@ -142,7 +151,10 @@ impl Held {
             ));
         }
         if let Some(other) = iters.iter().find(|i| &*i.axis.0 != axis) {
-            return Err(format!("a {scope}-level layout must use only {axis}, found {}", other.axis.0));
+            return Err(format!(
+                "a {scope}-level layout must use only {axis}, found {}",
+                other.axis.0
+            ));
         }
         iters.sort_by_key(|i| i.stride.as_int());
         let mut running = 1;

@@ -1,7 +1,7 @@
 //! The variants of each operation: name, priority, predicates, what makes the code.
 
 use super::context::Context;
-use super::{copy, elementwise};
+use super::{copy, copy_async, elementwise, reduction};
 use crate::ir::{Stmt, TileCall, TileOp};
 
 /// A condition with a name.
@@ -39,7 +39,12 @@ impl Variant {
 }
 
 /// All variants.
-static VARIANTS: &[&[Variant]] = &[copy::VARIANTS, elementwise::VARIANTS];
+static VARIANTS: &[&[Variant]] = &[
+    copy::VARIANTS,
+    copy_async::VARIANTS,
+    elementwise::VARIANTS,
+    reduction::VARIANTS,
+];
 
 /// The variants of an operation in the order in which they are asked.
 pub(super) fn of(op: TileOp) -> Vec<&'static Variant> {

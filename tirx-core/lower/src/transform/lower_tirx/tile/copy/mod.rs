@@ -2,7 +2,7 @@
 
 mod fallback;
 mod gmem_smem;
-mod partition;
+pub(super) mod partition;
 mod reg;
 mod vec_forced;
 
@@ -81,7 +81,7 @@ pub(super) const FULL_SCOPE: Predicate = Predicate {
 };
 
 /// Both sides have a layout, one dtype and the same extents other than one.
-const SAME_ELEMENTS: Predicate = Predicate {
+pub(super) const SAME_ELEMENTS: Predicate = Predicate {
     name: "one dtype, layouts, the same extents",
     holds: same_elements,
 };
@@ -97,7 +97,7 @@ pub(super) fn full_scope(cx: &Context<'_>) -> Result<(), String> {
     }
 }
 
-fn operands(call: &TileCall) -> Result<(&BufferRegion, &BufferRegion), String> {
+pub(super) fn operands(call: &TileCall) -> Result<(&BufferRegion, &BufferRegion), String> {
     match (call.region(0), call.region(1)) {
         (Some(dst), Some(src)) => Ok((dst, src)),
         _ => Err("copy is between two regions".to_string()),

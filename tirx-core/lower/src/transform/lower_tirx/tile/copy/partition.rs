@@ -8,6 +8,7 @@ use super::super::build::layout_of;
 use super::super::context::Context;
 use super::super::swizzle::{Step, swizzled};
 use crate::ir::{BinOp, BufferRegion, Expr};
+use crate::layout::apply::binary;
 use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
 
 /// See the [module](self).
@@ -63,7 +64,10 @@ impl Partition {
             });
         }
         let own = TileLayout::of(threads.to_vec());
-        let end = own.shard.iter().map(|i| Some((i.extent.as_int()? - 1) * i.stride.as_int()?));
+        let end = own
+            .shard
+            .iter()
+            .map(|i| Some((i.extent.as_int()? - 1) * i.stride.as_int()?));
         let end = end.sum::<Option<i128>>().map(|last| last + 1);
         let fixed = self.shared.offset_of("m");
         let shape = [self.threads, self.vector].map(|e| Expr::int32(e as i32));

@@ -85,7 +85,11 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
             let at = part.memory_offset(&[digit], std::slice::from_ref(&iter.extent));
             far_base = binary(BinOp::Add, far_base, at);
             for iter in run(i) {
-                let last = iter.extent.as_int().zip(iter.stride.as_int()).map(|(e, s)| (e - 1) * s);
+                let last = iter
+                    .extent
+                    .as_int()
+                    .zip(iter.stride.as_int())
+                    .map(|(e, s)| (e - 1) * s);
                 far_end = far_end.zip(last).map(|(end, last)| end + last);
             }
         }
@@ -95,7 +99,10 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     // The loops, outermost first.
     let mut atoms: Vec<Atom> = Vec::new();
     for i in held.memory_order() {
-        let near = held.layout.shard[i].stride.as_int().ok_or("a local stride is not constant")?;
+        let near = held.layout.shard[i]
+            .stride
+            .as_int()
+            .ok_or("a local stride is not constant")?;
         let iters = run(i);
         let mut inner = 1;
         let mut parts = Vec::new();
@@ -116,7 +123,8 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     let mut chosen = (1, atoms.clone());
     for width in WIDTHS {
         let vector = width / bits;
-        let fits = vector > 1 && vector * bits == width && swizzle.is_none_or(|s| vector <= 1 << s.per_element);
+        let fits =
+            vector > 1 && vector * bits == width && swizzle.is_none_or(|s| vector <= 1 << s.per_element);
         if fits
             && let Some(outer) = without_vector(&atoms, vector)
             && aligned(&outer, [&far_base, &near_base, &fixed], other, vector, cx)
@@ -140,7 +148,10 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     let far_space = space(other.buffer.scope());
     let bytes = vector * bits / 8;
     let body = repeat("f", rounds, span, |f| {
-        let (mut far_at, mut near_at) = (binary(BinOp::Add, far_base.clone(), fixed.clone()), near_base.clone());
+        let (mut far_at, mut near_at) = (
+            binary(BinOp::Add, far_base.clone(), fixed.clone()),
+            near_base.clone(),
+        );
         let mut steps = Vec::new();
         let mut rest = f;
         for (depth, atom) in outer.iter().enumerate().rev() {
@@ -151,7 +162,11 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
                 fold::floormod(rest.clone(), extent.clone())
             };
             rest = fold::floordiv(rest, extent);
-            far_at = binary(BinOp::Add, far_at, binary(BinOp::Mul, digit.clone(), atom.far.clone()));
+            far_at = binary(
+                BinOp::Add,
+                far_at,
+                binary(BinOp::Mul, digit.clone(), atom.far.clone()),
+            );
             near_at = binary(
                 BinOp::Add,
                 near_at,
@@ -205,12 +220,20 @@ fn without_vector(atoms: &[Atom], vector: i128) -> Option<Vec<Atom>> {
 }
 
 /// Whether each vector begins at a multiple of its length on both sides.
-fn aligned(outer: &[Atom], bases: [&Expr; 3], other: &BufferRegion, vector: i128, cx: &mut Context<'_>) -> bool {
+fn aligned(
+    outer: &[Atom],
+    bases: [&Expr; 3],
+    other: &BufferRegion,
+    vector: i128,
+    cx: &mut Context<'_>,
+) -> bool {
     let mut divides = |e: &Expr| match e.as_int() {
         Some(value) => value % vector == 0,
         None => {
             let by = Expr::constant(e.dtype, vector);
-            cx.facts.simplify(&binary(BinOp::FloorMod, e.clone(), by)).is_int(0)
+            cx.facts
+                .simplify(&binary(BinOp::FloorMod, e.clone(), by))
+                .is_int(0)
         }
     };
     outer.iter().all(|a| divides(&a.far) && a.near % vector == 0)

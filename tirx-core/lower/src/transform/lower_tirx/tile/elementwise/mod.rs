@@ -7,6 +7,8 @@
 mod reg;
 mod smem;
 
+pub(super) use smem::barrier;
+
 use super::build::elements;
 use super::copy::{FULL_SCOPE, SCOPE};
 use super::table::Variant;
@@ -377,7 +379,7 @@ fn minus(a: Expr, b: &Expr) -> Expr {
 }
 
 /// The coordinate of the element with row-major number `number` in a region of constant extents.
-pub(super) fn coordinate_of(number: &Expr, region: &BufferRegion) -> Vec<Expr> {
+pub(in super::super) fn coordinate_of(number: &Expr, region: &BufferRegion) -> Vec<Expr> {
     use crate::arith::fold;
     let mut rest = number.clone();
     let mut digits = Vec::new();

@@ -108,7 +108,10 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         let name = &region.buffer.name;
         for (axis, offset) in &layout.offset {
             if !axis.is_memory() && !offset.is_int(0) {
-                return Err(format!("the region of {name} begins in the middle of the axis {}", axis.0));
+                return Err(format!(
+                    "the region of {name} begins in the middle of the axis {}",
+                    axis.0
+                ));
             }
         }
         let (grouped, starts) = layout
@@ -122,7 +125,9 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         let mine: Vec<Iter> = order.iter().flat_map(|i| run(*i).to_vec()).collect();
         let all_threads = spread.iter().all(|i| Held::is_thread(i) || i.extent.is_int(1));
         if !all_threads || over_threads(&spread) != threads || mine.iter().any(Held::is_thread) {
-            return Err(format!("{name} has its elements in other threads than the output"));
+            return Err(format!(
+                "{name} has its elements in other threads than the output"
+            ));
         }
         inputs.push(Some(own(&region.buffer, mine, grouped.offset_of("m"))));
     }

@@ -112,7 +112,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
 }
 
 /// The barrier of a scope.
-pub(super) fn barrier(scope: ExecScope, span: crate::source::Span) -> Option<Stmt> {
+pub(in super::super) fn barrier(scope: ExecScope, span: crate::source::Span) -> Option<Stmt> {
     let (op, args) = match scope {
         ExecScope::Cta => (Op::CudaCtaSync, vec![]),
         ExecScope::Warpgroup => (Op::CudaWarpgroupSync, vec![Expr::int32(8)]),
