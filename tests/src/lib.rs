@@ -36,7 +36,7 @@ pub mod shapes;
 pub mod simulate;
 pub mod tiles;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tirx_core::codegen::{cuda, rust};
@@ -191,6 +191,23 @@ impl Case {
         let file =
             KernelFile::load(&mut sources, &name, &self.text, &NoImports).map_err(|e| e.render(&sources))?;
         Ok(file.entries().iter().map(|e| e.name.clone()).collect())
+    }
+
+    /// The names of the language that building the kernels looks up. A file that needs parameters to be built has those
+    /// of what can be built without.
+    pub fn names(&self) -> BTreeSet<String> {
+        let mut sources = SourceMap::new();
+        let name = format!("{}.py", self.name());
+        let Ok(file) = KernelFile::load(&mut sources, &name, &self.text, &NoImports) else {
+            return BTreeSet::new();
+        };
+        let (_, names) = file.names_looked_up(|file| {
+            for entry in self.entries().unwrap_or_default() {
+                // A kernel that is not built adds what it looked up before it failed, which is reported elsewhere.
+                let _ = file.build_all(Some(&entry), &self.defines);
+            }
+        });
+        names
     }
 
     /// The module of one kernel.

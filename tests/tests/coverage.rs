@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tirx_core::intrin::Op;
 use tirx_core::ir::DType;
 use tirx_core::script::eval::{Value, language_name, limits};
-use tirx_tests::root;
+use tirx_tests::{Case, Test, root};
 
 /// What becomes of a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +37,54 @@ fn find(full: &str) -> Result<(String, Option<String>), String> {
     Ok((full.to_string(), None))
 }
 
-/// The files that a name may be tested in, filetests first: path and text.
+/// The names that building the kernels of filetests and examples looks up, each with the first file that does. All these
+/// kernels are lowered and compared, run or given to nvcc.
+fn run_in() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for folder in ["tests/kernels", "kernels"] {
+        let mut paths: Vec<_> = std::fs::read_dir(root().join(folder))
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|e| e == "py"))
+            .collect();
+        paths.sort();
+        for path in paths {
+            let case = Case::read(&path).unwrap();
+            // Files of errors and messages show what is refused.
+            if !case.errors.is_empty() || case.tests.contains(&Test::Messages) {
+                continue;
+            }
+            let name = path.file_name().unwrap().to_string_lossy();
+            for used in case.names() {
+                let mut add = |name_of_t: String| {
+                    found
+                        .entry(name_of_t)
+                        .or_insert_with(|| format!("{folder}/{name}"));
+                };
+                // `Tx` has the tile primitives of one thread, and the scopes that `T` has too.
+                if let Some(scope) = used.strip_prefix("Tx.") {
+                    add(format!("T.{scope}"));
+                    add("T.thread".into());
+                    add("T.tile".into());
+                }
+                add(used);
+            }
+        }
+    }
+    // Each row is called with each of its modifiers by itself.
+    for row in Op::ALL.iter().filter_map(|op| op.row()) {
+        for script in std::iter::once(&row.script).chain(row.also) {
+            found
+                .entry(format!("T.{script}"))
+                .or_insert_with(|| "tests/tests/intrinsics.rs".into());
+        }
+    }
+    found
+}
+
+/// The texts of tests, for names that no kernel looks up as `T.name`: dtypes as strings, imported classes, annotations, and
+/// what tests in Rust run: path and text.
 fn tested_in() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for folder in [
@@ -88,9 +136,15 @@ fn uses(text: &str, full: &str) -> bool {
         })
     };
     let name = full.strip_prefix("T.").unwrap_or(full);
-    whole(full)
-        || whole(&format!("\"{name}\""))
-            && name.ends_with(|c: char| c.is_ascii_digit() || c == 'n' || c == 'u' || c == 'z')
+    // Kernel files import classes of layouts by their own names.
+    let is_class = name.starts_with(char::is_uppercase) && whole(name);
+    whole(full) || is_class || is_dtype(full) && whole(&format!("\"{name}\""))
+}
+
+/// Whether a name is that of a dtype, which kernels may write as a string.
+fn is_dtype(full: &str) -> bool {
+    full.strip_prefix("T.")
+        .is_some_and(|name| name.parse::<DType>().is_ok())
 }
 
 /// `float32` of `float32x4`.
@@ -101,7 +155,7 @@ fn scalar_of<'a>(name: &'a str, all: &[&str]) -> Option<&'a str> {
 
 /// The rows: a name (or all that begin with it) and what becomes of it.
 fn rows() -> Vec<(String, Status)> {
-    let (all, files) = (names(), tested_in());
+    let (all, files, run) = (names(), tested_in(), run_in());
     let mut gaps = Vec::new();
     let mut rows: BTreeMap<String, (Status, usize)> = BTreeMap::new();
     for full in &all {
@@ -122,14 +176,20 @@ fn rows() -> Vec<(String, Status)> {
                 }
                 continue;
             }
-            None => match (not_in_cuda(full), files.iter().find(|(_, text)| uses(text, full))) {
-                (Some(why), _) => Status::Refused(why),
-                (None, Some((path, _))) => Status::Supported(path.clone()),
-                (None, None) => {
-                    gaps.push(format!("{full} is supported and no test names it"));
-                    continue;
+            None => {
+                let elsewhere = || {
+                    let found = files.iter().find(|(_, text)| uses(text, full));
+                    found.map(|(path, _)| path.clone())
+                };
+                match (not_in_cuda(full), run.get(*full).cloned().or_else(elsewhere)) {
+                    (Some(why), _) => Status::Refused(why),
+                    (None, Some(path)) => Status::Supported(path),
+                    (None, None) => {
+                        gaps.push(format!("{full} is supported and no test runs it"));
+                        continue;
+                    }
                 }
-            },
+            }
         };
         let shown = if decided == *full {
             decided
@@ -160,23 +220,6 @@ fn not_in_cuda(full: &str) -> Option<String> {
     let message = tirx_tests::cuda_text("k.py", &text, "k", &Default::default(), "sm_90a").err()?;
     let told = message.lines().next()?.strip_prefix("error: ")?;
     Some(told.to_string())
-}
-
-/// The issue that brings a family of names, by what its error says.
-fn comes_with(why: &str) -> &'static str {
-    let family = why
-        .rsplit_once('(')
-        .map_or(why, |(_, family)| family.trim_end_matches(')'));
-    match family {
-        "asynchronous copies and barriers"
-        | "tensor memory"
-        | "tensor memory and asynchronous copies"
-        | "tensor cores"
-        | "events within kernels" => "issue 4, asynchronous engines and tensor cores",
-        "layout algebra" => "the issue of layouts",
-        "tile primitives" => "the issue of tile primitives",
-        other => panic!("no issue brings {other:?}"),
-    }
 }
 
 /// The limits, as a table.
@@ -225,10 +268,10 @@ fn table() -> String {
         _ => None,
     });
     section(
-        "Later: tile primitives, asynchronous engines, tensor cores",
-        "what a kernel that uses it is told | comes with",
+        "Not there yet",
+        "what a kernel that uses it is told",
         &|s| match s {
-            Status::Later(why) => Some(format!("{why} | {}", comes_with(why))),
+            Status::Later(why) => Some(why.clone()),
             _ => None,
         },
     );

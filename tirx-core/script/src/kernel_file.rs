@@ -1,7 +1,7 @@
 //! Kernel files: loading, their entries, building one.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use ruff_python_ast as ast;
@@ -122,6 +122,8 @@ pub struct KernelFile {
     numbers: BTreeMap<String, usize>,
     /// Mistakes found so far.
     lints: RefCell<Vec<Lint>>,
+    /// The names of the language that were looked up, once somebody asks.
+    looked_up: RefCell<Option<BTreeSet<String>>>,
 }
 
 /// A kernel that an entry gave.
@@ -173,6 +175,7 @@ impl KernelFile {
             functions: Vec::new(),
             numbers: BTreeMap::new(),
             lints: RefCell::default(),
+            looked_up: RefCell::default(),
         };
         let main = loaded.main.file;
         (loaded.entries, loaded.functions, loaded.numbers) = loaded.run(None, |interp, scope| {
@@ -207,6 +210,14 @@ impl KernelFile {
     /// What was found in loading and building so far that is no error and most likely a mistake.
     pub fn lints(&self) -> Vec<Lint> {
         self.lints.borrow().clone()
+    }
+
+    /// The names of the language (`T.cuda.cta_sync`) that what is built within `build` looks up, in this file or in those
+    /// that it imports.
+    pub fn names_looked_up<R>(&self, build: impl FnOnce(&KernelFile) -> R) -> (R, BTreeSet<String>) {
+        *self.looked_up.borrow_mut() = Some(BTreeSet::new());
+        let result = build(self);
+        (result, self.looked_up.take().unwrap_or_default())
     }
 
     /// The texts, for rendering errors.
@@ -436,10 +447,14 @@ impl KernelFile {
     ) -> Result<R, Diagnostics> {
         stacker::grow(limits::STACK, || {
             let mut interp = Interpreter::new(self.sources.clone(), self.files.clone());
+            interp.looked_up = self.looked_up.borrow().as_ref().map(|_| BTreeSet::new());
             let result = interp
                 .run_main(&self.main, wanted)
                 .and_then(|scope| then(&mut interp, scope))
                 .map_err(Diagnostics::from);
+            if let (Some(all), Some(more)) = (&mut *self.looked_up.borrow_mut(), &mut interp.looked_up) {
+                all.append(more);
+            }
             let mut lints = self.lints.borrow_mut();
             for lint in std::mem::take(&mut interp.lints) {
                 let same = |l: &Lint| {

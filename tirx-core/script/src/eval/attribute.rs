@@ -147,6 +147,9 @@ impl Interpreter {
     }
 
     fn namespace_attribute(&mut self, path: &str, name: &str, span: Span) -> Result<Option<Value>> {
+        if let Some(looked_up) = &mut self.looked_up {
+            looked_up.insert(format!("{path}.{name}"));
+        }
         if let Some(v) = super::decorators::attribute(path, name) {
             return Ok(Some(v));
         }

@@ -71,7 +71,7 @@ mod tests;
 mod types;
 mod value;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -150,6 +150,8 @@ pub struct Interpreter {
     codes: FxHashMap<(FileId, u32), Rc<Code>>,
     /// The syntax of the files that run or ran: a function's code refers to it.
     modules: FxHashMap<FileId, Arc<ast::ModModule>>,
+    /// The names of the language that were looked up (`T.cuda.cta_sync`), where somebody asks.
+    pub(crate) looked_up: Option<BTreeSet<String>>,
     // Python.
     scope: Rc<Scope>,
     mode: Mode,
@@ -244,6 +246,7 @@ impl Interpreter {
             loading: Vec::new(),
             codes: FxHashMap::default(),
             modules: FxHashMap::default(),
+            looked_up: None,
             scope: Scope::new(ScopeKind::Module, None),
             mode: Mode::Meta,
             builtins: builtins::Builtins::default(),
