@@ -9,7 +9,7 @@ use tirx_core::codegen::rust;
 use tirx_core::diagnostic::Message;
 use tirx_core::ir::{DType, Expr, ExprKind, PrimFunc, Var};
 use tirx_sim::host::{self, Argument};
-use tirx_sim::{Allocation, CompileOptions, Memory, Program, StandIns};
+use tirx_sim::{Allocation, CompileOptions, LaunchOptions, Memory, Program, StandIns};
 
 use crate::input::{Failure, Input, Result, choice, usage, user};
 use crate::literal;
@@ -31,6 +31,12 @@ pub(crate) struct Simulate {
     /// Signed overflow, which is undefined in CUDA C++, is a fault; without it, integers wrap.
     #[arg(long)]
     check_overflow: bool,
+    /// Writes what the warps of a block did, and when they waited, as a trace for Perfetto.
+    #[arg(long, value_name = "FILE.json")]
+    timeline: Option<PathBuf>,
+    /// The block that --timeline shows, by its linear index.
+    #[arg(long, default_value_t = 0, value_name = "INDEX")]
+    timeline_block: u64,
 }
 
 /// `NAME=VALUE` options by name.
@@ -211,6 +217,7 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
     };
     let mut programs: HashMap<String, Program> = HashMap::new();
     let mut fault: Option<Vec<Message>> = None;
+    let mut events = Vec::new();
     let result = host::run(&lowered, &names, &arguments, &mut |launch| {
         if !programs.contains_key(&launch.symbol) {
             let program = Program::compile_with(&lowered, &launch.symbol, options).map_err(|errors| {
@@ -228,9 +235,13 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
             shared_bytes: launch.shared_bytes,
             args: &args,
         };
+        let options = LaunchOptions {
+            timeline: command.timeline.as_ref().map(|_| command.timeline_block),
+            ..LaunchOptions::default()
+        };
         program
-            .launch(&memory, &config, &stand_ins)
-            .map(|_| ())
+            .launch_with(&memory, &config, &stand_ins, &options)
+            .map(|stats| events.extend(stats.timeline))
             .map_err(|error| {
                 fault = Some(vec![error.to_diagnostic()]);
                 String::new()
@@ -245,6 +256,10 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
             return Err(user(format_args!("kernel `{kernel}`: {message}")));
         }
         (Ok(()), None) => {}
+    }
+    if let Some(path) = &command.timeline {
+        std::fs::write(path, tirx_sim::trace(&events))
+            .map_err(|e| user(format_args!("cannot write {}: {e}", path.display())))?;
     }
     for tensor in bound.iter().flatten() {
         let Some(path) = &tensor.out else { continue };

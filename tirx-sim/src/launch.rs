@@ -15,6 +15,7 @@ use crate::fault::{Fault, FaultKind, FaultReport};
 use crate::memory::Memory;
 use crate::numeric::Kind;
 use crate::stand_in::StandIns;
+use crate::timeline::TimelineEvent;
 use crate::window::Window;
 
 /// Most threads of a block.
@@ -77,6 +78,8 @@ pub struct LaunchOptions {
     /// Whether the launch is a programmatic dependent one, and all global memory may have been written by the grid before
     /// it: each access must come behind `griddepcontrol.wait`.
     pub dependent: bool,
+    /// The linear index of a block whose timeline is wanted.
+    pub timeline: Option<u64>,
 }
 
 impl Default for LaunchOptions {
@@ -87,6 +90,7 @@ impl Default for LaunchOptions {
             step_limit: Some(MOST_STEPS),
             seed: 0,
             dependent: false,
+            timeline: None,
         }
     }
 }
@@ -99,6 +103,8 @@ pub struct Stats {
     pub lane_ops: u64,
     /// What the kernel printed, by block.
     pub output: String,
+    /// What the block that [`LaunchOptions::timeline`] names did.
+    pub timeline: Vec<TimelineEvent>,
 }
 
 impl Program {
@@ -215,6 +221,7 @@ impl Program {
             step_limit: options.step_limit.unwrap_or(u64::MAX),
             seed: options.seed,
             dependent: options.dependent && options.check_races,
+            timeline: options.timeline,
             first_fault: AtomicU64::new(u64::MAX),
         };
         let state = Run {
@@ -239,6 +246,7 @@ impl Program {
         inner.output.sort_by_key(|(block, _)| *block);
         Ok(Stats {
             lane_ops: inner.lane_ops,
+            timeline: inner.timeline,
             output: inner.output.into_iter().map(|(_, text)| text).collect(),
         })
     }
@@ -378,6 +386,7 @@ struct Run {
 #[derive(Default)]
 struct Inner {
     lane_ops: u64,
+    timeline: Vec<TimelineEvent>,
     output: Vec<(u64, String)>,
     /// With the block it is of.
     fault: Option<(u64, Fault)>,
@@ -449,9 +458,11 @@ impl Run {
     fn run(&self, ctx: &Context<'_>, mut group: Group, version: u64) -> Option<Group> {
         let result = group.run(ctx);
         let (lane_ops, output) = group.harvest();
+        let timeline = group.timeline(ctx);
         let mut inner = self.inner();
         inner.running -= 1;
         inner.lane_ops += lane_ops;
+        inner.timeline.extend(timeline);
         if !output.is_empty() {
             inner.output.push((group.first_block(), output));
         }

@@ -37,6 +37,7 @@
 //! | `host` | host functions: argument checks and launches, as a launcher does them |
 //! | `tensor` | what tensor cores compute |
 //! | `stand_in` | Rust closures in the place of raw CUDA functions |
+//! | `timeline` | when warps ran and waited |
 //! | `tensor_map` | tensor maps of the copy engine |
 //! | `fault` | errors |
 
@@ -56,6 +57,7 @@ mod stand_in;
 #[allow(dead_code, reason = "the instructions come next")]
 mod tensor;
 mod tensor_map;
+mod timeline;
 mod window;
 
 pub use compile::CompileOptions;
@@ -64,4 +66,5 @@ pub use launch::{Launch, LaunchOptions, MOST_SHARED, ParamKind, Program, Stats};
 pub use memory::{Allocation, Memory};
 pub use stand_in::{StandInCall, StandIns};
 pub use tensor_map::{MOST_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
+pub use timeline::{TimelineEvent, Track, trace};
 pub use window::Window;

@@ -448,6 +448,37 @@ def kernel(A: T.Buffer((256,), 'int32'), B: T.Buffer((256,), 'int32')):
 }
 
 #[test]
+fn a_timeline_shows_warps_operations_and_waits() {
+    let memory = Memory::new();
+    let (a, b) = (ints(&memory, 0..1024), ints(&memory, vec![0; 1024]));
+    let launch = Launch {
+        grid: [1; 3],
+        block: [96, 1, 1],
+        cluster: [1; 3],
+        shared_bytes: 0,
+        args: &[a.address(), b.address()],
+    };
+    let options = LaunchOptions {
+        timeline: Some(0),
+        ..LaunchOptions::default()
+    };
+    let program = compiled(ROLES);
+    let stats = program
+        .launch_with(&memory, &launch, &StandIns::new(), &options)
+        .unwrap();
+    let count = |name: &str| stats.timeline.iter().filter(|e| e.name == name).count();
+    assert_eq!(count("the bulk copy"), 16);
+    assert!(
+        count("waits for an mbarrier") >= 16 && count("block barrier") == 3,
+        "{:?}",
+        stats.timeline
+    );
+    assert!(stats.timeline.iter().all(|e| e.start <= e.end));
+    let text = tirx_sim::trace(&stats.timeline);
+    assert!(text.contains("\"name\":\"operations of warp 2\"") && text.contains("cp_async_bulk_g2s_cta"));
+}
+
+#[test]
 fn kinds_of_faults() {
     let memory = Memory::new();
     let a = ints(&memory, 0..1024);

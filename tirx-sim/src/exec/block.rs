@@ -60,6 +60,9 @@ impl Block {
         Block {
             rank: 0,
             shared: Shared {
+                events: Vec::new(),
+                recorded: false,
+                latest: 0,
                 engine: Engine::default(),
                 operations: false,
                 registers: BTreeMap::new(),
@@ -105,6 +108,9 @@ impl Block {
         shared.cluster_met = None;
         shared.shared_out = false;
         shared.operations = false;
+        shared.events.clear();
+        shared.recorded = ctx.timeline == Some(shared.linear);
+        shared.latest = 0;
         shared.registers.clear();
         shared
             .engine
@@ -118,6 +124,7 @@ impl Block {
             warp.joins.clear();
             warp.strands.clear();
             warp.alive = warp.exist;
+            warp.time = 0;
             warp.returned = 0;
             warp.wgmma.reset();
             warp.stored.clear();
@@ -252,6 +259,10 @@ impl Block {
             .position(|s| s.status == Status::Ready && !s.spun)
         {
             let mut strand = warp.strands.remove(i);
+            let began = strand.pc;
+            if shared.recorded {
+                shared.resume(ctx, warp, id, &mut strand);
+            }
             let mut machine = Machine {
                 ctx,
                 shared,
@@ -264,11 +275,16 @@ impl Block {
                 Ok(stop) => stop,
                 Err(trap) => return Err(fault(ctx, shared, id, strand.pc, *trap)),
             };
+            if shared.recorded {
+                shared.ran(warp, id, began);
+            }
             match stop {
                 Stop::Gone => progress = true,
                 Stop::Blocked(status) => {
                     progress = true;
                     strand.status = status;
+                    strand.waits = Some((status, warp.time));
+                    shared.latest = shared.latest.max(warp.time);
                     warp.part(&mut strand);
                     warp.strands.push(strand);
                 }

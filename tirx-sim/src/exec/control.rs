@@ -263,6 +263,7 @@ impl Strand {
             patience: PATIENCE,
             state: 0,
             spun: false,
+            waits: None,
         }
     }
 }

@@ -4,6 +4,7 @@ use super::block::Block;
 use super::cluster::{self, Peers};
 use super::{Context, Status, Trap, fault};
 use crate::fault::{Fault, FaultKind};
+use crate::timeline::TimelineEvent;
 
 /// Blocks that may wait for each other.
 pub(crate) struct Group {
@@ -142,6 +143,22 @@ impl Group {
             output.push_str(&std::mem::take(&mut block.shared.output));
         }
         (lane_ops, output)
+    }
+
+    /// What the block whose timeline is wanted has done since the last call.
+    pub(crate) fn timeline(&mut self, ctx: &Context<'_>) -> Vec<TimelineEvent> {
+        let events = self
+            .blocks
+            .iter_mut()
+            .flat_map(|b| std::mem::take(&mut b.shared.events));
+        let told = events.map(|event| TimelineEvent {
+            track: event.track,
+            name: event.name,
+            location: ctx.code.location(event.pc),
+            start: event.start,
+            end: event.end.max(event.start),
+        });
+        told.collect()
     }
 
     /// Linear index of the group's first block.

@@ -24,6 +24,7 @@
 //! | `tensor` | matrix rows and `mma.sync` |
 //! | `wgmma` | asynchronous products of a warpgroup |
 //! | `tcgen05` | tensor memory and the tensor core that works on it |
+//! | `record` | the timeline of a block |
 //! | `print` | `printf` |
 //!
 //! A *strand* is a set of lanes of one warp at one instruction. A warp starts as one strand. At a divergent branch
@@ -50,6 +51,7 @@ mod local;
 pub(crate) mod order;
 mod place;
 mod print;
+mod record;
 mod run;
 mod stand_in;
 mod tcgen05;
@@ -65,6 +67,7 @@ use crate::bytecode::{Code, Pc, R};
 use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
 use crate::memory::{Memory, Storage};
 use crate::stand_in::StandIns;
+use crate::timeline::Track;
 use crate::window::Window;
 
 pub(crate) use group::{Group, GroupStop};
@@ -94,6 +97,8 @@ pub(crate) struct Context<'a> {
     pub(crate) seed: u64,
     /// Global memory is the grid's before this one until threads have waited for it.
     pub(crate) dependent: bool,
+    /// The block whose timeline is wanted.
+    pub(crate) timeline: Option<u64>,
     /// The lowest linear block index that has faulted; blocks after it need not go on.
     pub(crate) first_fault: AtomicU64,
 }
@@ -197,6 +202,8 @@ struct Strand {
     state: u64,
     /// It yielded in this round.
     spun: bool,
+    /// What it waited for since when, until it runs again.
+    waits: Option<(Status, u64)>,
 }
 
 /// Turns of a loop that may wait before it yields: most loops that read memory do not wait.
@@ -230,6 +237,18 @@ struct Warp {
     wgmma: wgmma::Operations,
     /// Stores to tensor memory that are not waited for.
     stored: Vec<tcgen05::Stored>,
+    /// Instructions it has run or waited for, and the block's count when its strand started: for the timeline.
+    time: u64,
+    base: u64,
+}
+
+/// A piece of a timeline.
+struct Event {
+    track: Track,
+    name: String,
+    pc: usize,
+    start: u64,
+    end: u64,
 }
 
 /// Threads that have arrived at a named barrier and gone on.
@@ -245,6 +264,10 @@ struct Arrivals {
 struct Shared {
     words: Vec<u32>,
     cells: cells::Cells,
+    /// For the timeline, if it is wanted: what has happened, and when somebody last came to a barrier.
+    events: Vec<Event>,
+    recorded: bool,
+    latest: u64,
     /// Operations under way, mbarriers.
     engine: engine::Engine,
     /// Registers a thread that warps have set.

@@ -42,7 +42,8 @@ impl Machine<'_, '_> {
             mark: self.shared.order.mark(self.id, pc, issue.proxy),
             after: Vec::new(),
         };
-        self.shared.engine.issue(issue, (self.id, lane), pc, forked);
+        let time = self.shared.time(self.warp);
+        self.shared.engine.issue(issue, (self.id, lane), pc, forked, time);
     }
 
     /// Runs an asynchronous instruction. The status to wait with, where the strand has to.
@@ -463,6 +464,7 @@ impl Machine<'_, '_> {
         let lane = mask.trailing_zeros();
         let times = mask.count_ones();
         let arrives = !matches!(inst.what, MbarrierWhat::Expect | MbarrierWhat::Complete);
+        self.shared.engine.latest = self.shared.engine.latest.max(self.shared.time(self.warp));
         let released: Option<Known> =
             (arrives && !inst.relaxed).then(|| self.shared.order.release(self.id, mask));
         self.with_barrier(lane, rank, byte, |barrier| {
@@ -662,6 +664,10 @@ impl Block {
                 operation,
             };
             work.run(&mut reach)?;
+            if self.shared.recorded {
+                let (warp, pc) = (operation.warp, operation.pc);
+                self.shared.performed(warp, pc, operation.name, operation.time);
+            }
             self.shared.operations = true;
         }
         let mut known = Known::nothing(ctx.blocks());

@@ -78,6 +78,8 @@ pub(crate) struct Operation {
     after: Vec<u64>,
     /// When it is performed.
     due: u64,
+    /// On the timeline: when it was issued.
+    time: u64,
 }
 
 /// What a thread issues.
@@ -119,6 +121,8 @@ pub(super) struct Engine {
     numbers: BTreeMap<usize, u32>,
     now: u64,
     seed: u64,
+    /// On the timeline: when an operation was last complete, or a warp arrived at an mbarrier.
+    pub(super) latest: u64,
 }
 
 /// Most rounds of a block's warps that an operation is put off.
@@ -170,7 +174,14 @@ impl Engine {
     }
 
     /// Puts an operation into the queue.
-    pub(super) fn issue(&mut self, issue: Issue, (warp, lane): (usize, u32), pc: usize, mut forked: Forked) {
+    pub(super) fn issue(
+        &mut self,
+        issue: Issue,
+        (warp, lane): (usize, u32),
+        pc: usize,
+        mut forked: Forked,
+        time: u64,
+    ) {
         let count = self.numbers.entry(pc).or_default();
         // Reads have even numbers, writes odd ones: one can wait for the reads alone.
         forked.mark = Mark::new(*count * 2, forked.mark.block, 1 << lane, pc, warp, issue.proxy);
@@ -210,6 +221,7 @@ impl Engine {
             completions: issue.completions,
             after,
             due,
+            time,
         });
     }
 

@@ -150,11 +150,6 @@ impl Place {
         read.or_else(|| writes.copied().find(|m| far(m)).map(|m| (m, true)))
     }
 
-    /// Written, and nothing more: where nobody looks for races.
-    pub(crate) fn touch(&mut self) {
-        self.write = Mark::NEVER.of(1);
-    }
-
     /// `me`, of one lane, reads. `lenient` reads race with no strong writes: a loop of compare and swap starts so.
     pub(crate) fn read(&mut self, order: &Order, me: Mark, lane: u32, lenient: bool) -> Result<(), Conflict> {
         let warp = me.warp();

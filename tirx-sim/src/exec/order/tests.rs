@@ -192,7 +192,7 @@ fn operations_are_ordered_by_their_completion_and_proxy_fences() {
         write(&order, &mut place, 0, 0).is_err(),
         "it may not have read yet"
     );
-    order.learn(0, 1, &[mark]);
+    order.learn(0, 1, &[mark, mark.written()]);
     assert_eq!(write(&order, &mut place, 0, 0), Ok(()));
     let mut place = Place::EMPTY;
     assert_eq!(place.write_by(&operation), Ok(()));
