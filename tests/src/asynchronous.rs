@@ -181,6 +181,9 @@ fn encode(dtype: DType, values: &[f32]) -> Vec<u8> {
         let code = |v: &f32| tirx_core::ir::Minifloat::of(dtype.code).map_or(0, |mini| mini.encode(*v));
         return values.iter().map(|v| code(v) as u8).collect();
     }
+    if dtype.bits == 8 {
+        return values.iter().map(|v| *v as u8).collect();
+    }
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
@@ -195,6 +198,9 @@ fn decode(dtype: DType, bytes: &[u8]) -> Vec<f32> {
         let value =
             |b: &u8| tirx_core::ir::Minifloat::of(dtype.code).map_or(0.0, |mini| mini.decode((*b).into()));
         return bytes.iter().map(value).collect();
+    }
+    if dtype.bits == 8 {
+        return bytes.iter().map(|b| (*b).into()).collect();
     }
     let words = bytes.chunks_exact(4);
     words

@@ -1,6 +1,6 @@
 //! The cases: kernels, sizes, inputs and references.
 
-use tirx_core::ir::{DType, TypeCode};
+use tirx_core::ir::{DType, Minifloat, TypeCode};
 
 use super::{Case, Sizes, Tensor};
 
@@ -150,6 +150,31 @@ fn scaled_row(s: &Sizes, values: &[Vec<f32>], row: usize) -> Vec<f64> {
         .collect()
 }
 
+/// Two elements of four bits.
+fn code(i: usize) -> f32 {
+    ((i as u32).wrapping_mul(2654435761) >> 24) as f32
+}
+
+/// A row of A B^T of elements of four bits, two in a byte, of which 16 share a factor.
+fn packed_row(s: &Sizes, values: &[Vec<f32>], row: usize) -> Vec<f64> {
+    let (n, k) = (s["N"] as usize, s["K"] as usize);
+    let factor = |factors: &[f32], row: usize, at: usize| {
+        let tile = row / 128 * (k / 64) + at / 64;
+        factors[tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + at % 64 / 16]
+    };
+    let element = |matrix: usize, row: usize, at: usize| {
+        let byte = values[matrix][(row * k + at) / 2] as u32;
+        let value =
+            Minifloat::of(TypeCode::Float4_e2m1fn).map_or(0.0, |mini| mini.decode(byte >> (at % 2 * 4) & 15));
+        f64::from(value * factor(&values[matrix + 2], row, at))
+    };
+    let a: Vec<f64> = (0..k).map(|at| element(0, row, at)).collect();
+    (0..n)
+        .map(|col| (0..k).map(|at| a[at] * element(1, col, at)).sum())
+        .collect()
+}
+
+const U8: DType = DType::scalar(TypeCode::UInt, 8);
 const E4M3: DType = DType::scalar(TypeCode::Float8_e4m3fn, 8);
 const E8M0: DType = DType::scalar(TypeCode::Float8_e8m0fnu, 8);
 const BF16: DType = DType::BFLOAT16;
@@ -257,6 +282,69 @@ pub static CASES: &[Case] = &[
         ],
         scalar: None,
         row: scaled_row,
+        tolerance: 0.0,
+        operations: gemm_operations,
+    },
+    Case {
+        entry: "gemm_clusters",
+        file: "kernels/hopper.py",
+        text: include_str!("../../../kernels/hopper.py"),
+        arch: HOPPER,
+        sizes: [
+            &[("M", 256), ("N", 512), ("K", 320), ("CLUSTERS", 1)],
+            &[("M", 1024), ("N", 1024), ("K", 1024)],
+            &[("M", 8192), ("N", 8192), ("K", 8192)],
+        ],
+        tensors: &[
+            tensor("A", BF16, m_k, pattern),
+            tensor("B", BF16, n_k, other),
+            tensor("C", BF16, m_n, zero),
+        ],
+        scalar: None,
+        row: product_by_columns,
+        tolerance: 0.0,
+        operations: gemm_operations,
+    },
+    Case {
+        entry: "hopper_attention",
+        file: "kernels/hopper_attention.py",
+        text: include_str!("../../../kernels/hopper_attention.py"),
+        arch: HOPPER,
+        sizes: [
+            &[("H", 1), ("S", 384)],
+            &[("H", 4), ("S", 1024)],
+            &[("H", 64), ("S", 8192)],
+        ],
+        tensors: &[
+            tensor("Q", BF16, attention_shape, eighths),
+            tensor("K", BF16, attention_shape, more_eighths),
+            tensor("V", BF16, attention_shape, other),
+            tensor("O", BF16, attention_shape, zero),
+        ],
+        scalar: None,
+        row: attention_row,
+        tolerance: 4e-3,
+        operations: |s| 4.0 * s["H"] as f64 * s["S"] as f64 * s["S"] as f64 * 128.0,
+    },
+    Case {
+        entry: "gemm_nvfp4",
+        file: "kernels/blackwell.py",
+        text: include_str!("../../../kernels/blackwell.py"),
+        arch: BLACKWELL,
+        sizes: [
+            &[("M", 128), ("N", 128), ("K", 768), ("STAGES", 2)],
+            &[("M", 1024), ("N", 1024), ("K", 1024)],
+            &[("M", 8192), ("N", 8192), ("K", 8192)],
+        ],
+        tensors: &[
+            tensor("A", U8, |s| vec![s["M"], s["K"] / 2], code),
+            tensor("B", U8, |s| vec![s["N"], s["K"] / 2], code),
+            tensor("SA", E4M3, |s| vec![s["M"] / 128 * (s["K"] / 64), 512], power),
+            tensor("SB", E4M3, |s| vec![s["N"] / 128 * (s["K"] / 64), 512], power),
+            tensor("C", F32, m_n, zero),
+        ],
+        scalar: None,
+        row: packed_row,
         tolerance: 0.0,
         operations: gemm_operations,
     },

@@ -77,6 +77,7 @@ impl Block {
                 lane_ops: 0,
                 steps: 0,
                 changes: 0,
+                read_by_groups: BTreeMap::new(),
                 bank: super::tcgen05::Bank::default(),
                 last: None,
                 sheet: None,
@@ -103,6 +104,7 @@ impl Block {
         shared.named.clear();
         shared.sheet = None;
         shared.bank.reset();
+        shared.read_by_groups.clear();
         shared.cluster_arrived = None;
         shared.cluster_open = None;
         shared.cluster_met = None;

@@ -283,6 +283,8 @@ struct Shared {
     steps: u64,
     /// Stores and atomics that may have changed something another strand waits for.
     changes: u64,
+    /// What operations of warpgroups have read, by warpgroup and number.
+    read_by_groups: BTreeMap<(usize, u32), wgmma::Operands>,
     /// Tensor memory.
     bank: tcgen05::Bank,
     /// The allocation last reached through a pointer.

@@ -1,7 +1,8 @@
 //! `wgmma`: products that go on while their warpgroup does.
 //!
-//! Each warp of the warpgroup computes its own sixteen rows; nothing of one warp's part depends on another's. An
-//! instruction is an asynchronous operation: it is issued, and reads shared memory and writes registers later, here as
+//! Each warp of the warpgroup computes its own sixteen rows. What it reads of shared memory is read once for all four, when
+//! the first of them waits: an operation is complete for the whole warpgroup at once, so that one thread of it may tell.
+//! An instruction is an asynchronous operation: it is issued, and reads shared memory and writes registers later, here as
 //! late as it may, when its group is waited for. Until then its registers belong to it (PTX ISA, "Asynchronous
 //! warpgroup level matrix instructions"):
 //!
@@ -24,6 +25,7 @@ use crate::bytecode::{LeftOperand, Operand, WgmmaInst};
 use crate::fault::FaultKind;
 use crate::memory::granules;
 use crate::tensor::descriptor::{Descriptor, PIECE};
+use crate::tensor::matrix::Matrix;
 
 /// What a warp's operations are doing.
 #[derive(Debug, Default)]
@@ -42,9 +44,20 @@ pub(super) struct Operations {
     loads: Vec<(Vec<usize>, usize)>,
 }
 
+/// What an operation of a warpgroup has read: A (none where it is in registers) and B.
+#[derive(Debug)]
+pub(super) struct Operands {
+    left: Option<Matrix>,
+    right: Matrix,
+    /// Warps of the warpgroup that have not taken it.
+    left_over: usize,
+}
+
 /// An operation under way.
 #[derive(Debug)]
 struct Operation {
+    /// Its number among those of the warpgroup.
+    number: u32,
     inst: u16,
     pc: usize,
     sums: Vec<usize>,
@@ -273,15 +286,10 @@ impl Machine<'_, '_> {
         let known = self.shared.order.release(self.id, FULL);
         let number = self.warp.wgmma.issued;
         // Even numbers are reads.
-        let mark = Mark::new(
-            number * 2,
-            self.shared.order.block,
-            FULL,
-            pc,
-            self.id,
-            Kind::Engine,
-        );
+        let first = self.id / 4 * 4;
+        let mark = Mark::new(number * 2, self.shared.order.block, FULL, pc, first, Kind::Engine);
         let operation = Operation {
+            number,
             inst: id,
             pc,
             sums,
@@ -308,32 +316,48 @@ impl Machine<'_, '_> {
             return Ok(());
         };
         let wgmma = &inst.wgmma;
-        let right = wgmma.right();
-        let descriptor = Descriptor::of_sm90(operation.right);
-        let bytes = self.pieces(&descriptor, &right.pieces(&descriptor), &operation.forked, "B")?;
-        let right = right.matrix(&bytes);
-        let left = match &operation.left {
-            Ok(words) => {
-                let registers: Vec<Lanes32> = words.iter().map(|w| self.warp.local[*w]).collect();
-                wgmma.left_of_registers(&registers)
-            }
-            Err(bits) => {
-                let descriptor = Descriptor::of_sm90(*bits);
-                let (mut operand, first) = (wgmma.left(), self.id % 4 * 16);
+        let key = (self.id / 4, operation.number);
+        let operands = match self.shared.read_by_groups.remove(&key) {
+            Some(operands) => operands,
+            None => {
+                let operand = wgmma.right();
+                let descriptor = Descriptor::of_sm90(operation.right);
                 let pieces = operand.pieces(&descriptor);
-                if operand.by_rows {
-                    // All rows of a k are in neighbouring pieces: this warp's are among them.
-                    let bytes = self.pieces(&descriptor, &pieces, &operation.forked, "A")?;
-                    operand.matrix(&bytes).rows_from(first, 16)
-                } else {
-                    let per = pieces.len() / operand.rows;
-                    let own = &pieces[first * per..(first + 16) * per];
-                    let bytes = self.pieces(&descriptor, own, &operation.forked, "A")?;
-                    operand.rows = 16;
-                    operand.matrix(&bytes)
+                let bytes = self.pieces(&descriptor, &pieces, &operation.forked, "B")?;
+                let right = operand.matrix(&bytes);
+                let left = match &operation.left {
+                    Ok(_) => None,
+                    Err(bits) => {
+                        let (operand, descriptor) = (wgmma.left(), Descriptor::of_sm90(*bits));
+                        let pieces = operand.pieces(&descriptor);
+                        let bytes = self.pieces(&descriptor, &pieces, &operation.forked, "A")?;
+                        Some(operand.matrix(&bytes))
+                    }
+                };
+                Operands {
+                    left,
+                    right,
+                    left_over: 4,
                 }
             }
         };
+        let left = match (&operation.left, &operands.left) {
+            (Ok(words), _) => {
+                let registers: Vec<Lanes32> = words.iter().map(|w| self.warp.local[*w]).collect();
+                wgmma.left_of_registers(&registers)
+            }
+            (_, Some(left)) => left.rows_from(self.id % 4 * 16, 16),
+            _ => return Ok(()),
+        };
+        let right = operands.right.clone();
+        if operands.left_over > 1 {
+            let left_over = operands.left_over - 1;
+            let rest = Operands {
+                left_over,
+                ..operands
+            };
+            self.shared.read_by_groups.insert(key, rest);
+        }
         let product = wgmma.product(left, &right);
         let mut sums: Vec<Lanes32> = operation.sums.iter().map(|w| self.warp.local[*w]).collect();
         wgmma.accumulate(&product, 0, &mut sums, &|lane| operation.keep >> lane & 1 != 0);
