@@ -14,6 +14,7 @@ pub(crate) mod tensor_map;
 
 use self::attributes::Attributes;
 use crate::device::no_device;
+use crate::dlpack::Foreign;
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
 use crate::{Error, Result, TensorMap, limits};
 
@@ -69,9 +70,19 @@ pub(crate) struct CudaMemory {
     /// The stream that used it last, and its handle for the quick comparison.
     last: Mutex<Arc<CudaStream>>,
     last_handle: AtomicUsize,
+    /// The memory's owner where that is another library: given back with this value.
+    #[allow(dead_code, reason = "held, not looked at")]
+    owner: Option<Foreign>,
 }
 
 impl CudaMemory {
+    /// Memory at `address` of another library.
+    pub(crate) fn foreign(stream: &Arc<CudaStream>, address: u64, owner: Foreign) -> CudaMemory {
+        let mut memory = CudaMemory::wrap(stream, address, false);
+        memory.owner = Some(owner);
+        memory
+    }
+
     pub(crate) fn alloc(stream: &Arc<CudaStream>, bytes: usize) -> Result<CudaMemory> {
         let context = stream.context();
         context.bind_to_thread().map_err(failed("binding the context"))?;
@@ -96,6 +107,7 @@ impl CudaMemory {
             owned,
             last: Mutex::new(stream.clone()),
             last_handle: AtomicUsize::new(stream.cu_stream() as usize),
+            owner: None,
         }
     }
 

@@ -23,6 +23,7 @@
 
 mod cuda;
 mod device;
+mod dlpack;
 mod element;
 mod error;
 mod float4;
@@ -30,6 +31,7 @@ pub mod host;
 mod image;
 mod kernel;
 mod limits;
+mod profile;
 mod shape;
 #[cfg(feature = "simulator")]
 mod simulator;
@@ -39,12 +41,14 @@ mod tensor_map;
 
 pub use cudarc;
 pub use device::{Device, Stream};
+pub use dlpack::{DlManagedTensor, DlTensor};
 pub use element::{Element, ElementType};
 pub use error::{Error, Result};
 pub use float4::Float4E2m1;
 pub use half::{bf16, f16};
 pub use image::{DeviceFunction, KernelImage, LaunchConfig, ParamKind};
 pub use kernel::Kernel;
+pub use profile::{Profile, ProfileEvent, ProfilePoint};
 pub use shape::{MAX_RANK, Shape};
 #[cfg(feature = "simulator")]
 pub use simulator::{StandIn, StandInScalar};

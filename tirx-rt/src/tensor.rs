@@ -64,7 +64,7 @@ impl<T: Element> Tensor<T> {
         ))
     }
 
-    fn new(storage: Arc<Storage>, offset: usize, shape: Shape, strides: Shape) -> Tensor<T> {
+    pub(crate) fn new(storage: Arc<Storage>, offset: usize, shape: Shape, strides: Shape) -> Tensor<T> {
         // A step over an extent of one is never taken.
         let contiguous = shape.contains(&0)
             || shape
