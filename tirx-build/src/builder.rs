@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::c_api::CApi;
 use crate::environment::Environment;
 use crate::error::{Error, Result, rename_files};
-use crate::fatbin;
+use tirx_bundle::fatbin;
 use crate::generate;
 use crate::kernels::{compile_manifest, fill_in, jobs, write_outputs, write_texts};
 use crate::manifest::{Manifest, Toolchain};

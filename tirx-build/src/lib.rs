@@ -98,7 +98,7 @@ mod c_api;
 pub mod compile;
 mod environment;
 mod error;
-mod fatbin;
+
 mod generate;
 mod hash;
 mod kernels;

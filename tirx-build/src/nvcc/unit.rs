@@ -10,7 +10,7 @@ use super::messages::FILE;
 use super::{Job, Unit, VARIABLES, process};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::fatbin;
+use tirx_bundle::fatbin;
 use crate::store::{Entry, Store};
 use crate::toolchain::Nvcc;
 

@@ -11,7 +11,7 @@
 //!
 //! Nothing is believed: a file that is cut off, damaged or somebody else's is as good as none.
 
-use crate::fatbin;
+use tirx_bundle::fatbin;
 use crate::hash::digest;
 
 /// The key of an entry.
@@ -66,7 +66,7 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fatbin::tests::fatbin;
+    use crate::store::test_fatbin as fatbin;
 
     #[test]
     fn only_whole_entries_of_the_key_are_read() {

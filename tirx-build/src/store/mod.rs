@@ -151,10 +151,23 @@ fn write(root: &Path, key: &Key, entry: &Entry) -> std::io::Result<()> {
     written
 }
 
+/// A fat binary with one PTX entry.
+#[cfg(test)]
+pub(crate) fn test_fatbin(payload: &[u8]) -> Vec<u8> {
+    let mut entry = vec![1, 0, 1, 1, 64, 0, 0, 0];
+    entry.extend((payload.len() as u64).to_le_bytes());
+    entry.resize(64, 0);
+    entry.extend(payload);
+    let mut bytes = vec![0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
+    bytes.extend((entry.len() as u64).to_le_bytes());
+    bytes.extend(entry);
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fatbin::tests::fatbin;
+    use super::test_fatbin as fatbin;
 
     fn entry(bytes: usize) -> Entry {
         Entry {

@@ -21,8 +21,11 @@ fn number(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
     )
 }
 
-/// Whether these bytes are a whole fat binary with something in it. The error says what is wrong, to stand after "it".
-pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
+/// Whether these bytes are a whole fat binary with something in it.
+///
+/// # Errors
+/// What is wrong, to stand after "it".
+pub fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.is_empty() {
         return Err("is empty".into());
     }
@@ -67,7 +70,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// One fat binary with the entries of several. All were checked.
-pub(crate) fn join(parts: &[&[u8]]) -> Vec<u8> {
+pub fn join(parts: &[&[u8]]) -> Vec<u8> {
     let entries = |part: &[u8]| part.len().saturating_sub(HEADER);
     let size: usize = parts.iter().map(|part| entries(part)).sum();
     let mut joined = Vec::with_capacity(HEADER + size);

@@ -1,0 +1,197 @@
+//! One kernel of a bundle: `add-n256.tirxk`.
+//!
+//! ```text
+//! "TIRXKRN1", SHA-256 of what follows
+//! name, signature, hash                       texts: length, UTF-8
+//! functions: count, each: symbol, parameters: count, each: 0 for a pointer, else the bits of a scalar
+//! images:    count, each: target (`sm_90a`, `compute_90`), fat binary (packed: length, deflate)
+//! IR (packed)
+//! ```
+
+use crate::reader::{Reader, Writer};
+use crate::{Problem, fatbin, raw_hash};
+
+/// What a kernel's file ends in.
+pub const EXTENSION: &str = "tirxk";
+
+const MAGIC: &[u8; 8] = b"TIRXKRN1";
+
+/// A parameter of a device function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Param {
+    /// A device pointer.
+    Pointer,
+    /// A value of 8, 16, 32 or 64 bits.
+    Scalar(u8),
+}
+
+/// A device function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its symbol in the images.
+    pub symbol: String,
+    /// Its parameters, in order.
+    pub params: Vec<Param>,
+}
+
+/// A compiled kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Its path in Rust: `add::n256`.
+    pub name: String,
+    /// Hash of what a launcher does: arguments, checks, launch dimensions. A launcher compiled into a program can launch
+    /// this kernel if its own is the same.
+    pub signature: String,
+    /// Hash of everything that the kernel was made of.
+    pub hash: String,
+    /// Its device functions.
+    pub functions: Vec<Function>,
+    /// A fat binary for each target, in the manifest's order.
+    pub images: Vec<(String, Vec<u8>)>,
+    /// The device functions for the simulator.
+    pub ir: Vec<u8>,
+}
+
+impl Kernel {
+    /// The file's bytes: the same for the same kernel.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = Writer::default();
+        for text in [&self.name, &self.signature, &self.hash] {
+            body.text(text);
+        }
+        body.u32(self.functions.len());
+        for function in &self.functions {
+            body.text(&function.symbol);
+            body.u32(function.params.len());
+            body.out.extend(function.params.iter().map(|param| match param {
+                Param::Pointer => 0,
+                Param::Scalar(bits) => *bits,
+            }));
+        }
+        body.u32(self.images.len());
+        for (target, image) in &self.images {
+            body.text(target);
+            body.packed(image);
+        }
+        body.packed(&self.ir);
+        let mut file = MAGIC.to_vec();
+        file.extend(raw_hash(&body.out));
+        file.extend(body.out);
+        file
+    }
+
+    /// Reads a file's bytes.
+    ///
+    /// # Errors
+    /// They are not a whole, undamaged kernel.
+    pub fn decode(file: &[u8]) -> Result<Kernel, Problem> {
+        let mut reader = Reader::new(file);
+        let magic = reader.bytes(8)?;
+        if magic != MAGIC {
+            return Err(Problem::new(match magic.starts_with(&MAGIC[..7]) {
+                true => "is of another version of the format",
+                false => "is no kernel of a bundle",
+            }));
+        }
+        let expected = reader.bytes(32)?;
+        if raw_hash(&file[40..]) != expected {
+            return Err(Problem::new("is damaged: its content is not what it was hashed from"));
+        }
+        let (name, signature, hash) = (reader.text()?, reader.text()?, reader.text()?);
+        let mut functions = Vec::new();
+        for _ in 0..reader.count(8)? {
+            let symbol = reader.text()?;
+            let count = reader.count(1)?;
+            let params = (0..count).map(|_| match reader.u8()? {
+                0 => Ok(Param::Pointer),
+                bits @ (8 | 16 | 32 | 64) => Ok(Param::Scalar(bits)),
+                _ => Err(Problem::new("has a parameter of no known kind")),
+            });
+            let params = params.collect::<Result<_, _>>()?;
+            functions.push(Function { symbol, params });
+        }
+        let mut images: Vec<(String, Vec<u8>)> = Vec::new();
+        for _ in 0..reader.count(20)? {
+            let target = reader.text()?;
+            let image = reader.packed()?;
+            fatbin::check(&image).map_err(|reason| Problem::new(format!("has an image for {target} that {reason}")))?;
+            if images.iter().any(|(known, _)| *known == target) {
+                return Err(Problem::new(format!("has two images for {target}")));
+            }
+            images.push((target, image));
+        }
+        let ir = reader.packed()?;
+        reader.end()?;
+        Ok(Kernel {
+            name,
+            signature,
+            hash,
+            functions,
+            images,
+            ir,
+        })
+    }
+
+    /// Bytes of all images.
+    pub fn image_bytes(&self) -> usize {
+        self.images.iter().map(|(_, image)| image.len()).sum()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn kernel() -> Kernel {
+        Kernel {
+            name: "add::n256".into(),
+            signature: "s".into(),
+            hash: "h".into(),
+            functions: vec![Function {
+                symbol: "add_kernel".into(),
+                params: vec![Param::Pointer, Param::Scalar(32)],
+            }],
+            images: vec![
+                ("sm_90a".into(), fatbin::tests::fatbin(b"machine code")),
+                ("compute_90".into(), fatbin::tests::fatbin(&[b'p'; 300])),
+            ],
+            ir: vec![9; 1000],
+        }
+    }
+
+    #[test]
+    fn a_kernel_comes_back_and_damage_is_found() {
+        let file = kernel().encode();
+        assert_eq!(Kernel::decode(&file), Ok(kernel()));
+        assert_eq!(file, kernel().encode());
+        assert!(file.len() < kernel().image_bytes() + 1000, "it is packed");
+        for length in 0..file.len() {
+            assert!(Kernel::decode(&file[..length]).is_err(), "{length}");
+        }
+        for at in 0..file.len() {
+            let mut damaged = file.clone();
+            damaged[at] ^= 4;
+            assert!(Kernel::decode(&damaged).is_err(), "{at}");
+        }
+        assert!(Kernel::decode(b"hello, world").unwrap_err().reason.contains("no kernel"));
+        let mut newer = file.clone();
+        newer[7] = b'2';
+        assert!(Kernel::decode(&newer).unwrap_err().reason.contains("another version"));
+    }
+
+    /// Whoever makes the hash fit gets as far as the lengths.
+    #[test]
+    fn lengths_that_lie_are_found() {
+        let file = kernel().encode();
+        for at in 40..file.len().saturating_sub(4) {
+            for value in [u32::MAX, 0x7fff_ffff, 0] {
+                let mut lying = file.clone();
+                lying[at..at + 4].copy_from_slice(&value.to_le_bytes());
+                let hash = raw_hash(&lying[40..]);
+                lying[8..40].copy_from_slice(&hash);
+                // Some change only a text: what counts is that it ends, and without a panic.
+                let _ = Kernel::decode(&lying);
+            }
+        }
+    }
+}
