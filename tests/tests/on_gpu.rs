@@ -102,6 +102,7 @@ impl Machine for Gpu {
             targets: &[ARCH],
             ptx: None,
             hash: "",
+            signature: "",
         };
         let config = LaunchConfig {
             grid: launch.grid,

@@ -270,12 +270,11 @@ pub(crate) fn write_texts(kernels: &[GeneratedKernel], folder: &Path) -> Result<
     Ok(())
 }
 
-/// Fills in what is known of the images: `images` has one for each variant, in order, or is empty.
+/// Fills in what is known of the images: for each variant, in order, its fat binary and the nvcc that made it.
 pub(crate) fn fill_in(
     manifest: &Manifest,
     kernels: &mut [GeneratedKernel],
-    nvcc: &str,
-    images: Vec<Vec<u8>>,
+    images: Vec<Option<(Vec<u8>, String)>>,
 ) {
     let mut images = images.into_iter();
     for kernel in kernels {
@@ -283,7 +282,9 @@ pub(crate) fn fill_in(
         let targets = declared.map(|k| k.targets.each()).unwrap_or_default();
         let gencode: Vec<String> = targets.into_iter().map(|(_, gencode)| gencode).collect();
         for variant in &mut kernel.variants {
-            variant.fatbin = images.next();
+            let (fatbin, nvcc) = images.next().flatten().unzip();
+            variant.fatbin = fatbin;
+            let nvcc = nvcc.unwrap_or_default();
             variant.hash = hex(&digest(&[
                 env!("CARGO_PKG_VERSION").as_bytes(),
                 nvcc.as_bytes(),

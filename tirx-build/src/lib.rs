@@ -95,6 +95,7 @@
 
 mod builder;
 mod c_api;
+pub mod bundle;
 pub mod compile;
 mod environment;
 mod error;
@@ -115,8 +116,8 @@ mod watch;
 
 use std::path::PathBuf;
 
-pub use builder::{Builder, Report};
 pub use c_api::CApi;
+pub use builder::{Builder, BundleAction, BundleReport, BundledKernel, Report};
 pub use environment::Environment;
 pub use error::{Error, Result};
 pub use nvcc::NvccOptions;

@@ -40,6 +40,9 @@ pub struct KernelImage {
     pub ptx: Option<&'static str>,
     /// Hash over source, specialization, compiler, nvcc, flags and targets, in hexadecimal.
     pub hash: &'static str,
+    /// Hash of what its launcher does: arguments, checks and launch dimensions. A kernel of a bundle can take the place of
+    /// this one where it has the same.
+    pub signature: &'static str,
 }
 
 impl KernelImage {
@@ -129,6 +132,7 @@ mod tests {
             targets,
             ptx,
             hash: "",
+            signature: "",
         };
         let hopper = image(&["sm_90a"], None);
         assert!(hopper.runs_on(9, 0) && !hopper.runs_on(10, 0) && !hopper.runs_on(8, 9));

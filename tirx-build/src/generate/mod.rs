@@ -19,6 +19,7 @@ use tirx_core::script::ConstValue;
 
 use crate::compile::Compiled;
 use crate::error::Error;
+use crate::hash::{digest, hex};
 
 /// A kernel with everything that is generated for it.
 #[derive(Debug)]
@@ -52,6 +53,20 @@ pub(crate) struct Variant {
     pub(crate) ptx: Option<String>,
     /// The image's hash.
     pub(crate) hash: String,
+}
+
+impl Variant {
+    /// A hash of what the launcher does: its arguments, checks and launch dimensions. Another kernel that has the same
+    /// can be launched by it.
+    pub(crate) fn signature(&self) -> String {
+        let launcher = &self.compiled.launcher;
+        let mut parts = vec![launcher.parameters(), launcher.host.clone()];
+        parts.extend(launcher.raw.iter().map(|raw| raw.item.clone()));
+        for function in &launcher.functions {
+            parts.push(format!("{} {:?}", function.symbol, function.params));
+        }
+        hex(&digest(&parts))
+    }
 }
 
 /// A value as Rust and messages write it.
@@ -234,7 +249,7 @@ fn layers(text: &mut String, path: &str, variant: &Variant) {
     let _ = writeln!(
         text,
         "pub static IMAGE: ::tirx_rt::KernelImage = ::tirx_rt::KernelImage {{ name: KERNEL, functions: &[{}], \
-         fatbin: {fatbin}, ir: {}, targets: &{:?}, ptx: {:?}, hash: {:?} }};",
+         fatbin: {fatbin}, ir: {}, targets: &{:?}, ptx: {:?}, hash: {:?}, signature: {:?} }};",
         functions.join(", "),
         include("ir"),
         if variant.fatbin.is_some() {
@@ -244,6 +259,7 @@ fn layers(text: &mut String, path: &str, variant: &Variant) {
         },
         variant.ptx.as_ref().filter(|_| variant.fatbin.is_some()),
         variant.hash,
+        variant.signature(),
     );
     doc(text, &["The kernel, loaded on its first launch.".to_string()]);
     text.push_str("pub static LOADED: ::tirx_rt::Kernel = ::tirx_rt::Kernel::new(&IMAGE);\n");

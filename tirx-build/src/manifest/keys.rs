@@ -44,6 +44,7 @@ const PTX: &str = "ptx = \"compute_90\"";
 pub const KEYS: &[Key] = &[
     key("", "defaults", "a table", "[defaults]", "", "What holds for every kernel that does not say otherwise."),
     key("", "toolchain", "a table", "[toolchain]", "", "Which nvcc compiles."),
+    key("", "bundle", "a table", "[bundle]", "", "Finished kernels, for builds without nvcc."),
     key("", "kernel", "a list of tables", "[[kernel]]", "", "A kernel; as many as there are."),
     key("defaults", "targets", "a list of strings", TARGETS, "", "As `targets` of a kernel."),
     key("defaults", "ptx", "a string", PTX, "none", "As `ptx` of a kernel."),
@@ -58,6 +59,8 @@ pub const KEYS: &[Key] = &[
         "The release that nvcc must be of: `\"13.0\"`, or `\"13\"` for any 13."),
     key("toolchain", "auto-install", "`true` or `false`", "auto-install = true", "`false`",
         "Fetch that release through pip, into a per-user cache, where there is no nvcc."),
+    key("bundle", "path", "a string", "path = \"shipped/kernels.bundle\"", "`kernels.bundle`, if it is there",
+        "The bundle's folder or file, from the manifest's folder."),
     key("kernel", "name", "a string", "name = \"add\"", "must be given",
         "The Rust function and module: lower-case letters, digits and `_`."),
     key("kernel", "source", "a string", "source = \"kernels/vector.py\"", "this or `script`",
@@ -101,6 +104,7 @@ pub fn reference() -> String {
         ("", "Tables"),
         ("defaults", "`[defaults]`"),
         ("toolchain", "`[toolchain]`"),
+        ("bundle", "`[bundle]`"),
         ("kernel", "`[[kernel]]`"),
     ];
     for (section, title) in sections {

@@ -27,6 +27,8 @@ pub struct Manifest {
     pub kernels: Vec<Kernel>,
     /// What `[toolchain]` says.
     pub toolchain: Toolchain,
+    /// What `[bundle]` says of where the bundle is, from the manifest's folder.
+    pub bundle: Option<String>,
     /// Where `[toolchain]` names the release.
     pub pin_span: Span,
     /// The manifest's text; kernels' spans point into it.
@@ -86,7 +88,15 @@ struct RawManifest {
     #[serde(default)]
     toolchain: RawToolchain,
     #[serde(default)]
+    bundle: RawBundle,
+    #[serde(default)]
     kernel: Vec<Spanned<RawKernel>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawBundle {
+    path: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -326,6 +336,7 @@ impl Reader {
         Manifest {
             kernels,
             toolchain,
+            bundle: raw.bundle.path,
             pin_span,
             sources: SourceMap::new(),
         }
@@ -738,6 +749,7 @@ require = true
             ("", ""),
             ("defaults", "[defaults]\n"),
             ("toolchain", "[toolchain]\n"),
+            ("bundle", "[bundle]\n"),
             ("kernel", "[[kernel]]\n"),
         ] {
             let message = toml::from_str::<RawManifest>(&format!("{head}zzzzzzzzzzzz = 1\n"))

@@ -68,6 +68,16 @@ pub(crate) struct Job {
     pub(crate) options: NvccOptions,
 }
 
+impl Job {
+    /// The text that nvcc gets.
+    pub(crate) fn text_for_nvcc(&self, debug_profile: bool) -> String {
+        match self.options.names_lines(debug_profile) {
+            true => with_line_directives(self),
+            false => self.text.clone(),
+        }
+    }
+}
+
 /// What the jobs came to.
 #[derive(Debug, Default)]
 pub(crate) struct Made {
@@ -175,10 +185,7 @@ impl Compilation<'_> {
         let mut known: BTreeMap<Key, usize> = BTreeMap::new();
         let mut needs = Vec::new();
         for (index, job) in jobs.iter().enumerate() {
-            let text = match job.options.names_lines(debug_profile) {
-                true => with_line_directives(job),
-                false => job.text.clone(),
-            };
+            let text = job.text_for_nvcc(debug_profile);
             let mut keys = Vec::new();
             for (target, gencode) in job.targets.each() {
                 let mut arguments: Vec<String> = FLAGS.map(String::from).to_vec();

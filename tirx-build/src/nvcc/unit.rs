@@ -10,9 +10,9 @@ use super::messages::FILE;
 use super::{Job, Unit, VARIABLES, process};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use tirx_bundle::fatbin;
 use crate::store::{Entry, Store};
 use crate::toolchain::Nvcc;
+use tirx_bundle::fatbin;
 
 /// After how long a run of nvcc is worth a note.
 const SLOW: Duration = Duration::from_secs(20);

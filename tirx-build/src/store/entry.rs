@@ -11,8 +11,8 @@
 //!
 //! Nothing is believed: a file that is cut off, damaged or somebody else's is as good as none.
 
-use tirx_bundle::fatbin;
 use crate::hash::digest;
+use tirx_bundle::fatbin;
 
 /// The key of an entry.
 pub(crate) type Key = [u8; 32];

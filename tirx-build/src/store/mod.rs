@@ -166,8 +166,8 @@ pub(crate) fn test_fatbin(payload: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::test_fatbin as fatbin;
+    use super::*;
 
     fn entry(bytes: usize) -> Entry {
         Entry {

@@ -1,23 +1,31 @@
 //! The build: manifest in, generated Rust and images out, and what Cargo must know of it.
 
+mod bundle;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::c_api::CApi;
+use tirx_bundle::fatbin;
+use tirx_core::diagnostic::Message;
+
+use crate::bundle::{self as bundles, Bundle, Offer};
 use crate::environment::Environment;
 use crate::error::{Error, Result, rename_files};
-use tirx_bundle::fatbin;
-use crate::generate;
+use crate::generate::{self, GeneratedKernel};
 use crate::kernels::{compile_manifest, fill_in, jobs, write_outputs, write_texts};
 use crate::manifest::{Manifest, Toolchain};
-use crate::nvcc::{self, Compilation, Made};
+use crate::nvcc::{self, Compilation, Job};
 use crate::paths::FileNames;
 use crate::store::Store;
 use crate::target::{Architecture, Targets};
 use crate::toolchain::{self, Discovered, Nvcc};
 use crate::turn::Turn;
 use crate::watch;
+use bundle::{no_bundle, stale};
+
+pub use bundle::{BundleAction, BundleReport, BundledKernel};
 
 /// A build with settings of its own. [`compile_kernels`](crate::compile_kernels) is this with none.
 ///
@@ -38,6 +46,7 @@ pub struct Builder {
     nvcc: Option<PathBuf>,
     auto_install: Option<bool>,
     share: bool,
+    bundle: Option<PathBuf>,
     environment: Environment,
     prefixes: Option<Vec<PathBuf>>,
     c_api: Option<CApi>,
@@ -60,6 +69,8 @@ pub struct Report {
     pub compiled: usize,
     /// Images of kernels for targets that a store held.
     pub cached: usize,
+    /// Kernels that were taken from a bundle.
+    pub bundled: usize,
 }
 
 impl Builder {
@@ -73,6 +84,7 @@ impl Builder {
             nvcc: None,
             auto_install: None,
             share: true,
+            bundle: None,
             environment: Environment::process(),
             prefixes: None,
             c_api: None,
@@ -140,6 +152,16 @@ impl Builder {
         self
     }
 
+    /// The bundle to use: a folder or a file that [`bundle`](Builder::bundle) or `cargo tirx bundle` wrote. By default what
+    /// `[bundle]` of the manifest names, else `kernels.bundle` beside the manifest if it is there.
+    ///
+    /// Kernels are taken from it, and no nvcc is looked for. One that is stale is compiled where there is an nvcc, with a
+    /// warning, and is an error where there is none, or where `TIRX_LOCKED` is set.
+    pub fn bundle_dir(mut self, path: impl Into<PathBuf>) -> Builder {
+        self.bundle = Some(path.into());
+        self
+    }
+
     /// Builds, and tells Cargo what the result depends on.
     ///
     /// # Errors
@@ -162,10 +184,7 @@ impl Builder {
     }
 
     fn build_and_say(&self, say: &(dyn Fn(&str) + Sync)) -> Result<Report> {
-        let environment = match &self.nvcc {
-            Some(path) => self.environment.clone().with("TIRX_NVCC", path),
-            None => self.environment.clone(),
-        };
+        let environment = self.own_environment();
         let shown = self.manifest.to_string_lossy().replace('\\', "/");
         let names = FileNames::new(&environment, &self.manifest, &shown);
         let report = self.build_in(&environment, &shown, &names, say);
@@ -191,12 +210,7 @@ impl Builder {
         fs::create_dir_all(&folder).map_err(|e| Error::io("create", &folder, &e))?;
         // Before the first input is read: who takes the turn later has read later.
         let turn = Turn::take(&out_dir)?;
-        let text = fs::read_to_string(&self.manifest).map_err(|error| {
-            let error = Error::io("read", &self.manifest, &error);
-            error.help("the path is relative to the package, where its Cargo.toml is")
-        })?;
-        let mut manifest = Manifest::parse(shown, &text)?;
-        self.override_targets(&mut manifest)?;
+        let mut manifest = self.read_manifest(shown)?;
         manifest.kernels.retain(|kernel| {
             kernel
                 .feature
@@ -214,35 +228,9 @@ impl Builder {
             &mut inputs,
             &mut lints,
         )?;
-
-        let toolchain = Toolchain {
-            auto_install: self.auto_install.unwrap_or(manifest.toolchain.auto_install),
-            ..manifest.toolchain.clone()
-        };
-        let (found, warning) = self.find_nvcc(environment, &toolchain, &manifest, say)?;
-        let mut made = Made::default();
-        let mut identity = String::new();
-        if let Some(nvcc) = found.nvcc() {
-            turn.write(|| write_texts(&kernels, &folder))?;
-            let work = out_dir.join(format!("tirx-work-{}", std::process::id()));
-            let compilation = Compilation {
-                nvcc,
-                store: &Store::open(environment, &out_dir, self.share),
-                work: &work,
-                environment,
-                say,
-            };
-            let result = compilation.run(&jobs(&manifest, &kernels));
-            let _ = fs::remove_dir_all(&work);
-            made = result?;
-            identity = format!("{} {}", nvcc.version, nvcc.build);
-        }
-        let images = std::mem::take(&mut made.images);
-        let joined = images.iter().map(|targets| {
-            let parts: Vec<&[u8]> = targets.iter().map(Vec::as_slice).collect();
-            fatbin::join(&parts)
-        });
-        fill_in(&manifest, &mut kernels, &identity, joined.collect());
+        let images = self.images(environment, &manifest, &kernels, &out_dir, &turn, say)?;
+        inputs.extend(images.bundle);
+        fill_in(&manifest, &mut kernels, images.of_variants);
         let manifest_name = self
             .manifest
             .file_name()
@@ -258,18 +246,171 @@ impl Builder {
             Ok(())
         })?;
 
-        let mut directives = watch::directives(environment, &inputs, &found.watched());
-        directives.extend(warning.map(|text| format!("cargo::warning={text}")));
-        for mut warning in lints.into_iter().chain(std::mem::take(&mut made.warnings)) {
+        let mut directives = watch::directives(environment, &inputs, &images.found.watched());
+        directives.extend(
+            images
+                .warnings
+                .iter()
+                .map(|text| format!("cargo::warning={text}")),
+        );
+        for mut warning in lints.into_iter().chain(images.said) {
             rename_files(&mut warning, &|file| names.name(file));
             directives.push(format!("cargo::warning={}", nvcc::warning_line(&warning)));
         }
         Ok(Report {
             directives,
-            nvcc: found.into_nvcc(),
-            compiled: made.compiled,
-            cached: made.cached,
+            nvcc: images.found.into_nvcc(),
+            compiled: images.compiled,
+            cached: images.cached,
+            bundled: images.bundled,
         })
+    }
+
+    fn own_environment(&self) -> Environment {
+        match &self.nvcc {
+            Some(path) => self.environment.clone().with("TIRX_NVCC", path),
+            None => self.environment.clone(),
+        }
+    }
+
+    fn read_manifest(&self, shown: &str) -> Result<Manifest> {
+        let text = fs::read_to_string(&self.manifest).map_err(|error| {
+            let error = Error::io("read", &self.manifest, &error);
+            error.help("the path is relative to the package, where its Cargo.toml is")
+        })?;
+        let mut manifest = Manifest::parse(shown, &text)?;
+        self.override_targets(&mut manifest)?;
+        Ok(manifest)
+    }
+
+    /// The images of all kernels: from the bundle what fits, the rest from nvcc.
+    fn images(
+        &self,
+        environment: &Environment,
+        manifest: &Manifest,
+        kernels: &[GeneratedKernel],
+        out_dir: &Path,
+        turn: &Turn,
+        say: &(dyn Fn(&str) + Sync),
+    ) -> Result<Images> {
+        let all = jobs(manifest, kernels);
+        let mut images = Images {
+            of_variants: vec![None; all.len()],
+            found: Found::NotWanted,
+            warnings: Vec::new(),
+            said: Vec::new(),
+            bundle: None,
+            compiled: 0,
+            cached: 0,
+            bundled: 0,
+        };
+        let stale = self.from_bundle(environment, manifest, kernels, &all, &mut images)?;
+        let missing: Vec<usize> = (0..all.len())
+            .filter(|at| images.of_variants[*at].is_none())
+            .collect();
+        if missing.is_empty() && images.bundled > 0 {
+            return Ok(images);
+        }
+        let toolchain = Toolchain {
+            auto_install: self.auto_install.unwrap_or(manifest.toolchain.auto_install),
+            ..manifest.toolchain.clone()
+        };
+        let search = self.find_nvcc(environment, &toolchain, manifest, say);
+        let (found, warning) = match (search, stale.is_empty()) {
+            (Ok((Found::Nvcc(nvcc), warning)), _) => (Found::Nvcc(nvcc), warning),
+            (Ok((found, warning)), true) => (found, warning),
+            (Err(error), true) => return Err(error),
+            // Nobody can make what the bundle lacks.
+            (_, false) => {
+                return Err(Error::all(stale)
+                    .err()
+                    .unwrap_or_else(|| Error::new("the bundle is stale")));
+            }
+        };
+        images.warnings.extend(warning);
+        for error in &stale {
+            if let Some(message) = error.messages().first() {
+                let text = format!(
+                    "tirx: {}; nvcc compiled it (run `cargo tirx bundle`)",
+                    message.text
+                );
+                images.warnings.push(text);
+            }
+        }
+        if let Some(nvcc) = found.nvcc() {
+            let folder = out_dir.join("tirx");
+            turn.write(|| write_texts(kernels, &folder))?;
+            let work = out_dir.join(format!("tirx-work-{}", std::process::id()));
+            let compilation = Compilation {
+                nvcc,
+                store: &Store::open(environment, out_dir, self.share),
+                work: &work,
+                environment,
+                say,
+            };
+            let wanted: Vec<Job> = missing.iter().map(|at| all[*at].clone()).collect();
+            let result = compilation.run(&wanted);
+            let _ = fs::remove_dir_all(&work);
+            let made = result?;
+            let identity = format!("{} {}", nvcc.version, nvcc.build);
+            for (at, parts) in missing.into_iter().zip(&made.images) {
+                images.of_variants[at] = Some((joined(parts), identity.clone()));
+            }
+            (images.compiled, images.cached, images.said) = (made.compiled, made.cached, made.warnings);
+        }
+        images.found = found;
+        Ok(images)
+    }
+
+    /// Takes what fits from the bundle, if there is one; the errors say what does not.
+    fn from_bundle(
+        &self,
+        environment: &Environment,
+        manifest: &Manifest,
+        kernels: &[GeneratedKernel],
+        jobs: &[Job],
+        images: &mut Images,
+    ) -> Result<Vec<Error>> {
+        let locked = environment.get("TIRX_LOCKED").is_some_and(|value| value != "0");
+        let named = self.bundle.is_some() || manifest.bundle.is_some();
+        let path = self
+            .bundle
+            .clone()
+            .unwrap_or_else(|| bundles::place(manifest, &self.manifest));
+        let Some(bundle) = Bundle::open(&path)? else {
+            // The default place may be empty, one that somebody named may not.
+            return match locked || named {
+                true => Err(no_bundle(&path)),
+                false => Ok(Vec::new()),
+            };
+        };
+        images.bundle = Some(bundle.watched());
+        let variants = kernels.iter().flat_map(|kernel| &kernel.variants);
+        let debug_profile = environment
+            .peek("PROFILE")
+            .is_some_and(|profile| profile == "debug");
+        let mut errors = Vec::new();
+        for ((at, job), variant) in jobs.iter().enumerate().zip(variants) {
+            // For cuda-gdb a kernel is compiled here, if it can be.
+            let for_debugging = debug_profile && job.options.debug && !locked;
+            match bundle.offer(manifest, job, variant, locked)? {
+                Offer::Images(_) if for_debugging && self.has_nvcc(environment, manifest) => {}
+                Offer::Images(parts) => {
+                    images.of_variants[at] = Some((joined(&parts), bundle.lock.nvcc.clone()));
+                    images.bundled += 1;
+                }
+                Offer::Stale(reason) => errors.push(stale(&bundle, &job.what, &reason)),
+            }
+        }
+        if locked {
+            Error::all(std::mem::take(&mut errors))?;
+        }
+        Ok(errors)
+    }
+
+    fn has_nvcc(&self, environment: &Environment, manifest: &Manifest) -> bool {
+        let found = self.find_nvcc(environment, &manifest.toolchain, manifest, &|_| {});
+        matches!(found, Ok((Found::Nvcc(_), _)))
     }
 
     fn override_targets(&self, manifest: &mut Manifest) -> Result<()> {
@@ -318,9 +459,9 @@ impl Builder {
         toolchain: &Toolchain,
         manifest: &Manifest,
         say: &(dyn Fn(&str) + Sync),
-    ) -> Result<(Search, Option<String>)> {
+    ) -> Result<(Found, Option<String>)> {
         if manifest.kernels.is_empty() {
-            return Ok((Search::NotWanted, None));
+            return Ok((Found::NotWanted, None));
         }
         let needs = manifest
             .kernels
@@ -338,7 +479,7 @@ impl Builder {
         };
         let discovered = toolchain::discover(&search).map_err(at_pin)?;
         let (reason, unsuitable) = match discovered {
-            Discovered::Found(nvcc) => return Ok((Search::Found(nvcc), None)),
+            Discovered::Found(nvcc) => return Ok((Found::Nvcc(nvcc), None)),
             Discovered::Refused => ("TIRX_NVCC is `none`".to_string(), None),
             Discovered::Nothing => ("no nvcc was found".to_string(), None),
             Discovered::Unsuitable(error) => (String::new(), Some(at_pin(error))),
@@ -350,7 +491,7 @@ impl Builder {
                 reason.push_str(", and Cargo is offline");
             } else {
                 match toolchain::install(environment, pin, &mut |line| say(&format!("tirx: {line}"))) {
-                    Ok(nvcc) => return Ok((Search::Found(nvcc), None)),
+                    Ok(nvcc) => return Ok((Found::Nvcc(nvcc), None)),
                     Err(error) => {
                         let text = error.to_string();
                         let first = text
@@ -394,11 +535,7 @@ impl Builder {
                 toolchain::install_help(toolchain.cuda)
             }
         );
-        let found = if refused {
-            Search::NotWanted
-        } else {
-            Search::Nothing
-        };
+        let found = if refused { Found::NotWanted } else { Found::Nothing };
         Ok((found, Some(warning)))
     }
 }
@@ -412,6 +549,27 @@ fn enabled(environment: &Environment, feature: &str) -> bool {
         .contains_key(&format!("CARGO_FEATURE_{name}"))
 }
 
+/// Where the machine code of each variant comes from.
+struct Images {
+    /// The fat binary of each variant, in the order of the kernels, and the release and build of the nvcc that made it.
+    of_variants: Vec<Option<(Vec<u8>, String)>>,
+    found: Found,
+    /// Warnings as text.
+    warnings: Vec<String>,
+    /// Warnings of nvcc.
+    said: Vec<Message>,
+    /// The bundle, if there is one.
+    bundle: Option<PathBuf>,
+    compiled: usize,
+    cached: usize,
+    bundled: usize,
+}
+
+fn joined(parts: &[Vec<u8>]) -> Vec<u8> {
+    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+    fatbin::join(&parts)
+}
+
 /// What builds that were killed left half done.
 fn remove_work_of_others(out_dir: &Path) {
     for entry in fs::read_dir(out_dir).into_iter().flatten().flatten() {
@@ -422,32 +580,32 @@ fn remove_work_of_others(out_dir: &Path) {
 }
 
 /// What the search for an nvcc came to.
-enum Search {
-    Found(Nvcc),
+enum Found {
+    Nvcc(Nvcc),
     NotWanted,
     Nothing,
 }
 
-impl Search {
+impl Found {
     fn nvcc(&self) -> Option<&Nvcc> {
         match self {
-            Search::Found(nvcc) => Some(nvcc),
+            Found::Nvcc(nvcc) => Some(nvcc),
             _ => None,
         }
     }
 
     fn into_nvcc(self) -> Option<Nvcc> {
         match self {
-            Search::Found(nvcc) => Some(nvcc),
+            Found::Nvcc(nvcc) => Some(nvcc),
             _ => None,
         }
     }
 
     fn watched(&self) -> watch::Found<'_> {
         match self {
-            Search::Found(nvcc) => watch::Found::Nvcc(nvcc),
-            Search::NotWanted => watch::Found::NotWanted,
-            Search::Nothing => watch::Found::Nothing,
+            Found::Nvcc(nvcc) => watch::Found::Nvcc(nvcc),
+            Found::NotWanted => watch::Found::NotWanted,
+            Found::Nothing => watch::Found::Nothing,
         }
     }
 }

@@ -1,0 +1,213 @@
+//! Making a bundle, and checking one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tirx_bundle::{EXTENSION, Files, LOCK};
+
+use super::{Builder, Found};
+use crate::bundle::{self, Bundle, Offer};
+use crate::error::{Error, Result};
+use crate::generate::Variant;
+use crate::kernels::{compile_manifest, jobs};
+use crate::nvcc::Compilation;
+use crate::paths::FileNames;
+use crate::store::Store;
+use crate::toolchain;
+
+/// What to do with a bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BundleAction {
+    /// Compile what is missing and write it.
+    Write,
+    /// Fail where it is not up to date; compile and write nothing.
+    Locked,
+    /// Compile everything anew, whatever stores hold, and fail where the bundle has something else.
+    Verify,
+}
+
+/// A bundle that was written or checked.
+#[derive(Clone, Debug)]
+pub struct BundleReport {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its kernels.
+    pub kernels: Vec<BundledKernel>,
+    /// nvcc's release and build.
+    pub nvcc: String,
+}
+
+/// A kernel of a bundle.
+#[derive(Clone, Debug)]
+pub struct BundledKernel {
+    /// Its path in Rust.
+    pub name: String,
+    /// Targets and the bytes of the image for each.
+    pub images: Vec<(String, usize)>,
+    /// Bytes of its file, packed.
+    pub packed: usize,
+}
+
+impl Builder {
+    /// Makes or checks the bundle of a manifest: all kernels, whatever features they belong to. `single` writes one file
+    /// instead of a folder. What a build does with it is described at [`bundle_dir`](Builder::bundle_dir).
+    ///
+    /// # Errors
+    /// As [`build`](Builder::build); there is no nvcc; the bundle is not up to date, or differs.
+    pub fn bundle(&self, action: BundleAction, single: bool, license: &str) -> Result<BundleReport> {
+        let shown = self.manifest.to_string_lossy().replace('\\', "/");
+        let names = FileNames::new(&self.environment, &self.manifest, &shown);
+        self.bundle_in(action, single, license, &shown)
+            .map_err(|error| error.with_files_named(&|file| names.name(file)))
+    }
+
+    fn bundle_in(
+        &self,
+        action: BundleAction,
+        single: bool,
+        license: &str,
+        shown: &str,
+    ) -> Result<BundleReport> {
+        let environment = self.own_environment();
+        let manifest = self.read_manifest(shown)?;
+        let kernels = compile_manifest(
+            &manifest,
+            &self.manifest,
+            None,
+            &mut Default::default(),
+            &mut Vec::new(),
+        )?;
+        let path = self
+            .bundle
+            .clone()
+            .unwrap_or_else(|| bundle::place(&manifest, &self.manifest));
+        let jobs = jobs(&manifest, &kernels);
+        let variants: Vec<&Variant> = kernels.iter().flat_map(|kernel| &kernel.variants).collect();
+        if action != BundleAction::Write {
+            let bundle = Bundle::open(&path)?.ok_or_else(|| no_bundle(&path))?;
+            let mut errors = Vec::new();
+            for (job, variant) in jobs.iter().zip(&variants) {
+                if let Offer::Stale(reason) = bundle.offer(&manifest, job, variant, true)? {
+                    errors.push(stale(&bundle, job.what.as_str(), &reason));
+                }
+            }
+            for locked in &bundle.lock.kernels {
+                if !jobs.iter().any(|job| job.file == locked.file) {
+                    let what = format!("kernel `{}`", locked.name);
+                    errors.push(stale(&bundle, &what, "is not in the manifest"));
+                }
+            }
+            Error::all(errors)?;
+            if action == BundleAction::Locked {
+                return report(&path, &Files::read(&path).map_err(Error::new)?, bundle.lock.nvcc);
+            }
+        }
+        let (found, _) = self.find_nvcc(&environment, &manifest.toolchain, &manifest, &|_| {})?;
+        let Found::Nvcc(nvcc) = found else {
+            let error = Error::new("a bundle needs an nvcc to be made");
+            return Err(error.help(toolchain::install_help(manifest.toolchain.cuda)));
+        };
+        let identity = format!("{} {}", nvcc.version, nvcc.build);
+        let work = std::env::temp_dir().join(format!("tirx-bundle-{}", std::process::id()));
+        let fresh = environment.clone().with("TIRX_STORE", "none");
+        let store = match action {
+            BundleAction::Verify => Store::open(&fresh, &work, false),
+            _ => Store::open(&environment, &work, self.share),
+        };
+        let compilation = Compilation {
+            nvcc: &nvcc,
+            store: &store,
+            work: &work.join("work"),
+            environment: &environment.clone().without("PROFILE"),
+            say: &|_| {},
+        };
+        let made = compilation.run(&jobs);
+        let _ = fs::remove_dir_all(&work);
+        let files = bundle::make(&jobs, &variants, &made?.images, &identity, license);
+        if action == BundleAction::Verify {
+            compare(&path, &files)?;
+        } else {
+            files
+                .write(&path, single)
+                .map_err(|error| Error::io("write", &path, &error))?;
+        }
+        report(&path, &files, identity)
+    }
+}
+
+/// What a build says where it is to use a bundle that is not there.
+pub(super) fn no_bundle(path: &Path) -> Error {
+    let error = Error::new(format_args!("there is no bundle at `{}`", path.display()));
+    error.help("make it with `cargo tirx bundle`")
+}
+
+/// What is said of a kernel that the bundle has no fitting images for.
+pub(super) fn stale(bundle: &Bundle, what: &str, reason: &str) -> Error {
+    let error = Error::new(format_args!(
+        "the bundle `{}` is stale: {what} {reason}",
+        bundle.path().display()
+    ));
+    error.help("run `cargo tirx bundle` where there is an nvcc")
+}
+
+/// Compares a bundle with one that was made anew. Packing may differ between versions of the packer; contents may not.
+fn compare(path: &Path, files: &Files) -> Result<()> {
+    let old = Files::read(path).map_err(Error::new)?;
+    let unpacked = |files: &Files| files.kernels().map_err(Error::new);
+    let (old_kernels, new_kernels) = (unpacked(&old)?, unpacked(files)?);
+    let mut errors = Vec::new();
+    for new in &new_kernels {
+        let Some(old) = old_kernels.iter().find(|old| old.name == new.name) else {
+            errors.push(Error::new(format_args!(
+                "kernel `{}` is not in the bundle",
+                new.name
+            )));
+            continue;
+        };
+        for (target, image) in &new.images {
+            if old
+                .images
+                .iter()
+                .find(|(known, _)| known == target)
+                .map(|(_, old)| old)
+                != Some(image)
+            {
+                let text = format!(
+                    "the image of kernel `{}` for {target} differs from what was compiled now",
+                    new.name
+                );
+                errors.push(Error::new(text));
+            }
+        }
+        if errors.is_empty() && old != new {
+            errors.push(Error::new(format_args!(
+                "kernel `{}` differs from what was compiled now",
+                new.name
+            )));
+        }
+    }
+    if errors.is_empty() && old.get(LOCK) != files.get(LOCK) {
+        errors.push(Error::new(format_args!("{LOCK} differs from what was made now")));
+    }
+    Error::all(errors)
+}
+
+fn report(path: &Path, files: &Files, nvcc: String) -> Result<BundleReport> {
+    let kernels = files.kernels().map_err(Error::new)?.into_iter().map(|kernel| {
+        let file = format!("{}.{EXTENSION}", kernel.name.replace("::", "-"));
+        BundledKernel {
+            packed: files.get(&file).map_or(0, <[u8]>::len),
+            images: kernel
+                .images
+                .iter()
+                .map(|(target, image)| (target.clone(), image.len()))
+                .collect(),
+            name: kernel.name,
+        }
+    });
+    Ok(BundleReport {
+        path: path.to_path_buf(),
+        kernels: kernels.collect(),
+        nvcc,
+    })
+}

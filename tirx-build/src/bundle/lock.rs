@@ -1,0 +1,153 @@
+//! `kernels.lock`: what each kernel of a bundle was made of, for builds to compare and for people to read in a diff.
+
+use std::fmt::Write;
+
+use serde::Deserialize;
+
+/// The form of the file that this compiler writes and reads.
+pub const VERSION: u32 = 1;
+
+/// A lock file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    /// The file's form.
+    pub version: u32,
+    /// The compiler's version.
+    pub tirx: String,
+    /// Release and build of nvcc.
+    pub nvcc: String,
+    /// The kernels, in the manifest's order.
+    #[serde(default, rename = "kernel")]
+    pub kernels: Vec<Locked>,
+}
+
+/// A kernel of a lock file. Hashes are SHA-256 in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Locked {
+    /// Its path in Rust: `add::n256`.
+    pub name: String,
+    /// Its file in the bundle, without extension.
+    pub file: String,
+    /// Over all that follows, the compiler's version and nvcc's.
+    pub hash: String,
+    /// Of the CUDA text: source, specialization and compiler.
+    pub cuda: String,
+    /// Of the IR for the simulator, which knows the kernel's lines.
+    pub ir: String,
+    /// Of the launcher: arguments, checks and launch dimensions.
+    pub signature: String,
+    /// Further arguments of nvcc.
+    pub flags: Vec<String>,
+    /// Targets, as `sm_90a`; PTX as `compute_90`.
+    pub targets: Vec<String>,
+    /// Of the images.
+    pub images: String,
+}
+
+/// Why a text is no lock file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// It is of another form.
+    Version(u32),
+    /// It is damaged.
+    Damaged(String),
+}
+
+/// Longer texts are no lock files.
+const LONGEST: usize = 64 << 20;
+
+impl Lock {
+    /// The file's text.
+    pub fn text(&self) -> String {
+        let quoted = |text: &str| toml::Value::String(text.to_string()).to_string();
+        let list = |items: &[String]| {
+            let items: Vec<String> = items.iter().map(|item| quoted(item)).collect();
+            format!("[{}]", items.join(", "))
+        };
+        let mut text =
+            String::from("# Written by `cargo tirx bundle`, read by builds. Commit it with the bundle.\n");
+        let _ = writeln!(text, "version = {}", self.version);
+        let _ = writeln!(text, "tirx = {}", quoted(&self.tirx));
+        let _ = writeln!(text, "nvcc = {}", quoted(&self.nvcc));
+        for kernel in &self.kernels {
+            text.push_str("\n[[kernel]]\n");
+            for (key, value) in [
+                ("name", quoted(&kernel.name)),
+                ("file", quoted(&kernel.file)),
+                ("hash", quoted(&kernel.hash)),
+                ("cuda", quoted(&kernel.cuda)),
+                ("ir", quoted(&kernel.ir)),
+                ("signature", quoted(&kernel.signature)),
+                ("flags", list(&kernel.flags)),
+                ("targets", list(&kernel.targets)),
+                ("images", quoted(&kernel.images)),
+            ] {
+                let _ = writeln!(text, "{key} = {value}");
+            }
+        }
+        text
+    }
+
+    /// Reads a file's bytes.
+    pub fn read(bytes: &[u8]) -> Result<Lock, Unreadable> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        let damaged = |reason: &str| Unreadable::Damaged(reason.to_string());
+        if bytes.len() > LONGEST {
+            return Err(damaged("it is longer than any lock file"));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is no UTF-8"))?;
+        let first = |error: toml::de::Error| {
+            Unreadable::Damaged(error.message().lines().next().unwrap_or("").to_string())
+        };
+        // Another form has other keys: which one it is comes first.
+        let head: Head = toml::from_str(text).map_err(first)?;
+        if head.version != VERSION {
+            return Err(Unreadable::Version(head.version));
+        }
+        toml::from_str(text).map_err(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock() -> Lock {
+        Lock {
+            version: VERSION,
+            tirx: "0.1.0".into(),
+            nvcc: "13.0 V13.0.88".into(),
+            kernels: vec![Locked {
+                name: "add::n256".into(),
+                file: "add-n256".into(),
+                hash: "h".into(),
+                cuda: "c".into(),
+                ir: "i".into(),
+                signature: "s".into(),
+                flags: vec!["-DX=\"a\\b\"".into()],
+                targets: vec!["sm_90a".into(), "compute_90".into()],
+                images: "m".into(),
+            }],
+        }
+    }
+
+    #[test]
+    fn a_lock_comes_back() {
+        let text = lock().text();
+        assert_eq!(Lock::read(text.as_bytes()), Ok(lock()));
+        let newer = text.replace("version = 1", "version = 2\nnew = true");
+        assert_eq!(Lock::read(newer.as_bytes()), Err(Unreadable::Version(2)));
+        for bad in ["", "version = 1\n", "version = 1\ntirx = 1\n", "\u{0}"] {
+            assert!(
+                matches!(Lock::read(bad.as_bytes()), Err(Unreadable::Damaged(_))),
+                "{bad}"
+            );
+        }
+        assert!(matches!(Lock::read(&[0xff]), Err(Unreadable::Damaged(_))));
+    }
+}
