@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bundle;
 mod cache;
 mod explain;
 mod input;
@@ -64,6 +65,8 @@ enum Command {
     /// The nvcc that builds use.
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
+    /// Writes or checks a bundle: finished kernels, for builds without nvcc.
+    Bundle(bundle::Bundle),
     /// The store of compiled kernels that all packages of the user share: its place and size, without a command.
     Cache(cache::Cache),
 }
@@ -109,6 +112,7 @@ fn main() -> ExitCode {
         Command::Host(input) => host_function(input),
         Command::Sim(command) => simulate::run(command),
         Command::Toolchain(command) => toolchain_command(command),
+        Command::Bundle(command) => bundle::run(command),
         Command::Cache(command) => cache::run(command),
     };
     match result {

@@ -55,7 +55,9 @@ impl Files {
 
     /// All files, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.files.iter().map(|(name, content)| (name.as_str(), content.as_slice()))
+        self.files
+            .iter()
+            .map(|(name, content)| (name.as_str(), content.as_slice()))
     }
 
     /// The kernel in a file `stem.tirxk`; `None` where there is none.
@@ -67,7 +69,9 @@ impl Files {
         let Some(content) = self.get(&name) else {
             return Ok(None);
         };
-        Kernel::decode(content).map(Some).map_err(|problem| problem.of(&name))
+        Kernel::decode(content)
+            .map(Some)
+            .map_err(|problem| problem.of(&name))
     }
 
     /// All kernels.
@@ -168,13 +172,17 @@ impl Files {
         }
         let expected = reader.bytes(32)?;
         if raw_hash(&file[40..]) != expected {
-            return Err(Problem::new("is damaged: its content is not what it was hashed from"));
+            return Err(Problem::new(
+                "is damaged: its content is not what it was hashed from",
+            ));
         }
         let mut files = Files::new();
         for _ in 0..reader.count(12)? {
             let name = reader.text()?;
             if !is_name(&name) {
-                return Err(Problem::new(format!("has a file of the name {name:?}, which cannot be")));
+                return Err(Problem::new(format!(
+                    "has a file of the name {name:?}, which cannot be"
+                )));
             }
             let content = reader.content()?.to_vec();
             if files.files.insert(name.clone(), content).is_some() {
@@ -217,7 +225,10 @@ mod tests {
             assert_eq!(read.kernel("sub").unwrap(), None);
         }
         let missing = Files::read(&dir.path().join("nothing")).unwrap_err();
-        assert!(missing.to_string().starts_with("the bundle cannot be read"), "{missing}");
+        assert!(
+            missing.to_string().starts_with("the bundle cannot be read"),
+            "{missing}"
+        );
     }
 
     #[test]

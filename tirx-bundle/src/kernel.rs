@@ -3,7 +3,8 @@
 //! ```text
 //! "TIRXKRN1", SHA-256 of what follows
 //! name, signature, hash                       texts: length, UTF-8
-//! functions: count, each: symbol, parameters: count, each: 0 for a pointer, else the bits of a scalar
+//! functions: count, each: symbol, parameters: count, each: 0 for a pointer, 128 for a tensor map, else the
+//!            bits of a scalar
 //! images:    count, each: target (`sm_90a`, `compute_90`), fat binary (packed: length, deflate)
 //! IR (packed)
 //! ```
@@ -15,6 +16,8 @@ use crate::{Problem, fatbin, raw_hash};
 pub const EXTENSION: &str = "tirxk";
 
 const MAGIC: &[u8; 8] = b"TIRXKRN1";
+/// The kind of a parameter that is no scalar of so many bits.
+const TENSOR_MAP: u8 = 128;
 
 /// A parameter of a device function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub enum Param {
     Pointer,
     /// A value of 8, 16, 32 or 64 bits.
     Scalar(u8),
+    /// A tensor map, by value.
+    TensorMap,
 }
 
 /// A device function.
@@ -66,6 +71,7 @@ impl Kernel {
             body.out.extend(function.params.iter().map(|param| match param {
                 Param::Pointer => 0,
                 Param::Scalar(bits) => *bits,
+                Param::TensorMap => TENSOR_MAP,
             }));
         }
         body.u32(self.images.len());
@@ -95,7 +101,9 @@ impl Kernel {
         }
         let expected = reader.bytes(32)?;
         if raw_hash(&file[40..]) != expected {
-            return Err(Problem::new("is damaged: its content is not what it was hashed from"));
+            return Err(Problem::new(
+                "is damaged: its content is not what it was hashed from",
+            ));
         }
         let (name, signature, hash) = (reader.text()?, reader.text()?, reader.text()?);
         let mut functions = Vec::new();
@@ -105,6 +113,7 @@ impl Kernel {
             let params = (0..count).map(|_| match reader.u8()? {
                 0 => Ok(Param::Pointer),
                 bits @ (8 | 16 | 32 | 64) => Ok(Param::Scalar(bits)),
+                TENSOR_MAP => Ok(Param::TensorMap),
                 _ => Err(Problem::new("has a parameter of no known kind")),
             });
             let params = params.collect::<Result<_, _>>()?;
@@ -114,7 +123,8 @@ impl Kernel {
         for _ in 0..reader.count(20)? {
             let target = reader.text()?;
             let image = reader.packed()?;
-            fatbin::check(&image).map_err(|reason| Problem::new(format!("has an image for {target} that {reason}")))?;
+            fatbin::check(&image)
+                .map_err(|reason| Problem::new(format!("has an image for {target} that {reason}")))?;
             if images.iter().any(|(known, _)| *known == target) {
                 return Err(Problem::new(format!("has two images for {target}")));
             }
@@ -149,7 +159,7 @@ pub(crate) mod tests {
             hash: "h".into(),
             functions: vec![Function {
                 symbol: "add_kernel".into(),
-                params: vec![Param::Pointer, Param::Scalar(32)],
+                params: vec![Param::Pointer, Param::Scalar(32), Param::TensorMap],
             }],
             images: vec![
                 ("sm_90a".into(), fatbin::tests::fatbin(b"machine code")),
@@ -173,10 +183,20 @@ pub(crate) mod tests {
             damaged[at] ^= 4;
             assert!(Kernel::decode(&damaged).is_err(), "{at}");
         }
-        assert!(Kernel::decode(b"hello, world").unwrap_err().reason.contains("no kernel"));
+        assert!(
+            Kernel::decode(b"hello, world")
+                .unwrap_err()
+                .reason
+                .contains("no kernel")
+        );
         let mut newer = file.clone();
         newer[7] = b'2';
-        assert!(Kernel::decode(&newer).unwrap_err().reason.contains("another version"));
+        assert!(
+            Kernel::decode(&newer)
+                .unwrap_err()
+                .reason
+                .contains("another version")
+        );
     }
 
     /// Whoever makes the hash fit gets as far as the lengths.

@@ -30,12 +30,18 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn u32(&mut self) -> Result<u32, Problem> {
         let bytes = self.bytes(4)?;
-        Ok(bytes.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
+        Ok(bytes
+            .iter()
+            .rev()
+            .fold(0, |value, byte| value << 8 | u32::from(*byte)))
     }
 
     pub(crate) fn u64(&mut self) -> Result<u64, Problem> {
         let bytes = self.bytes(8)?;
-        Ok(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+        Ok(bytes
+            .iter()
+            .rev()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
     /// How many things follow. Each takes at least `least` bytes, so a number that cannot be true is found here.
@@ -54,7 +60,8 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn content(&mut self) -> Result<&'a [u8], Problem> {
-        let length = usize::try_from(self.u64()?).map_err(|_| Problem::new("has a length that cannot be true"))?;
+        let length =
+            usize::try_from(self.u64()?).map_err(|_| Problem::new("has a length that cannot be true"))?;
         self.bytes(length)
     }
 

@@ -80,6 +80,7 @@ fn function(function: &Function) -> DeviceFunction {
     let params = function.params.iter().map(|param| match param {
         Param::Pointer => ParamKind::Pointer,
         Param::Scalar(bits) => ParamKind::Scalar { bits: *bits },
+        Param::TensorMap => ParamKind::TensorMap,
     });
     DeviceFunction {
         symbol: text(&function.symbol),
@@ -108,7 +109,9 @@ impl Kernel {
         }
         match self.replace(image) {
             true => Ok(()),
-            false => Err(refuse("was launched or replaced already: open the bundle before the first launch")),
+            false => Err(refuse(
+                "was launched or replaced already: open the bundle before the first launch",
+            )),
         }
     }
 }

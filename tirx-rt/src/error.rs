@@ -108,6 +108,12 @@ pub enum Error {
         /// Why.
         message: String,
     },
+    /// A bundle cannot be used, or a kernel of it.
+    #[cfg(feature = "bundle")]
+    Bundle {
+        /// Why.
+        message: String,
+    },
     /// A tensor operation that its shape does not allow.
     Shape(String),
 }
@@ -115,6 +121,8 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            #[cfg(feature = "bundle")]
+            Error::Bundle { message } => write!(f, "bundle: {message}"),
             Error::NoDevice { device, reason } => write!(f, "no {device}: {reason}"),
             Error::Driver {
                 attempt,

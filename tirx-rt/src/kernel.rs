@@ -13,7 +13,9 @@ use crate::{Error, Result, TensorMap, limits};
 
 /// An image that loads itself where it is launched. Generated code keeps one in a `static` per kernel.
 pub struct Kernel {
-    image: &'static KernelImage,
+    built_in: &'static KernelImage,
+    /// The one that takes its place.
+    replacement: OnceLock<&'static KernelImage>,
     /// The first context's: found without a lock.
     first: OnceLock<LoadedImage>,
     /// Those of further contexts.
@@ -28,7 +30,8 @@ impl Kernel {
     /// A kernel that is not loaded yet.
     pub const fn new(image: &'static KernelImage) -> Kernel {
         Kernel {
-            image,
+            built_in: image,
+            replacement: OnceLock::new(),
             first: OnceLock::new(),
             others: Mutex::new(Vec::new()),
             loading: Mutex::new(()),
@@ -37,9 +40,28 @@ impl Kernel {
         }
     }
 
-    /// The image.
+    /// The image that is launched.
+    #[inline]
     pub fn image(&self) -> &'static KernelImage {
-        self.image
+        self.replacement.get().copied().unwrap_or(self.built_in)
+    }
+
+    /// The image that the program was built with.
+    #[cfg(feature = "bundle")]
+    pub(crate) fn built_in(&self) -> &'static KernelImage {
+        self.built_in
+    }
+
+    /// Launches another image from now on; `false` where one was loaded or took the place already.
+    #[cfg(feature = "bundle")]
+    pub(crate) fn replace(&self, image: &'static KernelImage) -> bool {
+        // Nobody loads while this is held.
+        let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        #[cfg(feature = "simulator")]
+        if self.programs.iter().any(|programs| programs.get().is_some()) {
+            return false;
+        }
+        self.first.get().is_none() && self.replacement.set(image).is_ok()
     }
 
     /// Loads the image for the stream's device, so that the first launch does not.
@@ -92,7 +114,7 @@ impl Kernel {
         args: &[u64],
         maps: &[&TensorMap],
     ) -> Result<()> {
-        match self.image.functions.get(function) {
+        match self.image().functions.get(function) {
             Some(f) if f.params.len() == args.len() => {
                 let mut params = f.params.iter().zip(args);
                 if params.any(|(p, arg)| *p == ParamKind::TensorMap && *arg >= maps.len() as u64) {
@@ -104,16 +126,16 @@ impl Kernel {
         if config.grid.contains(&0) {
             return Ok(());
         }
-        limits::check(self.image.name, config)?;
+        limits::check(self.image().name, config)?;
         match &stream.0 {
             StreamKind::Cuda(stream) => self.with_loaded(stream.context(), |loaded| {
                 // SAFETY: the caller's promise; the number of arguments was checked.
-                unsafe { cuda::launch(self.image, loaded, function, stream, config, args, maps) }
+                unsafe { cuda::launch(self.image(), loaded, function, stream, config, args, maps) }
             }),
             #[cfg(feature = "simulator")]
             StreamKind::Simulator(simulator) => {
                 let programs = self.programs(simulator.settings())?;
-                simulator.launch(self.image, programs, function, config, args, maps)
+                simulator.launch(self.image(), programs, function, config, args, maps)
             }
         }
     }
@@ -138,7 +160,7 @@ impl Kernel {
     ) -> Result<()> {
         let guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(first) = self.first.get() else {
-            let loaded = cuda::load(self.image, context)?;
+            let loaded = cuda::load(self.image(), context)?;
             let loaded = self.first.get_or_init(|| loaded);
             drop(guard);
             return run(loaded);
@@ -155,7 +177,7 @@ impl Kernel {
         let loaded = match known {
             Some(loaded) => loaded,
             None => {
-                let loaded = Arc::new(cuda::load(self.image, context)?);
+                let loaded = Arc::new(cuda::load(self.image(), context)?);
                 others.push(loaded.clone());
                 loaded
             }
@@ -167,7 +189,7 @@ impl Kernel {
     #[cfg(feature = "simulator")]
     fn programs(&self, settings: Settings) -> Result<&Programs> {
         self.programs[usize::from(settings.check_overflow())]
-            .get_or_init(|| Programs::compile(self.image, settings))
+            .get_or_init(|| Programs::compile(self.image(), settings))
             .as_ref()
             .map_err(Error::clone)
     }
@@ -175,14 +197,14 @@ impl Kernel {
     #[cold]
     fn missing_map(&self, maps: usize) -> Error {
         Error::Launch {
-            kernel: self.image.name,
+            kernel: self.image().name,
             message: format!("an argument names a tensor map that is not among the {maps} given"),
         }
     }
 
     #[cold]
     fn wrong_call(&self, function: usize, args: usize) -> Error {
-        let message = match self.image.functions.get(function) {
+        let message = match self.image().functions.get(function) {
             Some(f) => format!(
                 "function `{}` has {} parameters, not {args}",
                 f.symbol,
@@ -190,12 +212,12 @@ impl Kernel {
             ),
             None => format!(
                 "the image has {} device functions, not {}",
-                self.image.functions.len(),
+                self.image().functions.len(),
                 function + 1
             ),
         };
         Error::Launch {
-            kernel: self.image.name,
+            kernel: self.image().name,
             message,
         }
     }

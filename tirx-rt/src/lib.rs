@@ -21,6 +21,8 @@
 
 #![warn(missing_docs)]
 
+#[cfg(feature = "bundle")]
+mod bundle;
 mod cuda;
 mod device;
 mod dlpack;
@@ -39,6 +41,8 @@ mod storage;
 mod tensor;
 mod tensor_map;
 
+#[cfg(feature = "bundle")]
+pub use bundle::Bundle;
 pub use cudarc;
 pub use device::{Device, Stream};
 pub use dlpack::{DlManagedTensor, DlTensor};

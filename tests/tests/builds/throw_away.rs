@@ -51,7 +51,13 @@ impl Place {
         };
         fs::create_dir(place.path("bin")).unwrap();
         // Part of every key: what earlier runs of the tests left in the target directory's store is not found.
-        let name = place.folder.path().file_name().unwrap().to_string_lossy().into_owned();
+        let name = place
+            .folder
+            .path()
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .into_owned();
         let unique: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         place.set("NVCC_PREPEND_FLAGS", &format!("-DPLACE_{unique}"));
         place.set("TIRX_STORE", place.path("store").to_str().unwrap());

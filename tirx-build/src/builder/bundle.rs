@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tirx_bundle::{EXTENSION, Files, LOCK};
 
@@ -108,7 +109,9 @@ impl Builder {
             return Err(error.help(toolchain::install_help(manifest.toolchain.cuda)));
         };
         let identity = format!("{} {}", nvcc.version, nvcc.build);
-        let work = std::env::temp_dir().join(format!("tirx-bundle-{}", std::process::id()));
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let work = std::env::temp_dir().join(format!("tirx-bundle-{}-{number}", std::process::id()));
         let fresh = environment.clone().with("TIRX_STORE", "none");
         let store = match action {
             BundleAction::Verify => Store::open(&fresh, &work, false),

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use tirx_bundle::{Files, Function, Kernel, LOCK, NOTICE, Param, Problem, hash};
 
+use tirx_core::codegen::rust::FunctionParam;
+
 use crate::error::{Error, Result};
 use crate::generate::Variant;
 use crate::hash::{digest, hex};
@@ -197,7 +199,7 @@ fn describe(job: &Job, variant: &Variant, nvcc: &str, images: &[(String, Vec<u8>
     let (flags_text, targets_text) = (flags.join("\n"), targets.join("\n"));
     let parts = [TIRX, nvcc, &cuda, &ir, &signature, &flags_text, &targets_text];
     Locked {
-        name: variant.file.replacen('-', "::", 1),
+        name: variant.file.replace('-', "::"),
         file: job.file.clone(),
         hash: hex(&digest(&parts)),
         cuda,
@@ -238,7 +240,11 @@ pub(crate) fn make(
                 params: function
                     .params
                     .iter()
-                    .map(|bits| bits.map_or(Param::Pointer, |bits| Param::Scalar(bits as u8)))
+                    .map(|param| match param {
+                        FunctionParam::Pointer => Param::Pointer,
+                        FunctionParam::Scalar(bits) => Param::Scalar(*bits),
+                        FunctionParam::TensorMap => Param::TensorMap,
+                    })
                     .collect(),
             });
         let kernel = Kernel {

@@ -1,6 +1,7 @@
 //! Whole builds into temporary folders: outputs, toolchain, messages, and what Cargo is told.
 #![cfg(unix)]
 
+mod bundle;
 mod messages;
 mod package;
 mod store;

@@ -1,0 +1,106 @@
+//! `cargo tirx bundle`: finished kernels for builds without nvcc.
+
+use std::path::PathBuf;
+
+use tirx_build::{Builder, BundleAction, BundleReport};
+
+use crate::cache::shown;
+use crate::input::{Result, usage};
+use crate::out;
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct Bundle {
+    /// Where the bundle is, or is written; by default what the manifest says, else `kernels.bundle` beside it.
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+    /// The manifest.
+    #[arg(long, value_name = "PATH", default_value = "kernels.toml")]
+    manifest: PathBuf,
+    /// Writes one file instead of a folder.
+    #[arg(long)]
+    single_file: bool,
+    /// Only for these targets: `sm_90a,sm_100a`; the manifest's PTX is left out.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    targets: Vec<String>,
+    /// Writes nothing: fails where the bundle is not up to date. Needs no nvcc.
+    #[arg(long, conflicts_with_all = ["verify", "single_file"])]
+    locked: bool,
+    /// Writes nothing: compiles everything anew and fails where the bundle holds something else.
+    #[arg(long, conflicts_with = "single_file")]
+    verify: bool,
+}
+
+pub(crate) fn run(command: &Bundle) -> Result<()> {
+    let mut builder = Builder::new().manifest(&command.manifest);
+    if let Some(path) = &command.out {
+        builder = builder.bundle_dir(path);
+    }
+    if !command.targets.is_empty() {
+        if command.targets.iter().any(|target| target.is_empty()) {
+            return Err(usage(
+                "`--targets` has an empty name\n  = help: write it as sm_90a,sm_100a",
+            ));
+        }
+        builder = builder.targets(command.targets.iter().cloned());
+    }
+    let action = match (command.locked, command.verify) {
+        (true, _) => BundleAction::Locked,
+        (_, true) => BundleAction::Verify,
+        _ => BundleAction::Write,
+    };
+    let report = builder.bundle(action, command.single_file, &license())?;
+    let verb = match action {
+        BundleAction::Write => "wrote",
+        BundleAction::Locked => "up to date:",
+        BundleAction::Verify => "verified, byte for byte:",
+    };
+    out(&format!("{verb} {}\n{}", report.path.display(), sizes(&report)))
+}
+
+/// The sizes of a bundle: a line a kernel, and their sum.
+fn sizes(report: &BundleReport) -> String {
+    let width = report
+        .kernels
+        .iter()
+        .map(|kernel| kernel.name.len())
+        .max()
+        .unwrap_or(0);
+    let mut text = String::new();
+    let (mut all, mut packed) = (0, 0);
+    for kernel in &report.kernels {
+        let bytes: usize = kernel.images.iter().map(|(_, bytes)| bytes).sum();
+        let each: Vec<String> = kernel
+            .images
+            .iter()
+            .map(|(target, bytes)| format!("{target} {}", shown(*bytes as u64)))
+            .collect();
+        all += bytes;
+        packed += kernel.packed;
+        text.push_str(&format!(
+            "  {:width$}  {} (packed {})\n",
+            kernel.name,
+            each.join(", "),
+            shown(kernel.packed as u64)
+        ));
+    }
+    text + &format!(
+        "{} kernels by nvcc {}: {}, packed {}\n",
+        report.kernels.len(),
+        report.nvcc,
+        shown(all as u64),
+        shown(packed as u64)
+    )
+}
+
+/// What Cargo.toml here says of the license.
+fn license() -> String {
+    let text = std::fs::read_to_string("Cargo.toml").unwrap_or_default();
+    let found = text
+        .lines()
+        .map(str::trim)
+        .find_map(|line| line.strip_prefix("license")?.trim_start().strip_prefix('='));
+    match found.map(|value| value.trim().trim_matches('"').to_string()) {
+        Some(license) if !license.is_empty() => license,
+        _ => "see the package".to_string(),
+    }
+}
