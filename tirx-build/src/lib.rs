@@ -94,8 +94,8 @@
 #![deny(unsafe_code)]
 
 mod builder;
-mod c_api;
 pub mod bundle;
+mod c_api;
 pub mod compile;
 mod environment;
 mod error;
@@ -116,8 +116,8 @@ mod watch;
 
 use std::path::PathBuf;
 
-pub use c_api::CApi;
 pub use builder::{Builder, BundleAction, BundleReport, BundledKernel, Report};
+pub use c_api::CApi;
 pub use environment::Environment;
 pub use error::{Error, Result};
 pub use nvcc::NvccOptions;
