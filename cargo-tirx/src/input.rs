@@ -54,6 +54,23 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 pub(crate) struct Input {
     /// A kernel file, or printed IR.
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+impl Options {
+    /// These for a file.
+    pub(crate) fn of(&self, file: &Path) -> Input {
+        Input {
+            file: file.to_path_buf(),
+            options: self.clone(),
+        }
+    }
+}
+
+/// What is built of a file, and how.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Options {
     /// Which definition of the file; not needed where it has one.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
@@ -75,7 +92,7 @@ impl Input {
     /// The values of `-D`.
     pub(crate) fn values(&self) -> Result<BTreeMap<String, ConstValue>> {
         let mut values = BTreeMap::new();
-        for text in &self.define {
+        for text in &self.options.define {
             let bad = |reason: String| usage(format_args!("bad -D: {reason}"));
             let (name, value) = literal::assignment(text).map_err(bad)?;
             let value = literal::value(&value).map_err(bad)?;
@@ -105,10 +122,15 @@ impl Input {
     pub(crate) fn pick(&self, loaded: &Loaded) -> Result<Entry> {
         let entries = loaded.file().entries();
         let names: Vec<&str> = entries.iter().map(|e| e.name.as_str()).collect();
-        if let Some(entry) = self.entry.as_deref().and_then(|name| loaded.file().entry(name)) {
+        if let Some(entry) = self
+            .options
+            .entry
+            .as_deref()
+            .and_then(|name| loaded.file().entry(name))
+        {
             return Ok(entry);
         }
-        match (&self.entry, entries) {
+        match (&self.options.entry, entries) {
             (_, []) => Err(user(format_args!(
                 "`{}` defines no kernel\n  = help: decorate a function with @T.prim_func or @T.jit",
                 self.file.display()
@@ -174,15 +196,15 @@ impl Input {
 
     /// How to lower.
     pub(crate) fn settings(&self) -> Result<Settings> {
-        if let Err(unknown) = self.arch.parse::<Architecture>() {
+        if let Err(unknown) = self.options.arch.parse::<Architecture>() {
             let help = unknown.suggestion.map_or(String::new(), |near| {
                 format!("\n  = help: did you mean `{near}`?")
             });
             return Err(usage(format_args!("{}{help}", unknown.message)));
         }
-        let mut settings = Settings::new(self.arch.as_str());
-        settings.options.disable_vectorize = self.disable_vectorize;
-        settings.options.disable_cse = self.disable_cse;
+        let mut settings = Settings::new(self.options.arch.as_str());
+        settings.options.disable_vectorize = self.options.disable_vectorize;
+        settings.options.disable_cse = self.options.disable_cse;
         settings.dump = std::env::var_os("TIRX_DUMP")
             .filter(|dir| !dir.is_empty())
             .map(PathBuf::from);

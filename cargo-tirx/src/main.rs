@@ -11,19 +11,21 @@ mod explain;
 mod input;
 mod layout;
 mod literal;
+mod new;
 mod npy;
 mod output;
 mod simulate;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use clap::{Parser, Subcommand};
-use tirx_build::Environment;
 use tirx_build::compile::{compile, cuda_source};
 use tirx_build::manifest::Manifest;
 use tirx_build::toolchain::{self, Discovered, Pin, Search};
+use tirx_build::{Builder, Environment};
 use tirx_core::codegen::host as host_ir;
 use tirx_core::diagnostic::{Level, Message};
 use tirx_core::script::print;
@@ -48,8 +50,11 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Compiles a file's kernels in memory and prints nothing but diagnostics.
-    Check(Input),
+    /// Writes a crate with a kernel that runs.
+    New(new::New),
+    /// Compiles the kernels of a file, or without one those of the manifest in all specializations, in memory and prints
+    /// nothing but diagnostics.
+    Check(Check),
     /// Prints the IR after the last pass, or after the one named.
     Lower(Lower),
     /// Prints the CUDA text.
@@ -69,6 +74,25 @@ enum Command {
     Bundle(bundle::Bundle),
     /// The store of compiled kernels that all packages of the user share: its place and size, without a command.
     Cache(cache::Cache),
+}
+
+#[derive(clap::Args, Debug)]
+struct Check {
+    /// A kernel file, or printed IR; without one, the manifest is checked.
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    options: input::Options,
+    /// The manifest to check.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "kernels.toml",
+        conflicts_with = "file"
+    )]
+    manifest: PathBuf,
+    /// Checks again whenever a kernel file or a manifest beside it changes.
+    #[arg(long)]
+    watch: bool,
 }
 
 #[derive(clap::Args, Debug)]
@@ -104,7 +128,8 @@ fn main() -> ExitCode {
     // Prints help and usage errors itself; the latter with exit code 2.
     let cli = Cli::parse_from(args);
     let result = match &cli.command {
-        Command::Check(input) => check(input, &cli.output),
+        Command::New(command) => new::run(command),
+        Command::Check(command) => check_all(command, &cli.output),
         Command::Lower(command) => lower(command),
         Command::Cuda(input) => cuda(input),
         Command::Explain(input) => explain::run(input).and_then(|text| out(&text)),
@@ -138,11 +163,65 @@ fn out(text: &str) -> Result<()> {
     }
 }
 
+fn check_all(command: &Check, output: &Output) -> Result<()> {
+    if !command.watch {
+        return check_once(command, output);
+    }
+    let place = command.file.as_ref().unwrap_or(&command.manifest);
+    let folder = match place.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    loop {
+        let before = changed(folder, 0);
+        match check_once(command, output) {
+            Ok(()) => output::say(&format!("`{}` is well\n", place.display())),
+            Err(Failure::User(messages)) => output.show(&messages),
+            Err(usage) => return Err(usage),
+        }
+        while changed(folder, 0) == before {
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+}
+
+fn check_once(command: &Check, output: &Output) -> Result<()> {
+    match &command.file {
+        Some(file) => check(&command.options.of(file), output),
+        None => {
+            output.show(&Builder::new().manifest(&command.manifest).check()?);
+            Ok(())
+        }
+    }
+}
+
+/// The kernel files and manifests in a folder, each with the time of its last change.
+fn changed(folder: &Path, depth: usize) -> Vec<(PathBuf, Option<SystemTime>)> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut files = Vec::new();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        if path.is_dir() && depth < 8 && name != "target" && !name.starts_with('.') {
+            files.extend(changed(&path, depth + 1));
+        } else if name.ends_with(".py") || name.ends_with(".toml") {
+            let time = path.metadata().and_then(|m| m.modified()).ok();
+            files.push((path, time));
+        }
+    }
+    files.sort();
+    files
+}
+
 fn check(input: &Input, output: &Output) -> Result<()> {
     let settings = input.settings()?;
     let values = input.values()?;
     let loaded = input.load()?;
-    let entries = match input.entry {
+    let entries = match input.options.entry {
         Some(_) => vec![input.pick(&loaded)?],
         None => loaded.file().entries().to_vec(),
     };

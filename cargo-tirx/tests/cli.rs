@@ -671,3 +671,61 @@ fn the_cache_is_shown_and_pruned() {
         "{err}"
     );
 }
+
+#[test]
+fn a_manifest_is_checked_with_all_its_specializations() {
+    let folder = Folder::new();
+    let text = "from tvm.script import tirx as T\n\ndef make(n, step=1.0):\n    @T.prim_func\n    \
+        def k(A: T.Buffer((n,), \"float32\")):\n        T.device_entry()\n        tx = T.thread_id([n])\n        \
+        A[tx]\n        A[tx] = step\n    return k\n";
+    fs::write(folder.path("make.py"), text).unwrap();
+    let manifest = |values: &str| {
+        format!(
+            "[defaults]\ntargets = [\"sm_90a\"]\n[[kernel]]\nname = \"make\"\nsource = \"make.py\"\nspecialize = [{values}]\n"
+        )
+    };
+    fs::write(
+        folder.path("kernels.toml"),
+        manifest("{ n = 32 }, { n = 64, step = 2.0 }"),
+    )
+    .unwrap();
+    let checked = folder.run(&["check"]);
+    assert_eq!(checked.code, Some(0), "{}", checked.err);
+    for part in [
+        "warning: `A[tx]` computes a value that nothing uses",
+        "--> make.py:8:9",
+        "# tirx: allow(unused-value)",
+    ] {
+        assert!(checked.err.contains(part), "{part} is not in {}", checked.err);
+    }
+    fs::write(
+        folder.path("kernels.toml"),
+        manifest("{ n = 32 }, { n = 4294967328 }"),
+    )
+    .unwrap();
+    fails(
+        &folder.run(&["check"]),
+        1,
+        &["an extent must fit 32 bits, found 4294967328", "n4294967328"],
+    );
+    fails(
+        &folder.run(&["check", "make.py", "--entry", "make"]),
+        1,
+        &["needs compile-time values", "give -D n=…"],
+    );
+    let cuda = folder.run(&["cuda", "make.py", "--entry", "make", "-D", "n=96"]);
+    assert!(cuda.out.contains("__launch_bounds__(96)"), "{}", cuda.err);
+}
+
+#[test]
+fn a_new_crate_has_a_kernel_that_is_well() {
+    let folder = Folder::new();
+    let new = folder.run(&["new", "first-kernel"]);
+    assert_eq!(new.code, Some(0), "{}", new.err);
+    let manifest = fs::read_to_string(folder.path("first-kernel/Cargo.toml")).unwrap();
+    assert!(manifest.contains("name = \"first-kernel\"") && manifest.contains("opt-level = 3"));
+    let checked = folder.run(&["check", "--manifest", "first-kernel/kernels.toml"]);
+    assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""));
+    fails(&folder.run(&["new", "first-kernel"]), 1, &["is there already"]);
+    fails(&folder.run(&["new", "2nd"]), 2, &["no name for a crate"]);
+}

@@ -183,6 +183,42 @@ impl Builder {
         self.build_and_say(&|_| {})
     }
 
+    /// Compiles every kernel in all its specializations in memory, and gives the warnings. nvcc is not called and nothing
+    /// is written.
+    ///
+    /// # Errors
+    /// What is wrong with the manifest or a kernel.
+    pub fn check(&self) -> Result<Vec<tirx_core::diagnostic::Message>> {
+        let shown = self.manifest.to_string_lossy().replace('\\', "/");
+        // Kernel files are named as from here, not as from the manifest.
+        let folder = self.manifest.parent().unwrap_or(Path::new("")).to_path_buf();
+        let name = |file: &str| match file == shown || file.starts_with('<') {
+            true => file.to_string(),
+            false => folder.join(file).to_string_lossy().replace('\\', "/"),
+        };
+        let check = || {
+            let text = fs::read_to_string(&self.manifest).map_err(|error| {
+                let error = Error::io("read", &self.manifest, &error);
+                error.help("name a kernel file, or the manifest with --manifest")
+            })?;
+            let mut manifest = Manifest::parse(&shown, &text)?;
+            self.override_targets(&mut manifest)?;
+            let mut warnings = Vec::new();
+            compile_manifest(
+                &manifest,
+                &self.manifest,
+                None,
+                &mut BTreeSet::new(),
+                &mut warnings,
+            )?;
+            for warning in &mut warnings {
+                rename_files(warning, &name);
+            }
+            Ok(warnings)
+        };
+        check().map_err(|error: Error| error.with_files_named(&name))
+    }
+
     fn build_and_say(&self, say: &(dyn Fn(&str) + Sync)) -> Result<Report> {
         let environment = self.own_environment();
         let shown = self.manifest.to_string_lossy().replace('\\', "/");

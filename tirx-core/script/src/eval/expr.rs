@@ -312,11 +312,9 @@ impl Interpreter {
 
     fn unknown_name<T>(&mut self, name: &str, span: Span) -> Result<T> {
         let indexed = INDEX_NAMES.iter().any(|(names, _)| names.contains(&name));
-        if indexed
-            && self.mode == Mode::Kernel
-            && self.match_names.is_none()
-            && !self.ended_names.contains_key(name)
-        {
+        let near = suggest(name, self.scope.visible().iter().map(String::as_str)).is_some();
+        let known = near || self.ended_names.contains_key(name) || self.match_names.is_some();
+        if indexed && self.mode == Mode::Kernel && !known {
             return self.undeclared(name, span);
         }
         // The file's own names are meant more often than those that every file has.

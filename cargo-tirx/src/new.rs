@@ -1,0 +1,75 @@
+//! `new`: a crate with a kernel that runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::input::{Result, usage, user};
+use crate::output::say;
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct New {
+    /// The crate's folder, whose last part is its name.
+    path: PathBuf,
+    /// A checkout of tirx to depend on; by default the one that this command was built from, while it is there.
+    #[arg(long, value_name = "PATH")]
+    tirx: Option<PathBuf>,
+}
+
+/// The files of a new crate, `Cargo.toml` aside.
+const FILES: &[(&str, &str)] = &[
+    ("build.rs", include_str!("../template/build.rs.txt")),
+    ("kernels.toml", include_str!("../template/kernels.toml")),
+    ("kernels/vector.py", include_str!("../template/vector.py")),
+    ("src/main.rs", include_str!("../template/main.rs.txt")),
+    (".gitignore", "/target\n"),
+];
+
+pub(crate) fn run(command: &New) -> Result<()> {
+    let folder = &command.path;
+    let name = folder
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let first = |c: char| c.is_ascii_alphabetic() || c == '_';
+    if !name.starts_with(first)
+        || !name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+    {
+        return Err(usage(format_args!(
+            "`{name}` is no name for a crate\n  = help: letters, digits, `-` and `_`, beginning with a letter"
+        )));
+    }
+    if folder.exists() {
+        return Err(user(format_args!("`{}` is there already", folder.display())));
+    }
+    let checkout = match &command.tirx {
+        Some(path) => {
+            Some(fs::canonicalize(path).map_err(|e| user(format_args!("`{}`: {e}", path.display())))?)
+        }
+        None => Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .filter(|path| path.join("tirx-rt/Cargo.toml").is_file())
+            .map(Path::to_path_buf),
+    };
+    let dependency = |package: &str| match &checkout {
+        Some(path) => format!("{{ path = {:?} }}", path.join(package).to_string_lossy()),
+        None => format!("{:?}", env!("CARGO_PKG_VERSION")),
+    };
+    let manifest = include_str!("../template/Cargo.toml.txt")
+        .replace("@name@", name)
+        .replace("@tirx-rt@", &dependency("tirx-rt"))
+        .replace("@tirx-build@", &dependency("tirx-build"));
+    let all = FILES.iter().map(|(file, text)| (*file, (*text).to_string()));
+    for (file, text) in all.chain([("Cargo.toml", manifest)]) {
+        let path = folder.join(file);
+        let written =
+            fs::create_dir_all(path.parent().unwrap_or(folder)).and_then(|()| fs::write(&path, text));
+        written.map_err(|e| user(format_args!("cannot write `{}`: {e}", path.display())))?;
+    }
+    say(&format!(
+        "created `{name}`: `cd {}` and `cargo run`; the kernel is kernels/vector.py\n",
+        folder.display()
+    ));
+    Ok(())
+}
