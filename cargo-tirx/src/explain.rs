@@ -24,20 +24,20 @@ pub(crate) fn run(input: &Input) -> Result<String> {
     let (file, line) = place(&text);
     let input = Input {
         file,
-        entry: input.entry.clone(),
-        define: input.define.clone(),
-        arch: input.arch.clone(),
+        entry: input.options.entry.clone(),
+        define: input.options.define.clone(),
+        arch: input.options.arch.clone(),
         ..*input
     };
     if line == Some(0) {
         return Err(usage("lines count from 1"));
     }
     let loaded = input.load()?;
-    let entries = match input.entry {
+    let entries = match input.options.entry {
         Some(_) => vec![input.pick(&loaded)?],
         None => loaded.file().entries().to_vec(),
     };
-    let context = PassContext::new(Target::cuda(input.arch.as_str()), &Options::default());
+    let context = PassContext::new(Target::cuda(input.options.arch.as_str()), &Options::default());
     let mut out = String::new();
     let mut calls = 0;
     for entry in &entries {
