@@ -24,10 +24,12 @@ pub(crate) fn run(input: &Input) -> Result<String> {
     let (file, line) = place(&text);
     let input = Input {
         file,
-        entry: input.options.entry.clone(),
-        define: input.options.define.clone(),
-        arch: input.options.arch.clone(),
-        ..*input
+        options: crate::input::Options {
+            entry: input.options.entry.clone(),
+            define: input.options.define.clone(),
+            arch: input.options.arch.clone(),
+            ..*input
+        },
     };
     if line == Some(0) {
         return Err(usage("lines count from 1"));
