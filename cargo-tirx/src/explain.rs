@@ -28,7 +28,7 @@ pub(crate) fn run(input: &Input) -> Result<String> {
             entry: input.options.entry.clone(),
             define: input.options.define.clone(),
             arch: input.options.arch.clone(),
-            ..*input
+            ..input.options.clone()
         },
     };
     if line == Some(0) {
