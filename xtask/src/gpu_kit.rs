@@ -14,6 +14,10 @@ echo "== example-app: every kernel against plain Rust"
 ./example-app
 echo "== gpu: tests on the device"
 TIRX_TEST_DEVICE=cuda ./gpu --test-threads=1
+if python3 -c "import torch" 2> /dev/null; then
+    echo "== anchors: what cuBLAS and cuDNN reach here"
+    python3 anchors.py
+fi
 echo "== launch: typed launcher, bare cuLaunchKernelEx, cudarc builder"
 ./launch --bench --noplot
 if command -v nvcc > /dev/null; then
@@ -57,6 +61,10 @@ pub(crate) fn build(root: &Path) -> Result<()> {
             "launch",
         )?,
         &kit.join("launch"),
+    )?;
+    copy(
+        &root.join("xtask/python/anchors.py"),
+        &kit.join("anchors.py"),
     )?;
     let script = kit.join("run.sh");
     fs::write(&script, RUN)?;
