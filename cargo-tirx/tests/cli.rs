@@ -449,7 +449,7 @@ fn diagnostics_as_json_have_places_children_and_text() {
     assert_eq!(outcome.code, Some(1));
     let message: serde_json::Value = serde_json::from_str(outcome.err.trim()).unwrap();
     assert_eq!(message["level"], "error");
-    assert_eq!(message["message"], "unknown name \"tz\"");
+    assert_eq!(message["message"], "\"tz\" is not defined");
     let span = &message["spans"][0];
     let start = WRONG.find("tz").unwrap();
     assert_eq!(
@@ -508,7 +508,7 @@ fn colours_are_for_terminals_or_on_demand() {
     assert!(
         short
             .err
-            .starts_with("w.py:8:7: error: unknown name \"tz\" (help: "),
+            .starts_with("w.py:8:7: error: \"tz\" is not defined (help: "),
         "{}",
         short.err
     );

@@ -1,6 +1,6 @@
-# error: unknown name "tz"
+# error: "tz" is not defined
 # error: --> error_unknown_name.py:11:15
-# error: did you mean "tx"?
+# error: declare it after T.device_entry(): `tz = T.thread_id([128])`
 # A name that nothing defines.
 
 @T.prim_func
