@@ -471,7 +471,7 @@ fn diagnostics_as_json_have_places_children_and_text() {
         message["rendered"]
             .as_str()
             .unwrap()
-            .starts_with("error: unknown name")
+            .starts_with("error: \"tz\" is not defined")
     );
 }
 

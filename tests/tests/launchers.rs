@@ -82,7 +82,7 @@ fn tensor_maps_are_checked_encoded_and_passed_by_number() {
         "data_type: 7, ",
         "box_dims: &[4, 8], element_strides: &[1, 2], interleave: 0, swizzle: 0",
         "data_type: 11, ",
-        "unsafe { raw(stream, a_map, b_map, b_ptr) }?;",
+        "::tirx_rt::call_raw!(raw(stream, a_map, b_map, b_ptr))?;",
     ] {
         assert!(host.contains(expected), "{expected}\n{host}");
     }

@@ -62,10 +62,7 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         )?,
         &kit.join("launch"),
     )?;
-    copy(
-        &root.join("xtask/python/anchors.py"),
-        &kit.join("anchors.py"),
-    )?;
+    copy(&root.join("xtask/python/anchors.py"), &kit.join("anchors.py"))?;
     let script = kit.join("run.sh");
     fs::write(&script, RUN)?;
     make_executable(&script)?;

@@ -340,7 +340,7 @@ impl Builder {
             cached: 0,
             bundled: 0,
         };
-        let stale = self.from_bundle(environment, manifest, kernels, &all, &mut images)?;
+        let stale = self.take_from_bundle(environment, manifest, kernels, &all, &mut images)?;
         let missing: Vec<usize> = (0..all.len())
             .filter(|at| images.of_variants[*at].is_none())
             .collect();
@@ -399,7 +399,7 @@ impl Builder {
     }
 
     /// Takes what fits from the bundle, if there is one; the errors say what does not.
-    fn from_bundle(
+    fn take_from_bundle(
         &self,
         environment: &Environment,
         manifest: &Manifest,

@@ -14,8 +14,8 @@ use crate::ir::{BinOp, DType, Expr, ExprKind, Mutator, Var};
 /// Knows facts about variables and answers questions about integer expressions.
 ///
 /// ```
-/// use tirx_core::arith::Analyzer;
-/// use tirx_core::ir::{BinOp, DType, Expr, Var};
+/// use tirx_arith::Analyzer;
+/// use tirx_ir::{BinOp, DType, Expr, Var};
 ///
 /// let tx = Var::new("tx", DType::INT32);
 /// let mut analyzer = Analyzer::new();

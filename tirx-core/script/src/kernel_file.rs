@@ -105,11 +105,12 @@ impl Entry {
 /// A loaded kernel file.
 ///
 /// ```
-/// use tirx_core::{script::{KernelFile, NoImports}, source::SourceMap};
+/// use tirx_script::{KernelFile, NoImports};
+/// use tirx_source::source::SourceMap;
 /// let text = "from tvm.script import tirx as T\n\nN = 4 * 64\n";
 /// let file = KernelFile::load(&mut SourceMap::new(), "empty.py", text, &NoImports)?;
 /// assert!(file.entries().is_empty());
-/// # Ok::<(), tirx_core::Diagnostics>(())
+/// # Ok::<(), tirx_source::Diagnostics>(())
 /// ```
 pub struct KernelFile {
     sources: SourceMap,

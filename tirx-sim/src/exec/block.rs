@@ -237,7 +237,7 @@ impl Block {
 
     /// Bytes that were copied and not expected, or the other way round.
     fn check_barriers(&self, ctx: &Context<'_>) -> Result<(), Fault> {
-        for barrier in self.shared.engine.barriers.values().filter(|b| b.bytes != 0) {
+        if let Some(barrier) = self.shared.engine.barriers.values().find(|b| b.bytes != 0) {
             let message = format!(
                 "the block ends while phase {} of an mbarrier waits for {}",
                 barrier.phase,

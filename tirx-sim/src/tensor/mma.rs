@@ -5,6 +5,11 @@
 //! elements which two are there, two bits each (for tf32 which one of two, for four-bit formats which two pairs of
 //! four).
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "lanes and registers are coordinates of fragments, not positions of one list"
+)]
+
 use super::Outcome;
 use super::format::Format;
 use super::fragment::{Part, Shape, count, place, quads};

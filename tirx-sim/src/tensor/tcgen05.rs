@@ -175,7 +175,7 @@ impl Mma {
             _ => &[(128, 32), (256, 32)],
         };
         match rows.iter().find(|(rows, _)| *rows == m) {
-            Some((_, step)) if n > 0 && n <= 256 && n % step == 0 => {}
+            Some((_, step)) if n > 0 && n <= 256 && n.is_multiple_of(*step) => {}
             Some(_) if kind == Kind::I8 && group == 1 && (n == 8 || n == 24) => {}
             Some((_, step)) => {
                 return wrong(format!(

@@ -94,7 +94,7 @@ impl Transfer {
     pub(crate) fn check_lane(&self, warp: usize, lane: u32) -> Outcome<()> {
         let first = (warp % 4) as u32 * 32;
         let ends = lane + self.lanes();
-        if (first..first + 32).contains(&lane) && ends <= first + 32 && lane % 16 == 0 {
+        if (first..first + 32).contains(&lane) && ends <= first + 32 && lane.is_multiple_of(16) {
             return Ok(());
         }
         Err(format!(

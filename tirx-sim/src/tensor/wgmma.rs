@@ -36,7 +36,7 @@ impl Wgmma {
             _ => return Err(format!("wgmma has no accumulators of {output:?}")),
         };
         let right_k = k * input.bits() as usize == 256;
-        let small = n % 8 == 0 && (8..=256).contains(&n);
+        let small = n.is_multiple_of(8) && (8..=256).contains(&n);
         if m != ROWS || !right_k || !small {
             return Err(format!(
                 "wgmma has no shape m{m}n{n}k{k} for {input:?}: m is 64, n a multiple of 8 up to 256, and k {}",

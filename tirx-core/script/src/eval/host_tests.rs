@@ -334,10 +334,9 @@ fn several_results_are_named_as_the_kernels_are() {
         "{error}"
     );
     let file = load(SEVERAL);
-    let error = file
-        .build(Some("pair"), &BTreeMap::new())
-        .err()
-        .expect("two kernels");
+    let Err(error) = file.build(Some("pair"), &BTreeMap::new()) else {
+        panic!("two kernels");
+    };
     assert!(error.render(file.sources()).contains("pair[twice], pair[half]"));
 }
 

@@ -73,7 +73,7 @@ impl Machine<'_, '_> {
                             "cp.async of {bytes} bytes {what} {address:#x}, which is no multiple of {bytes}"
                         )
                     };
-                    if self.offset_of(to) % u64::from(*bytes) != 0 {
+                    if !self.offset_of(to).is_multiple_of(u64::from(*bytes)) {
                         return Err(Trap::new(
                             FaultKind::Misaligned,
                             lane,
@@ -175,7 +175,7 @@ impl Machine<'_, '_> {
     /// `setmaxnreg`: the register file of a multiprocessor has 64 Ki registers.
     pub(in crate::exec) fn set_registers(&mut self, count: u16, mask: u32) -> Check {
         let lane = mask.trailing_zeros() % 32;
-        if !(24..=256).contains(&count) || count % 8 != 0 {
+        if !(24..=256).contains(&count) || !count.is_multiple_of(8) {
             let message = format!("setmaxnreg {count}: a multiple of 8 from 24 to 256 is asked");
             return Err(misuse(lane, message));
         }
@@ -217,7 +217,7 @@ impl Machine<'_, '_> {
 
     fn aligned(&self, lane: u32, what: &str, address: u64, align: u64) -> Check {
         let at = self.offset_of(address);
-        if at % align == 0 {
+        if at.is_multiple_of(align) {
             return Ok(());
         }
         let message = format!("{what} is at {at:#x}, and must be at a multiple of {align} bytes");
@@ -238,7 +238,7 @@ impl Machine<'_, '_> {
     fn bulk(&mut self, pc: usize, inst: &BulkInst, lane: u32) -> Check {
         let (to, from) = (self.wide(inst.to, lane), self.wide(inst.from, lane));
         let bytes = self.word(inst.bytes, lane);
-        if bytes % 16 != 0 {
+        if !bytes.is_multiple_of(16) {
             return Err(misuse(
                 lane,
                 format!("a bulk copy of {bytes} bytes: the size must be a multiple of 16"),
@@ -342,7 +342,7 @@ impl Machine<'_, '_> {
             return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
         };
         let byte = array.offset + at as u32;
-        if byte % 8 != 0 {
+        if !byte.is_multiple_of(8) {
             let message = format!("an mbarrier at {byte:#x}, which is no multiple of 8");
             return Err(Trap::new(FaultKind::Misaligned, lane, message));
         }
@@ -659,7 +659,6 @@ impl Block {
             let mut reach = Reach {
                 ctx,
                 shared: &mut self.shared,
-                warps: &mut self.warps,
                 peers: peers.reborrow(),
                 operation,
             };

@@ -142,16 +142,6 @@ impl Engine {
         self.queue.is_empty()
     }
 
-    /// The operations under way.
-    pub(super) fn under_way(&self) -> &[Operation] {
-        &self.queue
-    }
-
-    /// Rounds since the block started.
-    pub(super) fn now(&self) -> u64 {
-        self.now
-    }
-
     /// A round of the block's warps has passed.
     pub(super) fn tick(&mut self) {
         self.now += 1;
@@ -268,15 +258,5 @@ impl Engine {
             groups.closed.drain(..count);
         }
         marks
-    }
-
-    /// How many operations of a thread are under way or not waited for.
-    pub(super) fn pending(&self, class: Class, thread: u32) -> usize {
-        let Some(groups) = self.groups.get(&(class, thread)) else {
-            return 0;
-        };
-        let all = groups.closed.iter().flatten().chain(&groups.open);
-        all.filter(|i| self.queue.iter().any(|o| o.number == i.number))
-            .count()
     }
 }

@@ -6,7 +6,7 @@ use crate::exec::cells::Cells;
 use crate::exec::cluster::Peers;
 use crate::exec::engine::Operation;
 use crate::exec::order::{Conflict, Forked, Place};
-use crate::exec::{Context, Shared, Trap, Warp, thread_of};
+use crate::exec::{Context, Shared, Trap, thread_of};
 use crate::fault::FaultKind;
 use crate::memory::granules;
 
@@ -14,7 +14,6 @@ use crate::memory::granules;
 pub(crate) struct Reach<'m, 'c> {
     pub(crate) ctx: &'m Context<'c>,
     pub(in crate::exec) shared: &'m mut Shared,
-    pub(in crate::exec) warps: &'m mut [Warp],
     pub(in crate::exec) peers: Peers<'m>,
     pub(crate) operation: &'m Operation,
 }

@@ -81,7 +81,7 @@ fn every_reader_is_remembered() {
         Ok(()),
         "all are ordered before lane 2"
     );
-    assert_eq!(read(&order, &mut place, 1, 1).is_err(), true);
+    assert!(read(&order, &mut place, 1, 1).is_err());
 }
 
 #[test]

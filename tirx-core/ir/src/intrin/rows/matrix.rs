@@ -118,7 +118,7 @@ fn mma(call: &Operands) -> Result<(), String> {
     if call.flag("saturate") && !matches!(a, "s8" | "u8" | "s4" | "u4") {
         return Err("only mma of integers saturates".into());
     }
-    if (a == "b1") != !call.text("bit_op").is_empty() {
+    if (a == "b1") == call.text("bit_op").is_empty() {
         return Err("bit_op is given for matrices of bits (b1), and for no others".into());
     }
     Ok(())
