@@ -449,7 +449,7 @@ fn diagnostics_as_json_have_places_children_and_text() {
     assert_eq!(outcome.code, Some(1));
     let message: serde_json::Value = serde_json::from_str(outcome.err.trim()).unwrap();
     assert_eq!(message["level"], "error");
-    assert_eq!(message["message"], "\"tz\" is not defined");
+    assert_eq!(message["message"], "unknown name \"tz\"");
     let span = &message["spans"][0];
     let start = WRONG.find("tz").unwrap();
     assert_eq!(
@@ -471,7 +471,7 @@ fn diagnostics_as_json_have_places_children_and_text() {
         message["rendered"]
             .as_str()
             .unwrap()
-            .starts_with("error: \"tz\" is not defined")
+            .starts_with("error: unknown name")
     );
 }
 
@@ -508,7 +508,7 @@ fn colours_are_for_terminals_or_on_demand() {
     assert!(
         short
             .err
-            .starts_with("w.py:8:7: error: \"tz\" is not defined (help: "),
+            .starts_with("w.py:8:7: error: unknown name \"tz\" (help: "),
         "{}",
         short.err
     );

@@ -1,6 +1,6 @@
-# error: "tz" is not defined
+# error: unknown name "tz"
 # error: --> error_unknown_name.py:11:15
-# error: declare it after T.device_entry(): `tz = T.thread_id([128])`
+# error: did you mean "tx"?
 # A name that nothing defines.
 
 @T.prim_func
