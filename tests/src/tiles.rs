@@ -224,7 +224,7 @@ impl Builder {
     /// A buffer with the elements of `A`.
     fn declare(&mut self, number: usize, rows: usize, columns: usize, tensors: DType) {
         let name = format!("s{number}");
-        let registers = rows % self.threads == 0 && self.random.chance(40);
+        let registers = rows.is_multiple_of(self.threads) && self.random.chance(40);
         let dtype = if self.random.chance(20) {
             *self.random.pick(&DTYPES)
         } else {
