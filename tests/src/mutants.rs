@@ -1,6 +1,6 @@
 //! Kernels with one synchronization taken out: does the simulator report each of them?
 //!
-//! A *mutant* is the text of a kernel file with one call of [`SYNCHRONIZATIONS`] replaced by nothing. It is *reported* if the
+//! A *mutant* is the text of a kernel file with one call of `SYNCHRONIZATIONS` replaced by nothing. It is *reported* if the
 //! run of a kernel ends in a fault; *wrong* if it ends with other values and no fault; *silent* if nothing is different.
 //! `mutants.txt` lists those that may be silent, with the reason.
 

@@ -1,7 +1,7 @@
 //! Where are results of nvcc kept, so that nothing is compiled twice?
 //!
 //! A store is a folder of files named by their key: a hash over everything that a result depends on (see
-//! [`crate::nvcc`]). A file is written under a temporary name and renamed when complete, so a reader sees all of it or
+//! `nvcc.rs`). A file is written under a temporary name and renamed when complete, so a reader sees all of it or
 //! nothing, and a file never changes.
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! The rows, one file a family, and the enumeration of all operators that follows from them.
 //!
-//! Adding an operation is adding a row to the file of its family; a new file is named below in [`families`].
+//! Adding an operation is adding a row to the file of its family; a new file is named below in `families`.
 
 use super::row::Kind;
 use super::row::{Access, Space, Ty};

@@ -5,7 +5,7 @@
 //! under one `thread_extent` attribute a hardware index, each scope id is bound to an expression of those, and each
 //! access of a buffer has one index, an element offset.
 //!
-//! **Phases.** `launch` finds the device regions, collects their scope ids, has [`tile`] replace their tile primitives
+//! **Phases.** `launch` finds the device regions, collects their scope ids, has `tile` replace their tile primitives
 //! and wraps the region;
 //! `hierarchy` infers the extents and `scope_ids` says what each id is; `layouts` flattens the buffers, over the whole
 //! function, and simplifies the offsets with what is known of the variables.
