@@ -232,7 +232,7 @@ fn a_package_without_nvcc_and_network() {
     let (success, _, err) = package.cargo("build");
     assert!(!success, "{err}");
     for part in [
-        "error: TIRX_NVCC is `none`; the manifest requires machine code for `add`",
+        "TIRX_NVCC is `none`; the manifest requires machine code for `add`",
         "= help: ",
     ] {
         assert!(err.contains(part), "{part}: {err}");
