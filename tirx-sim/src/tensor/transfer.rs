@@ -128,8 +128,17 @@ pub(crate) struct Copy {
     pub(crate) expand: Expand,
 }
 
+/// Shape, multicast qualifier, rows, bits of a row, and targets.
+type Row = (
+    &'static str,
+    &'static str,
+    usize,
+    usize,
+    &'static [(usize, usize, usize)],
+);
+
 /// Shapes of `tcgen05.cp` with their multicast qualifier.
-const COPIES: &[(&str, &str, usize, usize, &[(usize, usize, usize)])] = &[
+const COPIES: &[Row] = &[
     ("128x256b", "", 128, 256, &[(0, 0, 128)]),
     ("4x256b", "", 4, 256, &[(0, 0, 4)]),
     ("128x128b", "", 128, 128, &[(0, 0, 128)]),

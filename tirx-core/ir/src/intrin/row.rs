@@ -10,6 +10,13 @@ use super::operands::Operands;
 use super::{Effect, OpInfo, ResultRule};
 use crate::ir::DType;
 
+/// Fills arguments that a signature does not name.
+pub type Complete = fn(&mut Given) -> Result<(), String>;
+/// Says which combination of modifiers PTX does not have.
+pub type Check = fn(&Operands) -> Result<(), String>;
+/// Makes the words of a template.
+pub type MakeWords = fn(&Operands, Machine) -> Result<Words, String>;
+
 /// One operation.
 #[derive(Debug)]
 pub struct Row {
@@ -27,9 +34,9 @@ pub struct Row {
     /// Parameters of the signature that are no arguments of the node: `complete` reads them.
     pub words: &'static [Arg],
     /// Fills arguments that the signature does not name, from those that it does.
-    pub complete: Option<fn(&mut Given) -> Result<(), String>>,
+    pub complete: Option<Complete>,
     /// What the kinds of the arguments do not say: combinations that PTX does not have.
-    pub check: Option<fn(&Operands) -> Result<(), String>>,
+    pub check: Option<Check>,
     /// The dtype of the call's value.
     pub result: ResultRule,
     /// What it does besides giving a value.
@@ -226,7 +233,7 @@ pub struct Cuda {
     /// How it is written.
     pub form: Form,
     /// Words of the template that are no arguments, types of registers, and what else follows from the modifiers.
-    pub words: Option<fn(&Operands, Machine) -> Result<Words, String>>,
+    pub words: Option<MakeWords>,
     /// Headers that the text needs.
     pub headers: &'static [&'static str],
 }

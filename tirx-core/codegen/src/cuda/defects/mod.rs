@@ -23,7 +23,7 @@
 //!
 //! - *Breaks:* `min(min(a, -b), c)` and `max(m, max(b, -b))` of `int` become `VIMNMX3` without the sign of `b`; so does a
 //!   64-bit negation that is converted to `int` first.
-//! - *Versions:* ptxas 13.0, 13.1, 13.2 for sm_90a; gone in 13.5. PyTorch's issue 190973 reports the same.
+//! - *Versions:* ptxas 13.0, 13.1, 13.2 for sm_90a; gone in 13.5.
 //! - *Written instead:* in a function that takes a minimum or maximum of `int32`, each negation is a call of
 //!   `tirx_negated` or `tirx_negated_wide`, whose inline assembly ptxas does not see through ([`negation`]).
 //! - *Tests:* `cuda/tests.rs`.
