@@ -32,6 +32,7 @@ pub mod expressions;
 pub mod generator;
 pub mod machine;
 pub mod mutants;
+pub mod pages;
 pub mod shapes;
 pub mod simulate;
 pub mod tiles;

@@ -2,6 +2,7 @@
 //! what must never be stale.
 #![cfg(unix)]
 
+mod guide;
 mod kill;
 mod throw_away;
 

@@ -96,19 +96,11 @@ impl Place {
 
     /// A package with these kernels, which depends on the workspace's crates and on `more`.
     pub(crate) fn package(&self, name: &str, manifest: &str, kernels: &str, main: &str, more: &str) {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("..")
-            .canonicalize()
-            .unwrap();
-        let root_text = root.display();
         let cargo = format!(
-            "[package]\nname = \"{name}\"\nedition = \"2024\"\n\
-             [dependencies]\ntirx-rt = {{ path = \"{root_text}/tirx-rt\" }}\n{more}\
-             [build-dependencies]\ntirx-build = {{ path = \"{root_text}/tirx-build\" }}\n\
-             [profile.dev]\ndebug = \"line-tables-only\"\n[profile.dev.package.tirx-sim]\nopt-level = 2\n[workspace]\n"
+            "[dependencies]\ntirx-rt = {{ path = \"…/tirx-rt\" }}\n{more}\
+             [build-dependencies]\ntirx-build = {{ path = \"…/tirx-build\" }}\n"
         );
-        self.write(&format!("{name}/Cargo.toml"), &cargo);
-        fs::copy(root.join("Cargo.lock"), self.path(name).join("Cargo.lock")).unwrap();
+        self.manifest(name, &cargo);
         for (file, text) in [
             ("kernels.py", kernels),
             ("kernels.toml", manifest),
@@ -117,6 +109,32 @@ impl Place {
         ] {
             self.write(&format!("{name}/{file}"), text);
         }
+    }
+
+    /// A package's `Cargo.toml`, in which `…` is the workspace's root. Profiles are the workspace's, whatever it says, so
+    /// that nothing is compiled twice.
+    pub(crate) fn manifest(&self, name: &str, text: &str) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("..")
+            .canonicalize()
+            .unwrap();
+        let package = match text.contains("[package]") {
+            true => String::new(),
+            false => format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n"),
+        };
+        let mut profile = false;
+        let kept = text.lines().filter(|line| {
+            profile = line.starts_with("[profile.") || profile && !line.starts_with('[');
+            !profile && !line.starts_with("[workspace]")
+        });
+        let kept: String = kept.map(|line| format!("{line}\n")).collect();
+        let cargo = format!(
+            "{package}{kept}[profile.dev]\ndebug = \"line-tables-only\"\n\
+             [profile.dev.package.tirx-sim]\nopt-level = 2\n[workspace]\n"
+        );
+        let cargo = cargo.replace('…', root.to_str().unwrap());
+        self.write(&format!("{name}/Cargo.toml"), &cargo);
+        fs::copy(root.join("Cargo.lock"), self.path(name).join("Cargo.lock")).unwrap();
     }
 
     /// A script in `bin/` that counts and runs the real nvcc. `release` answers for it where given.
@@ -155,10 +173,14 @@ impl Place {
     }
 
     pub(crate) fn command(&self, package: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO"));
+        let mut command = self.prepared(Command::new(env!("CARGO")), package);
+        command.args(arguments).arg("--offline");
         command
-            .args(arguments)
-            .arg("--offline")
+    }
+
+    /// A command in a package's folder, with this place's variables and no others that matter.
+    pub(crate) fn prepared(&self, mut command: Command, package: &str) -> Command {
+        command
             .current_dir(self.path(package))
             .env("CARGO_TARGET_DIR", &self.target)
             .env_remove("RUSTFLAGS")
