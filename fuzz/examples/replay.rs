@@ -10,8 +10,10 @@ fn main() {
         "kernel" => tirx_fuzz::kernel::run,
         "manifest" => tirx_fuzz::manifest::run,
         "image" => tirx_fuzz::image::run,
+        "bundle" => tirx_fuzz::bundle::run,
+        "lock" => tirx_fuzz::lock::run,
         _ => {
-            eprintln!("usage: replay kernel|manifest|image FILES");
+            eprintln!("usage: replay kernel|manifest|image|bundle|lock FILES");
             std::process::exit(2);
         }
     };

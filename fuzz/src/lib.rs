@@ -2,8 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bundle;
 pub mod image;
 pub mod kernel;
+pub mod lock;
 pub mod manifest;
 pub mod mutate;
 pub mod seeds;

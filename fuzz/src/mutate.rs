@@ -52,6 +52,12 @@ pub fn manifest(data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
     })
 }
 
+/// A mutation of a lock file; `None` leaves it to libFuzzer.
+pub fn lock(data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    mutate(POOL.get_or_init(|| Pool::of("lock")), data, max, seed, |_| true)
+}
+
 fn mutate(pool: &Pool, data: &[u8], max: usize, seed: u32, accepted: fn(&str) -> bool) -> Option<Vec<u8>> {
     let mut random = Random(u64::from(seed) + 1);
     // One in sixteen is libFuzzer's own.

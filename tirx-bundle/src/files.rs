@@ -6,14 +6,13 @@ use std::fs;
 use std::path::Path;
 
 use crate::reader::{Reader, Writer};
-use crate::{EXTENSION, Kernel, Problem, raw_hash};
+use crate::seal::{self, unseal};
+use crate::{EXTENSION, Kernel, Problem};
 
 /// The file that says what each kernel was made of.
 pub const LOCK: &str = "kernels.lock";
 /// The file that says whose work is in the bundle.
 pub const NOTICE: &str = "NOTICE.txt";
-
-const MAGIC: &[u8; 8] = b"TIRXBND1";
 
 /// No file of a bundle is longer: 4 GiB.
 const LONGEST: u64 = 4 << 30;
@@ -151,10 +150,7 @@ impl Files {
             body.text(name);
             body.content(content);
         }
-        let mut file = MAGIC.to_vec();
-        file.extend(raw_hash(&body.out));
-        file.extend(body.out);
-        file
+        seal::seal(seal::BUNDLE, &body.out)
     }
 
     /// Reads the one file's bytes.
@@ -162,20 +158,8 @@ impl Files {
     /// # Errors
     /// They are not a whole, undamaged bundle.
     pub fn decode(file: &[u8]) -> Result<Files, Problem> {
-        let mut reader = Reader::new(file);
-        let magic = reader.bytes(8)?;
-        if magic != MAGIC {
-            return Err(Problem::new(match magic.starts_with(&MAGIC[..7]) {
-                true => "is of another version of the format",
-                false => "is no bundle: it begins with other bytes",
-            }));
-        }
-        let expected = reader.bytes(32)?;
-        if raw_hash(&file[40..]) != expected {
-            return Err(Problem::new(
-                "is damaged: its content is not what it was hashed from",
-            ));
-        }
+        let content = unseal(seal::BUNDLE, file, "is no bundle: it begins with other bytes")?;
+        let mut reader = Reader::new(content);
         let mut files = Files::new();
         for _ in 0..reader.count(12)? {
             let name = reader.text()?;

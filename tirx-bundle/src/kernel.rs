@@ -10,12 +10,12 @@
 //! ```
 
 use crate::reader::{Reader, Writer};
-use crate::{Problem, fatbin, raw_hash};
+use crate::seal::{self, unseal};
+use crate::{Problem, fatbin};
 
 /// What a kernel's file ends in.
 pub const EXTENSION: &str = "tirxk";
 
-const MAGIC: &[u8; 8] = b"TIRXKRN1";
 /// The kind of a parameter that is no scalar of so many bits.
 const TENSOR_MAP: u8 = 128;
 
@@ -80,10 +80,7 @@ impl Kernel {
             body.packed(image);
         }
         body.packed(&self.ir);
-        let mut file = MAGIC.to_vec();
-        file.extend(raw_hash(&body.out));
-        file.extend(body.out);
-        file
+        seal::seal(seal::KERNEL, &body.out)
     }
 
     /// Reads a file's bytes.
@@ -91,20 +88,8 @@ impl Kernel {
     /// # Errors
     /// They are not a whole, undamaged kernel.
     pub fn decode(file: &[u8]) -> Result<Kernel, Problem> {
-        let mut reader = Reader::new(file);
-        let magic = reader.bytes(8)?;
-        if magic != MAGIC {
-            return Err(Problem::new(match magic.starts_with(&MAGIC[..7]) {
-                true => "is of another version of the format",
-                false => "is no kernel of a bundle",
-            }));
-        }
-        let expected = reader.bytes(32)?;
-        if raw_hash(&file[40..]) != expected {
-            return Err(Problem::new(
-                "is damaged: its content is not what it was hashed from",
-            ));
-        }
+        let content = unseal(seal::KERNEL, file, "is no kernel of a bundle")?;
+        let mut reader = Reader::new(content);
         let (name, signature, hash) = (reader.text()?, reader.text()?, reader.text()?);
         let mut functions = Vec::new();
         for _ in 0..reader.count(8)? {
@@ -203,12 +188,11 @@ pub(crate) mod tests {
     #[test]
     fn lengths_that_lie_are_found() {
         let file = kernel().encode();
-        for at in 40..file.len().saturating_sub(4) {
+        for at in seal::HEADER..file.len().saturating_sub(4) {
             for value in [u32::MAX, 0x7fff_ffff, 0] {
                 let mut lying = file.clone();
                 lying[at..at + 4].copy_from_slice(&value.to_le_bytes());
-                let hash = raw_hash(&lying[40..]);
-                lying[8..40].copy_from_slice(&hash);
+                lying = seal::seal(seal::KERNEL, &lying[seal::HEADER..]);
                 // Some change only a text: what counts is that it ends, and without a panic.
                 let _ = Kernel::decode(&lying);
             }

@@ -17,6 +17,7 @@
 //! | `files` | how is a bundle a folder or a file? |
 //! | `kernel` | what does a `.tirxk` hold? |
 //! | `fatbin` | what is a fat binary, and how are several made one? |
+//! | `seal` | what do the files begin with? |
 //! | `reader` | how are bytes read that may be anybody's? |
 
 #![warn(missing_docs)]
@@ -26,6 +27,7 @@ pub mod fatbin;
 mod files;
 mod kernel;
 mod reader;
+pub mod seal;
 
 use std::fmt;
 
