@@ -7,6 +7,7 @@
 
 mod bundle;
 mod cache;
+mod doctor;
 mod explain;
 mod input;
 mod layout;
@@ -15,6 +16,7 @@ mod new;
 mod npy;
 mod output;
 mod simulate;
+mod toolchain;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,10 +24,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::{Parser, Subcommand};
+use tirx_build::Builder;
 use tirx_build::compile::{compile, cuda_source};
-use tirx_build::manifest::Manifest;
-use tirx_build::toolchain::{self, Discovered, Pin, Search};
-use tirx_build::{Builder, Environment};
 use tirx_core::codegen::host as host_ir;
 use tirx_core::diagnostic::{Level, Message};
 use tirx_core::script::print;
@@ -67,9 +67,11 @@ enum Command {
     Host(Input),
     /// Runs a kernel on the simulator, arrays from and to .npy files.
     Sim(simulate::Simulate),
-    /// The nvcc that builds use.
+    /// The nvcc that builds use, and those that were fetched.
     #[command(subcommand)]
-    Toolchain(ToolchainCommand),
+    Toolchain(toolchain::Toolchain),
+    /// Says what a build here finds, what it uses of that and why, and what is missing.
+    Doctor(doctor::Doctor),
     /// Writes or checks a bundle: finished kernels, for builds without nvcc.
     Bundle(bundle::Bundle),
     /// The store of compiled kernels that all packages of the user share: its place and size, without a command.
@@ -107,18 +109,6 @@ struct Lower {
     timing: bool,
 }
 
-#[derive(Subcommand, Debug)]
-enum ToolchainCommand {
-    /// Fetches the pinned nvcc through pip into the per-user cache.
-    Install {
-        /// The CUDA release; by default what `kernels.toml` here pins, else 13.0.
-        #[arg(long, value_name = "RELEASE")]
-        cuda: Option<String>,
-    },
-    /// Prints which nvcc a build here would use.
-    Show,
-}
-
 fn main() -> ExitCode {
     // Cargo runs `cargo-tirx tirx …`.
     let mut args: Vec<_> = std::env::args_os().collect();
@@ -136,7 +126,8 @@ fn main() -> ExitCode {
         Command::Layout(command) => layout::run(command).and_then(|text| out(&text)),
         Command::Host(input) => host_function(input),
         Command::Sim(command) => simulate::run(command),
-        Command::Toolchain(command) => toolchain_command(command),
+        Command::Toolchain(command) => toolchain::run(command),
+        Command::Doctor(command) => doctor::run(command),
         Command::Bundle(command) => bundle::run(command),
         Command::Cache(command) => cache::run(command),
     };
@@ -336,44 +327,4 @@ fn host_function(input: &Input) -> Result<()> {
         return Err(user("the module has no host function"));
     }
     out(&print(&lowered))
-}
-
-/// What the manifest here pins, if there is one that can be read.
-fn pinned() -> Option<Pin> {
-    let text = std::fs::read_to_string("kernels.toml").ok()?;
-    Manifest::parse("kernels.toml", &text).ok()?.toolchain.cuda
-}
-
-fn toolchain_command(command: &ToolchainCommand) -> Result<()> {
-    let environment = Environment::process();
-    match command {
-        ToolchainCommand::Install { cuda } => {
-            let text = cuda.clone().or_else(|| pinned().map(|pin| pin.to_string()));
-            let text = text.unwrap_or_else(|| "13.0".to_string());
-            let pin: Pin = text.parse().map_err(|_| {
-                usage(format_args!(
-                    "`{text}` is no CUDA release\n  = help: write it as 13.0"
-                ))
-            })?;
-            let nvcc = toolchain::install(&environment, pin, &mut |line| output::say(&format!("{line}\n")))?;
-            out(&format!("{nvcc}\n"))
-        }
-        ToolchainCommand::Show => {
-            let pin = pinned();
-            let search = Search {
-                environment: &environment,
-                pin,
-                needs: None,
-                prefixes: None,
-            };
-            match toolchain::discover(&search)? {
-                Discovered::Found(nvcc) => out(&format!("{nvcc}\n")),
-                Discovered::Unsuitable(error) => Err(error.into()),
-                Discovered::Refused => out("none (TIRX_NVCC is `none`)\n"),
-                Discovered::Nothing => Err(user(
-                    "no nvcc was found\n  = help: run `cargo tirx toolchain install`, or set TIRX_NVCC to the nvcc to use",
-                )),
-            }
-        }
-    }
 }

@@ -65,7 +65,8 @@
 //!
 //! A release that the manifest does not pin, or that is too old for a target, is passed over (for the variables of 1
 //! it is an error). Where nothing is left and `auto-install` is set, the pinned release is fetched through pip into a
-//! per-user cache. Where that fails too, the build succeeds with IR images, which the simulator runs, and says so in
+//! per-user cache, with packages whose hashes are known here; under `TIRX_OFFLINE=1` that is an error instead. Where it
+//! fails, the build succeeds with IR images, which the simulator runs, and says so in
 //! one warning; a kernel with `require = true` makes it an error.
 //!
 //! `TIRX_NVCC_TIMEOUT=<seconds>` limits a run of nvcc, `TIRX_NVCC_WRAPPER=<program>` has it started by another program

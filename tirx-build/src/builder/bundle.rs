@@ -70,7 +70,9 @@ impl Builder {
         shown: &str,
     ) -> Result<BundleReport> {
         let environment = self.own_environment();
-        let manifest = self.read_manifest(shown)?;
+        let mut manifest = self.read_manifest(shown)?;
+        manifest
+            .resolve_native(|| Err("a bundle is for other machines than the one it is made on".into()))?;
         let kernels = compile_manifest(
             &manifest,
             &self.manifest,

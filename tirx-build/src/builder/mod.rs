@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use crate::c_api::CApi;
 use tirx_bundle::fatbin;
 use tirx_core::diagnostic::Message;
+use tirx_core::source::Span;
 
 use crate::bundle::{self as bundles, Bundle, Offer};
 use crate::environment::Environment;
 use crate::error::{Error, Result, rename_files};
 use crate::generate::{self, GeneratedKernel};
 use crate::kernels::{compile_manifest, fill_in, jobs, write_outputs, write_texts};
-use crate::manifest::{Manifest, Toolchain};
+use crate::manifest::{Manifest, NATIVE, Toolchain};
 use crate::nvcc::{self, Compilation, Job};
 use crate::paths::FileNames;
 use crate::store::Store;
@@ -203,6 +204,7 @@ impl Builder {
             })?;
             let mut manifest = Manifest::parse(&shown, &text)?;
             self.override_targets(&mut manifest)?;
+            manifest.resolve_native(|| toolchain::architectures(&self.environment))?;
             let mut warnings = Vec::new();
             compile_manifest(
                 &manifest,
@@ -247,6 +249,7 @@ impl Builder {
         // Before the first input is read: who takes the turn later has read later.
         let turn = Turn::take(&out_dir)?;
         let mut manifest = self.read_manifest(shown)?;
+        manifest.resolve_native(|| toolchain::architectures(environment))?;
         manifest.kernels.retain(|kernel| {
             kernel
                 .feature
@@ -467,16 +470,18 @@ impl Builder {
             if targets.is_empty() && self.ptx.is_none() {
                 return Err(Error::new("Builder::targets: names no targets").help("for example [\"sm_90a\"]"));
             }
-            let native = targets
-                .iter()
+            let named = targets.iter().filter(|target| *target != NATIVE);
+            let native = named
                 .map(|t| t.parse())
                 .collect::<std::result::Result<Vec<_>, _>>();
             let native: Vec<Architecture> = native.map_err(unknown)?;
+            let machine = targets.iter().any(|target| target == NATIVE);
             for kernel in &mut manifest.kernels {
                 kernel.targets = Targets {
                     native: native.clone(),
                     ptx: None,
                 };
+                kernel.native_span = machine.then_some(Span::NONE);
             }
         }
         if ptx.is_some() {
@@ -523,6 +528,16 @@ impl Builder {
         let refused = reason.starts_with("TIRX_NVCC");
         let mut reason = reason;
         if let Some(pin) = toolchain.cuda.filter(|_| toolchain.auto_install && !refused) {
+            if toolchain::offline(environment) {
+                let text = format!("TIRX_OFFLINE forbids fetching nvcc {pin}");
+                return Err(match unsuitable {
+                    Some(unsuitable) => unsuitable.note(text),
+                    None => Error::new(format_args!("{reason}, and {text}")).help(
+                        "make a bundle where there is an nvcc (`cargo tirx bundle`), set TIRX_NVCC to an nvcc that is there, \
+                         or to `none` for the simulator alone",
+                    ),
+                });
+            }
             if environment.get("CARGO_NET_OFFLINE").is_some_and(|v| v == "true") {
                 reason.push_str(", and Cargo is offline");
             } else {

@@ -73,7 +73,7 @@ pub const KEYS: &[Key] = &[
     key("kernel", "specialize-grid", "a table of lists", "specialize-grid = { N = [256, 512], dtype = [\"float16\", \"bfloat16\"] }",
         "none", "As `specialize`, for every combination of the values."),
     key("kernel", "targets", "a list of strings", TARGETS, "that of `[defaults]`",
-        "GPUs to compile for: one native image each in the fat binary."),
+        "GPUs to compile for: one native image each in the fat binary. `\"native\"` stands for those of the machine that builds."),
     key("kernel", "ptx", "a string", PTX, "that of `[defaults]`",
         "PTX for GPUs that are newer than the targets; the driver compiles it when the kernel is loaded."),
     key("kernel", "require", "`true` or `false`", "require = true", "`false`",

@@ -66,6 +66,8 @@ pub struct Kernel {
     pub specialize: Vec<BTreeMap<String, ConstValue>>,
     /// What it is compiled for.
     pub targets: Targets,
+    /// Where its targets name `native`, the GPUs of the machine that builds, which [`Manifest::resolve_native`] adds.
+    pub native_span: Option<Span>,
     /// Whether a build without an nvcc is an error.
     pub require: bool,
     /// The Cargo feature without which it is not built.
@@ -168,6 +170,32 @@ impl Manifest {
         Place::of(&self.sources, self.pin_span)
     }
 
+    /// Compiles for these where the targets name `native`.
+    ///
+    /// # Errors
+    /// Targets name it, and there is a reason against: why it stands for nothing.
+    pub(crate) fn resolve_native(
+        &mut self,
+        gpus: impl FnOnce() -> Result<Vec<Architecture>, String>,
+    ) -> Result<(), Error> {
+        let Some(span) = self.kernels.iter().find_map(|kernel| kernel.native_span) else {
+            return Ok(());
+        };
+        let gpus = gpus().map_err(|reason| native_refused(span, &reason, &self.sources))?;
+        for kernel in self
+            .kernels
+            .iter_mut()
+            .filter(|kernel| kernel.native_span.is_some())
+        {
+            for arch in &gpus {
+                if !kernel.targets.native.contains(arch) {
+                    kernel.targets.native.push(arch.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The text of an inline script, at the line and column where the manifest has it, so that what is wrong with it is
     /// shown there. `None` where the manifest writes it with escapes.
     pub(crate) fn inline_text(&self, kernel: &Kernel) -> Option<String> {
@@ -182,6 +210,18 @@ impl Manifest {
         Some(format!("{}{script}", "\n".repeat(lines)))
     }
 }
+
+/// What is said where `native` stands for nothing.
+pub(crate) fn native_refused(span: Span, reason: &str, sources: &SourceMap) -> Error {
+    let diagnostic = Diagnostic::new(span, format!("`native` among the targets: {reason}")).help(
+        "name the GPUs that the kernels are for: `targets = [\"sm_90a\", \"sm_100a\"]`, and `ptx = \"compute_90\"` for \
+         those that are newer",
+    );
+    Error::from_diagnostic(&diagnostic, sources)
+}
+
+/// The target that stands for the GPUs of the machine that builds.
+pub(crate) const NATIVE: &str = "native";
 
 fn span_of(file: FileId, range: Range<usize>) -> Span {
     Span::new(file, range.start as u32, range.end as u32)
@@ -271,7 +311,7 @@ impl Reader {
                     "absolute paths would make builds differ between machines",
                 );
             }
-            let native = match &kernel.targets {
+            let (native, native_span) = match &kernel.targets {
                 Some(targets) => self.native(targets),
                 None => default_targets.clone().unwrap_or_default(),
             };
@@ -326,6 +366,7 @@ impl Reader {
                 text,
                 specialize,
                 targets: Targets { native, ptx },
+                native_span,
                 require: kernel.require.or(raw.defaults.require).unwrap_or(false),
                 feature: kernel.feature,
                 options,
@@ -492,9 +533,15 @@ impl Reader {
         }
     }
 
-    fn native(&mut self, targets: &[Spanned<String>]) -> Vec<Architecture> {
+    /// The architectures among targets, and where `native` stands.
+    fn native(&mut self, targets: &[Spanned<String>]) -> (Vec<Architecture>, Option<Span>) {
         let mut native: Vec<Architecture> = Vec::new();
+        let mut machine = None;
         for target in targets {
+            if target.get_ref() == NATIVE {
+                machine = Some(self.span(target));
+                continue;
+            }
             let Some(arch) = self.architecture(target, str::parse, "sm_90a") else {
                 continue;
             };
@@ -509,7 +556,7 @@ impl Reader {
                 native.push(arch);
             }
         }
-        native
+        (native, machine)
     }
 
     fn ptx(&mut self, ptx: &Spanned<String>) -> Option<Architecture> {

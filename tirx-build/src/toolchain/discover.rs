@@ -67,25 +67,11 @@ pub fn discover(search: &Search<'_>) -> Result<Discovered, Error> {
         return named_nvcc(search, "NVCC", path).map(Discovered::Found);
     }
     let mut passed_over = Vec::new();
-    // Places are made one after the other: asking python3 is only worth it where nothing came before.
-    let places: [&dyn Fn() -> Vec<(String, PathBuf)>; 4] = [
-        &|| home_candidates(environment),
-        &|| {
-            on_path(environment, "nvcc")
-                .map(|path| ("PATH".to_string(), path))
-                .into_iter()
-                .collect()
-        },
-        &|| pip_candidates(environment),
-        &|| prefix_candidates(search.prefixes.as_deref()),
-    ];
-    for (origin, path) in places.iter().flat_map(|place| place()) {
-        match ask_version(&path, &origin) {
-            Ok(nvcc) => match unsuitable(search, &nvcc) {
-                None => return Ok(Discovered::Found(nvcc)),
-                Some(reason) => passed_over.push((format!("{nvcc}"), reason)),
-            },
-            Err(error) => passed_over.push((format!("`{}` (from {origin})", path.display()), error)),
+    for (origin, path) in places(search) {
+        let candidate = examine(search, origin, path);
+        match candidate.verdict {
+            Ok(nvcc) => return Ok(Discovered::Found(nvcc)),
+            Err(reason) => passed_over.push((candidate.shown, reason)),
         }
     }
     if passed_over.is_empty() {
@@ -101,6 +87,64 @@ pub fn discover(search: &Search<'_>) -> Result<Discovered, Error> {
         error = error.note(format_args!("{what}: {reason}"));
     }
     Ok(Discovered::Unsuitable(error.help(install_help(search.pin))))
+}
+
+/// An nvcc that a search looks at.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// What messages call it: its release, path and origin, as far as they are known.
+    pub shown: String,
+    /// The nvcc, or why it cannot be used.
+    pub verdict: Result<Nvcc, String>,
+}
+
+/// Everything that [`discover`] looks at, in its order; it uses the first that can be used.
+pub fn survey(search: &Search<'_>) -> Vec<Candidate> {
+    let environment = search.environment;
+    let named = ["TIRX_NVCC", "NVCC"].into_iter().find_map(|variable| {
+        let path = environment.path(variable)?;
+        let path = match path.components().count() {
+            1 => on_path(environment, &path.to_string_lossy()).unwrap_or(path),
+            _ => path,
+        };
+        Some((variable.to_string(), path))
+    });
+    match named {
+        Some((_, path)) if path.as_os_str() == "none" => Vec::new(),
+        Some((origin, path)) => vec![examine(search, origin, path)],
+        None => places(search)
+            .map(|(origin, path)| examine(search, origin, path))
+            .collect(),
+    }
+}
+
+/// Where an nvcc may be, with the name of the place. Asking python3 takes time: it is asked when its turn comes.
+fn places<'a>(search: &'a Search<'_>) -> impl Iterator<Item = (String, PathBuf)> + 'a {
+    let environment = search.environment;
+    let on_path = move || on_path(environment, "nvcc").map(|path| ("PATH".to_string(), path));
+    std::iter::once_with(move || home_candidates(environment))
+        .chain(std::iter::once_with(move || on_path().into_iter().collect()))
+        .chain(std::iter::once_with(move || pip_candidates(environment)))
+        .chain(std::iter::once_with(move || {
+            prefix_candidates(search.prefixes.as_deref())
+        }))
+        .flatten()
+}
+
+fn examine(search: &Search<'_>, origin: String, path: PathBuf) -> Candidate {
+    match ask_version(&path, &origin) {
+        Ok(nvcc) => Candidate {
+            shown: nvcc.to_string(),
+            verdict: match unsuitable(search, &nvcc) {
+                None => Ok(nvcc),
+                Some(reason) => Err(reason),
+            },
+        },
+        Err(reason) => Candidate {
+            shown: format!("`{}` (from {origin})", path.display()),
+            verdict: Err(reason),
+        },
+    }
 }
 
 /// How to get an nvcc, in one line.

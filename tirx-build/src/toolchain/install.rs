@@ -19,14 +19,19 @@ use super::{Nvcc, Pin, Version};
 use crate::environment::Environment;
 use crate::error::Error;
 
-/// The packages on PyPI that make a working `nvcc -fatbin`; all are numbered like the release.
-const PACKAGES: [&str; 5] = [
-    "nvidia-cuda-nvcc",
-    "nvidia-cuda-runtime",
-    "nvidia-cuda-crt",
-    "nvidia-nvvm",
-    "nvidia-cuda-cccl",
+/// The packages that make a working `nvcc -fatbin`, for each release: exact versions, and the hashes of their wheels, as
+/// a requirements file of pip.
+const PACKAGES: [(Version, &str); 4] = [
+    (Version::new(13, 0), include_str!("packages/cuda-13.0.txt")),
+    (Version::new(13, 1), include_str!("packages/cuda-13.1.txt")),
+    (Version::new(13, 2), include_str!("packages/cuda-13.2.txt")),
+    (Version::new(13, 3), include_str!("packages/cuda-13.3.txt")),
 ];
+
+/// Whether `TIRX_OFFLINE` forbids fetching anything.
+pub(crate) fn offline(environment: &Environment) -> bool {
+    environment.get("TIRX_OFFLINE").is_some_and(|value| value != "0")
+}
 
 /// Where tirx keeps what it fetches; `None` where the platform names no place.
 pub fn cache_dir(environment: &Environment) -> Option<PathBuf> {
@@ -106,8 +111,31 @@ pub fn installed(environment: &Environment) -> Vec<Nvcc> {
     cached(environment).into_iter().filter_map(ask).collect()
 }
 
+/// Removes a toolchain from the cache; `false` where there is none of this release.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn remove(environment: &Environment, pin: Pin) -> Result<bool, Error> {
+    let Some(cache) = cache_dir(environment) else {
+        return Ok(false);
+    };
+    let place = toolchain_dir(&cache, pin);
+    if !place.is_dir() {
+        return Ok(false);
+    }
+    // Builds look here for what has changed.
+    let stamp = cache.join("installed").join(format!("cuda-{pin}"));
+    remove_tree(&place)?;
+    match fs::remove_file(&stamp) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", &stamp, &error))
+        }
+        _ => Ok(true),
+    }
+}
+
 /// The Python to ask and to fetch with: `TIRX_PYTHON`, else `python3`, else `python`.
-pub(super) fn python(environment: &Environment) -> Option<PathBuf> {
+pub fn python(environment: &Environment) -> Option<PathBuf> {
     environment
         .path("TIRX_PYTHON")
         .or_else(|| on_path(environment, "python3"))
@@ -122,6 +150,16 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
         let error = fail("pip has complete toolchains from CUDA 13.0 on".to_string());
         return Err(error.help("install the CUDA toolkit, or pin `cuda = \"13.0\"`"));
     }
+    // The newest release that the pin accepts.
+    let known = PACKAGES.iter().rfind(|(version, _)| pin.accepts(*version));
+    let Some((_, packages)) = known else {
+        let releases: Vec<String> = PACKAGES.iter().map(|(version, _)| version.to_string()).collect();
+        let error = fail("the hashes of its packages are not known".to_string());
+        return Err(error.help(format_args!(
+            "this tirx knows those of {}; any other nvcc serves where TIRX_NVCC or PATH names it",
+            releases.join(", ")
+        )));
+    };
     let cache = cache_dir(environment)
         .ok_or_else(|| fail("there is no cache directory; set TIRX_CACHE_DIR or HOME".to_string()))?;
     let place = toolchain_dir(&cache, pin);
@@ -135,6 +173,10 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
     if let Some(nvcc) = usable(&place) {
         return Ok(nvcc);
     }
+    if offline(environment) {
+        let error = fail("TIRX_OFFLINE forbids fetching it".to_string());
+        return Err(error.help("unset TIRX_OFFLINE, or set TIRX_NVCC to an nvcc that is there"));
+    }
 
     let python = python(environment)
         .ok_or_else(|| fail("there is no python3 on PATH".to_string()).help("pip comes with Python 3"))?;
@@ -142,7 +184,7 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
     remove_tree(&work)?;
     fs::create_dir_all(&work).map_err(|e| Error::io("create", &work, &e))?;
     progress(&format!("fetching nvcc {pin} through pip"));
-    let result = fetch(environment, &python, pin, &work).and_then(|()| {
+    let result = fetch(environment, &python, packages, &work).and_then(|()| {
         usable(&work.join("site")).ok_or_else(|| "what pip unpacked has no nvcc that runs".to_string())
     });
     if let Err(reason) = result {
@@ -181,8 +223,10 @@ fn remove_tree(dir: &Path) -> Result<(), Error> {
 }
 
 /// Runs pip so that the packages land in `work/site`. The error is a reason.
-fn fetch(environment: &Environment, python: &Path, pin: Pin, work: &Path) -> Result<(), String> {
-    let requirement = pin.pip_requirement();
+fn fetch(environment: &Environment, python: &Path, packages: &str, work: &Path) -> Result<(), String> {
+    let requirements = work.join("packages.txt");
+    fs::write(&requirements, packages)
+        .map_err(|error| format!("cannot write `{}`: {error}", requirements.display()))?;
     let mut arguments: Vec<OsString> = [
         "-m",
         "pip",
@@ -194,6 +238,9 @@ fn fetch(environment: &Environment, python: &Path, pin: Pin, work: &Path) -> Res
         "--no-warn-script-location",
         "--only-binary",
         ":all:",
+        // What is fetched is what was looked at, or nothing; the list is complete.
+        "--require-hashes",
+        "--no-deps",
         "--timeout",
         "20",
         "--retries",
@@ -203,7 +250,7 @@ fn fetch(environment: &Environment, python: &Path, pin: Pin, work: &Path) -> Res
     .map(OsString::from)
     .to_vec();
     arguments.push(work.join("site").into());
-    arguments.extend(PACKAGES.map(|package| format!("{package}=={requirement}").into()));
+    arguments.extend(["--requirement".into(), requirements.into()]);
     let python = if run(
         environment,
         python,
@@ -237,6 +284,7 @@ fn run(environment: &Environment, program: &Path, arguments: &[OsString]) -> Res
         .env_remove("PIP_TARGET")
         .env_remove("PIP_PREFIX")
         .env_remove("PIP_USER")
+        .env_remove("PIP_REQUIRE_HASHES")
         .output()
         .map_err(|error| format!("`{}` cannot be run: {error}", program.display()))?;
     if output.status.success() {
@@ -273,7 +321,8 @@ mod tests {
     }
 
     /// What pip does: unpacks an nvcc below `--target`.
-    const UNPACK: &str = "target=\nwhile [ $# -gt 0 ]; do [ \"$1\" = --target ] && target=$2; shift; done\n\
+    const UNPACK: &str = "target=\nwhile [ $# -gt 0 ]; do [ \"$1\" = --target ] && target=$2; \
+        [ \"$1\" = --requirement ] && cp $2 $(dirname $target)/../../packages; shift; done\n\
         [ -z \"$target\" ] && exit 0\nmkdir -p $target/nvidia/cu13/bin\ncd $target/nvidia/cu13/bin\n\
         printf '#!/bin/sh\\necho release 13.0, V13.0.88\\n' > nvcc; chmod +x nvcc";
 
@@ -297,10 +346,9 @@ mod tests {
         let modified = fs::metadata(&nvcc.path).unwrap().modified().unwrap();
         assert!(modified.elapsed().unwrap() > Duration::from_secs(3600));
         let log = fs::read_to_string(dir.path().join("log")).unwrap();
-        assert!(
-            log.contains("nvidia-cuda-nvcc==13.0.* nvidia-cuda-runtime==13.0.*"),
-            "{log}"
-        );
+        assert!(log.contains("--require-hashes --no-deps"), "{log}");
+        let packages = fs::read_to_string(cache.join("packages")).unwrap();
+        assert_eq!(packages, PACKAGES[0].1);
         assert_eq!(install(&environment, pin(), &mut |_| {}).unwrap(), nvcc);
         assert_eq!(fs::read_to_string(dir.path().join("log")).unwrap(), log);
         assert_eq!(installed(&environment), [nvcc]);
@@ -352,6 +400,85 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(message.contains("from CUDA 13.0 on"), "{message}");
+        let message = install(&environment, "13.99".parse().unwrap(), &mut |_| {})
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("the hashes of its packages are not known")
+                && message.contains("this tirx knows those of 13.0, 13.1, "),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn every_package_has_an_exact_version_and_hashes() {
+        for (version, packages) in PACKAGES {
+            let lines: Vec<&str> = packages.lines().filter(|line| !line.starts_with('#')).collect();
+            let named: Vec<&&str> = lines.iter().filter(|line| !line.starts_with(' ')).collect();
+            assert_eq!(named.len(), 5, "{version}");
+            for line in &named {
+                assert!(line.contains(&format!("=={version}.")), "{line}");
+            }
+            let hashes = lines
+                .iter()
+                .filter_map(|line| line.trim().strip_prefix("--hash=sha256:"));
+            let hashes: Vec<&str> = hashes.map(|hash| hash.trim_end_matches([' ', '\\'])).collect();
+            assert!(
+                hashes.len() >= 5 && hashes.iter().all(|hash| hash.len() == 64),
+                "{hashes:?}"
+            );
+        }
+    }
+
+    /// The real pip, offline, with packages of the right names and other contents.
+    #[test]
+    fn packages_of_another_hash_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let wheels = dir.path().join("wheels");
+        fs::create_dir(&wheels).unwrap();
+        for line in PACKAGES[0].1.lines().filter(|line| line.starts_with("nvidia")) {
+            let (name, version) = line.trim_end_matches([' ', '\\']).split_once("==").unwrap();
+            let file = format!("{}-{version}-py3-none-any.whl", name.replace('-', "_"));
+            fs::write(wheels.join(file), "something else").unwrap();
+        }
+        let environment = Environment::process()
+            .without("TIRX_OFFLINE")
+            .with("PIP_NO_INDEX", "1")
+            .with("PIP_FIND_LINKS", &wheels)
+            .with("TIRX_CACHE_DIR", dir.path().join("cache"));
+        let message = install(&environment, pin(), &mut |_| {}).unwrap_err().to_string();
+        assert!(
+            message.contains("pip failed: ERROR: THESE PACKAGES DO NOT MATCH THE HASHES"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn offline_nothing_is_fetched() {
+        let (dir, environment) = place(UNPACK);
+        let offline = environment.clone().with("TIRX_OFFLINE", "1");
+        let message = install(&offline, pin(), &mut |_| {}).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "error: cannot install nvcc 13.0: TIRX_OFFLINE forbids fetching it\n  \
+             = help: unset TIRX_OFFLINE, or set TIRX_NVCC to an nvcc that is there"
+        );
+        assert!(!dir.path().join("log").exists(), "python was run");
+        // What is there already is no fetch.
+        let nvcc = install(&environment, pin(), &mut |_| {}).unwrap();
+        assert_eq!(install(&offline, pin(), &mut |_| {}).unwrap(), nvcc);
+        install(&environment.with("TIRX_OFFLINE", "0"), pin(), &mut |_| {}).unwrap();
+    }
+
+    #[test]
+    fn a_toolchain_is_removed() {
+        let (dir, environment) = place(UNPACK);
+        assert_eq!(remove(&environment, pin()), Ok(false));
+        install(&environment, pin(), &mut |_| {}).unwrap();
+        assert_eq!(remove(&environment, pin()), Ok(true));
+        assert!(installed(&environment).is_empty());
+        assert!(!dir.path().join("cache/installed/cuda-13.0").exists());
+        assert_eq!(remove(&environment, pin()), Ok(false));
     }
 
     #[test]

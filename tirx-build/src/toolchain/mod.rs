@@ -4,11 +4,14 @@
 
 mod discover;
 mod install;
+mod native;
 
 pub(crate) use discover::install_help;
-pub use discover::{Discovered, Search, discover};
-pub(crate) use install::watched_stamp_dir;
-pub use install::{cache_dir, install, installed, stamp_dir};
+pub use discover::{Candidate, Discovered, Search, discover, survey};
+pub use install::{cache_dir, install, installed, python, remove, stamp_dir};
+pub(crate) use install::{offline, watched_stamp_dir};
+pub(crate) use native::architectures;
+pub use native::{Gpu, gpus};
 
 use std::fmt;
 use std::path::PathBuf;
@@ -60,11 +63,6 @@ impl Pin {
     /// The major number.
     pub fn major(self) -> u32 {
         self.major
-    }
-
-    /// As a requirement of pip: `13.0.*`.
-    pub fn pip_requirement(self) -> String {
-        format!("{self}.*")
     }
 }
 

@@ -325,3 +325,74 @@ fn kernels_of_a_feature_are_built_with_it() {
         .unwrap();
     assert!(package.path("out/tirx/scale.cu").exists());
 }
+
+#[test]
+fn offline_a_fetch_is_an_error_and_a_bundle_needs_none() {
+    let fetching = |package: &Package| {
+        package.edit(
+            "kernels.toml",
+            "[defaults]",
+            "[toolchain]\ncuda = \"13.0\"\nauto-install = true\n\n[defaults]",
+        );
+        package.script("echo >> \"$0.ran\"");
+        // No programs but this Python, which would fetch.
+        Environment::empty()
+            .with("TIRX_OFFLINE", "1")
+            .with("TIRX_PYTHON", package.path("nvcc"))
+    };
+    let package = Package::new();
+    let message = refused(&package, fetching(&package));
+    assert!(
+        message.contains("no nvcc was found, and TIRX_OFFLINE forbids fetching nvcc 13.0")
+            && message.contains("make a bundle where there is an nvcc (`cargo tirx bundle`)"),
+        "{message}"
+    );
+    let package = Package::new();
+    let environment = fetching(&package);
+    let old = package.path("old/bin/nvcc");
+    fs::create_dir_all(old.parent().unwrap()).unwrap();
+    fs::rename(package.nvcc("12.8"), &old).unwrap();
+    let message = refused(&package, environment.with("CUDA_HOME", package.path("old")));
+    assert!(
+        message.contains("it is CUDA 12.8, the manifest pins 13.0")
+            && message.contains("= note: TIRX_OFFLINE forbids fetching nvcc 13.0"),
+        "{message}"
+    );
+    let package = bundled();
+    let environment = fetching(&package);
+    assert_eq!(package.build(environment).unwrap().bundled, 3);
+    assert!(!package.path("nvcc.ran").exists(), "Python was run");
+}
+
+#[test]
+fn native_targets_come_from_the_machine_that_builds() {
+    let package = Package::new();
+    let smi = package.path("bin/nvidia-smi");
+    fs::create_dir(smi.parent().unwrap()).unwrap();
+    fs::rename(package.script("echo '9.0, NVIDIA H200'"), &smi).unwrap();
+    let nvcc = package.nvcc("13.0");
+    let environment = Environment::empty()
+        .with("TIRX_NVCC", nvcc)
+        .with("PATH", package.path("bin"));
+    let report = package
+        .builder(environment.clone())
+        .targets(["native"])
+        .build()
+        .unwrap();
+    assert!(report.compiled > 0);
+    assert!(
+        package
+            .text("out/tirx_kernels.rs")
+            .contains("targets: &[\"sm_90a\"]")
+    );
+    let message = package
+        .builder(environment.with("PATH", ""))
+        .targets(["native"])
+        .build()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.starts_with("error: `native` among the targets: there is no `nvidia-smi` on PATH"),
+        "{message}"
+    );
+}
