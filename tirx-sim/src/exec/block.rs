@@ -429,6 +429,7 @@ impl Block {
                 strand.status = Status::Ready;
             }
         }
+        self.warps.iter_mut().for_each(Warp::unite);
         self.shared.order.barrier();
     }
 
@@ -553,6 +554,7 @@ impl Machine<'_, '_> {
                     strand.status = Status::Ready;
                 }
             }
+            self.warp.unite();
             self.shared.order.warp_sync(self.id);
             met = true;
         }

@@ -198,6 +198,25 @@ impl Warp {
         false
     }
 
+    /// Makes one strand of those at a barrier that all lanes have come to, so that none waits for others elsewhere.
+    pub(super) fn unite(&mut self) {
+        let Some((first, rest)) = self.strands.split_first() else {
+            return;
+        };
+        let frames = self.detached(&first.frames);
+        let alike = |s: &Strand| s.pc == first.pc && self.detached(&s.frames) == frames;
+        if rest.is_empty() || !rest.iter().all(alike) {
+            return;
+        }
+        let mask = self.strands.iter().fold(0, |mask, s| mask | s.mask);
+        self.strands.truncate(1);
+        self.joins.clear();
+        if let [strand] = &mut self.strands[..] {
+            strand.mask = mask;
+            strand.frames = frames;
+        }
+    }
+
     fn start(&mut self, mask: u32, pc: u32, frames: Vec<Frame>, scalars: Vec<u64>) {
         self.strands.push(Strand {
             pc: pc as usize,

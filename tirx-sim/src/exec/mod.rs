@@ -132,7 +132,7 @@ impl Trap {
 }
 
 /// A place where lanes wait for each other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Frame {
     /// A divergent branch.
     If {

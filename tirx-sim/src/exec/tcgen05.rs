@@ -334,8 +334,8 @@ impl Machine<'_, '_> {
         let mark = order.mark(self.id, pc, Kind::Plain).of(FULL);
         let order: &Order = order;
         let done = bank.accessed(cells, |place| match writes {
-            true => place.write(order, mark, 0, false),
-            false => place.read(order, mark, 0, false),
+            true => place.write_together(order, mark),
+            false => place.read_together(order, mark),
         });
         done.map_err(|(cell, conflict)| {
             let name = format!("lane {}, column {} of tensor memory", cell.lane, cell.column);

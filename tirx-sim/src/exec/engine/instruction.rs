@@ -703,6 +703,14 @@ impl Block {
                 );
                 return Err(misuse(operation.lane, message));
             };
+            if checks && !operation.forked.ordered(barrier.init) {
+                let message = format!(
+                    "{} completes at {name}, and no barrier orders the mbarrier's initialization (mbarrier.init) before it was \
+                     issued",
+                    operation.name
+                );
+                return Err(Trap::new(FaultKind::Race, operation.lane, message));
+            }
             if checks
                 && !barrier.fenced
                 && own.kind() == Kind::Engine

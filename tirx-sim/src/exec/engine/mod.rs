@@ -147,16 +147,22 @@ impl Engine {
         self.now += 1;
     }
 
-    /// Nothing else can run: the next operation is due.
+    /// Nothing else can run: the next operation that waits for no other is due.
     pub(super) fn hurry(&mut self) {
-        let due = self.queue.iter().map(|o| o.due).min();
+        let free = self.queue.iter().filter(|o| !self.waits(o));
+        let due = free.map(|o| o.due).min();
         self.now = self.now.max(due.unwrap_or(0));
+    }
+
+    /// Whether an operation comes after one that is under way.
+    fn waits(&self, operation: &Operation) -> bool {
+        let under_way = |number: &u64| self.queue.iter().any(|o| o.number == *number);
+        operation.after.iter().any(under_way)
     }
 
     /// The next operation to be performed now.
     pub(super) fn next(&mut self) -> Option<Operation> {
-        let under_way = |number: &u64| self.queue.iter().any(|o| o.number == *number);
-        let ready = |o: &Operation| o.due <= self.now && !o.after.iter().any(under_way);
+        let ready = |o: &Operation| o.due <= self.now && !self.waits(o);
         let at = (0..self.queue.len())
             .filter(|i| ready(&self.queue[*i]))
             .min_by_key(|i| (self.queue[*i].due, self.queue[*i].number))?;

@@ -111,7 +111,8 @@ impl Forked {
         self.mark.written()
     }
 
-    fn ordered(&self, mark: Mark) -> bool {
+    /// Whether an access came before the operation was issued.
+    pub(crate) fn ordered(&self, mark: Mark) -> bool {
         mark.is_never()
             || mark == self.mark
             || mark == self.write()
@@ -153,7 +154,20 @@ impl Place {
     /// `me`, of one lane, reads. `lenient` reads race with no strong writes: a loop of compare and swap starts so.
     pub(crate) fn read(&mut self, order: &Order, me: Mark, lane: u32, lenient: bool) -> Result<(), Conflict> {
         let warp = me.warp();
-        let ordered = |mark: Mark| order.ordered(mark, warp, lane);
+        self.read_if(me, lenient, |mark| order.ordered(mark, warp, lane))
+    }
+
+    /// All lanes of `me` read by one instruction.
+    pub(crate) fn read_together(&mut self, order: &Order, me: Mark) -> Result<(), Conflict> {
+        self.read_if(me, false, |mark| order.ordered_for_warp(mark, me.warp()))
+    }
+
+    fn read_if(
+        &mut self,
+        me: Mark,
+        lenient: bool,
+        ordered: impl Fn(Mark) -> bool,
+    ) -> Result<(), Conflict> {
         if !ordered(self.write) {
             return Err(Conflict::Write(self.write));
         }
@@ -206,17 +220,25 @@ impl Place {
 
     /// `me`, of one lane, writes; `same` says that the place holds the value already.
     pub(crate) fn write(&mut self, order: &Order, me: Mark, lane: u32, same: bool) -> Result<(), Conflict> {
-        let ordered = |mark: Mark| order.ordered(mark, me.warp(), lane);
         if !same {
-            if !ordered(self.write) {
-                return Err(Conflict::Write(self.write));
-            }
-            if let Some(conflict) = self.blocked(&ordered) {
-                return Err(conflict);
-            }
+            self.write_if(|mark| order.ordered(mark, me.warp(), lane))?;
         }
         self.written(me);
         Ok(())
+    }
+
+    /// All lanes of `me` write by one instruction.
+    pub(crate) fn write_together(&mut self, order: &Order, me: Mark) -> Result<(), Conflict> {
+        self.write_if(|mark| order.ordered_for_warp(mark, me.warp()))?;
+        self.written(me);
+        Ok(())
+    }
+
+    fn write_if(&self, ordered: impl Fn(Mark) -> bool) -> Result<(), Conflict> {
+        if !ordered(self.write) {
+            return Err(Conflict::Write(self.write));
+        }
+        self.blocked(&ordered).map_or(Ok(()), Err)
     }
 
     fn written(&mut self, me: Mark) {

@@ -220,6 +220,12 @@ impl Order {
         self.fine && self.known(warp, lane).all.unknown(mark.of(lanes)) == 0
     }
 
+    /// The same for an instruction that all lanes of a warp do together: what they did so before comes before it.
+    pub(crate) fn ordered_for_warp(&self, mark: Mark, warp: usize) -> bool {
+        let own = mark.block == self.block && !mark.is_operation() && mark.warp() == warp;
+        own || self.ordered(mark, warp, 0)
+    }
+
     /// Whether a block is of this one's cluster.
     pub(crate) fn in_cluster(&self, block: u32) -> bool {
         self.within(Scope::Cluster, block)
