@@ -15,7 +15,7 @@ use tirx_core::script::ConstValue;
 use tirx_sim::host;
 
 pub use cases::CASES;
-pub use variants::{VARIANTS, Variant};
+pub use variants::{Variant, variants};
 
 use crate::machine::{self, Machine};
 use crate::{Defines, build, stages};

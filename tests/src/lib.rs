@@ -336,12 +336,20 @@ pub fn cuda_text(
     Ok(cuda::emit(&lowered).map_err(|e| e.render(&sources))?.text)
 }
 
-/// The text of one kernel of a file: what stands before the first definition, and the definition.
+/// The text of one kernel of a file: without the other kernels, with the functions that it may call.
 pub fn only(text: &str, entry: &str) -> Option<String> {
     let mut parts = text.split("\n\n\n@");
-    let head = parts.next()?;
-    let definition = parts.find(|part| part.contains(&format!("def {entry}(")))?;
-    Some(format!("{head}\n\n\n@{definition}\n"))
+    let mut out = parts.next()?.to_string();
+    let mut found = false;
+    for part in parts {
+        let own = part.contains(&format!("def {entry}("));
+        found |= own;
+        if own || !(part.starts_with("T.jit") || part.starts_with("T.prim_func")) {
+            out += "\n\n\n@";
+            out += part;
+        }
+    }
+    found.then(|| out + "\n")
 }
 
 /// The text of a kernel of `statements` statements, one in five of them a condition or a loop around others.

@@ -3,7 +3,7 @@
 //! `TIRX_FILTER=name` runs those whose name holds the text; `TIRX_SHOW=1` shows what is said of each variant.
 
 use tirx_core::codegen::cuda;
-use tirx_tests::asynchronous::{CASES, Case, Scale, VARIANTS};
+use tirx_tests::asynchronous::{CASES, Case, Scale, variants};
 use tirx_tests::machine::Simulator;
 use tirx_tests::{differential, only};
 
@@ -36,7 +36,7 @@ fn kernels_leave_what_plain_rust_leaves() {
 fn broken_kernels_are_refused() {
     let show = std::env::var_os("TIRX_SHOW").is_some();
     let mut failures = Vec::new();
-    for variant in VARIANTS {
+    for variant in variants() {
         let name = format!("{}: {}", variant.entry, variant.name);
         if !wanted(&name) {
             continue;

@@ -1,5 +1,7 @@
 //! Broken variants: what is replaced in a kernel's text, and what the simulator must say.
 
+mod blackwell;
+
 /// A kernel with a mistake.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
@@ -37,7 +39,11 @@ const STUCK: &[&str] = &["deadlock", "no thread can run"];
 const EARLY: &[&str] = &["race", "uninitialized", "before"];
 
 /// All variants.
-pub static VARIANTS: &[Variant] = &[
+pub fn variants() -> impl Iterator<Item = &'static Variant> {
+    VARIANTS.iter().chain(blackwell::VARIANTS)
+}
+
+static VARIANTS: &[Variant] = &[
     // Copies by cp.async.
     variant(
         "matmul_cp_async",
@@ -293,155 +299,6 @@ pub static VARIANTS: &[Variant] = &[
         "            T.ptx.wgmma.wait_group(0)\n",
         "            T.ptx.wgmma.wait_group(0)\n            T.cuda.cta_sync()\n",
         &["barrier", "deadlock"],
-    ),
-    // Tensor memory.
-    variant(
-        "gemm_tcgen05",
-        "tensor memory is not freed",
-        "        T.ptx.tcgen05.dealloc(sums, n_cols=128, cta_group=1)\n",
-        "",
-        &["dealloc"],
-    ),
-    variant(
-        "gemm_tcgen05",
-        "less is freed than was allocated",
-        "dealloc(sums, n_cols=128",
-        "dealloc(sums, n_cols=64",
-        &["128 are allocated"],
-    ),
-    variant(
-        "gemm_tcgen05",
-        "less is allocated than is used",
-        "n_cols=128, cta_group=1)",
-        "n_cols=64, cta_group=1)",
-        &["not allocated"],
-    ),
-    variant(
-        "gemm_tcgen05",
-        "no wait for the products",
-        "    T.ptx.mbarrier.try_wait(done.ptr_to([0]), 0)\n",
-        "",
-        EARLY,
-    ),
-    variant(
-        "gemm_tcgen05",
-        "the products are not committed",
-        "            T.ptx.tcgen05.commit(done.ptr_to([0]), cta_group=1)\n",
-        "",
-        STUCK,
-    ),
-    variant(
-        "gemm_tcgen05",
-        "registers are read before they are loaded",
-        "        T.ptx.tcgen05.wait.ld()\n",
-        "",
-        &["wait::ld"],
-    ),
-    variant(
-        "gemm_tcgen05",
-        "a warp loads lanes of another",
-        "row=warp * 32",
-        "row=(warp ^ 1) * 32",
-        &["may access lanes"],
-    ),
-    variant(
-        "gemm_tcgen05",
-        "every lane multiplies",
-        "    if warp == 1:\n        if T.ptx.elect_sync():\n",
-        "    if warp == 1:\n        if True:\n",
-        &["race", "arriv"],
-    ),
-    variant(
-        "gemm_tcgen05",
-        "no wait for the copies",
-        "                T.ptx.mbarrier.try_wait(full.ptr_to([k % STAGES]), k // STAGES % 2)\n",
-        "",
-        EARLY,
-    ),
-    variant(
-        "gemm_tcgen05",
-        "the phase of the copies never turns",
-        "full.ptr_to([k % STAGES]), k // STAGES % 2)",
-        "full.ptr_to([k % STAGES]), 0)",
-        &["race", "uninitialized", "deadlock"],
-    ),
-    variant(
-        "gemm_tcgen05",
-        "slots are freed by an arrival instead of a commit",
-        "T.ptx.tcgen05.commit(empty.ptr_to([k % STAGES]), cta_group=1)",
-        "T.ptx.mbarrier.arrive(empty.ptr_to([k % STAGES]))",
-        RACE,
-    ),
-    variant(
-        "gemm_tcgen05",
-        "the accumulators are never cleared",
-        "T.if_then_else(k + kk > 0, 1, 0)",
-        "1",
-        &["nothing has written"],
-    ),
-    variant(
-        "gemm_tcgen05",
-        "memory is freed while others read it",
-        "    T.ptx.tcgen05.fence.before_thread_sync()\n    T.cuda.cta_sync()\n    if warp == 0:\n        T.ptx.tcgen05.relinquish",
-        "    T.ptx.tcgen05.fence.before_thread_sync()\n    if warp == 0:\n        T.ptx.tcgen05.relinquish",
-        &["race", "not allocated"],
-    ),
-    variant(
-        "gemm_tcgen05",
-        "the address is read before the allocation is known",
-        "    T.ptx.tcgen05.fence.before_thread_sync()\n    T.cuda.cta_sync()\n    T.ptx.tcgen05.fence.after_thread_sync()\n    sums",
-        "    sums",
-        EARLY,
-    ),
-    variant(
-        "gemm_tcgen05",
-        "an instruction of a shape that there is not",
-        "M=128, N=128, K=16, trans_a",
-        "M=128, N=120, K=16, trans_a",
-        &["n=120", "120"],
-    ),
-    // Scale factors.
-    variant(
-        "gemm_mxfp8",
-        "factors for one group of lanes alone",
-        "multicast=\"warpx4\", col=128",
-        "multicast=\"\", col=128",
-        &["has multicast"],
-    ),
-    variant(
-        "gemm_mxfp8",
-        "factors beyond what is allocated",
-        "n_cols=256, cta_group=1)",
-        "n_cols=128, cta_group=1)",
-        &["not allocated"],
-    ),
-    variant(
-        "gemm_mxfp8",
-        "the factors' bytes are not expected",
-        "256 * 128 + 1024)",
-        "256 * 128)",
-        &["bytes", "race", "deadlock"],
-    ),
-    variant(
-        "gemm_mxfp8",
-        "the factors of B are not copied to tensor memory",
-        "                T.ptx.tcgen05.cp(sums, f_desc[1], shape=\"32x128b\", cta_group=1, multicast=\"warpx4\", col=132)\n",
-        "",
-        &["nothing has written"],
-    ),
-    variant(
-        "gemm_nvfp4",
-        "factors beyond what is allocated",
-        "n_cols=256, cta_group=1)",
-        "n_cols=128, cta_group=1)",
-        &["not allocated"],
-    ),
-    variant(
-        "gemm_nvfp4",
-        "no wait for the products",
-        "    T.ptx.mbarrier.try_wait(done.ptr_to([0]), 0)\n",
-        "",
-        EARLY,
     ),
     // Multicast.
     variant(
