@@ -162,12 +162,7 @@ impl Place {
         self.read_if(me, false, |mark| order.ordered_for_warp(mark, me.warp()))
     }
 
-    fn read_if(
-        &mut self,
-        me: Mark,
-        lenient: bool,
-        ordered: impl Fn(Mark) -> bool,
-    ) -> Result<(), Conflict> {
+    fn read_if(&mut self, me: Mark, lenient: bool, ordered: impl Fn(Mark) -> bool) -> Result<(), Conflict> {
         if !ordered(self.write) {
             return Err(Conflict::Write(self.write));
         }
