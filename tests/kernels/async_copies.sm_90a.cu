@@ -102,7 +102,7 @@ __device__ __forceinline__ void tirx_ptx_cp_async_bulk_wait_group_0_read() {
   asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
 }
 
-__device__ __forceinline__ void tirx_ptx_fence_mbarrier_init_release_cluster() {
+__device__ __forceinline__ void tirx_ptx_fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
@@ -110,9 +110,9 @@ __device__ __forceinline__ void tirx_ptx_fence_proxy_async_shared_cta() {
   asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
 }
 
-__device__ __forceinline__ unsigned long long tirx_ptx_mapa_u64(void* pointer, unsigned int rank) {
+__device__ __forceinline__ unsigned long long tirx_ptx_mapa_u64_uint64(const void* ptr, unsigned int rank) {
   unsigned long long mapped;
-  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(pointer), "r"(rank));
+  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(ptr), "r"(rank));
   return mapped;
 }
 
@@ -134,13 +134,13 @@ extern "C" __global__ void __launch_bounds__(32) bulk_kernel(float* __restrict__
   __shared__ alignas(64) uint64_t bar[1];
   if ((int)threadIdx.x == 0) {
     tirx_ptx_mbarrier_init(&bar[0], 1);
-    tirx_ptx_fence_mbarrier_init_release_cluster();
+    tirx_ptx_fence_mbarrier_init();
     tirx_ptx_mbarrier_arrive_expect_tx_shared(&bar[0], 4096);
     tirx_ptx_cp_async_bulk_g2s_cta(&S[0], &A_ptr[0], 1024, &bar[0]);
     tirx_ptx_cp_async_bulk_g2s_cluster(&S[256], &A_ptr[256], 1024, &bar[0]);
     tirx_ptx_cp_async_bulk_g2s_cluster_has_cache_policy_multicast(&S[512], &A_ptr[512], 1024, &bar[0], 3, (uint64_t)0x12f0000000000000ULL);
-    tirx_ptx_cp_async_bulk_s2s_cluster_uint64_uint64(tirx_ptx_mapa_u64(&S[768], 1 - tirx_cluster_cta_rank()), &S[0], 1024, tirx_ptx_mapa_u64(&bar[0], 1 - tirx_cluster_cta_rank()));
-    tirx_ptx_cp_async_bulk_s2c_uint64_uint64(tirx_ptx_mapa_u64(&S[768], 1 - tirx_cluster_cta_rank()), &S[0], 1024, tirx_ptx_mapa_u64(&bar[0], 1 - tirx_cluster_cta_rank()));
+    tirx_ptx_cp_async_bulk_s2s_cluster_uint64_uint64(tirx_ptx_mapa_u64_uint64(&S[768], 1 - tirx_cluster_cta_rank()), &S[0], 1024, tirx_ptx_mapa_u64_uint64(&bar[0], 1 - tirx_cluster_cta_rank()));
+    tirx_ptx_cp_async_bulk_s2c_uint64_uint64(tirx_ptx_mapa_u64_uint64(&S[768], 1 - tirx_cluster_cta_rank()), &S[0], 1024, tirx_ptx_mapa_u64_uint64(&bar[0], 1 - tirx_cluster_cta_rank()));
   }
   tirx_ptx_mbarrier_try_wait(&bar[0], 0);
   if ((int)threadIdx.x == 0) {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-__device__ __forceinline__ void tirx_ptx_fence_mbarrier_init_release_cluster() {
+__device__ __forceinline__ void tirx_ptx_fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(64) ring_kernel(const float* __rest
     tirx_ptx_mbarrier_init(&((uint64_t*)pool_buf)[34], 32);
     tirx_ptx_mbarrier_init(&((uint64_t*)pool_buf)[35], 32);
   }
-  tirx_ptx_fence_mbarrier_init_release_cluster();
+  tirx_ptx_fence_mbarrier_init();
   __syncthreads();
   if (warp_id_in_cta == 0) {
     int state_stage[1];
@@ -83,7 +83,7 @@ __device__ __forceinline__ void tirx_ptx_barrier_cluster_wait_aligned() {
   asm volatile("barrier.cluster.wait.aligned;" : : : "memory");
 }
 
-__device__ __forceinline__ void tirx_ptx_fence_mbarrier_init_release_cluster() {
+__device__ __forceinline__ void tirx_ptx_fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
@@ -111,12 +111,12 @@ __device__ __forceinline__ void tirx_ptx_mbarrier_try_wait(const void* bar, unsi
   asm volatile("{ .reg .pred done; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1, 0x989680; @done bra.uni DONE; bra.uni AGAIN; DONE: }" : : "r"((unsigned int)__cvta_generic_to_shared(bar)), "r"(phase) : "memory");
 }
 
-__device__ __forceinline__ void tirx_ptx_setmaxnreg_dec_40() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+__device__ __forceinline__ void tirx_ptx_setmaxnreg_40() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 40;" : :);
 }
 
 __device__ __forceinline__ void tirx_ptx_setmaxnreg_inc_232() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 232;" : :);
 }
 
 extern "C" __global__ void __launch_bounds__(256) in_a_cluster_kernel(float* __restrict__ A_ptr) {
@@ -130,11 +130,11 @@ extern "C" __global__ void __launch_bounds__(256) in_a_cluster_kernel(float* __r
     tirx_ptx_mbarrier_init(&((uint64_t*)pool_buf)[65], 1);
     tirx_ptx_mbarrier_init(&((uint64_t*)pool_buf)[66], 1);
   }
-  tirx_ptx_fence_mbarrier_init_release_cluster();
+  tirx_ptx_fence_mbarrier_init();
   tirx_ptx_barrier_cluster_arrive_aligned();
   tirx_ptx_barrier_cluster_wait_aligned();
   if (warp_id_in_cta < 4) {
-    tirx_ptx_setmaxnreg_dec_40();
+    tirx_ptx_setmaxnreg_40();
     if ((int)threadIdx.x % 128 == 0) {
       tirx_ptx_mbarrier_arrive_shared(&((uint64_t*)pool_buf)[64]);
       tirx_ptx_mbarrier_arrive_shared_cluster_remote_pred(&((uint64_t*)pool_buf)[64], 1 - tirx_cluster_cta_rank(), 1);

@@ -13,7 +13,7 @@ __device__ __forceinline__ int tirx_cluster_cta_rank() {
   return value;
 }
 
-__device__ __forceinline__ void tirx_ptx_fence_mbarrier_init_release_cluster() {
+__device__ __forceinline__ void tirx_ptx_fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(64) mbarriers_kernel(unsigned int* 
     tirx_ptx_mbarrier_init(&bars[0], 64);
     tirx_ptx_mbarrier_init(&bars[1], 1);
   }
-  tirx_ptx_fence_mbarrier_init_release_cluster();
+  tirx_ptx_fence_mbarrier_init();
   tirx_cluster_sync();
   tirx_ptx_mbarrier_arrive_shared(&bars[0]);
   tirx_ptx_mbarrier_try_wait(&bars[0], phase[0]);

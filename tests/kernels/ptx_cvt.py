@@ -17,7 +17,7 @@ def integers(A: T.Buffer((16,), "float32"), B: T.Buffer((6, 16), "int32"), C: T.
     B[4, tx] = T.cast(T.ptx.cvt("s8", B[1, tx], atype="s32", sat=True), "int32")
     B[5, tx] = T.cast(T.ptx.cvt("s16", B[1, tx], atype="u8"), "int32")
     C[0, tx] = T.ptx.cvt("u8", A[tx], atype="f32", rounding="rni", sat=True)
-    C[1, tx] = T.ptx.cvt(B[1, tx], atype="s32", dtype="u8", sat=True)
+    C[1, tx] = T.ptx.cvt("u8", B[1, tx], atype="s32", sat=True)
     D[tx] = T.ptx.cvt("u64", A[tx], atype="f32", rounding="rzi")
 
 

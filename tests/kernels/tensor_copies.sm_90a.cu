@@ -8,8 +8,8 @@ __device__ __forceinline__ int tirx_cluster_cta_rank() {
   return value;
 }
 
-__device__ __forceinline__ unsigned int tirx_cvta_generic_to_shared(const void* pointer) {
-  return (unsigned int)__cvta_generic_to_shared(pointer);
+__device__ __forceinline__ unsigned int tirx_cuda_cvta_generic_to_shared(const void* ptr) {
+  return (unsigned int)__cvta_generic_to_shared(ptr);
 }
 
 __device__ __forceinline__ void tirx_ptx_cp_async_bulk_commit_group() {
@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(32) tensor_maps_kernel(uint8_t* __r
     tirx_ptx_cp_async_bulk_tensor_g2s_cluster_3_1_tile_multicast(&S[0], &bar[0], tm, 3, 0, 64, (int)blockIdx.x);
     tirx_ptx_cp_async_bulk_tensor_g2s_cluster_4_1_has_cache_policy_tile_multicast(&S[0], &bar[0], tm, tirx_cluster_cta_rank(), (uint64_t)0x14f0000000000000ULL, 0, 64, (int)blockIdx.x, 1);
     tirx_ptx_cp_async_bulk_tensor_g2s_cluster_5_1_tile(&S[0], &bar[0], tm, 0, 64, (int)blockIdx.x, 1, 2);
-    tirx_ptx_cp_async_bulk_tensor_g2s_cluster_2_1_tile_mbar_is_shared_addr_uint32(&S[0], tirx_cvta_generic_to_shared(&bar[0]), tm, 0, 64);
+    tirx_ptx_cp_async_bulk_tensor_g2s_cluster_2_1_tile_mbar_is_shared_addr_uint32(&S[0], tirx_cuda_cvta_generic_to_shared(&bar[0]), tm, 0, 64);
     tirx_ptx_cp_async_bulk_tensor_g2s_cta_2_1_tile(&S[0], &bar[0], tm, 0, 64);
     tirx_ptx_cp_async_bulk_tensor_s2g_2(&S[0], tm, 0, 64);
     tirx_ptx_cp_async_bulk_tensor_s2g_3_has_cache_policy(&S[0], tm, (uint64_t)0x1000000000000000ULL, 0, 64, 1);

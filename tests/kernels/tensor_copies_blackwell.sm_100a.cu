@@ -8,8 +8,8 @@ __device__ __forceinline__ int tirx_cluster_cta_rank() {
   return value;
 }
 
-__device__ __forceinline__ unsigned int tirx_cvta_generic_to_shared(const void* pointer) {
-  return (unsigned int)__cvta_generic_to_shared(pointer);
+__device__ __forceinline__ unsigned int tirx_cuda_cvta_generic_to_shared(const void* ptr) {
+  return (unsigned int)__cvta_generic_to_shared(ptr);
 }
 
 __device__ __forceinline__ void tirx_ptx_cp_async_bulk_tensor_g2s_cluster_2_1_tile_gather4(const void* dst_ptr, const void* mbar, const void* tensormap_addr, int coords0, int coords1, int coords2, int coords3, int coords4) {
@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(32) pairs_kernel(uint8_t* __restric
   if ((int)threadIdx.x == 0) {
     tirx_ptx_cp_async_bulk_tensor_g2s_cluster_2_2_tile(&S[0], &bar[0], &v_M_ptr[0], 0, 64);
     tirx_ptx_cp_async_bulk_tensor_g2s_cluster_2_2_has_cache_policy_tile_multicast(&S[0], &bar[0], &v_M_ptr[0], 3, (uint64_t)0x12f0000000000000ULL, 0, 64);
-    tirx_ptx_cp_async_bulk_tensor_g2s_cluster_2_2_tile_mbar_is_shared_addr_uint32(&S[0], tirx_cvta_generic_to_shared(&bar[0]) & 0xfeffffffU, &v_M_ptr[0], 0, 64);
+    tirx_ptx_cp_async_bulk_tensor_g2s_cluster_2_2_tile_mbar_is_shared_addr_uint32(&S[0], tirx_cuda_cvta_generic_to_shared(&bar[0]) & 0xfeffffffU, &v_M_ptr[0], 0, 64);
     tirx_ptx_cp_async_bulk_tensor_g2s_cluster_2_1_tile_gather4(&S[0], &bar[0], &v_M_ptr[0], 0, 1, 2, 3, 4);
   }
 }

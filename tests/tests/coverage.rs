@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tirx_core::intrin::Op;
+use tirx_core::intrin::row::Form;
+use tirx_core::intrin::{Op, Row};
 use tirx_core::ir::DType;
 use tirx_core::script::eval::{Value, language_name, limits};
 use tirx_tests::{Case, Test, root};
@@ -73,7 +74,11 @@ fn run_in() -> BTreeMap<String, String> {
         }
     }
     // Each row is called with each of its modifiers by itself.
-    for row in Op::ALL.iter().filter_map(|op| op.row()) {
+    let own = |row: &Row| match row.cuda.form {
+        Form::Special => !row.script.starts_with("ptx."),
+        form => matches!(form, Form::Lowered | Form::Host),
+    };
+    for row in Op::ALL.iter().map(|op| op.row()).filter(|row| !own(row)) {
         for script in std::iter::once(&row.script).chain(row.also) {
             found
                 .entry(format!("T.{script}"))
@@ -247,13 +252,20 @@ fn limits() -> String {
     format!("| what | at most |\n|---|---|\n{rows}")
 }
 
+/// The parameters of a name of the table and what it means.
+fn described(name: &str) -> (String, String) {
+    let first = name.split(['`', ',']).nth(1).unwrap_or_default();
+    let found = tirx_core::script::lang::described(first);
+    found.unwrap_or_else(|| panic!("{first} has no meaning: see tirx-core/script/src/lang/meanings.rs"))
+}
+
 fn table() -> String {
     let mut text = String::new();
     let rows = rows();
-    let mut section = |title: &str, columns: &str, pick: &dyn Fn(&Status) -> Option<String>| {
+    let mut section = |title: &str, columns: &str, pick: &dyn Fn(&str, &Status) -> Option<String>| {
         let picked: Vec<String> = rows
             .iter()
-            .filter_map(|(name, status)| Some(format!("| {name} | {} |\n", pick(status)?)))
+            .filter_map(|(name, status)| Some(format!("| {name} | {} |\n", pick(name, status)?)))
             .collect();
         text.push_str(&format!(
             "### {title}\n\n{} rows.\n\n| name | {columns} |\n|---{}|\n",
@@ -263,19 +275,30 @@ fn table() -> String {
         text.extend(picked);
         text.push('\n');
     };
-    section("Supported", "tested in", &|s| match s {
-        Status::Supported(path) => Some(format!("`{path}`")),
-        _ => None,
-    });
+    section(
+        "Supported",
+        "parameters | what it means | run by",
+        &|name, s| match s {
+            Status::Supported(path) => {
+                let (signature, meaning) = described(name);
+                let signature = match signature.is_empty() {
+                    true => String::new(),
+                    false => format!("`{}`", signature.replace('|', "\\|")),
+                };
+                Some(format!("{signature} | {} | `{path}` ", meaning.replace('|', "\\|")))
+            }
+            _ => None,
+        },
+    );
     section(
         "Not there yet",
         "what a kernel that uses it is told",
-        &|s| match s {
+        &|_, s| match s {
             Status::Later(why) => Some(why.clone()),
             _ => None,
         },
     );
-    section("Refused", "what a kernel that uses it is told", &|s| match s {
+    section("Refused", "what a kernel that uses it is told", &|_, s| match s {
         Status::Refused(why) => Some(why.clone()),
         _ => None,
     });

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use tirx_core::intrin::row::{Arg, Collective, Engine, Form, Kind, Many, Space};
+use tirx_core::intrin::row::{Arg, Collective, Engine, Form, Kind, Many, Space, Synchronizes};
 use tirx_core::intrin::{Op, Row, rows};
 use tirx_core::ir::{DType, Expr, ExprKind, IRModule, Var, Visitor};
 use tirx_core::script::eval::{Value, language_name};
@@ -52,13 +52,13 @@ fn every_function_of_tvm_is_there() {
 /// The page: a table for each family.
 fn page() -> String {
     let mut text = String::from(
-        "# Intrinsics\n\nEvery operation that has a row (`tirx-core/ir/src/intrin/rows`), by family: how text writes it, what \
+        "# Intrinsics\n\nEvery operation (`tirx-core/ir/src/intrin/rows`), by family: how text writes it, what \
          it does, the GPUs that have it, and what it becomes. This page is made from the rows; run \
          `UPDATE_EXPECT=1 cargo test -p tirx-tests --test intrinsics` to write it. Kernels that use them: `tests/kernels`.\n",
     );
     let mut family = "";
     for op in Op::ALL {
-        let Some(row) = op.row() else { continue };
+        let row = op.row();
         let now = rows::family(*op);
         if now != family {
             family = now;
@@ -89,10 +89,24 @@ fn page() -> String {
             Collective::Thread => {}
             Collective::Warp => facts.push("executed by all lanes of a warp together".into()),
             Collective::Warpgroup => facts.push("executed by the four warps of a warpgroup together".into()),
+            Collective::Block => facts.push("executed by all threads of the block together".into()),
         }
         match row.traits.engine {
             Engine::None => {}
             engine => facts.push(format!("asynchronous ({engine:?})")),
+        }
+        let between = match row.traits.synchronizes {
+            Synchronizes::Nobody => "",
+            Synchronizes::Memory => "orders accesses to memory",
+            Synchronizes::Warp => "synchronizes lanes of the warp",
+            Synchronizes::Warpgroup => "synchronizes the warpgroup",
+            Synchronizes::Block => "synchronizes threads of the block",
+            Synchronizes::Cluster => "synchronizes threads of the cluster",
+            Synchronizes::Grid => "synchronizes the grid",
+            Synchronizes::Grids => "synchronizes grids",
+        };
+        if !between.is_empty() {
+            facts.push(between.into());
         }
         if row.traits.waits {
             facts.push("may wait".into());
@@ -103,11 +117,15 @@ fn page() -> String {
                 facts.push(format!("`{}`: {}", arg.name, words.join(", ")));
             }
         }
-        if let Form::Ptx(template) | Form::PurePtx(template) = row.cuda.form {
-            facts.push(format!(
+        match row.cuda.form {
+            Form::Ptx(template) | Form::PurePtx(template) | Form::StatePtx(template) => facts.push(format!(
                 "PTX: `{}`",
                 template.replace("{{", "{").replace("}}", "}")
-            ));
+            )),
+            Form::Function(text) | Form::Expression(text) => facts.push(format!("CUDA: `{text}`")),
+            Form::Host => facts.push("in host functions".into()),
+            Form::Lowered => facts.push("replaced by a pass".into()),
+            Form::Code(_) | Form::Special => {}
         }
         if !row.section.is_empty() {
             facts.push(format!("described in: {}", row.section));
@@ -115,12 +133,6 @@ fn page() -> String {
         for fact in facts {
             text.push_str(&format!("- {fact}\n"));
         }
-    }
-    text.push_str(
-        "\n## Operations of the first table\n\nThey have no row of their own yet; `docs/language.md` names the test of each.\n\n",
-    );
-    for op in Op::ALL.iter().filter(|op| op.row().is_none()) {
-        text.push_str(&format!("- `T.{}`: {}\n", op.info().script, op.info().doc.trim()));
     }
     text
 }
@@ -155,10 +167,19 @@ fn choices(arg: &Arg) -> Vec<Choice> {
         )]
     };
     let single = match arg.kind {
-        Kind::Value(dtype) if dtype.is_float() => one(var("f32", dtype)),
+        Kind::Value(DType::FLOAT32) => one(var("f32", DType::FLOAT32)),
+        Kind::Value(dtype) if dtype.is_float() => one((Expr::float(dtype, 1.5), format!("T.{dtype}(1.5)"))),
         Kind::Value(dtype) if dtype.bits == 64 => one(var("x64", DType::UINT64)),
         Kind::Value(_) => one(var("x32", DType::UINT32)),
-        Kind::Any => one(var("x64", DType::UINT64)),
+        Kind::Any | Kind::Node => one(var("x64", DType::UINT64)),
+        Kind::Condition | Kind::Mask => one(var("x32", DType::UINT32)),
+        Kind::Array(DType::FLOAT32) => one(pointer("f.data")),
+        Kind::Array(DType::UINT32) => one(pointer("r.data")),
+        Kind::Array(_) => one(pointer("S.data")),
+        Kind::DType => ["uint64", "void", "uint32", "int32", "float32", "float64", "uint16", "int64", "int16"]
+            .iter()
+            .map(|w| vec![(Expr::string(*w), format!("\"{w}\""))])
+            .collect(),
         Kind::Pointer(Space::Shared) => one(pointer("S.ptr_to([0])")),
         Kind::Pointer(_) => one(pointer("G.ptr_to([0])")),
         Kind::Register(..) => one(pointer("r.ptr_to([0])")),
@@ -168,6 +189,7 @@ fn choices(arg: &Arg) -> Vec<Choice> {
             .map(|w| vec![(Expr::string(*w), format!("\"{w}\""))])
             .collect(),
         Kind::DTypeName => one((Expr::string("event"), "\"event\"".into())),
+        Kind::Name => one((Expr::string("laneid"), "\"laneid\"".into())),
         Kind::Flag => vec![number(0), number(1)],
         Kind::Bool => vec![truth(false), truth(true)],
         Kind::Immediate(low, high) => {
@@ -205,6 +227,11 @@ fn call(row: &'static Row, all: &[Vec<Choice>], at: &[usize]) -> Option<String> 
                 .position(|a| a.name == of)
                 .is_some_and(|p| !parts[p].is_empty());
             parts[i] = vec![(Expr::int32(there.into()), i32::from(there).to_string())];
+        }
+        if let Kind::Count(of) = arg.kind {
+            let at = row.args.iter().position(|a| a.name == of);
+            let count = at.map_or(0, |p| parts[p].len()) as i32;
+            parts[i] = vec![(Expr::int32(count), count.to_string())];
         }
     }
     let exprs: Vec<Expr> = parts.iter().flatten().map(|(e, _)| e.clone()).collect();
@@ -261,7 +288,7 @@ fn pairs(row: &'static Row, module: &IRModule) -> bool {
     impl Visitor for Pairs {
         fn visit_expr(&mut self, e: &Expr) {
             if let ExprKind::Call { op, args } = &e.kind
-                && op.row().is_some_and(|row| std::ptr::eq(row, self.0))
+                && std::ptr::eq(op.row(), self.0)
                 && let Ok(operands) = self.0.read(args)
             {
                 self.1 |= operands.int("cta_group") == Some(2);
@@ -281,7 +308,7 @@ fn kernel(calls: &[String]) -> String {
     let mut text = String::from(
         "@T.prim_func\ndef k(G_ptr: T.handle):\n    G = T.match_buffer(G_ptr, (64,), \"uint32\", align=64)\n    T.device_entry()\n    \
          bx = T.cta_id([2])\n    tx = T.thread_id([128])\n    \
-         S = T.alloc_shared((128,), \"uint64\")\n    r = T.alloc_local((64,), \"uint32\")\n    x32: T.uint32 = G[0]\n    \
+         S = T.alloc_shared((128,), \"uint64\")\n    r = T.alloc_local((64,), \"uint32\")\n    f = T.alloc_local((4,), \"float32\")\n    f32: T.float32 = T.cast(G[2], \"float32\")\n    x32: T.uint32 = G[0]\n    \
          x64: T.uint64 = T.cast(G[1], \"uint64\")\n    for i in T.unroll(64):\n        r[i] = G[i]\n",
     );
     for call in calls {
@@ -315,7 +342,12 @@ fn each_row_at_each_modifier_is_taken_where_it_is_and_refused_below() {
     let mut by_target: BTreeMap<(usize, bool), Vec<String>> = BTreeMap::new();
     let mut none = Vec::new();
     for op in Op::ALL {
-        let Some(row) = op.row() else { continue };
+        let row = op.row();
+        // What the code generator writes for the dtypes of its operands has kernels of its own.
+        let own = matches!(row.cuda.form, Form::Special) && !row.script.starts_with("ptx.");
+        if own || matches!(row.cuda.form, Form::Lowered | Form::Host) {
+            continue;
+        }
         // Dtypes of matrices have kernels of their own; NVSHMEM needs its headers.
         let dtypes = row.args.iter().any(|a| matches!(a.kind, Kind::DTypeName))
             && !row.script.starts_with("cuda.iket");

@@ -275,15 +275,13 @@ impl Analyzer {
                 let bits = args.first().map_or(64, |a| a.dtype.bits) as i128;
                 ConstIntBound::new(0, bits)
             }
-            Op::CudaFfsU32 => ConstIntBound::new(0, 32),
             // A lane's value is another lane's: bounds that hold for every thread hold for it. Those that only hold
             // under the current condition do not, but constraints bound variables for the threads that satisfy them.
-            Op::TvmWarpShuffle | Op::TvmWarpShuffleUp | Op::TvmWarpShuffleDown | Op::TvmWarpShuffleXor
-                if self.constraint_depth == 0 =>
-            {
-                arg(1)
-            }
-            _ => range,
+            _ => match (op.row().range, op.traits().passes_on) {
+                (Some((least, most)), _) => ConstIntBound::new(least.into(), most.into()),
+                (None, Some(argument)) if self.constraint_depth == 0 => arg(argument.into()),
+                _ => range,
+            },
         }
     }
 }

@@ -399,33 +399,17 @@ impl Verifier<'_> {
 
     fn call(&mut self, e: &Expr, op: Op, args: &[Expr]) {
         let info = op.info();
-        let (least, most) = (info.arity.0 as usize, info.arity.1 as usize);
-        let ok = args.len() >= least && (most == 255 || args.len() <= most);
-        self.check(ok, e.span, || {
-            let wanted = match (least, most) {
-                (a, b) if a == b => format!("{a}"),
-                (a, 255) => format!("at least {a}"),
-                (a, b) => format!("{a} to {b}"),
-            };
-            format!(
-                "T.{} takes {wanted} arguments and has {}",
-                info.script,
-                args.len()
-            )
-        });
-        if let Some(row) = info.row
-            && let Err(message) = row.read(args)
-        {
+        if let Err(message) = info.row.read(args) {
             self.check(false, e.span, || format!("T.{}: {message}", info.script));
         }
-        match info.result {
+        match info.row.result {
             ResultRule::Arg(n) => {
                 if let Some(arg) = args.get(n as usize) {
                     self.follows(e, arg.dtype);
                 }
             }
             // One value a lane, as `clz` of a vector has.
-            ResultRule::Is(dtype) if dtype.is_integer() && info.effect == Effect::Pure => {
+            ResultRule::Is(dtype) if dtype.is_integer() && op.effect() == Effect::Pure => {
                 let lanes = args.first().map_or(1, |a| a.dtype.lanes);
                 self.follows(e, dtype.with_lanes(lanes));
             }
@@ -435,10 +419,10 @@ impl Verifier<'_> {
                     self.follows(e, DType::BOOL.with_lanes(arg.dtype.lanes));
                 }
             }
-            ResultRule::IntOfBits | ResultRule::AddressOf => {
-                self.follows(e, info.result.dtype(args).unwrap_or(e.dtype))
+            ResultRule::IntOfBits | ResultRule::AddressOf | ResultRule::Of(_) => {
+                self.follows(e, op.result(args).unwrap_or(e.dtype))
             }
-            ResultRule::Explicit => {}
+            ResultRule::Said | ResultRule::SaidLast => {}
         }
         if matches!(op, Op::BreakLoop | Op::ContinueLoop) {
             self.check(self.loops > 0, e.span, || {

@@ -1,6 +1,6 @@
 //! Intrinsics: what each row of the table computes.
 
-use tirx_ir::intrin::Op;
+use tirx_ir::intrin::{Op, Operands};
 use tirx_ir::{BinOp, DType, Expr};
 use tirx_source::diagnostic::{Result, error};
 
@@ -106,14 +106,10 @@ impl Compiler<'_> {
     }
 
     fn check_arity(&self, op: Op, args: &[Expr]) -> Result<()> {
-        let (fewest, most) = op.info().arity;
-        if (fewest as usize..=most as usize).contains(&args.len()) {
-            return Ok(());
+        match Operands::read(op.row(), args) {
+            Ok(_) => Ok(()),
+            Err(message) => error(self.span, format!("T.{} {message}", op.info().script)),
         }
-        error(
-            self.span,
-            format!("T.{} with {} arguments", op.info().script, args.len()),
-        )
     }
 
     fn check_meaning(&self, op: Op) -> Result<()> {

@@ -305,18 +305,7 @@ pub(super) fn may_wait(condition: &Expr, body: &Stmt) -> bool {
         fn visit_expr(&mut self, expr: &Expr) {
             self.0 |= match &expr.kind {
                 ExprKind::BufferLoad { buffer, .. } => buffer.scope() != "local",
-                ExprKind::Call { op, .. } => matches!(
-                    op,
-                    Op::CudaFuncCall
-                        | Op::CallExtern
-                        | Op::CudaAtomicAdd
-                        | Op::CudaAtomicCas
-                        | Op::AtomicAdd
-                        | Op::CudaLdg
-                        | Op::CudaNanoSleep
-                        | Op::PtxMbarrierTryWaitOnce
-                        | Op::PtxMbarrierTestWaitParity
-                ),
+                ExprKind::Call { op, .. } => op.traits().reads(),
                 _ => false,
             };
             self.walk_expr(expr);

@@ -131,11 +131,11 @@ impl Compiler<'_> {
 
     /// The bits that the row's own encoder gives.
     fn instruction_descriptor(&mut self, op: Op, args: &[Expr]) -> Result<Val> {
-        let words = op.row().and_then(|row| {
-            let call = Operands::read(row, args).ok()?;
-            let words = row.cuda.words?;
-            words(&call, Machine { capability: 100 }).ok()
-        });
+        let row = op.row();
+        let call = Operands::read(row, args).ok();
+        let words = call
+            .zip(row.cuda.words)
+            .and_then(|(call, words)| words(&call, Machine { capability: 100 }).ok());
         let bits = words.and_then(|words| {
             let (_, text) = words.texts.into_iter().find(|(name, _)| *name == "bits")?;
             let digits = text.trim_start_matches("0x").trim_end_matches('u');
@@ -166,7 +166,7 @@ impl Compiler<'_> {
 
     /// `tcgen05.mma`, dense or block-scaled.
     fn tensor_product(&mut self, op: Op, args: &[Expr]) -> Result<()> {
-        let Some(call) = op.row().and_then(|row| Operands::read(row, args).ok()) else {
+        let Ok(call) = Operands::read(op.row(), args) else {
             return error(self.span, "tcgen05.mma with other arguments than it takes");
         };
         let scaled = op == Op::PtxTcgen05MmaBlockScale;

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::stmt::effect;
 use super::types;
+use crate::intrin::row::Synchronizes;
 use crate::intrin::{Effect, Op};
 use crate::ir::{AttrNode, BinOp, Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor};
 
@@ -111,10 +112,11 @@ impl Visitor for Facts {
                 let variable = a.as_int().is_none() && b.as_int().is_none();
                 self.adds_16_bits |= variable && types::is_16_bit_integer(expr.dtype.element());
             }
-            ExprKind::Call {
-                op: Op::PtxGriddepcontrolWait,
-                ..
-            } => self.waits = true,
+            ExprKind::Call { op, .. }
+                if op.traits().waits && op.traits().synchronizes == Synchronizes::Grids =>
+            {
+                self.waits = true
+            }
             ExprKind::Call {
                 op: Op::AddressOf,
                 args,

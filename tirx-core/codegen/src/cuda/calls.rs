@@ -5,7 +5,9 @@ use super::helpers::{Header, Helper};
 use super::stmt::effect;
 use super::{Emitter, RawSource, math, types};
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::intrin::{Effect, Op};
+use crate::intrin::memory::MemoryInstruction;
+use crate::intrin::row::Form;
+use crate::intrin::{Effect, Op, Operands};
 use crate::ir::{DType, Expr, ExprKind};
 use crate::source::Span;
 
@@ -14,20 +16,12 @@ impl Emitter<'_> {
     pub(super) fn call(&mut self, e: &Expr, op: Op, args: &[Expr]) -> Result<Code> {
         // It speaks of this call, not of those among its arguments.
         let discards = std::mem::take(&mut self.discards_value);
-        let info = op.info();
-        if args.len() < info.arity.0 as usize {
-            return error(
-                e.span,
-                format!(
-                    "`{}` takes {} arguments, {} given",
-                    info.script,
-                    info.arity.0,
-                    args.len()
-                ),
-            );
-        }
-        if let Some(row) = info.row {
+        let row = op.row();
+        if !matches!(row.cuda.form, Form::Special) {
             return self.row(e, row, args);
+        }
+        if let Err(message) = Operands::read(row, args) {
+            return error(e.span, format!("T.{}: {message}", row.script));
         }
         let dtype = e.dtype;
         if math::find(op).is_some() {
@@ -206,11 +200,6 @@ impl Emitter<'_> {
             Op::TvmWarpShuffleUp | Op::CudaShflUpSync => self.shuffle("__shfl_up_sync", e, args),
             Op::TvmWarpShuffleDown | Op::CudaShflDownSync => self.shuffle("__shfl_down_sync", e, args),
             Op::TvmWarpShuffleXor | Op::CudaShflXorSync => self.shuffle("__shfl_xor_sync", e, args),
-            Op::TvmWarpActivemask | Op::CudaActivemask => Ok(Code::primary("__activemask()")),
-            Op::CudaBallotSync => self.masked("__ballot_sync", args),
-            Op::CudaReduceAddSyncU32 => self.masked("__reduce_add_sync", args),
-            Op::CudaReduceMinSyncU32 => self.masked("__reduce_min_sync", args),
-            Op::CudaFfsU32 => self.function("__ffs", args).map(|c| c.cast("unsigned int")),
 
             Op::TvmStorageSync => match args[0].as_str() {
                 Some("shared" | "shared.dyn") => Ok(Code::primary("__syncthreads()")),
@@ -220,58 +209,16 @@ impl Emitter<'_> {
                     format!("no barrier over memory scope `{}` in CUDA", scope.unwrap_or("?")),
                 ),
             },
-            Op::CudaCtaSync => Ok(Code::primary("__syncthreads()")),
-            Op::CudaWarpSync => Ok(Code::primary("__syncwarp()")),
-            Op::CudaThreadFence => Ok(Code::primary("__threadfence()")),
-            Op::CudaWarpgroupSync => {
-                self.needs.helpers.insert(Helper::NamedBarrier);
-                let barrier = self.expr(&args[0])?;
-                Ok(Code::primary(format!(
-                    "tirx_named_barrier({}, 128)",
-                    barrier.text
-                )))
-            }
-            Op::CudaClusterSync => {
-                self.needs.helpers.insert(Helper::ClusterSync);
-                Ok(Code::primary("tirx_cluster_sync()"))
-            }
-            Op::CudaGridSync => {
-                self.needs.headers.insert(Header::CooperativeGroups);
-                Ok(Code::primary("cooperative_groups::this_grid().sync()"))
-            }
-            Op::CudaSyncthreadsAnd => self.function("__syncthreads_and", args),
-            Op::CudaSyncthreadsOr => self.function("__syncthreads_or", args),
-            Op::CudaClock64 => self
-                .spell(dtype, e.span)
-                .map(|ty| Code::primary("clock64()").cast(&ty)),
-            Op::CudaNanoSleep => self.function("__nanosleep", args),
             Op::CudaThreadRank => Ok(self.thread_rank()),
             Op::PtxFetchRegister => self.special_register(e, args),
-            Op::CudaFdividef => self.function("__fdividef", args),
-            Op::CudaFloatAsUint => self.function("__float_as_uint", args),
-            Op::CudaUintAsFloat => self.function("__uint_as_float", args),
-            Op::CudaHalf2float => self.function("__half2float", args),
-            Op::CudaBfloat162float => self.function("__bfloat162float", args),
             Op::CudaPrintf => self.printf(args),
-            Op::CudaTrapWhenAssertFailed => {
-                self.needs.helpers.insert(Helper::TrapUnless);
-                self.function("tirx_trap_unless", args)
-            }
-            Op::PtxAnySync => self.masked("__any_sync", args),
             Op::CudaWarpReduce => self.warp_reduce(e, args),
             Op::CudaCtaReduce => self.cta_reduce(e, args),
-            _ => match self.instruction(op, args, e.span)? {
-                Some(code) => Ok(code),
-                None => {
-                    let message = format!("`T.{}` cannot be compiled to CUDA", info.script);
-                    let mut error = Diagnostic::new(e.span, message);
-                    if op == Op::TvmThreadAllreduce {
-                        // TVM's pipeline for TIRx does not lower it either.
-                        error = error
-                            .help("reduce with T.cuda.warp_sum(x) or T.cuda.cta_sum(x, …), or with shuffles");
-                    }
-                    Err(Box::new(error))
-                }
+            Op::PtxCvt => self.convert_instruction(e, args),
+            _ => match MemoryInstruction::of(op, args) {
+                Ok(Some(access)) => self.memory_instruction(&access),
+                Ok(None) => error(e.span, format!("`T.{}` cannot be compiled to CUDA", row.script)),
+                Err(message) => error(e.span, format!("T.{}: {message}", row.script)),
             },
         }
     }
@@ -406,11 +353,6 @@ impl Emitter<'_> {
                 count.cast(&ty)
             }
         })
-    }
-
-    /// `name(args…)` with values in range.
-    fn function(&mut self, name: &str, args: &[Expr]) -> Result<Code> {
-        Ok(Code::primary(format!("{name}({})", self.arguments(args)?)))
     }
 
     pub(super) fn arguments(&mut self, args: &[Expr]) -> Result<String> {

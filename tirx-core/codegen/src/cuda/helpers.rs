@@ -142,6 +142,17 @@ pub(super) enum Helper {
 }
 
 impl Helper {
+    /// The helper of a function that rows name.
+    pub(super) fn named(name: &str) -> Option<Helper> {
+        match name {
+            "tirx_bit_cast" => Some(Helper::BitCast),
+            "tirx_named_barrier" => Some(Helper::NamedBarrier),
+            "tirx_cluster_sync" => Some(Helper::ClusterSync),
+            "tirx_trap_unless" => Some(Helper::TrapUnless),
+            _ => None,
+        }
+    }
+
     /// Other helpers its text uses.
     pub(super) fn uses(self) -> &'static [Helper] {
         match self {

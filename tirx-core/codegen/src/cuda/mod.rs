@@ -43,7 +43,6 @@ mod memory;
 mod names;
 mod ptx_convert;
 mod ptx_memory;
-mod ptx_sync;
 mod requirements;
 mod rows;
 mod stmt;

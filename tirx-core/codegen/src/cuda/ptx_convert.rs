@@ -1,12 +1,12 @@
 //! How is a `cvt` of PTX written?
 
+use super::Emitter;
+use super::code::Code;
 use super::instructions::Instruction;
 use super::ptx_memory::name_of;
 use crate::diagnostic::{Result, error};
-use crate::intrin::Op;
 use crate::intrin::convert::{Conversion, Format};
 use crate::ir::{DType, Expr};
-use crate::source::Span;
 
 /// The dtype of a register that carries a format (there are none of 8 bits), and its letter in `asm`.
 fn register(format: &Format) -> (DType, &'static str) {
@@ -27,15 +27,21 @@ fn is_byte(format: &Format) -> bool {
     format.name == "e2m1x2"
 }
 
-/// The function of a conversion, which takes the call's first arguments.
-pub(super) fn instruction(op: Op, args: &[Expr], span: Span) -> Result<Option<Instruction>> {
-    if op != Op::PtxCvt {
-        return Ok(None);
+impl Emitter<'_> {
+    /// A call of a conversion.
+    pub(super) fn convert_instruction(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
+        match Conversion::of(args) {
+            Ok(conversion) => {
+                let passed: Vec<Expr> = conversion.operands().into_iter().map(|(_, e)| e.clone()).collect();
+                self.call_instruction(instruction(&conversion), &passed)
+            }
+            Err(message) => error(e.span, format!("`T.ptx.cvt`: {message}")),
+        }
     }
-    let conversion = match Conversion::of(args) {
-        Ok(conversion) => conversion,
-        Err(message) => return error(span, format!("`T.ptx.cvt`: {message}")),
-    };
+}
+
+/// The function of a conversion, which takes its operands.
+fn instruction(conversion: &Conversion<'_>) -> Instruction {
     let operands = conversion.operands();
     let (result, letter) = register(conversion.to);
     let mut params = Vec::new();
@@ -71,7 +77,7 @@ pub(super) fn instruction(op: Op, args: &[Expr], span: Span) -> Result<Option<In
         [one] => one.clone(),
         many => format!("{{\\n\\t{}\\n\\t}}", many.join("\\n\\t")),
     };
-    Ok(Some(Instruction {
+    Instruction {
         name: format!(
             "tirx_ptx_{}",
             conversion.text.replace("::", "_").replace('.', "_")
@@ -83,6 +89,5 @@ pub(super) fn instruction(op: Op, args: &[Expr], span: Span) -> Result<Option<In
             name_of(result),
             inputs.join(", ")
         ),
-        operands: operands.len(),
-    }))
+    }
 }

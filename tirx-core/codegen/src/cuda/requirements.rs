@@ -1,8 +1,7 @@
 //! Which operations does a GPU not have?
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::intrin::memory::MemoryInstruction;
-use crate::intrin::{Arch, Op, Operands, Row};
+use crate::intrin::{Arch, Operands, Row};
 use crate::ir::abi::{is_device, is_subroutine};
 use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Visitor};
 
@@ -36,10 +35,7 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
     impl Visitor for Calls<'_> {
         fn visit_expr(&mut self, e: &Expr) {
             if let ExprKind::Call { op, args } = &e.kind
-                && let Some((what, arch)) = match op.row() {
-                    Some(row) => missing(row, args, self.target),
-                    None => of_table(*op, args).filter(|(_, arch)| !arch.holds(self.target)),
-                }
+                && let Some((what, arch)) = missing(op.row(), args, self.target)
             {
                 let script = op.info().script;
                 let message = format!(
@@ -65,7 +61,14 @@ fn missing(row: &'static Row, args: &[Expr], target: &str) -> Option<(String, Ar
     if !row.arch.holds(target) {
         return Some((String::new(), row.arch));
     }
+    if row.needs.is_empty() && row.needs_by.is_none() {
+        return None;
+    }
     let operands = Operands::read(row, args).ok()?;
+    let by = row.needs_by.and_then(|needs| needs(&operands));
+    if let Some((what, arch)) = by.filter(|(_, arch)| !arch.holds(target)) {
+        return Some((what.to_string(), arch));
+    }
     row.needs.iter().find_map(|(name, value, arch)| {
         let given = operands.get(name)?;
         let said = match given.as_str() {
@@ -78,33 +81,4 @@ fn missing(row: &'static Row, args: &[Expr], target: &str) -> Option<(String, Ar
         };
         (said && !arch.holds(target)).then_some((word, *arch))
     })
-}
-
-/// What a call of an operation without a row needs.
-fn of_table(op: Op, args: &[Expr]) -> Option<(String, Arch)> {
-    const SM_100: Arch = Arch::least(100);
-    const SM_90: Arch = Arch::least(90);
-    let arch = match op {
-        Op::PtxAddF32x2 | Op::PtxSubF32x2 | Op::PtxMulF32x2 | Op::PtxFmaF32x2 => SM_100,
-        Op::CudaFadd2Rn | Op::CudaFmul2Rn => SM_100,
-        Op::PtxReduce3MaxF32 | Op::PtxReduce3MinF32 | Op::PtxStBulk => SM_100,
-        Op::PtxAddRnF32Bf16 => SM_100,
-        Op::PtxElectSync
-        | Op::PtxFenceProxyAsync
-        | Op::PtxFenceMbarrierInit
-        | Op::PtxMapa
-        | Op::PtxBarrierClusterArrive
-        | Op::PtxBarrierClusterWait
-        | Op::PtxGriddepcontrolWait
-        | Op::PtxGriddepcontrolLaunchDependents
-        | Op::CudaClusterSync => SM_90,
-        Op::PtxSetmaxnreg => Arch::families(&[90, 100, 110, 120]),
-        _ => {
-            // 32 bytes in one access.
-            let access = MemoryInstruction::of(op, args).ok()??;
-            let bits = access.lanes * usize::from(access.element.memory.bits);
-            return (bits == 256).then(|| (" of 256 bits".into(), SM_100));
-        }
-    };
-    Some((String::new(), arch))
 }

@@ -5,11 +5,11 @@
 
 use super::Emitter;
 use super::asm::{self, Slot};
-use super::code::Code;
-use super::helpers::Header;
+use super::code::{Code, level};
+use super::helpers::{Header, Helper};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::row::{Access, Arg, Form, Kind, Machine, Space, Ty, Words};
-use crate::intrin::{Operands, Row};
+use crate::intrin::{Op, Operands, Row};
 use crate::ir::{DType, Expr};
 
 /// A parameter of the function: C++ type and name; for assembly the constraint and what it binds.
@@ -40,19 +40,48 @@ impl Emitter<'_> {
         for header in row.cuda.headers {
             self.needs.headers.extend(Header::named(header));
         }
+        for helper in row.cuda.helpers {
+            self.needs.helpers.extend(Helper::named(helper));
+        }
         match row.cuda.form {
             Form::Function(name) => {
-                let passed: Vec<Expr> = operands
-                    .each()
-                    .filter(|(arg, _)| is_operand(arg))
-                    .flat_map(|(_, part)| part.to_vec())
-                    .collect();
-                let list = self.arguments(&passed)?;
-                Ok(Code::primary(format!("{name}({list})")))
+                let mut list = Vec::new();
+                for (arg, value) in values(&operands) {
+                    list.push(self.argument(arg, value)?);
+                }
+                Ok(Code::primary(format!("{name}({})", list.join(", "))))
             }
-            Form::Ptx(template) => self.assembly(e, &operands, &words, template, true),
-            Form::PurePtx(template) => self.assembly(e, &operands, &words, template, false),
+            Form::Expression(template) => {
+                let mut text = template.to_string();
+                for (arg, value) in values(&operands) {
+                    text = text.replace(&format!("${}$", arg.name), &self.argument(arg, value)?);
+                }
+                // A cast stands in front of what it converts.
+                let at = if text.starts_with('(') { level::UNARY } else { level::PRIMARY };
+                Ok(Code::new(text, at))
+            }
+            Form::Ptx(template) => self.assembly(e, &operands, &words, template, (true, true)),
+            Form::StatePtx(template) => self.assembly(e, &operands, &words, template, (true, false)),
+            Form::PurePtx(template) => self.assembly(e, &operands, &words, template, (false, false)),
             Form::Code(body) => self.body(e, &operands, &words, body),
+            Form::Special | Form::Lowered | Form::Host => {
+                let message = format!("`T.{}` cannot be compiled to CUDA", row.script);
+                let mut error = Diagnostic::new(e.span, message);
+                if e.as_call(Op::TvmThreadAllreduce).is_some() {
+                    // TVM's pipeline for TIRx does not lower it either.
+                    error =
+                        error.help("reduce with T.cuda.warp_sum(x) or T.cuda.cta_sum(x, …), or with shuffles");
+                }
+                Err(Box::new(error))
+            }
+        }
+    }
+
+    /// An argument of a function of CUDA.
+    fn argument(&mut self, arg: &Arg, value: &Expr) -> Result<String> {
+        match arg.kind {
+            Kind::Mask => self.mask(value),
+            _ => Ok(self.expr(value)?.in_range(value.dtype).text),
         }
     }
 
@@ -62,7 +91,7 @@ impl Emitter<'_> {
         operands: &Operands,
         words: &Words,
         template: &str,
-        volatile: bool,
+        (volatile, memory): (bool, bool),
     ) -> Result<Code> {
         let pieces = asm::fill(template, operands, words)
             .map_err(|message| Diagnostic::new(e.span, format!("T.{}: {message}", operands.row.script)))?;
@@ -123,11 +152,8 @@ impl Emitter<'_> {
         if let Some((ty, _)) = declared {
             body.push_str(&format!("  {ty} result;\n"));
         }
-        let (word, clobber) = if volatile {
-            ("asm volatile", " : \"memory\"")
-        } else {
-            ("asm", "")
-        };
+        let word = if volatile { "asm volatile" } else { "asm" };
+        let clobber = if memory { " : \"memory\"" } else { "" };
         body.push_str(&format!(
             "  {word}(\"{text}\" :{} :{}{clobber});\n",
             spaced(&outputs),
@@ -196,6 +222,9 @@ impl Emitter<'_> {
             free = format!("{name}_{number}");
             number += 1;
         }
+        if body.contains("uint64_t") || list.iter().any(|p| p.contains("uint64_t")) {
+            self.needs.headers.insert(Header::Cstdint);
+        }
         let arguments = self.arguments(passed)?;
         let call = Code::primary(format!("{free}({arguments})"));
         self.generated.entry(free).or_insert_with_key(|name| text(name));
@@ -216,8 +245,24 @@ fn spaced(list: &[String]) -> String {
 pub(super) fn is_operand(arg: &Arg) -> bool {
     matches!(
         arg.kind,
-        Kind::Value(_) | Kind::Any | Kind::Pointer(_) | Kind::Register(..) | Kind::Element(..)
+        Kind::Value(_)
+            | Kind::Any
+            | Kind::Node
+            | Kind::Condition
+            | Kind::Mask
+            | Kind::Array(_)
+            | Kind::Pointer(_)
+            | Kind::Register(..)
+            | Kind::Element(..)
     )
+}
+
+/// The arguments that are passed on.
+fn values<'a>(operands: &Operands<'a>) -> Vec<(&'static Arg, &'a Expr)> {
+    let operands = operands.each().filter(|(arg, _)| is_operand(arg));
+    operands
+        .flat_map(|(arg, part)| part.iter().map(move |value| (arg, value)))
+        .collect()
 }
 
 /// A modifier as text.
@@ -232,6 +277,8 @@ pub(super) fn modifier(e: &Expr) -> String {
 /// The C++ type of a value and its letter in the constraints of `asm`.
 fn register(dtype: DType) -> (&'static str, &'static str) {
     match dtype {
+        DType::FLOAT16 => ("half", "h"),
+        DType::BFLOAT16 => ("nv_bfloat16", "h"),
         d if d.is_float() && d.bits == 64 => ("double", "d"),
         d if d.is_float() && d.bits == 32 => ("float", "f"),
         d if d.bits == 64 && d.is_uint() => ("unsigned long long", "l"),
@@ -300,6 +347,17 @@ fn parameter(arg: &Arg, item: usize, of: usize, value: &Expr, words: &Words) -> 
         Kind::Value(dtype) => {
             let (ty, letter) = register(dtype);
             plain(ty, letter, name.clone(), name)
+        }
+        Kind::Condition => plain("bool", "r", name.clone(), name),
+        Kind::Mask => plain("unsigned int", "r", name.clone(), name),
+        Kind::Array(element) => {
+            let ty = match (element.is_float(), element.bits) {
+                (true, 64) => "double*",
+                (true, _) => "float*",
+                (_, 64) => "uint64_t*",
+                _ => "unsigned int*",
+            };
+            plain(ty, "l", name.clone(), name)
         }
         _ => {
             let said = words.types.iter().find(|(n, _)| *n == arg.name);

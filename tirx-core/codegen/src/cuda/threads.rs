@@ -15,12 +15,6 @@ impl Emitter<'_> {
         }
     }
 
-    pub(super) fn masked(&mut self, name: &str, args: &[Expr]) -> Result<Code> {
-        let mask = self.mask(&args[0])?;
-        let rest = self.arguments(&args[1..])?;
-        Ok(Code::primary(format!("{name}({mask}, {rest})")))
-    }
-
     pub(super) fn shuffle(&mut self, name: &str, e: &Expr, args: &[Expr]) -> Result<Code> {
         let dtype = e.dtype;
         let mask = self.mask(&args[0])?;

@@ -2,6 +2,7 @@
 //!
 //! The forms are those of `cvt` in the PTX ISA; the order of a call's arguments is TVM's.
 
+use super::{Op, Operands};
 use crate::ir::{DType, Expr, TypeCode};
 
 /// What a register of `cvt` holds.
@@ -106,6 +107,11 @@ pub static FORMATS: &[Format] = &[
         lanes: 2,
         element: Element::S2f6,
     },
+];
+
+/// The names of all types.
+pub const FORMAT_NAMES: &[&str] = &[
+    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "bf16", "f16", "f32", "f64", "f16x2", "bf16x2", "tf32", "e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "e4m3x4", "e5m2x4", "e2m1x4", "e2m3x4", "e3m2x4", "ue8m0x2", "s2f6x2",
 ];
 
 /// Roundings; "" is none.
@@ -228,27 +234,30 @@ pub struct Conversion<'a> {
 }
 
 impl<'a> Conversion<'a> {
-    /// How many arguments follow the operands.
-    pub const MODIFIERS: usize = 11;
-
-    /// Reads a call.
+    /// Reads the arguments of a call.
     ///
     /// # Errors
     /// What PTX does not have.
     pub fn of(args: &'a [Expr]) -> Result<Conversion<'a>, String> {
-        let at = args.len().checked_sub(Conversion::MODIFIERS);
-        let (operands, modifiers) = args.split_at(at.filter(|n| *n > 0).ok_or("too few arguments")?);
-        let number = |i: usize| modifiers[i].as_int().unwrap_or(0);
-        let text = |i: usize| modifiers[i].as_str().unwrap_or("?");
-        let named =
-            |i: usize| Format::named(text(i)).ok_or_else(|| format!("there is no type \"{}\"", text(i)));
-        let (to, from) = (named(3)?, named(4)?);
-        let rounding = ROUNDINGS.iter().find(|r| **r == text(5)).copied();
-        let rounding = rounding.ok_or_else(|| format!("there is no rounding \"{}\"", text(5)))?;
-        let scale = text(10);
-        let given = |name: &str| match FLAGS.iter().position(|f| *f == name) {
-            Some(flag) => number(6 + flag) != 0,
-            None => !scale.is_empty(),
+        Conversion::read(&Operands::read(Op::PtxCvt.row(), args)?)
+    }
+
+    /// Reads the operands of a call.
+    ///
+    /// # Errors
+    /// What PTX does not have.
+    pub fn read(call: &Operands<'a>) -> Result<Conversion<'a>, String> {
+        let named = |name: &str| {
+            let text = call.text(name);
+            Format::named(text).ok_or_else(|| format!("there is no type \"{text}\""))
+        };
+        let (to, from) = (named("dtype")?, named("atype")?);
+        let rounding = ROUNDINGS.iter().find(|r| **r == call.text("rounding")).copied();
+        let rounding = rounding.ok_or_else(|| format!("there is no rounding \"{}\"", call.text("rounding")))?;
+        let scale = call.text("scaled");
+        let given = |name: &str| match FLAGS.contains(&name) {
+            true => call.flag(name),
+            false => !scale.is_empty(),
         };
         // The lines of the first types that fit; those of all basic types come last.
         let fits = |line: &&Line| line.to.contains(&to.name) && line.from.contains(&from.name);
@@ -292,16 +301,20 @@ impl<'a> Conversion<'a> {
             basic(to, from, rounding)?;
         }
         let (random, scaled) = (rounding == "rs", !scale.is_empty());
-        let counts = [line.values as i128, random.into(), scaled.into()];
-        if operands.len() as i128 != counts.iter().sum::<i128>() || (0..3).any(|i| number(i) != counts[i]) {
+        let (rbits, factor, values) = (call.get("rbits"), call.get("scale_factor"), call.list("values"));
+        if rbits.is_some() != random {
+            return Err("rbits= goes with rounding=\"rs\", and only with it".into());
+        }
+        if factor.is_some() != scaled {
+            return Err("scale_factor= goes with scaled=, and only with it".into());
+        }
+        if values.len() != line.values {
             return Err(format!(
-                "cvt.{}.{} takes {} values{}{}, found {} operands",
+                "cvt.{}.{} takes {} values, found {}",
                 to.name,
                 from.name,
                 line.values,
-                if random { ", rbits" } else { "" },
-                if scaled { ", scale_factor" } else { "" },
-                operands.len()
+                values.len()
             ));
         }
         let mut text = String::from("cvt");
@@ -313,14 +326,13 @@ impl<'a> Conversion<'a> {
             }
         }
         text.push_str(&format!(".{}.{}", to.name, from.name));
-        let (values, rest) = operands.split_at(line.values);
         Ok(Conversion {
             text,
             to,
             from,
             values,
-            random: rest.first().filter(|_| random),
-            scale: rest.last().filter(|_| scaled),
+            random: rbits,
+            scale: factor,
             rounding,
             ftz: given("ftz"),
             sat: given("sat"),
@@ -400,7 +412,7 @@ mod tests {
             (read("e4m3x2", "f32", 2, "rn", [0; 4]), "needs satfinite=True"),
             (
                 read("e4m3x2", "f32", 1, "rn", [0, 0, 0, 1]),
-                "takes 2 values, found 1 operands",
+                "takes 2 values, found 1",
             ),
             (read("u32", "f32", 1, "", [0; 4]), "takes rounding=\"rni\""),
             (read("s32", "u8", 1, "rn", [0; 4]), "takes rounding=\"\""),

@@ -1,92 +1,10 @@
-//! What does a load, store or atomic of PTX say? Its call holds operands first, then its modifiers as texts and numbers.
+//! What does a load, store or atomic of PTX say?
 //!
-//! The forms are those of `ld`, `st`, `red` and `atom` in the PTX ISA; the order of a call's arguments is TVM's.
+//! The forms are those of `ld`, `st`, `red` and `atom` in the PTX ISA; their arguments are described by the rows of
+//! [`super::rows`].
 
-use super::Op;
+use super::{Op, Operands};
 use crate::ir::{DType, Expr};
-
-/// The modifiers of an operator, in the order in which a call has them behind its operands.
-#[derive(Debug)]
-pub struct Form {
-    /// The operator.
-    pub op: Op,
-    /// The modifiers' names.
-    pub fields: &'static [&'static str],
-    /// Whether a cache policy (a uint64) stands last among the operands; a load that gives its value may do without.
-    policy: Policy,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Policy {
-    Always,
-    WithDestination,
-    Never,
-}
-
-const LOAD: &[&str] = &[
-    "return_type",
-    "scope",
-    "space",
-    "vec",
-    "ptx_type",
-    "has_cache",
-    "to_dst",
-    "l1_evict",
-    "l2_evict",
-    "prefetch_size",
-];
-const STORE: &[&str] = &[
-    "scope",
-    "space",
-    "vec",
-    "ptx_type",
-    "has_cache",
-    "l1_evict",
-    "l2_evict",
-    "from_src",
-];
-const UPDATE: &[&str] = &["sem", "scope", "space", "op", "ptx_type", "has_cache"];
-
-/// All forms.
-#[rustfmt::skip]
-pub static FORMS: &[Form] = &[
-    Form { op: Op::PtxLd, policy: Policy::Always, fields: &[
-        "return_type", "weak", "space", "cop", "vec", "ptx_type", "has_cache", "to_dst", "l1_evict", "l2_evict",
-        "prefetch_size",
-    ] },
-    Form { op: Op::PtxLdGlobalNc, policy: Policy::Always, fields: &[
-        "return_type", "cop", "vec", "ptx_type", "has_cache", "to_dst", "l1_evict", "l2_evict", "prefetch_size",
-    ] },
-    Form { op: Op::PtxLdRelaxed, policy: Policy::Always, fields: LOAD },
-    Form { op: Op::PtxLdAcquire, policy: Policy::WithDestination, fields: LOAD },
-    Form { op: Op::PtxLdVolatile, policy: Policy::Never, fields: &[
-        "return_type", "space", "vec", "ptx_type", "to_dst", "prefetch_size",
-    ] },
-    Form { op: Op::PtxLdMmio, policy: Policy::Never, fields: &[
-        "return_type", "sem", "scope", "space", "ptx_type", "to_dst",
-    ] },
-    Form { op: Op::PtxSt, policy: Policy::Always, fields: &[
-        "weak", "space", "cop", "vec", "ptx_type", "has_cache", "l1_evict", "l2_evict", "from_src",
-    ] },
-    Form { op: Op::PtxStRelaxed, policy: Policy::Always, fields: STORE },
-    Form { op: Op::PtxStRelease, policy: Policy::Always, fields: STORE },
-    Form { op: Op::PtxStVolatile, policy: Policy::Never, fields: &["space", "vec", "ptx_type", "from_src"] },
-    Form { op: Op::PtxStMmio, policy: Policy::Never, fields: &["sem", "scope", "space", "ptx_type"] },
-    Form { op: Op::PtxAtomScalar, policy: Policy::Always, fields: UPDATE },
-    Form { op: Op::PtxRedScalar, policy: Policy::Always, fields: UPDATE },
-];
-
-impl Form {
-    /// The form of an operator of this file.
-    pub fn of(op: Op) -> Option<&'static Form> {
-        FORMS.iter().find(|form| form.op == op)
-    }
-
-    /// Whether a call has a cache policy among its operands.
-    pub fn has_policy(&self, to_dst: bool) -> bool {
-        self.policy == Policy::Always || self.policy == Policy::WithDestination && to_dst
-    }
-}
 
 /// What an instruction does with memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -140,7 +58,12 @@ static ELEMENTS: &[Element] = &[
     element("f64", DType::FLOAT64, DType::FLOAT64, "d"),
 ];
 
-/// A call of one of [`FORMS`], understood.
+/// The names of all elements.
+pub const ELEMENT_NAMES: &[&str] = &[
+    "b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "b128", "f32", "f64",
+];
+
+/// A call of a load, a store or an atomic, understood.
 #[derive(Debug)]
 pub struct MemoryInstruction<'a> {
     /// What it does.
@@ -165,8 +88,6 @@ pub struct MemoryInstruction<'a> {
     pub space: Space,
     /// The dtype of the call's value.
     pub result: DType,
-    /// Why PTX does not have it, though TVM's text may hold it.
-    pub missing: Option<String>,
 }
 
 /// How an address is given to the instruction.
@@ -197,44 +118,33 @@ impl<'a> MemoryInstruction<'a> {
     /// # Errors
     /// What PTX does not have.
     pub fn of(op: Op, args: &'a [Expr]) -> Result<Option<MemoryInstruction<'a>>, String> {
-        match Form::of(op) {
-            Some(form) => MemoryInstruction::read(form, args).map(Some),
-            None => Ok(None),
+        // These have the type of what is accessed among their modifiers.
+        if !matches!(op.info().family, "memory" | "atomics") || op.row().arg("ptx_type").is_none() || op == Op::PtxMapa {
+            return Ok(None);
         }
+        MemoryInstruction::read(&Operands::read(op.row(), args)?).map(Some)
     }
 
-    fn read(form: &Form, args: &'a [Expr]) -> Result<MemoryInstruction<'a>, String> {
-        let split = args
-            .len()
-            .checked_sub(form.fields.len())
-            .filter(|operands| *operands > 0);
-        let (operands, modifiers) = args.split_at(split.ok_or("too few arguments")?);
-        let at = |name: &str| form.fields.iter().position(|f| *f == name).map(|i| &modifiers[i]);
-        let text = |name: &str| match at(name).map(|e| e.as_str()) {
-            Some(Some(text)) => Ok(text),
-            Some(None) => Err(format!("{name} must be a string")),
-            None => Ok(""),
-        };
-        let number = |name: &str| at(name).and_then(Expr::as_int).unwrap_or(0);
-
-        let name = text("ptx_type")?;
-        let names: Vec<&str> = ELEMENTS.iter().map(|e| e.ptx).collect();
-        one_of("ptx_type", name, &names)?;
+    /// Reads the operands of a call.
+    ///
+    /// # Errors
+    /// What PTX does not have.
+    pub fn read(call: &Operands<'a>) -> Result<MemoryInstruction<'a>, String> {
+        let text = |name: &str| call.text(name);
+        let name = text("ptx_type");
         let element = *ELEMENTS.iter().find(|e| e.ptx == name).ok_or("ptx_type")?;
-        let lanes = match one_of("vec", text("vec")?, &["", "v2", "v4", "v8"])? {
+        let lanes = match text("vec") {
             "" if name == "b128" => 2,
             "" => 1,
-            vec => vec[1..].parse().map_err(|_| "vec".to_string())?,
+            vec => vec.trim_start_matches('v').parse().map_err(|_| "vec".to_string())?,
         };
-        let spaces = &["global", "shared", "shared::cta", "shared::cluster", "local"];
-        let space = match form.op {
-            Op::PtxLdGlobalNc => "global",
-            _ => one_of("space", text("space")?, spaces)?,
+        let space = match call.row.arg("space") {
+            None => "global",
+            Some(_) => text("space"),
         };
 
-        let stem = form.op.info().script.trim_start_matches("ptx.");
+        let stem = call.row.script.trim_start_matches("ptx.");
         let (verb, order) = stem.split_once('_').unwrap_or((stem, ""));
-        let mut missing = None;
         let mut said = String::from(verb);
         let mut say = |word: &str| {
             if !word.is_empty() {
@@ -243,154 +153,100 @@ impl<'a> MemoryInstruction<'a> {
             }
         };
         let update = matches!(verb, "atom" | "red");
-        if update {
-            let orders: &[&str] = match verb {
-                "red" => &["", "relaxed", "release"],
-                _ => &["", "relaxed", "acquire", "release", "acq_rel"],
-            };
-            say(one_of("sem", text("sem")?, orders)?);
-            say(one_of(
-                "scope",
-                text("scope")?,
-                &["", "cta", "cluster", "gpu", "sys"],
-            )?);
-            say(space);
-        } else {
-            let scope = || one_of("scope", text("scope")?, &["cta", "cluster", "gpu", "sys"]);
-            match order {
-                "relaxed" | "acquire" | "release" => {
-                    say(order);
-                    say(scope()?);
-                    say(space);
-                }
-                "volatile" => {
-                    say("volatile");
-                    say(space);
-                }
-                "mmio" => {
-                    let orders: &[&str] = match verb {
-                        "ld" => &["relaxed", "acquire"],
-                        _ => &["relaxed", "release"],
-                    };
-                    let order = one_of("sem", text("sem")?, orders)?;
-                    if order != "relaxed" {
-                        missing = Some(format!("{verb}.mmio is relaxed alone: sem=\"relaxed\""));
-                    }
-                    say("mmio");
-                    say(order);
-                    say(one_of("scope", text("scope")?, &["sys"])?);
-                    say(one_of("space", space, &["global"])?);
-                }
-                "global_nc" => {
-                    say("global");
-                    say(one_of("cop", text("cop")?, &["", "ca", "cg", "cs"])?);
-                    say("nc");
-                }
-                _ => {
-                    let cops: &[&str] = match verb {
-                        "ld" => &["", "ca", "cg", "cs", "lu", "cv"],
-                        _ => &["", "wb", "cg", "cs", "wt"],
-                    };
-                    say(if number("weak") != 0 { "weak" } else { "" });
-                    say(space);
-                    say(one_of("cop", text("cop")?, cops)?);
-                }
+        if verb == "red" {
+            one_of("sem", text("sem"), &["", "relaxed", "release"])?;
+        }
+        match order {
+            _ if update => {
+                say(text("sem"));
+                say(text("scope"));
+                say(space);
+            }
+            "relaxed" | "acquire" | "release" => {
+                say(order);
+                say(text("scope"));
+                say(space);
+            }
+            "volatile" => {
+                say("volatile");
+                say(space);
+            }
+            "mmio" => {
+                say("mmio");
+                say(text("sem"));
+                say(text("scope"));
+                say(space);
+            }
+            "global_nc" => {
+                say("global");
+                say(text("cop"));
+                say("nc");
+            }
+            _ => {
+                say(if call.flag("weak") { "weak" } else { "" });
+                say(space);
+                say(text("cop"));
             }
         }
         let access = match verb {
             "ld" => Access::Load,
             "st" => Access::Store,
-            _ => Access::Update(operation(text("op")?, verb, element.ptx)?),
+            _ => Access::Update(operation(text("op"), verb, element.ptx)?),
         };
         if let Access::Update(operation) = access {
             say(operation);
         }
-        let l1 = [
-            "",
-            "L1::evict_normal",
-            "L1::evict_unchanged",
-            "L1::evict_first",
-            "L1::evict_last",
-            "L1::no_allocate",
-        ];
-        let l1 = one_of("l1_evict", text("l1_evict")?, &l1)?;
-        let l2 = ["", "L2::evict_normal", "L2::evict_first", "L2::evict_last"];
-        let l2 = one_of("l2_evict", text("l2_evict")?, &l2)?;
-        let evicts = !l1.is_empty() || !l2.is_empty();
-        if evicts && !text("cop")?.is_empty() {
+        let (l1, l2) = (text("l1_evict"), text("l2_evict"));
+        if !(l1.is_empty() && l2.is_empty() || text("cop").is_empty()) {
             return Err("cop goes with neither l1_evict nor l2_evict".into());
         }
         say(l1);
         say(l2);
-        let has_cache = number("has_cache") != 0;
+        let has_cache = call.flag("has_cache");
         say(if has_cache { "L2::cache_hint" } else { "" });
-        say(one_of(
-            "prefetch_size",
-            text("prefetch_size")?,
-            &["", "L2::64B", "L2::128B", "L2::256B"],
-        )?);
-        say(text("vec")?);
+        say(text("prefetch_size"));
+        say(text("vec"));
         say(element.ptx);
 
-        let destinations = usize::try_from(number("to_dst")).unwrap_or(usize::MAX);
-        let with_policy = form.has_policy(destinations > 0);
-        let (policy, operands) = match operands.split_last() {
-            Some((policy, rest)) if with_policy => (Some(policy), rest),
-            _ => (None, operands),
-        };
+        let policy = call.get("cache_policy");
         if has_cache && policy.is_none() {
             return Err("a cache hint needs a destination: dst=…".into());
         }
+        let place = |name: &str| call.get(name).ok_or("there is no address");
         let (address, operands, by_pointer, result) = match access {
             Access::Load if name == "b128" => return Err("b128 is stored, not loaded".into()),
             Access::Load => {
-                let Some((address, to)) = operands.split_last() else {
-                    return Err("there is no address".into());
-                };
-                if to.len() != destinations
-                    || ![0, 1, lanes].contains(&to.len())
-                    || to.is_empty() && lanes > 1
-                {
+                let to = call.list("dst");
+                if ![0, 1, lanes].contains(&to.len()) || to.is_empty() && lanes > 1 {
                     return Err(format!(
                         "a load of {lanes} takes one destination or {lanes}, found {}",
                         to.len()
                     ));
                 }
                 let result = if to.is_empty() {
-                    returned(text("return_type")?, element)?
+                    returned(text("return_type"), element)?
                 } else {
                     DType::VOID
                 };
-                (address, to, true, result)
+                (place("addr")?, to, true, result)
             }
             Access::Update(_) if name == "b128" => return Err("b128 is stored, not updated".into()),
             Access::Store | Access::Update(_) => {
-                let Some((address, values)) = operands.split_first() else {
-                    return Err("there is no address".into());
-                };
-                let from = number("from_src") != 0;
-                if name == "b128" {
-                    let plain = said == "st.weak.shared::cta.b128" && from;
-                    if !plain {
-                        return Err(
-                            "b128 is stored with src=, weak=True and space=\"shared::cta\", and nothing else"
-                                .into(),
-                        );
-                    }
+                let from = call.flag("from_src");
+                if name == "b128" && !(said == "st.weak.shared::cta.b128" && from) {
+                    return Err(
+                        "b128 is stored with src=, weak=True and space=\"shared::cta\", and nothing else".into(),
+                    );
                 }
-                let wanted = if from { 1 } else { lanes };
-                if values.len() != wanted {
-                    return Err(format!(
-                        "takes {wanted} after the address, found {}",
-                        values.len()
-                    ));
-                }
+                let names = ["src", "values", "value"];
+                let values = names.iter().map(|name| call.list(name)).find(|list| !list.is_empty());
+                let values = values.ok_or("takes what is stored behind the address")?;
                 let result = if verb == "atom" {
                     element.register
                 } else {
                     DType::VOID
                 };
-                (address, values, from, result)
+                (place("address")?, values, from, result)
             }
         };
         let space = match (address.dtype, space) {
@@ -417,7 +273,6 @@ impl<'a> MemoryInstruction<'a> {
             lanes,
             space,
             result,
-            missing,
         })
     }
 }

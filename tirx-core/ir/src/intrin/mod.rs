@@ -1,9 +1,9 @@
-//! The table of intrinsics.
+//! Intrinsics: the operations of the IR that are no nodes of their own.
 //!
-//! Each row says what an operator is called in the IR and in kernel text, how many arguments it takes, what its
-//! value's dtype is and what it does besides computing a value. Parser, printer, verifier, passes, CUDA code
-//! generation, simulator and documentation read this table; adding an intrinsic is adding a row
-//! (and teaching the simulator what it computes).
+//! Each has a row in the file of its family in [`rows`], which says what the operation is called in the IR and in kernel
+//! text, what its arguments are, the dtype of its value, what it does besides computing a value, the GPUs that have it and
+//! the CUDA it becomes. Parser, printer, verifier, passes, CUDA code generation, simulator and documentation read the
+//! rows; adding an intrinsic is adding a row (and saying what the simulator does with it).
 
 pub mod arch;
 pub mod convert;
@@ -14,7 +14,7 @@ pub mod rows;
 
 pub use arch::Arch;
 pub use operands::Operands;
-pub use row::Row;
+pub use row::{Row, Traits};
 pub use rows::op::Op;
 
 use std::sync::LazyLock;
@@ -41,7 +41,7 @@ pub enum Effect {
 }
 
 /// The dtype of a call's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum ResultRule {
     /// That of argument `n`.
     Arg(u8),
@@ -53,15 +53,19 @@ pub enum ResultRule {
     IntOfBits,
     /// A pointer; of a tensor map, its address as `uint64`.
     AddressOf,
-    /// Said at the call (`dtype=`, `return_type=`).
-    Explicit,
+    /// Said at the call: text has it before the arguments.
+    Said,
+    /// Said at the call: text has it behind the arguments.
+    SaidLast,
+    /// What this says of the arguments.
+    Of(fn(&Operands) -> DType),
 }
 
-impl ResultRule {
+impl Op {
     /// The dtype of a call with these arguments; `None` where the call says it.
-    pub fn dtype(self, args: &[Expr]) -> Option<DType> {
+    pub fn result(self, args: &[Expr]) -> Option<DType> {
         let first = args.first();
-        Some(match self {
+        Some(match self.row().result {
             ResultRule::Is(dtype) => dtype,
             ResultRule::Arg(n) => args.get(n as usize).map_or(DType::VOID, |a| a.dtype),
             ResultRule::BoolOfArg0 => DType::BOOL.with_lanes(first.map_or(1, |a| a.dtype.lanes)),
@@ -71,39 +75,36 @@ impl ResultRule {
                 Some(var) if var.ty().is_tensor_map() => DType::UINT64,
                 _ => DType::HANDLE,
             },
-            ResultRule::Explicit => return None,
+            ResultRule::Of(rule) => match Operands::read(self.row(), args) {
+                Ok(operands) => rule(&operands),
+                Err(_) => DType::VOID,
+            },
+            ResultRule::Said | ResultRule::SaidLast => return None,
         })
     }
 }
 
-/// A row of the table.
+/// A row with what its place among the others says.
 #[derive(Clone, Copy, Debug)]
 pub struct OpInfo {
-    /// The IR's name: `tirx.exp`, `tirx.cuda.cta_sync`.
-    pub name: &'static str,
     /// What follows `T.` in text: `exp`, `cuda.cta_sync`.
     pub script: &'static str,
-    /// Fewest and most arguments.
-    pub arity: (u8, u8),
-    /// What it does.
-    pub effect: Effect,
-    /// What it gives.
-    pub result: ResultRule,
+    /// The family it belongs to: the name of its file.
+    pub family: &'static str,
     /// What it does, in words.
     pub doc: &'static str,
-    /// All else that is said of it, where it has a row of its family's file.
-    pub row: Option<&'static Row>,
+    /// The row.
+    pub row: &'static Row,
 }
 
 /// Operators by what text calls them: the spelling that is printed, other spellings, and the IR's name without `tirx.`.
 static BY_SCRIPT: LazyLock<FxHashMap<&'static str, Op>> = LazyLock::new(|| {
     let mut names = FxHashMap::default();
     for op in Op::ALL {
-        if let Some(row) = op.info().row {
-            let flat = row.name.strip_prefix("tirx.");
-            for name in row.also.iter().copied().chain(flat) {
-                names.entry(name).or_insert(*op);
-            }
+        let row = op.row();
+        let flat = row.name.strip_prefix("tirx.");
+        for name in row.also.iter().copied().chain(flat) {
+            names.entry(name).or_insert(*op);
         }
     }
     names.extend(Op::ALL.iter().map(|op| (op.info().script, *op)));
@@ -114,24 +115,29 @@ static BY_NAME: LazyLock<FxHashMap<&'static str, Op>> =
     LazyLock::new(|| Op::ALL.iter().map(|op| (op.name(), *op)).collect());
 
 impl Op {
-    /// Its columns in the table.
+    /// Its row, with its family and what it does in words.
     pub fn info(self) -> &'static OpInfo {
         rows::TABLE[self as usize]
     }
 
-    /// Its row, where it is one of a family's file.
-    pub fn row(self) -> Option<&'static Row> {
+    /// Its row.
+    pub fn row(self) -> &'static Row {
         self.info().row
     }
 
     /// The IR's name.
     pub fn name(self) -> &'static str {
-        self.info().name
+        self.row().name
     }
 
-    /// What it does.
+    /// What it does besides giving a value.
     pub fn effect(self) -> Effect {
-        self.info().effect
+        self.row().effect
+    }
+
+    /// What it means for each lane, for memory, other threads and engines.
+    pub fn traits(self) -> &'static Traits {
+        &self.row().traits
     }
 
     /// The operator that text calls `T.<script>`, in any of its spellings.

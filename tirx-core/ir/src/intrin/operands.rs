@@ -26,7 +26,15 @@ impl<'a> Operands<'a> {
         };
         let wrong = || {
             let least = row.args.iter().filter(|a| !variable(a)).count();
-            format!("has {} arguments where it takes at least {least}", args.len())
+            let optional = row.args.iter().filter(|a| matches!(a.many, Many::Optional)).count();
+            let lists = row.args.len() > least + optional;
+            let wanted = match (least, optional, lists) {
+                (1, 0, false) => "1 argument".to_string(),
+                (n, 0, false) => format!("{n} arguments"),
+                (n, most, false) => format!("{n} to {} arguments", n + most),
+                (n, ..) => format!("at least {n} arguments"),
+            };
+            format!("takes {wanted}, found {}", args.len())
         };
         if args.len() < head + tail {
             return Err(wrong());
@@ -94,7 +102,7 @@ impl<'a> Operands<'a> {
                 list.name,
                 part.len() + left.len()
             ),
-            None => format!("has {} arguments, {} too many", args.len(), left.len()),
+            None => wrong(),
         })
     }
 
@@ -197,9 +205,19 @@ impl Arg {
                 true => Ok(()),
                 false => expected("a value"),
             },
+            Kind::Node => Ok(()),
+            Kind::Condition | Kind::Mask => match integer {
+                true => Ok(()),
+                false => expected("an integer or a bool"),
+            },
+            Kind::Array(_) => match e.dtype.is_handle() && e.as_str().is_none() {
+                true => Ok(()),
+                false => expected("a pointer such as A.data"),
+            },
             Kind::Pointer(space) => {
                 let pointer = e.dtype.is_handle() && e.as_str().is_none();
                 let address = match space {
+                    Space::Said => e.dtype == DType::UINT32,
                     Space::Shared => matches!(e.dtype, DType::UINT32 | DType::UINT64 | DType::INT32),
                     Space::Global | Space::Generic => matches!(e.dtype, DType::UINT64 | DType::INT64),
                 };
@@ -226,6 +244,14 @@ impl Arg {
             Kind::DTypeName => match e.as_str() {
                 Some(_) => Ok(()),
                 None => expected("the name of a dtype"),
+            },
+            Kind::DType => match e.as_str().map(str::parse::<DType>) {
+                Some(Ok(_)) => Ok(()),
+                _ => expected("a dtype such as \"uint32\""),
+            },
+            Kind::Name => match e.as_str() {
+                Some(_) => Ok(()),
+                None => expected("a text"),
             },
             Kind::Flag | Kind::Bool | Kind::Has(_) => match e.as_int() {
                 Some(0 | 1) => Ok(()),

@@ -12,8 +12,10 @@ use crate::ir::DType;
 
 /// Fills arguments that a signature does not name.
 pub type Complete = fn(&mut Given) -> Result<(), String>;
-/// Says which combination of modifiers PTX does not have.
+/// Says which combination of modifiers PTX does not have; a second line of the message is what to do instead.
 pub type Check = fn(&Operands) -> Result<(), String>;
+/// Says which GPUs have a call that fewer have, and what of the call it is.
+pub type NeedsBy = fn(&Operands) -> Option<(&'static str, Arch)>;
 /// Makes the words of a template.
 pub type MakeWords = fn(&Operands, Machine) -> Result<Words, String>;
 
@@ -47,6 +49,10 @@ pub struct Row {
     pub arch: Arch,
     /// Modifiers that fewer GPUs have: argument, its text, the GPUs.
     pub needs: &'static [(&'static str, &'static str, Arch)],
+    /// The same for what follows from several arguments: what of the call, the GPUs.
+    pub needs_by: Option<NeedsBy>,
+    /// The least and greatest value, for integers.
+    pub range: Option<(i64, i64)>,
     /// The CUDA it becomes.
     pub cuda: Cuda,
     /// The section of the PTX ISA, or of the CUDA programming guide.
@@ -69,8 +75,16 @@ pub struct Arg {
 pub enum Kind {
     /// The value of a register. Integers of other widths are converted as C does; floats have the dtype itself.
     Value(DType),
-    /// A value of any scalar dtype.
+    /// A value of any dtype.
     Any,
+    /// Any node, texts among them.
+    Node,
+    /// A bool, or an integer that is tested against 0.
+    Condition,
+    /// Lanes of a warp, a bit for each.
+    Mask,
+    /// A pointer to elements of a dtype.
+    Array(DType),
     /// Where something is in memory: a pointer, or for shared memory its 32-bit address there (a `uint64` is the address
     /// of another block's shared memory, as `T.ptx.mapa` gives it).
     Pointer(Space),
@@ -83,6 +97,10 @@ pub enum Kind {
     Text(&'static [&'static str]),
     /// The name of a dtype, in PTX or in TVM's words.
     DTypeName,
+    /// The name of a dtype of the language, such as `"uint32"`; `"void"` for none.
+    DType,
+    /// Any text.
+    Name,
     /// 0 or 1, known when compiling.
     Flag,
     /// A bool that is known when compiling.
@@ -115,6 +133,8 @@ pub enum Space {
     Global,
     /// Any: a generic address.
     Generic,
+    /// What the modifiers say: a pointer, or a 32-bit address in shared memory.
+    Said,
 }
 
 /// What an instruction does with a register.
@@ -158,17 +178,59 @@ impl Ty {
     }
 }
 
-/// What an operation means for other threads and for asynchronous engines.
+/// What an operation means for the lanes of vectors, for memory, for other threads and for asynchronous engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
+    /// Whether it does the same to each lane of vectors, by itself.
+    pub elementwise: bool,
+    /// Whether it computes with numbers, so that dtypes without arithmetic are widened for it.
+    pub arithmetic: bool,
+    /// The argument of which each lane gets one of the lanes' values.
+    pub passes_on: Option<u8>,
+    /// What it does to memory that other threads may see.
+    pub memory: Memory,
     /// Threads that must execute it together, each one once.
     pub collective: Collective,
     /// The engine that does the work after the instruction is done.
     pub engine: Engine,
     /// Whether it may wait for another thread or engine.
     pub waits: bool,
-    /// Whether it orders memory accesses or lets another thread proceed.
-    pub synchronizes: bool,
+    /// Whose accesses it orders, or whom it lets proceed.
+    pub synchronizes: Synchronizes,
+}
+
+/// What an operation does to memory that other threads may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Nothing.
+    None,
+    /// Reads it.
+    Reads,
+    /// Writes it.
+    Writes,
+    /// Reads and writes it.
+    ReadsAndWrites,
+}
+
+/// Between whom an operation synchronizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Synchronizes {
+    /// Nobody.
+    Nobody,
+    /// Nobody waits, but accesses to memory are ordered.
+    Memory,
+    /// The lanes of a warp.
+    Warp,
+    /// The warps of a warpgroup.
+    Warpgroup,
+    /// Threads of a block, and engines that work for it.
+    Block,
+    /// Threads of a cluster.
+    Cluster,
+    /// All threads of a grid, which must run at once.
+    Grid,
+    /// One grid and another.
+    Grids,
 }
 
 /// Threads that execute an instruction together.
@@ -180,6 +242,8 @@ pub enum Collective {
     Warp,
     /// The four warps of a warpgroup.
     Warpgroup,
+    /// All threads of a block.
+    Block,
 }
 
 /// An engine that works beside the threads.
@@ -200,14 +264,18 @@ pub enum Engine {
 impl Traits {
     /// An instruction of one thread that nothing waits for.
     pub const PLAIN: Traits = Traits {
+        elementwise: false,
+        arithmetic: false,
+        passes_on: None,
+        memory: Memory::None,
         collective: Collective::Thread,
         engine: Engine::None,
         waits: false,
-        synchronizes: false,
+        synchronizes: Synchronizes::Nobody,
     };
-    /// It orders memory or lets others proceed.
+    /// It orders memory or lets others of the block proceed.
     pub const SYNC: Traits = Traits {
-        synchronizes: true,
+        synchronizes: Synchronizes::Block,
         ..Traits::PLAIN
     };
     /// It may wait.
@@ -225,6 +293,45 @@ impl Traits {
     pub const fn of(self, collective: Collective) -> Traits {
         Traits { collective, ..self }
     }
+
+    /// The same between others than the threads of a block.
+    pub const fn synchronizes(self, synchronizes: Synchronizes) -> Traits {
+        Traits { synchronizes, ..self }
+    }
+
+    /// The same with accesses to memory.
+    pub const fn memory(self, memory: Memory) -> Traits {
+        Traits { memory, ..self }
+    }
+
+    /// The same for each lane of vectors.
+    pub const fn elementwise(self) -> Traits {
+        Traits {
+            elementwise: true,
+            ..self
+        }
+    }
+
+    /// The same, computing with the numbers of each lane of vectors.
+    pub const fn arithmetic(self) -> Traits {
+        Traits {
+            arithmetic: true,
+            ..self.elementwise()
+        }
+    }
+
+    /// The same, giving each lane the argument of one of them.
+    pub const fn passes_on(self, argument: u8) -> Traits {
+        Traits {
+            passes_on: Some(argument),
+            ..self
+        }
+    }
+
+    /// Whether it reads memory that other threads may see.
+    pub const fn reads(&self) -> bool {
+        matches!(self.memory, Memory::Reads | Memory::ReadsAndWrites)
+    }
 }
 
 /// The CUDA that an operation becomes.
@@ -236,6 +343,8 @@ pub struct Cuda {
     pub words: Option<MakeWords>,
     /// Headers that the text needs.
     pub headers: &'static [&'static str],
+    /// Functions of `codegen/src/cuda/helpers.rs` that the text needs, by name.
+    pub helpers: &'static [&'static str],
 }
 
 /// What the words of a template may depend on besides the call.
@@ -259,6 +368,8 @@ pub struct Words {
 pub enum Form {
     /// A function of CUDA C++ that takes the arguments as they are.
     Function(&'static str),
+    /// An expression of CUDA C++, in which `$name$` is an argument.
+    Expression(&'static str),
     /// A template of PTX within `asm volatile`. `{name}` is an operand (its place follows from the kind) or a modifier;
     /// `{name}` of a list is its places with commas between; `{.name}` is the modifier behind a dot where it is not
     /// empty; `{?name:text}` is the text where the modifier is neither empty nor 0 (or the operand is there), `{!name:text}`
@@ -267,8 +378,17 @@ pub enum Form {
     Ptx(&'static str),
     /// As [`Form::Ptx`] without the clobber of memory and not volatile: nothing but the result.
     PurePtx(&'static str),
+    /// As [`Form::Ptx`] without the clobber of memory: it reads or changes what the thread is, and runs as often as written.
+    StatePtx(&'static str),
     /// The body of a C++ function whose parameters have the arguments' names; `$name$` is a modifier or word.
     Code(&'static str),
+    /// Written by the code generator itself, for the dtypes and places of its operands: an operator of C++, a function of
+    /// the dtype, a jump.
+    Special,
+    /// Not there: a pass replaces it.
+    Lowered,
+    /// Not there: host functions have it.
+    Host,
 }
 
 /// What a call in text gives, by parameter, while it is bound.
@@ -296,6 +416,11 @@ impl Given {
     /// The number of a parameter.
     pub fn int(&self, name: &str) -> Option<i128> {
         self.get(name).first().and_then(|e| e.as_int())
+    }
+
+    /// Leaves an argument out.
+    pub fn leave_out(&mut self, name: &str) {
+        self.values.retain(|(n, _)| *n != name);
     }
 
     /// Sets an argument.
@@ -345,41 +470,64 @@ pub const fn rest(name: &'static str, kind: Kind) -> Arg {
 
 /// Inline assembly of a template.
 pub const fn ptx(template: &'static str) -> Cuda {
-    Cuda {
-        form: Form::Ptx(template),
-        words: None,
-        headers: &[],
-    }
+    Cuda::new(Form::Ptx(template))
 }
 
 /// Inline assembly that does nothing but compute its value.
 pub const fn pure_ptx(template: &'static str) -> Cuda {
-    Cuda {
-        form: Form::PurePtx(template),
-        words: None,
-        headers: &[],
-    }
+    Cuda::new(Form::PurePtx(template))
+}
+
+/// Inline assembly that does not touch memory.
+pub const fn state_ptx(template: &'static str) -> Cuda {
+    Cuda::new(Form::StatePtx(template))
 }
 
 /// A C++ function with this body.
 pub const fn code(body: &'static str) -> Cuda {
-    Cuda {
-        form: Form::Code(body),
-        words: None,
-        headers: &[],
-    }
+    Cuda::new(Form::Code(body))
 }
 
 /// A function of CUDA C++.
 pub const fn function(name: &'static str) -> Cuda {
-    Cuda {
-        form: Form::Function(name),
-        words: None,
-        headers: &[],
-    }
+    Cuda::new(Form::Function(name))
+}
+
+/// An expression of CUDA C++.
+pub const fn expression(text: &'static str) -> Cuda {
+    Cuda::new(Form::Expression(text))
+}
+
+/// The code generator's own text.
+pub const fn special() -> Cuda {
+    Cuda::new(Form::Special)
+}
+
+/// Nothing: a pass replaces it.
+pub const fn lowered() -> Cuda {
+    Cuda::new(Form::Lowered)
+}
+
+/// Nothing: host functions have it.
+pub const fn host() -> Cuda {
+    Cuda::new(Form::Host)
 }
 
 impl Cuda {
+    const fn new(form: Form) -> Cuda {
+        Cuda {
+            form,
+            words: None,
+            headers: &[],
+            helpers: &[],
+        }
+    }
+
+    /// The same with helper functions.
+    pub const fn helpers(self, helpers: &'static [&'static str]) -> Cuda {
+        Cuda { helpers, ..self }
+    }
+
     /// The same with words for the template.
     pub const fn words(self, words: fn(&Operands, Machine) -> Result<Words, String>) -> Cuda {
         Cuda {
@@ -411,6 +559,8 @@ impl Row {
             traits: Traits::PLAIN,
             arch: Arch::ANY,
             needs: &[],
+            needs_by: None,
+            range: None,
             cuda,
             section: "",
         }
@@ -463,6 +613,27 @@ impl Row {
         }
     }
 
+    /// The same with a value whose dtype follows from a rule.
+    pub const fn value(self, result: ResultRule) -> Row {
+        Row { result, ..self }
+    }
+
+    /// The same with bounds of its value.
+    pub const fn range(self, least: i64, most: i64) -> Row {
+        Row {
+            range: Some((least, most)),
+            ..self
+        }
+    }
+
+    /// The same with what fewer GPUs have.
+    pub const fn needs_by(self, needs: NeedsBy) -> Row {
+        Row {
+            needs_by: Some(needs),
+            ..self
+        }
+    }
+
     /// The same with an effect.
     pub const fn effect(self, effect: Effect) -> Row {
         Row { effect, ..self }
@@ -488,29 +659,13 @@ impl Row {
         Row { section, ..self }
     }
 
-    /// Its columns in the table of all operators.
-    pub(super) const fn info(&'static self, doc: &'static str) -> OpInfo {
-        let (mut least, mut most) = (0u8, 0u8);
-        let mut i = 0;
-        while i < self.args.len() {
-            match self.args[i].many {
-                Many::One => {
-                    least += 1;
-                    most = most.saturating_add(1);
-                }
-                Many::Optional => most = most.saturating_add(1),
-                Many::List(_) => most = 255,
-            }
-            i += 1;
-        }
+    /// The row with its family and its documentation.
+    pub(super) const fn info(&'static self, family: &'static str, doc: &'static str) -> OpInfo {
         OpInfo {
-            name: self.name,
             script: self.script,
-            arity: (least, most),
-            effect: self.effect,
-            result: self.result,
+            family,
             doc,
-            row: Some(self),
+            row: self,
         }
     }
 

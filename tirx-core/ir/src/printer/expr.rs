@@ -2,7 +2,6 @@
 
 use super::super::typing;
 use super::{Printer, literal};
-use crate::intrin::memory::Form;
 use crate::intrin::row::Kind;
 use crate::intrin::{Op, Operands, ResultRule, Row};
 use crate::ir::{AttrValue, BinOp, Buffer, DType, Expr, ExprKind, Type, Var};
@@ -260,8 +259,6 @@ impl Printer {
     }
 
     fn call(&mut self, out: &mut String, op: Op, args: &[Expr], dtype: DType) {
-        let script = op.info().script;
-        let mut all: Vec<&Expr> = args.iter().collect();
         if let (Op::CudaFuncCall, [name, source, rest @ ..]) = (op, args) {
             let mut shown = vec![name];
             shown.extend(rest);
@@ -283,58 +280,18 @@ impl Printer {
         }
         if call_folds(op, args) {
             out.push_str(&format!("T.call_intrin(\"{dtype}\", \"{}\", ", op.name()));
-            self.list(out, &all);
+            self.list(out, &args.iter().collect::<Vec<_>>());
             out.push(')');
             return;
         }
-        if let Some(row) = op.row() {
-            self.row_call(out, row, args);
-            return;
-        }
-        out.push_str(&format!("T.{script}("));
-        // Those end with the dtype themselves, or it follows from the arguments.
-        let says_it = matches!(
-            op,
-            Op::BufferOffset
-                | Op::PtxAddF32x2
-                | Op::PtxSubF32x2
-                | Op::PtxMulF32x2
-                | Op::PtxFmaF32x2
-                | Op::PtxMapa
-                | Op::PtxCvt
-        ) || Form::of(op).is_some();
-        let explicit = op.info().result == ResultRule::Explicit && !says_it;
-        let last = matches!(op, Op::TvmStructGet | Op::CudaLdg | Op::CudaFuncCall);
-        let said = match dtype {
-            DType::HANDLE => "T.handle().ty".to_string(),
-            _ => format!("\"{dtype}\""),
-        };
-        // Text has the element where the IR has its address.
-        let element = match op {
-            Op::PtxLdGlobalAcquire => Some(0),
-            Op::PtxLdg32 => Some(2),
-            _ => None,
-        };
-        if let Some(at) = element
-            && let Some([load]) = args.get(at).and_then(|a| a.as_call(Op::AddressOf))
-        {
-            all[at] = load;
-        }
-        if explicit && !last {
-            out.push_str(&said);
-            out.push_str(if all.is_empty() { "" } else { ", " });
-        }
-        self.list(out, &all);
-        if explicit && last {
-            out.push_str(&format!(", {said}"));
-        }
-        out.push(')');
+        self.row_call(out, op.row(), args, dtype);
     }
 
-    /// A call of an operation that has a row: all arguments by position, elements where the node has their addresses.
-    fn row_call(&mut self, out: &mut String, row: &'static Row, args: &[Expr]) {
+    /// All arguments by position, elements where the node has their addresses, and the dtype where nothing else says it.
+    fn row_call(&mut self, out: &mut String, row: &'static Row, args: &[Expr], dtype: DType) {
         let mut shown: Vec<&Expr> = args.iter().collect();
-        if let Ok(operands) = Operands::read(row, args) {
+        let elements = row.args.iter().any(|arg| matches!(arg.kind, Kind::Element(..)));
+        if elements && let Ok(operands) = Operands::read(row, args) {
             let kinds = operands
                 .each()
                 .flat_map(|(arg, part)| part.iter().map(move |_| arg.kind));
@@ -346,8 +303,19 @@ impl Printer {
                 }
             }
         }
+        let said = match dtype {
+            DType::HANDLE => "T.handle().ty".to_string(),
+            _ => format!("\"{dtype}\""),
+        };
         out.push_str(&format!("T.{}(", row.script));
+        if let ResultRule::Said = row.result {
+            out.push_str(&said);
+            out.push_str(if shown.is_empty() { "" } else { ", " });
+        }
         self.list(out, &shown);
+        if let ResultRule::SaidLast = row.result {
+            out.push_str(&format!(", {said}"));
+        }
         out.push(')');
     }
 

@@ -8,7 +8,7 @@
 //! **Invariants.** Bits that are only moved (loads, stores, shuffles, reinterpretation, calls of raw functions) are not
 //! converted. **Cost.** One walk.
 
-use crate::intrin::{Effect, Op, ResultRule};
+use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Mutator, PrimFunc, TypeCode};
 
 /// The function with operations on types that `unsupported` accepts done in float32.
@@ -79,7 +79,7 @@ impl Legalize {
                     op: Op::IfThenElse,
                     args,
                 } => args[1..].iter().any(|arm| self.is_computed(arm)),
-                ExprKind::Call { op, args } => computes(*op) && self.any_unsupported(args),
+                ExprKind::Call { op, args } => op.traits().arithmetic && self.any_unsupported(args),
                 _ => false,
             }
     }
@@ -131,29 +131,13 @@ impl Mutator for Legalize {
                 };
                 Expr::new(ExprKind::Cast(value), expr.dtype, span)
             }
-            ExprKind::Call { op, args } if computes(*op) && self.any_unsupported(args) => {
+            ExprKind::Call { op, args } if op.traits().arithmetic && self.any_unsupported(args) => {
                 let args = args.iter().map(|a| self.promoted(a)).collect();
                 Expr::new(ExprKind::Call { op: *op, args }, expr.dtype, span)
             }
             _ => self.walk_expr(expr),
         }
     }
-}
-
-/// Whether a call computes with its arguments rather than moving their bits.
-fn computes(op: Op) -> bool {
-    op.effect() == Effect::Pure
-        && matches!(op.info().result, ResultRule::Arg(_) | ResultRule::BoolOfArg0)
-        && !matches!(
-            op,
-            Op::BitwiseAnd
-                | Op::BitwiseOr
-                | Op::BitwiseXor
-                | Op::BitwiseNot
-                | Op::ShiftLeft
-                | Op::ShiftRight
-                | Op::IfThenElse
-        )
 }
 
 #[cfg(test)]

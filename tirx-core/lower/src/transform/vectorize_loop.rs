@@ -264,11 +264,6 @@ struct Vectorizer {
     stuck: bool,
 }
 
-/// Whether the call works on each lane alone.
-fn is_elementwise(op: Op) -> bool {
-    (Op::Exp..=Op::Isfinite).contains(&op) || (Op::BitwiseAnd..=Op::Clz).contains(&op) || op == Op::Likely
-}
-
 impl Vectorizer {
     /// A scalar in all lanes; a vector as it is.
     fn broadcast(&self, expr: Expr) -> Expr {
@@ -366,7 +361,7 @@ impl Vectorizer {
                         let [t, f] = branches;
                         Expr::call(*op, dtype, vec![c.clone(), t, f])
                     }
-                    _ if is_elementwise(*op) && expr.dtype.is_scalar() => {
+                    _ if op.traits().elementwise && expr.dtype.is_scalar() => {
                         let args = new.into_iter().map(|e| self.broadcast(e)).collect();
                         Expr::call(*op, expr.dtype.with_lanes(self.lanes), args)
                     }

@@ -24,6 +24,26 @@ pub(super) struct Function {
     pub run: fn(&mut Interpreter, &mut Call) -> Result<Value>,
 }
 
+impl Function {
+    /// Its parameters as text: `(a, b=…, *args, c=…)`.
+    pub(super) fn signature(&self) -> String {
+        let mut parts = Vec::new();
+        let mut named = false;
+        for param in self.params {
+            if param.keyword_only && !named {
+                named = true;
+                parts.push(if self.rest { "*args" } else { "*" }.to_string());
+            }
+            let default = if param.required { "" } else { "=…" };
+            parts.push(format!("{}{default}", param.name));
+        }
+        if self.rest && !named {
+            parts.push("*args".into());
+        }
+        format!("({})", parts.join(", "))
+    }
+}
+
 /// A row of a table.
 pub(super) const fn function(
     name: &'static str,

@@ -131,29 +131,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// A call of an operator that no row above describes: arity from the intrinsic table, dtype by its rule.
-pub(super) fn generic(op: Op, call: &Call) -> Result<Value> {
-    let info = op.info();
-    let args = call.rest_args()?;
-    let (low, high) = info.arity;
-    if !(low as usize..=high as usize).contains(&args.len()) {
-        let wanted = match (low, high) {
-            (a, b) if a == b => super::super::eval::count(a as usize, "argument"),
-            (a, 255) => format!("at least {}", super::super::eval::count(a as usize, "argument")),
-            (a, b) => format!("{a} to {b} arguments"),
-        };
-        let given = args.len();
-        return call.fail(format!(
-            "takes {wanted}, {given} {} given",
-            if given == 1 { "was" } else { "were" }
-        ));
-    }
-    let Some(dtype) = info.result.dtype(&args) else {
-        return call.fail("needs its dtype: T.call_intrin(dtype, name, …)");
-    };
-    Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
-}
-
 fn address_of(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let (value, span) = call.need("obj", "a buffer or an element of one")?;
     let target = match value {
@@ -176,7 +153,7 @@ fn address_of(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         }
     }
     let args = vec![target];
-    let dtype = Op::AddressOf.info().result.dtype(&args).unwrap_or(DType::HANDLE);
+    let dtype = Op::AddressOf.result(&args).unwrap_or(DType::HANDLE);
     Ok(Value::Expr(Expr::call(Op::AddressOf, dtype, args).at(call.span)))
 }
 
@@ -247,20 +224,11 @@ fn buffer_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(offset_of_element(load).at(call.span)))
 }
 
-/// How many elements lie before a loaded one: of the widest type of its indices and its buffer's extents, at least
-/// int32.
+/// How many elements lie before a loaded one.
 pub(super) fn offset_of_element(load: Expr) -> Expr {
-    let mut dtype = DType::INT32;
-    if let ExprKind::BufferLoad { buffer, indices, .. } = &load.kind {
-        for e in indices.iter().chain(&buffer.shape) {
-            let element = e.dtype.element();
-            if element.bits > dtype.bits {
-                dtype = element;
-            }
-        }
-        dtype = dtype.with_lanes(indices.iter().map(|i| i.dtype.lanes).max().unwrap_or(1));
-    }
-    Expr::call(Op::BufferOffset, dtype, vec![load])
+    let args = vec![load];
+    let dtype = Op::BufferOffset.result(&args).unwrap_or(DType::INT32);
+    Expr::call(Op::BufferOffset, dtype, args)
 }
 
 fn call_extern(call: &mut Call, op: Op) -> Result<Value> {
@@ -288,12 +256,8 @@ fn call_intrin(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         };
     };
     let args = call.rest_args()?;
-    let (low, high) = op.info().arity;
-    if !(low as usize..=high as usize).contains(&args.len()) {
-        return call.fail(format!(
-            "\"{name}\" takes {low} to {high} arguments, {} were given",
-            args.len()
-        ));
+    if let Err(message) = op.row().read(&args) {
+        return call.fail(format!("\"{name}\" {message}"));
     }
     Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
 }
@@ -452,12 +416,8 @@ fn explicit(call: &mut Call, op: Op, default: DType) -> Result<Value> {
         call.rest.remove(0);
     }
     let args = call.rest_args()?;
-    let (low, high) = op.info().arity;
-    if !(low as usize..=high as usize).contains(&args.len()) {
-        return call.fail(format!(
-            "takes {low} arguments after the dtype, {} were given",
-            args.len()
-        ));
+    if let Err(message) = op.row().read(&args) {
+        return call.fail(format!("{message} after the dtype"));
     }
     if op == Op::Undef || op == Op::LargeUintImm || op == Op::TvmThreadAllreduce || !dtype.is_void() {
         return Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)));

@@ -72,11 +72,7 @@ fn registers(pointer: &Expr, offset: &Expr, count: usize, dtype: DType) -> Vec<E
 }
 
 fn node(call: &Call, op: Op, args: Vec<Expr>) -> Result<Value> {
-    if let Some(row) = op.row() {
-        row.read(&args).or_else(|message| call.fail(message))?;
-    }
-    let dtype = op.info().result.dtype(&args).unwrap_or(DType::VOID);
-    Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
+    super::rows::checked(call, op, args)
 }
 
 fn cp_async(_: &mut Interpreter, call: &mut Call) -> Result<Value> {

@@ -12,11 +12,12 @@
 //! | `buffers`, `methods`, `access`, `views`, `indexers` | buffers, their attributes, elements and views |
 //! | `pool` | pooled dynamic shared memory |
 //! | `launch`, `loops` | scope ids, regions, loops, statements |
-//! | `calls`, `cuda` | calls out of the language, device functions |
+//! | `calls`, `cuda`, `ptx`, `composites` | calls whose arguments are converted or that are several operations |
 //! | `layouts`, `layout_parts`, `layout_methods` | `TileLayout(S[…] + R[…] + offset)` |
 //! | `tiles` | tile primitives: `Tx.cta.copy(…)` |
 //! | `cuda_words` | what to write for a name of CUDA C++ |
-//! | `rows` | calls of the operations that have a row |
+//! | `meanings` | what the names mean that are no operations |
+//! | `rows` | all other operations: calls as their rows say |
 //! | `refused` | names that TVM has and this compiler does not |
 
 mod access;
@@ -36,15 +37,13 @@ mod layouts;
 mod linear;
 mod loops;
 mod math;
+mod meanings;
 mod methods;
 mod namespace;
 mod objects;
 mod operators;
 mod pool;
 mod ptx;
-mod ptx_convert;
-mod ptx_memory;
-mod ptx_sync;
 mod refused;
 mod regions;
 mod rows;
@@ -74,6 +73,12 @@ pub fn attribute(path: &str, name: &str) -> Option<Value> {
     namespace::attribute(path, name)
 }
 
+/// How text writes a name and what it means: `(a, b, *, c=…)`, empty for what is not called, and a sentence. For the
+/// reference page.
+pub fn described(name: &str) -> Option<(String, String)> {
+    namespace::described(name)
+}
+
 /// The names that `path` has, for suggestions; empty for an unknown path.
 pub fn names(path: &str) -> Vec<String> {
     namespace::names(path)
@@ -85,7 +90,7 @@ pub fn elsewhere(path: &str, name: &str) -> Option<String> {
         .into_iter()
         .filter(|other| *other != path);
     let mut full = others.map(|other| format!("{other}.{name}"));
-    full.find(|full| namespace::lookup(full).is_some())
+    full.find(|full| namespace::is_function(full))
 }
 
 /// `a op b`, at least one an IR value (or both dtypes, layouts, objects).

@@ -9,8 +9,8 @@ use super::super::eval::{Annotation, Value};
 use super::call::{Call, Function};
 use super::objects::Metadata;
 use super::{
-    buffers, calls, composites, cuda, dtypes, launch, layouts, loops, math, pool, ptx, ptx_convert,
-    ptx_memory, ptx_sync, refused, rows, tiles,
+    buffers, calls, composites, cuda, dtypes, launch, layouts, loops, math, meanings, pool, ptx, refused,
+    rows, tiles,
 };
 use crate::diagnostic::error;
 use crate::intrin::Op;
@@ -28,12 +28,6 @@ static TABLES: &[&[Function]] = &[
     math::FUNCTIONS,
     pool::FUNCTIONS,
     ptx::FUNCTIONS,
-    ptx_memory::LOADS,
-    ptx_memory::STORES,
-    ptx_memory::UPDATES,
-    ptx_memory::OTHERS,
-    ptx_convert::FUNCTIONS,
-    ptx_sync::FUNCTIONS,
     tiles::FUNCTIONS,
 ];
 
@@ -53,27 +47,33 @@ pub(super) fn lookup(full: &str) -> Option<Value> {
     }))
 }
 
-/// Operators of the intrinsic table whose calls follow its arity and result rule.
-fn generic(script: &str) -> Option<Value> {
-    let op = Op::from_script(script)?;
-    if op.row().is_some() {
-        return rows::lookup(op);
-    }
-    let name: &'static str = generic_name(op);
-    Some(Value::builtin(name, move |_, args, span| {
-        let call = Call::new(name, &[], true, args, span)?;
-        calls::generic(op, &call)
-    }))
+/// Whether there is a function of this full name.
+pub(super) fn is_function(full: &str) -> bool {
+    INDEX.contains_key(full) || full.strip_prefix("T.").is_some_and(|script| Op::from_script(script).is_some())
 }
 
-fn generic_name(op: Op) -> &'static str {
-    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
-        Op::ALL
-            .iter()
-            .map(|op| format!("T.{}", op.info().script))
-            .collect()
-    });
-    &NAMES[op as usize]
+/// Operators whose calls are bound as their rows say.
+fn generic(script: &str) -> Option<Value> {
+    Op::from_script(script).map(rows::lookup)
+}
+
+/// The signature of a function and what it means.
+pub(super) fn described(name: &str) -> Option<(String, String)> {
+    let op = name.strip_prefix("T.").and_then(Op::from_script);
+    let signature = match (INDEX.get(name), op) {
+        (Some(function), _) => function.signature(),
+        (None, Some(op)) => rows::signature_text(op).to_string(),
+        (None, None) => String::new(),
+    };
+    if let Some(dtype) = name.strip_prefix("T.").and_then(dtypes::lookup) {
+        return Some(("(x)".into(), format!("The dtype {dtype}; as a function, conversion to it.")));
+    }
+    let meaning = match (meanings::of(name), op) {
+        (Some(meaning), _) => meaning.to_string(),
+        (None, Some(op)) => op.info().doc.trim().to_string(),
+        (None, None) => return None,
+    };
+    Some((signature, meaning))
 }
 
 const NAMESPACES: [&str; 7] = [
@@ -160,7 +160,7 @@ pub(super) fn names(path: &str) -> Vec<String> {
         .iter()
         .flat_map(|t| t.iter())
         .filter_map(|f| direct(f.name))
-        .chain(Op::ALL.iter().filter_map(|op| direct(generic_name(*op))))
+        .chain(Op::ALL.iter().filter_map(|op| direct(rows::name(*op))))
         .collect();
     match path {
         "T" => {

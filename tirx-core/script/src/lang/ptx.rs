@@ -1,33 +1,12 @@
-//! `T.ptx.*`: PTX instructions on values. Those of the asynchronous engines and tensor cores are not here.
+//! `T.ptx.add_f32x2`, …: packed operands, which may be vectors, with or without a destination.
 
-use super::super::eval::{Interpreter, Param, Value, keyword, optional, required};
-use super::super::typing;
-use super::call::{Call, Function, function, variadic};
+use super::super::eval::{Param, Value, keyword};
+use super::call::{Call, Function, variadic};
 use super::convert;
-use crate::arith::fold;
 use crate::diagnostic::Result;
 use crate::intrin::Op;
-use crate::ir::{DType, Expr, ExprKind};
+use crate::ir::{DType, Expr};
 
-/// Destination, operands and modifiers. The modifiers may stand by position, as in printed IR.
-const TWO: &[Param] = &[
-    required("d_addr"),
-    required("a"),
-    required("b"),
-    optional("rounding"),
-    optional("ftz"),
-    optional("sat"),
-];
-const THREE: &[Param] = &[
-    required("d_addr"),
-    required("a"),
-    required("b"),
-    required("c"),
-    optional("rounding"),
-    optional("ftz"),
-    optional("sat"),
-];
-const MAX: &[Param] = &[required("a"), required("b"), optional("ftz"), optional("nan")];
 const PACKED: &[Param] = &[
     keyword("rounding"),
     keyword("ftz"),
@@ -35,28 +14,11 @@ const PACKED: &[Param] = &[
     keyword("return_dtype"),
 ];
 
-macro_rules! arithmetic {
-    ($name:literal, $op:ident, $params:ident, $dtype:ident) => {
-        function($name, $params, |_, c| {
-            arithmetic(c, Op::$op, DType::$dtype, $params.len() == 7)
-        })
-    };
-}
-
 pub(super) static FUNCTIONS: &[Function] = &[
-    arithmetic!("T.ptx.add_f32", PtxAddF32, TWO, FLOAT32),
-    arithmetic!("T.ptx.sub_f32", PtxSubF32, TWO, FLOAT32),
-    arithmetic!("T.ptx.mul_f32", PtxMulF32, TWO, FLOAT32),
-    arithmetic!("T.ptx.fma_f32", PtxFmaF32, THREE, FLOAT32),
-    arithmetic!("T.ptx.add_f64", PtxAddF64, TWO, FLOAT64),
-    arithmetic!("T.ptx.sub_f64", PtxSubF64, TWO, FLOAT64),
-    arithmetic!("T.ptx.mul_f64", PtxMulF64, TWO, FLOAT64),
-    arithmetic!("T.ptx.fma_f64", PtxFmaF64, THREE, FLOAT64),
     variadic("T.ptx.add_f32x2", PACKED, |_, c| packed(c, Op::PtxAddF32x2, 2)),
     variadic("T.ptx.sub_f32x2", PACKED, |_, c| packed(c, Op::PtxSubF32x2, 2)),
     variadic("T.ptx.mul_f32x2", PACKED, |_, c| packed(c, Op::PtxMulF32x2, 2)),
     variadic("T.ptx.fma_f32x2", PACKED, |_, c| packed(c, Op::PtxFmaF32x2, 3)),
-    function("T.ptx.max_f32", MAX, max),
 ];
 
 /// 0 or 1, also for `True` and `False`.
@@ -69,41 +31,6 @@ fn rounding(call: &Call, name: &str) -> Result<()> {
         return Ok(());
     }
     call.fail(format!("the rounding must be rn, rz, rm or rp, found \"{name}\""))
-}
-
-fn operand(call: &Call, name: &str, dtype: DType) -> Result<Expr> {
-    match call.operand(name)? {
-        // Printed IR says a number as a constant of float32.
-        typing::Operand::Expr(e) if e.dtype.is_float() && matches!(e.kind, ExprKind::Float(_)) => {
-            Ok(fold::cast(e, dtype))
-        }
-        typing::Operand::Expr(e) if e.dtype != dtype => call.fail_with(
-            format!("\"{name}\" must be {dtype}, found {}", e.dtype),
-            format!("cast it: T.cast(x, \"{dtype}\")"),
-        ),
-        typing::Operand::Expr(e) => Ok(e),
-        literal => typing::cast(literal, dtype, call.span),
-    }
-}
-
-fn arithmetic(call: &mut Call, op: Op, dtype: DType, three: bool) -> Result<Value> {
-    let mode = call.text_or("rounding", "rn")?;
-    rounding(call, &mode)?;
-    let pointer = call.argument("d_addr")?;
-    if !pointer.dtype.is_handle() {
-        return call.expected("d_addr", "a pointer such as A.ptr_to([i])");
-    }
-    let mut args = vec![pointer];
-    let names: &[&str] = if three { &["a", "b", "c"] } else { &["a", "b"] };
-    for name in names {
-        args.push(operand(call, name, dtype)?);
-    }
-    let (ftz, sat) = (flag(call, "ftz")?, flag(call, "sat")?);
-    if dtype == DType::FLOAT64 && !(ftz.is_int(0) && sat.is_int(0)) {
-        return call.fail("float64 has neither ftz nor sat");
-    }
-    args.extend([Expr::string(mode).at(call.span), ftz, sat]);
-    Ok(Value::Expr(Expr::call(op, DType::VOID, args).at(call.span)))
 }
 
 /// Two float32 in a uint64: a vector gives its bits.
@@ -189,16 +116,4 @@ fn packed(call: &mut Call, op: Op, operands: usize) -> Result<Value> {
         return call.fail(format!("return_dtype must be uint64 or float32x2, found {dtype}"));
     }
     Ok(Value::Expr(value))
-}
-
-fn max(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let args = vec![
-        operand(call, "a", DType::FLOAT32)?,
-        operand(call, "b", DType::FLOAT32)?,
-        flag(call, "ftz")?,
-        flag(call, "nan")?,
-    ];
-    Ok(Value::Expr(
-        Expr::call(Op::PtxMaxF32, DType::FLOAT32, args).at(call.span),
-    ))
 }

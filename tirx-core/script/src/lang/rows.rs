@@ -9,6 +9,7 @@ use super::super::eval::{Args, Param, Value, keyword, optional, required};
 use super::super::typing::{self, Operand};
 use super::call::Call;
 use super::convert;
+use super::objects::METADATA_STRING;
 use crate::arith::fold;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::row::{Arg, Given, Kind, Many};
@@ -37,9 +38,9 @@ enum Default {
     Text(&'static str),
 }
 
-/// By operator; `None` for those without a row.
-static SIGNATURES: LazyLock<Vec<Option<Signature>>> =
-    LazyLock::new(|| Op::ALL.iter().map(|op| op.row().map(signature)).collect());
+/// By operator.
+static SIGNATURES: LazyLock<Vec<Signature>> =
+    LazyLock::new(|| Op::ALL.iter().map(|op| signature(op.row())).collect());
 
 fn signature(row: &'static Row) -> Signature {
     let mut out = Signature {
@@ -97,19 +98,41 @@ fn signature(row: &'static Row) -> Signature {
     out
 }
 
-/// The function of an operator that has a row.
-pub(super) fn lookup(op: Op) -> Option<Value> {
-    let signature: &'static Signature = SIGNATURES[op as usize].as_ref()?;
-    let row = op.row()?;
-    Some(Value::builtin(signature.name.as_str(), move |_, args, span| {
-        bind(op, row, signature, args, span)
-    }))
+/// The function of an operator.
+pub(super) fn lookup(op: Op) -> Value {
+    let signature: &'static Signature = &SIGNATURES[op as usize];
+    Value::builtin(signature.name.as_str(), move |_, args, span| {
+        bind(op, op.row(), signature, args, span)
+    })
+}
+
+/// The name of an operator's function: `T.ptx.mbarrier.init`.
+pub(super) fn name(op: Op) -> &'static str {
+    &SIGNATURES[op as usize].name
+}
+
+/// The parameters of an operator's function as text: `(bar, count)`.
+pub(super) fn signature_text(op: Op) -> &'static str {
+    let signature = &SIGNATURES[op as usize];
+    &signature.text[signature.name.len()..]
+}
+
+/// A call of an operator with these arguments, checked by its row.
+pub(super) fn checked(call: &Call, op: Op, args: Vec<Expr>) -> Result<Value> {
+    if let Err(message) = op.row().read(&args) {
+        return match message.split_once('\n') {
+            Some((message, help)) => call.fail_with(message, help),
+            None => call.fail(message),
+        };
+    }
+    let dtype = op.result(&args).unwrap_or(DType::VOID);
+    Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
 }
 
 /// The names of rows and of the namespaces that they are in, without `T.`.
 pub(super) fn is_namespace(path: &str) -> bool {
     static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-        let rows = Op::ALL.iter().filter_map(|op| op.row());
+        let rows = Op::ALL.iter().map(|op| op.row());
         rows.flat_map(|row| row.also.iter().copied().chain([row.script]))
             .collect()
     });
@@ -131,12 +154,18 @@ fn bind(
         None => written(row, signature, args, span)?,
     };
     let wrong = |message: String| {
+        let (message, help) = message.split_once('\n').unwrap_or((&message, ""));
         let diagnostic = Diagnostic::new(span, format!("{}: {message}", signature.name));
-        Box::new(diagnostic.help(format!("the signature is {}", signature.text)))
+        Box::new(match help {
+            "" => diagnostic.help(format!("the signature is {}", signature.text)),
+            help => diagnostic.help(help),
+        })
     };
     row.read(&list).map_err(wrong)?;
-    let dtype = row.result.dtype(&list).unwrap_or(DType::VOID);
-    Ok(Value::Expr(Expr::call(op, dtype, list).at(span)))
+    match op.result(&list) {
+        Some(dtype) => Ok(Value::Expr(Expr::call(op, dtype, list).at(span))),
+        None => Err(wrong("needs its dtype: T.call_intrin(dtype, name, …)".into())),
+    }
 }
 
 /// The arguments of a call in the form of printed IR; `None` where it is not in that form.
@@ -228,7 +257,13 @@ fn items(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Vec<Exp
 /// A value as an argument of a kind. What it must be is checked by [`Arg::accepts`].
 fn convert(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Expr> {
     let plain = || convert::argument(value, span, function);
+    // A member of an enumeration stands for its number.
+    let member = match value {
+        Value::Instance(member) => member.get("value").and_then(|v| v.as_int()),
+        _ => None,
+    };
     let constant = || match value {
+        Value::Instance(_) => member,
         Value::Bool(set) => Some(i128::from(*set)),
         Value::Float(v) if v.fract() == 0.0 && v.abs() < 1e15 => Some(*v as i128),
         Value::Expr(e) => e
@@ -237,7 +272,16 @@ fn convert(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Expr>
         other => convert::const_int(other),
     };
     let e = match arg.kind {
-        Kind::Text(_) | Kind::DTypeName => match convert::text(value) {
+        Kind::DTypeName | Kind::DType if matches!(value, Value::DType(_)) => match convert::dtype(value, span)? {
+            Some(dtype) => Expr::string(dtype.to_string()),
+            None => plain()?,
+        },
+        Kind::Text(_) | Kind::DTypeName | Kind::DType | Kind::Name => match convert::text(value) {
+            Some(text) if text.starts_with(METADATA_STRING) => {
+                let message =
+                    format!("{function}: printed IR leaves strings of several lines out: this one is in its metadata");
+                return Err(Box::new(Diagnostic::new(span, message).help("write the string itself")));
+            }
             Some(text) => Expr::string(text),
             None => plain()?,
         },
@@ -257,11 +301,14 @@ fn convert(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Expr>
         Kind::Value(_) if matches!(value, Value::Buffer(b) if b.shape.iter().all(|n| n.is_int(1))) => {
             first_element(value).unwrap_or(plain()?)
         }
+        Kind::Value(_) if member.is_some_and(|n| i32::try_from(n).is_ok()) => {
+            Expr::int32(member.unwrap_or_default() as i32)
+        }
         Kind::Value(dtype) => match convert::operand(value, span) {
             Some(operand) => number(operand?, dtype, span)?,
             None => plain()?,
         },
-        Kind::Any => plain()?,
+        Kind::Any | Kind::Node | Kind::Condition | Kind::Mask | Kind::Array(_) => plain()?,
         // A buffer stands for its first element.
         Kind::Pointer(_) => match first_element(value) {
             Some(element) => Expr::call(Op::AddressOf, DType::HANDLE, vec![element]),

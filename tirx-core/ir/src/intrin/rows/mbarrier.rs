@@ -159,7 +159,7 @@ rows! { $ mbarrier {
              selp.u32 {result}, 1, 0, done;"))
         .args(&[arg("bar", SHARED), arg("phase", U32), arg("ticks", U32)])
         .gives(DType::UINT32)
-        .arch(SM_90).traits(Traits::WAIT).section("mbarrier.test_wait, mbarrier.try_wait");
+        .arch(SM_90).traits(Traits::WAIT.memory(Memory::Reads)).section("mbarrier.test_wait, mbarrier.try_wait");
 
     /// 1 if the phase of parity `phase` of the mbarrier `barrier` has completed, else 0; does not wait.
     PtxMbarrierTestWaitParity = Row::new("tirx.ptx.mbarrier_test_wait_parity", "ptx.mbarrier_test_wait_parity",

@@ -12,7 +12,7 @@ macro_rules! rows {
     ($d:tt $family:ident { $( $(#[doc = $doc:literal])+ $op:ident = $row:expr; )* }) => {
         pub(in crate::intrin) static INFO: &[$crate::intrin::OpInfo] = &[$({
             static ROW: $crate::intrin::row::Row = $row;
-            ROW.info(concat!($($doc),+))
+            ROW.info(stringify!($family), concat!($($doc),+))
         }),*];
         macro_rules! $family {
             (($d($d next:ident)*) $d($d before:tt)*) => {
@@ -42,35 +42,56 @@ macro_rules! families {
     ($($family:ident),*) => {
         static FAMILIES: &[&[OpInfo]] = &[$($family::INFO),*];
 
-        /// The names of the families, with how many operators each has.
-        pub fn family_sizes() -> Vec<(&'static str, usize)> {
-            vec![$((stringify!($family), $family::INFO.len())),*]
-        }
-
         pub(super) mod op { chain! { ($($family)*) } }
     };
 }
 
 #[macro_use]
-#[path = "../table.rs"]
-mod table;
-mod dtypes;
+mod atomics;
+#[macro_use]
+mod barrier;
+#[macro_use]
+mod bits;
+#[macro_use]
+mod calls;
+#[macro_use]
+mod control;
+#[macro_use]
+mod convert;
 #[macro_use]
 mod copies;
+mod dtypes;
 #[macro_use]
 mod iket;
+#[macro_use]
+mod math;
 #[macro_use]
 pub mod matrix;
 #[macro_use]
 mod mbarrier;
 #[macro_use]
+mod memory;
+#[macro_use]
 mod nvshmem;
+#[macro_use]
+mod packed;
+#[macro_use]
+mod pointers;
+#[macro_use]
+mod sync;
 #[macro_use]
 pub mod tcgen05;
 #[macro_use]
+mod timers;
+#[macro_use]
+mod warp;
+#[macro_use]
 mod wgmma;
 
-families!(table, mbarrier, copies, matrix, wgmma, tcgen05, nvshmem, iket);
+families!(
+    math, bits, control, pointers, calls, warp, sync, barrier, memory, atomics, convert, packed, timers, mbarrier, copies,
+    matrix, wgmma, tcgen05, nvshmem, iket
+);
 
 /// All columns, in the order of [`Op`].
 pub(super) static TABLE: std::sync::LazyLock<Vec<&'static OpInfo>> =
@@ -78,14 +99,7 @@ pub(super) static TABLE: std::sync::LazyLock<Vec<&'static OpInfo>> =
 
 /// The family that an operator belongs to.
 pub fn family(op: Op) -> &'static str {
-    let mut first = 0;
-    for (name, size) in family_sizes() {
-        first += size;
-        if (op as usize) < first {
-            return name;
-        }
-    }
-    ""
+    op.info().family
 }
 
 // Kinds that many rows use.
@@ -93,6 +107,15 @@ pub fn family(op: Op) -> &'static str {
 #[allow(dead_code, reason = "each family uses some")]
 mod kinds {
     use super::*;
+    use crate::intrin::Arch;
+    pub(super) const ANY: Kind = Kind::Any;
+    pub(super) const NODE: Kind = Kind::Node;
+    pub(super) const NAME: Kind = Kind::Name;
+    pub(super) const CONDITION: Kind = Kind::Condition;
+    pub(super) const MASK: Kind = Kind::Mask;
+    pub(super) const F64: Kind = Kind::Value(DType::FLOAT64);
+    pub(super) const SM_90: Arch = Arch::least(90);
+    pub(super) const SM_100: Arch = Arch::least(100);
     pub(super) const U16: Kind = Kind::Value(DType::UINT16);
     pub(super) const U32: Kind = Kind::Value(DType::UINT32);
     pub(super) const I32: Kind = Kind::Value(DType::INT32);

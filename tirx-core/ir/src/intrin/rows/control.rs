@@ -1,0 +1,48 @@
+//! Choices, jumps, and what says something about a value.
+
+use super::kinds::*;
+use crate::intrin::row::*;
+use crate::intrin::{Effect::*, ResultRule};
+use crate::ir::DType;
+
+rows! { $ control {
+    /// Lazy choice: only the chosen value is evaluated.
+    IfThenElse = Row::new("tirx.if_then_else", "if_then_else", special())
+        .args(&[arg("cond", ANY), arg("t", ANY), arg("f", ANY)]).value(ResultRule::Arg(1)).effect(Pure);
+    /// The condition is usually true.
+    Likely = Row::new("tirx.likely", "likely", special()).args(&[arg("cond", ANY)]).value(ResultRule::Arg(0))
+        .effect(Annotation).traits(Traits::PLAIN.elementwise());
+    /// The condition holds.
+    Assume = Row::new("tirx.assume", "assume", special()).args(&[arg("cond", ANY)]).gives(DType::BOOL).effect(Opaque);
+    /// Any value.
+    Undef = Row::new("tirx.undef", "undef", special()).value(ResultRule::Said).effect(ReadState);
+    /// Leaves the innermost loop.
+    BreakLoop = Row::new("tirx.break_loop", "break_loop", special()).effect(ControlJump);
+    /// Next turn of the innermost loop.
+    ContinueLoop = Row::new("tirx.continue_loop", "continue_loop", special()).effect(ControlJump);
+    /// The thread ends.
+    ThreadReturn = Row::new("tirx.thread_return", "thread_return", special()).effect(ControlJump);
+    /// Returns a value from the function.
+    Ret = Row::new("tirx.ret", "ret", special()).args(&[arg("value", ANY)]).effect(ControlJump);
+    /// The same bits as another dtype.
+    Reinterpret = Row::new("tirx.reinterpret", "reinterpret", special()).args(&[arg("value", ANY)])
+        .value(ResultRule::Said).effect(Pure);
+    /// Whether a pointer is null.
+    IsNullptr = Row::new("tirx.isnullptr", "isnullptr", special()).args(&[arg("x", ANY)]).gives(DType::BOOL)
+        .effect(Pure);
+    /// The lower half of the lanes.
+    Vectorlow = Row::new("tirx.vectorlow", "vectorlow", special()).args(&[arg("vec", ANY)]).value(ResultRule::Said)
+        .effect(Pure);
+    /// The upper half of the lanes.
+    Vectorhigh = Row::new("tirx.vectorhigh", "vectorhigh", special()).args(&[arg("vec", ANY)]).value(ResultRule::Said)
+        .effect(Pure);
+    /// Two halves as one vector.
+    Vectorcombine = Row::new("tirx.vectorcombine", "vectorcombine", special())
+        .args(&[arg("vec1", ANY), arg("vec2", ANY)]).value(ResultRule::Said).effect(Pure);
+    /// A dtype as an argument (of `tvm_access_ptr`).
+    TypeAnnotation = Row::new("tirx.type_annotation", "type_annotation", lowered()).value(ResultRule::Said)
+        .effect(Pure);
+    /// Several values as one argument.
+    TvmTuple = Row::new("tirx.tvm_tuple", "tvm_tuple", lowered()).args(&[rest("values", NODE)]).gives(DType::HANDLE)
+        .effect(Pure);
+} }

@@ -1,0 +1,58 @@
+//! Conversions between dtypes: of values, of bits, and of values in memory.
+
+use super::kinds::*;
+use crate::intrin::convert::{Conversion, FORMAT_NAMES, Format, ROUNDINGS, SCALES};
+use crate::intrin::operands::Operands;
+use crate::intrin::row::*;
+use crate::intrin::{Effect::Pure, ResultRule};
+use crate::ir::DType;
+
+const TYPE: Kind = Kind::Text(FORMAT_NAMES);
+
+fn carrier(call: &Operands) -> DType {
+    Format::named(call.text("dtype")).map_or(DType::VOID, |format| format.carrier)
+}
+
+fn known(call: &Operands) -> Result<(), String> {
+    Conversion::read(call).map(|_| ())
+}
+
+rows! { $ convert {
+    /// The bits of a float.
+    CudaFloatAsUint = Row::new("tirx.cuda.float_as_uint", "cuda.float_as_uint", function("__float_as_uint"))
+        .args(&[arg("x", F32)]).gives(DType::UINT32).effect(Pure).section("CUDA Math API: type casts");
+    /// A float from its bits.
+    CudaUintAsFloat = Row::new("tirx.cuda.uint_as_float", "cuda.uint_as_float", function("__uint_as_float"))
+        .args(&[arg("bits", U32)]).gives(DType::FLOAT32).effect(Pure).section("CUDA Math API: type casts");
+    /// float16 to float32.
+    CudaHalf2float = Row::new("tirx.cuda.half2float", "cuda.half2float", function("__half2float"))
+        .args(&[arg("src", Kind::Value(DType::FLOAT16))]).gives(DType::FLOAT32).effect(Pure)
+        .section("CUDA Math API: half precision");
+    /// bfloat16 to float32.
+    CudaBfloat162float = Row::new("tirx.cuda.bfloat162float", "cuda.bfloat162float", function("__bfloat162float"))
+        .args(&[arg("src", Kind::Value(DType::BFLOAT16))]).gives(DType::FLOAT32).effect(Pure)
+        .section("CUDA Math API: bfloat16 precision");
+    /// Two float32 in memory to two float16: destination, source.
+    CudaFloat22half2 = Row::new("tirx.cuda.float22half2", "cuda.float22half2", code("*static_cast<half2*>(dst) = __float22half2_rn(*static_cast<const float2*>(src));").headers(&["cuda_fp16.h"]))
+        .args(&[arg("dst", OUT32), arg("src", IN32)]).traits(Traits::PLAIN.memory(Memory::ReadsAndWrites));
+    /// Eight float16 in memory to eight float32: source, destination.
+    CudaHalf8tofloat8 = Row::new("tirx.cuda.half8tofloat8", "cuda.half8tofloat8", code("#pragma unroll\nfor (int i = 0; i < 4; ++i) {\n  static_cast<float2*>(dst_addr)[i] = __half22float2(static_cast<const half2*>(src_addr)[i]);\n}").headers(&["cuda_fp16.h"]))
+        .args(&[arg("src_addr", IN32), arg("dst_addr", OUT32)]).traits(Traits::PLAIN.memory(Memory::ReadsAndWrites));
+    /// Eight float32 in memory to eight float16: source, destination.
+    CudaFloat8tohalf8 = Row::new("tirx.cuda.float8tohalf8", "cuda.float8tohalf8", code("#pragma unroll\nfor (int i = 0; i < 4; ++i) {\n  static_cast<half2*>(dst_addr)[i] = __float22half2_rn(static_cast<const float2*>(src_addr)[i]);\n}").headers(&["cuda_fp16.h"]))
+        .args(&[arg("src_addr", IN32), arg("dst_addr", OUT32)]).traits(Traits::PLAIN.memory(Memory::ReadsAndWrites));
+    /// Converts values to the PTX type `dtype` from `atype`: one, or as many as `dtype` packs. `rbits` are the random bits of
+    /// `rounding="rs"`, `scale_factor` the factor of `scaled`.
+    PtxCvt = Row::new("tirx.ptx.cvt", "ptx.cvt", special())
+        .args(&[
+            rest("values", ANY), optional("rbits", U32), optional("scale_factor", U16),
+            arg("count", Kind::Count("values")), arg("has_rbits", Kind::Has("rbits")),
+            arg("has_scale_factor", Kind::Has("scale_factor")),
+            arg("dtype", TYPE), arg("atype", TYPE), arg("rounding", Kind::Text(ROUNDINGS)),
+            arg("ftz", Kind::Flag), arg("sat", Kind::Flag), arg("relu", Kind::Flag), arg("satfinite", Kind::Flag),
+            arg("scaled", Kind::Text(SCALES)),
+        ])
+        .signature("(dtype, *values, atype, rounding='', ftz=False, sat=False, relu=False, satfinite=False, scaled='', \
+                    rbits=None, scale_factor=None)")
+        .checked(known).value(ResultRule::Of(carrier)).effect(Pure).section("cvt");
+} }

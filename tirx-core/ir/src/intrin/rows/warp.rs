@@ -1,0 +1,116 @@
+//! The lanes of a warp: shuffles, votes, reductions.
+
+use super::kinds::*;
+use crate::intrin::arch::Arch;
+use crate::intrin::operands::Operands;
+use crate::intrin::row::*;
+use crate::intrin::{Effect::*, ResultRule};
+use crate::ir::DType;
+
+/// All lanes of the mask take part.
+const LANES: Traits = Traits::SYNC.of(Collective::Warp).synchronizes(Synchronizes::Warp);
+/// A lane's value is another lane's.
+const SHUFFLE: Traits = LANES.passes_on(1);
+pub(super) const OPERATION: Kind = Kind::Text(&["sum", "max", "min"]);
+
+pub(super) fn reduced(call: &Operands) -> Result<(), String> {
+    if let Some(value) = call.get("value")
+        && value.dtype.is_small_float()
+    {
+        return Err(format!(
+            "{} cannot be reduced: CUDA does not compute with it\nreduce it as float32: T.cast(value, \"float32\")",
+            value.dtype
+        ));
+    }
+    match call.int("width") {
+        Some(width) if width.count_ones() != 1 => Err(format!("width must be 1, 2, 4, 8, 16 or 32, found {width}")),
+        _ => Ok(()),
+    }
+}
+
+fn way(call: &Operands, _: Machine) -> Result<Words, String> {
+    let way = if call.flag("inc") { "inc" } else { "dec" };
+    Ok(Words {
+        texts: vec![("way", way.into())],
+        ..Words::default()
+    })
+}
+
+fn register_count(call: &Operands) -> Result<(), String> {
+    match call.int("reg_count") {
+        Some(count) if count % 8 != 0 => Err(format!("reg_count must be a multiple of 8 from 24 to 256, found {count}")),
+        _ => Ok(()),
+    }
+}
+
+rows! { $ warp {
+    /// Value of lane `arg`: mask, value, arg, width, warp size.
+    TvmWarpShuffle = Row::new("tirx.tvm_warp_shuffle", "tvm_warp_shuffle", special())
+        .args(&[arg("mask", ANY), arg("value", ANY), arg("warp_id", ANY), arg("width", ANY), arg("warp_size", ANY)])
+        .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
+    /// Value of the lane `arg` below: mask, value, arg, width, warp size.
+    TvmWarpShuffleUp = Row::new("tirx.tvm_warp_shuffle_up", "tvm_warp_shuffle_up", special())
+        .args(&[arg("mask", ANY), arg("value", ANY), arg("offset", ANY), arg("width", ANY), arg("warp_size", ANY)])
+        .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
+    /// Value of the lane `arg` above: mask, value, arg, width, warp size.
+    TvmWarpShuffleDown = Row::new("tirx.tvm_warp_shuffle_down", "tvm_warp_shuffle_down", special())
+        .args(&[arg("mask", ANY), arg("value", ANY), arg("offset", ANY), arg("width", ANY), arg("warp_size", ANY)])
+        .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
+    /// Value of the lane whose number differs by xor: mask, value, lane mask, width, warp size.
+    TvmWarpShuffleXor = Row::new("tirx.tvm_warp_shuffle_xor", "tvm_warp_shuffle_xor", special())
+        .args(&[arg("mask", ANY), arg("value", ANY), arg("lane_mask", ANY), arg("width", ANY), arg("warp_size", ANY)])
+        .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
+    /// Mask of the lanes that are here.
+    TvmWarpActivemask = Row::new("tirx.tvm_warp_activemask", "tvm_warp_activemask", function("__activemask"))
+        .gives(DType::UINT32).effect(ReadState).section("Warp Vote Functions");
+    /// `__shfl_sync(mask, value, arg, width)`.
+    CudaShflSync = Row::new("tirx.cuda.__shfl_sync", "cuda.__shfl_sync", special())
+        .args(&[arg("mask", ANY), arg("var", ANY), arg("lane", ANY), arg("width", ANY)]).value(ResultRule::Arg(1))
+        .traits(SHUFFLE).section("Warp Shuffle Functions");
+    /// `__shfl_up_sync(mask, value, arg, width)`.
+    CudaShflUpSync = Row::new("tirx.cuda.__shfl_up_sync", "cuda.__shfl_up_sync", special())
+        .args(&[arg("mask", ANY), arg("var", ANY), arg("delta", ANY), arg("width", ANY)]).value(ResultRule::Arg(1))
+        .traits(SHUFFLE).section("Warp Shuffle Functions");
+    /// `__shfl_down_sync(mask, value, arg, width)`.
+    CudaShflDownSync = Row::new("tirx.cuda.__shfl_down_sync", "cuda.__shfl_down_sync", special())
+        .args(&[arg("mask", ANY), arg("var", ANY), arg("delta", ANY), arg("width", ANY)]).value(ResultRule::Arg(1))
+        .traits(SHUFFLE).section("Warp Shuffle Functions");
+    /// `__shfl_xor_sync(mask, value, arg, width)`.
+    CudaShflXorSync = Row::new("tirx.cuda.__shfl_xor_sync", "cuda.__shfl_xor_sync", special())
+        .args(&[arg("mask", ANY), arg("var", ANY), arg("lane_mask", ANY), arg("width", ANY)])
+        .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
+    /// `__activemask()`.
+    CudaActivemask = Row::new("tirx.cuda.__activemask", "cuda.__activemask", function("__activemask"))
+        .gives(DType::UINT32).effect(ReadState).section("Warp Vote Functions");
+    /// Mask of the lanes whose predicate holds.
+    CudaBallotSync = Row::new("tirx.cuda.ballot_sync", "cuda.ballot_sync", function("__ballot_sync"))
+        .args(&[arg("mask", MASK), arg("pred", CONDITION)]).gives(DType::UINT32).traits(LANES)
+        .section("Warp Vote Functions");
+    /// Whether any lane of a mask has a predicate.
+    PtxAnySync = Row::new("tirx.ptx.any_sync", "ptx.any_sync", function("__any_sync"))
+        .args(&[arg("mask", MASK), arg("pred", CONDITION)]).gives(DType::INT32).traits(LANES).section("vote");
+    /// Sum over the lanes of a mask.
+    CudaReduceAddSyncU32 = Row::new("tirx.cuda.reduce_add_sync_u32", "cuda.reduce_add_sync_u32", function("__reduce_add_sync"))
+        .args(&[arg("mask", MASK), arg("value", U32)]).gives(DType::UINT32).traits(LANES).arch(Arch::least(80))
+        .section("Warp Reduce Functions");
+    /// Minimum over the lanes of a mask.
+    CudaReduceMinSyncU32 = Row::new("tirx.cuda.reduce_min_sync_u32", "cuda.reduce_min_sync_u32", function("__reduce_min_sync"))
+        .args(&[arg("mask", MASK), arg("value", U32)]).gives(DType::UINT32).traits(LANES).arch(Arch::least(80))
+        .section("Warp Reduce Functions");
+    /// Reduces `value` over groups of `width` lanes; each lane gets the result.
+    CudaWarpReduce = Row::new("tirx.cuda.warp_reduce", "cuda.warp_reduce", special())
+        .args(&[arg("value", ANY), arg("op", OPERATION), arg("width", Kind::Immediate(1, 32))])
+        .value(ResultRule::Arg(0)).traits(LANES).signature("(value, op, width=32)").checked(reduced);
+    /// Reduction over threads.
+    TvmThreadAllreduce = Row::new("tirx.tvm_thread_allreduce", "tvm_thread_allreduce", lowered())
+        .args(&[rest("args", NODE)]).value(ResultRule::Said)
+        .traits(LANES.of(Collective::Block).synchronizes(Synchronizes::Block));
+    /// 1 in one lane of the warp, 0 in the others.
+    PtxElectSync = Row::new("tirx.ptx.elect_sync", "ptx.elect_sync", state_ptx(".reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 {result}, 1, 0, p;"))
+        .gives(DType::UINT32).traits(LANES).arch(SM_90).section("elect.sync");
+    /// Raises (`inc`) or lowers how many registers each thread of the warpgroup may use; a raise waits until they are free.
+    PtxSetmaxnreg = Row::new("tirx.ptx.setmaxnreg", "ptx.setmaxnreg", state_ptx("setmaxnreg.{way}.sync.aligned.u32 {reg_count};").words(way))
+        .args(&[arg("inc", Kind::Bool), arg("reg_count", Kind::Immediate(24, 256))])
+        .traits(Traits::PLAIN.of(Collective::Warpgroup))
+        .checked(register_count).arch(Arch::families(&[90, 100, 110, 120])).section("setmaxnreg");
+} }
