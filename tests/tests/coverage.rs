@@ -285,7 +285,10 @@ fn table() -> String {
                     true => String::new(),
                     false => format!("`{}`", signature.replace('|', "\\|")),
                 };
-                Some(format!("{signature} | {} | `{path}` ", meaning.replace('|', "\\|")))
+                Some(format!(
+                    "{signature} | {} | `{path}` ",
+                    meaning.replace('|', "\\|")
+                ))
             }
             _ => None,
         },

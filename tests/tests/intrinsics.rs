@@ -176,10 +176,12 @@ fn choices(arg: &Arg) -> Vec<Choice> {
         Kind::Array(DType::FLOAT32) => one(pointer("f.data")),
         Kind::Array(DType::UINT32) => one(pointer("r.data")),
         Kind::Array(_) => one(pointer("S.data")),
-        Kind::DType => ["uint64", "void", "uint32", "int32", "float32", "float64", "uint16", "int64", "int16"]
-            .iter()
-            .map(|w| vec![(Expr::string(*w), format!("\"{w}\""))])
-            .collect(),
+        Kind::DType => [
+            "uint64", "void", "uint32", "int32", "float32", "float64", "uint16", "int64", "int16",
+        ]
+        .iter()
+        .map(|w| vec![(Expr::string(*w), format!("\"{w}\""))])
+        .collect(),
         Kind::Pointer(Space::Shared) => one(pointer("S.ptr_to([0])")),
         Kind::Pointer(_) => one(pointer("G.ptr_to([0])")),
         Kind::Register(..) => one(pointer("r.ptr_to([0])")),

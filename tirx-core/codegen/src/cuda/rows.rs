@@ -57,7 +57,11 @@ impl Emitter<'_> {
                     text = text.replace(&format!("${}$", arg.name), &self.argument(arg, value)?);
                 }
                 // A cast stands in front of what it converts.
-                let at = if text.starts_with('(') { level::UNARY } else { level::PRIMARY };
+                let at = if text.starts_with('(') {
+                    level::UNARY
+                } else {
+                    level::PRIMARY
+                };
                 Ok(Code::new(text, at))
             }
             Form::Ptx(template) => self.assembly(e, &operands, &words, template, (true, true)),
@@ -69,8 +73,8 @@ impl Emitter<'_> {
                 let mut error = Diagnostic::new(e.span, message);
                 if e.as_call(Op::TvmThreadAllreduce).is_some() {
                     // TVM's pipeline for TIRx does not lower it either.
-                    error =
-                        error.help("reduce with T.cuda.warp_sum(x) or T.cuda.cta_sum(x, …), or with shuffles");
+                    error = error
+                        .help("reduce with T.cuda.warp_sum(x) or T.cuda.cta_sum(x, …), or with shuffles");
                 }
                 Err(Box::new(error))
             }

@@ -111,7 +111,9 @@ pub static FORMATS: &[Format] = &[
 
 /// The names of all types.
 pub const FORMAT_NAMES: &[&str] = &[
-    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "bf16", "f16", "f32", "f64", "f16x2", "bf16x2", "tf32", "e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "e4m3x4", "e5m2x4", "e2m1x4", "e2m3x4", "e3m2x4", "ue8m0x2", "s2f6x2",
+    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "bf16", "f16", "f32", "f64", "f16x2", "bf16x2",
+    "tf32", "e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "e4m3x4", "e5m2x4", "e2m1x4", "e2m3x4",
+    "e3m2x4", "ue8m0x2", "s2f6x2",
 ];
 
 /// Roundings; "" is none.
@@ -253,7 +255,8 @@ impl<'a> Conversion<'a> {
         };
         let (to, from) = (named("dtype")?, named("atype")?);
         let rounding = ROUNDINGS.iter().find(|r| **r == call.text("rounding")).copied();
-        let rounding = rounding.ok_or_else(|| format!("there is no rounding \"{}\"", call.text("rounding")))?;
+        let rounding =
+            rounding.ok_or_else(|| format!("there is no rounding \"{}\"", call.text("rounding")))?;
         let scale = call.text("scaled");
         let given = |name: &str| match FLAGS.contains(&name) {
             true => call.flag(name),

@@ -119,7 +119,10 @@ impl<'a> MemoryInstruction<'a> {
     /// What PTX does not have.
     pub fn of(op: Op, args: &'a [Expr]) -> Result<Option<MemoryInstruction<'a>>, String> {
         // These have the type of what is accessed among their modifiers.
-        if !matches!(op.info().family, "memory" | "atomics") || op.row().arg("ptx_type").is_none() || op == Op::PtxMapa {
+        if !matches!(op.info().family, "memory" | "atomics")
+            || op.row().arg("ptx_type").is_none()
+            || op == Op::PtxMapa
+        {
             return Ok(None);
         }
         MemoryInstruction::read(&Operands::read(op.row(), args)?).map(Some)
@@ -136,7 +139,10 @@ impl<'a> MemoryInstruction<'a> {
         let lanes = match text("vec") {
             "" if name == "b128" => 2,
             "" => 1,
-            vec => vec.trim_start_matches('v').parse().map_err(|_| "vec".to_string())?,
+            vec => vec
+                .trim_start_matches('v')
+                .parse()
+                .map_err(|_| "vec".to_string())?,
         };
         let space = match call.row.arg("space") {
             None => "global",
@@ -235,11 +241,15 @@ impl<'a> MemoryInstruction<'a> {
                 let from = call.flag("from_src");
                 if name == "b128" && !(said == "st.weak.shared::cta.b128" && from) {
                     return Err(
-                        "b128 is stored with src=, weak=True and space=\"shared::cta\", and nothing else".into(),
+                        "b128 is stored with src=, weak=True and space=\"shared::cta\", and nothing else"
+                            .into(),
                     );
                 }
                 let names = ["src", "values", "value"];
-                let values = names.iter().map(|name| call.list(name)).find(|list| !list.is_empty());
+                let values = names
+                    .iter()
+                    .map(|name| call.list(name))
+                    .find(|list| !list.is_empty());
                 let values = values.ok_or("takes what is stored behind the address")?;
                 let result = if verb == "atom" {
                     element.register

@@ -26,7 +26,11 @@ impl<'a> Operands<'a> {
         };
         let wrong = || {
             let least = row.args.iter().filter(|a| !variable(a)).count();
-            let optional = row.args.iter().filter(|a| matches!(a.many, Many::Optional)).count();
+            let optional = row
+                .args
+                .iter()
+                .filter(|a| matches!(a.many, Many::Optional))
+                .count();
             let lists = row.args.len() > least + optional;
             let wanted = match (least, optional, lists) {
                 (1, 0, false) => "1 argument".to_string(),

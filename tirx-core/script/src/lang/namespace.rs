@@ -49,7 +49,10 @@ pub(super) fn lookup(full: &str) -> Option<Value> {
 
 /// Whether there is a function of this full name.
 pub(super) fn is_function(full: &str) -> bool {
-    INDEX.contains_key(full) || full.strip_prefix("T.").is_some_and(|script| Op::from_script(script).is_some())
+    INDEX.contains_key(full)
+        || full
+            .strip_prefix("T.")
+            .is_some_and(|script| Op::from_script(script).is_some())
 }
 
 /// Operators whose calls are bound as their rows say.
@@ -66,7 +69,10 @@ pub(super) fn described(name: &str) -> Option<(String, String)> {
         (None, None) => String::new(),
     };
     if let Some(dtype) = name.strip_prefix("T.").and_then(dtypes::lookup) {
-        return Some(("(x)".into(), format!("The dtype {dtype}; as a function, conversion to it.")));
+        return Some((
+            "(x)".into(),
+            format!("The dtype {dtype}; as a function, conversion to it."),
+        ));
     }
     let meaning = match (meanings::of(name), op) {
         (Some(meaning), _) => meaning.to_string(),

@@ -272,15 +272,20 @@ fn convert(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Expr>
         other => convert::const_int(other),
     };
     let e = match arg.kind {
-        Kind::DTypeName | Kind::DType if matches!(value, Value::DType(_)) => match convert::dtype(value, span)? {
-            Some(dtype) => Expr::string(dtype.to_string()),
-            None => plain()?,
-        },
+        Kind::DTypeName | Kind::DType if matches!(value, Value::DType(_)) => {
+            match convert::dtype(value, span)? {
+                Some(dtype) => Expr::string(dtype.to_string()),
+                None => plain()?,
+            }
+        }
         Kind::Text(_) | Kind::DTypeName | Kind::DType | Kind::Name => match convert::text(value) {
             Some(text) if text.starts_with(METADATA_STRING) => {
-                let message =
-                    format!("{function}: printed IR leaves strings of several lines out: this one is in its metadata");
-                return Err(Box::new(Diagnostic::new(span, message).help("write the string itself")));
+                let message = format!(
+                    "{function}: printed IR leaves strings of several lines out: this one is in its metadata"
+                );
+                return Err(Box::new(
+                    Diagnostic::new(span, message).help("write the string itself"),
+                ));
             }
             Some(text) => Expr::string(text),
             None => plain()?,

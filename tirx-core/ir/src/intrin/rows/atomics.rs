@@ -2,10 +2,12 @@
 
 use super::kinds::*;
 use super::memory::*;
-use crate::intrin::row::*;
 use crate::intrin::ResultRule;
+use crate::intrin::row::*;
 
-const UPDATE: Traits = Traits::SYNC.synchronizes(Synchronizes::Memory).memory(Memory::ReadsAndWrites);
+const UPDATE: Traits = Traits::SYNC
+    .synchronizes(Synchronizes::Memory)
+    .memory(Memory::ReadsAndWrites);
 const OPERATIONS: Kind = Kind::Text(&["and", "or", "xor", "exch", "add", "inc", "dec", "min", "max"]);
 const SEM: Kind = Kind::Text(&["", "relaxed", "acquire", "release", "acq_rel"]);
 const UPDATED: &[Arg] = &[
@@ -19,7 +21,8 @@ const UPDATED: &[Arg] = &[
     arg("ptx_type", TYPE),
     arg("has_cache", Kind::Flag),
 ];
-const SIGNATURE: &str = "(address, value, *, sem='', scope='', space='global', op, ptx_type, cache_hint='', cache_policy=None)";
+const SIGNATURE: &str =
+    "(address, value, *, sem='', scope='', space='global', op, ptx_type, cache_hint='', cache_policy=None)";
 
 const fn update(name: &'static str, script: &'static str) -> Row {
     Row::new(name, script, special())

@@ -5,7 +5,9 @@ use crate::intrin::row::*;
 
 /// A barrier's number (0 to 15) and how many threads take part, a multiple of 32.
 const BARRIER: &[Arg] = &[arg("name_bar_id", I32), arg("thread_count", I32)];
-const SYNC: Traits = Traits::WAIT.of(Collective::Warp).synchronizes(Synchronizes::Block);
+const SYNC: Traits = Traits::WAIT
+    .of(Collective::Warp)
+    .synchronizes(Synchronizes::Block);
 
 rows! { $ barrier {
     /// Waits at a barrier until `thread_count` threads have arrived.

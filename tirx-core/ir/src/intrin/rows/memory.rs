@@ -14,7 +14,8 @@ use crate::ir::{DType, Expr, ExprKind, Type};
 pub(super) const PLACE: Kind = Kind::Pointer(Space::Said);
 pub(super) const TYPE: Kind = Kind::Text(ELEMENT_NAMES);
 pub(super) const SPACE: Kind = Kind::Text(&["global", "shared", "shared::cta", "shared::cluster", "local"]);
-pub(super) const CLUSTER: &[(&str, &str, Arch)] = &[("scope", "cluster", SM_90), ("space", "shared::cluster", SM_90)];
+pub(super) const CLUSTER: &[(&str, &str, Arch)] =
+    &[("scope", "cluster", SM_90), ("space", "shared::cluster", SM_90)];
 const SCOPE: Kind = Kind::Text(&["cta", "cluster", "gpu", "sys"]);
 const VEC: Kind = Kind::Text(&["", "v2", "v4", "v8"]);
 const L1: Kind = Kind::Text(&[
@@ -30,11 +31,18 @@ const PREFETCH: Kind = Kind::Text(&["", "L2::64B", "L2::128B", "L2::256B"]);
 const LOAD_CACHE: Kind = Kind::Text(&["", "ca", "cg", "cs", "lu", "cv"]);
 const STORE_CACHE: Kind = Kind::Text(&["", "wb", "cg", "cs", "wt"]);
 /// The name of a cache policy, which becomes the policy itself.
-pub(super) const HINT: &[Arg] = &[arg("cache_hint", Kind::Text(&["", "evict_normal", "evict_first", "evict_last"]))];
+pub(super) const HINT: &[Arg] = &[arg(
+    "cache_hint",
+    Kind::Text(&["", "evict_normal", "evict_first", "evict_last"]),
+)];
 const LOAD: Traits = Traits::PLAIN.memory(Memory::Reads);
-const STRONG_LOAD: Traits = Traits::SYNC.synchronizes(Synchronizes::Memory).memory(Memory::Reads);
+const STRONG_LOAD: Traits = Traits::SYNC
+    .synchronizes(Synchronizes::Memory)
+    .memory(Memory::Reads);
 const STORE: Traits = Traits::PLAIN.memory(Memory::Writes);
-const STRONG_STORE: Traits = Traits::SYNC.synchronizes(Synchronizes::Memory).memory(Memory::Writes);
+const STRONG_STORE: Traits = Traits::SYNC
+    .synchronizes(Synchronizes::Memory)
+    .memory(Memory::Writes);
 
 /// A cache policy: the one that is given, or the one of a name.
 pub(super) fn policy(given: &mut Given) -> Result<(), String> {
@@ -208,7 +216,15 @@ fn mapped_words(call: &Operands, _: Machine) -> Result<Words, String> {
     };
     Ok(Words {
         texts: vec![
-            ("type", if wide { "unsigned long long" } else { "unsigned int" }.into()),
+            (
+                "type",
+                if wide {
+                    "unsigned long long"
+                } else {
+                    "unsigned int"
+                }
+                .into(),
+            ),
             ("letter", if wide { "l" } else { "r" }.into()),
             ("dot", if call.text("space").is_empty() { "" } else { "." }.into()),
             ("address", address.into()),
@@ -224,7 +240,11 @@ fn bulk_words(call: &Operands, _: Machine) -> Result<Words, String> {
     };
     let how = if call.flag("weak") { ".weak" } else { "" };
     Ok(Words {
-        texts: vec![("dot", dot.into()), ("address", address.into()), ("how", how.into())],
+        texts: vec![
+            ("dot", dot.into()),
+            ("address", address.into()),
+            ("how", how.into()),
+        ],
         ..Words::default()
     })
 }

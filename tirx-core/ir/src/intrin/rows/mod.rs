@@ -89,8 +89,8 @@ mod warp;
 mod wgmma;
 
 families!(
-    math, bits, control, pointers, calls, warp, sync, barrier, memory, atomics, convert, packed, timers, mbarrier, copies,
-    matrix, wgmma, tcgen05, nvshmem, iket
+    math, bits, control, pointers, calls, warp, sync, barrier, memory, atomics, convert, packed, timers,
+    mbarrier, copies, matrix, wgmma, tcgen05, nvshmem, iket
 );
 
 /// All columns, in the order of [`Op`].

@@ -1,11 +1,13 @@
 //! Synchronization of a block, a cluster and a grid: barriers and fences.
 
 use super::kinds::*;
-use crate::intrin::row::*;
 use crate::intrin::ResultRule;
+use crate::intrin::row::*;
 use crate::ir::DType;
 
-const BLOCK: Traits = Traits::WAIT.of(Collective::Block).synchronizes(Synchronizes::Block);
+const BLOCK: Traits = Traits::WAIT
+    .of(Collective::Block)
+    .synchronizes(Synchronizes::Block);
 const CLUSTER: Traits = Traits::WAIT.synchronizes(Synchronizes::Cluster);
 const GRIDS: Traits = Traits::WAIT.synchronizes(Synchronizes::Grids);
 

@@ -23,7 +23,9 @@ pub(super) fn reduced(call: &Operands) -> Result<(), String> {
         ));
     }
     match call.int("width") {
-        Some(width) if width.count_ones() != 1 => Err(format!("width must be 1, 2, 4, 8, 16 or 32, found {width}")),
+        Some(width) if width.count_ones() != 1 => {
+            Err(format!("width must be 1, 2, 4, 8, 16 or 32, found {width}"))
+        }
         _ => Ok(()),
     }
 }
@@ -38,7 +40,9 @@ fn way(call: &Operands, _: Machine) -> Result<Words, String> {
 
 fn register_count(call: &Operands) -> Result<(), String> {
     match call.int("reg_count") {
-        Some(count) if count % 8 != 0 => Err(format!("reg_count must be a multiple of 8 from 24 to 256, found {count}")),
+        Some(count) if count % 8 != 0 => Err(format!(
+            "reg_count must be a multiple of 8 from 24 to 256, found {count}"
+        )),
         _ => Ok(()),
     }
 }

@@ -15,7 +15,9 @@ use crate::arith::fold;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
 use crate::intrin::row::Synchronizes;
-use crate::ir::{AttrNode, AttrValue, Attrs, Buffer, DType, Expr, ExprKind, Mutator, Stmt, StmtKind, Var, substitute};
+use crate::ir::{
+    AttrNode, AttrValue, Attrs, Buffer, DType, Expr, ExprKind, Mutator, Stmt, StmtKind, Var, substitute,
+};
 use crate::source::Span;
 use crate::transform::lower_tirx::LARGEST_WRITTEN_OUT;
 
@@ -184,7 +186,8 @@ impl Mutator for Launch {
                 self.failed.get_or_insert(Box::new(error));
                 stmt.clone()
             }
-            StmtKind::Evaluate(call) if matches!(&call.kind, ExprKind::Call { op, .. } if op.traits().synchronizes == Synchronizes::Grid) => {
+            StmtKind::Evaluate(call) if matches!(&call.kind, ExprKind::Call { op, .. } if op.traits().synchronizes == Synchronizes::Grid) =>
+            {
                 self.flags.cooperative = true;
                 stmt.clone()
             }
