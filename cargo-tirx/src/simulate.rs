@@ -31,6 +31,9 @@ pub(crate) struct Simulate {
     /// Signed overflow, which is undefined in CUDA C++, is a fault; without it, integers wrap.
     #[arg(long)]
     check_overflow: bool,
+    /// Accesses that nothing orders are no faults: the run is faster.
+    #[arg(long)]
+    no_race_check: bool,
     /// Writes what the warps of a block did, and when they waited, as a trace for Perfetto.
     #[arg(long, value_name = "FILE.json")]
     timeline: Option<PathBuf>,
@@ -236,6 +239,7 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
             args: &args,
         };
         let options = LaunchOptions {
+            check_races: !command.no_race_check,
             timeline: command.timeline.as_ref().map(|_| command.timeline_block),
             ..LaunchOptions::default()
         };

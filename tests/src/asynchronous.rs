@@ -100,7 +100,11 @@ impl Case {
 
     /// Compiles a text of the kernel and makes its arguments.
     pub fn prepare(&self, text: &str, scale: Scale) -> Result<Prepared, String> {
-        let sizes = self.sizes(scale);
+        self.prepare_with(text, self.sizes(scale))
+    }
+
+    /// The same with sizes of one's own.
+    pub fn prepare_with(&self, text: &str, sizes: Sizes) -> Result<Prepared, String> {
         let defines: Defines = sizes
             .iter()
             .map(|(name, value)| (name.to_string(), ConstValue::Int((*value).into())))

@@ -6,10 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use tirx_sim::LaunchOptions;
+use tirx_core::ir::DType;
+use tirx_core::script::ConstValue;
+use tirx_sim::{LaunchOptions, host};
 
-use crate::machine::Simulator;
-use crate::{Case, stages};
+use crate::asynchronous::{self, Scale};
+use crate::machine::{self, Simulator};
+use crate::{Case, Defines, build, root, stages};
 
 /// Calls without which threads, or threads and copies, are no longer ordered. Each is a statement of its own.
 const SYNCHRONIZATIONS: &[&str] = &[
@@ -37,6 +40,10 @@ const SYNCHRONIZATIONS: &[&str] = &[
     "T.ptx.tcgen05.fence",
     "T.ptx.tcgen05.commit",
     "T.ptx.tcgen05.wait",
+    "T.nvshmem.quiet",
+    "T.nvshmem.fence",
+    "T.nvshmem.wait_until",
+    "T.nvshmem.barrier_all",
 ];
 
 /// What became of a mutant.
@@ -59,7 +66,8 @@ pub struct Mutant {
     pub name: String,
     /// Line of the file, from 1.
     pub line: usize,
-    kernel: String,
+    /// The kernel that it is in.
+    pub kernel: String,
     text: String,
 }
 
@@ -80,13 +88,18 @@ fn call_end(text: &str, at: usize) -> Option<usize> {
     None
 }
 
-/// The mutants of a file.
+/// The mutants of a filetest.
 pub fn mutants(case: &Case) -> Vec<Mutant> {
+    of_text(&case.name(), &case.text)
+}
+
+/// The mutants of a text, which stands in a file of this name.
+pub fn of_text(file: &str, text: &str) -> Vec<Mutant> {
     let mut out = Vec::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut kernel = String::new();
     let mut start = 0;
-    for (number, line) in case.text.split_inclusive('\n').enumerate() {
+    for (number, line) in text.split_inclusive('\n').enumerate() {
         let trimmed = line.trim_start();
         if let Some(rest) = trimmed.strip_prefix("def ") {
             kernel = rest.split('(').next().unwrap_or_default().to_string();
@@ -103,28 +116,177 @@ pub fn mutants(case: &Case) -> Vec<Mutant> {
             if !statement || !known || line.trim_start().starts_with('#') {
                 continue;
             }
-            let Some(end) = call_end(&case.text, start + at) else {
+            let Some(end) = call_end(text, start + at) else {
                 continue;
             };
-            let call = &case.text[start + at..end];
-            let mut name = format!("{} {kernel} {call}", case.name());
+            let call = &text[start + at..end];
+            let mut name = format!(
+                "{file} {kernel} {}",
+                call.split_whitespace().collect::<Vec<_>>().join(" ")
+            );
             let times = seen.entry(name.clone()).or_default();
             *times += 1;
             if *times > 1 {
                 name = format!("{name} {times}");
             }
-            let text = format!("{}T.evaluate(0){}", &case.text[..start + at], &case.text[end..]);
             out.push(Mutant {
                 name,
                 line: number + 1,
                 kernel: kernel.clone(),
-                text,
+                text: format!("{}T.evaluate(0){}", &text[..start + at], &text[end..]),
             });
         }
         start += line.len();
     }
     out
 }
+
+/// An example kernel that synchronizes, with sizes and what it is called with: what is not given is found from a run of the
+/// kernel as it is.
+#[derive(Debug)]
+pub struct Example {
+    /// The kernel.
+    pub entry: &'static str,
+    /// Its file in `kernels/`.
+    pub file: &'static str,
+    defines: &'static [(&'static str, i64)],
+    arguments: &'static [(&'static str, Given)],
+}
+
+/// An argument of an example kernel.
+#[derive(Clone, Copy, Debug)]
+enum Given {
+    /// Of such elements, different from one to the next.
+    Tensor(DType, &'static [i64]),
+    Int(i64),
+    Float(f64),
+}
+
+/// The examples of `kernels.toml` that hold a synchronization.
+pub static EXAMPLES: &[Example] = &[
+    Example {
+        entry: "block_sum",
+        file: "reduce.py",
+        defines: &[],
+        arguments: &[
+            ("a", Given::Tensor(DType::FLOAT32, &[700])),
+            ("out", Given::Tensor(DType::FLOAT32, &[3])),
+        ],
+    },
+    Example {
+        entry: "rmsnorm",
+        file: "reduce.py",
+        defines: &[("ROWS", 2), ("D", 512)],
+        arguments: &[
+            ("X", Given::Tensor(DType::FLOAT16, &[2, 512])),
+            ("W", Given::Tensor(DType::FLOAT16, &[512])),
+            ("Y", Given::Tensor(DType::FLOAT16, &[2, 512])),
+            ("eps", Given::Float(1e-5)),
+        ],
+    },
+    Example {
+        entry: "histogram",
+        file: "reduce.py",
+        defines: &[],
+        arguments: &[
+            ("values", Given::Tensor(DType::UINT8, &[5000])),
+            ("counts", Given::Tensor(DType::INT32, &[256])),
+        ],
+    },
+    Example {
+        entry: "transpose",
+        file: "matrix.py",
+        defines: &[],
+        arguments: &[
+            ("a", Given::Tensor(DType::FLOAT32, &[40, 50])),
+            ("b", Given::Tensor(DType::FLOAT32, &[50, 40])),
+        ],
+    },
+    Example {
+        entry: "matmul",
+        file: "matrix.py",
+        defines: &[("M", 64), ("N", 64), ("K", 48)],
+        arguments: &[
+            ("A", Given::Tensor(DType::FLOAT32, &[64, 48])),
+            ("B", Given::Tensor(DType::FLOAT32, &[48, 64])),
+            ("C", Given::Tensor(DType::FLOAT32, &[64, 64])),
+        ],
+    },
+    Example {
+        entry: "sobel",
+        file: "image.py",
+        defines: &[],
+        arguments: &[
+            ("src", Given::Tensor(DType::UINT8, &[20, 40])),
+            ("dst", Given::Tensor(DType::UINT8, &[20, 40])),
+        ],
+    },
+    Example {
+        entry: "equalize_map",
+        file: "image.py",
+        defines: &[],
+        arguments: &[
+            ("counts", Given::Tensor(DType::INT32, &[256])),
+            ("table", Given::Tensor(DType::UINT8, &[256])),
+            ("pixels", Given::Int(1000)),
+        ],
+    },
+];
+
+impl Example {
+    /// The file's text.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn text(&self) -> Result<String, String> {
+        let path = root().join("kernels").join(self.file);
+        std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
+    }
+
+    /// What the tensors hold after a run of a text of the file.
+    fn run(&self, text: &str, options: LaunchOptions) -> Result<Vec<Vec<u8>>, String> {
+        let define = |(name, value): &(&str, i64)| (name.to_string(), ConstValue::Int((*value).into()));
+        let defines: Defines = self.defines.iter().map(define).collect();
+        let module = build(self.file, text, &[self.entry], &defines)?;
+        let (_, module) = module.into_iter().next().ok_or("no kernel")?;
+        let lowered = stages(&module, "sm_90a", &mut |_, _| Ok(()))?;
+        let arguments: Vec<_> = self
+            .arguments
+            .iter()
+            .map(|(name, given)| (name.to_string(), given.argument()))
+            .collect();
+        machine::run(&mut Simulator::with_options(options), &lowered, &arguments)
+    }
+}
+
+impl Given {
+    fn argument(self) -> machine::Argument {
+        match self {
+            Given::Int(value) => machine::Argument::Scalar(host::Argument::Int(value)),
+            Given::Float(value) => machine::Argument::Scalar(host::Argument::Float(value)),
+            Given::Tensor(dtype, shape) => {
+                let count = shape.iter().product::<i64>() as usize;
+                let element = |i: usize| {
+                    let value = ((i * 7 + 3) % 13) as u8;
+                    match (dtype.bits, dtype.is_floating()) {
+                        (32, true) => (f32::from(value) * 0.5).to_le_bytes().to_vec(),
+                        (16, true) => half::f16::from_f32(f32::from(value) * 0.5).to_le_bytes().to_vec(),
+                        (32, false) => i32::from(value).to_le_bytes().to_vec(),
+                        _ => vec![value],
+                    }
+                };
+                machine::Argument::Tensor {
+                    dtype,
+                    shape: shape.to_vec(),
+                    bytes: (0..count).flat_map(element).collect(),
+                }
+            }
+        }
+    }
+}
+
+/// Branches and loop turns of a block after which a mutant counts as endless.
+const STEPS: u64 = 3_000_000;
 
 impl Mutant {
     /// Runs it.
@@ -153,19 +315,74 @@ impl Mutant {
                     dependent: case.text.contains("griddepcontrol.wait"),
                     ..LaunchOptions::default()
                 });
-                match run.check(&mut machine, &lowered) {
-                    Ok(()) if outcome == Outcome::NotRun => outcome = Outcome::Silent,
-                    Ok(()) => {}
-                    // Another order of atomics may leave other values.
-                    Err(message) if message.starts_with("element ") && seed == 0 => {
-                        outcome = Outcome::Wrong(message);
-                    }
-                    Err(message) if message.starts_with("element ") => {}
-                    Err(message) => return Ok(Outcome::Reported(message)),
+                let result = run.check(&mut machine, &lowered);
+                if let Some(reported) = outcome.note(seed, result, "element ") {
+                    return Ok(reported);
                 }
             }
         }
         Ok(outcome)
+    }
+
+    /// Runs one of a kernel that copies and computes asynchronously.
+    pub fn run_case(&self, case: &asynchronous::Case) -> Outcome {
+        let mut outcome = Outcome::NotRun;
+        if case.prepare(&self.text, Scale::Small).is_err() {
+            return outcome;
+        }
+        for seed in 0..2 {
+            let mut machine = Simulator::with_options(LaunchOptions {
+                step_limit: Some(STEPS),
+                seed,
+                ..LaunchOptions::default()
+            });
+            let result = case.check(&mut machine, &self.text, Scale::Small);
+            if let Some(reported) = outcome.note(seed, result, "(") {
+                return reported;
+            }
+        }
+        outcome
+    }
+
+    /// Runs one of an example kernel, beside the kernel as it is.
+    ///
+    /// # Errors
+    /// Where the kernel as it is cannot be run.
+    pub fn run_example(&self, example: &Example) -> Result<Outcome, String> {
+        let mut outcome = Outcome::NotRun;
+        for seed in 0..2 {
+            let options = LaunchOptions {
+                step_limit: Some(STEPS),
+                seed,
+                ..LaunchOptions::default()
+            };
+            let wanted = example.run(&example.text()?, options)?;
+            let result = example
+                .run(&self.text, options)
+                .and_then(|found| match found == wanted {
+                    true => Ok(()),
+                    false => Err("element: the tensors hold other values".to_string()),
+                });
+            if let Some(reported) = outcome.note(seed, result, "element") {
+                return Ok(reported);
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+impl Outcome {
+    /// Notes a run with a seed; `values` begins the messages of other values. The outcome, where it is settled.
+    fn note(&mut self, seed: u64, result: Result<(), String>, values: &str) -> Option<Outcome> {
+        match result {
+            Ok(()) if *self == Outcome::NotRun => *self = Outcome::Silent,
+            Ok(()) => {}
+            // Another order of atomics may leave other values.
+            Err(message) if message.starts_with(values) && seed == 0 => *self = Outcome::Wrong(message),
+            Err(message) if message.starts_with(values) => {}
+            Err(message) => return Some(Outcome::Reported(message)),
+        }
+        None
     }
 }
 

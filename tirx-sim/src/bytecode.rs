@@ -381,6 +381,8 @@ pub(crate) enum Inst {
         id: u16,
     },
     WarpSync,
+    /// All lanes of the warp that run must be here.
+    Converged,
     ActiveMask {
         d: R,
     },
@@ -672,6 +674,8 @@ pub(crate) struct BulkInst {
     pub(crate) ranks: Option<R>,
     /// Of each 16 bytes those that are written.
     pub(crate) mask: Option<R>,
+    /// Bytes at the beginning and at the end that are neither read nor written.
+    pub(crate) ignored: [Option<R>; 2],
 }
 
 /// A tensor copy; operands are vector registers.
@@ -717,6 +721,46 @@ pub(crate) enum AsyncInst {
         left: Option<u32>,
         read: bool,
     },
+    /// `clusterlaunchcontrol.try_cancel`: 64-bit addresses.
+    TryCancel {
+        handle: R,
+        barrier: R,
+    },
+    /// A thread has seen whether a cancellation was granted.
+    Queried {
+        found: R,
+    },
+    Remote(RemoteInst),
+    /// `nvshmem_fence`.
+    RemoteFence,
+}
+
+/// Who does an operation of NVSHMEM together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RemoteScope {
+    Thread,
+    Warp,
+    /// The first warp does it, after all have met.
+    Block,
+}
+
+/// A copy to or from a processing element, a signal, or both; operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct RemoteInst {
+    pub(crate) scope: RemoteScope,
+    /// The element meant (32-bit).
+    pub(crate) pe: R,
+    /// 64-bit: destination, source, bytes.
+    pub(crate) copy: Option<(R, R, R)>,
+    pub(crate) signal: Option<SignalInst>,
+}
+
+/// A signal: a word of 64 bits that is set or added to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SignalInst {
+    pub(crate) address: R,
+    pub(crate) value: R,
+    pub(crate) adds: bool,
 }
 
 /// A `printf` or `print_buffer`: text with values between.
@@ -754,6 +798,8 @@ pub(crate) enum TensorInst {
         b: R,
         c: Option<R>,
         d: R,
+        /// Of a sparse A.
+        metadata: Option<R>,
     },
     /// `mma.sync` of float64.
     MmaF64 {
@@ -813,6 +859,11 @@ pub(crate) enum TensorMemoryInst {
         address: R,
         descriptor: R,
     },
+    /// Rows of 32 bytes move to the next lane.
+    Shift {
+        group: usize,
+        address: R,
+    },
 }
 
 /// A `tcgen05.mma`.
@@ -826,6 +877,8 @@ pub(crate) struct MmaInst {
     pub(crate) blocks: usize,
     /// log2 of what the accumulators are divided by.
     pub(crate) scale: u32,
+    /// The address of a sparse A's metadata (32-bit).
+    pub(crate) metadata: Option<R>,
     /// A is in tensor memory: `left` (64-bit) is its address.
     pub(crate) left_in_memory: bool,
     pub(crate) left: R,
@@ -877,6 +930,8 @@ pub(crate) enum Special {
 /// Code and tables of one device function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Code {
+    /// Block barriers within branches that some threads may not take.
+    pub(crate) parted_barriers: Vec<usize>,
     pub(crate) name: String,
     pub(crate) insts: Vec<Inst>,
     /// For each instruction an index into `locations`.
@@ -957,7 +1012,8 @@ impl Code {
             access.swapped = swaps.iter().any(|a| same(a, access));
         }
         self.writes_anywhere = self.asynchronous.iter().any(|inst| {
-            matches!(inst, AsyncInst::Bulk(BulkInst { barrier: None, .. }))
+            matches!(inst, AsyncInst::Remote(_))
+                || matches!(inst, AsyncInst::Bulk(BulkInst { barrier: None, .. }))
                 || matches!(inst, AsyncInst::Tile(TileInst { direction, .. }) if *direction != Direction::In)
         });
         self.wgmma = self

@@ -222,11 +222,11 @@ impl Program {
             seed: options.seed,
             dependent: options.dependent && options.check_races,
             timeline: options.timeline,
+            next: AtomicU64::new(0),
             first_fault: AtomicU64::new(u64::MAX),
         };
         let state = Run {
             total: Group::count(&ctx),
-            next: AtomicU64::new(0),
             inner: Mutex::new(Inner::default()),
         };
         let workers = (rayon::current_num_threads() as u64).min(state.total);
@@ -379,7 +379,6 @@ const POOL_ALIGN: u32 = 1024;
 /// A grid at work.
 struct Run {
     total: u64,
-    next: AtomicU64,
     inner: Mutex<Inner>,
 }
 
@@ -406,7 +405,7 @@ impl Run {
     fn work(&self, ctx: &Context<'_>) {
         let mut spare: Option<Group> = None;
         loop {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let number = ctx.next.fetch_add(1, Ordering::Relaxed);
             if number < self.total {
                 let mut group = spare.take().unwrap_or_else(|| Group::new(ctx));
                 group.start(ctx, number);

@@ -75,9 +75,6 @@ impl Compiler<'_> {
                 noinc: call.flag("noinc"),
             },
             Op::PtxCpAsyncBulkG2sCta | Op::PtxCpAsyncBulkG2sCluster => {
-                if call.flag("ignore_oob") {
-                    return error(self.span, "the simulator has no bulk copies with ignore_oob");
-                }
                 self.bulk(&call, "num_bytes", Some("mbarrier_ptr"))?
             }
             Op::PtxCpAsyncBulkS2sCluster => self.bulk(&call, "num_bytes", Some("mbarrier"))?,
@@ -211,6 +208,10 @@ impl Compiler<'_> {
             barrier,
             ranks: self.masked(call, "multicast", "cta_mask")?,
             mask: self.masked(call, "cp_mask", "byte_mask")?,
+            ignored: [
+                self.masked(call, "ignore_oob", "ignore_bytes_left")?,
+                self.masked(call, "ignore_oob", "ignore_bytes_right")?,
+            ],
         }))
     }
 

@@ -44,7 +44,7 @@ impl Compiler<'_> {
             Op::CudaTrapWhenAssertFailed => {
                 self.assertion(&args[0], "trap_when_assert_failed".to_string())?;
             }
-            Op::CudaCtaSync => self.emit(Inst::CtaSync),
+            Op::CudaCtaSync => self.block_barrier(),
             Op::CudaWarpSync => self.emit(Inst::WarpSync),
             Op::CudaWarpgroupSync => self.named_barrier(&args[0], &Expr::int32(128), true)?,
             Op::PtxBarSync | Op::PtxBarrierSync => self.named_barrier(&args[0], &args[1], true)?,
@@ -60,7 +60,7 @@ impl Compiler<'_> {
                 self.emit(Inst::GridSync);
             }
             Op::TvmStorageSync => match self.text(&args[0])? {
-                "shared" | "shared.dyn" | "global" => self.emit(Inst::CtaSync),
+                "shared" | "shared.dyn" | "global" => self.block_barrier(),
                 "warp" => self.emit(Inst::WarpSync),
                 scope => {
                     return error(
@@ -95,12 +95,25 @@ impl Compiler<'_> {
             }
             Op::PtxGriddepcontrolWait => self.emit(Inst::PriorGrid),
             Op::PtxGriddepcontrolLaunchDependents => {}
+            // Events for a tracer that is not there; what they are given is computed all the same.
+            Op::CudaIketMark | Op::CudaIketRangeEnd | Op::CudaIketRangePush | Op::CudaIketRangePop => {
+                self.event(args)?;
+            }
+            Op::CudaRuntimeInstrDesc => self.scale_factor_ids(args)?,
+            _ if self.remote(op, args)? => {}
             _ if self.asynchronous(op, args)?.is_some() => {}
             _ if self.tensor_instruction(op, args)? => {}
             _ if self.storing_instruction(op, args)? => {}
             _ if self.memory_instruction(op, args)?.is_some() => {}
             _ if self.recorded(op, args)? => {}
             _ => return self.unknown(op),
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, args: &[Expr]) -> Result<()> {
+        for argument in args.iter().filter(|a| a.as_str().is_none()) {
+            self.values(argument)?;
         }
         Ok(())
     }
@@ -115,13 +128,6 @@ impl Compiler<'_> {
     fn check_meaning(&self, op: Op) -> Result<()> {
         match meaning(op) {
             Meaning::Compiled => Ok(()),
-            Meaning::Unsupported(why) => {
-                let script = op.info().script;
-                error(
-                    self.span,
-                    format!("the simulator does not run T.{script} yet ({why})"),
-                )
-            }
             Meaning::Lowered | Meaning::Host => self.unknown(op),
         }
     }
@@ -263,6 +269,7 @@ impl Compiler<'_> {
                 let v = self.vector(predicate)?;
                 let d = self.temp_scalar()?;
                 self.count(1);
+                self.note_barrier();
                 self.emit(Inst::CtaSyncReduce {
                     d,
                     v,
@@ -276,6 +283,15 @@ impl Compiler<'_> {
                 self.emit(Inst::Clock { d });
                 Ok(vec![Val::vector(Kind::I64, d)])
             }
+            Op::CudaIketRangeStart | Op::CudaIketSentinelToken => {
+                self.event(args)?;
+                Ok(vec![self.bits(Kind::U32, 0)?])
+            }
+            // One processing element.
+            Op::NvshmemMyPe => Ok(vec![self.bits(Kind::I32, 0)?]),
+            Op::NvshmemNPes => Ok(vec![self.bits(Kind::I32, 1)?]),
+            Op::CudaGetTmemAddr => self.memory_address_within(args).map(|v| vec![v]),
+            Op::PtxClcQueryCancel => self.query_cancel(args).map(|v| vec![v]),
             Op::PtxMapa => self.mapa(args, e.dtype).map(|v| vec![v]),
             Op::CudaCvtaGenericToShared | Op::CudaSmemAddrFromUint64 => {
                 let pointer = self.value(&args[0])?;

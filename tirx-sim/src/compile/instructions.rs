@@ -6,6 +6,7 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
+use crate::bytecode::Inst;
 use crate::numeric::Kind;
 
 const F32X2: DType = DType::FLOAT32.with_lanes(2);
@@ -110,6 +111,9 @@ fn meaning(op: Op, args: &[Expr]) -> Option<Expr> {
 impl Compiler<'_> {
     /// The value of an instruction of this file.
     pub(super) fn instruction(&mut self, op: Op, args: &[Expr]) -> Result<Option<Vec<Val>>> {
+        if op == Op::PtxElectSync {
+            self.emit(Inst::Converged);
+        }
         let value = match meaning(op, args) {
             Some(value) => Some(value),
             None => self.arithmetic(op, args)?.map(|(_, value)| value),

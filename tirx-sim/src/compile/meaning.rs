@@ -11,14 +11,12 @@ pub(super) enum Meaning {
     Lowered,
     /// It belongs to host functions.
     Host,
-    /// It is not run, for this reason.
-    Unsupported(&'static str),
 }
 
 /// What an operation means to the simulator.
 #[rustfmt::skip]
 pub(super) fn meaning(op: Op) -> Meaning {
-    use Meaning::{Compiled, Host, Lowered, Unsupported};
+    use Meaning::{Compiled, Host, Lowered};
     match op {
         // The table of operations without a row of their own.
         Op::Exp |
@@ -248,8 +246,8 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::PtxCpAsyncBulkTensorS2gReduce => Compiled,
         Op::PtxCpAsyncBulkTensorPrefetch => Compiled,
         Op::PtxPrefetchTensormap => Compiled,
-        Op::PtxClcTryCancel => Unsupported("asynchronous copies"),
-        Op::PtxClcQueryCancel => Unsupported("asynchronous copies"),
+        Op::PtxClcTryCancel => Compiled,
+        Op::PtxClcQueryCancel => Compiled,
 
         // matrix
         Op::PtxLdmatrix => Compiled,
@@ -273,7 +271,7 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::PtxTcgen05Alloc => Compiled,
         Op::PtxTcgen05Dealloc => Compiled,
         Op::PtxTcgen05RelinquishAllocPermit => Compiled,
-        Op::PtxTcgen05Shift => Unsupported("tensor memory and tcgen05"),
+        Op::PtxTcgen05Shift => Compiled,
         Op::PtxTcgen05Ld => Compiled,
         Op::PtxTcgen05St => Compiled,
         Op::PtxTcgen05Cp => Compiled,
@@ -282,33 +280,33 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::PtxTcgen05EncodeInstrDescriptor => Compiled,
         Op::PtxTcgen05EncodeInstrDescriptorBlockScaled => Compiled,
         Op::PtxTcgen05Mma => Compiled,
-        Op::PtxTcgen05MmaSp => Unsupported("tensor memory and tcgen05"),
+        Op::PtxTcgen05MmaSp => Compiled,
         Op::PtxTcgen05MmaBlockScale => Compiled,
-        Op::PtxTcgen05MmaSpBlockScale => Unsupported("tensor memory and tcgen05"),
-        Op::CudaGetTmemAddr => Unsupported("tensor memory and tcgen05"),
-        Op::CudaRuntimeInstrDesc => Unsupported("tensor memory and tcgen05"),
+        Op::PtxTcgen05MmaSpBlockScale => Compiled,
+        Op::CudaGetTmemAddr => Compiled,
+        Op::CudaRuntimeInstrDesc => Compiled,
 
         // nvshmem
-        Op::NvshmemMyPe => Unsupported("NVSHMEM"),
-        Op::NvshmemNPes => Unsupported("NVSHMEM"),
-        Op::NvshmemQuiet => Unsupported("NVSHMEM"),
-        Op::NvshmemFence => Unsupported("NVSHMEM"),
-        Op::NvshmemBarrierAll => Unsupported("NVSHMEM"),
-        Op::NvshmemGetmemNbi => Unsupported("NVSHMEM"),
-        Op::NvshmemGetmemNbiWarp => Unsupported("NVSHMEM"),
-        Op::NvshmemGetmemNbiBlock => Unsupported("NVSHMEM"),
-        Op::NvshmemPutmemNbi => Unsupported("NVSHMEM"),
-        Op::NvshmemPutmemNbiWarp => Unsupported("NVSHMEM"),
-        Op::NvshmemPutmemNbiBlock => Unsupported("NVSHMEM"),
-        Op::NvshmemPutmemSignalNbi => Unsupported("NVSHMEM"),
-        Op::NvshmemPutmemSignalNbiWarp => Unsupported("NVSHMEM"),
-        Op::NvshmemPutmemSignalNbiBlock => Unsupported("NVSHMEM"),
-        Op::NvshmemSignalOp => Unsupported("NVSHMEM"),
-        Op::NvshmemWaitUntil => Unsupported("NVSHMEM"),
-        Op::PtxMmaSp => Unsupported("sparse matrices of a warp"),
+        Op::NvshmemMyPe => Compiled,
+        Op::NvshmemNPes => Compiled,
+        Op::NvshmemQuiet => Compiled,
+        Op::NvshmemFence => Compiled,
+        Op::NvshmemBarrierAll => Compiled,
+        Op::NvshmemGetmemNbi => Compiled,
+        Op::NvshmemGetmemNbiWarp => Compiled,
+        Op::NvshmemGetmemNbiBlock => Compiled,
+        Op::NvshmemPutmemNbi => Compiled,
+        Op::NvshmemPutmemNbiWarp => Compiled,
+        Op::NvshmemPutmemNbiBlock => Compiled,
+        Op::NvshmemPutmemSignalNbi => Compiled,
+        Op::NvshmemPutmemSignalNbiWarp => Compiled,
+        Op::NvshmemPutmemSignalNbiBlock => Compiled,
+        Op::NvshmemSignalOp => Compiled,
+        Op::NvshmemWaitUntil => Compiled,
+        Op::PtxMmaSp => Compiled,
 
         // iket
         Op::CudaIketMark | Op::CudaIketRangeStart | Op::CudaIketRangeEnd | Op::CudaIketRangePush | Op::CudaIketRangePop
-        | Op::CudaIketSentinelToken => Unsupported("events within kernels"),
+        | Op::CudaIketSentinelToken => Compiled,
     }
 }

@@ -39,6 +39,7 @@ mod ptx_convert;
 mod ptx_memory;
 mod ptx_sync;
 mod registers;
+mod remote;
 mod scan;
 mod special_register;
 mod statement;
@@ -104,6 +105,8 @@ struct Compiler<'a> {
     /// No instruction before this one may be changed: a jump leads here.
     label: usize,
     loops: Vec<Loop>,
+    /// In a branch that some threads of the block may not take.
+    parted: bool,
     /// In a condition that decides whether a loop goes on.
     polling: bool,
 }
@@ -153,6 +156,7 @@ pub(crate) fn compile(
         block: 0,
         label: 0,
         loops: Vec::new(),
+        parted: false,
         polling: false,
     };
     compiler.function(func).map_err(|mut d| {

@@ -95,6 +95,8 @@ pub(super) struct Scan {
     indexed: FxHashSet<Var>,
     /// Those with a read that may come before a write.
     checked: FxHashSet<Var>,
+    /// Variables that follow from a thread's index.
+    of_threads: FxHashSet<Var>,
     /// Loop variables while definite assignment follows a loop turn by turn.
     values: Values,
     extents: FxHashMap<Axis, Option<i128>>,
@@ -116,6 +118,7 @@ impl Scan {
             }
         }
         scan.indexed = uses.indexed;
+        scan.of_threads = uses.of_threads;
         let mut written = FxHashSet::default();
         scan.writes(&func.body, &mut written);
         scan
@@ -124,6 +127,11 @@ impl Scan {
     /// The number of elements, if the array lives in registers.
     pub(super) fn promoted(&self, data: &Var) -> Option<usize> {
         self.promoted.get(data).copied()
+    }
+
+    /// Whether a condition may differ between the threads of a block.
+    pub(super) fn parts_threads(&self, condition: &Expr) -> bool {
+        follows(condition, &self.of_threads)
     }
 
     /// Whether an array in registers has an index that is not constant.
@@ -369,6 +377,8 @@ struct Uses {
     indexed: FxHashSet<Var>,
     /// Variables that are the same for all lanes.
     uniform: FxHashSet<Var>,
+    /// Those that follow from a thread's index.
+    of_threads: FxHashSet<Var>,
     extents: FxHashMap<Axis, Option<i128>>,
 }
 
@@ -412,6 +422,26 @@ impl Uses {
                 _ => false,
             }
     }
+}
+
+/// Whether an expression holds one of the variables, or asks which thread it is.
+fn follows(e: &Expr, of_threads: &FxHashSet<Var>) -> bool {
+    struct Follows<'a>(&'a FxHashSet<Var>, bool);
+    impl Visitor for Follows<'_> {
+        fn visit_expr(&mut self, e: &Expr) {
+            self.1 |= match &e.kind {
+                ExprKind::Var(v) => self.0.contains(v),
+                ExprKind::Call { op, .. } => {
+                    matches!(op, Op::PtxElectSync | Op::PtxFetchRegister | Op::CudaThreadRank)
+                }
+                _ => false,
+            };
+            self.walk_expr(e);
+        }
+    }
+    let mut follows = Follows(of_threads, false);
+    follows.visit_expr(e);
+    follows.1
 }
 
 impl Visitor for Uses {
@@ -468,6 +498,9 @@ impl Visitor for Uses {
             StmtKind::Bind(var, value) if self.is_uniform(value) => {
                 self.uniform.insert(var.clone());
             }
+            StmtKind::Bind(var, value) if follows(value, &self.of_threads) => {
+                self.of_threads.insert(var.clone());
+            }
             StmtKind::For {
                 var,
                 min,
@@ -487,7 +520,9 @@ impl Visitor for Uses {
             } => {
                 if let Some(axis) = Axis::of(&iv.thread_tag) {
                     self.extents.insert(axis, value.as_int());
-                    if !matches!(axis, Axis::Thread(_)) {
+                    if matches!(axis, Axis::Thread(_)) {
+                        self.of_threads.insert(iv.var.clone());
+                    } else {
                         self.uniform.insert(iv.var.clone());
                     }
                 }

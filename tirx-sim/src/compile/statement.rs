@@ -303,6 +303,14 @@ impl Compiler<'_> {
     }
 
     fn branch(&mut self, condition: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
+        let outside = self.parted;
+        self.parted |= self.scan.parts_threads(condition);
+        let result = self.sides(condition, then, otherwise);
+        self.parted = outside;
+        result
+    }
+
+    fn sides(&mut self, condition: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
         let leaves = self.loops.last().is_some_and(|l| l.is_while)
             && (is_break(then) || otherwise.is_some_and(is_break));
         let was_polling = self.polling;
@@ -421,6 +429,24 @@ impl Compiler<'_> {
         if waits {
             self.emit(Inst::Spin);
         }
+        self.emit(Inst::Jump { pc: head });
+        self.close_loop(begin, latch);
+        Ok(())
+    }
+
+    /// Turns as long as a condition holds, which may wait for another thread.
+    pub(super) fn wait_while(&mut self, condition: impl FnOnce(&mut Self) -> Result<Val>) -> Result<()> {
+        let begin = self.code.insts.len();
+        self.emit(Inst::LoopBegin { latch: 0, exit: 0 });
+        let head = self.here();
+        self.label = self.code.insts.len();
+        let condition = condition(self)?;
+        let c = self.vector(condition)?;
+        self.emit(Inst::LoopTest { c });
+        self.emit(Inst::Step { weight: 0 });
+        let latch = self.here();
+        self.emit(Inst::LoopLatch);
+        self.emit(Inst::Spin);
         self.emit(Inst::Jump { pc: head });
         self.close_loop(begin, latch);
         Ok(())

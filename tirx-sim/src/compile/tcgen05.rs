@@ -123,7 +123,15 @@ impl Compiler<'_> {
                 let bits = self.instruction_descriptor(op, args)?;
                 self.store_pointer(&args[0], Kind::U32, &[bits])?;
             }
-            Op::PtxTcgen05Mma | Op::PtxTcgen05MmaBlockScale => self.tensor_product(op, args)?,
+            Op::PtxTcgen05Mma
+            | Op::PtxTcgen05MmaBlockScale
+            | Op::PtxTcgen05MmaSp
+            | Op::PtxTcgen05MmaSpBlockScale => self.tensor_product(op, args)?,
+            Op::PtxTcgen05Shift => {
+                let address = self.in_register(&args[0], Kind::U32)?;
+                let group = self.whole(&args[1])?;
+                self.push_memory(TensorMemoryInst::Shift { group, address })?;
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -164,12 +172,48 @@ impl Compiler<'_> {
         self.vector(total)
     }
 
-    /// `tcgen05.mma`, dense or block-scaled.
+    /// `get_tmem_addr`: lane and column are moved apart, each within 16 bits.
+    pub(super) fn memory_address_within(&mut self, args: &[Expr]) -> Result<Val> {
+        let words: Result<Vec<Val>> = args
+            .iter()
+            .map(|e| {
+                let value = self.value(e)?;
+                self.convert(value, Kind::U32)
+            })
+            .collect();
+        let words = words?;
+        let lane = self.integer(Kind::U32, 16)?;
+        let half = self.integer(Kind::U32, 0xffff)?;
+        let mut word = |op: Bin, a: Val, b: Val| self.bin(op, Kind::U32, Kind::U32, a, b);
+        let column = word(Bin::Add, words[0], words[2])?;
+        let column = word(Bin::And, column, half)?;
+        let row = word(Bin::ShrU, words[0], lane)?;
+        let row = word(Bin::Add, row, words[1])?;
+        let row = word(Bin::Shl, row, lane)?;
+        word(Bin::Or, row, column)
+    }
+
+    /// `runtime_instr_desc`: the byte of the scale factors in a descriptor, of A (bits 29 and 30) and of B (4 and 5).
+    pub(super) fn scale_factor_ids(&mut self, args: &[Expr]) -> Result<()> {
+        let before = self.load_pointer(&args[0], Kind::U32, 1)?[0];
+        let id = self.value(&args[1])?;
+        let id = self.convert(id, Kind::U32)?;
+        let kept = self.integer(Kind::U32, i128::from(!0x6000_0030_u32))?;
+        let shifts = [self.integer(Kind::U32, 29)?, self.integer(Kind::U32, 4)?];
+        let mut bits = self.bin(Bin::And, Kind::U32, Kind::U32, before, kept)?;
+        for shift in shifts {
+            let field = self.bin(Bin::Shl, Kind::U32, Kind::U32, id, shift)?;
+            bits = self.bin(Bin::Or, Kind::U32, Kind::U32, bits, field)?;
+        }
+        self.store_pointer(&args[0], Kind::U32, &[bits])
+    }
+
+    /// `tcgen05.mma`, dense or sparse, with scale factors or without.
     fn tensor_product(&mut self, op: Op, args: &[Expr]) -> Result<()> {
         let Ok(call) = Operands::read(op.row(), args) else {
             return error(self.span, "tcgen05.mma with other arguments than it takes");
         };
-        let scaled = op == Op::PtxTcgen05MmaBlockScale;
+        let scaled = matches!(op, Op::PtxTcgen05MmaBlockScale | Op::PtxTcgen05MmaSpBlockScale);
         let scale_dtype = scaled.then(|| call.text("sfa_dtype"));
         let kind = MmaKind::of(
             call.text("d_dtype"),
@@ -215,7 +259,12 @@ impl Compiler<'_> {
             Some(e) => Some(self.in_register(e, Kind::U32)?),
             None => None,
         };
+        let metadata = match call.get("sp_tmem_addr") {
+            Some(e) => Some(self.in_register(e, Kind::U32)?),
+            None => None,
+        };
         let inst = MmaInst {
+            metadata,
             kind,
             group,
             weight_stationary,

@@ -26,6 +26,7 @@ impl Compiler<'_> {
             "tirx.ptx.ldmatrix" => self.move_rows(args, 3, false)?,
             "tirx.ptx.stmatrix" => self.move_rows(args, 5, true)?,
             "tirx.ptx.mma" => self.mma_sync(args)?,
+            "tirx.ptx.mma_sp" => self.mma_sparse(op, args)?,
             "tirx.ptx.wgmma_fence" => self.push_tensor(TensorInst::WgmmaFence)?,
             "tirx.ptx.wgmma_commit_group" => self.push_tensor(TensorInst::WgmmaCommit)?,
             "tirx.ptx.wgmma_wait_group" => {
@@ -229,8 +230,75 @@ impl Compiler<'_> {
             false => None,
         };
         let d = self.temps(Kind::U32, d_count as u16)?;
-        self.push_tensor(TensorInst::Mma { mma, a, b, c, d })?;
+        self.push_tensor(TensorInst::Mma {
+            mma,
+            a,
+            b,
+            c,
+            d,
+            metadata: None,
+        })?;
         self.scatter_registers(d_pointers, Kind::U32, d)
+    }
+
+    /// `mma.sp.sync` of a sparse A: accumulators are added to in place.
+    fn mma_sparse(&mut self, op: Op, args: &[Expr]) -> Result<()> {
+        let call = match op.row().map(|row| row.read(args)) {
+            Some(Ok(call)) => call,
+            Some(Err(message)) => return error(self.span, message),
+            None => return error(self.span, "mma.sp has no row"),
+        };
+        let Some(shape) = Shape::parse(call.text("shape")) else {
+            return error(
+                self.span,
+                format!("mma.sp has no shape \"{}\"", call.text("shape")),
+            );
+        };
+        let formats = ["a_type", "b_type", "c_type"].map(|name| Format::named(call.text(name)));
+        let [Some(a), Some(b), Some(c)] = formats else {
+            return error(self.span, "mma.sp of a dtype that tensor cores do not have");
+        };
+        let sums = match c {
+            Format::F32 => Accumulator::F32,
+            Format::F16 => Accumulator::F16,
+            Format::I32 => Accumulator::I32 {
+                saturate: call.flag("saturate"),
+            },
+            _ => return error(self.span, format!("mma.sp has no accumulators of {c:?}")),
+        };
+        let mma = Mma {
+            shape,
+            a,
+            b,
+            d: sums,
+            c: sums,
+            a_turned: false,
+            b_turned: false,
+            bit_op: BitOp::And,
+            sparse: call.int("selector").and_then(|s| u32::try_from(s).ok()),
+        };
+        let [acc, a_regs, b_regs] = ["acc", "a_regs", "b_regs"].map(|name| call.list(name).to_vec());
+        let expected = mma.registers();
+        if [a_regs.len(), b_regs.len(), acc.len(), acc.len()] != expected {
+            let given = [a_regs.len(), b_regs.len(), acc.len(), acc.len()];
+            return self.wrong_counts(given, [expected[0], expected[1], expected[3]]);
+        }
+        let Some(metadata) = call.get("metadata") else {
+            return error(self.span, "mma.sp without metadata");
+        };
+        let a = self.gather_registers(&a_regs, Kind::U32)?;
+        let b = self.gather_registers(&b_regs, Kind::U32)?;
+        let d = self.gather_registers(&acc, Kind::U32)?;
+        let metadata = Some(self.gather_registers(std::slice::from_ref(metadata), Kind::U32)?);
+        self.push_tensor(TensorInst::Mma {
+            mma,
+            a,
+            b,
+            c: Some(d),
+            d,
+            metadata,
+        })?;
+        self.scatter_registers(&acc, Kind::U32, d)
     }
 
     /// A pointer to a register, which may be given as an element or by its address.

@@ -10,6 +10,19 @@ use crate::bytecode::{Inst, Operand, Shuffle, ShuffleMode, Special};
 use crate::numeric::Kind;
 
 impl Compiler<'_> {
+    /// A barrier of all threads of the block.
+    pub(super) fn block_barrier(&mut self) {
+        self.note_barrier();
+        self.emit(Inst::CtaSync);
+    }
+
+    /// Notes the block barrier that comes next, where some threads may not come to it.
+    pub(super) fn note_barrier(&mut self) {
+        if self.parted {
+            self.code.parted_barriers.push(self.code.insts.len());
+        }
+    }
+
     /// A barrier of some threads, at which to wait or only to arrive.
     pub(super) fn named_barrier(&mut self, id: &Expr, threads: &Expr, waits: bool) -> Result<()> {
         let mut uniform = [0; 2];

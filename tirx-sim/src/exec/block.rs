@@ -29,6 +29,8 @@ pub(super) struct Waiting {
     pub(super) first: u32,
     pub(super) what: String,
     pub(super) spins: bool,
+    /// At a block barrier.
+    pub(super) barrier: bool,
 }
 
 impl Block {
@@ -146,7 +148,7 @@ impl Block {
         self.warps.iter().all(|w| w.alive == 0)
     }
 
-    fn alive(&self) -> u32 {
+    pub(super) fn alive(&self) -> u32 {
         self.warps.iter().map(|w| w.alive.count_ones()).sum()
     }
 
@@ -379,6 +381,29 @@ impl Block {
 
     /// A block barrier that threads have passed by is an error, though the rest could go on.
     fn check_all_came(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        for (id, warp) in self.warps.iter().enumerate() {
+            let mut here = warp
+                .strands
+                .iter()
+                .filter(|s| matches!(s.status, Status::Barrier(_)));
+            let Some(first) = here.next() else { continue };
+            if let Some(other) = here.find(|s| s.pc != first.pc) {
+                let message = format!(
+                    "lane {} of the warp waits at another block barrier than lane {}: all lanes of a warp come to a barrier \
+                     (barrier.sync.aligned) together",
+                    other.mask.trailing_zeros(),
+                    first.mask.trailing_zeros()
+                );
+                let mut trap = Trap::new(
+                    FaultKind::BarrierDivergence,
+                    first.mask.trailing_zeros() % LANES as u32,
+                    message,
+                );
+                trap.notes
+                    .push(("the other barrier".to_string(), other.pc.saturating_sub(1)));
+                return Err(fault(ctx, &self.shared, id, first.pc.saturating_sub(1), *trap));
+            }
+        }
         let missing = |w: &Warp| w.exist & !w.alive & !w.returned;
         let count: u32 = self.warps.iter().map(|w| missing(w).count_ones()).sum();
         if count == 0 {
@@ -505,6 +530,7 @@ impl Block {
                         first: id as u32 * LANES as u32 + strand.mask.trailing_zeros(),
                         what,
                         spins: strand.status == Status::Ready,
+                        barrier: matches!(strand.status, Status::Barrier(_)),
                     }),
                 }
             }

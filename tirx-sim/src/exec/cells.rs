@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::Shared;
 use super::global::{POLL, TELL};
-use super::order::coarse::{self, Cell, Finding, Stamp};
+use super::order::coarse::{Finding, Stamp};
+use super::order::pages::Pages;
 use super::order::{Kind, Order, Place, Strong};
 use crate::alu::Lanes32;
 use crate::bytecode::Access;
@@ -12,7 +13,7 @@ use crate::bytecode::Access;
 /// What is known of each place.
 pub(super) enum Cells {
     /// Where block and warp barriers are the only order, or nobody looks for races.
-    Coarse(Vec<Cell>),
+    Coarse(Pages),
     Fine(Vec<Place>),
 }
 
@@ -20,13 +21,13 @@ impl Cells {
     pub(super) fn new(fine: bool, places: usize) -> Cells {
         match fine {
             true => Cells::Fine(vec![Place::EMPTY; places]),
-            false => Cells::Coarse(vec![Cell::EMPTY; places]),
+            false => Cells::Coarse(Pages::new(places)),
         }
     }
 
     pub(super) fn clear(&mut self) {
         match self {
-            Cells::Coarse(cells) => cells.fill(Cell::EMPTY),
+            Cells::Coarse(pages) => pages.clear(),
             Cells::Fine(places) => places.fill(Place::EMPTY),
         }
     }
@@ -42,9 +43,7 @@ impl Cells {
         lenient: bool,
     ) -> Result<(), (u32, Finding)> {
         match self {
-            Cells::Coarse(cells) => {
-                coarse::read_lanes(order, &mut cells[first..], at, Stamp::new(order, warp, pc), mask)
-            }
+            Cells::Coarse(pages) => pages.read_lanes(order, first, at, Stamp::new(order, warp, pc), mask),
             Cells::Fine(places) => {
                 let mark = order.mark(warp, pc, Kind::Plain);
                 for lane in (0..32u32).filter(|l| mask >> l & 1 != 0) {
@@ -72,9 +71,7 @@ impl Cells {
         same: bool,
     ) -> Result<(), Finding> {
         match self {
-            Cells::Coarse(cells) => {
-                coarse::write(order, &mut cells[at], Stamp::new(order, warp, pc), lane, same)
-            }
+            Cells::Coarse(pages) => pages.write(order, at, Stamp::new(order, warp, pc), lane, same),
             Cells::Fine(places) => {
                 let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
                 places[at].write(order, mark, lane, same).map_err(Finding::from)
@@ -98,12 +95,11 @@ impl Shared {
         }
         let Shared { cells, order, .. } = self;
         match cells {
-            Cells::Coarse(cells) => {
+            Cells::Coarse(pages) => {
                 let stamp = Stamp::new(order, warp, pc);
-                let cells = &mut cells[places];
-                cells
-                    .iter_mut()
-                    .try_for_each(|cell| coarse::read(order, cell, stamp, lane))
+                places
+                    .into_iter()
+                    .try_for_each(|at| pages.read(order, at, stamp, lane))
             }
             Cells::Fine(cells) => {
                 let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
@@ -163,13 +159,13 @@ pub(super) fn strong(
     access: Strong,
 ) -> Result<(), Finding> {
     match cells {
-        Cells::Coarse(cells) => {
-            for cell in &mut cells[places] {
-                if access.reads && !cell.is_written() {
+        Cells::Coarse(pages) => {
+            for at in places {
+                if access.reads && !pages.is_written(at) {
                     return Err(Finding::Uninitialized);
                 }
                 if access.writes {
-                    cell.touch();
+                    pages.touch(at);
                 }
             }
         }
@@ -197,11 +193,11 @@ pub(super) fn plain(
     written: Option<bool>,
 ) -> Result<(), Finding> {
     match cells {
-        Cells::Coarse(cells) => {
-            for cell in &mut cells[places] {
+        Cells::Coarse(pages) => {
+            for at in places {
                 match written {
-                    Some(_) => cell.touch(),
-                    None if !cell.is_written() => return Err(Finding::Uninitialized),
+                    Some(_) => pages.touch(at),
+                    None if !pages.is_written(at) => return Err(Finding::Uninitialized),
                     None => {}
                 }
             }

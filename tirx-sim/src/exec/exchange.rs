@@ -24,6 +24,26 @@ impl Arguments {
 }
 
 impl Machine<'_, '_> {
+    /// `elect.sync` with the mask of a whole warp: all of its lanes take part in one election.
+    pub(super) fn converged(&self, mask: u32) -> Result<(), Box<Trap>> {
+        let absent = self.warp.alive & !mask;
+        if absent == 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "elect.sync by {} of the {} lanes of the warp that run: all of them elect together (its mask is 0xffffffff), and \
+             lane {} is not here",
+            mask.count_ones(),
+            self.warp.alive.count_ones(),
+            absent.trailing_zeros()
+        );
+        Err(Trap::new(
+            FaultKind::InvalidLanes,
+            mask.trailing_zeros() & 31,
+            message,
+        ))
+    }
+
     /// Adds the arguments of a strand's lanes.
     pub(super) fn arguments(&self, shuffle: &Shuffle, strand: &Strand, out: &mut Arguments) {
         let fill = |operand: Operand, out: &mut [u32; LANES]| {

@@ -107,7 +107,10 @@ impl Group {
         };
         let waiting = block.waiting(ctx);
         // Who waits at an instruction says more than who turns in a loop.
-        let main = waiting.iter().find(|w| !w.spins).or(waiting.first());
+        let parted = waiting
+            .iter()
+            .find(|w| w.barrier && ctx.code.parted_barriers.contains(&w.pc));
+        let main = parted.or(waiting.iter().find(|w| !w.spins)).or(waiting.first());
         let (pc, first) = main.map_or((0, 0), |w| (w.pc, w.first));
         let threads = |n: u32| {
             if n == 1 {
@@ -124,8 +127,18 @@ impl Group {
             1 => String::new(),
             n => format!(" ({} other blocks wait too)", n - 1),
         };
-        let message = format!("no thread can run any more: {}{others}", parts.join("; "));
-        let mut trap = Trap::new(FaultKind::Deadlock, first % 32, message);
+        let mut message = format!("no thread can run any more: {}{others}", parts.join("; "));
+        let mut kind = FaultKind::Deadlock;
+        if let Some(at) = parted {
+            let all = block.alive();
+            message = format!(
+                "{} of the block's {all} wait at a block barrier (cta_sync) within a branch that the others do not take: \
+                 all of them must come to it; {message}",
+                at.threads
+            );
+            kind = FaultKind::BarrierDivergence;
+        }
+        let mut trap = Trap::new(kind, first % 32, message);
         trap.notes = waiting
             .iter()
             .filter(|w| w.pc != pc)

@@ -99,6 +99,8 @@ pub(crate) struct Context<'a> {
     pub(crate) dependent: bool,
     /// The block whose timeline is wanted.
     pub(crate) timeline: Option<u64>,
+    /// The number of the next group of blocks to be run; cluster launch control takes some.
+    pub(crate) next: AtomicU64,
     /// The lowest linear block index that has faulted; blocks after it need not go on.
     pub(crate) first_fault: AtomicU64,
 }

@@ -486,6 +486,7 @@ impl Machine<'_, '_> {
                     }
                     self.shared.order.warp_sync(self.id);
                 }
+                Inst::Converged => check!(self.converged(mask)),
                 Inst::ActiveMask { d } => s!(d) = mask as u64,
                 Inst::CtaSync => stop!(Stop::Blocked(Status::Barrier(None))),
                 Inst::CtaSyncReduce { d, v, all } => stop!(Stop::Blocked(Status::Barrier(Some((d, v, all))))),

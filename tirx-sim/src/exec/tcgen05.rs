@@ -266,6 +266,13 @@ impl Machine<'_, '_> {
                     self.issue_tensor(pc, lane, "the matrix product (tcgen05.mma)", Box::new(work));
                 }
             }
+            TensorMemoryInst::Shift { group, address } => {
+                for lane in self.on(mask, None) {
+                    let address = self.warp.v32[*address as usize][lane as usize];
+                    let work = self.shift(*group, address, lane)?;
+                    self.issue_tensor(pc, lane, "the shift (tcgen05.shift)", Box::new(work));
+                }
+            }
             TensorMemoryInst::Copy {
                 copy,
                 group,
@@ -285,6 +292,17 @@ impl Machine<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// `tcgen05.shift`: from the address on, a lane's 32 bytes go to the lane after it; the last lane's go nowhere.
+    fn shift(&self, group: usize, address: u32, lane: u32) -> Check<ShiftWork> {
+        let first = Cell::of_address(address).lane;
+        if !first.is_multiple_of(LANES as u32) {
+            let message =
+                format!("tcgen05.shift at lane {first} of tensor memory: it must be a multiple of 32");
+            return Err(misuse(lane, message));
+        }
+        Ok(ShiftWork { group, address })
     }
 
     fn issue_tensor(&mut self, pc: usize, lane: u32, name: &'static str, work: Box<dyn Work>) {
@@ -352,7 +370,7 @@ impl Machine<'_, '_> {
             word(inst.descriptor),
             inst.group,
             inst.weight_stationary,
-            false,
+            inst.metadata.is_some(),
             inst.blocks,
         )
         .map_err(|m| misuse(lane, m))?;
@@ -369,6 +387,7 @@ impl Machine<'_, '_> {
             scale: inst.scale,
             off: inst.off.iter().map(|r| word(*r)).collect(),
             factors: inst.factors.map(|[a, b]| [word(a), word(b)]),
+            metadata: inst.metadata.map(word),
         })
     }
 }
@@ -395,6 +414,8 @@ struct Product {
     /// Lanes of D that are not written.
     off: Vec<u32>,
     factors: Option<[u32; 2]>,
+    /// Where that of a sparse A is.
+    metadata: Option<u32>,
 }
 
 /// A `tcgen05.cp` under way.
@@ -403,6 +424,39 @@ struct CopyWork {
     group: usize,
     address: u32,
     descriptor: Descriptor,
+}
+
+/// A `tcgen05.shift` under way.
+struct ShiftWork {
+    group: usize,
+    address: u32,
+}
+
+/// Columns that a shift moves: 32 bytes.
+const SHIFTED: usize = 8;
+
+impl Work for ShiftWork {
+    fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {
+        let first = Cell::of_address(self.address).lane as usize;
+        for block in 0..self.group {
+            let rank = reach.rank_of(self.group, block);
+            let cell = |lane: usize, column: usize| moved(self.address, lane - first, column);
+            let all = |lanes: std::ops::Range<usize>| {
+                let cells = lanes.flat_map(|lane| (0..SHIFTED).map(move |column| cell(lane, column)));
+                Bank::representatives(cells)
+            };
+            let last = crate::tensor::tmem::LANES as usize - 1;
+            reach.note(rank, &all(first..last), false)?;
+            reach.note(rank, &all(first + 1..last + 1), true)?;
+            for lane in (first..last).rev() {
+                for column in 0..SHIFTED {
+                    let word = reach.cell(rank, cell(lane, column))?;
+                    reach.set_cell(rank, cell(lane + 1, column), word)?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Reach<'_, '_> {
@@ -507,6 +561,30 @@ impl Product {
         Ok(out)
     }
 
+    /// A with its zeros.
+    fn spread(&self, reach: &mut Reach<'_, '_>, held: Matrix, address: u32) -> Check<Matrix> {
+        let mma = &self.mma;
+        let sparsity = mma.sparsity();
+        let groups = mma.k / sparsity.span();
+        let mut bits = vec![0; mma.m * groups];
+        let mut cells = vec![Vec::new(); mma.group];
+        for row in 0..mma.m {
+            for group in 0..groups {
+                let (block, lane, column, shift) = mma.metadata_place(row, group);
+                let cell = moved(address, lane, column);
+                cells[block].push(cell);
+                bits[row * groups + group] =
+                    reach.cell(reach.rank_of(mma.group, block), cell)? >> shift & 0xf;
+            }
+        }
+        for (block, cells) in cells.into_iter().enumerate() {
+            let cells = Bank::representatives(cells.into_iter());
+            reach.note(reach.rank_of(mma.group, block), &cells, false)?;
+        }
+        let spread = sparsity.spread(&held, mma.k, |row, group| bits[row * groups + group]);
+        spread.map_err(|m| misuse(reach.operation.lane, m))
+    }
+
     /// Scale factors of rows: one for each block of k.
     fn factors(&self, reach: &mut Reach<'_, '_>, address: u32, of_b: bool) -> Check<Matrix> {
         let mma = &self.mma;
@@ -551,7 +629,10 @@ impl Product {
 impl Work for Product {
     fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {
         let mma = self.mma;
-        let left = self.left(reach)?;
+        let mut left = self.left(reach)?;
+        if let Some(address) = self.metadata {
+            left = self.spread(reach, left, address)?;
+        }
         let operand = mma.right();
         let pieces = operand.pieces(&self.right);
         let mut right = Matrix::zero(0, operand.k);

@@ -30,15 +30,23 @@ impl Machine<'_, '_> {
                 temp,
                 registers,
             } => self.rows(pc, rows, [*address, *temp, *registers], *access)?,
-            TensorInst::Mma { mma, a, b, c, d } => {
+            TensorInst::Mma {
+                mma,
+                a,
+                b,
+                c,
+                d,
+                metadata,
+            } => {
                 let [a_count, b_count, c_count, _] = mma.registers();
                 let v32 = &mut self.warp.v32;
                 let of = |first: R, count: usize| first as usize..first as usize + count;
                 let none = vec![[0; LANES]; c_count];
                 let c = c.map_or(&none[..], |c| &v32[of(c, c_count)]);
+                let metadata = metadata.map_or([0; LANES], |r| v32[r as usize]);
                 let out = mma
-                    .compute(&v32[of(*a, a_count)], &v32[of(*b, b_count)], c, &[0; LANES])
-                    .map_err(|message| Trap::new(FaultKind::Launch, 0, message))?;
+                    .compute(&v32[of(*a, a_count)], &v32[of(*b, b_count)], c, &metadata)
+                    .map_err(|message| Trap::new(FaultKind::Asynchronous, 0, message))?;
                 v32[of(*d, out.len())].copy_from_slice(&out);
             }
             TensorInst::MmaF64 { shape, a, b, c, d } => {

@@ -1,9 +1,7 @@
 //! What does `mma.sync` compute, dense and sparse?
 //!
 //! Registers come as they are in the instruction: one row of 32 lanes a register, 32 bits each (64 for float64).
-//! Sparse A (PTX ISA, "Sparse matrix storage") holds half of its elements; the metadata says for each group of four
-//! elements which two are there, two bits each (for tf32 which one of two, for four-bit formats which two pairs of
-//! four).
+//! Of a sparse A half of the elements are there ([`Sparsity`]).
 
 #![allow(
     clippy::needless_range_loop,
@@ -14,6 +12,7 @@ use super::Outcome;
 use super::format::Format;
 use super::fragment::{Part, Shape, count, place, quads};
 use super::matrix::{Accumulator, Matrix, multiply};
+use super::sparse::Sparsity;
 
 const LANES: usize = 32;
 
@@ -182,41 +181,15 @@ impl Mma {
 
     /// A with its zeros, of the elements held and the metadata.
     fn spread(&self, held: &Matrix, metadata: &[u32; LANES]) -> Outcome<Matrix> {
-        let Shape { m, k, .. } = self.shape;
         let selector = self.sparse.unwrap_or(0) as usize;
-        let mut out = Matrix::zero(m, k);
-        // Elements a group of metadata (four bits) covers, and how many of them move together.
-        let (span, unit) = match self.a.bits() {
-            32 => (2, 1),
-            4 => (8, 2),
-            _ => (4, 1),
+        let sparsity = match self.a.bits() {
+            32 => Sparsity::OneOfTwo,
+            4 => Sparsity::PairsOfFour,
+            _ => Sparsity::TwoOfFour,
         };
-        for row in 0..m {
-            for group in 0..k / span {
-                let bits = self.metadata_bits(metadata, selector, row, group);
-                let kept = held.values[row * held.cols..].get(group * span / 2..(group + 1) * span / 2);
-                let kept = kept.unwrap_or(&[]);
-                if self.a.bits() == 32 {
-                    // One of two: 0b0100 the first, 0b1110 the second.
-                    let at = match bits {
-                        0b0100 => 0,
-                        0b1110 => 1,
-                        _ => return Err(bad_metadata(row, group, bits)),
-                    };
-                    out.set(row, group * 2 + at, kept[0]);
-                    continue;
-                }
-                let (first, second) = (bits as usize & 3, bits as usize >> 2);
-                if first >= second {
-                    return Err(bad_metadata(row, group, bits));
-                }
-                for (i, value) in kept.iter().enumerate() {
-                    let at = if i < unit { first } else { second };
-                    out.set(row, group * span + at * unit + i % unit, *value);
-                }
-            }
-        }
-        Ok(out)
+        sparsity.spread(held, self.shape.k, |row, group| {
+            self.metadata_bits(metadata, selector, row, group)
+        })
     }
 
     /// Four bits of metadata: of a row, for a group of elements. One lane of four holds those of a row and of the one
@@ -245,12 +218,6 @@ impl Mma {
         };
         metadata[lane % LANES] >> bit & 0xf
     }
-}
-
-fn bad_metadata(row: usize, group: usize, bits: u32) -> String {
-    format!(
-        "the sparsity metadata of row {row}, group {group} is {bits:#06b}, which names no two elements in ascending order"
-    )
 }
 
 /// An element of accumulator registers.

@@ -10,6 +10,7 @@
 //! | `matrix` | What is the product of two matrices, and what does an accumulator hold then? |
 //! | `fragment` | Which element of a matrix is in which register of which lane (`mma.sync`)? |
 //! | `mma` | What does `mma.sync` compute, dense and sparse? |
+//! | `sparse` | What does a sparse A hold, with its zeros? |
 //! | `rows` | Which bytes does `ldmatrix` or `stmatrix` move between which lanes? |
 //! | `descriptor` | Which bytes of shared memory does a matrix descriptor name (`wgmma`, `tcgen05`)? |
 //! | `wgmma` | What does `wgmma` compute, and which lane holds it? |
@@ -23,6 +24,7 @@ pub(crate) mod fragment;
 pub(crate) mod matrix;
 pub(crate) mod mma;
 pub(crate) mod rows;
+pub(crate) mod sparse;
 pub(crate) mod tcgen05;
 pub(crate) mod tmem;
 pub(crate) mod transfer;

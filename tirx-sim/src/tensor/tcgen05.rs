@@ -13,6 +13,11 @@
 //! | F | M = 64 | row / 16 · 32 + row % 16 | column |
 //! | G | M = 32, weight stationary | row + 32 · quarter | column % (N / 4) |
 //!
+//! Of a sparse A the metadata lies in tensor memory, four bits a group, by rows where A has 8 bits or fewer (two columns of
+//! a row's lane); with 16 and 32 bits a word holds the two rows `r` and `r + 8` in its halves, for the first half of k in
+//! lane `r / 16 · 16 + r % 8`, for the second eight lanes further. The sparsity selector counts instructions: the next one's
+//! metadata is in the columns after.
+//!
 //! Scale factors lie in 32 lanes, repeated in each of the four groups of 32: that of row `r` (of M or N) in lane `r %
 //! 32`, column `r / 32`, one byte for each block of k.
 
@@ -20,6 +25,7 @@ use super::Outcome;
 use super::descriptor::Operand;
 use super::format::Format;
 use super::matrix::{Accumulator, Matrix, multiply};
+use super::sparse::Sparsity;
 
 /// A kind of `tcgen05.mma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -282,6 +288,35 @@ impl Mma {
         (block, lane, k / per, (k % per) as u32 * bits)
     }
 
+    /// What the metadata of a sparse A says.
+    pub(crate) fn sparsity(&self) -> Sparsity {
+        match self.kind {
+            Kind::Tf32 => Sparsity::OneOfTwo,
+            Kind::Mxf4 | Kind::Mxf4nvf4 => Sparsity::PairsOfFour,
+            _ => Sparsity::TwoOfFour,
+        }
+    }
+
+    /// Block, lane, column and shift of the metadata of a group of a row, from its address.
+    pub(crate) fn metadata_place(&self, row: usize, group: usize) -> (usize, usize, usize, u32) {
+        let rows = self.rows();
+        let (block, row) = (row / rows, row % rows);
+        let spread = |row: usize| if rows == 64 { row / 16 * 32 + row % 16 } else { row };
+        let selector = self.sparse.unwrap_or(0) as usize;
+        if matches!(self.kind, Kind::F16 | Kind::Tf32) {
+            // Eight groups in an instruction, four in a half.
+            let lane = spread(row / 16 * 16 + row % 8 + group / 4 * 8);
+            let shift = row / 8 % 2 * 16 + group % 4 * 4;
+            return (block, lane, selector, shift as u32);
+        }
+        (
+            block,
+            spread(row),
+            selector * 2 + group / 8,
+            (group % 8 * 4) as u32,
+        )
+    }
+
     /// Lane, column and shift of a scale factor, from its address: of a block's row (all of N for B) and a block of k.
     pub(crate) fn scale_place(&self, row: usize, block: usize, of_b: bool) -> (usize, usize, u32) {
         let first = self.scales.map_or(0, |s| if of_b { s.b_byte } else { s.a_byte });
@@ -408,6 +443,28 @@ mod tests {
         assert_eq!(it.place(17, 3), (0, 33, 3));
         let it = Mma::decode(Kind::F16, descriptor(1, 1, 1, 128, 64), 2, false, false, 0).unwrap();
         assert_eq!(it.place(65, 40), (1, 65, 8));
+    }
+
+    #[test]
+    fn metadata_has_words_of_its_own() {
+        for (kind, code, m) in [(Kind::F16, 1, 128), (Kind::Tf32, 2, 64), (Kind::I8, 1, 128)] {
+            let d = if kind == Kind::I8 { 2 } else { 1 };
+            let bits = descriptor(d, code, code, m, 32) | 1 << 2 | 1;
+            let it = Mma::decode(kind, bits, 1, false, true, 0).unwrap();
+            let groups = it.k / it.sparsity().span();
+            let mut seen = std::collections::BTreeSet::new();
+            for row in 0..m as usize {
+                for group in 0..groups {
+                    let (_, lane, column, shift) = it.metadata_place(row, group);
+                    assert!(lane < 128 && column < 4 && shift < 32);
+                    assert!(seen.insert((lane, column, shift)), "{kind:?}");
+                }
+            }
+        }
+        let bits = descriptor(1, 1, 1, 128, 32) | 1 << 2;
+        let it = Mma::decode(Kind::F16, bits, 1, false, true, 0).unwrap();
+        assert_eq!(it.metadata_place(27, 6), (0, 27, 0, 24));
+        assert_eq!(it.metadata_place(19, 1), (0, 19, 0, 4));
     }
 
     #[test]

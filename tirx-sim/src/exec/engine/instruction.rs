@@ -17,20 +17,20 @@ use crate::fault::{Fault, FaultKind};
 use crate::tensor_map::TENSOR_MAP_BYTES;
 
 /// Lanes of a mask.
-fn lanes(mask: u32) -> impl Iterator<Item = u32> {
+pub(super) fn lanes(mask: u32) -> impl Iterator<Item = u32> {
     (0..LANES as u32).filter(move |lane| mask >> lane & 1 != 0)
 }
 
-fn misuse(lane: u32, message: impl Into<String>) -> Box<Trap> {
+pub(super) fn misuse(lane: u32, message: impl Into<String>) -> Box<Trap> {
     Trap::new(FaultKind::Asynchronous, lane, message)
 }
 
 impl Machine<'_, '_> {
-    fn wide(&self, register: R, lane: u32) -> u64 {
+    pub(super) fn wide(&self, register: R, lane: u32) -> u64 {
         self.warp.v64[register as usize][lane as usize % LANES]
     }
 
-    fn word(&self, register: R, lane: u32) -> u32 {
+    pub(super) fn word(&self, register: R, lane: u32) -> u32 {
         self.warp.v32[register as usize][lane as usize % LANES]
     }
 
@@ -160,6 +160,22 @@ impl Machine<'_, '_> {
                     order.learn(self.id, who, &marks);
                 }
             }
+            AsyncInst::TryCancel { handle, barrier } => {
+                for lane in lanes(mask) {
+                    self.try_cancel(pc, self.wide(*handle, lane), self.wide(*barrier, lane), lane)?;
+                }
+            }
+            AsyncInst::Queried { found } => {
+                let refused = lanes(mask).any(|lane| self.word(*found, lane) == 0);
+                self.shared.engine.refused |= refused;
+            }
+            AsyncInst::Remote(inst) => self.remote(pc, inst, mask)?,
+            AsyncInst::RemoteFence => {
+                for lane in lanes(mask) {
+                    let known = self.shared.order.release(self.id, 1 << lane);
+                    self.shared.engine.fence_remote(self.id as u32 * 32 + lane, known);
+                }
+            }
         }
         Ok(None)
     }
@@ -215,7 +231,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    fn aligned(&self, lane: u32, what: &str, address: u64, align: u64) -> Check {
+    pub(super) fn aligned(&self, lane: u32, what: &str, address: u64, align: u64) -> Check {
         let at = self.offset_of(address);
         if at.is_multiple_of(align) {
             return Ok(());
@@ -256,15 +272,27 @@ impl Machine<'_, '_> {
             }
         }
         let mask = inst.mask.map_or(u16::MAX, |mask| self.word(mask, lane) as u16);
+        let [left, right] = inst.ignored.map(|r| r.map_or(0, |r| self.word(r, lane)));
+        if left.max(right) > 15 || left + right > bytes {
+            let message = format!(
+                "a bulk copy of {bytes} bytes without {left} at its beginning and {right} at its end: at most 15 are left out"
+            );
+            return Err(misuse(lane, message));
+        }
+        let moved = (bytes - left - right) as usize;
         let work = Bytes {
-            to: destinations,
-            from,
-            read: bytes as usize,
-            written: bytes as usize,
+            to: destinations.into_iter().map(|to| to + u64::from(left)).collect(),
+            from: from + u64::from(left),
+            read: moved,
+            written: moved,
             mask,
         };
         let issue = Issue {
-            class: Class::Bulk,
+            class: if inst.barrier.is_some() {
+                Class::Told
+            } else {
+                Class::Bulk
+            },
             name: "the bulk copy",
             proxy: Kind::Engine,
             work: Some(Box::new(work)),
@@ -312,7 +340,11 @@ impl Machine<'_, '_> {
         };
         tile.check().map_err(|m| misuse(lane, m))?;
         let issue = Issue {
-            class: Class::Bulk,
+            class: if inst.barrier.is_some() {
+                Class::Told
+            } else {
+                Class::Bulk
+            },
             name: "the tensor copy",
             proxy: Kind::Engine,
             work: Some(Box::new(tile)),
@@ -379,7 +411,7 @@ impl Machine<'_, '_> {
         self.shared.changes += 1;
         let order = &self.shared.order;
         if order.check && !order.ordered(init, self.id, lane) {
-            return Err(self.conflicting(&name, lane, Conflict::Write(init), "uses the mbarrier"));
+            return Err(self.conflicting(&name, lane, Conflict::Write(init), "uses"));
         }
         Ok(result)
     }
@@ -447,7 +479,7 @@ impl Machine<'_, '_> {
         if let Some(before) = self.shared.engine.barriers.get(&byte) {
             if !order.ordered(before.init, self.id, lane) && order.check {
                 let conflict = Conflict::Write(before.init);
-                return Err(self.conflicting(&name, lane, conflict, "initializes the mbarrier"));
+                return Err(self.conflicting(&name, lane, conflict, "initializes"));
             }
             let message = format!("{name} is an mbarrier already: mbarrier.inval ends its life first");
             return Err(misuse(lane, message));

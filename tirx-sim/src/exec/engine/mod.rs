@@ -14,11 +14,15 @@
 //! | `copy` | copies of bytes: `cp.async`, bulk copies |
 //! | `tile` | copies of boxes of tensor maps |
 //! | `instruction` | the instructions that issue and wait |
+//! | `remote` | NVSHMEM with one processing element |
+//! | `cancel` | cluster launch control |
 
+mod cancel;
 pub(super) mod copy;
 mod instruction;
 pub(super) mod mbarrier;
 mod reach;
+mod remote;
 pub(super) mod tile;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -27,7 +31,7 @@ pub(crate) use reach::Reach;
 pub(crate) use tile::Direction;
 
 use super::access::Check;
-use super::order::{Forked, Kind, Mark};
+use super::order::{Forked, Kind, Known, Mark};
 
 /// What an operation does when its time has come.
 pub(crate) trait Work: Send {
@@ -59,6 +63,10 @@ pub(crate) enum Class {
     Matrix,
     /// `tcgen05`, by thread; completions are told by commits.
     Tensor,
+    /// NVSHMEM, by thread.
+    Remote,
+    /// Told to mbarriers alone: no groups.
+    Told,
 }
 
 /// An operation that has been issued.
@@ -121,6 +129,10 @@ pub(super) struct Engine {
     numbers: BTreeMap<usize, u32>,
     now: u64,
     seed: u64,
+    /// What threads knew at their last `nvshmem_fence`.
+    fenced: BTreeMap<u32, Known>,
+    /// Whether a thread has seen that a cancellation was not granted.
+    pub(super) refused: bool,
     /// On the timeline: when an operation was last complete, or a warp arrived at an mbarrier.
     pub(super) latest: u64,
 }
@@ -188,15 +200,20 @@ impl Engine {
             .or_default();
         let mut after = Vec::new();
         if issue.in_order || issue.work.is_none() {
-            let all = groups.closed.iter().flatten().chain(&groups.open);
-            for issued in all {
+            // Of NVSHMEM what came before the last fence.
+            let open = &groups.open[..if issue.class == Class::Remote {
+                0
+            } else {
+                groups.open.len()
+            }];
+            for issued in groups.closed.iter().flatten().chain(open) {
                 forked.after.extend([issued.mark, issued.mark.written()]);
                 after.push(issued.number);
             }
         }
         let number = self.issued;
         self.issued += 1;
-        if issue.work.is_some() {
+        if issue.work.is_some() && issue.class != Class::Told {
             groups.open.push(Issued {
                 number,
                 mark: forked.mark,
@@ -219,6 +236,14 @@ impl Engine {
             due,
             time,
         });
+    }
+
+    /// The operation that a thread has issued last counts as another's too.
+    fn share(&mut self, class: Class, thread: u32, other: u32) {
+        let last = |engine: &Engine| engine.groups.get(&(class, thread))?.open.last().copied();
+        if let Some(issued) = last(self) {
+            self.groups.entry((class, other)).or_default().open.push(issued);
+        }
     }
 
     /// `commit_group`: what the thread has issued since the last one.

@@ -5,7 +5,7 @@ use crate::exec::address::{Target, decode};
 use crate::exec::cells::Cells;
 use crate::exec::cluster::Peers;
 use crate::exec::engine::Operation;
-use crate::exec::order::{Conflict, Forked, Place};
+use crate::exec::order::{Conflict, Forked, Known, Place};
 use crate::exec::{Context, Shared, Trap, thread_of};
 use crate::fault::FaultKind;
 use crate::memory::granules;
@@ -24,6 +24,8 @@ enum Use<'b> {
     Write(&'b [u8]),
     /// Each byte becomes what a function of the old ones says.
     Update(usize, &'b mut dyn FnMut(&mut [u8])),
+    /// The same, and releases what is known.
+    Signal(usize, &'b mut dyn FnMut(&mut [u8]), &'b Known),
 }
 
 impl Use<'_> {
@@ -31,7 +33,7 @@ impl Use<'_> {
         match self {
             Use::Read(bytes) => bytes.len(),
             Use::Write(bytes) => bytes.len(),
-            Use::Update(count, _) => *count,
+            Use::Update(count, _) | Use::Signal(count, ..) => *count,
         }
     }
 
@@ -39,7 +41,7 @@ impl Use<'_> {
         match self {
             Use::Read(_) => "reads",
             Use::Write(_) => "writes",
-            Use::Update(..) => "updates",
+            Use::Update(..) | Use::Signal(..) => "updates",
         }
     }
 
@@ -48,6 +50,7 @@ impl Use<'_> {
             Use::Read(_) => place.read_by(forked),
             Use::Write(_) => place.write_by(forked),
             Use::Update(..) => place.update_by(forked),
+            Use::Signal(.., released) => place.signal_by(forked, released),
         }
     }
 }
@@ -75,6 +78,20 @@ impl Reach<'_, '_> {
     /// As of [`Reach::read`].
     pub(crate) fn update(&mut self, address: u64, count: usize, step: &mut dyn FnMut(&mut [u8])) -> Check {
         self.access(address, Use::Update(count, step))
+    }
+
+    /// Updates bytes strongly, as a signal that releases what is known.
+    ///
+    /// # Errors
+    /// As of [`Reach::read`].
+    pub(crate) fn signal(
+        &mut self,
+        address: u64,
+        count: usize,
+        step: &mut dyn FnMut(&mut [u8]),
+        released: &Known,
+    ) -> Check {
+        self.access(address, Use::Signal(count, step, released))
     }
 
     /// An error of the operation, at the lane that issued it.
@@ -144,12 +161,11 @@ impl Reach<'_, '_> {
                     }
                 }
             }
-            Cells::Coarse(cells) => {
-                for cell in &mut cells[places] {
-                    if matches!(how, Use::Read(_)) {
-                        continue;
+            Cells::Coarse(pages) => {
+                for at in places {
+                    if !matches!(how, Use::Read(_)) {
+                        pages.touch(at);
                     }
-                    cell.touch();
                 }
             }
         }
@@ -174,7 +190,7 @@ impl Reach<'_, '_> {
                     words[word] = words[word] & !(0xff << shift) | u32::from(*new) << shift;
                 }
             }
-            Use::Update(count, step) => {
+            Use::Update(count, step) | Use::Signal(count, step, _) => {
                 let mut bytes: Vec<u8> = (0..count)
                     .map(|i| (words[byte(first + i).0] >> byte(first + i).1) as u8)
                     .collect();
@@ -234,7 +250,7 @@ impl Reach<'_, '_> {
                     storage.store((first + i) * 8, 8, u64::from(*new));
                 }
             }
-            Use::Update(count, step) => {
+            Use::Update(count, step) | Use::Signal(count, step, _) => {
                 let lock = self.ctx.memory.lock(address);
                 let _guard = lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let mut bytes: Vec<u8> = (0..*count)

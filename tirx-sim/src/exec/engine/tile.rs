@@ -55,9 +55,20 @@ impl Tile {
         if gather {
             return vec![u64::from(map.box_dims[0]), 4];
         }
-        let each = map.box_dims.iter().zip(&map.element_strides);
-        each.map(|(n, step)| u64::from(*n).div_ceil(u64::from((*step).max(1))))
+        let each = map.box_dims.iter().enumerate();
+        each.map(|(d, n)| u64::from(*n).div_ceil(Tile::step(map, d)))
             .collect()
+    }
+
+    /// Elements from one of the box to the next along a dimension. Without interleaving the innermost one has no stride.
+    fn step(map: &TensorMap, d: usize) -> u64 {
+        match d {
+            0 => 1,
+            _ => map
+                .element_strides
+                .get(d)
+                .map_or(1, |step| u64::from((*step).max(1))),
+        }
     }
 
     /// Bytes of a box in shared memory.
@@ -102,8 +113,7 @@ impl Tile {
 
     fn row(&mut self, reach: &mut Reach<'_, '_>, index: &[i64], row: u64, count: u64) -> Check {
         let (elements, global, wide) = unit(self.map.dtype);
-        let step =
-            i64::from(self.map.element_strides[0].max(1)) * if elements > 1 { elements as i64 } else { 1 };
+        let step = elements.max(1) as i64;
         let units = count / elements;
         let (global, wide) = (global as usize, wide as usize);
         let first = row * units * wide as u64;
@@ -260,7 +270,7 @@ impl Work for Tile {
                 index.push(if self.gather {
                     self.at[1 + i as usize].into()
                 } else {
-                    i64::from(self.at[d]) + i * i64::from(self.map.element_strides[d].max(1))
+                    i64::from(self.at[d]) + i * Tile::step(&self.map, d) as i64
                 });
             }
             self.row(reach, &index, row, extents[0])?;

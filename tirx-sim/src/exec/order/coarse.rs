@@ -84,11 +84,6 @@ impl Cell {
         readers: 0,
     };
 
-    /// Whether anybody has written.
-    pub(crate) fn is_written(&self) -> bool {
-        self.write != NEVER
-    }
-
     /// Written, and nothing more: where nobody looks for races.
     pub(crate) fn touch(&mut self) {
         self.write = Stamp(0);
@@ -202,6 +197,16 @@ fn read_all<const ALL: bool, const CHECK: bool>(
         }
     }
     doubtful
+}
+
+/// Notes a read of this epoch that was allowed.
+pub(crate) fn record_read(cell: &mut Cell, stamp: Stamp, lane: u32, epoch: u32) {
+    record(
+        cell,
+        stamp.0 | lane as u64,
+        (epoch as u64) << 32,
+        1 << stamp.warp(),
+    );
 }
 
 /// Lane `lane` writes; `same` says that the place holds the value already.

@@ -257,7 +257,7 @@ impl Place {
             let scope = match mark.kind() {
                 Kind::Cta => Some(Scope::Cta),
                 Kind::Cluster => Some(Scope::Cluster),
-                Kind::Gpu => Some(Scope::Gpu),
+                Kind::Gpu | Kind::Signal => Some(Scope::Gpu),
                 _ => None,
             };
             !mark.is_never() && scope.is_some_and(|s| order.within(s.min(access.scope), mark.block))
@@ -391,6 +391,21 @@ impl Place {
             return Err(conflict);
         }
         self.written(operation.write());
+        Ok(())
+    }
+
+    /// An asynchronous operation updates strongly, and releases what it knows: a signal.
+    pub(crate) fn signal_by(&mut self, operation: &Forked, released: &Known) -> Result<(), Conflict> {
+        self.update_by(operation)?;
+        let extra = self.extra.get_or_insert_default();
+        let mark = operation.write();
+        extra.strong.retain(|m| *m != mark);
+        extra.strong.push(mark.as_signal());
+        extra.released.push(Release {
+            scope: Scope::Gpu,
+            block: mark.block,
+            known: released.clone(),
+        });
         Ok(())
     }
 

@@ -16,15 +16,18 @@ pub(crate) enum Kind {
     Copy,
     /// By one of the async proxy: bulk and tensor copies, tensor cores.
     Engine,
+    /// A strong one by an asynchronous operation: a signal.
+    Signal,
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind::Plain,
     Kind::Cta,
     Kind::Cluster,
     Kind::Gpu,
     Kind::Copy,
     Kind::Engine,
+    Kind::Signal,
 ];
 
 /// An access by lanes of one warp in one segment, or by an asynchronous operation.
@@ -79,6 +82,14 @@ impl Mark {
 
     pub(crate) fn kind(self) -> Kind {
         KINDS[(self.what & 15) as usize % KINDS.len()]
+    }
+
+    /// The strong access of an operation.
+    pub(crate) fn as_signal(self) -> Mark {
+        Mark {
+            what: self.what & !15 | Kind::Signal as u32,
+            ..self
+        }
     }
 
     /// Whether a strong access of a thread.

@@ -39,12 +39,14 @@
 //! **History.** A place ([`Place`]) holds its last write, its reads since, the strong accesses and what they released.
 //! That is enough: a write that is ordered behind all earlier ones stands for them. Kernels whose blocks synchronize by
 //! block and warp barriers alone have no clocks, and cells of 24 bytes instead ([`coarse`]): there an epoch, counted
-//! by block barriers, and a segment a warp say the same.
+//! by block barriers, and a segment a warp say the same; reads of what was written before the last block barrier are
+//! noted together ([`pages`]).
 
 pub(crate) mod clock;
 pub(crate) mod coarse;
 pub(crate) mod history;
 pub(crate) mod mark;
+pub(crate) mod pages;
 
 pub(crate) use clock::{Clock, WARPS};
 pub(crate) use history::{Conflict, Forked, Place, Scope, Strong};

@@ -1,0 +1,320 @@
+# Asynchronous operations against the rules of the PTX ISA: each ends with the rule.
+from tvm.script import tirx as T
+
+
+# sim: parity_that_never_comes
+#   B: int32[32] = 0
+#   fault: wait for parity 0 of the mbarrier `bar[0]`, whose phase 0 (parity 0) waits for 1 of 2 arrivals
+@T.prim_func
+def parity_that_never_comes(B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 2)
+        T.ptx.mbarrier.arrive(bar.ptr_to([0]))
+    T.cuda.cta_sync()
+    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+    B[tx] = 1
+
+
+# sim: arrivals_past_the_count
+#   B: int32[32] = 0
+#   fault: arrives 3 times at an mbarrier whose phase 0 waits for 2 more of its 2 arrivals
+@T.prim_func
+def arrivals_past_the_count(B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 2)
+        T.ptx.mbarrier.arrive(bar.ptr_to([0]), count=3)
+
+
+# sim: more_bytes_than_expected
+#   A: float32[32] = i
+#   B: float32[32] = 0
+#   fault: 64 bytes more were copied than expected
+@T.prim_func
+def more_bytes_than_expected(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "float32", align=128)
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+        T.ptx.fence.mbarrier_init()
+        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 64)
+        T.ptx.cp_async_bulk_g2s_cta(S.ptr_to([0]), A.ptr_to([0]), 128, bar.ptr_to([0]))
+        T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+
+
+# sim: fewer_bytes_than_expected
+#   A: float32[32] = i
+#   B: float32[32] = 0
+#   fault: and 64 bytes of copies
+@T.prim_func
+def fewer_bytes_than_expected(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "float32", align=128)
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+        T.ptx.fence.mbarrier_init()
+        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 192)
+        T.ptx.cp_async_bulk_g2s_cta(S.ptr_to([0]), A.ptr_to([0]), 128, bar.ptr_to([0]))
+        T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+
+
+# sim: barrier_that_nobody_made
+#   B: int32[32] = 0
+#   fault: is no mbarrier: nobody has initialized it
+@T.prim_func
+def barrier_that_nobody_made(B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    bar = T.alloc_shared((1,), "uint64")
+    T.ptx.mbarrier.arrive(bar.ptr_to([0]))
+
+
+# sim: barrier_without_fence
+#   A: float32[32] = i
+#   B: float32[32] = 0
+#   fault: whose initialization no fence has made visible to the async proxy
+@T.prim_func
+def barrier_without_fence(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "float32", align=128)
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 128)
+        T.ptx.cp_async_bulk_g2s_cta(S.ptr_to([0]), A.ptr_to([0]), 128, bar.ptr_to([0]))
+        T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+
+
+# sim: generic_write_without_fence
+#   A: float32[32] = i
+#   B: float32[32] = 0
+#   fault: no fence.proxy.async makes it visible to the async proxy
+@T.prim_func
+def generic_write_without_fence(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "float32", align=128)
+    S[tx] = A[tx]
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.cp_async_bulk_s2g(B.ptr_to([0]), S.ptr_to([0]), 128)
+        T.ptx.cp_async.bulk.commit_group()
+        T.ptx.cp_async.bulk.wait_group(0, False)
+
+
+# sim: block_barrier_in_a_role
+#   B: int32[128] = 0
+#   fault: 64 of the block's 128 wait at a block barrier (cta_sync) within a branch that the others do not take
+@T.prim_func
+def block_barrier_in_a_role(B: T.Buffer((128,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([128])
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+    T.cuda.cta_sync()
+    if tx < 64:
+        T.cuda.cta_sync()
+        T.ptx.mbarrier.arrive(bar.ptr_to([0]))
+    else:
+        T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+    B[tx] = 1
+
+
+# sim: two_barriers_of_a_warp
+#   B: int32[32] = 0
+#   fault: waits at another block barrier than lane 0: all lanes of a warp come to a barrier
+@T.prim_func
+def two_barriers_of_a_warp(B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    if tx < 16:
+        B[tx] = 1
+        T.cuda.cta_sync()
+    else:
+        T.cuda.cta_sync()
+        B[tx] = 2
+
+
+# sim: election_of_some_lanes
+#   B: int32[32] = 0
+#   fault: elect.sync by 16 of the 32 lanes of the warp that run
+@T.prim_func
+def election_of_some_lanes(B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    if tx < 16:
+        if T.ptx.elect_sync():
+            B[tx] = 1
+    T.cuda.cta_sync()
+
+
+# sim: registers_of_all_roles
+#   B: int32[384] = 0
+#   fault: ask for 89088 registers together, and there are 65536
+@T.prim_func
+def registers_of_all_roles(B: T.Buffer((384,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([384])
+    T.ptx.setmaxnreg(True, 232)
+    B[tx] = 1
+
+
+# sim: registers_by_half_a_warp
+#   B: int32[32] = 0
+#   fault: setmaxnreg by some lanes of a warp
+@T.prim_func
+def registers_by_half_a_warp(B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    if tx < 16:
+        T.ptx.setmaxnreg(False, 40)
+    B[tx] = 1
+
+
+# sim: box_beyond_shared_memory
+#   A: float32[8x32] = i
+#   B: float32[32] = 0
+#   fault: of shared `S`, which has 512
+@T.prim_func
+def box_beyond_shared_memory(A: T.Buffer((8, 32), "float32"), B: T.Buffer((32,), "float32")):
+    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 2, A.data, 32, 8, 128, 32, 8, 1, 1, 0, 0, 0, 0)
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((128,), "float32", align=128)
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+        T.ptx.fence.mbarrier_init()
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 1024)
+        T.ptx.cp_async.bulk.tensor.g2s_cluster(2, S.ptr_to([0]), bar.ptr_to([0]), T.address_of(A_map), 0, 1, "", 0, 0)
+    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+
+
+# A descriptor whose strides leave the array.
+# sim: descriptor_beyond_the_tile
+#   A: float16[64x16] = 1
+#   B: float32[128x4] = 0
+#   fault: out-of-bounds
+@T.prim_func
+def descriptor_beyond_the_tile(A: T.Buffer((64, 16), "float16"), B: T.Buffer((128, 4), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([128])
+    S = T.alloc_shared((64, 16), "float16", align=128)
+    acc = T.alloc_local((4,), "float32")
+    a: T.uint64
+    b: T.uint64
+    for k in T.serial(8):
+        S[tx // 2, tx % 2 * 8 + k] = A[tx // 2, tx % 2 * 8 + k]
+    T.ptx.fence.proxy_async("shared::cta")
+    T.cuda.cta_sync()
+    T.ptx.wgmma.encode_matrix_descriptor(T.address_of(a), S.ptr_to([0, 0]), 1, 64, 0)
+    T.ptx.wgmma.encode_matrix_descriptor(T.address_of(b), S.ptr_to([0, 0]), 1, 16, 0)
+    T.ptx.wgmma.fence()
+    T.ptx.wgmma.mma_async.ss(a, b, acc[0], acc[1], acc[2], acc[3], M=64, N=8, K=16, in_dtype="float16", out_dtype="float32",
+                             transA=False, transB=False, scaleA=1.0, scaleB=1.0, scaleD=False)
+    T.ptx.wgmma.commit_group()
+    T.ptx.wgmma.wait_group(0)
+    for k in T.serial(4):
+        B[tx, k] = acc[k]
+
+
+# sim: sums_before_their_wait
+#   A: float16[64x16] = 1
+#   B: float32[128x4] = 0
+#   fault: wgmma.wait_group
+@T.prim_func
+def sums_before_their_wait(A: T.Buffer((64, 16), "float16"), B: T.Buffer((128, 4), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([128])
+    S = T.alloc_shared((64, 16), "float16", align=128)
+    acc = T.alloc_local((4,), "float32")
+    a: T.uint64
+    for k in T.serial(8):
+        S[tx // 2, tx % 2 * 8 + k] = A[tx // 2, tx % 2 * 8 + k]
+    T.ptx.fence.proxy_async("shared::cta")
+    T.cuda.cta_sync()
+    T.ptx.wgmma.encode_matrix_descriptor(T.address_of(a), S.ptr_to([0, 0]), 8, 16, 0)
+    T.ptx.wgmma.fence()
+    T.ptx.wgmma.mma_async.ss(a, a, acc[0], acc[1], acc[2], acc[3], M=64, N=8, K=16, in_dtype="float16", out_dtype="float32",
+                             transA=False, transB=False, scaleA=1.0, scaleB=1.0, scaleD=False)
+    T.ptx.wgmma.commit_group()
+    for k in T.serial(4):
+        B[tx, k] = acc[k]
+    T.ptx.wgmma.wait_group(0)
+
+
+# sim: memory_that_is_not_freed
+#   B: uint32[32] = 0
+#   fault: the block ends with 64 columns of tensor memory allocated: tcgen05.dealloc is missing
+@T.prim_func
+def memory_that_is_not_freed(B: T.Buffer((32,), "uint32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    slot = T.alloc_shared((1,), "uint32")
+    T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=64, cta_group=1)
+
+
+# sim: memory_before_its_allocation_is_read
+#   B: uint32[64] = 0
+#   fault: race
+@T.prim_func
+def memory_before_its_allocation_is_read(B: T.Buffer((64,), "uint32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([64])
+    warp = T.warp_id([2])
+    slot = T.alloc_shared((1,), "uint32")
+    if warp == 0:
+        T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=64, cta_group=1)
+    B[tx] = slot[0]
+    T.cuda.cta_sync()
+    if warp == 0:
+        T.ptx.tcgen05.dealloc(slot[0], n_cols=64, cta_group=1)
+
+
+# sim: memory_that_is_not_allocated
+#   B: uint32[32] = 0
+#   fault: which is not allocated
+@T.prim_func
+def memory_that_is_not_allocated(B: T.Buffer((32,), "uint32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    slot = T.alloc_shared((1,), "uint32")
+    r = T.alloc_local((1,), "uint32")
+    r[0] = T.uint32(1)
+    T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=32, cta_group=1)
+    T.cuda.cta_sync()
+    T.ptx.tcgen05.st(slot[0], r[0], shape="32x32b", num=1, col=40)
+    T.ptx.tcgen05.wait.st()
+    T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=1)
