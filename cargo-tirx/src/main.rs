@@ -253,7 +253,7 @@ fn check(input: &Input, output: &Output) -> Result<()> {
                 if is_lowered(&built.module) {
                     cuda_source(&built.module)?;
                 } else {
-                    compile(built.module, &settings)?;
+                    output.show(&compile(built.module, &settings)?.warnings);
                 }
             }
             Ok(())

@@ -162,6 +162,17 @@ pub fn run_passes(
     timer: Option<&dyn Fn() -> u64>,
     on_pass: &mut dyn FnMut(&Step<'_>),
 ) -> Result<IRModule, Error> {
+    run_and_warn(module, settings, timer, on_pass, &mut Vec::new())
+}
+
+/// As [`run_passes`]; adds to `warnings` what passes say that is no error.
+fn run_and_warn(
+    module: IRModule,
+    settings: &Settings,
+    timer: Option<&dyn Fn() -> u64>,
+    on_pass: &mut dyn FnMut(&Step<'_>),
+    warnings: &mut Vec<Message>,
+) -> Result<IRModule, Error> {
     let sources = module.sources.clone();
     let mut failed: Option<Error> = None;
     if let Some(folder) = &settings.dump {
@@ -193,6 +204,11 @@ pub fn run_passes(
         ..Lowering::new(Target::cuda(settings.arch.as_str()))
     };
     let lowered = lower(module, &mut lowering).map_err(|d| Error::from_diagnostics(&d, &sources));
+    warnings.extend(lowering.warnings.iter().map(|warning| {
+        let mut message = Message::of(warning, &sources);
+        message.level = Level::Warning;
+        message
+    }));
     match failed {
         Some(error) => Err(error),
         None => lowered,
@@ -242,12 +258,15 @@ pub struct Compiled {
     pub launcher: Launcher,
     /// The lowered module, host function and all.
     pub lowered: IRModule,
+    /// What was found that is no error and most likely not what is wanted.
+    pub warnings: Vec<Message>,
 }
 
 /// Compiles a module that was built from a kernel file.
 pub fn compile(module: IRModule, settings: &Settings) -> Result<Compiled, Error> {
     let authored = authored(&module)?.clone();
-    let lowered = run_passes(module, settings, None, &mut |_| {})?;
+    let mut warnings = Vec::new();
+    let lowered = run_and_warn(module, settings, None, &mut |_| {}, &mut warnings)?;
     for arch in &settings.also {
         cuda::unsupported(&lowered, arch).map_err(|d| render(&d, &lowered))?;
     }
@@ -264,6 +283,7 @@ pub fn compile(module: IRModule, settings: &Settings) -> Result<Compiled, Error>
         cuda,
         launcher,
         lowered,
+        warnings,
     })
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn compile_manifest(
                 }
             }
         }
-        match compile_kernel(manifest, kernel, &files[&shown], dump) {
+        match compile_kernel(manifest, kernel, &files[&shown], dump, warnings) {
             Ok(compiled) => kernels.extend(compiled),
             Err(error) => errors.push(error),
         }
@@ -101,6 +101,7 @@ fn compile_kernel(
     kernel: &Kernel,
     loaded: &Loaded,
     dump: Option<&Path>,
+    warnings: &mut Vec<Message>,
 ) -> Result<Vec<GeneratedKernel>> {
     let wanted = kernel.entry.as_deref().unwrap_or(&kernel.name);
     let entry = match loaded.file().entry(wanted) {
@@ -142,6 +143,11 @@ fn compile_kernel(
                     continue;
                 }
             };
+            for warning in &compiled.warnings {
+                if !warnings.contains(warning) {
+                    warnings.push(warning.clone());
+                }
+            }
             let variant = Variant {
                 name: name.clone(),
                 values: values.clone(),

@@ -7,11 +7,15 @@
 //!
 //! `cargo xtask oracle [ir] [sass] [ARCH...] [FILE.py...] [NAME...]`: one of the two halves, architectures other than
 //! sm_90a and sm_100a, more kernel files, and only the kernels whose name holds a word.
+//!
+//! `cargo xtask oracle layouts` and `cargo xtask oracle tiles` compare random layouts and random tile primitives.
 
 mod intended;
 mod kernels;
+mod layouts;
 mod machine_code;
 mod stages;
+mod tiles;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -103,6 +107,11 @@ impl Wanted {
 
 /// Compares, prints the tables and fails where something is worse than the reference's.
 pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
+    match args.split_first() {
+        Some((word, rest)) if word == "layouts" => return layouts::compare(root, rest),
+        Some((word, rest)) if word == "tiles" => return tiles::compare(root, rest),
+        _ => {}
+    }
     let python = python()?;
     let wanted = Wanted::read(args);
     let kernels = wanted.kernels(root)?;

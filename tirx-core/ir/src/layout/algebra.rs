@@ -19,7 +19,7 @@ pub trait Facts {
     fn is_less(&mut self, e: &Expr, bound: i128) -> bool;
 }
 
-/// Axes that make one: an outer iterator of the first, stepping by one over `extent` steps of the second, is the third.
+/// Axes that make one: a step on the first is as far as so many on the second, and both are places on the third.
 const FUSED: [(&str, &str, i128, &str); 4] = [
     ("wid_in_wg", "laneid", 32, "tid_in_wg"),
     ("warpid", "laneid", 32, "tx"),
@@ -27,11 +27,11 @@ const FUSED: [(&str, &str, i128, &str); 4] = [
     ("wgid", "wid_in_wg", 4, "warpid"),
 ];
 
-fn mul(a: &Expr, b: &Expr) -> Expr {
+pub(super) fn mul(a: &Expr, b: &Expr) -> Expr {
     binary(BinOp::Mul, a.clone(), b.clone())
 }
 
-fn add(a: &Expr, b: &Expr) -> Expr {
+pub(super) fn add(a: &Expr, b: &Expr) -> Expr {
     binary(BinOp::Add, a.clone(), b.clone())
 }
 
@@ -138,6 +138,8 @@ impl TileLayout {
                 }
                 let Some(last) = rest.pop() else { break };
                 match (need.as_int(), last.extent.as_int()) {
+                    // Of one digit, and not all that the dimension has: it says nothing.
+                    (_, Some(1)) if !need.is_int(1) => {}
                     _ if same(&last.extent, &need) => {
                         run.push(last);
                         need = Expr::constant(need.dtype, 1);
@@ -189,6 +191,18 @@ impl TileLayout {
         Some((layout, starts))
     }
 
+    /// As [`TileLayout::group`]; where the iterators as written do not split along the shape, neighbours that go on
+    /// where the next ends are taken as one first.
+    pub(super) fn split_along(&self, shape: &[Expr]) -> Option<(TileLayout, Vec<usize>)> {
+        self.group(shape).or_else(|| {
+            let fused = TileLayout {
+                shard: fused(&self.shard),
+                ..self.clone()
+            };
+            fused.group(shape)
+        })
+    }
+
     /// As [`TileLayout::group`] by constants.
     pub fn group_by(&self, shape: &[i128]) -> Option<(TileLayout, Vec<usize>)> {
         let shape: Vec<Expr> = shape.iter().map(|e| Expr::int32(*e as i32)).collect();
@@ -210,34 +224,81 @@ impl TileLayout {
     }
 
     /// The same map in fewest words: no iterators of one digit, neighbours that go on where the next ends taken as one,
-    /// no zero offsets. With `threads`, iterators over parts of a warpgroup or a CTA become one over its threads.
+    /// no zero offsets. With `threads`, a layout over two axes of which one is within the other (warps and lanes) is over
+    /// the axis that both make (threads).
     pub fn canonical(&self, threads: bool) -> TileLayout {
-        let mut shard = fused(&self.shard);
-        while threads && fuse_threads(&mut shard) {
-            shard = fused(&shard);
-        }
-        if shard.is_empty() {
-            shard.push(Iter::memory(1, 1));
-        }
-        TileLayout {
-            shard,
-            replica: self
-                .replica
-                .iter()
-                .filter(|i| !i.extent.is_int(1))
-                .cloned()
-                .collect(),
+        let wide = |list: &[Iter]| list.iter().filter(|i| !i.extent.is_int(1)).cloned().collect();
+        let mut layout = TileLayout {
+            shard: wide(&self.shard),
+            replica: wide(&self.replica),
             offset: self
                 .offset
                 .iter()
                 .filter(|(_, e)| !e.is_int(0))
                 .cloned()
                 .collect(),
+        };
+        if threads {
+            layout.fuse_axes();
+        }
+        layout.shard = fused(&layout.shard);
+        if layout.shard.is_empty() {
+            // One element, on the axis of the layout.
+            let axis = self.shard.first().map_or_else(Axis::memory, |i| i.axis.clone());
+            layout.shard.push(Iter {
+                axis,
+                ..Iter::memory(1, 1)
+            });
+        }
+        layout
+    }
+
+    /// Places on the two axes of a pair of [`FUSED`] as places on the one that they make.
+    fn fuse_axes(&mut self) {
+        for (outer, inner, count, whole) in FUSED {
+            let is_on = |this: &TileLayout, axis: &str| {
+                let mut iters = this.shard.iter().chain(&this.replica);
+                iters.any(|i| &*i.axis.0 == axis) || this.offset.iter().any(|(a, _)| &*a.0 == axis)
+            };
+            let spread = |axis: &str| self.shard.iter().any(|i| &*i.axis.0 == axis);
+            if !is_on(self, outer) || !is_on(self, inner) || !(spread(outer) || spread(inner)) {
+                continue;
+            }
+            for (axis, step) in [(outer, count), (inner, 1)] {
+                for iter in self.shard.iter_mut().chain(&mut self.replica) {
+                    if &*iter.axis.0 == axis {
+                        iter.stride = scaled(&iter.stride, step);
+                        iter.axis = Axis(whole.into());
+                    }
+                }
+                if let Some(at) = self.offset.iter().position(|(a, _)| &*a.0 == axis) {
+                    let (_, by) = self.offset.remove(at);
+                    let moved = std::mem::take(self).shifted(&Axis(whole.into()), &scaled(&by, step));
+                    *self = moved;
+                }
+            }
         }
     }
 
     /// The layout of the part `ranges` (first coordinate and extent of each dimension) of a `shape`.
     pub fn slice(
+        &self,
+        shape: &[Expr],
+        ranges: &[(Expr, Expr)],
+        facts: &mut dyn Facts,
+    ) -> Option<TileLayout> {
+        let written = self.slice_written(shape, ranges, facts);
+        // A part may begin or end within iterators that are one when taken together.
+        written.or_else(|| {
+            let fused = TileLayout {
+                shard: fused(&self.shard),
+                ..self.clone()
+            };
+            fused.slice_written(shape, ranges, facts)
+        })
+    }
+
+    fn slice_written(
         &self,
         shape: &[Expr],
         ranges: &[(Expr, Expr)],
@@ -264,59 +325,6 @@ impl TileLayout {
             *offset = facts.simplified(offset);
         }
         Some(sliced)
-    }
-
-    /// Dimension by dimension, `outer` says where whole copies of this layout stand: its strides count spans of it.
-    pub fn tiled_by(
-        &self,
-        outer: &TileLayout,
-        outer_shape: &[Expr],
-        inner_shape: &[Expr],
-    ) -> Option<TileLayout> {
-        let spans = |axis: &Axis| Layout::Tile(std::sync::Arc::new(self.clone())).span_on(axis);
-        let scale = |i: &Iter| Iter {
-            stride: mul(&i.stride, &spans(&i.axis)),
-            ..i.clone()
-        };
-        let scaled = TileLayout {
-            shard: outer.shard.iter().map(scale).collect(),
-            replica: outer.replica.iter().map(scale).collect(),
-            offset: outer
-                .offset
-                .iter()
-                .map(|(axis, e)| (axis.clone(), mul(e, &spans(axis))))
-                .collect(),
-        };
-        self.direct_sum(&scaled, outer_shape, inner_shape)
-    }
-
-    /// Dimension by dimension, `left` outside of this layout: places are added.
-    pub fn direct_sum(
-        &self,
-        left: &TileLayout,
-        left_shape: &[Expr],
-        right_shape: &[Expr],
-    ) -> Option<TileLayout> {
-        if left_shape.len() != right_shape.len() {
-            return None;
-        }
-        let (outer, outer_starts) = left.group(left_shape)?;
-        let (inner, inner_starts) = self.group(right_shape)?;
-        let mut sum = TileLayout {
-            shard: Vec::new(),
-            ..inner.clone()
-        };
-        for dim in 0..left_shape.len() {
-            sum.shard
-                .extend_from_slice(&outer.shard[outer_starts[dim]..outer_starts[dim + 1]]);
-            sum.shard
-                .extend_from_slice(&inner.shard[inner_starts[dim]..inner_starts[dim + 1]]);
-        }
-        sum.replica = left.replica.iter().chain(&self.replica).cloned().collect();
-        for (axis, offset) in &left.offset {
-            sum = sum.shifted(axis, offset);
-        }
-        Some(sum)
     }
 
     /// The last `chunk` elements in an iterator or several of their own, splitting at most one.
@@ -368,25 +376,24 @@ impl Layout {
 
     /// See [`TileLayout::canonical`].
     pub fn canonical(&self, threads: bool) -> Layout {
-        match self.swizzle() {
-            // A swizzle of no bits does nothing.
-            Some(swizzle) if swizzle.swizzle_len == 0 => {
-                Layout::Tile(std::sync::Arc::new(self.tile().canonical(threads)))
-            }
-            _ => self.with_tile(self.tile().canonical(threads)),
-        }
+        self.with_tile(self.tile().canonical(threads))
     }
 
     /// Whether both map every coordinate to the same places.
     pub fn same_map(&self, other: &Layout) -> bool {
-        self.canonical(true) == other.canonical(true)
+        // A swizzle of no bits does nothing.
+        let plain = |l: &Layout| match l.swizzle() {
+            Some(swizzle) if swizzle.swizzle_len > 0 => l.canonical(true),
+            _ => Layout::Tile(std::sync::Arc::new(l.tile().canonical(true))),
+        };
+        plain(self) == plain(other)
     }
 
-    /// How many places lie between the first and the last that the iterators reach on an axis, both included; the
-    /// offset does not count.
+    /// The last place that is reached on an axis, plus one: iterators, replicas and the offset, before any swizzle.
     pub fn span_on(&self, axis: &Axis) -> Expr {
         let tile = self.tile();
-        let mut last: Option<Expr> = None;
+        let offset = tile.offset_of(&axis.0);
+        let mut last: Option<Expr> = (!offset.is_int(0)).then_some(offset);
         for iter in tile.shard.iter().chain(&tile.replica) {
             if iter.axis == *axis && !iter.extent.is_int(1) {
                 let steps = fold::sub(iter.extent.clone(), Expr::constant(iter.extent.dtype, 1));
@@ -436,30 +443,6 @@ fn fused(iters: &[Iter]) -> Vec<Iter> {
         }
     }
     parts
-}
-
-/// Two neighbours on axes of which one is within the other, the inner one whole: one iterator over their threads.
-fn fuse_threads(iters: &mut Vec<Iter>) -> bool {
-    for at in 0..iters.len().saturating_sub(1) {
-        let (outer, inner) = (&iters[at], &iters[at + 1]);
-        let found = FUSED
-            .iter()
-            .find(|(a, b, ..)| &*outer.axis.0 == *a && &*inner.axis.0 == *b);
-        if let Some((_, _, extent, name)) = found
-            && outer.stride.is_int(1)
-            && inner.stride.is_int(1)
-            && inner.extent.is_int(*extent)
-        {
-            let one = Iter {
-                extent: mul(&outer.extent, &inner.extent),
-                stride: inner.stride.clone(),
-                axis: Axis((*name).into()),
-            };
-            iters.splice(at..at + 2, [one]);
-            return true;
-        }
-    }
-    false
 }
 
 type Offsets = Vec<(Axis, Expr)>;

@@ -37,9 +37,9 @@ impl Layout {
         let axes = tile.shard.iter().map(|i| &i.axis);
         let mut all: Vec<(Axis, Expr)> = Vec::new();
         for axis in axes.chain(tile.offset.iter().map(|(axis, _)| axis)) {
-            if all.iter().all(|(known, _)| known != axis)
-                && let Some(offset) = self.offset_on(&axis.0, coordinate, shape)
-            {
+            if all.iter().all(|(known, _)| known != axis) {
+                let offset = self.offset_on(&axis.0, coordinate, shape);
+                let offset = offset.unwrap_or_else(|| Expr::int32(0));
                 let offset = match self.swizzle() {
                     Some(swizzle) if axis.is_memory() => swizzle.apply(&offset),
                     _ => offset,

@@ -7,6 +7,7 @@
 
 pub mod algebra;
 pub mod apply;
+pub mod compose;
 
 use std::sync::Arc;
 

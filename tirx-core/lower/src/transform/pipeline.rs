@@ -4,6 +4,7 @@
 //! The list holds what is built: a pass that is missing here does not exist. Each entry's name is unique, so that a
 //! run can be stopped after it; the second run of a pass has its number appended (`StmtSimplify2`).
 
+use std::cell::RefCell;
 use std::fmt;
 
 use super::{
@@ -32,8 +33,8 @@ pub struct Options {
     pub skip: Vec<String>,
 }
 
-/// What a pass may read besides the module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a pass may read besides the module, and where it says what is no error.
+#[derive(Clone, Debug)]
 pub struct PassContext {
     /// The GPU.
     pub target: Target,
@@ -45,6 +46,7 @@ pub struct PassContext {
     pub disable_cse: bool,
     /// See [`Options::finalize_host`].
     pub finalize_host: bool,
+    warnings: RefCell<Vec<Diagnostic>>,
 }
 
 impl PassContext {
@@ -56,7 +58,13 @@ impl PassContext {
             disable_vectorize: options.disable_vectorize,
             disable_cse: options.disable_cse,
             finalize_host: options.finalize_host,
+            warnings: RefCell::default(),
         }
+    }
+
+    /// Says what is no error and most likely not what is wanted.
+    pub fn warn(&self, warning: Diagnostic) {
+        self.warnings.borrow_mut().push(warning);
     }
 
     /// The GPUs that a function with these attributes is made for: those of the context, or the one it names itself.
@@ -162,6 +170,8 @@ pub struct Lowering<'a> {
     pub observer: Option<Observer<'a>>,
     /// A clock in nanoseconds (this crate looks at none itself).
     pub timer: Option<&'a dyn Fn() -> u64>,
+    /// What passes found that is no error: [`lower`] adds to it.
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl<'a> Lowering<'a> {
@@ -175,6 +185,7 @@ impl<'a> Lowering<'a> {
             verify: cfg!(debug_assertions),
             observer: None,
             timer: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -213,6 +224,7 @@ pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, 
         }
         let start = lowering.timer.map(|now| now());
         module = (pass.run)(module, &context)?;
+        lowering.warnings.append(&mut context.warnings.borrow_mut());
         if lowering.verify {
             verified(&module, pass.name)?;
         }

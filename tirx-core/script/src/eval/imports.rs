@@ -103,8 +103,15 @@ impl Interpreter {
                 }
                 Ok(())
             }
-            // The layout names are visible in every file.
-            Value::Namespace(p) if &*p == "layout" => Ok(()),
+            // `S`, `TileLayout` and the axes are visible in every file; the functions are not.
+            Value::Namespace(p) if &*p == "layout" => {
+                for name in super::library::names("layout") {
+                    if let Some(v) = self.library_name("layout", name, span)? {
+                        self.assign_name(&name.into(), v);
+                    }
+                }
+                Ok(())
+            }
             Value::Namespace(p) => {
                 for name in modules::names(&p) {
                     if let Some(v) = self.find_attribute(&Value::Namespace(p.clone()), name, span)? {

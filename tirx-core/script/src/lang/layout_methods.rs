@@ -26,7 +26,7 @@ const TILE: &[Param] = &[
 const SUM: &[Param] = &[required("left"), required("left_shape"), required("right_shape")];
 const TILE_TO: &[Param] = &[required("to_shape"), required("current_shape")];
 const BY_GROUPS: &[Param] = &[required("seps"), required("perm")];
-const BROADCAST: &[Param] = &[required("num"), optional("position")];
+const BROADCAST: &[Param] = &[required("num"), optional("position"), optional("axis")];
 
 /// The method of this name.
 pub(super) fn method(name: &str) -> Option<Method> {
@@ -41,6 +41,12 @@ pub(super) fn method(name: &str) -> Option<Method> {
         "slice" => slice,
         "tile" => tile,
         "direct_sum" => direct_sum,
+        "is_tile_inner" => |l, args, span| part_of(l, args, span, "TileLayout.is_tile_inner"),
+        "is_tile_outer" => |l, args, span| part_of(l, args, span, "TileLayout.is_tile_outer"),
+        "is_direct_sum_right" => |l, args, span| part_of(l, args, span, "TileLayout.is_direct_sum_right"),
+        "is_direct_sum_left" => |l, args, span| part_of(l, args, span, "TileLayout.is_direct_sum_left"),
+        "group_many" => group_many,
+        "apply_to_shape" => apply_to_shape,
         "tile_to" => tile_to,
         "permute_by_groups" => permute_by_groups,
         "broadcast" => broadcast,
@@ -106,8 +112,9 @@ fn slice(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     if ranges.len() != shape.len() {
         return call.fail(format!("{} ranges for {} dimensions", ranges.len(), shape.len()));
     }
-    // TVM gives None where a layout cannot be sliced.
+    // TVM slices the canonical form, and gives None where that is not possible.
     Ok(layout
+        .canonical(true)
         .slice(&shape, &ranges, &mut Analyzer::new())
         .map_or(Value::None, Value::Layout))
 }
@@ -138,7 +145,7 @@ fn tiled(
     call: &Call,
 ) -> Result<Value> {
     match layout.tile().tiled_by(outer, outer_shape, inner_shape) {
-        Some(tiled) => Ok(Value::Layout(layout.with_tile(tiled).canonical(false))),
+        Some(tiled) => Ok(Value::Layout(layout.with_tile(tiled).canonical(true))),
         None => call.fail(format!(
             "the layout {} of shape {} cannot be tiled by a layout of shape {}",
             text(layout),
@@ -168,9 +175,139 @@ fn direct_sum(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     let left = layout_argument(&call, "left")?;
     let (left_shape, right_shape) = (call.shape("left_shape")?, call.shape("right_shape")?);
     match layout.tile().direct_sum(left.tile(), &left_shape, &right_shape) {
-        Some(sum) => Ok(Value::Layout(layout.with_tile(sum))),
+        Some(sum) => Ok(Value::Layout(layout.with_tile(sum).canonical(true))),
         None => call.fail("the layouts do not split along the shapes"),
     }
+}
+
+const PART: &[Param] = &[required("whole"), required("whole_shape"), required("shape")];
+
+/// The other layout of a tiling or a direct sum of which this one is a part; `None` where it is not.
+fn part_of(layout: &Layout, args: Args, span: Span, full: &'static str) -> Result<Value> {
+    // The parameters have other names for each of the four; they are given by position.
+    let call = Call::new(full, PART, false, args, span)?;
+    let name = full.trim_start_matches("TileLayout.");
+    let whole = layout_argument(&call, "whole")?;
+    let (all, own) = (call.shape("whole_shape")?, call.shape("shape")?);
+    let is_sum = name.starts_with("is_direct_sum");
+    let own_is_inner = matches!(name, "is_tile_inner" | "is_direct_sum_right");
+    // A sum names its interleaved dimensions, a tiling those of the whole.
+    let mut other = Vec::new();
+    if is_sum {
+        if all.len() != 2 * own.len() {
+            return call.fail("the interleaved shape has two extents a dimension");
+        }
+        other.extend(all.iter().skip(usize::from(!own_is_inner)).step_by(2).cloned());
+    } else {
+        if all.len() != own.len() {
+            return call.fail("the two shapes have different ranks");
+        }
+        for (whole, part) in all.iter().zip(&own) {
+            if let (Some(whole), Some(part)) = (whole.as_int(), part.as_int())
+                && (part == 0 || whole % part != 0)
+            {
+                return Ok(Value::None);
+            }
+            other.push(binary(BinOp::FloorDiv, whole.clone(), part.clone()));
+        }
+    }
+    let (outer, inner) = if own_is_inner { (&other, &own) } else { (&own, &other) };
+    let (part, whole_tile) = (layout.tile(), whole.tile());
+    let found = match name {
+        "is_tile_inner" => part.outer_of(whole_tile, outer, inner),
+        "is_tile_outer" => part.inner_of(whole_tile, outer, inner),
+        "is_direct_sum_right" => part.left_of_sum(whole_tile, outer, inner),
+        _ => part.right_of_sum(whole_tile, outer, inner),
+    };
+    // The swizzle is the inner layout's.
+    let fits = if own_is_inner {
+        layout.swizzle() == whole.swizzle()
+    } else {
+        layout.swizzle().is_none()
+    };
+    let result = |tile: TileLayout| {
+        let tile = if own_is_inner {
+            Layout::Tile(Arc::new(tile))
+        } else {
+            whole.with_tile(tile)
+        };
+        Value::Layout(tile)
+    };
+    Ok(found.filter(|_| fits).map_or(Value::None, result))
+}
+
+/// One grouping by several shapes: iterators are split wherever one of them ends a dimension.
+fn group_many(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new("TileLayout.group_many", const { &[required("shapes")] }, false, args, span)?;
+    let mut tile = layout.tile().clone();
+    let mut shapes = Vec::new();
+    for item in call.items("shapes", "a list of shapes")? {
+        let extents: Option<Vec<Expr>> = item
+            .as_items()
+            .map(|list| list.iter().map(|v| convert::expr(v, span).ok()).collect())
+            .unwrap_or_default();
+        let Some(extents) = extents else {
+            return call.expected("shapes", "a list of shapes");
+        };
+        shapes.push(extents);
+    }
+    // Each pass splits further; afterwards every shape falls between iterators.
+    for shape in shapes.iter().chain(&shapes) {
+        match tile.group(shape) {
+            Some((grouped, _)) => tile = grouped,
+            None => {
+                return call.fail(format!(
+                    "the layout {} can not be grouped by shape {}",
+                    text(layout),
+                    shape_text(shape)
+                ));
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for shape in &shapes {
+        let Some((_, starts)) = tile.group(shape) else {
+            return call.fail("the shapes end dimensions within each other's iterators");
+        };
+        all.push(Value::list(starts.into_iter().map(|s| Value::Int(s as i128)).collect()));
+    }
+    Ok(Value::tuple(vec![Value::Layout(layout.with_tile(tile)), Value::list(all)]))
+}
+
+/// The digit of each iterator for a coordinate of a shape.
+fn apply_to_shape(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let params = const { &[required("coord"), required("input_shape")] };
+    let call = Call::new("TileLayout.apply_to_shape", params, false, args, span)?;
+    let (coordinate, shape) = (call.shape("coord")?, call.shape("input_shape")?);
+    if coordinate.len() != shape.len() {
+        return call.fail("coord and input_shape have different ranks");
+    }
+    let tile = layout.tile();
+    let (tile, starts, coordinate) = match tile.group(&shape) {
+        Some((grouped, starts)) => (grouped, starts, coordinate),
+        None => {
+            let flat = crate::layout::apply::row_major(&coordinate, &shape);
+            (tile.clone(), vec![0, tile.shard.len()], vec![flat])
+        }
+    };
+    let mut analyzer = Analyzer::new();
+    let mut digits = Vec::new();
+    for (run, at) in starts.windows(2).zip(coordinate) {
+        let mut rest = at;
+        let mut own = Vec::new();
+        for (depth, iter) in tile.shard[run[0]..run[1]].iter().enumerate().rev() {
+            if depth == 0 {
+                own.push(rest.clone());
+            } else {
+                own.push(binary(BinOp::FloorMod, rest.clone(), iter.extent.clone()));
+                rest = binary(BinOp::FloorDiv, rest, iter.extent.clone());
+            }
+        }
+        own.reverse();
+        digits.extend(own);
+    }
+    let number = |e: &Expr| super::layouts::number(&analyzer.simplify(e).at(span));
+    Ok(Value::list(digits.iter().map(number).collect()))
 }
 
 fn permute_by_groups(layout: &Layout, args: Args, span: Span) -> Result<Value> {
@@ -219,7 +356,13 @@ fn broadcast(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     let iter = Iter {
         extent: Expr::int32(num as i32),
         stride: Expr::int32(0),
-        axis: Axis::memory(),
+        axis: match call.get("axis") {
+            None => Axis::memory(),
+            Some((value, _)) => match super::layouts::axis_of(value) {
+                Some(axis) => axis,
+                None => return call.expected("axis", "an axis or its name"),
+            },
+        },
     };
     tile.shard.insert(at, iter);
     Ok(Value::Layout(layout.with_tile(tile)))

@@ -603,12 +603,11 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
             });
             Value::list(terms.collect())
         }
-        "size" => method("size", |layout, _, span| {
-            let one = Expr::int32(1).at(span);
-            let product = layout.tile().shard.iter().try_fold(one, |p, i| {
-                typing::binary(Arithmetic::Mul, p.into(), i.extent.clone().into(), span)
-            })?;
-            Ok(number(&product))
+        "size" => method("size", size),
+        "is_trainium" => method("is_trainium", |layout, _, _| {
+            let iters = layout.tile().shard.iter();
+            let trainium = |i: &Iter| matches!(&*i.axis.0, "P" | "F" | "Bank");
+            Ok(Value::Bool(layout.swizzle().is_none() && iters.clone().any(trainium)))
         }),
         "span" => method("span", span_of_axis),
         "storage" => method("storage", |layout, _, _| {
@@ -705,19 +704,41 @@ fn apply(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     Ok(Value::Dict(Rc::new(RefCell::new(places))))
 }
 
-/// What TVM's layouts can do beyond this: taking layouts apart and composing them.
-const ALGEBRA: [&str; 10] = [
-    "apply_to_shape",
-    "get_scope",
-    "group_many",
-    "is_direct_sum_left",
-    "is_direct_sum_right",
-    "is_tile_inner",
-    "is_tile_outer",
-    "is_trainium",
-    "to_psum",
-    "verify_well_formed",
-];
+/// What TVM's layouts can do beyond this.
+const ALGEBRA: [&str; 3] = ["get_scope", "to_psum", "verify_well_formed"];
+
+/// The axis that a value is or names.
+pub(super) fn axis_of(value: &Value) -> Option<Axis> {
+    if let Value::Object(o) = value {
+        return o.as_any().downcast_ref::<AxisValue>().map(|a| a.0.clone());
+    }
+    let name = value.as_str()?;
+    AXES.contains(&name).then(|| Axis(name.into()))
+}
+
+/// `layout.size()`: how many elements; `layout.size("laneid")`: over how many places of an axis.
+fn size(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new(
+        "TileLayout.size",
+        const { &[optional("axis_name")] },
+        false,
+        args,
+        span,
+    )?;
+    let axis = match call.get("axis_name") {
+        None => None,
+        Some((value, _)) => match axis_of(value) {
+            Some(axis) => Some(axis),
+            None => return call.expected("axis_name", "an axis or its name"),
+        },
+    };
+    let of = |i: &&Iter| axis.as_ref().is_none_or(|axis| i.axis == *axis);
+    let one = Expr::int32(1).at(span);
+    let product = layout.tile().shard.iter().filter(of).try_fold(one, |p, i| {
+        typing::binary(Arithmetic::Mul, p.into(), i.extent.clone().into(), span)
+    })?;
+    Ok(number(&product))
+}
 
 /// `layout.span()` of memory, `layout.span("TCol")` of an axis: the largest place there plus one.
 fn span_of_axis(layout: &Layout, args: Args, span: Span) -> Result<Value> {
@@ -729,33 +750,13 @@ fn span_of_axis(layout: &Layout, args: Args, span: Span) -> Result<Value> {
         span,
     )?;
     let axis = match call.get("axis") {
-        None => return Ok(number(&layout.memory_span())),
-        Some((Value::Object(o), _)) => (o.as_any().downcast_ref::<AxisValue>()).map(|a| a.0.0.to_string()),
-        Some((value, _)) => value.as_str().map(str::to_string),
+        None => Axis::memory(),
+        Some((value, _)) => match axis_of(value) {
+            Some(axis) => axis,
+            None => return call.expected("axis", "an axis or its name"),
+        },
     };
-    let Some(axis) = axis else {
-        return call.expected("axis", "an axis or its name");
-    };
-    let tile = layout.tile();
-    let mut last = Expr::int32(1).at(span);
-    for iter in tile
-        .shard
-        .iter()
-        .chain(&tile.replica)
-        .filter(|i| *i.axis.0 == *axis)
-    {
-        let steps = typing::binary(
-            Arithmetic::Sub,
-            iter.extent.clone().into(),
-            typing::Operand::Int(1),
-            span,
-        )?;
-        let reach = typing::binary(Arithmetic::Mul, steps.into(), iter.stride.clone().into(), span)?;
-        last = typing::binary(Arithmetic::Add, last.into(), reach.into(), span)?;
-    }
-    for (_, offset) in tile.offset.iter().filter(|(a, _)| *a.0 == *axis) {
-        last = typing::binary(Arithmetic::Add, last.into(), offset.clone().into(), span)?;
-    }
+    let last = layout.span_on(&axis).at(span);
     Ok(number(&last))
 }
 

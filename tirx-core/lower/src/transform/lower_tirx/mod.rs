@@ -40,7 +40,11 @@ use crate::ir::IRModule;
 pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
     module.try_map(|func| {
         let targets = context.targets(&func);
-        let func = launch::lower(func, &targets, &mut Vec::new())?;
+        let mut decisions = Vec::new();
+        let func = launch::lower(func, &targets, &mut decisions)?;
+        for decision in decisions {
+            decision.warnings.into_iter().for_each(|warning| context.warn(warning));
+        }
         Ok(layouts::lower(func)?)
     })
 }

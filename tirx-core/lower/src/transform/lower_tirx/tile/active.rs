@@ -80,9 +80,12 @@ impl Active {
                 if is_elect(a) && b.is_int(0) && *op == BinOp::Ne {
                     return self.elected();
                 }
+                // `id + 1 == 2` says `id == 1`.
+                let ((a, plus_a), (b, plus_b)) = (plain(a), plain(b));
                 match (a.as_var(), b.as_int(), b.as_var(), a.as_int()) {
-                    (Some(var), Some(value), ..) => self.compared(*op, ids.get(var), value),
+                    (Some(var), Some(value), ..) => self.compared(*op, ids.get(var), value + plus_b - plus_a),
                     (_, _, Some(var), Some(value)) => {
+                        let value = value + plus_a - plus_b;
                         let mirrored = match op {
                             BinOp::Lt => BinOp::Gt,
                             BinOp::Le => BinOp::Ge,
@@ -94,6 +97,11 @@ impl Active {
                     }
                     _ => self,
                 }
+            }
+            ExprKind::Call { args, .. }
+                if condition.dtype.is_bool() && condition.as_call(Op::BitwiseAnd).is_some() =>
+            {
+                args.iter().fold(self, |active, part| active.under(part, ids))
             }
             ExprKind::Cast(inner) if is_elect(inner) => self.elected(),
             _ if is_elect(condition) => self.elected(),
@@ -186,7 +194,8 @@ impl Active {
             }
             Err(format!("{axis} narrowed to {range} vs full [0, {whole})"))
         };
-        if scope == ExecScope::Thread {
+        // Where no thread is, all of them are.
+        if scope == ExecScope::Thread || self.lanes.count == 0 || self.warps.count == 0 {
             return Ok(());
         }
         narrowed("laneid", self.lanes, LANES.min(threads))?;
@@ -209,6 +218,22 @@ impl Active {
                 narrowed("warpid", self.warps, (threads + LANES - 1) / LANES)
             }
         }
+    }
+}
+
+/// An expression without the constant that is added to it, and that constant.
+fn plain(e: &Expr) -> (&Expr, i128) {
+    match &e.kind {
+        ExprKind::Binary(BinOp::Add, a, b) => match (a.as_int(), b.as_int()) {
+            (_, Some(by)) => (a, by),
+            (Some(by), _) => (b, by),
+            _ => (e, 0),
+        },
+        ExprKind::Binary(BinOp::Sub, a, b) => match b.as_int() {
+            Some(by) => (a, -by),
+            None => (e, 0),
+        },
+        _ => (e, 0),
     }
 }
 
@@ -258,6 +283,23 @@ mod tests {
         assert_eq!(under(ThreadId, BinOp::Ge, 128, Warpgroup), Ok(()));
         assert_eq!(under(CtaId, BinOp::Eq, 0, Cta), Ok(()));
         assert_eq!(under(LaneId, BinOp::Eq, 0, Thread), Ok(()));
+    }
+
+    #[test]
+    fn sums_and_conjunctions_of_bits_narrow() {
+        let (warp, lane) = (Var::new("w", DType::INT32), Var::new("l", DType::INT32));
+        let ids = FxHashMap::from_iter([
+            (warp.clone(), ScopeIdKind::WarpId),
+            (lane.clone(), ScopeIdKind::LaneId),
+        ]);
+        let next = Expr::binary(BinOp::Add, Expr::var(&warp), Expr::int32(1));
+        let second = Expr::binary(BinOp::Eq, next, Expr::int32(2));
+        let active = Active::all(256).under(&second, &ids);
+        assert_eq!(active.warps, Range { first: Some(1), count: 1 });
+        let first = Expr::binary(BinOp::Eq, Expr::var(&lane), Expr::int32(0));
+        let both = Expr::call(Op::BitwiseAnd, DType::BOOL, vec![second, first]);
+        let active = Active::all(256).under(&both, &ids);
+        assert_eq!(active.warps.count * active.lanes.count, 1);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub(super) struct Context<'a> {
     pub(super) span: Span,
     /// How a variant cut the elements: rounds, threads, elements of a vector.
     pub(super) partition: Option<[i128; 3]>,
+    /// What a variant says of itself, if it is chosen.
+    pub(super) warning: Option<String>,
 }
 
 impl Context<'_> {

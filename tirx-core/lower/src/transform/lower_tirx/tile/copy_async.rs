@@ -5,7 +5,8 @@
 //!
 //! **Conditions.** Scope thread, warp, warpgroup or CTA with all threads active; from global to shared memory; constant
 //! extents whose product the threads divide; vectors of at least 4 bytes that are contiguous and aligned on both sides.
-//! `prefetch_size`, `predicate` and `fill_mode` are those of `T.ptx.cp_async`.
+//! `prefetch_size`, `predicate` and `fill_mode` are those of `T.ptx.cp_async`. With `direct=True` the calling thread copies its
+//! region of 4, 8 or 16 bytes by one instruction, as the caller promises that it may.
 //!
 //! **Cost.** `elements / (threads * vector)` instructions a thread. The caller commits and waits:
 //! `T.ptx.cp_async.commit_group()`, `T.ptx.cp_async.wait_group(n)`, then a barrier.
@@ -16,7 +17,7 @@ use super::copy::partition::partition;
 use super::copy::{FULL_SCOPE, SAME_ELEMENTS, SCOPE, operands};
 use super::table::{Predicate, Variant};
 use crate::intrin::Op;
-use crate::ir::{AttrValue, DType, Expr, Stmt, TileCall, TileOp};
+use crate::ir::{AttrValue, DType, ExecScope, Expr, Stmt, TileCall, TileOp};
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::CopyAsync],
@@ -62,18 +63,26 @@ fn divides(call: &TileCall, cx: &mut Context<'_>) -> Result<(), String> {
     }
 }
 
+/// `direct=True`: the calling thread's region by one instruction, which the caller promises to be contiguous and aligned.
+fn direct(call: &TileCall, cx: &Context<'_>) -> Result<i128, String> {
+    let (dst, src) = operands(call)?;
+    if cx.scope != ExecScope::Thread {
+        return Err(format!("direct=True is for scope thread, found {}", cx.scope.name()));
+    }
+    let bits = src.buffer.dtype.bits as i128 * src.buffer.dtype.lanes as i128;
+    let elements = elements(dst).ok_or("direct=True needs constant extents")?;
+    match elements * bits {
+        32 | 64 | 128 => Ok(elements * bits / 8),
+        _ => Err(format!(
+            "direct=True moves 4, 8 or 16 bytes, found {elements} elements of {bits} bits"
+        )),
+    }
+}
+
 fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
     let (dst, src) = operands(call)?;
     let dtype = src.buffer.dtype;
     let bits = dtype.bits as i128 * dtype.lanes as i128;
-    let plan = partition(src, dst, cx.thread_count()?, &[128, 64, 32], cx)?;
-    let bytes = plan.vector * bits / 8;
-    if ![4, 8, 16].contains(&bytes) {
-        return Err(format!(
-            "cp.async moves 4, 8 or 16 bytes, but only {bytes} are contiguous and aligned"
-        ));
-    }
-    cx.partition = Some([plan.rounds, plan.threads, plan.vector]);
     let span = cx.span;
     let number = |key: &str| call.config.get(key).and_then(AttrValue::as_int).unwrap_or(-1);
     let predicate = match call.config.get("predicate") {
@@ -85,13 +94,10 @@ fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
         .get("fill_mode")
         .and_then(AttrValue::as_str)
         .unwrap_or("");
-    let (flat_global, declare_global) = flat_view(&src.buffer, span);
-    let (flat_shared, declare_shared) = flat_view(&dst.buffer, span);
-    let thread = cx.thread_index();
-    let body = repeat("f", plan.rounds, span, |round| {
+    let copy = |to: Expr, from: Expr, bytes: i128| {
         let args = vec![
-            address(&flat_shared, vec![plan.shared_at(&round, &thread, cx)], span),
-            address(&flat_global, vec![plan.global_at(&round, &thread)], span),
+            to,
+            from,
             Expr::int32(bytes as i32),
             Expr::constant(DType::UINT64, 0),
             Expr::int32(0),
@@ -100,6 +106,28 @@ fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
             Expr::string(fill),
         ];
         Stmt::evaluate(Expr::call(Op::PtxCpAsync, DType::VOID, args).at(span))
+    };
+    if call.config.get("direct").and_then(AttrValue::as_int).is_some_and(|v| v != 0) {
+        let bytes = direct(call, cx)?;
+        cx.partition = Some([1, 1, bytes * 8 / bits]);
+        let to = address(&dst.buffer, dst.starts(), span);
+        return Ok(copy(to, address(&src.buffer, src.starts(), span), bytes));
+    }
+    let plan = partition(src, dst, cx.thread_count()?, &[128, 64, 32], cx)?;
+    let bytes = plan.vector * bits / 8;
+    if ![4, 8, 16].contains(&bytes) {
+        return Err(format!(
+            "cp.async moves 4, 8 or 16 bytes, but only {bytes} are contiguous and aligned"
+        ));
+    }
+    cx.partition = Some([plan.rounds, plan.threads, plan.vector]);
+    let (flat_global, declare_global) = flat_view(&src.buffer, span);
+    let (flat_shared, declare_shared) = flat_view(&dst.buffer, span);
+    let thread = cx.thread_index();
+    let body = repeat("f", plan.rounds, span, |round| {
+        let to = address(&flat_shared, vec![plan.shared_at(&round, &thread, cx)], span);
+        let from = address(&flat_global, vec![plan.global_at(&round, &thread)], span);
+        copy(to, from, bytes)
     });
     Ok(Stmt::seq([declare_global, declare_shared, body]))
 }

@@ -59,6 +59,8 @@ pub struct Decision {
     pub partition: Option<[i128; 3]>,
     /// The code it became.
     pub code: Option<Stmt>,
+    /// What is said of the choice.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// A launch as variants see it.
@@ -193,9 +195,14 @@ impl Walk<'_> {
             scope: call.scope,
             span,
             partition: None,
+            warning: None,
         };
         let (rows, code) = choose(call, &mut context);
         let partition = context.partition;
+        let warnings = match (&code, context.warning.take()) {
+            (Some(_), Some(message)) => vec![with_reasons(Diagnostic::new(span, message), &rows)],
+            _ => Vec::new(),
+        };
         let result = match &code {
             Some(code) => Ok(code.clone()),
             None => Err(declined(call, span, &rows)),
@@ -206,6 +213,7 @@ impl Walk<'_> {
             rows,
             partition,
             code,
+            warnings,
         });
         result
     }
@@ -249,6 +257,16 @@ fn ask(variant: &Variant, call: &TileCall, context: &mut Context<'_>) -> Result<
     (variant.lower)(call, context)
 }
 
+/// A note for each variant that was asked in vain.
+fn with_reasons(mut diagnostic: Diagnostic, rows: &[(&'static str, Outcome)]) -> Diagnostic {
+    for (variant, outcome) in rows {
+        if let Outcome::Declined(reason) = outcome {
+            diagnostic = diagnostic.note(Span::NONE, format!("{variant}: {reason}"));
+        }
+    }
+    diagnostic
+}
+
 /// Why no variant lowers a call.
 fn declined(call: &TileCall, span: Span, rows: &[(&'static str, Outcome)]) -> Box<Diagnostic> {
     let name = call.op.name();
@@ -267,11 +285,5 @@ fn declined(call: &TileCall, span: Span, rows: &[(&'static str, Outcome)]) -> Bo
         return Box::new(diagnostic.help(format!("its variants are {}", names.join(", "))));
     }
     let message = format!("no dispatch for tile primitive {name} at scope {scope}: every variant declines");
-    let mut diagnostic = Diagnostic::new(span, message);
-    for (variant, outcome) in rows {
-        if let Outcome::Declined(reason) = outcome {
-            diagnostic = diagnostic.note(Span::NONE, format!("{variant}: {reason}"));
-        }
-    }
-    Box::new(diagnostic)
+    Box::new(with_reasons(Diagnostic::new(span, message), rows))
 }

@@ -8,7 +8,7 @@ use super::active::{LANES, WARPS};
 use super::build::layout_of;
 use super::context::Context;
 use crate::arith::fold;
-use crate::ir::{BufferRegion, ExecScope, Expr};
+use crate::ir::{BinOp, BufferRegion, ExecScope, Expr};
 use crate::layout::{Axis, Iter, TileLayout};
 
 /// What of a region the threads hold.
@@ -122,6 +122,60 @@ impl Held {
         let constant = |v: i128| Expr::constant(index.dtype, v);
         let number = fold::floordiv(index.clone(), constant(stride));
         Ok(fold::floormod(number, constant(extent)))
+    }
+
+    /// The condition under which the calling thread holds a part; `None` where every thread of the launch does. On each
+    /// axis the digits of its iterators make the thread's number again, or the thread is none of the layout's.
+    pub(super) fn holds(&self, cx: &Context<'_>) -> Result<Option<Expr>, String> {
+        let threads = cx.threads.and_then(|t| t.count);
+        let mut all: Option<Expr> = None;
+        for (name, _) in AXES {
+            let on = |i: &&Iter| &*i.axis.0 == name && !i.extent.is_int(1);
+            let mut iters: Vec<&Iter> = self.layout.shard.iter().filter(on).collect();
+            let spread = self.layout.shard.iter().any(|i| &*i.axis.0 == name);
+            if !spread {
+                continue;
+            }
+            let whole = match name {
+                "laneid" => Some(LANES),
+                "wid_in_wg" => Some(WARPS),
+                "tid_in_wg" => Some(LANES * WARPS),
+                "warpid" => threads.map(|t| (t + LANES - 1) / LANES),
+                "wgid" => threads.map(|t| t / (LANES * WARPS)),
+                _ => threads,
+            };
+            // Iterators of which each goes on where the one before ends count from zero without a gap.
+            iters.sort_by_key(|i| i.stride.as_int());
+            let mut counted = Some(1);
+            for iter in &iters {
+                let next = iter.extent.as_int().ok_or("an extent over threads is not constant")?;
+                counted = counted.filter(|n| iter.stride.is_int(*n)).map(|n| n * next);
+            }
+            if counted.is_some() && counted == whole {
+                continue;
+            }
+            let axis = Axis(name.into());
+            let index = index_on(&axis, cx)
+                .ok_or_else(|| format!("the thread's number on the axis {name} is not known"))?;
+            let condition = match counted {
+                Some(count) => Expr::binary(BinOp::Lt, index.clone(), Expr::constant(index.dtype, count)),
+                None => {
+                    let mut again = Expr::constant(index.dtype, 0);
+                    for iter in iters {
+                        let digit = Held::digit(iter, cx)?;
+                        let stride = iter.stride.as_int().ok_or("a stride over threads is not constant")?;
+                        let place = fold::mul(digit, Expr::constant(index.dtype, stride));
+                        again = fold::add(again, place);
+                    }
+                    Expr::binary(BinOp::Eq, index, again)
+                }
+            };
+            all = Some(match all {
+                None => condition,
+                Some(before) => Expr::binary(BinOp::And, before, condition),
+            });
+        }
+        Ok(all.map(|condition| condition.at(cx.span)))
     }
 
     /// Positions of the iterators on the memory axis in the order of falling strides.

@@ -4,7 +4,8 @@
 //!
 //! **Conditions.** One dtype, layouts, the same extents. Symbolic extents and any storage scopes are fine.
 //!
-//! **Cost.** One load and one store an element, by one thread: for what no other variant takes.
+//! **Cost.** One load and one store an element, by one thread: for what no other variant takes. Builds and checks warn,
+//! with the reasons of the others, unless `dispatch="fallback"` asks for it.
 
 use super::super::context::Context;
 use super::{operands, wide};
@@ -27,6 +28,15 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         }
     }
     let span = cx.span;
+    // Nobody asks why, who named it.
+    if call.dispatch.is_none() {
+        cx.warning = Some(format!(
+            "this copy from {} to {} at scope {} goes element by element in one thread: every faster variant declines",
+            src.buffer.scope(),
+            dst.buffer.scope(),
+            cx.scope.name()
+        ));
+    }
     let (d, s) = (wide(dst), wide(src));
     let vars: Vec<Var> = d
         .iter()
@@ -65,6 +75,13 @@ fn first_active(cx: &Context<'_>) -> Result<i128, String> {
         return Err("the number of threads of a CTA is not known".to_string());
     };
     let unknown = || "the first active thread is only known at run time".to_string();
+    if cx.scope == ExecScope::Warpgroup
+        && let Some(first) = active.warps.first
+        && first % WARPS + active.warps.count > WARPS
+        && (first % WARPS != 0 || active.warps.count % WARPS != 0)
+    {
+        return Err(format!("the active warps {} are parts of several warpgroups", active.warps));
+    }
     let lane = active.lanes.first.ok_or_else(unknown)?;
     let warp = active.warps.first.ok_or_else(unknown)?;
     Ok(match cx.scope {

@@ -188,6 +188,11 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
             store(far, near, far_space, bytes, span)
         }
     });
+    // What a thread would load that holds no part is not looked at; what it would store is another thread's.
+    let body = match held.holds(cx)? {
+        Some(condition) if !loads => Stmt::if_else(condition, body, None, span),
+        _ => body,
+    };
     Ok(Stmt::seq([declare_far, declare_near, body]))
 }
 

@@ -9,12 +9,15 @@ mod smem;
 
 pub(super) use smem::barrier;
 
+use std::sync::Arc;
+
 use super::build::elements;
+use super::context::Context;
 use super::copy::{FULL_SCOPE, SCOPE};
 use super::table::Variant;
 use crate::intrin::Op;
 use crate::ir::typing::{self, Arithmetic, Operand};
-use crate::ir::{BufferRegion, DType, Expr, TileArg, TileCall, TileOp, Var, substitute};
+use crate::ir::{BufferRegion, DType, Expr, Stmt, TileArg, TileCall, TileOp, Var, substitute};
 use crate::source::Span;
 
 /// The operations whose elements are independent of each other.
@@ -90,6 +93,8 @@ pub(super) struct Plan {
     scale: Option<Expr>,
     has_bias: bool,
     predicate: Option<(Vec<Var>, Expr)>,
+    /// How results are rounded, where it is not to the nearest: `rz`, `rm`, `rp`.
+    pub(super) rounding: Option<Arc<str>>,
 }
 
 impl Plan {
@@ -108,6 +113,7 @@ impl Plan {
             scale: None,
             has_bias: false,
             predicate: None,
+            rounding: None,
         };
         use TileOp::*;
         match call.op {
@@ -145,7 +151,72 @@ impl Plan {
             _ => plan.sources.extend((1..call.args.len()).filter_map(source)),
         }
         plan.check_shapes()?;
+        plan.rounding = plan.rounding_of(call)?;
         Ok(plan)
+    }
+
+    /// `rounding_mode=`, which PTX has for sums and products of float32 and float64.
+    fn rounding_of(&self, call: &TileCall) -> Result<Option<Arc<str>>, String> {
+        let mode = match call.config.get("rounding_mode") {
+            None => return Ok(None),
+            Some(mode) => mode.as_str().ok_or("rounding_mode is the name of a rounding")?,
+        };
+        if !["rn", "rz", "rm", "rp"].contains(&mode) {
+            return Err(format!("rounding_mode must be rn, rz, rm or rp, found \"{mode}\""));
+        }
+        if mode == "rn" {
+            return Ok(None);
+        }
+        let dtype = self.dst.buffer.dtype;
+        let same = self.sources.iter().all(|s| s.dtype() == dtype);
+        let rounds = matches!(self.op, TileOp::Add | TileOp::Sub | TileOp::Mul | TileOp::Fma);
+        if !rounds || !same || ![DType::FLOAT32, DType::FLOAT64].contains(&dtype) {
+            return Err(format!(
+                "rounding_mode \"{mode}\" is for add, sub, mul and fma of float32 or float64 alone"
+            ));
+        }
+        Ok(Some(mode.into()))
+    }
+
+    /// The instruction of PTX that computes one element to where `to` points, or two of float32 that lie next to each
+    /// other.
+    pub(super) fn instruction(&self, to: Expr, values: Vec<Expr>, pair: bool, span: Span) -> Option<Stmt> {
+        let double = self.dst.buffer.dtype == DType::FLOAT64;
+        let op = match (self.op, pair, double) {
+            (TileOp::Add, true, _) => Op::PtxAddF32x2,
+            (TileOp::Sub, true, _) => Op::PtxSubF32x2,
+            (TileOp::Mul, true, _) => Op::PtxMulF32x2,
+            (TileOp::Fma, true, _) => Op::PtxFmaF32x2,
+            (TileOp::Add, _, false) => Op::PtxAddF32,
+            (TileOp::Sub, _, false) => Op::PtxSubF32,
+            (TileOp::Mul, _, false) => Op::PtxMulF32,
+            (TileOp::Fma, _, false) => Op::PtxFmaF32,
+            (TileOp::Add, _, true) => Op::PtxAddF64,
+            (TileOp::Sub, _, true) => Op::PtxSubF64,
+            (TileOp::Mul, _, true) => Op::PtxMulF64,
+            (TileOp::Fma, _, true) => Op::PtxFmaF64,
+            _ => return None,
+        };
+        let mode = Expr::string(self.rounding.as_deref().unwrap_or("rn")).at(span);
+        let number = |v: i32| Expr::int32(v).at(span);
+        let mut args = vec![to];
+        args.extend(values);
+        args.push(mode);
+        if pair {
+            args.extend([number(0), number(1), Expr::string("void").at(span)]);
+        } else {
+            args.extend([number(0), number(0)]);
+        }
+        Some(Stmt::evaluate(Expr::call(op, DType::VOID, args).at(span)))
+    }
+
+    /// Whether two elements may be computed by one instruction: sums and products of float32 on sm_100.
+    pub(super) fn has_pairs(&self, cx: &Context<'_>) -> bool {
+        let dtype = |s: &Source| s.dtype() == DType::FLOAT32;
+        matches!(self.op, TileOp::Add | TileOp::Sub | TileOp::Mul | TileOp::Fma)
+            && self.dst.buffer.dtype == DType::FLOAT32
+            && self.sources.iter().all(dtype)
+            && cx.has_capability(100)
     }
 
     /// A scalar or smaller first operand goes second where the operation allows it.
@@ -257,10 +328,9 @@ impl Plan {
         .collect()
     }
 
-    /// The output's element at `at`, from the inputs' elements; converted to the output's dtype.
-    pub(super) fn value(&self, at: &[Expr], number: &Expr, span: Span) -> Result<Expr, String> {
-        let values: Vec<Expr> = self
-            .sources
+    /// The inputs' elements for the output's element at `at`.
+    pub(super) fn values(&self, at: &[Expr], number: &Expr, span: Span) -> Vec<Expr> {
+        self.sources
             .iter()
             .map(|source| match source {
                 Source::Scalar(e) => e.clone(),
@@ -268,7 +338,12 @@ impl Plan {
                     Expr::load(&region.buffer, self.coordinate(region, at, number)).at(span)
                 }
             })
-            .collect();
+            .collect()
+    }
+
+    /// The output's element at `at`, from the inputs' elements; converted to the output's dtype.
+    pub(super) fn value(&self, at: &[Expr], number: &Expr, span: Span) -> Result<Expr, String> {
+        let values = self.values(at, number, span);
         let coordinate: Vec<Expr> = at
             .iter()
             .zip(&self.dst.ranges)

@@ -11,7 +11,7 @@
 //!
 //! **Cost.** `ceil(elements / (threads * vector))` rounds and one barrier.
 
-use super::super::build::{elements, repeat};
+use super::super::build::{address, elements, repeat};
 use super::super::context::Context;
 use super::super::table::Predicate;
 use super::{Plan, coordinate_of};
@@ -61,7 +61,8 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     if total == 0 {
         return Err("the region is empty".to_string());
     }
-    let vector = vector(&plan, total, threads);
+    // Instructions that round otherwise take one element.
+    let vector = if plan.rounding.is_some() { 1 } else { vector(&plan, total, threads) };
     let span = cx.span;
     let rounds = (total + vector * threads - 1) / (vector * threads);
     cx.partition = Some([rounds, threads, vector]);
@@ -75,12 +76,19 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         );
         let mut one = |number: Expr| {
             let at = coordinate_of(&number, &plan.dst);
-            let store = match plan.value(&at, &number, span) {
-                Ok(value) => Stmt::store(&plan.dst.buffer, at, value, span),
-                Err(reason) => {
-                    failed = Some(reason);
-                    Stmt::nop()
-                }
+            let rounded = plan.rounding.is_some().then(|| {
+                let values = plan.values(&at, &number, span);
+                plan.instruction(address(&plan.dst.buffer, at.clone(), span), values, false, span)
+            });
+            let store = match rounded.flatten() {
+                Some(instruction) => instruction,
+                None => match plan.value(&at, &number, span) {
+                    Ok(value) => Stmt::store(&plan.dst.buffer, at, value, span),
+                    Err(reason) => {
+                        failed = Some(reason);
+                        Stmt::nop()
+                    }
+                },
             };
             if whole {
                 return store;

@@ -1,0 +1,227 @@
+//! `sum`, `max`, `min` → `local`: each thread reduces what it holds, then lanes exchange.
+//!
+//! **Idea.** At scope thread, a loop over the outputs and one over the inputs of each. At wider scopes the layouts say
+//! which thread holds what: a thread reduces the part of an output's inputs that is its own. Where a reduced dimension is
+//! spread over lanes there are two meanings. An output that is spread over the same lanes holds what each of them has, a
+//! partial result, unless `thread_reduce=True`; else the lanes exchange their results by shuffles, and each holds the whole.
+//!
+//! **Conditions.** All threads of the scope active; both regions local with layouts, or at scope thread not spread over
+//! threads. The dimensions that stay are held by the same threads on both sides. Lanes that exchange are of one warp, and
+//! their number in each dimension is a power of two.
+//!
+//! **Cost.** As many operations as inputs a thread holds, and `log2(lanes)` shuffles an output.
+
+use super::super::build::{flat_view, local, repeat};
+use super::super::context::Context;
+use super::super::elementwise::coordinate_of;
+use super::super::registers::Held;
+use super::{Accumulator, Failed, Plan, lanes, operands};
+use crate::arith::fold;
+use crate::ir::{AttrValue, ExecScope, Expr, Stmt, TileCall, TileOp};
+use crate::layout::apply::binary;
+use crate::layout::{Iter, Layout, TileLayout};
+
+pub(super) fn reachable(call: &TileCall, cx: &mut Context<'_>) -> Result<(), String> {
+    let (dst, src) = operands(call)?;
+    if [dst, src].iter().all(|r| r.buffer.scope().starts_with("shared")) {
+        return Err(format!("{} and {} are in shared memory", dst.buffer.name, src.buffer.name));
+    }
+    for region in [dst, src] {
+        let buffer = &region.buffer;
+        let spread = buffer.layout.as_ref().is_some_and(|l| l.has_hardware_axis());
+        if cx.scope == ExecScope::Thread {
+            if spread {
+                return Err(format!("{} is spread over threads", buffer.name));
+            }
+        } else if buffer.scope() != "local" {
+            return Err(format!("{} is in {}, not in local memory", buffer.name, buffer.scope()));
+        }
+        if buffer.layout.is_none() {
+            return Err(format!("{} has no layout", buffer.name));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
+    let plan = Plan::of(call, cx.span)?;
+    let (register, allocate) = local("acc", 1, plan.dtype(), cx.span);
+    let acc = Accumulator {
+        plan: &plan,
+        buffer: &register,
+    };
+    let body = if cx.scope == ExecScope::Thread {
+        alone(&plan, &acc, cx)?
+    } else {
+        let thread_reduce = call.config.get("thread_reduce").and_then(AttrValue::as_int);
+        together(&plan, &acc, thread_reduce.is_some_and(|v| v != 0), cx)?
+    };
+    Ok(Stmt::seq([allocate, body]))
+}
+
+/// All inputs of an output into the register: the first, then the others.
+fn gathered(
+    plan: &Plan<'_>,
+    acc: &Accumulator<'_>,
+    inputs: i128,
+    old: Option<Expr>,
+    load: &dyn Fn(&Expr) -> Expr,
+) -> Result<Stmt, String> {
+    let (first, from) = match old {
+        Some(old) => (old, 0),
+        None if plan.op == TileOp::Sum && inputs == 0 => (plan.zero()?, 0),
+        None => (plan.converted(load(&Expr::int32(0)))?, 1),
+    };
+    let mut failed = Failed::default();
+    let mut all = vec![acc.set(first)];
+    if inputs > from {
+        all.push(repeat("r", inputs - from, plan.span, |turn| {
+            failed.or(acc.add(load(&fold::add(turn, Expr::int32(from as i32)))))
+        }));
+    }
+    failed.finish(Stmt::seq(all))
+}
+
+fn alone(plan: &Plan<'_>, acc: &Accumulator<'_>, cx: &mut Context<'_>) -> Result<Stmt, String> {
+    plan.check_size()?;
+    let span = plan.span;
+    cx.partition = Some([plan.outputs, 1, 1]);
+    let mut failed = Failed::default();
+    let body = repeat("s", plan.outputs, span, |output| {
+        let place = coordinate_of(&output, plan.dst);
+        let old = Expr::load(&plan.dst.buffer, place.clone()).at(span);
+        let load = |input: &Expr| Expr::load(&plan.src.buffer, plan.source(&output, input)).at(span);
+        let gather = gathered(plan, acc, plan.inputs, plan.accumulates.then_some(old), &load);
+        let gather = failed.or(gather);
+        Stmt::seq([gather, Stmt::store(&plan.dst.buffer, place, acc.value(), span)])
+    });
+    failed.finish(body)
+}
+
+/// Iterators over threads, in fewest words.
+fn over_threads(iters: &[Iter]) -> TileLayout {
+    let threads = iters.iter().filter(|i| Held::is_thread(i)).cloned().collect();
+    TileLayout::of(threads).canonical(true)
+}
+
+fn is_spread(iters: &[Iter]) -> bool {
+    iters.iter().any(|i| Held::is_thread(i) && !i.extent.is_int(1))
+}
+
+fn together(
+    plan: &Plan<'_>,
+    acc: &Accumulator<'_>,
+    thread_reduce: bool,
+    cx: &mut Context<'_>,
+) -> Result<Stmt, String> {
+    let span = plan.span;
+    let (src, dst) = (Held::of(plan.src, cx)?, Held::of(plan.dst, cx)?);
+    let rank = plan.src.ranges.len();
+    // Which dimension of the output a dimension of the input becomes.
+    let kept: Vec<usize> = (0..rank).filter(|d| !plan.reduced[*d]).collect();
+    let of_output: Vec<Option<usize>> = if plan.dst.ranges.len() == rank {
+        (0..rank).map(Some).collect()
+    } else if plan.dst.ranges.len() == kept.len() {
+        (0..rank).map(|d| kept.iter().position(|k| *k == d)).collect()
+    } else {
+        return Err("the output has other dimensions than the input, with or without the reduced ones".to_string());
+    };
+    // What a thread goes through: of what stays on both sides in one order, of what is reduced on the input's.
+    let (mut outer_src, mut outer_dst, mut inner) = (Vec::new(), Vec::new(), Vec::new());
+    let mut masks = Vec::new();
+    for dim in 0..rank {
+        let own = &src.layout.shard[src.starts[dim]..src.starts[dim + 1]];
+        let output = match of_output[dim] {
+            Some(d) => &dst.layout.shard[dst.starts[d]..dst.starts[d + 1]],
+            None => &[],
+        };
+        if plan.reduced[dim] {
+            inner.extend(own.iter().filter(|i| !Held::is_thread(i)).cloned());
+            let kept_apart = is_spread(output);
+            if kept_apart && over_threads(output) != over_threads(own) {
+                return Err(format!("mismatch dst/src layout for reduction: dimension {dim} is spread otherwise"));
+            }
+            let held: i128 = output.iter().filter(|i| !Held::is_thread(i)).map(|i| i.extent.as_int().unwrap_or(0)).product();
+            if held != 1 {
+                return Err(format!("mismatch dst/src layout for reduction: dimension {dim} of the output is not reduced"));
+            }
+            if is_spread(own) && (thread_reduce || !kept_apart) {
+                masks.extend(lanes_of(own)?);
+            }
+            continue;
+        }
+        let extents: Vec<Expr> = own.iter().map(|i| i.extent.clone()).collect();
+        let mismatch = || format!("mismatch dst/src layout for reduction: dimension {dim} is held by other threads");
+        let (output, starts) = TileLayout::of(output.to_vec()).group(&extents).ok_or_else(mismatch)?;
+        for (iter, run) in own.iter().zip(starts.windows(2)) {
+            let run = &output.shard[run[0]..run[1]];
+            if Held::is_thread(iter) && !iter.extent.is_int(1) {
+                if over_threads(run) != over_threads(std::slice::from_ref(iter)) {
+                    return Err(mismatch());
+                }
+                continue;
+            }
+            if is_spread(run) {
+                return Err(mismatch());
+            }
+            outer_src.push(iter.clone());
+            outer_dst.extend(run.iter().filter(|i| !Held::is_thread(i)).cloned());
+        }
+    }
+    masks.sort_unstable();
+    let size = |iters: &[Iter]| -> i128 { iters.iter().map(|i| i.extent.as_int().unwrap_or(1)).product() };
+    let (outputs, inputs) = (size(&outer_src), size(&inner));
+    cx.partition = Some([outputs, cx.thread_count()?, 1]);
+    let (flat_src, declare_src) = flat_view(&plan.src.buffer, span);
+    let (flat_dst, declare_dst) = flat_view(&plan.dst.buffer, span);
+    let along = |iters: &[Iter], number: &Expr| {
+        let total = Expr::int32(size(iters) as i32);
+        Layout::Tile(TileLayout::of(iters.to_vec()).into())
+            .memory_offset(std::slice::from_ref(number), std::slice::from_ref(&total))
+    };
+    let sum = |a: Expr, b: Expr| binary(crate::ir::BinOp::Add, a, b);
+    let all_lanes = lanes(cx)?;
+    let active = if all_lanes == 32 { u32::MAX } else { (1 << all_lanes) - 1 };
+    let mut failed = Failed::default();
+    let body = repeat("s", outputs, span, |output| {
+        let place = vec![sum(dst.layout.offset_of("m"), along(&outer_dst, &output))];
+        let from = sum(src.layout.offset_of("m"), along(&outer_src, &output));
+        let old = Expr::load(&flat_dst, place.clone()).at(span);
+        let load = |input: &Expr| Expr::load(&flat_src, vec![sum(from.clone(), along(&inner, input))]).at(span);
+        // What the lanes exchange is without the old value, which all of them have.
+        let first = (plan.accumulates && masks.is_empty()).then(|| old.clone());
+        let mut all = vec![failed.or(gathered(plan, acc, inputs, first, &load))];
+        match acc.exchange(&masks, active) {
+            Ok(shuffles) => all.extend(shuffles),
+            Err(reason) => all.push(failed.or(Err(reason))),
+        }
+        let value = if plan.accumulates && !masks.is_empty() {
+            plan.combined(old, acc.value())
+        } else {
+            Ok(acc.value())
+        };
+        all.push(failed.or(value.map(|value| Stmt::store(&flat_dst, place, value, span))));
+        Stmt::seq(all)
+    });
+    failed.finish(Stmt::seq([declare_src, declare_dst, body]))
+}
+
+/// The bits of a lane's number that iterators over lanes count.
+fn lanes_of(iters: &[Iter]) -> Result<Vec<i128>, String> {
+    let mut masks = Vec::new();
+    for iter in iters.iter().filter(|i| Held::is_thread(i) && !i.extent.is_int(1)) {
+        let axis = &iter.axis.0;
+        let (Some(extent), Some(stride)) = (iter.extent.as_int(), iter.stride.as_int()) else {
+            return Err("an extent or a stride over threads is not constant".to_string());
+        };
+        let within_a_warp = ["laneid", "tid_in_wg", "tx"].contains(&&**axis) && extent * stride <= 32;
+        if !within_a_warp {
+            return Err(format!("a reduced dimension is spread over the axis {axis} beyond a warp"));
+        }
+        if extent.count_ones() != 1 || stride.count_ones() != 1 {
+            return Err(format!("a reduced dimension is spread over {extent} lanes by {stride}, no powers of two"));
+        }
+        masks.extend((0..extent.trailing_zeros()).map(|bit| stride << bit));
+    }
+    Ok(masks)
+}

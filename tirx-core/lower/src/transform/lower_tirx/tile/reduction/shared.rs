@@ -1,0 +1,147 @@
+//! `sum`, `max`, `min` → `shared`: each output by a group of lanes.
+//!
+//! **Idea.** A group of up to 32 neighbouring threads, a power of two that is enough for the inputs of one output, takes
+//! an output. Each of its threads goes through every so manieth input; then they exchange results by `log2(group)`
+//! shuffles, and the first stores. The outputs are spread over the groups. A barrier of the scope follows.
+//!
+//! **Conditions.** All threads of the scope active and both regions in shared memory. Constant extents; the output has
+//! as many elements as the input without the reduced dimensions. With `accum=True` the output's old value takes part. A
+//! dtype that no shuffle takes (float8) has groups of one thread. At scope thread it is a loop.
+//!
+//! **Cost.** `ceil(outputs * group / threads)` rounds of `ceil(inputs / group)` loads and `log2(group)` shuffles.
+
+use super::super::build::{local, repeat};
+use super::super::context::Context;
+use super::super::elementwise::{barrier, coordinate_of};
+use super::{Accumulator, Failed, Plan, can_be_exchanged, lanes, operands};
+use crate::arith::fold;
+use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileCall, TileOp};
+
+pub(super) fn both_shared(call: &TileCall, _: &mut Context<'_>) -> Result<(), String> {
+    let (dst, src) = operands(call)?;
+    for region in [dst, src] {
+        let buffer = &region.buffer;
+        if !buffer.scope().starts_with("shared") {
+            return Err(format!("{} is in {}, not in shared memory", buffer.name, buffer.scope()));
+        }
+        if buffer.layout.is_none() {
+            return Err(format!("{} has no layout", buffer.name));
+        }
+    }
+    Ok(())
+}
+
+/// Threads of an output.
+fn group(plan: &Plan<'_>, threads: i128) -> i128 {
+    let enough = plan.inputs.max(1) as u128;
+    let most = if threads < 32 || threads % 32 != 0 {
+        1 << threads.trailing_zeros()
+    } else {
+        32
+    };
+    if can_be_exchanged(plan.dtype()) {
+        (enough.next_power_of_two() as i128).min(most)
+    } else {
+        1
+    }
+}
+
+pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
+    if cx.scope == ExecScope::Thread {
+        return super::local::lower(call, cx);
+    }
+    let plan = Plan::of(call, cx.span)?;
+    plan.check_size()?;
+    let span = cx.span;
+    let threads = cx.thread_count()?;
+    let group = group(&plan, threads);
+    let groups = threads / group;
+    let rounds = (plan.outputs + groups - 1) / groups;
+    let turns = (plan.inputs + group - 1) / group;
+    cx.partition = Some([rounds, threads, 1]);
+    let constant = |v: i128| Expr::int32(v as i32);
+    let thread = cx.thread_index();
+    let number = fold::floordiv(thread.clone(), constant(group));
+    let member = fold::floormod(thread, constant(group));
+    let all_lanes = lanes(cx)?;
+    let active = if all_lanes == 32 { u32::MAX } else { (1 << all_lanes) - 1 };
+    let masks: Vec<i128> = (0..group.trailing_zeros()).map(|bit| 1 << bit).collect();
+    let (register, allocate) = local("acc", 1, plan.dtype(), span);
+    let acc = Accumulator {
+        plan: &plan,
+        buffer: &register,
+    };
+    let zero = acc.set(plan.zero()?);
+    let partial = rounds * groups != plan.outputs;
+    let less = |a: &Expr, b: i128| Expr::binary(BinOp::Lt, a.clone(), constant(b)).at(span);
+    let mut failed = Failed::default();
+    let body = repeat("s", rounds, span, |round| {
+        let output = fold::add(fold::mul(round, constant(groups)), number.clone());
+        let load = |input: &Expr| Expr::load(&plan.src.buffer, plan.source(&output, input)).at(span);
+        let gather = || -> Result<Stmt, String> {
+            // Of numbers the first is one of their own; a thread without an input takes the last.
+            let (first, from) = if plan.op == TileOp::Sum {
+                (zero.clone(), 0)
+            } else if plan.inputs >= group {
+                (acc.set(plan.converted(load(&member))?), 1)
+            } else {
+                let own = Expr::binary(BinOp::Min, member.clone(), constant(plan.inputs - 1)).at(span);
+                (acc.set(plan.converted(load(&own))?), 1)
+            };
+            let mut inner = Failed::default();
+            let rest = if turns > from {
+                repeat("r", turns - from, span, |turn| {
+                    let turn = fold::add(turn, constant(from));
+                    let input = fold::add(fold::mul(turn, constant(group)), member.clone());
+                    let step = inner.or(acc.add(load(&input)));
+                    if plan.inputs % group == 0 {
+                        return step;
+                    }
+                    Stmt::if_else(less(&input, plan.inputs), step, None, span)
+                })
+            } else {
+                Stmt::nop()
+            };
+            inner.finish(Stmt::seq([first, rest]))
+        };
+        let gathered = failed.or(gather());
+        let mut all = Vec::new();
+        if partial {
+            // Every lane takes part in the shuffles, whether or not it has an output.
+            all.push(zero.clone());
+            all.push(Stmt::if_else(less(&output, plan.outputs), gathered, None, span));
+        } else {
+            all.push(gathered);
+        }
+        match acc.exchange(&masks, active) {
+            Ok(shuffles) => all.extend(shuffles),
+            Err(reason) => all.push(failed.or(Err(reason))),
+        }
+        let place = coordinate_of(&output, plan.dst);
+        let value = if plan.accumulates {
+            let old = Expr::load(&plan.dst.buffer, place.clone()).at(span);
+            plan.combined(old, acc.value())
+        } else {
+            Ok(acc.value())
+        };
+        let store = failed.or(value.map(|value| Stmt::store(&plan.dst.buffer, place, value, span)));
+        let mut condition = None;
+        if group > 1 {
+            condition = Some(Expr::binary(BinOp::Eq, member.clone(), constant(0)).at(span));
+        }
+        if partial {
+            let inside = less(&output, plan.outputs);
+            condition = Some(match condition {
+                Some(first) => Expr::binary(BinOp::And, first, inside),
+                None => inside,
+            });
+        }
+        all.push(match condition {
+            Some(condition) => Stmt::if_else(condition, store, None, span),
+            None => store,
+        });
+        Stmt::seq(all)
+    });
+    let code = Stmt::seq([allocate, body].into_iter().chain(barrier(cx.scope, span)));
+    failed.finish(code)
+}
