@@ -56,7 +56,13 @@ fn all_places(layout: &Layout, mut flat: i128) -> Vec<Vec<(String, i128)>> {
             *place.entry(axis.clone()).or_default() += step * iter.stride.as_int().unwrap();
             place
         };
-        all = steps.flat_map(|step| all.iter().map(move |place| moved(place, step)).collect::<Vec<_>>()).collect();
+        all = steps
+            .flat_map(|step| {
+                all.iter()
+                    .map(move |place| moved(place, step))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
     }
     let mut places: Vec<Vec<(String, i128)>> = all
         .into_iter()
@@ -223,7 +229,11 @@ fn layouts() -> impl Strategy<Value = TileLayout> {
 fn full_layouts() -> impl Strategy<Value = Layout> {
     let axis = || prop::sample::select(vec!["m", "m", "m", "laneid", "warpid"]);
     let iter = move |most: usize| {
-        (prop::sample::select(vec![1i128, 2, 3, 4, 6][..most].to_vec()), 0..40i128, axis())
+        (
+            prop::sample::select(vec![1i128, 2, 3, 4, 6][..most].to_vec()),
+            0..40i128,
+            axis(),
+        )
     };
     let swizzle = (0..3u32, 0..4u32, 0..3u32, any::<bool>());
     (
@@ -251,7 +261,12 @@ fn full_layouts() -> impl Strategy<Value = Layout> {
             match swizzle {
                 None => Layout::Tile(Arc::new(tile)),
                 Some((per_element, swizzle_len, more, inner)) => Layout::Compose(
-                    Swizzle { per_element, swizzle_len, atom_len: swizzle_len + more, inner },
+                    Swizzle {
+                        per_element,
+                        swizzle_len,
+                        atom_len: swizzle_len + more,
+                        inner,
+                    },
                     Arc::new(tile),
                 ),
             }

@@ -34,7 +34,10 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
         if line.starts_with('!') {
             refused += 1;
         } else if let Err(message) = holds(&[line]) {
-            different.push(format!("{line}\n    {}", message.lines().next().unwrap_or_default()));
+            different.push(format!(
+                "{line}\n    {}",
+                message.lines().next().unwrap_or_default()
+            ));
         } else {
             equal.push(line);
         }

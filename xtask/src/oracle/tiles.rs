@@ -57,10 +57,18 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
                 }
             }
             (["accepted", variant, _], Err(error)) => {
-                failures.push(format!("{number}: TVM's {variant}; an error here: {error}\n{text}"));
+                failures.push(format!(
+                    "{number}: TVM's {variant}; an error here: {error}\n{text}"
+                ));
                 continue;
             }
-            (_, Ok(Ours { variant: Some(variant), .. })) => format!("taken here alone, by {variant}"),
+            (
+                _,
+                Ok(Ours {
+                    variant: Some(variant),
+                    ..
+                }),
+            ) => format!("taken here alone, by {variant}"),
             _ => "declined by both".to_string(),
         };
         *counts.entry(said).or_default() += 1;
@@ -81,7 +89,10 @@ fn judged(variant: &str, vector: i128, ours: &Ours) -> std::result::Result<Strin
     let Some(own) = ours.variant else {
         return match reason(variant, ours) {
             Some(reason) => Ok(format!("`{variant}` of TVM's, declined here: {reason}")),
-            None => Err(format!("TVM's {variant}; every variant declines here: {}", ours.reasons)),
+            None => Err(format!(
+                "TVM's {variant}; every variant declines here: {}",
+                ours.reasons
+            )),
         };
     };
     let known: &[&str] = match variant {
@@ -116,9 +127,15 @@ fn same(variant: &str, vector: i128, own: &str, ours: &Ours) -> std::result::Res
         std::cmp::Ordering::Greater => Ok(format!("`{variant}` in both, with a wider vector here")),
         std::cmp::Ordering::Less if variant == "reg" => {
             // TVM does not ask whether threads begin at multiples of a vector.
-            Ok("`reg` in both, with a narrower vector here: TVM's is not aligned for every thread".to_string())
+            Ok(
+                "`reg` in both, with a narrower vector here: TVM's is not aligned for every thread"
+                    .to_string(),
+            )
         }
-        std::cmp::Ordering::Less => Err(format!("{variant} with vectors of {vector}, here of {}", ours.vector)),
+        std::cmp::Ordering::Less => Err(format!(
+            "{variant} with vectors of {vector}, here of {}",
+            ours.vector
+        )),
     }
 }
 
@@ -137,7 +154,8 @@ fn reason(variant: &str, ours: &Ours) -> Option<&'static str> {
 fn ours(text: &str, arch: &str) -> std::result::Result<Ours, String> {
     let mut sources = SourceMap::new();
     let shown = |error: &tirx_core::diagnostic::Diagnostics, sources: &SourceMap| error.render(sources);
-    let file = KernelFile::load(&mut sources, "case.py", text, &NoImports).map_err(|e| shown(&e, &sources))?;
+    let file =
+        KernelFile::load(&mut sources, "case.py", text, &NoImports).map_err(|e| shown(&e, &sources))?;
     let module = file
         .build(Some("k"), &BTreeMap::new())
         .map_err(|e| shown(&e, &sources))?;

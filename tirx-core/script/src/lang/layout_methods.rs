@@ -211,7 +211,11 @@ fn part_of(layout: &Layout, args: Args, span: Span, full: &'static str) -> Resul
             other.push(binary(BinOp::FloorDiv, whole.clone(), part.clone()));
         }
     }
-    let (outer, inner) = if own_is_inner { (&other, &own) } else { (&own, &other) };
+    let (outer, inner) = if own_is_inner {
+        (&other, &own)
+    } else {
+        (&own, &other)
+    };
     let (part, whole_tile) = (layout.tile(), whole.tile());
     let found = match name {
         "is_tile_inner" => part.outer_of(whole_tile, outer, inner),
@@ -238,7 +242,13 @@ fn part_of(layout: &Layout, args: Args, span: Span, full: &'static str) -> Resul
 
 /// One grouping by several shapes: iterators are split wherever one of them ends a dimension.
 fn group_many(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new("TileLayout.group_many", const { &[required("shapes")] }, false, args, span)?;
+    let call = Call::new(
+        "TileLayout.group_many",
+        const { &[required("shapes")] },
+        false,
+        args,
+        span,
+    )?;
     let mut tile = layout.tile().clone();
     let mut shapes = Vec::new();
     for item in call.items("shapes", "a list of shapes")? {
@@ -269,9 +279,14 @@ fn group_many(layout: &Layout, args: Args, span: Span) -> Result<Value> {
         let Some((_, starts)) = tile.group(shape) else {
             return call.fail("the shapes end dimensions within each other's iterators");
         };
-        all.push(Value::list(starts.into_iter().map(|s| Value::Int(s as i128)).collect()));
+        all.push(Value::list(
+            starts.into_iter().map(|s| Value::Int(s as i128)).collect(),
+        ));
     }
-    Ok(Value::tuple(vec![Value::Layout(layout.with_tile(tile)), Value::list(all)]))
+    Ok(Value::tuple(vec![
+        Value::Layout(layout.with_tile(tile)),
+        Value::list(all),
+    ]))
 }
 
 /// The digit of each iterator for a coordinate of a shape.

@@ -607,7 +607,9 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
         "is_trainium" => method("is_trainium", |layout, _, _| {
             let iters = layout.tile().shard.iter();
             let trainium = |i: &Iter| matches!(&*i.axis.0, "P" | "F" | "Bank");
-            Ok(Value::Bool(layout.swizzle().is_none() && iters.clone().any(trainium)))
+            Ok(Value::Bool(
+                layout.swizzle().is_none() && iters.clone().any(trainium),
+            ))
         }),
         "span" => method("span", span_of_axis),
         "storage" => method("storage", |layout, _, _| {

@@ -43,7 +43,10 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
         let mut decisions = Vec::new();
         let func = launch::lower(func, &targets, &mut decisions)?;
         for decision in decisions {
-            decision.warnings.into_iter().for_each(|warning| context.warn(warning));
+            decision
+                .warnings
+                .into_iter()
+                .for_each(|warning| context.warn(warning));
         }
         Ok(layouts::lower(func)?)
     })

@@ -295,7 +295,13 @@ mod tests {
         let next = Expr::binary(BinOp::Add, Expr::var(&warp), Expr::int32(1));
         let second = Expr::binary(BinOp::Eq, next, Expr::int32(2));
         let active = Active::all(256).under(&second, &ids);
-        assert_eq!(active.warps, Range { first: Some(1), count: 1 });
+        assert_eq!(
+            active.warps,
+            Range {
+                first: Some(1),
+                count: 1
+            }
+        );
         let first = Expr::binary(BinOp::Eq, Expr::var(&lane), Expr::int32(0));
         let both = Expr::call(Op::BitwiseAnd, DType::BOOL, vec![second, first]);
         let active = Active::all(256).under(&both, &ids);

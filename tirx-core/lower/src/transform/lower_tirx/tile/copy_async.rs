@@ -67,7 +67,10 @@ fn divides(call: &TileCall, cx: &mut Context<'_>) -> Result<(), String> {
 fn direct(call: &TileCall, cx: &Context<'_>) -> Result<i128, String> {
     let (dst, src) = operands(call)?;
     if cx.scope != ExecScope::Thread {
-        return Err(format!("direct=True is for scope thread, found {}", cx.scope.name()));
+        return Err(format!(
+            "direct=True is for scope thread, found {}",
+            cx.scope.name()
+        ));
     }
     let bits = src.buffer.dtype.bits as i128 * src.buffer.dtype.lanes as i128;
     let elements = elements(dst).ok_or("direct=True needs constant extents")?;
@@ -107,7 +110,12 @@ fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
         ];
         Stmt::evaluate(Expr::call(Op::PtxCpAsync, DType::VOID, args).at(span))
     };
-    if call.config.get("direct").and_then(AttrValue::as_int).is_some_and(|v| v != 0) {
+    if call
+        .config
+        .get("direct")
+        .and_then(AttrValue::as_int)
+        .is_some_and(|v| v != 0)
+    {
         let bytes = direct(call, cx)?;
         cx.partition = Some([1, 1, bytes * 8 / bits]);
         let to = address(&dst.buffer, dst.starts(), span);

@@ -148,7 +148,10 @@ impl Held {
             iters.sort_by_key(|i| i.stride.as_int());
             let mut counted = Some(1);
             for iter in &iters {
-                let next = iter.extent.as_int().ok_or("an extent over threads is not constant")?;
+                let next = iter
+                    .extent
+                    .as_int()
+                    .ok_or("an extent over threads is not constant")?;
                 counted = counted.filter(|n| iter.stride.is_int(*n)).map(|n| n * next);
             }
             if counted.is_some() && counted == whole {
@@ -163,7 +166,10 @@ impl Held {
                     let mut again = Expr::constant(index.dtype, 0);
                     for iter in iters {
                         let digit = Held::digit(iter, cx)?;
-                        let stride = iter.stride.as_int().ok_or("a stride over threads is not constant")?;
+                        let stride = iter
+                            .stride
+                            .as_int()
+                            .ok_or("a stride over threads is not constant")?;
                         let place = fold::mul(digit, Expr::constant(index.dtype, stride));
                         again = fold::add(again, place);
                     }

@@ -80,7 +80,10 @@ fn first_active(cx: &Context<'_>) -> Result<i128, String> {
         && first % WARPS + active.warps.count > WARPS
         && (first % WARPS != 0 || active.warps.count % WARPS != 0)
     {
-        return Err(format!("the active warps {} are parts of several warpgroups", active.warps));
+        return Err(format!(
+            "the active warps {} are parts of several warpgroups",
+            active.warps
+        ));
     }
     let lane = active.lanes.first.ok_or_else(unknown)?;
     let warp = active.warps.first.ok_or_else(unknown)?;

@@ -162,7 +162,9 @@ impl Plan {
             Some(mode) => mode.as_str().ok_or("rounding_mode is the name of a rounding")?,
         };
         if !["rn", "rz", "rm", "rp"].contains(&mode) {
-            return Err(format!("rounding_mode must be rn, rz, rm or rp, found \"{mode}\""));
+            return Err(format!(
+                "rounding_mode must be rn, rz, rm or rp, found \"{mode}\""
+            ));
         }
         if mode == "rn" {
             return Ok(None);

@@ -161,9 +161,8 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
             let first = fold::mul(f, Expr::int32(2));
             let second = fold::add(first.clone(), Expr::int32(1));
             let both = values_at(&first).into_iter().zip(values_at(&second));
-            let packed = both.map(|(a, b)| {
-                Expr::call(Op::CudaMakeFloat2, DType::UINT64, vec![a, b]).at(span)
-            });
+            let packed =
+                both.map(|(a, b)| Expr::call(Op::CudaMakeFloat2, DType::UINT64, vec![a, b]).at(span));
             // `has_pairs` asked for an operation that has the instruction.
             instruction(&first, packed.collect(), true).unwrap_or_else(Stmt::nop)
         });

@@ -62,7 +62,11 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         return Err("the region is empty".to_string());
     }
     // Instructions that round otherwise take one element.
-    let vector = if plan.rounding.is_some() { 1 } else { vector(&plan, total, threads) };
+    let vector = if plan.rounding.is_some() {
+        1
+    } else {
+        vector(&plan, total, threads)
+    };
     let span = cx.span;
     let rounds = (total + vector * threads - 1) / (vector * threads);
     cx.partition = Some([rounds, threads, vector]);

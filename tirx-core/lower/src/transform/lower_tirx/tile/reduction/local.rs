@@ -24,7 +24,10 @@ use crate::layout::{Iter, Layout, TileLayout};
 pub(super) fn reachable(call: &TileCall, cx: &mut Context<'_>) -> Result<(), String> {
     let (dst, src) = operands(call)?;
     if [dst, src].iter().all(|r| r.buffer.scope().starts_with("shared")) {
-        return Err(format!("{} and {} are in shared memory", dst.buffer.name, src.buffer.name));
+        return Err(format!(
+            "{} and {} are in shared memory",
+            dst.buffer.name, src.buffer.name
+        ));
     }
     for region in [dst, src] {
         let buffer = &region.buffer;
@@ -34,7 +37,11 @@ pub(super) fn reachable(call: &TileCall, cx: &mut Context<'_>) -> Result<(), Str
                 return Err(format!("{} is spread over threads", buffer.name));
             }
         } else if buffer.scope() != "local" {
-            return Err(format!("{} is in {}, not in local memory", buffer.name, buffer.scope()));
+            return Err(format!(
+                "{} is in {}, not in local memory",
+                buffer.name,
+                buffer.scope()
+            ));
         }
         if buffer.layout.is_none() {
             return Err(format!("{} has no layout", buffer.name));
@@ -124,7 +131,9 @@ fn together(
     } else if plan.dst.ranges.len() == kept.len() {
         (0..rank).map(|d| kept.iter().position(|k| *k == d)).collect()
     } else {
-        return Err("the output has other dimensions than the input, with or without the reduced ones".to_string());
+        return Err(
+            "the output has other dimensions than the input, with or without the reduced ones".to_string(),
+        );
     };
     // What a thread goes through: of what stays on both sides in one order, of what is reduced on the input's.
     let (mut outer_src, mut outer_dst, mut inner) = (Vec::new(), Vec::new(), Vec::new());
@@ -139,11 +148,19 @@ fn together(
             inner.extend(own.iter().filter(|i| !Held::is_thread(i)).cloned());
             let kept_apart = is_spread(output);
             if kept_apart && over_threads(output) != over_threads(own) {
-                return Err(format!("mismatch dst/src layout for reduction: dimension {dim} is spread otherwise"));
+                return Err(format!(
+                    "mismatch dst/src layout for reduction: dimension {dim} is spread otherwise"
+                ));
             }
-            let held: i128 = output.iter().filter(|i| !Held::is_thread(i)).map(|i| i.extent.as_int().unwrap_or(0)).product();
+            let held: i128 = output
+                .iter()
+                .filter(|i| !Held::is_thread(i))
+                .map(|i| i.extent.as_int().unwrap_or(0))
+                .product();
             if held != 1 {
-                return Err(format!("mismatch dst/src layout for reduction: dimension {dim} of the output is not reduced"));
+                return Err(format!(
+                    "mismatch dst/src layout for reduction: dimension {dim} of the output is not reduced"
+                ));
             }
             if is_spread(own) && (thread_reduce || !kept_apart) {
                 masks.extend(lanes_of(own)?);
@@ -151,8 +168,11 @@ fn together(
             continue;
         }
         let extents: Vec<Expr> = own.iter().map(|i| i.extent.clone()).collect();
-        let mismatch = || format!("mismatch dst/src layout for reduction: dimension {dim} is held by other threads");
-        let (output, starts) = TileLayout::of(output.to_vec()).group(&extents).ok_or_else(mismatch)?;
+        let mismatch =
+            || format!("mismatch dst/src layout for reduction: dimension {dim} is held by other threads");
+        let (output, starts) = TileLayout::of(output.to_vec())
+            .group(&extents)
+            .ok_or_else(mismatch)?;
         for (iter, run) in own.iter().zip(starts.windows(2)) {
             let run = &output.shard[run[0]..run[1]];
             if Held::is_thread(iter) && !iter.extent.is_int(1) {
@@ -181,13 +201,18 @@ fn together(
     };
     let sum = |a: Expr, b: Expr| binary(crate::ir::BinOp::Add, a, b);
     let all_lanes = lanes(cx)?;
-    let active = if all_lanes == 32 { u32::MAX } else { (1 << all_lanes) - 1 };
+    let active = if all_lanes == 32 {
+        u32::MAX
+    } else {
+        (1 << all_lanes) - 1
+    };
     let mut failed = Failed::default();
     let body = repeat("s", outputs, span, |output| {
         let place = vec![sum(dst.layout.offset_of("m"), along(&outer_dst, &output))];
         let from = sum(src.layout.offset_of("m"), along(&outer_src, &output));
         let old = Expr::load(&flat_dst, place.clone()).at(span);
-        let load = |input: &Expr| Expr::load(&flat_src, vec![sum(from.clone(), along(&inner, input))]).at(span);
+        let load =
+            |input: &Expr| Expr::load(&flat_src, vec![sum(from.clone(), along(&inner, input))]).at(span);
         // What the lanes exchange is without the old value, which all of them have.
         let first = (plan.accumulates && masks.is_empty()).then(|| old.clone());
         let mut all = vec![failed.or(gathered(plan, acc, inputs, first, &load))];
@@ -216,10 +241,14 @@ fn lanes_of(iters: &[Iter]) -> Result<Vec<i128>, String> {
         };
         let within_a_warp = ["laneid", "tid_in_wg", "tx"].contains(&&**axis) && extent * stride <= 32;
         if !within_a_warp {
-            return Err(format!("a reduced dimension is spread over the axis {axis} beyond a warp"));
+            return Err(format!(
+                "a reduced dimension is spread over the axis {axis} beyond a warp"
+            ));
         }
         if extent.count_ones() != 1 || stride.count_ones() != 1 {
-            return Err(format!("a reduced dimension is spread over {extent} lanes by {stride}, no powers of two"));
+            return Err(format!(
+                "a reduced dimension is spread over {extent} lanes by {stride}, no powers of two"
+            ));
         }
         masks.extend((0..extent.trailing_zeros()).map(|bit| stride << bit));
     }

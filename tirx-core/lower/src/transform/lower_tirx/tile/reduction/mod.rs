@@ -9,10 +9,10 @@ use super::copy::{FULL_SCOPE, SCOPE};
 use super::table::{Predicate, Variant};
 use crate::arith::fold;
 use crate::intrin::Op;
+use crate::ir::BinOp;
 use crate::ir::typing::{self, Arithmetic};
 use crate::ir::{Buffer, BufferRegion, DType, Expr, Stmt, TileArg, TileCall, TileOp};
 use crate::layout::apply::binary;
-use crate::ir::BinOp;
 use crate::source::Span;
 
 const OPERATIONS: &[TileOp] = &[TileOp::Sum, TileOp::Max, TileOp::Min];
@@ -126,7 +126,10 @@ impl<'a> Plan<'a> {
         if left == self.outputs {
             return Ok(());
         }
-        Err(format!("dst size {} != expected spatial size {left}", self.outputs))
+        Err(format!(
+            "dst size {} != expected spatial size {left}",
+            self.outputs
+        ))
     }
 
     fn dtype(&self) -> DType {
@@ -138,7 +141,11 @@ impl<'a> Plan<'a> {
         let (mut left_out, mut left_in) = (output.clone(), input.clone());
         let mut at = Vec::new();
         for (dim, (start, extent)) in self.src.ranges.iter().enumerate().rev() {
-            let rest = if self.reduced[dim] { &mut left_in } else { &mut left_out };
+            let rest = if self.reduced[dim] {
+                &mut left_in
+            } else {
+                &mut left_out
+            };
             let extent = Expr::constant(rest.dtype, extent.as_int().unwrap_or(1));
             let digit = fold::floormod(rest.clone(), extent.clone());
             *rest = fold::floordiv(rest.clone(), extent);

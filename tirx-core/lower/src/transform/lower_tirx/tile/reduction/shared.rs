@@ -22,7 +22,11 @@ pub(super) fn both_shared(call: &TileCall, _: &mut Context<'_>) -> Result<(), St
     for region in [dst, src] {
         let buffer = &region.buffer;
         if !buffer.scope().starts_with("shared") {
-            return Err(format!("{} is in {}, not in shared memory", buffer.name, buffer.scope()));
+            return Err(format!(
+                "{} is in {}, not in shared memory",
+                buffer.name,
+                buffer.scope()
+            ));
         }
         if buffer.layout.is_none() {
             return Err(format!("{} has no layout", buffer.name));
@@ -64,7 +68,11 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     let number = fold::floordiv(thread.clone(), constant(group));
     let member = fold::floormod(thread, constant(group));
     let all_lanes = lanes(cx)?;
-    let active = if all_lanes == 32 { u32::MAX } else { (1 << all_lanes) - 1 };
+    let active = if all_lanes == 32 {
+        u32::MAX
+    } else {
+        (1 << all_lanes) - 1
+    };
     let masks: Vec<i128> = (0..group.trailing_zeros()).map(|bit| 1 << bit).collect();
     let (register, allocate) = local("acc", 1, plan.dtype(), span);
     let acc = Accumulator {
