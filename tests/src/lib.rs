@@ -31,6 +31,7 @@ pub mod differential;
 pub mod expressions;
 pub mod generator;
 pub mod machine;
+pub mod profiled;
 pub mod mutants;
 pub mod pages;
 pub mod shapes;

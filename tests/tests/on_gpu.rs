@@ -2,8 +2,11 @@
 //!
 //! Ignored without being asked for: they need a GPU and an nvcc (`TIRX_NVCC=path`). `cargo xtask gpu-kit` carries them to
 //! one. `TIRX_RANDOM_KERNELS`, `TIRX_RANDOM_SEED` and `TIRX_FILTER` are as for the other tests, and `TIRX_FILETESTS` is the
-//! folder of the filetests where that of the sources is not there. nvcc is told not to contract products and sums into
+//! folder of the filetests where that of the sources is not there. `TIRX_SIZES=small` launches each asynchronous kernel once, at
+//! the size of the simulator, for compute-sanitizer; `TIRX_TRACE` is a file for the trace of the profiled kernel. nvcc is told not to contract products and sums into
 //! fused operations, for the simulator does not.
+
+mod profile;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -21,7 +24,7 @@ use tirx_tests::asynchronous::{CASES, Scale};
 use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
 use tirx_tests::generator::{self, generate_exact};
 use tirx_tests::machine::{self, Machine};
-use tirx_tests::{Case, Test, number, stages};
+use tirx_tests::{Case, Test, number, profiled, stages};
 
 const FLAGS: &[&str] = &["-O3", "-fmad=false"];
 
@@ -308,6 +311,7 @@ fn asynchronous_kernels_leave_what_plain_rust_leaves() {
     let (stream, nvcc_path) = (stream(), compiler());
     let scratch = tempfile::tempdir().unwrap();
     let only = std::env::var("TIRX_FILTER").unwrap_or_default();
+    let small = std::env::var("TIRX_SIZES").is_ok_and(|sizes| sizes == "small");
     let mut failures = Vec::new();
     for case in CASES.iter().filter(|c| c.arch == ARCH && c.entry.contains(&only)) {
         let compiled = |scale| {
@@ -320,7 +324,7 @@ fn asynchronous_kernels_leave_what_plain_rust_leaves() {
                 leak(cubin.map_err(|e| e.to_string())?.into_boxed_slice()),
             ))
         };
-        let checked = compiled(Scale::Medium).and_then(|(prepared, cubin): (_, &'static [u8])| {
+        let checked = compiled(if small { Scale::Small } else { Scale::Medium }).and_then(|(prepared, cubin): (_, &'static [u8])| {
             let mut gpu = Gpu::new(&stream, cubin);
             let contents = machine::run(&mut gpu, &prepared.module, &prepared.arguments)?;
             case.compare(&prepared, &contents)
@@ -328,6 +332,10 @@ fn asynchronous_kernels_leave_what_plain_rust_leaves() {
         if let Err(message) = checked {
             println!("==== {}: {message}", case.entry);
             failures.push(format!("{}: {message}", case.entry));
+            continue;
+        }
+        if small {
+            println!("{}: right", case.entry);
             continue;
         }
         let measured = compiled(Scale::Large).and_then(|(prepared, cubin): (_, &'static [u8])| {
@@ -347,4 +355,22 @@ fn asynchronous_kernels_leave_what_plain_rust_leaves() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Records of a profiler, with the GPU's clock.
+#[test]
+#[ignore = "needs a GPU and TIRX_NVCC"]
+fn a_profiled_kernel_is_a_trace_and_a_table() {
+    let (stream, nvcc_path) = (stream(), compiler());
+    let scratch = tempfile::tempdir().unwrap();
+    let prepared = profiled::prepare(ARCH).unwrap();
+    let source = cuda::emit(&prepared.module).unwrap();
+    let cubin = nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &source.text, &["-O3"]).unwrap();
+    let mut gpu = Gpu::new(&stream, leak(cubin.into_boxed_slice()));
+    let contents = machine::run(&mut gpu, &prepared.module, &prepared.arguments).unwrap();
+    let profile = profile::decoded(&profiled::records(&contents).unwrap());
+    println!("{}", profile.summary());
+    if let Some(path) = std::env::var_os("TIRX_TRACE") {
+        std::fs::write(path, profile.to_perfetto()).unwrap();
+    }
 }

@@ -2,7 +2,7 @@
 
 use tirx_core::ir::{DType, Minifloat, TypeCode};
 
-use super::{Case, Sizes, Tensor};
+use super::{Case, Row, Sizes, Tensor};
 
 const HOPPER: &str = "sm_90a";
 const BLACKWELL: &str = "sm_100a";
@@ -180,240 +180,195 @@ const E8M0: DType = DType::scalar(TypeCode::Float8_e8m0fnu, 8);
 const BF16: DType = DType::BFLOAT16;
 const F32: DType = DType::FLOAT32;
 
+type Values = &'static [(&'static str, i64)];
+
+/// A file of kernels.
+struct Source {
+    file: &'static str,
+    text: &'static str,
+}
+
+macro_rules! source {
+    ($file:literal) => {
+        Source {
+            file: $file,
+            text: include_str!(concat!("../../../", $file)),
+        }
+    };
+}
+
+const TENSOR_CORES: Source = source!("kernels/tensor_cores.py");
+const HOPPER_GEMM: Source = source!("kernels/hopper.py");
+const HOPPER_ATTENTION: Source = source!("kernels/hopper_attention.py");
+const ATTENTION: Source = source!("kernels/attention.py");
+const BLACKWELL_GEMM: Source = source!("kernels/blackwell.py");
+const BLACKWELL_ATTENTION: Source = source!("kernels/blackwell_attention.py");
+const PIPELINES: Source = source!("kernels/pipelines.py");
+
+const CUBE_1024: Values = &[("M", 1024), ("N", 1024), ("K", 1024)];
+const CUBE_8192: Values = &[("M", 8192), ("N", 8192), ("K", 8192)];
+
+/// A product of matrices.
+const fn product_case(
+    entry: &'static str,
+    source: Source,
+    arch: &'static str,
+    small: Values,
+    tensors: &'static [Tensor],
+    row: Row,
+) -> Case {
+    Case {
+        entry,
+        file: source.file,
+        text: source.text,
+        arch,
+        sizes: [small, CUBE_1024, CUBE_8192],
+        tensors,
+        scalar: None,
+        row,
+        tolerance: 0.0,
+        operations: gemm_operations,
+    }
+}
+
+/// C = A B^T in bfloat16.
+const fn gemm(entry: &'static str, source: Source, arch: &'static str, small: Values) -> Case {
+    const TENSORS: &[Tensor] = &[
+        tensor("A", BF16, m_k, pattern),
+        tensor("B", BF16, n_k, other),
+        tensor("C", BF16, m_n, zero),
+    ];
+    product_case(entry, source, arch, small, TENSORS, product_by_columns)
+}
+
+/// Attention with heads of 128 elements.
+const fn attention(entry: &'static str, source: Source, arch: &'static str, small: Values) -> Case {
+    const TENSORS: &[Tensor] = &[
+        tensor("Q", BF16, attention_shape, eighths),
+        tensor("K", BF16, attention_shape, more_eighths),
+        tensor("V", BF16, attention_shape, other),
+        tensor("O", BF16, attention_shape, zero),
+    ];
+    Case {
+        entry,
+        file: source.file,
+        text: source.text,
+        arch,
+        sizes: [small, &[("H", 4), ("S", 1024)], &[("H", 64), ("S", 8192)]],
+        tensors: TENSORS,
+        scalar: None,
+        row: attention_row,
+        tolerance: 4e-3,
+        operations: |s| 4.0 * s["H"] as f64 * s["S"] as f64 * s["S"] as f64 * 128.0,
+    }
+}
+
+/// A product of float32 matrices, of which B is K×N.
+const FLOAT32: &[Tensor] = &[
+    tensor("A", F32, m_k, pattern),
+    tensor("B", F32, k_n, other),
+    tensor("C", F32, m_n, zero),
+];
+
 /// All cases.
 pub static CASES: &[Case] = &[
     Case {
-        entry: "matmul_cp_async",
-        file: "kernels/tensor_cores.py",
-        text: include_str!("../../../kernels/tensor_cores.py"),
-        arch: HOPPER,
         sizes: [
             &[("M", 64), ("N", 128), ("K", 96)],
             &[("M", 512), ("N", 512), ("K", 512)],
             &[("M", 4096), ("N", 4096), ("K", 4096)],
         ],
-        tensors: &[
-            tensor("A", F32, m_k, pattern),
-            tensor("B", F32, k_n, other),
-            tensor("C", F32, m_n, zero),
-        ],
-        scalar: None,
-        row: product_by_rows,
-        tolerance: 0.0,
-        operations: gemm_operations,
+        ..product_case(
+            "matmul_cp_async",
+            TENSOR_CORES,
+            HOPPER,
+            CUBE_1024,
+            FLOAT32,
+            product_by_rows,
+        )
     },
-    Case {
-        entry: "matmul_mma",
-        file: "kernels/tensor_cores.py",
-        text: include_str!("../../../kernels/tensor_cores.py"),
-        arch: HOPPER,
-        sizes: [
-            &[("M", 128), ("N", 128), ("K", 160)],
-            &[("M", 512), ("N", 512), ("K", 512)],
-            &[("M", 8192), ("N", 8192), ("K", 8192)],
-        ],
-        tensors: &[
+    product_case(
+        "matmul_mma",
+        TENSOR_CORES,
+        HOPPER,
+        &[("M", 128), ("N", 128), ("K", 160)],
+        &[
             tensor("A", BF16, m_k, pattern),
             tensor("B", BF16, n_k, other),
             tensor("C", F32, m_n, zero),
         ],
-        scalar: None,
-        row: product_by_columns,
-        tolerance: 0.0,
-        operations: gemm_operations,
-    },
-    Case {
-        entry: "gemm_wgmma",
-        file: "kernels/hopper.py",
-        text: include_str!("../../../kernels/hopper.py"),
-        arch: HOPPER,
-        sizes: [
-            // Two tiles for one block: stages are reused within and across tiles.
-            &[("M", 256), ("N", 256), ("K", 320), ("CTAS", 1)],
-            &[("M", 1024), ("N", 1024), ("K", 1024)],
-            &[("M", 8192), ("N", 8192), ("K", 8192)],
-        ],
-        tensors: &[
-            tensor("A", BF16, m_k, pattern),
-            tensor("B", BF16, n_k, other),
-            tensor("C", BF16, m_n, zero),
-        ],
-        scalar: None,
-        row: product_by_columns,
-        tolerance: 0.0,
-        operations: gemm_operations,
-    },
-    Case {
-        entry: "gemm_tcgen05",
-        file: "kernels/blackwell.py",
-        text: include_str!("../../../kernels/blackwell.py"),
-        arch: BLACKWELL,
-        sizes: [
-            &[("M", 128), ("N", 128), ("K", 320)],
-            &[("M", 1024), ("N", 1024), ("K", 1024)],
-            &[("M", 8192), ("N", 8192), ("K", 8192)],
-        ],
-        tensors: &[
-            tensor("A", BF16, m_k, pattern),
-            tensor("B", BF16, n_k, other),
-            tensor("C", BF16, m_n, zero),
-        ],
-        scalar: None,
-        row: product_by_columns,
-        tolerance: 0.0,
-        operations: gemm_operations,
-    },
-    Case {
-        entry: "gemm_pairs",
-        file: "kernels/blackwell.py",
-        text: include_str!("../../../kernels/blackwell.py"),
-        arch: BLACKWELL,
-        sizes: [
-            &[("M", 256), ("N", 256), ("K", 320), ("STAGES", 3)],
-            &[("M", 1024), ("N", 1024), ("K", 1024)],
-            &[("M", 8192), ("N", 8192), ("K", 8192)],
-        ],
-        tensors: &[
-            tensor("A", BF16, m_k, pattern),
-            tensor("B", BF16, n_k, other),
-            tensor("C", BF16, m_n, zero),
-        ],
-        scalar: None,
-        row: product_by_columns,
-        tolerance: 0.0,
-        operations: gemm_operations,
-    },
-    Case {
-        entry: "blackwell_attention",
-        file: "kernels/blackwell_attention.py",
-        text: include_str!("../../../kernels/blackwell_attention.py"),
-        arch: BLACKWELL,
-        sizes: [
-            &[("H", 1), ("S", 512)],
-            &[("H", 4), ("S", 1024)],
-            &[("H", 64), ("S", 8192)],
-        ],
-        tensors: &[
-            tensor("Q", BF16, attention_shape, eighths),
-            tensor("K", BF16, attention_shape, more_eighths),
-            tensor("V", BF16, attention_shape, other),
-            tensor("O", BF16, attention_shape, zero),
-        ],
-        scalar: None,
-        row: attention_row,
-        tolerance: 4e-3,
-        operations: |s| 4.0 * s["H"] as f64 * s["S"] as f64 * s["S"] as f64 * 128.0,
-    },
-    Case {
-        entry: "gemm_mxfp8",
-        file: "kernels/blackwell.py",
-        text: include_str!("../../../kernels/blackwell.py"),
-        arch: BLACKWELL,
-        sizes: [
-            &[("M", 128), ("N", 128), ("K", 640), ("STAGES", 3)],
-            &[("M", 1024), ("N", 1024), ("K", 1024)],
-            &[("M", 8192), ("N", 8192), ("K", 8192)],
-        ],
-        tensors: &[
+        product_by_columns,
+    ),
+    // Two tiles for one block: stages are reused within and across tiles.
+    gemm(
+        "gemm_wgmma",
+        HOPPER_GEMM,
+        HOPPER,
+        &[("M", 256), ("N", 256), ("K", 320), ("CTAS", 1)],
+    ),
+    gemm(
+        "gemm_clusters",
+        HOPPER_GEMM,
+        HOPPER,
+        &[("M", 256), ("N", 512), ("K", 320), ("CLUSTERS", 1)],
+    ),
+    gemm(
+        "gemm_tcgen05",
+        BLACKWELL_GEMM,
+        BLACKWELL,
+        &[("M", 128), ("N", 128), ("K", 320)],
+    ),
+    gemm(
+        "gemm_pairs",
+        BLACKWELL_GEMM,
+        BLACKWELL,
+        &[("M", 256), ("N", 256), ("K", 320), ("STAGES", 3)],
+    ),
+    product_case(
+        "gemm_mxfp8",
+        BLACKWELL_GEMM,
+        BLACKWELL,
+        &[("M", 128), ("N", 128), ("K", 640), ("STAGES", 3)],
+        &[
             tensor("A", E4M3, m_k, pattern),
             tensor("B", E4M3, n_k, other),
             tensor("SA", E8M0, |s| vec![s["M"] / 128 * (s["K"] / 128), 512], power),
             tensor("SB", E8M0, |s| vec![s["N"] / 128 * (s["K"] / 128), 512], power),
             tensor("C", F32, m_n, zero),
         ],
-        scalar: None,
-        row: scaled_row,
-        tolerance: 0.0,
-        operations: gemm_operations,
-    },
-    Case {
-        entry: "gemm_clusters",
-        file: "kernels/hopper.py",
-        text: include_str!("../../../kernels/hopper.py"),
-        arch: HOPPER,
-        sizes: [
-            &[("M", 256), ("N", 512), ("K", 320), ("CLUSTERS", 1)],
-            &[("M", 1024), ("N", 1024), ("K", 1024)],
-            &[("M", 8192), ("N", 8192), ("K", 8192)],
-        ],
-        tensors: &[
-            tensor("A", BF16, m_k, pattern),
-            tensor("B", BF16, n_k, other),
-            tensor("C", BF16, m_n, zero),
-        ],
-        scalar: None,
-        row: product_by_columns,
-        tolerance: 0.0,
-        operations: gemm_operations,
-    },
-    Case {
-        entry: "hopper_attention",
-        file: "kernels/hopper_attention.py",
-        text: include_str!("../../../kernels/hopper_attention.py"),
-        arch: HOPPER,
-        sizes: [
-            &[("H", 1), ("S", 384)],
-            &[("H", 4), ("S", 1024)],
-            &[("H", 64), ("S", 8192)],
-        ],
-        tensors: &[
-            tensor("Q", BF16, attention_shape, eighths),
-            tensor("K", BF16, attention_shape, more_eighths),
-            tensor("V", BF16, attention_shape, other),
-            tensor("O", BF16, attention_shape, zero),
-        ],
-        scalar: None,
-        row: attention_row,
-        tolerance: 4e-3,
-        operations: |s| 4.0 * s["H"] as f64 * s["S"] as f64 * s["S"] as f64 * 128.0,
-    },
-    Case {
-        entry: "gemm_nvfp4",
-        file: "kernels/blackwell.py",
-        text: include_str!("../../../kernels/blackwell.py"),
-        arch: BLACKWELL,
-        sizes: [
-            &[("M", 128), ("N", 128), ("K", 768), ("STAGES", 2)],
-            &[("M", 1024), ("N", 1024), ("K", 1024)],
-            &[("M", 8192), ("N", 8192), ("K", 8192)],
-        ],
-        tensors: &[
+        scaled_row,
+    ),
+    product_case(
+        "gemm_nvfp4",
+        BLACKWELL_GEMM,
+        BLACKWELL,
+        &[("M", 128), ("N", 128), ("K", 768), ("STAGES", 2)],
+        &[
             tensor("A", U8, |s| vec![s["M"], s["K"] / 2], code),
             tensor("B", U8, |s| vec![s["N"], s["K"] / 2], code),
             tensor("SA", E4M3, |s| vec![s["M"] / 128 * (s["K"] / 64), 512], power),
             tensor("SB", E4M3, |s| vec![s["N"] / 128 * (s["K"] / 64), 512], power),
             tensor("C", F32, m_n, zero),
         ],
-        scalar: None,
-        row: packed_row,
-        tolerance: 0.0,
-        operations: gemm_operations,
-    },
-    Case {
-        entry: "attention",
-        file: "kernels/attention.py",
-        text: include_str!("../../../kernels/attention.py"),
-        arch: HOPPER,
-        sizes: [
-            &[("H", 1), ("S", 384)],
-            &[("H", 4), ("S", 1024)],
-            &[("H", 64), ("S", 8192)],
-        ],
-        tensors: &[
-            tensor("Q", BF16, attention_shape, eighths),
-            tensor("K", BF16, attention_shape, more_eighths),
-            tensor("V", BF16, attention_shape, other),
-            tensor("O", BF16, attention_shape, zero),
-        ],
-        scalar: None,
-        row: attention_row,
-        tolerance: 4e-3,
-        operations: |s| 4.0 * s["H"] as f64 * s["S"] as f64 * s["S"] as f64 * 128.0,
-    },
+        packed_row,
+    ),
+    attention("attention", ATTENTION, HOPPER, &[("H", 1), ("S", 384)]),
+    attention(
+        "hopper_attention",
+        HOPPER_ATTENTION,
+        HOPPER,
+        &[("H", 1), ("S", 384)],
+    ),
+    attention(
+        "blackwell_attention",
+        BLACKWELL_ATTENTION,
+        BLACKWELL,
+        &[("H", 1), ("S", 512)],
+    ),
     Case {
         entry: "scale_tma",
-        file: "kernels/pipelines.py",
-        text: include_str!("../../../kernels/pipelines.py"),
+        file: PIPELINES.file,
+        text: PIPELINES.text,
         arch: HOPPER,
         sizes: [&[("M", 1024)], &[("M", 1 << 16)], &[("M", 1 << 22)]],
         tensors: &[tensor("X", F32, m_32, pattern), tensor("Y", F32, m_32, zero)],
@@ -427,8 +382,8 @@ pub static CASES: &[Case] = &[
     },
     Case {
         entry: "sum_rows_cluster",
-        file: "kernels/pipelines.py",
-        text: include_str!("../../../kernels/pipelines.py"),
+        file: PIPELINES.file,
+        text: PIPELINES.text,
         arch: HOPPER,
         sizes: [
             &[("ROWS", 3), ("N", 1024)],
@@ -453,23 +408,18 @@ pub static CASES: &[Case] = &[
         operations: |s| s["ROWS"] as f64 * s["N"] as f64,
     },
     Case {
-        entry: "matmul_split_k",
-        file: "kernels/pipelines.py",
-        text: include_str!("../../../kernels/pipelines.py"),
-        arch: HOPPER,
         sizes: [
             &[("M", 64), ("N", 32), ("K", 256)],
             &[("M", 256), ("N", 256), ("K", 1024)],
             &[("M", 1024), ("N", 1024), ("K", 4096)],
         ],
-        tensors: &[
-            tensor("A", F32, m_k, pattern),
-            tensor("B", F32, k_n, other),
-            tensor("C", F32, m_n, zero),
-        ],
-        scalar: None,
-        row: product_by_rows,
-        tolerance: 0.0,
-        operations: gemm_operations,
+        ..product_case(
+            "matmul_split_k",
+            PIPELINES,
+            HOPPER,
+            CUBE_1024,
+            FLOAT32,
+            product_by_rows,
+        )
     },
 ];

@@ -1,5 +1,7 @@
 //! Modules of Python's own that are written in Python: they run when a name of theirs is first asked for.
 
+use std::borrow::Cow;
+
 use super::scope::ScopeKind;
 use super::value::Value;
 use super::{Args, Interpreter, Mode, Scope};
@@ -67,6 +69,22 @@ const PACKAGES: &[&str] = &[
     "tvm.backend.cuda",
     "tvm.backend.cuda.tile_primitive",
 ];
+
+/// Where a module is that has moved: TVM keeps older paths, and kernels of older releases import them.
+pub(super) fn current(path: &str) -> Cow<'_, str> {
+    const MOVED: &[(&str, &str)] = &[
+        ("tvm.tirx.lang", "tvm.backend.cuda.lang"),
+        ("tvm.tirx.cuda.operator.tile_primitive", "tvm.backend.cuda.tile_primitive"),
+        ("tvm.tirx.cuda", "tvm.backend.cuda"),
+    ];
+    for (old, new) in MOVED {
+        match path.strip_prefix(old) {
+            Some(rest) if rest.is_empty() || rest.starts_with('.') => return format!("{new}{rest}").into(),
+            _ => {}
+        }
+    }
+    path.into()
+}
 
 /// Whether `path` is a module of the kernel language's library.
 pub(super) fn is_module(path: &str) -> bool {

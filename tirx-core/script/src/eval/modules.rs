@@ -97,8 +97,9 @@ pub(super) fn module(path: &str) -> Option<Value> {
     if NAMESPACES.contains(&path) {
         return Some(Value::namespace(path));
     }
-    if super::library::is_module(path) {
-        return Some(Value::namespace(path));
+    let current = super::library::current(path);
+    if super::library::is_module(&current) {
+        return Some(Value::namespace(&current));
     }
     let first = path.split('.').next().unwrap_or(path);
     if HOST_ONLY.contains(&first) || first == "tvm" {

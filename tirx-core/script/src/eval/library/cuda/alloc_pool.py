@@ -4,6 +4,7 @@ from tvm.backend.cuda.tile_primitive.tma_utils import SwizzleMode, mma_atom_shap
 from tvm import DataType
 from tvm.script import tirx as T
 from tvm.tirx.layout import tmem_datapath_layout, tmem_mma_operand_layout, sf_tmem_layout, S, TCol, TileLayout, TLane
+from tvm.tirx.layout import tcgen05_atom_layout, wg_local_layout
 
 
 def _product(values):
@@ -49,6 +50,32 @@ def mma_operand_layout(shape, dtype, swizzle_mode):
                 f"{where} has {rows} rows, and {swizzle_mode.name} takes a multiple of 8; use swizzle_mode='none'"
             )
     return mma_shared_layout(dtype, swizzle_mode, shape)
+
+
+def wg_reg_tile(elem_per_thread, dtype="float32"):
+    """A tile in the registers of a warpgroup: 128 rows, a row a thread."""
+    return T.alloc_buffer((128, elem_per_thread), dtype, layout=wg_local_layout(elem_per_thread), scope="local")
+
+
+def _fragment(shape, dtype, layout):
+    rows, cols = shape
+    flat = T.alloc_local((rows * cols // 128,), dtype)
+    return flat.view(rows, cols, layout=layout)
+
+
+def alloc_tcgen05_ldst_frag(instr_shape, tensor_shape, dtype):
+    """Registers of a warpgroup as `tcgen05.ld` and `.st` of a shape fill them."""
+    rows, cols = tensor_shape
+    if rows * cols % 128 != 0:
+        raise ValueError(
+            f"alloc_tcgen05_ldst_frag: {tensor_shape} elements of {dtype!r} do not divide evenly among 128 threads"
+        )
+    return _fragment(tensor_shape, dtype, tcgen05_atom_layout(instr_shape, tensor_shape, dtype))
+
+
+def alloc_cast_frag(src, dtype):
+    """Registers for the same elements as those of `src`, of another dtype."""
+    return _fragment(src.shape, dtype, src.layout)
 
 
 @T.meta_class

@@ -121,3 +121,68 @@ def wg_local_layout(cols, rows=128):
     from tvm.tirx.layout import Axis
 
     return TileLayout(S[(rows, cols) : (1 @ Axis.tid_in_wg, 1)])
+
+
+# What `.num` may be (PTX ISA, "tcgen05.ld"), and the columns of 32 bits of one repetition.
+_REPETITIONS = {
+    "32x32b": (1, 2, 4, 8, 16, 32, 64, 128),
+    "16x64b": (1, 2, 4, 8, 16, 32, 64, 128),
+    "16x128b": (1, 2, 4, 8, 16, 32, 64),
+    "16x256b": (1, 2, 4, 8, 16, 32),
+}
+_COLUMNS = {"32x32b": 1, "16x64b": 2, "16x128b": 4, "16x256b": 8}
+
+
+def tcgen05_atom_layout(instr_shape, tensor_shape, dtype):
+    """Which thread of a warpgroup has an element in which register, after `tcgen05.ld` of a shape."""
+    from tvm import DataType
+    from tvm.tirx.layout import Axis
+
+    where = f"tcgen05_atom_layout {instr_shape!r}"
+    if instr_shape not in _REPETITIONS:
+        raise ValueError(f"tcgen05_atom_layout: instr_shape is one of {list(_REPETITIONS)}, got {instr_shape!r}")
+    bits = DataType(dtype).bits
+    if bits not in (16, 32):
+        raise ValueError(f"{where}: dtype has 16 or 32 bits, got {dtype} ({bits} bits)")
+    if len(tensor_shape) != 2:
+        raise ValueError(f"{where}: tensor_shape is (rows, columns), got {tensor_shape!r}")
+    rows, cols = tensor_shape
+    if rows not in (64, 128):
+        raise ValueError(f"{where}: 64 or 128 rows, got {rows}")
+    known = _REPETITIONS[instr_shape]
+    tid, warp, lane = Axis.tid_in_wg, Axis.wid_in_wg, Axis.laneid
+    if instr_shape == "32x32b" and rows == 64:
+        # Columns beyond a half are in the other 64 lanes.
+        if bits != 32:
+            raise ValueError(f"{where}: 64 rows take 32-bit elements, got {dtype} ({bits} bits)")
+        if cols % 2 != 0 or cols // 2 not in known:
+            raise ValueError(f"{where}: 64 rows take twice {known} columns, got {cols}")
+        return TileLayout(S[(64, 2, cols // 2) : (1 @ tid, 64 @ tid, 1)])
+    packed = 32 // bits
+    step = _COLUMNS[instr_shape] * packed
+    if cols % step != 0 or cols // step not in known:
+        raise ValueError(f"{where}: {dtype} takes {step} times {known} columns, got {cols}")
+    if instr_shape == "32x32b":
+        return TileLayout(S[(rows, cols) : (1 @ tid, 1)])
+    n = cols // step
+    # Rows and columns of a warp, in registers of 32 bits; those of a second issue for the upper 16 rows come behind.
+    if instr_shape == "16x64b":
+        registers = n
+        row_axes = [(2, 1 @ lane), (8, 4 @ lane)]
+        column_axes = [(n, packed), (2, 2 @ lane)]
+    elif instr_shape == "16x128b":
+        registers = 2 * n
+        row_axes = [(2, packed), (8, 4 @ lane)]
+        column_axes = [(n, 2 * packed), (4, 1 @ lane)]
+    else:
+        registers = 4 * n
+        row_axes = [(2, 2 * packed), (8, 4 @ lane)]
+        column_axes = [(n, 4 * packed), (4, 1 @ lane), (2, packed)]
+    axes = [(4, 1 @ warp)]
+    if rows == 128:
+        axes.append((2, registers * packed))
+    axes.extend(row_axes)
+    axes.extend(column_axes)
+    if packed == 2:
+        axes.append((2, 1))
+    return TileLayout(S[tuple(e for e, _ in axes) : tuple(s for _, s in axes)])
