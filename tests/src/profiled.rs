@@ -36,7 +36,10 @@ pub fn prepare(arch: &str) -> Result<Prepared, String> {
     let arguments = vec![
         ("X".to_string(), tensor(DType::FLOAT32, shape.clone(), x)),
         ("Y".to_string(), tensor(DType::FLOAT32, shape, zeros)),
-        ("P".to_string(), tensor(DType::UINT64, vec![WORDS as i64], vec![0; WORDS * 8])),
+        (
+            "P".to_string(),
+            tensor(DType::UINT64, vec![WORDS as i64], vec![0; WORDS * 8]),
+        ),
     ];
     Ok(Prepared::of(module, arguments))
 }

@@ -324,11 +324,13 @@ fn asynchronous_kernels_leave_what_plain_rust_leaves() {
                 leak(cubin.map_err(|e| e.to_string())?.into_boxed_slice()),
             ))
         };
-        let checked = compiled(if small { Scale::Small } else { Scale::Medium }).and_then(|(prepared, cubin): (_, &'static [u8])| {
-            let mut gpu = Gpu::new(&stream, cubin);
-            let contents = machine::run(&mut gpu, &prepared.module, &prepared.arguments)?;
-            case.compare(&prepared, &contents)
-        });
+        let checked = compiled(if small { Scale::Small } else { Scale::Medium }).and_then(
+            |(prepared, cubin): (_, &'static [u8])| {
+                let mut gpu = Gpu::new(&stream, cubin);
+                let contents = machine::run(&mut gpu, &prepared.module, &prepared.arguments)?;
+                case.compare(&prepared, &contents)
+            },
+        );
         if let Err(message) = checked {
             println!("==== {}: {message}", case.entry);
             failures.push(format!("{}: {message}", case.entry));

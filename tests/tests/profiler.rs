@@ -17,7 +17,12 @@ fn a_profiled_kernel_is_a_trace_and_a_table() {
     };
     assert!(first(0, "copy") < first(1, "scale"));
     let trace = profile.to_perfetto();
-    for part in ["\"traceEvents\"", "block 1", "\"name\":\"scale\"", "\"name\":\"wait\""] {
+    for part in [
+        "\"traceEvents\"",
+        "block 1",
+        "\"name\":\"scale\"",
+        "\"name\":\"wait\"",
+    ] {
         assert!(trace.contains(part), "{part} is not in {trace}");
     }
     let summary = profile.summary();

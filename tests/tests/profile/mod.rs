@@ -19,7 +19,10 @@ pub(crate) fn decoded(records: &[u64]) -> Profile {
             let names: Vec<&str> = own.iter().map(|e| e.name.as_str()).collect();
             assert_eq!(names, expected, "block {block}, group {group}");
             for pair in own.chunks(2) {
-                assert_eq!((pair[0].point, pair[1].point), (ProfilePoint::Begin, ProfilePoint::End));
+                assert_eq!(
+                    (pair[0].point, pair[1].point),
+                    (ProfilePoint::Begin, ProfilePoint::End)
+                );
                 assert!(pair[0].time <= pair[1].time);
             }
         }

@@ -74,7 +74,10 @@ const PACKAGES: &[&str] = &[
 pub(super) fn current(path: &str) -> Cow<'_, str> {
     const MOVED: &[(&str, &str)] = &[
         ("tvm.tirx.lang", "tvm.backend.cuda.lang"),
-        ("tvm.tirx.cuda.operator.tile_primitive", "tvm.backend.cuda.tile_primitive"),
+        (
+            "tvm.tirx.cuda.operator.tile_primitive",
+            "tvm.backend.cuda.tile_primitive",
+        ),
         ("tvm.tirx.cuda", "tvm.backend.cuda"),
     ];
     for (old, new) in MOVED {

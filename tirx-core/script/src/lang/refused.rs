@@ -12,9 +12,7 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
         "T" if name == "func_name" => {
             Some(format!("{full} is not supported: a kernel is named by its `def`"))
         }
-        "T" if has(&["Layout"]) => {
-            Some(format!("{full} is not supported yet (layout algebra)"))
-        }
+        "T" if has(&["Layout"]) => Some(format!("{full} is not supported yet (layout algebra)")),
         "T" if has(&["tmem"]) => Some(format!(
             "{full} is not supported yet (tensor memory and asynchronous copies)"
         )),
