@@ -179,8 +179,8 @@ fn places(layout: &Layout, shape: &[i64]) -> Result<Vec<Place>> {
         .collect()
 }
 
-/// How many words of one bank a warp touches at most, when its lanes take the first elements of a line.
-fn conflicts(line: &[Place], bytes: i64) -> usize {
+/// How many words of each bank a warp touches, when its lanes take the first elements of a line.
+fn banks(line: &[Place], bytes: i64) -> [usize; 32] {
     let mut words: Vec<i128> = line
         .iter()
         .take(32)
@@ -189,34 +189,80 @@ fn conflicts(line: &[Place], bytes: i64) -> usize {
         .collect();
     words.sort_unstable();
     words.dedup();
-    (0..32)
-        .map(|bank| words.iter().filter(|w| **w % 32 == bank).count())
-        .max()
-        .unwrap_or(0)
-        .max(1)
+    let mut counts = [0; 32];
+    for word in words {
+        counts[word.rem_euclid(32) as usize] += 1;
+    }
+    counts
 }
 
-/// A cell an element, coloured by its thread or its bank.
+/// How many words of one bank a warp touches at most: so many turns its access takes.
+fn conflicts(line: &[Place], bytes: i64) -> usize {
+    banks(line, bytes).into_iter().max().unwrap_or(0).max(1)
+}
+
+/// The side of an element's cell.
+const CELL: usize = 34;
+/// The side of a bank's cell.
+const BANK: usize = 22;
+
+/// A cell an element, coloured by its thread or its bank; under elements of memory, how many words of each bank a warp
+/// touches that takes a row, and one that takes a column.
 fn svg(places: &[Place], columns: usize, bytes: i64) -> String {
-    const CELL: usize = 34;
     let rows = places.len().div_ceil(columns);
+    let in_memory = places
+        .first()
+        .is_some_and(|p| p.0.iter().all(|(axis, _)| axis == "m"));
+    let below = if in_memory { 3 * BANK + 16 } else { 0 };
+    let width = if in_memory {
+        (columns * CELL).max(32 * BANK + 70)
+    } else {
+        columns * CELL
+    };
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"monospace\" \
          font-size=\"9\" text-anchor=\"middle\">\n",
-        columns * CELL + 1,
-        rows * CELL + 1
+        width + 1,
+        rows * CELL + 1 + below
     );
+    let mut cell = |x: usize, y: usize, side: usize, fill: &str, text: &str| {
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{side}\" height=\"{side}\" fill=\"{fill}\" \
+             stroke=\"#555\"/><text x=\"{}\" y=\"{}\">{text}</text>",
+            x + side / 2,
+            y + side / 2 + 3,
+        );
+    };
     for (number, place) in places.iter().enumerate() {
         let (x, y) = (number % columns * CELL, number / columns * CELL);
         let hue = place.owner(bytes) * 137 % 360;
-        let _ = writeln!(
-            out,
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{CELL}\" height=\"{CELL}\" fill=\"hsl({hue},60%,80%)\" \
-             stroke=\"#555\"/><text x=\"{}\" y=\"{}\">{}</text>",
-            x + CELL / 2,
-            y + CELL / 2 + 3,
-            place.text()
-        );
+        cell(x, y, CELL, &format!("hsl({hue},60%,80%)"), &place.text());
+    }
+    if in_memory {
+        let first: Vec<Place> = places.iter().step_by(columns).cloned().collect();
+        let top = rows * CELL + 16;
+        let row = places.chunks(columns).next().unwrap_or(&[]);
+        let lines = [banks(row, bytes), banks(&first, bytes)];
+        for (line, counts) in lines.into_iter().enumerate() {
+            let y = top + BANK + line * BANK;
+            for (bank, count) in counts.into_iter().enumerate() {
+                if line == 0 {
+                    cell(70 + bank * BANK, top, BANK, "white", &bank.to_string());
+                }
+                // Two words of one bank are two turns.
+                let fill = match count {
+                    0 => "white".to_string(),
+                    1 => "hsl(120,60%,80%)".to_string(),
+                    many => format!("hsl(0,80%,{}%)", 85_usize.saturating_sub(4 * many).max(45)),
+                };
+                cell(70 + bank * BANK, y, BANK, &fill, &count.to_string());
+            }
+        }
+        for (line, name) in ["bank", "row", "column"].into_iter().enumerate() {
+            let y = top + line * BANK + BANK / 2 + 3;
+            let _ = writeln!(out, "<text x=\"34\" y=\"{y}\">{name}</text>");
+        }
     }
     out.push_str("</svg>\n");
     out

@@ -23,13 +23,15 @@ pub struct TileProgram {
     pub expected: Vec<Vec<u8>>,
 }
 
-const DTYPES: [DType; 6] = [
+const DTYPES: [DType; 8] = [
     DType::FLOAT32,
     DType::FLOAT16,
     DType::BFLOAT16,
     DType::INT32,
     DType::INT8,
     DType::FLOAT64,
+    DType::INT16,
+    DType::INT64,
 ];
 
 /// The largest integer up to which a dtype has all.
@@ -38,6 +40,7 @@ fn most(dtype: DType) -> i64 {
         DType::INT8 => 127,
         DType::BFLOAT16 => 256,
         DType::FLOAT16 => 2048,
+        DType::INT16 => 1 << 12,
         _ => 1 << 20,
     }
 }
@@ -50,6 +53,8 @@ fn bytes(dtype: DType, value: i64) -> Vec<u8> {
         DType::FLOAT16 => f16::from_f64(value as f64).to_le_bytes().to_vec(),
         DType::BFLOAT16 => bf16::from_f64(value as f64).to_le_bytes().to_vec(),
         DType::INT8 => (value as i8).to_le_bytes().to_vec(),
+        DType::INT16 => (value as i16).to_le_bytes().to_vec(),
+        DType::INT64 => value.to_le_bytes().to_vec(),
         _ => (value as i32).to_le_bytes().to_vec(),
     }
 }
@@ -294,9 +299,34 @@ impl Builder {
         self.copy(to, from, part);
     }
 
+    /// How a call begins: by all threads, or by a warp, a warpgroup or a thread where no operand is spread over threads.
+    fn caller(&mut self, operands: &[usize]) -> String {
+        let spread = operands.iter().any(|i| self.arrays[*i].home == Home::Registers);
+        if spread || self.random.chance(60) {
+            return "Tx.cta.".into();
+        }
+        match self.random.below(4) {
+            0 => format!("if tid == {}:\n        Tx.", self.random.below(self.threads)),
+            1 if self.threads >= 128 => {
+                let first = self.random.below(self.threads / 128) * 128;
+                format!("if tid >= {first} and tid < {}:\n        Tx.wg.", first + 128)
+            }
+            _ => format!("if wid == {}:\n        Tx.warp.", self.random.below(self.threads / 32)),
+        }
+    }
+
     fn copy(&mut self, to: usize, from: usize, part: Part) {
         let (dst, src) = (part.text(&self.arrays[to]), part.text(&self.arrays[from]));
-        self.line(&format!("Tx.cta.copy({dst}, {src})"));
+        let caller = self.caller(&[to, from]);
+        let homes = (self.arrays[from].home, self.arrays[to].home);
+        if homes == (Home::Global, Home::Shared) && self.random.chance(30) {
+            // Declined where cp.async finds no four bytes: the run counts that.
+            self.line(&format!("{caller}copy_async({dst}, {src})"));
+            self.line("T.ptx.cp_async.commit_group()");
+            self.line("T.ptx.cp_async.wait_group(0)");
+        } else {
+            self.line(&format!("{caller}copy({dst}, {src})"));
+        }
         for place in part.places(&self.arrays[to]) {
             self.arrays[to].values[place] = self.arrays[from].values[place];
         }
@@ -346,7 +376,8 @@ impl Builder {
         };
         let (d, s, t) = (text(dst, self), text(a, self), text(b, self));
         let binary = |this: &mut Builder, line: String, f: &dyn Fn(i64, i64) -> i64| {
-            this.line(&line);
+            let caller = this.caller(&[dst, a, b]);
+            this.line(&line.replace("Tx.cta.", &caller));
             let values: Vec<i64> = places
                 .iter()
                 .map(|p| f(this.arrays[a].values[*p], this.arrays[b].values[*p]))
@@ -356,7 +387,7 @@ impl Builder {
             }
             this.barrier();
         };
-        match self.random.below(11) {
+        match self.random.below(13) {
             0 if x + y < limit => binary(self, format!("Tx.cta.add({d}, {s}, {t})"), &|x, y| x + y),
             1 if x + y < limit => binary(self, format!("Tx.cta.sub({d}, {s}, {t})"), &|x, y| x - y),
             2 if x * y < limit => binary(self, format!("Tx.cta.mul({d}, {s}, {t})"), &|x, y| x * y),
@@ -370,6 +401,32 @@ impl Builder {
             6 if x + 3 < limit => binary(self, format!("Tx.cta.add({d}, {s}, {scalar})"), &|x, _| x + c),
             7 => binary(self, format!("Tx.cta.fill({d}, {scalar})"), &|_, _| c),
             8 => binary(self, format!("Tx.cta.zero({d})"), &|_, _| 0),
+            // Rows of the part, reduced to its first column.
+            10 | 11 if x * 64 < limit && part.columns > 1 => {
+                let op = *self.random.pick(&["sum", "max", "min"]);
+                let first = Part { columns: 1, ..part };
+                let accum = self.random.chance(40);
+                let keeps = if accum { "True" } else { "False" };
+                let caller = self.caller(&[dst, a]);
+                if dst == a {
+                    return;
+                }
+                let to = first.text(&self.arrays[dst]);
+                self.line(&format!("{caller}{op}({to}, {s}, axes=-1, accum={keeps})"));
+                let columns = part.columns;
+                for (row, place) in first.places(&self.arrays[dst]).into_iter().enumerate() {
+                    let own = &places[row * columns..(row + 1) * columns];
+                    let old = accum.then(|| self.arrays[dst].values[place]);
+                    let values = own.iter().map(|p| self.arrays[a].values[*p]).chain(old);
+                    let value = match op {
+                        "sum" => values.sum(),
+                        "max" => values.max().unwrap_or(0),
+                        _ => values.min().unwrap_or(0),
+                    };
+                    self.arrays[dst].values[place] = value;
+                }
+                self.barrier();
+            }
             9 => {
                 let line = format!("Tx.cta.select({d}, {s}, {t}, lambda i, j: i < j)");
                 self.line(&line);

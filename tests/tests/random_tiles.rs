@@ -2,6 +2,7 @@
 //!
 //! `TIRX_RANDOM_TILES=2000` sets how many, `TIRX_RANDOM_SEED=1` the first seed.
 
+use tirx_core::transform::lower_tirx::{VariantInfo, variants};
 use tirx_core::transform::{Lowering, Target, lower};
 use tirx_tests::machine::{self, Simulator};
 use tirx_tests::{Defines, build, number, round_trip, stages, tiles};
@@ -59,4 +60,51 @@ fn run(program: &tiles::TileProgram, thorough: bool) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The table of variants in the guide is that of the compiler; `UPDATE_EXPECT=1` writes it.
+#[test]
+fn the_guide_has_the_table_of_variants() {
+    const BEGIN: &str = "tests --test random_tiles variants -->\n";
+    const END: &str = "<!-- end -->";
+    let path = tirx_tests::root().join("docs/guide/tile-primitives.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(BEGIN).expect("the page has the mark");
+    let (found, after) = rest.split_once(END).expect("the page has the end");
+    let expected = table();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
+        return;
+    }
+    assert_eq!(found, expected, "UPDATE_EXPECT=1 writes the table anew");
+}
+
+/// A row a variant, with all its operations.
+fn table() -> String {
+    let mut rows: Vec<(VariantInfo, Vec<String>)> = Vec::new();
+    for variant in variants() {
+        let same = rows.iter_mut().find(|(known, _)| {
+            known.name == variant.name && known.doc == variant.doc && known.predicates == variant.predicates
+        });
+        let op = format!("`{}`", variant.op);
+        match same {
+            Some((_, ops)) => ops.push(op),
+            None => rows.push((variant, vec![op])),
+        }
+    }
+    let mut table = String::from(
+        "| operations | variant | priority | conditions | what it does |\n|---|---|---|---|---|\n",
+    );
+    for (variant, ops) in rows {
+        let forced = if variant.only_forced { "only by `dispatch=`; " } else { "" };
+        table += &format!(
+            "| {} | `{}` | {} | {forced}{} | {} |\n",
+            ops.join(", "),
+            variant.name,
+            variant.priority,
+            variant.predicates.join("; "),
+            variant.doc
+        );
+    }
+    table
 }
