@@ -33,10 +33,9 @@ impl Compiler<'_> {
             | PtxClcTryCancel => RemoteScope::Thread,
             _ => return Ok(false),
         };
-        let call = match op.row().map(|row| Operands::read(row, args)) {
-            Some(Ok(call)) => call,
-            Some(Err(message)) => return error(self.span, message),
-            None => return Ok(false),
+        let call = match Operands::read(op.row(), args) {
+            Ok(call) => call,
+            Err(message) => return error(self.span, message),
         };
         let span = self.span;
         let of = |name: &str| -> Result<&Expr> {

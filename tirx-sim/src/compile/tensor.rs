@@ -243,10 +243,9 @@ impl Compiler<'_> {
 
     /// `mma.sp.sync` of a sparse A: accumulators are added to in place.
     fn mma_sparse(&mut self, op: Op, args: &[Expr]) -> Result<()> {
-        let call = match op.row().map(|row| row.read(args)) {
-            Some(Ok(call)) => call,
-            Some(Err(message)) => return error(self.span, message),
-            None => return error(self.span, "mma.sp has no row"),
+        let call = match op.row().read(args) {
+            Ok(call) => call,
+            Err(message) => return error(self.span, message),
         };
         let Some(shape) = Shape::parse(call.text("shape")) else {
             return error(
