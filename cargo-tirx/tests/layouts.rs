@@ -25,7 +25,12 @@ fn shows(args: &[&str], expected: &str) {
 #[test]
 fn a_layout_is_a_table() {
     shows(
-        &["layout", "ComposeLayout(0, 2, 2, TileLayout(S[(4, 4)]))", "--svg", "-"],
+        &[
+            "layout",
+            "ComposeLayout(0, 2, 2, TileLayout(S[(4, 4)]))",
+            "--svg",
+            "-",
+        ],
         "
 each element: m
  0  1  2  3
@@ -40,7 +45,14 @@ bank conflicts of a warp, one element a lane: 1-way along a row, 1-way along a c
 #[test]
 fn owners_stand_beside_places() {
     shows(
-        &["layout", "S[(2, 4, 2):(4 @ laneid, 1 @ laneid, 1)]", "--shape", "4,4", "--svg", "-"],
+        &[
+            "layout",
+            "S[(2, 4, 2):(4 @ laneid, 1 @ laneid, 1)]",
+            "--shape",
+            "4,4",
+            "--svg",
+            "-",
+        ],
         "
 each element: laneid/m
 0/0 0/1 1/0 1/1
@@ -58,15 +70,31 @@ fn columns_of_one_bank_conflict() {
         let args = ["layout", layout, "--bytes", bytes, "--svg", "-"];
         let (ok, found) = run(folder.path(), &args);
         assert!(ok, "{found}");
-        found.lines().last().unwrap().rsplit_once(": ").unwrap().1.to_string()
+        found
+            .lines()
+            .last()
+            .unwrap()
+            .rsplit_once(": ")
+            .unwrap()
+            .1
+            .to_string()
     };
-    assert_eq!(conflicts("S[(32, 32)]", "4"), "1-way along a row, 32-way along a column");
-    assert_eq!(conflicts("S[(32, 32):(33, 1)]", "4"), "1-way along a row, 1-way along a column");
+    assert_eq!(
+        conflicts("S[(32, 32)]", "4"),
+        "1-way along a row, 32-way along a column"
+    );
+    assert_eq!(
+        conflicts("S[(32, 32):(33, 1)]", "4"),
+        "1-way along a row, 1-way along a column"
+    );
     assert_eq!(
         conflicts("ComposeLayout(2, 3, 3, TileLayout(S[(32, 32)]))", "4"),
         "1-way along a row, 4-way along a column"
     );
-    assert_eq!(conflicts("S[(32, 64)]", "2"), "1-way along a row, 32-way along a column");
+    assert_eq!(
+        conflicts("S[(32, 64)]", "2"),
+        "1-way along a row, 32-way along a column"
+    );
 }
 
 #[test]
@@ -79,7 +107,10 @@ fn the_picture_has_a_cell_an_element_and_two_lines_of_banks() {
     // Eight rows of a column in one bank.
     assert_eq!(picture.matches(">8</text>").count(), 1 + 1 + 1);
     // Elements that threads own are in no bank.
-    run(folder.path(), &["layout", "S[(8, 4):(1 @ laneid, 1)]", "--svg", "lanes.svg"]);
+    run(
+        folder.path(),
+        &["layout", "S[(8, 4):(1 @ laneid, 1)]", "--svg", "lanes.svg"],
+    );
     let picture = fs::read_to_string(folder.path().join("lanes.svg")).unwrap();
     assert_eq!(picture.matches("<rect ").count(), 8 * 4);
 }
@@ -91,9 +122,15 @@ fn a_layout_that_does_not_fit_says_so() {
         let (ok, found) = run(folder.path(), args);
         assert!(!ok && found.contains(part), "{found}");
     };
-    fails(&["layout", "S[(4, 8)]", "--shape", "4,9"], "the layout has 32 elements, the shape 36");
+    fails(
+        &["layout", "S[(4, 8)]", "--shape", "4,9"],
+        "the layout has 32 elements, the shape 36",
+    );
     fails(&["layout", "S[(4, 8):(8)]"], "1 strides for 2 extents");
-    fails(&["layout", "S[(400, 400)]"], "160000 elements are too many for a table");
+    fails(
+        &["layout", "S[(400, 400)]"],
+        "160000 elements are too many for a table",
+    );
     fails(&["layout", "S[(4, 8)]", "--shape", "0,8"], "extents are positive");
 }
 
@@ -127,7 +164,10 @@ k.py:10: Tx.cta.sqrt(s, s)
     let (_, all) = run(folder.path(), &["explain", "k.py"]);
     assert_eq!(all.matches("  partition: ").count(), 2, "{all}");
     let (ok, found) = run(folder.path(), &["explain", "k.py:6"]);
-    assert!(!ok && found.contains("there is no tile primitive on line 6"), "{found}");
+    assert!(
+        !ok && found.contains("there is no tile primitive on line 6"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -154,7 +194,10 @@ fn a_copy_by_one_thread_is_warned_about() {
 const PICTURES: &[(&str, &[&str])] = &[
     ("rows", &["S[(8, 32)]"]),
     ("swizzle", &["ComposeLayout(2, 3, 3, TileLayout(S[(8, 32)]))"]),
-    ("quads", &["S[(8, 4, 2):(4 @ laneid, 1 @ laneid, 1)]", "--shape", "8,8"]),
+    (
+        "quads",
+        &["S[(8, 4, 2):(4 @ laneid, 1 @ laneid, 1)]", "--shape", "8,8"],
+    ),
 ];
 
 /// With `UPDATE_EXPECT=1` they are made anew.

@@ -40,6 +40,7 @@ pub mod tiles;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use tirx_core::codegen::{cuda, rust};
 use tirx_core::diagnostic::Diagnostic;
@@ -102,6 +103,7 @@ pub struct Case {
     pub tests: Vec<Test>,
     /// What the error says; empty for a file without one.
     pub errors: Vec<String>,
+    described: OnceLock<Result<Vec<simulate::Run>, String>>,
 }
 
 impl Case {
@@ -116,6 +118,7 @@ impl Case {
             lowered: true,
             tests: Vec::new(),
             errors: Vec::new(),
+            described: OnceLock::new(),
         };
         for line in text.lines().take_while(|l| l.starts_with('#') || l.is_empty()) {
             let line = line.trim_start_matches('#').trim();
@@ -180,6 +183,7 @@ impl Case {
             lowered: self.lowered,
             tests: self.tests.clone(),
             errors: self.errors.clone(),
+            described: OnceLock::new(),
         }
     }
 
@@ -220,8 +224,14 @@ impl Case {
         module.ok_or(format!("there is no kernel {kernel}"))
     }
 
-    /// The runs on the simulator that the file and its `sim.txt` describe.
-    pub fn runs(&self) -> Result<Vec<simulate::Run>, String> {
+    /// The runs on the simulator that the file and its `sim.txt` describe; read once.
+    pub fn runs(&self) -> Result<&[simulate::Run], String> {
+        let runs = self.described.get_or_init(|| self.read_runs());
+        runs.as_deref().map_err(String::clone)
+    }
+
+    /// The same, to keep.
+    pub fn read_runs(&self) -> Result<Vec<simulate::Run>, String> {
         let mut runs = expressions::read(&format!("{}.py", self.name()), &self.text)?;
         if self.tests.contains(&Test::Sim) {
             runs.extend(simulate::read(&self.companion("sim.txt")?)?);

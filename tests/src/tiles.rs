@@ -311,7 +311,10 @@ impl Builder {
                 let first = self.random.below(self.threads / 128) * 128;
                 format!("if tid >= {first} and tid < {}:\n        Tx.wg.", first + 128)
             }
-            _ => format!("if wid == {}:\n        Tx.warp.", self.random.below(self.threads / 32)),
+            _ => format!(
+                "if wid == {}:\n        Tx.warp.",
+                self.random.below(self.threads / 32)
+            ),
         }
     }
 

@@ -96,7 +96,11 @@ fn table() -> String {
         "| operations | variant | priority | conditions | what it does |\n|---|---|---|---|---|\n",
     );
     for (variant, ops) in rows {
-        let forced = if variant.only_forced { "only by `dispatch=`; " } else { "" };
+        let forced = if variant.only_forced {
+            "only by `dispatch=`; "
+        } else {
+            ""
+        };
         table += &format!(
             "| {} | `{}` | {} | {forced}{} | {} |\n",
             ops.join(", "),
