@@ -107,6 +107,7 @@ mod kernels;
 pub mod manifest;
 mod nvcc;
 mod paths;
+mod process;
 pub mod source;
 pub mod specialize;
 pub mod store;

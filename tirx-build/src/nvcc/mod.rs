@@ -7,7 +7,6 @@
 pub(crate) mod messages;
 mod options;
 mod parallel;
-pub(crate) mod process;
 mod report;
 mod unit;
 

@@ -7,7 +7,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::messages::FILE;
-use super::{Job, Unit, VARIABLES, process};
+use super::{Job, Unit, VARIABLES};
+use crate::process;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::store::{Entry, Store};

@@ -21,7 +21,7 @@ use std::time::Duration;
 use super::{Nvcc, Pin, Version, install};
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::nvcc::process;
+use crate::process;
 
 /// What is looked for, and where.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@
 //! matched pairwise where they are bound; all others must be the same variable. Spans and names take no part, nor do
 //! differences of writing: an absent element offset is zero, annotations have no order, a hardware index is its tag.
 
+use crate::ir::abi::keys;
 use std::fmt;
 use std::sync::Arc;
 
@@ -591,7 +592,7 @@ impl Comparison {
                 self.attrs(x.iter().map(|(k, v)| (k, v)), y.iter().map(|(k, v)| (k, v)))
             }
             (AttrNode::IterVar(x), AttrNode::IterVar(y)) => {
-                if key == "thread_extent" {
+                if key == keys::THREAD_EXTENT {
                     self.same(&x.thread_tag, &y.thread_tag)?;
                 }
                 self.var_or_bind(&x.var, &y.var)

@@ -13,6 +13,7 @@
 //!
 //! A violation is a bug of the compiler (or of a hand-made module), so messages speak of IR.
 
+use crate::ir::abi::keys;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
@@ -664,7 +665,7 @@ impl Verifier<'_> {
                         s.define(&iter_var.var, iter_var.var.span());
                     }
                     let extent = value.dtype.is_integer() && value.dtype.is_scalar();
-                    s.check(extent || key != "thread_extent", value.span, || {
+                    s.check(extent || key != keys::THREAD_EXTENT, value.span, || {
                         format!("the extent of {} is {}", iter_var.thread_tag, value.dtype)
                     });
                 }

@@ -4,6 +4,7 @@
 //! `If … Arrive … Arrive`: the first side runs with its lanes, then the other, and both meet behind. A loop
 //! whose lanes may leave at different times is framed: `LoopBegin … LoopTest … LoopLatch`.
 
+use tirx_ir::abi::keys;
 use tirx_ir::{AttrNode, Buffer, Expr, ForKind, Stmt, StmtKind, Type, Var};
 use tirx_source::diagnostic::{Result, error};
 
@@ -143,10 +144,10 @@ impl Compiler<'_> {
     }
 
     fn attr(&mut self, node: &AttrNode, key: &str, value: &Expr, body: &Stmt) -> Result<()> {
-        if key == "virtual_thread" {
+        if key == keys::VIRTUAL_THREAD {
             return error(self.span, "the simulator does not run virtual threads");
         }
-        if let (AttrNode::IterVar(iv), "thread_extent") = (node, key)
+        if let (AttrNode::IterVar(iv), keys::THREAD_EXTENT) = (node, key)
             // What a scheduler prefers changes no result.
             && !iv.thread_tag.starts_with("preferredClusterCtaIdx.")
         {

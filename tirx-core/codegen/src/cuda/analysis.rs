@@ -1,5 +1,6 @@
 //! What must be known of a function before its first line is written?
 
+use crate::ir::abi::keys;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -147,7 +148,7 @@ impl Visitor for Facts {
             }
             StmtKind::If(..) | StmtKind::For { .. } | StmtKind::While(..) => self.branches = true,
             StmtKind::Attr { node, key, value, .. } => match (&**key, node) {
-                ("thread_extent", AttrNode::IterVar(iv)) => {
+                (keys::THREAD_EXTENT, AttrNode::IterVar(iv)) => {
                     self.threads.push((iv.thread_tag.clone(), value.clone()));
                 }
                 ("tirx.launch_bounds_min_blocks_per_sm", _) => self.min_blocks = value.as_int(),

@@ -1,5 +1,6 @@
 //! How is a statement written?
 
+use crate::ir::abi::keys;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -279,8 +280,8 @@ impl Emitter<'_> {
 
     fn attribute(&mut self, node: &AttrNode, key: &str, value: &Expr, span: Span) -> Result<()> {
         match (key, node) {
-            ("thread_extent", AttrNode::IterVar(iv)) => self.hardware_index(iv, span),
-            ("thread_extent" | "virtual_thread", _) => error(
+            (keys::THREAD_EXTENT, AttrNode::IterVar(iv)) => self.hardware_index(iv, span),
+            (keys::THREAD_EXTENT | keys::VIRTUAL_THREAD, _) => error(
                 span,
                 format!("attribute `{key}` is left in the final IR without a hardware index"),
             ),

@@ -1,5 +1,6 @@
 //! IR to bytes.
 
+use crate::ir::abi::keys;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -465,7 +466,7 @@ impl Encoder {
                 self.string(s);
             }
             // In text such an index stands for itself.
-            AttrNode::IterVar(iter_var) if self.structural && key != "thread_extent" => {
+            AttrNode::IterVar(iter_var) if self.structural && key != keys::THREAD_EXTENT => {
                 self.byte(4);
                 self.expr(&Expr::var(&iter_var.var));
             }

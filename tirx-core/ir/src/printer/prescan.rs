@@ -1,6 +1,7 @@
 //! What must be known of a function before its first line is printed: which one-element buffers may be written as
 //! scalars, and which hardware indices are declared ahead of the regions that share them.
 
+use crate::ir::abi::keys;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ir::{
@@ -185,8 +186,8 @@ impl Visitor for Walk {
                 self.visit_expr(value);
                 match node {
                     AttrNode::IterVar(iter_var) => {
-                        let region = &**key == "thread_extent"
-                            || (&**key == "virtual_thread" && !self.bound.contains(&iter_var.var));
+                        let region = &**key == keys::THREAD_EXTENT
+                            || (&**key == keys::VIRTUAL_THREAD && !self.bound.contains(&iter_var.var));
                         self.thread(iter_var, region);
                         self.bound.push(iter_var.var.clone());
                         self.body(body);

@@ -1,5 +1,6 @@
 //! Statements as text: one line each, bodies indented.
 
+use crate::ir::abi::keys;
 use super::Printer;
 use super::buffer::Place;
 use super::expr::{end, type_text};
@@ -261,8 +262,8 @@ impl Printer {
                 self.region(&text, inner, whole);
             }
             AttrNode::IterVar(iter_var)
-                if key == "thread_extent"
-                    || (key == "virtual_thread" && !self.names.knows(&iter_var.var)) =>
+                if key == keys::THREAD_EXTENT
+                    || (key == keys::VIRTUAL_THREAD && !self.names.knows(&iter_var.var)) =>
             {
                 self.launch(iter_var, value, body, whole);
             }

@@ -4,6 +4,7 @@
 //! runs on the host. A private function that has no launch of its own and that another function calls is code of the
 //! GPU alone. (TVM 0.26 wants such a function to say so and fails on one that does not.)
 
+use crate::ir::abi::keys;
 use rustc_hash::FxHashSet;
 
 use super::{PassContext, Target};
@@ -61,7 +62,7 @@ fn has_launch(func: &PrimFunc) -> bool {
     impl Visitor for Find {
         fn visit_stmt(&mut self, stmt: &Stmt) {
             self.0 |= match &stmt.kind {
-                StmtKind::Attr { key, .. } => matches!(&**key, "thread_extent" | "tirx.device_entry"),
+                StmtKind::Attr { key, .. } => matches!(&**key, keys::THREAD_EXTENT | keys::DEVICE_ENTRY),
                 StmtKind::For { kind, .. } => matches!(kind, ForKind::ThreadBinding),
                 _ => false,
             };

@@ -22,6 +22,7 @@
 //!
 //! **Cost.** One walk; bounds are computed once a division.
 
+use crate::ir::abi::keys;
 use rustc_hash::FxHashMap;
 
 use super::{PassContext, fixed_point, print_buffer};
@@ -378,7 +379,7 @@ impl Mutator for LowerIntrin {
                 key,
                 value,
                 ..
-            } if &**key == "thread_extent" => {
+            } if &**key == keys::THREAD_EXTENT => {
                 // Not `bind`: an index of extent one is not replaced by zero this late.
                 let zero = Expr::constant(value.dtype, 0);
                 let last = self.analyzer.const_int_bound(value).max - 1;

@@ -8,6 +8,7 @@
 //!
 //! **Cost.** One walk, and one more of the body of each loop that runs once.
 
+use crate::ir::abi::keys;
 use rustc_hash::FxHashMap;
 
 use super::PassContext;
@@ -66,9 +67,9 @@ impl Mutator for Opaque {
                 thread_tag: thread.thread_tag.clone(),
             };
             let key = if thread.thread_tag.starts_with("vthread") {
-                "virtual_thread"
+                keys::VIRTUAL_THREAD
             } else {
-                "thread_extent"
+                keys::THREAD_EXTENT
             };
             let extent = self.expr(extent);
             let body = self.stmt(body);

@@ -20,6 +20,7 @@
 //!
 //! **Cost.** Nothing for functions without warp memory but one walk; else two walks.
 
+use crate::ir::abi::keys;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{PassContext, Target};
@@ -124,7 +125,7 @@ impl Visitor for Collect {
                 key,
                 value,
                 ..
-            } if &**key == "thread_extent" => {
+            } if &**key == keys::THREAD_EXTENT => {
                 if &*iter.thread_tag == "threadIdx.x" {
                     if self.thread.is_none() {
                         self.thread = Some(iter.var.clone());

@@ -12,6 +12,7 @@
 //! binding is only put in place while its expanded value is small (`LARGEST_INLINED`), so a chain of bindings that
 //! double each other stays linear.
 
+use crate::ir::abi::keys;
 use super::PassContext;
 use crate::arith::{Analyzer, fold};
 use crate::diagnostic::Diagnostics;
@@ -140,7 +141,7 @@ impl Mutator for Simplifier {
             } => {
                 let new = self.expr(value);
                 let body2 = match node {
-                    AttrNode::IterVar(iv) if matches!(&**key, "thread_extent" | "virtual_thread") => {
+                    AttrNode::IterVar(iv) if matches!(&**key, keys::THREAD_EXTENT | keys::VIRTUAL_THREAD) => {
                         let zero = Expr::constant(iv.var.dtype(), 0);
                         let extent = fold::cast(new.clone(), iv.var.dtype());
                         self.loop_body(&iv.var, &zero, &extent, body)

@@ -11,6 +11,7 @@
 //!
 //! **Cost.** One walk.
 
+use crate::ir::abi::keys;
 use rustc_hash::FxHashMap;
 
 use super::PassContext;
@@ -181,7 +182,7 @@ impl Mutator for Unify {
                 key,
                 value,
                 body,
-            } if &**key == "thread_extent" && is_hardware(&iter.thread_tag) => {
+            } if &**key == keys::THREAD_EXTENT && is_hardware(&iter.thread_tag) => {
                 let extent = self.expr(value);
                 self.bind(&iter.thread_tag, &iter.var, None, &extent, body, stmt.span)
             }

@@ -6,6 +6,7 @@
 //!
 //! **Cost.** One walk of the host part.
 
+use crate::ir::abi::keys;
 use rustc_hash::FxHashMap;
 
 use super::PassContext;
@@ -84,7 +85,7 @@ impl Visitor for Host<'_> {
                 key,
                 value,
                 ..
-            } if &**key == "thread_extent" => self.visit_expr(value),
+            } if &**key == keys::THREAD_EXTENT => self.visit_expr(value),
             StmtKind::BufferStore { buffer, .. } => {
                 self.access(buffer, "writes", stmt.span);
                 self.walk_stmt(stmt);

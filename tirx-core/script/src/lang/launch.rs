@@ -8,7 +8,7 @@ use super::super::typing;
 use super::call::{Call, Function, function};
 use super::convert;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::ir::abi::LaunchParam;
+use crate::ir::abi::{LaunchParam, keys};
 use crate::ir::abi::keys::{
     COOPERATIVE_LAUNCH, DYNAMIC_SHARED_MEMORY, KERNEL_LAUNCH_PARAMS, PROGRAMMATIC_LAUNCH,
 };
@@ -74,7 +74,7 @@ fn device_entry(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     }
     let wrap = move |body: Stmt| {
         let on = Expr::bool(true).at(span);
-        Stmt::attr(AttrNode::None, "tirx.device_entry", on, body, span)
+        Stmt::attr(AttrNode::None, keys::DEVICE_ENTRY, on, body, span)
     };
     interp.emit_flat(span, Box::new(wrap))?;
     Ok(Value::None)
@@ -361,9 +361,9 @@ fn launch_thread(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     };
     let extent = typing::cast(extent.into(), iter.var.dtype(), span)?;
     let key = if iter.thread_tag.starts_with("vthread") {
-        "virtual_thread"
+        keys::VIRTUAL_THREAD
     } else {
-        "thread_extent"
+        keys::THREAD_EXTENT
     };
     let value = Value::Expr(Expr::var(&iter.var).at(span));
     Ok(Value::Frame(region(value, move |body| {

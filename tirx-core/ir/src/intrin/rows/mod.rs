@@ -104,7 +104,6 @@ pub fn family(op: Op) -> &'static str {
 
 // Kinds that many rows use.
 
-#[allow(dead_code, reason = "each family uses some")]
 mod kinds {
     use super::*;
     use crate::intrin::Arch;

@@ -1,5 +1,6 @@
 //! Device regions: scope ids collected, the region wrapped in its launch.
 
+use crate::ir::abi::keys;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::scope_ids::{Declared, Resolved, resolve};
@@ -13,7 +14,7 @@ use crate::source::Span;
 use crate::transform::Target;
 
 /// The key of the attribute that `T.device_entry()` makes.
-const DEVICE_ENTRY: &str = "tirx.device_entry";
+const DEVICE_ENTRY: &str = keys::DEVICE_ENTRY;
 
 /// The function with its device regions wrapped.
 pub(super) fn lower(func: PrimFunc, targets: &[Target], decisions: &mut Vec<Decision>) -> Result<PrimFunc> {
@@ -57,7 +58,7 @@ impl Mutator for Regions<'_> {
                 node: AttrNode::IterVar(_),
                 key,
                 ..
-            } if &**key == "thread_extent" => without_tiles(stmt, self.targets, self.decisions)
+            } if &**key == keys::THREAD_EXTENT => without_tiles(stmt, self.targets, self.decisions)
                 .unwrap_or_else(|error| {
                     self.failed = Some(error);
                     stmt.clone()
@@ -150,7 +151,7 @@ fn wrap(region: &Stmt, span: Span, targets: &[Target], decisions: &mut Vec<Decis
         };
         launch = Stmt::attr(
             AttrNode::IterVar(iter_var),
-            "thread_extent",
+            keys::THREAD_EXTENT,
             axis.extent,
             launch,
             axis.span.or(span),
@@ -274,7 +275,7 @@ fn has_launch(region: &Stmt) -> bool {
         fn visit_expr(&mut self, _: &Expr) {}
         fn visit_stmt(&mut self, stmt: &Stmt) {
             match &stmt.kind {
-                StmtKind::Attr { key, .. } if &**key == "thread_extent" => self.0 = true,
+                StmtKind::Attr { key, .. } if &**key == keys::THREAD_EXTENT => self.0 = true,
                 StmtKind::For {
                     kind: ForKind::ThreadBinding,
                     ..

@@ -2,6 +2,7 @@
 //!
 //! One walk collects the extents, flags and memory of a launch and takes the attributes out that say so.
 
+use crate::ir::abi::keys;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -143,7 +144,7 @@ impl Mutator for Launch {
                 key,
                 value,
                 ..
-            } if &**key == "thread_extent" => {
+            } if &**key == keys::THREAD_EXTENT => {
                 if !self.extents.iter().any(|(tag, ..)| *tag == iter.thread_tag) {
                     self.extents
                         .push((iter.thread_tag.clone(), value.clone(), stmt.span));

@@ -31,6 +31,7 @@ use self::calls::Callee;
 use self::flags::Flags;
 use self::launch::Launch;
 use super::{PassContext, Target};
+use crate::ir::abi::keys;
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::intrin::Op;
 pub use crate::ir::abi::keys::{
@@ -208,11 +209,11 @@ impl Mutator for Split<'_> {
                 node: AttrNode::IterVar(_),
                 key,
                 ..
-            } if &**key == "thread_extent" => self.kernel(stmt).unwrap_or_else(|error| {
+            } if &**key == keys::THREAD_EXTENT => self.kernel(stmt).unwrap_or_else(|error| {
                 self.failed = Some(error);
                 stmt.clone()
             }),
-            StmtKind::Attr { key, .. } if &**key == "virtual_thread" => {
+            StmtKind::Attr { key, .. } if &**key == keys::VIRTUAL_THREAD => {
                 let error = Diagnostic::new(stmt.span, "a virtual thread is no axis of a launch")
                     .label("no pass lowers virtual threads")
                     .help("write a loop within the launch: `for vt in T.unroll(2):`");
