@@ -89,6 +89,21 @@ fn meaning(op: Op, args: &[Expr]) -> Option<Expr> {
                 Expr::select(is_nan(&a), a.clone(), Expr::select(is_nan(&b), b, number))
             }
         }
+        // The sum of the products for which the table has a one.
+        Op::PtxLop3B32 => {
+            let call = |op: Op, args: Vec<Expr>| Expr::call(op, DType::UINT32, args);
+            let word = |at: usize, set: bool| {
+                let word = args[at].clone().cast(DType::UINT32);
+                if set { word } else { call(Op::BitwiseNot, vec![word]) }
+            };
+            let lut = args[3].as_int().unwrap_or_default();
+            let rows = (0..8).filter(|row| lut >> row & 1 == 1);
+            rows.fold(Expr::constant(DType::UINT32, 0), |sum, row| {
+                let [a, b, c] = [0, 1, 2].map(|at| word(at, row >> (2 - at) & 1 == 1));
+                let product = call(Op::BitwiseAnd, vec![call(Op::BitwiseAnd, vec![a, b]), c]);
+                call(Op::BitwiseOr, vec![sum, product])
+            })
+        }
         Op::PtxAnySync => {
             let lanes = Expr::call(Op::CudaBallotSync, DType::UINT32, args.to_vec());
             let any = Expr::binary(BinOp::Ne, lanes, Expr::constant(DType::UINT32, 0));

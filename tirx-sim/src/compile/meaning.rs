@@ -150,6 +150,7 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::PtxAddRnF32Bf16 |
         Op::PtxAnySync |
         Op::PtxFnsB32 |
+        Op::PtxLop3B32 |
         Op::PtxGriddepcontrolWait |
         Op::PtxGriddepcontrolLaunchDependents |
         Op::PtxAddF32 |

@@ -36,6 +36,11 @@ rows! { $ bits {
     CudaFfsU32 = Row::new("tirx.cuda.ffs_u32", "cuda.ffs_u32", expression("(unsigned int)__ffs($value$)"))
         .args(&[arg("value", U32)]).gives(DType::INT32).effect(Pure).range(0, 32)
         .section("CUDA Math API: integer intrinsics");
+    /// A function of three bits, for each bit of `a`, `b` and `c`: bit `4 * a + 2 * b + c` of `lut` is its value, so that
+    /// `a & b | c` is `0xF0 & 0xCC | 0xAA`.
+    PtxLop3B32 = Row::new("tirx.ptx.lop3_b32", "ptx.lop3.b32", pure_ptx("lop3.b32 {result}, {a}, {b}, {c}, {lut};"))
+        .args(&[arg("a", U32), arg("b", U32), arg("c", U32), arg("lut", Kind::Immediate(0, 255))])
+        .gives(DType::UINT32).effect(Pure).section("lop3");
     /// Position of the n-th set bit from a base: mask, base, offset.
     PtxFnsB32 = Row::new("tirx.ptx.fns_b32", "ptx.fns_b32", pure_ptx("fns.b32 {result}, {mask}, {base}, {offset};"))
         .args(&[arg("mask", U32), arg("base", U32), arg("offset", I32)]).gives(DType::UINT32).effect(Pure)
