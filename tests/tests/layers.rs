@@ -150,12 +150,17 @@ fn folders_of_a_crate_make_no_circle() {
         let arrows = arrows(&root().join(krate).join("src"));
         for from in arrows.keys() {
             for to in arrows.keys().filter(|to| from < *to) {
-                let accepted = ACCEPTED.iter().any(|(k, a, b, _)| (*k, *a, *b) == (krate, from, to));
+                let accepted = ACCEPTED
+                    .iter()
+                    .any(|(k, a, b, _)| (*k, *a, *b) == (krate, from, to));
                 let circle = reaches(&arrows, from, to) && reaches(&arrows, to, from);
                 if circle && !accepted {
                     wrong.push(format!("{krate}: {from} and {to}"));
                 }
-                assert!(circle || !accepted, "{krate}: {from} and {to} make no circle any more");
+                assert!(
+                    circle || !accepted,
+                    "{krate}: {from} and {to} make no circle any more"
+                );
             }
         }
     }
@@ -165,11 +170,18 @@ fn folders_of_a_crate_make_no_circle() {
 #[test]
 fn a_circle_is_found() {
     let dir = tempfile::tempdir().unwrap();
-    for (name, text) in [("a/mod.rs", "use crate::b::f;"), ("b/mod.rs", "mod c;"), ("b/c.rs", "use super::super::a;")] {
+    for (name, text) in [
+        ("a/mod.rs", "use crate::b::f;"),
+        ("b/mod.rs", "mod c;"),
+        ("b/c.rs", "use super::super::a;"),
+    ] {
         let path = dir.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
     let arrows = arrows(dir.path());
-    assert!(reaches(&arrows, "a", "b") && reaches(&arrows, "b", "a"), "{arrows:?}");
+    assert!(
+        reaches(&arrows, "a", "b") && reaches(&arrows, "b", "a"),
+        "{arrows:?}"
+    );
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::messages::FILE;
 use super::{Job, Unit, VARIABLES};
-use crate::process;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::process;
 use crate::store::{Entry, Store};
 use crate::toolchain::Nvcc;
 use tirx_bundle::fatbin;

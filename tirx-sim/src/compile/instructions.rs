@@ -94,7 +94,11 @@ fn meaning(op: Op, args: &[Expr]) -> Option<Expr> {
             let call = |op: Op, args: Vec<Expr>| Expr::call(op, DType::UINT32, args);
             let word = |at: usize, set: bool| {
                 let word = args[at].clone().cast(DType::UINT32);
-                if set { word } else { call(Op::BitwiseNot, vec![word]) }
+                if set {
+                    word
+                } else {
+                    call(Op::BitwiseNot, vec![word])
+                }
             };
             let lut = args[3].as_int().unwrap_or_default();
             let rows = (0..8).filter(|row| lut >> row & 1 == 1);

@@ -1,10 +1,10 @@
 //! Statements as text: one line each, bodies indented.
 
-use crate::ir::abi::keys;
 use super::Printer;
 use super::buffer::Place;
 use super::expr::{end, type_text};
 use crate::intrin::Op;
+use crate::ir::abi::keys;
 use crate::ir::{
     AttrNode, AttrValue, Buffer, DType, Expr, ExprKind, ForKind, HINT_MESSAGE, IterVar, ScopeIdDef, Stmt,
     StmtKind, Type, Var, Visitor,

@@ -12,11 +12,11 @@
 //! binding is only put in place while its expanded value is small (`LARGEST_INLINED`), so a chain of bindings that
 //! double each other stays linear.
 
-use crate::ir::abi::keys;
 use super::PassContext;
 use crate::arith::{Analyzer, fold};
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
+use crate::ir::abi::keys;
 use crate::ir::abi::runs_on_device;
 use crate::ir::{AttrNode, BinOp, Expr, ExprKind, ForKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind};
 

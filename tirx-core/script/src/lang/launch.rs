@@ -8,10 +8,10 @@ use super::super::typing;
 use super::call::{Call, Function, function};
 use super::convert;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::ir::abi::{LaunchParam, keys};
 use crate::ir::abi::keys::{
     COOPERATIVE_LAUNCH, DYNAMIC_SHARED_MEMORY, KERNEL_LAUNCH_PARAMS, PROGRAMMATIC_LAUNCH,
 };
+use crate::ir::abi::{LaunchParam, keys};
 use crate::ir::{
     AttrNode, AttrValue, DType, Expr, ExprKind, HINT, HINT_MESSAGE, IterKind, IterVar, ScopeIdDef,
     ScopeIdKind, Stmt, StmtKind, Var,

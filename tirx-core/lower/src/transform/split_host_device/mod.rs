@@ -31,9 +31,9 @@ use self::calls::Callee;
 use self::flags::Flags;
 use self::launch::Launch;
 use super::{PassContext, Target};
-use crate::ir::abi::keys;
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::intrin::Op;
+use crate::ir::abi::keys;
 pub use crate::ir::abi::keys::{
     COOPERATIVE_LAUNCH, DEVICE_KERNEL_LAUNCH, DYNAMIC_SHARED_MEMORY, KERNEL_LAUNCH_PARAMS,
     MAX_BLOCKS_PER_CLUSTER, MIN_BLOCKS_PER_SM, PROGRAMMATIC_LAUNCH,
