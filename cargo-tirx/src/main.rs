@@ -230,11 +230,15 @@ fn check(input: &Input, output: &Output) -> Result<()> {
             .collect();
         if several && !missing.is_empty() {
             let text = format!(
-                "`{}` was not checked: give -D {}=…",
+                "`{}` was not checked: it needs {}",
                 entry.name,
+                missing.join(", ")
+            );
+            let help = format!(
+                "give -D {}=…, or check the manifest, which has the values: `cargo tirx check` without a file",
                 missing.join("=… -D ")
             );
-            output.show(&[Message::new(Level::Note, text)]);
+            errors.push(Message::new(Level::Error, text).child(Level::Help, help));
             continue;
         }
         let checked = || -> Result<()> {

@@ -34,6 +34,12 @@ pub(crate) struct Simulate {
     /// Accesses that nothing orders are no faults: the run is faster.
     #[arg(long)]
     no_race_check: bool,
+    /// Most branches and loop turns of a block; 2^28, or what TIRX_SIM_STEP_LIMIT says.
+    #[arg(long, value_name = "STEPS")]
+    step_limit: Option<u64>,
+    /// The order of asynchronous operations and warps: one for each number; 0, or what TIRX_SIM_SEED says.
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
     /// Writes what the warps of a block did, and when they waited, as a trace for Perfetto.
     #[arg(long, value_name = "FILE.json")]
     timeline: Option<PathBuf>,
@@ -63,11 +69,28 @@ struct Bound {
     out: Option<PathBuf>,
 }
 
+/// The number that an environment variable gives.
+fn variable(name: &str) -> Result<Option<u64>> {
+    let Some(text) = std::env::var(name).ok().filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let number = text
+        .parse()
+        .map_err(|_| usage(format_args!("{name} is `{text}`, which is no number")))?;
+    Ok(Some(number))
+}
+
 pub(crate) fn run(command: &Simulate) -> Result<()> {
     let mut files = named("--arg", &command.args)?;
     let mut scalars = named("--scalar", &command.scalars)?;
     let mut outs = named("--out", &command.outs)?;
 
+    let step_limit = command
+        .step_limit
+        .map_or_else(|| variable("TIRX_SIM_STEP_LIMIT"), |v| Ok(Some(v)))?;
+    let seed = command
+        .seed
+        .map_or_else(|| variable("TIRX_SIM_SEED"), |v| Ok(Some(v)))?;
     let settings = command.input.settings()?;
     let loaded = command.input.load()?;
     let module = command.input.build(&loaded, &command.input.pick(&loaded)?)?;
@@ -241,6 +264,8 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
         let options = LaunchOptions {
             check_races: !command.no_race_check,
             timeline: command.timeline.as_ref().map(|_| command.timeline_block),
+            step_limit: step_limit.or(LaunchOptions::default().step_limit),
+            seed: seed.unwrap_or(0),
             ..LaunchOptions::default()
         };
         program

@@ -156,7 +156,7 @@ fn a_tensor_of_wrong_rank_is_refused() {
     let a = Tensor::<f32>::zeros(&stream, [16, 16]).unwrap();
     let mut b = Tensor::<f32>::zeros(&stream, [256]).unwrap();
     let error = refused(kernels::scale(&stream, &a, &mut b));
-    assert_eq!(error, ("scale", "A", "ndim", "1".to_string(), "2".to_string()));
+    assert_eq!(error, ("scale", "a", "ndim", "1".to_string(), "2".to_string()));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_tensor_of_wrong_shape_is_refused() {
     let error = refused(kernels::scale(&stream, &a, &mut b));
     assert_eq!(
         error,
-        ("scale", "A", "shape[0]", "256".to_string(), "255".to_string())
+        ("scale", "a", "shape[0]", "256".to_string(), "255".to_string())
     );
 }
 
@@ -181,9 +181,9 @@ fn an_inconsistent_symbolic_extent_is_refused() {
         error,
         (
             "scale_blocks",
-            "B",
+            "b",
             "shape[0]",
-            "10 (A.shape[0])".to_string(),
+            "10 (a.shape[0])".to_string(),
             "11".to_string()
         )
     );
@@ -196,7 +196,7 @@ fn strides_that_the_kernel_does_not_expect_are_refused() {
     let mut b = Tensor::<f32>::zeros(&stream, [20, 30]).unwrap();
     let transposed = a.permute(&[1, 0]).unwrap();
     let error = refused(kernels::transpose(&stream, &transposed, &mut b));
-    assert_eq!((error.0, error.1, error.2), ("transpose", "A", "strides[1]"));
+    assert_eq!((error.0, error.1, error.2), ("transpose", "a", "strides[1]"));
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_misaligned_view_is_refused() {
     ));
     assert_eq!(
         (error.0, error.1, error.2),
-        ("rmsnorm::rows64_d2048", "X", "data")
+        ("rmsnorm::rows64_d2048", "x", "data")
     );
     assert!(error.3.contains("8"), "expected: {}", error.3);
 }
@@ -227,9 +227,9 @@ fn a_tensor_on_another_device_is_refused() {
     let other = Tensor::<f32>::zeros(&elsewhere, [256]).unwrap();
     // Two tensors apart, and two together but not where the stream is.
     let error = refused(kernels::scale(&stream, &here, &mut there));
-    assert_eq!((error.0, error.1, error.2), ("scale", "B", "device_id"));
+    assert_eq!((error.0, error.1, error.2), ("scale", "b", "device_id"));
     let error = refused(kernels::scale(&stream, &other, &mut there));
-    assert_eq!((error.0, error.1, error.2), ("scale", "A", "device"));
+    assert_eq!((error.0, error.1, error.2), ("scale", "a", "device"));
     assert_eq!(error.3, format!("{:?}", stream.device()));
 }
 

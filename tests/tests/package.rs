@@ -55,6 +55,30 @@ def launched(A: T.Buffer((256,), "float32"), threads: T.int32, blocks: T.int32, 
     S[tx] = 2.0
     if by == 0:
         A[tx] = S[tx]
+
+@T.prim_func
+def outer(a: T.handle, b: T.handle, c: T.handle):
+    m = T.int32(); n = T.int32()
+    A = T.match_buffer(a, (m,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    C = T.match_buffer(c, (m * n,), "float32")
+    T.device_entry()
+    bx = T.cta_id([T.ceildiv(m * n, 256)]); tx = T.thread_id([256])
+    i: T.let = bx * 256 + tx
+    if i < m * n:
+        C[i] = A[i // n] * B[i % n]
+
+@T.prim_func
+def shifted(A: T.Buffer((1,), "int32"), m: T.int32):
+    T.device_entry()
+    bx = T.cta_id([(m + 1048575) >> 20]); tx = T.thread_id([1])
+    T.cuda.atomic_add(A.ptr_to([0]), T.int32(1))
+
+@T.prim_func
+def blocks(A: T.Buffer((1,), "int32"), m: T.int32, n: T.int32):
+    T.device_entry()
+    bx = T.cta_id([T.ceildiv(m * n + 1048575, 1048576)]); tx = T.thread_id([1])
+    T.cuda.atomic_add(A.ptr_to([0]), T.int32(1))
 "#;
 
 const MANIFEST: &str = r#"[defaults]
@@ -80,6 +104,18 @@ source = "kernels.py"
 
 [[kernel]]
 name = "launched"
+source = "kernels.py"
+
+[[kernel]]
+name = "outer"
+source = "kernels.py"
+
+[[kernel]]
+name = "shifted"
+source = "kernels.py"
+
+[[kernel]]
+name = "blocks"
 source = "kernels.py"
 "#;
 
@@ -121,6 +157,15 @@ fn main() -> tirx_rt::Result<()> {
     for (threads, blocks, words) in [(2048, 1, 2048), (256, 70_000, 256), (256, 1, 60_000), (-1, 1, 1)] {
         println!("{}", kernels::launched(&stream, &mut c, threads, blocks, words).unwrap_err());
     }
+    // Products that 32 bits do not hold.
+    let long = Tensor::<f32>::zeros(&stream, [65_536])?;
+    let mut empty = Tensor::<f32>::zeros(&stream, [0])?;
+    println!("{}", kernels::outer(&stream, &long, &long, &mut empty).unwrap_err());
+    let mut count = Tensor::<i32>::zeros(&stream, [1])?;
+    kernels::blocks(&stream, &mut count, 1, i32::MAX)?;
+    kernels::shifted(&stream, &mut count, i32::MAX)?;
+    println!("{:?}", count.to_vec()?);
+    println!("{}", kernels::blocks(&stream, &mut count, 1 << 30, 1 << 30).unwrap_err());
     println!("{}", kernels::add::launch(&stream, kernels::add::Constexpr { N: 128 }, &a, &mut b).unwrap_err());
     Ok(())
 }
@@ -200,6 +245,9 @@ fn a_package_without_nvcc_and_network() {
          kernel `launched` cannot be launched with 70000 blocks along y: 65535 is the most\n\
          kernel `launched` cannot be launched with 240000 bytes of dynamic shared memory: 232448 is the most\n\
          kernel `launched`: threadIdx.x would be -1\n\
+         kernel `outer`, argument 2 `c`: shape[0] is 0, expected 4294967296 (a.shape[0] * b.shape[0])\n[4097]\n\
+         kernel `blocks` cannot be launched: blockIdx.x, `(m * n + 2097150) // 1048576`, would be 1099511627777 (m = \
+         1073741824, n = 1073741824)\n\
          kernel `add` was not built for N = 128; built: N = 64. Add the specialization to kernels.toml\n"
     );
     let warnings: Vec<&str> = err.lines().filter(|line| line.starts_with("warning:")).collect();

@@ -222,6 +222,7 @@ impl Failures {
 /// (`x * 1`) is not part of a kernel's interface.
 fn write_alike(variants: &mut [Variant]) {
     let mut all_written: BTreeSet<String> = BTreeSet::new();
+    let mut all_read: BTreeSet<String> = BTreeSet::new();
     for param in variants
         .iter()
         .flat_map(|v| &v.compiled.launcher.signature.params)
@@ -229,11 +230,15 @@ fn write_alike(variants: &mut [Variant]) {
         if matches!(param.kind, ParamKind::Tensor { written: true, .. }) {
             all_written.insert(param.name.clone());
         }
+        if matches!(param.kind, ParamKind::Tensor { read: true, .. }) {
+            all_read.insert(param.name.clone());
+        }
     }
     for variant in variants {
         for param in &mut variant.compiled.launcher.signature.params {
-            if let ParamKind::Tensor { written, .. } = &mut param.kind {
+            if let ParamKind::Tensor { written, read, .. } = &mut param.kind {
                 *written |= all_written.contains(&param.name);
+                *read |= all_read.contains(&param.name);
             }
         }
     }

@@ -20,8 +20,15 @@ pub(crate) enum DeviceKind {
     Simulator(Arc<Simulator>),
 }
 
+/// Why [`Device::best`] gave the simulator.
+#[cfg(feature = "simulator")]
+static FALLBACK: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+
 impl Device {
     /// The first GPU; without one, the simulator.
+    ///
+    /// Why it is the simulator says [`fallback_reason`](Device::fallback_reason), and a warning of the `log` crate with
+    /// the target `tirx`, once a process.
     ///
     /// # Errors
     /// Without the feature `simulator`, where there is no GPU.
@@ -29,10 +36,33 @@ impl Device {
         match Device::cuda(0) {
             Ok(device) => Ok(device),
             #[cfg(feature = "simulator")]
-            Err(_) => Ok(Device::simulator()),
+            Err(error) => {
+                FALLBACK.get_or_init(|| {
+                    log::warn!(target: "tirx", "kernels run on the simulator: {error}");
+                    error.to_string()
+                });
+                Ok(Device::simulator())
+            }
             #[cfg(not(feature = "simulator"))]
             Err(error) => Err(error),
         }
+    }
+
+    /// Why [`best`](Device::best) gave the simulator: no driver, no GPU. `None` for other devices.
+    ///
+    /// ```
+    /// let device = tirx_rt::Device::best()?;
+    /// if let Some(reason) = device.fallback_reason() {
+    ///     eprintln!("slow: {reason}");
+    /// }
+    /// # Ok::<(), tirx_rt::Error>(())
+    /// ```
+    pub fn fallback_reason(&self) -> Option<&'static str> {
+        #[cfg(feature = "simulator")]
+        if *self == Device::simulator() {
+            return FALLBACK.get().map(String::as_str);
+        }
+        None
     }
 
     /// GPU number `ordinal`, by its primary context.
@@ -247,6 +277,19 @@ mod tests {
         assert_eq!(Device::simulator(), Device::simulator());
         assert_ne!(Device::simulator(), Device::new_simulator());
         assert!(Device::simulator().id() < 0);
+    }
+
+    #[test]
+    #[cfg(feature = "simulator")]
+    fn the_best_device_says_why_it_is_the_simulator() {
+        let device = Device::best().unwrap();
+        let reason = device.fallback_reason();
+        assert_eq!(reason.is_some(), device.is_simulator());
+        assert!(
+            reason.is_none_or(|reason| reason.starts_with("no CUDA device 0: ")),
+            "{reason:?}"
+        );
+        assert_eq!(Device::new_simulator().fallback_reason(), None);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub enum Error {
         kernel: &'static str,
         /// Position, from 0.
         index: u32,
-        /// The parameter's name.
+        /// The parameter's name in Rust.
         argument: &'static str,
         /// What of it: `ndim`, `shape[0]`, `strides`, `data`, `device`.
         field: &'static str,

@@ -276,7 +276,7 @@ pub fn extent(kernel: &'static str, what: &'static str, value: i64) -> Result<u3
     })
 }
 
-/// An integer of 64 bits that launch extents are computed in; none where it leaves them or is divided by zero.
+/// An integer of 64 bits that launch extents and checks are computed in; none where it leaves them or is divided by zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wide(Option<i64>);
 
@@ -331,6 +331,43 @@ impl Wide {
     #[must_use]
     pub fn unsigned(value: u64) -> Wide {
         Wide(i64::try_from(value).ok())
+    }
+
+    /// One of two.
+    #[inline]
+    #[must_use]
+    pub fn choose(condition: bool, then: Wide, otherwise: Wide) -> Wide {
+        if condition { then } else { otherwise }
+    }
+
+    /// Whether it is this number; nothing is what leaves 64 bits.
+    #[inline]
+    #[must_use]
+    pub fn equals(self, other: Wide) -> bool {
+        self.0.is_some() && self.0 == other.0
+    }
+
+    /// Whether both are numbers and it is the smaller one or the same.
+    #[inline]
+    #[must_use]
+    pub fn at_most(self, other: Wide) -> bool {
+        matches!((self.0, other.0), (Some(a), Some(b)) if a <= b)
+    }
+
+    /// Whether both are numbers and it is the smaller one.
+    #[inline]
+    #[must_use]
+    pub fn below(self, other: Wide) -> bool {
+        matches!((self.0, other.0), (Some(a), Some(b)) if a < b)
+    }
+}
+
+impl Display for Wide {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(value) => value.fmt(f),
+            None => f.write_str("more than 64 bits hold"),
+        }
     }
 }
 
@@ -534,6 +571,10 @@ mod tests {
             "{error}"
         );
         assert_eq!(Wide::from(-7).floor_mod(Wide::from(2)), Wide::from(1));
-        assert_eq!(Wide::from(1).div(Wide::from(0)), Wide(None));
+        let nothing = Wide::from(1).div(Wide::from(0));
+        assert_eq!(nothing, Wide(None));
+        assert!(n.equals(n) && n.at_most(n) && !n.below(n));
+        assert!(!nothing.equals(nothing) && !nothing.at_most(n) && !n.below(nothing));
+        assert_eq!(format!("{n} {nothing}"), "65536 more than 64 bits hold");
     }
 }

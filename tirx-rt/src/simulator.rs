@@ -1,6 +1,7 @@
 //! The simulator as a device: memory, loading of IR images, launches, stand-ins for raw CUDA functions.
 
 use std::cell::RefCell;
+use std::io::Write;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -42,6 +43,8 @@ pub(crate) struct Settings {
     step_limit: Option<u64>,
     /// Whether signed overflow is a fault.
     check_overflow: bool,
+    /// Which of the possible orders of asynchronous operations and warps is taken.
+    seed: u64,
     /// How long a launch may take before a note says which one is running.
     patience: Duration,
 }
@@ -51,7 +54,8 @@ impl Settings {
         self.check_overflow
     }
 
-    /// Those that the environment says: `TIRX_SIM_STEP_LIMIT` (a number, or `none`) and `TIRX_SIM_CHECK_OVERFLOW` (`1`).
+    /// Those that the environment says: `TIRX_SIM_STEP_LIMIT` (a number, or `none`), `TIRX_SIM_CHECK_OVERFLOW` (`1`) and
+    /// `TIRX_SIM_SEED` (a number).
     fn of_environment() -> Settings {
         let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         let step_limit = match variable("TIRX_SIM_STEP_LIMIT") {
@@ -62,6 +66,9 @@ impl Settings {
         Settings {
             step_limit,
             check_overflow: variable("TIRX_SIM_CHECK_OVERFLOW").is_some_and(|v| v != "0"),
+            seed: variable("TIRX_SIM_SEED")
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0),
             patience: Duration::from_secs(10),
         }
     }
@@ -79,19 +86,17 @@ pub(crate) fn shared() -> Arc<Simulator> {
 struct Running(#[allow(dead_code, reason = "dropping it ends the wait")] Sender<()>);
 
 impl Running {
-    fn start(kernel: &'static str, patience: Duration) -> Running {
+    fn start(kernel: &'static str, patience: Duration, say: impl FnOnce(String) + Send + 'static) -> Running {
         let (done, wait) = channel::<()>();
         // A simulator without a thread to spare says nothing.
         let _ = std::thread::Builder::new().spawn(move || {
             if wait.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-                use std::io::Write;
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "note: kernel `{kernel}` is still running on the simulator after {} s\n  = help: a block is \
-                     stopped at its step limit; set a lower one with `Device::new_simulator().step_limit(…)` or \
-                     TIRX_SIM_STEP_LIMIT, and build `tirx-sim` with opt-level 3",
+                say(format!(
+                    "note: kernel `{kernel}` is still running on the simulator after {} s\n  = help: a block is stopped at \
+                     its step limit, with the loop that used it up; set a lower one with \
+                     `Device::new_simulator().step_limit(…)` or TIRX_SIM_STEP_LIMIT, and build `tirx-sim` with opt-level 3\n",
                     patience.as_secs()
-                );
+                ));
             }
         });
         Running(done)
@@ -159,15 +164,19 @@ impl Simulator {
         let windows = WINDOWS.with_borrow(Clone::clone);
         let options = LaunchOptions {
             step_limit: self.settings.step_limit,
+            seed: self.settings.seed,
             ..LaunchOptions::default()
         };
         let program = &programs.0[function];
-        let running = Running::start(image.name, self.settings.patience);
+        let running = Running::start(image.name, self.settings.patience, |note| {
+            let _ = std::io::stderr().write_all(note.as_bytes());
+        });
         let stats = program.launch_within(&self.memory, &launch, &stand_ins, &options, &windows);
         drop(running);
         let stats = stats?;
         // What kernels print goes where a GPU's driver would write it.
-        print!("{}", stats.output);
+        // A reader that went away is no error.
+        let _ = std::io::stdout().write_all(stats.output.as_bytes());
         Ok(())
     }
 }
@@ -361,6 +370,22 @@ impl Device {
         self.with_settings(|settings| settings.check_overflow = check)
     }
 
+    /// A simulator on which asynchronous copies and matrix operations take effect, and warps run, in another of the orders
+    /// that the kernel allows: one for each number. Otherwise it is 0, or what `TIRX_SIM_SEED` says; a kernel that gives
+    /// other results with another one misses synchronization. Its memory is apart from that of the one before; a GPU stays
+    /// as it is.
+    ///
+    /// ```
+    /// for seed in 0..10 {
+    ///     let device = tirx_rt::Device::new_simulator().schedule_seed(seed);
+    ///     // the kernel's test
+    /// }
+    /// ```
+    #[must_use]
+    pub fn schedule_seed(self, seed: u64) -> Device {
+        self.with_settings(|settings| settings.seed = seed)
+    }
+
     /// On a simulator: runs `function` wherever a kernel calls the raw CUDA function `name`. On a GPU: nothing.
     ///
     /// ```
@@ -375,5 +400,46 @@ impl Device {
                 .unwrap_or_else(PoisonError::into_inner);
             stand_ins.register(name, move |call| function.call(call.args()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launch_that_takes_long_is_named() {
+        let (sender, notes) = channel();
+        let say = move |note| drop(sender.send(note));
+        let running = Running::start("endless", Duration::from_millis(1), say);
+        let note: String = notes.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(
+            note.contains("kernel `endless` is still running") && note.contains("step_limit"),
+            "{note}"
+        );
+        drop(running);
+        let (sender, notes) = channel();
+        let say = move |note: String| drop(sender.send(note));
+        drop(Running::start("short", Duration::from_secs(600), say));
+        assert!(
+            notes.recv_timeout(Duration::from_secs(60)).is_err(),
+            "nothing is said of a short one"
+        );
+    }
+
+    #[test]
+    fn settings_change_and_stay_with_the_device() {
+        let device = Device::new_simulator()
+            .step_limit(1000)
+            .check_overflow(true)
+            .schedule_seed(7);
+        let DeviceKind::Simulator(simulator) = &device.0 else {
+            panic!("it is a simulator");
+        };
+        let settings = simulator.settings();
+        assert_eq!(
+            (settings.step_limit, settings.check_overflow, settings.seed),
+            (Some(1000), true, 7)
+        );
     }
 }

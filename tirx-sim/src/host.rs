@@ -9,7 +9,7 @@ use tirx_ir::abi::tensor_map::{self, Encode};
 use tirx_ir::abi::{self, Check, DEVICE_CUDA, Field, LaunchParam, What, arg_type, dlpack_code, float_method};
 use tirx_ir::fold::eval_int;
 use tirx_ir::intrin::Op;
-use tirx_ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtKind, Var, odd_f32};
+use tirx_ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtKind, TypeCode, Var, odd_f32};
 
 use crate::memory::{Allocation, Memory};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
@@ -185,7 +185,7 @@ impl Machine<'_> {
             StmtKind::Assert {
                 condition, message, ..
             } => {
-                if self.int(condition)? == 0 {
+                if !self.holds(condition)? {
                     return Err(self.failed(condition, message));
                 }
             }
@@ -432,18 +432,49 @@ impl Machine<'_> {
         }
     }
 
+    /// Whether a check holds, its integers compared as the numbers they are.
+    fn holds(&mut self, condition: &Expr) -> Result<bool> {
+        if let ExprKind::Binary(op, a, b) = &condition.kind {
+            match op {
+                BinOp::And => return Ok(self.holds(a)? && self.holds(b)?),
+                BinOp::Or => return Ok(self.holds(a)? || self.holds(b)?),
+                _ => {}
+            }
+            // Unsigned arithmetic wraps on purpose.
+            if op.is_comparison()
+                && a.dtype.code == TypeCode::Int
+                && let (Some(a), Some(b)) = (self.unbounded(a, 0), self.unbounded(b, 0))
+            {
+                return Ok(match op {
+                    BinOp::Eq => a == b,
+                    BinOp::Ne => a != b,
+                    BinOp::Lt => a < b,
+                    BinOp::Le => a <= b,
+                    BinOp::Gt => a > b,
+                    _ => a >= b,
+                });
+            }
+        }
+        Ok(self.int(condition)? != 0)
+    }
+
     /// An integer as the number that arithmetic without widths gives, for launch extents; `None` for other than
     /// arithmetic, and for what leaves 64 bits.
     fn exact(&mut self, expr: &Expr, depth: usize) -> Option<i128> {
+        self.unbounded(expr, depth)
+            .filter(|value| i64::try_from(*value).is_ok())
+    }
+
+    fn unbounded(&mut self, expr: &Expr, depth: usize) -> Option<i128> {
         if depth > 64 || !expr.dtype.is_integer() {
             return None;
         }
-        let value = match &expr.kind {
+        Some(match &expr.kind {
             ExprKind::Binary(op, a, b) => {
-                let (a, b) = (self.exact(a, depth + 1)?, self.exact(b, depth + 1)?);
+                let (a, b) = (self.unbounded(a, depth + 1)?, self.unbounded(b, depth + 1)?);
                 match op {
-                    BinOp::Add => a + b,
-                    BinOp::Sub => a - b,
+                    BinOp::Add => a.checked_add(b)?,
+                    BinOp::Sub => a.checked_sub(b)?,
                     BinOp::Mul => a.checked_mul(b)?,
                     BinOp::Div => a.checked_div(b)?,
                     BinOp::Mod => a.checked_rem(b)?,
@@ -454,16 +485,29 @@ impl Machine<'_> {
                     _ => return None,
                 }
             }
-            ExprKind::Cast(inner) if matches!(inner.kind, ExprKind::Binary(..)) => {
-                self.exact(inner, depth + 1)?
+            ExprKind::Call {
+                op: op @ (Op::ShiftRight | Op::ShiftLeft),
+                args,
+            } => {
+                let [a, count] = &args[..] else {
+                    return None;
+                };
+                let factor = 1i128 << count.as_int().filter(|count| (0..62).contains(count))?;
+                let a = self.unbounded(a, depth + 1)?;
+                match op {
+                    Op::ShiftRight => a.div_euclid(factor),
+                    _ => a.checked_mul(factor)?,
+                }
+            }
+            ExprKind::Cast(inner) if matches!(inner.kind, ExprKind::Binary(..) | ExprKind::Call { .. }) => {
+                self.unbounded(inner, depth + 1)?
             }
             ExprKind::Var(var) if self.exact.contains_key(var) => self.exact[var],
             _ => match self.value(expr).ok()? {
                 Value::Int(v) => v,
                 _ => return None,
             },
-        };
-        i64::try_from(value).ok().map(i128::from)
+        })
     }
 
     fn value(&mut self, expr: &Expr) -> Result<Value> {

@@ -51,6 +51,25 @@ impl Kind {
         })
     }
 
+    /// The Rust type of a value, as a stand-in takes it.
+    pub(crate) fn rust(self) -> &'static str {
+        match self {
+            Kind::Bool => "bool",
+            Kind::I8 => "i8",
+            Kind::I16 => "i16",
+            Kind::I32 => "i32",
+            Kind::I64 => "i64",
+            Kind::U8 | Kind::Mini(_) => "u8",
+            Kind::U16 => "u16",
+            Kind::U32 => "u32",
+            Kind::U64 | Kind::Ptr => "u64",
+            Kind::F16 => "f16",
+            Kind::BF16 => "bf16",
+            Kind::F32 => "f32",
+            Kind::F64 => "f64",
+        }
+    }
+
     /// Whether it is held in 64 bits.
     pub(crate) fn wide(self) -> bool {
         matches!(self, Kind::I64 | Kind::U64 | Kind::F64 | Kind::Ptr)

@@ -647,6 +647,11 @@ fn assertions_and_endless_loops() {
         )
         .unwrap_err();
     assert_eq!(fault.kind, FaultKind::StepLimit);
+    let text = fault.to_string();
+    assert!(
+        text.contains("while True: pass") && text.contains("TIRX_SIM_STEP_LIMIT"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -664,7 +669,7 @@ fn raw_functions_need_stand_ins() {
         1,
         [0; 3],
         [0; 3],
-        "register a stand-in for it, `StandIns::register(\"my_relu\"",
+        "give it a Rust function in its place, `device.stand_in(\"my_relu\", |a: f32| …)`",
     );
 
     let mut stand_ins = StandIns::new();

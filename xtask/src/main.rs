@@ -2,7 +2,7 @@
 //!
 //! | task | what it does |
 //! |---|---|
-//! | `test` | installs the pinned nvcc if there is none, then runs every test |
+//! | `test` | installs the pinned nvcc and sccache if there are none, then runs every test |
 //! | `gpu-kit` | builds `gpu-kit/`: executables and `run.sh` for a machine with a driver and nothing else |
 //! | `oracle` | compares IR after each pass, and machine code, of every kernel with Apache TVM's |
 //! | `mutants` | takes each synchronization out of each kernel with values: the simulator must report it |
@@ -15,7 +15,7 @@ mod oracle;
 mod process;
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use process::{Result, cargo, output, run};
 
@@ -36,6 +36,17 @@ fn test(args: &[String]) -> Result<()> {
         "toolchain",
         "install",
     ]))?;
+    // A test shares compiled kernels through sccache; without one it says so and passes.
+    let tools = root().join("target/tools/sccache");
+    if !tools.is_dir() {
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "install", "--quiet", "--target"])
+            .arg(&tools)
+            .arg("sccache");
+        if let Err(error) = run(&mut pip) {
+            eprintln!("note: no sccache: {error}");
+        }
+    }
     run(cargo(["test", "--workspace"]).args(args))
 }
 

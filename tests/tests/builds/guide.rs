@@ -207,7 +207,7 @@ fn c(text: &str, folder: &Path) -> Result<(), String> {
 }
 
 /// Builds `cargo-tirx`, and says where it is.
-fn command_line() -> PathBuf {
+pub(crate) fn command_line() -> PathBuf {
     let mut command = Command::new(env!("CARGO"));
     command
         .args(["build", "--offline", "-p", "cargo-tirx", "--message-format=json"])

@@ -4,6 +4,7 @@
 
 mod guide;
 mod kill;
+mod project;
 mod throw_away;
 
 use std::fs;

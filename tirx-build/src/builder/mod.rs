@@ -4,6 +4,7 @@ mod bundle;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::c_api::CApi;
@@ -169,11 +170,17 @@ impl Builder {
     /// What is wrong with the manifest, a kernel or the toolchain, rendered for the build's output.
     pub fn compile(&self) -> Result<()> {
         // Cargo shows a build script's stderr with -vv, and where it failed.
-        let report = self.build_and_say(&|line| eprintln!("{line}"))?;
-        for line in &report.directives {
-            println!("{line}");
-        }
-        Ok(())
+        let report = self.build_and_say(&|line| {
+            // A Cargo that is gone reads no more.
+            let _ = writeln!(io::stderr(), "{line}");
+        })?;
+        let lines: String = report.directives.iter().map(|line| format!("{line}\n")).collect();
+        let told = io::stdout().write_all(lines.as_bytes());
+        told.map_err(|error| {
+            Error::new(format_args!(
+                "cannot tell Cargo what the kernels depend on: {error}"
+            ))
+        })
     }
 
     /// Builds and prints nothing.

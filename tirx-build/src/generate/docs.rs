@@ -50,7 +50,6 @@ fn parameter(param: &Param) -> String {
         ParamKind::TensorMap => format!("{name}: tensor map"),
         ParamKind::Tensor {
             dtype,
-            written,
             shape,
             strides,
             ..
@@ -67,7 +66,7 @@ fn parameter(param: &Param) -> String {
             if rust::is_bit_pattern(*dtype) {
                 text.push_str(", as bit patterns");
             }
-            text.push_str(if *written { "; written" } else { "; read" });
+            text.push_str(&format!("; {}", param.access()));
             text
         }
     }
@@ -142,17 +141,115 @@ fn string_literal(text: &str) -> Option<&str> {
 
 /// Lines that rustdoc shows as they read: no accidental code blocks, links or tags.
 fn as_markdown(docstring: &str) -> Vec<String> {
-    let mut lines: Vec<String> = docstring
-        .trim()
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.starts_with("```"))
-        .map(|line| line.replace('[', "\\[").replace(']', "\\]").replace('<', "\\<"))
-        .collect();
-    while lines.last().is_some_and(|line| line.is_empty()) {
+    let mut lines = Vec::new();
+    // Inside a fence: how many backticks opened it.
+    let mut fence: Option<usize> = None;
+    for line in dedented(docstring) {
+        let ticks = line.trim_start().chars().take_while(|c| *c == '`').count();
+        let info = line.trim_start()[ticks..].trim();
+        match fence {
+            Some(open) if ticks >= open && info.is_empty() => {
+                fence = None;
+                lines.push(line.trim().to_string());
+            }
+            Some(_) => lines.push(line.to_string()),
+            // A block in Rust would become a test of the user's crate, and so would one without a language.
+            None if ticks >= 3 && !info.contains('`') => {
+                fence = Some(ticks);
+                let language = match info {
+                    "" => "text",
+                    "rust" => "rust,ignore",
+                    other => other,
+                };
+                lines.push(format!("{}{language}", "`".repeat(ticks)));
+            }
+            None => {
+                // Four blanks would make a block of code.
+                let indent = (line.len() - line.trim_start().len()).min(2);
+                lines.push(format!("{}{}", " ".repeat(indent), prose(line.trim())));
+            }
+        }
+    }
+    lines.extend(fence.map(|open| "`".repeat(open)));
+    while lines.last().is_some_and(|line| line.trim().is_empty()) {
         lines.pop();
     }
     lines
+}
+
+/// Lines without the indentation that all but the first have in common.
+fn dedented(docstring: &str) -> Vec<&str> {
+    let trimmed = docstring.trim();
+    let blank = |line: &&str| line.trim().is_empty();
+    let rest = trimmed.lines().skip(1).filter(|line| !blank(line));
+    let common = rest
+        .map(|line| line.len() - line.trim_start().len())
+        .min()
+        .unwrap_or(0);
+    let cut = |(at, line)| match at {
+        0 => line,
+        _ if blank(&line) => "",
+        _ => line.get(common..).unwrap_or(line.trim_start()),
+    };
+    trimmed.lines().enumerate().map(cut).collect()
+}
+
+/// A line of prose: code spans and links stay, other brackets are characters, an address becomes a link.
+fn prose(line: &str) -> String {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let taken = match c {
+            '`' => code_span(rest),
+            '[' => link(rest),
+            '<' => rest
+                .find('>')
+                .filter(|_| rest[1..].starts_with("http"))
+                .map(|end| end + 1),
+            _ => None,
+        };
+        if let Some(length) = taken {
+            text.push_str(&rest[..length]);
+            rest = &rest[length..];
+            continue;
+        }
+        if rest.starts_with("https://") || rest.starts_with("http://") {
+            let end = rest.find([' ', ')', '>', ',']).unwrap_or(rest.len());
+            let address = rest[..end].trim_end_matches(['.', ';', ':']);
+            text.push_str(&format!("<{address}>"));
+            rest = &rest[address.len()..];
+            continue;
+        }
+        if "[]<".contains(c) {
+            text.push('\\');
+        }
+        text.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    text
+}
+
+/// The length of the code span that a text begins with.
+fn code_span(text: &str) -> Option<usize> {
+    let ticks = text.chars().take_while(|c| *c == '`').count();
+    let mut at = ticks;
+    while let Some(next) = text[at..].find('`') {
+        at += next;
+        let count = text[at..].chars().take_while(|c| *c == '`').count();
+        at += count;
+        if count == ticks {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// The length of the link `[text](address)` that a text begins with.
+fn link(text: &str) -> Option<usize> {
+    let (name, after) = text.split_once("](")?;
+    let length = after.find(')')?;
+    let plain = !name[1..].contains(['[', ']']) && !after[..length].contains([' ', '(']);
+    plain.then_some(name.len() + 2 + length + 1)
 }
 
 #[cfg(test)]
@@ -180,8 +277,31 @@ mod tests {
     }
 
     #[test]
-    fn docstrings_become_plain_markdown() {
-        let text = "def f():\n    r'''Adds A[i].\n\n        indented <T>\n    ```\n    '''\n";
+    fn docstrings_become_markdown_that_says_the_same() {
+        let text = "def f():\n    r'''Adds A[i].\n\n        indented <T>\n    '''\n";
         assert_eq!(doc(text), ["Adds A\\[i\\].", "", "indented \\<T>"]);
+        let text = "def f():\n    \"\"\"Adds `A[i]` to [the sum](https://a.b/c), see https://d.e.\n\n    - one\n      \
+                    two ``x`y[0]`` ` [1]\n\n    ```\n    for i:\n        A[i] <T>\n    ```\n    ```rust\n    x\n    \
+                    ```\n    \"\"\"\n";
+        let expected = [
+            "Adds `A[i]` to [the sum](https://a.b/c), see <https://d.e>.",
+            "",
+            "- one",
+            "  two ``x`y[0]`` ` \\[1\\]",
+            "",
+            "```text",
+            "for i:",
+            "    A[i] <T>",
+            "```",
+            "```rust,ignore",
+            "x",
+            "```",
+        ];
+        assert_eq!(doc(text), expected);
+        // A fence that stays open ends with the text.
+        assert_eq!(
+            doc("def f():\n    '''a\n    ```c\n    b'''\n"),
+            ["a", "```c", "b", "```"]
+        );
     }
 }

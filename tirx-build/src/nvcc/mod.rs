@@ -356,3 +356,43 @@ pub(crate) fn warning_line(message: &Message) -> String {
         .short()
         .replacen(&format!("{}: ", Level::Warning.name()), "", 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Entry;
+
+    #[test]
+    fn a_long_build_says_how_far_it_is_and_what_took_longest() {
+        let said = Mutex::new(Vec::new());
+        let say = |line: &str| said.lock().unwrap().push(line.to_string());
+        let ran = |seconds| {
+            Ok(Ran {
+                entry: Entry {
+                    image: Vec::new(),
+                    messages: String::new(),
+                },
+                compiled: true,
+                time: Duration::from_secs(seconds),
+            })
+        };
+        let mut progress = Progress::new(&say, 3);
+        progress.done("kernel `add`", "sm_90a", &ran(1));
+        assert!(said.lock().unwrap().is_empty(), "a short build says nothing");
+        progress.start = Instant::now().checked_sub(SAY_EVERY * 2).unwrap();
+        progress.done("kernel `scale`", "sm_100a", &ran(8));
+        progress.done("kernel `add`", "sm_100a", &ran(2));
+        progress.end();
+        let said = said.into_inner().unwrap();
+        assert_eq!(
+            (said.len(), said[0].as_str()),
+            (2, "tirx: 2 of 3 images"),
+            "{said:?}"
+        );
+        let last = "the slowest was kernel `scale` for sm_100a with 8.0 s";
+        assert!(
+            said[1].starts_with("tirx: 3 images in 10.") && said[1].ends_with(last),
+            "{said:?}"
+        );
+    }
+}

@@ -132,7 +132,7 @@ fn places<'a>(search: &'a Search<'_>) -> impl Iterator<Item = (String, PathBuf)>
 }
 
 fn examine(search: &Search<'_>, origin: String, path: PathBuf) -> Candidate {
-    match ask_version(&path, &origin) {
+    match ask_version(&path, &origin, search.environment) {
         Ok(nvcc) => Candidate {
             shown: nvcc.to_string(),
             verdict: match unsuitable(search, &nvcc) {
@@ -154,7 +154,7 @@ pub(crate) fn install_help(pin: Option<Pin>) -> String {
 }
 
 fn named_nvcc(search: &Search<'_>, variable: &str, path: PathBuf) -> Result<Nvcc, Error> {
-    let nvcc = ask_version(&path, variable)
+    let nvcc = ask_version(&path, variable, search.environment)
         .map_err(|reason| Error::new(format_args!("{variable} names `{}`: {reason}", path.display())))?;
     match unsuitable(search, &nvcc) {
         None => Ok(nvcc),
@@ -180,16 +180,21 @@ fn unsuitable(search: &Search<'_>, nvcc: &Nvcc) -> Option<String> {
 }
 
 /// Runs `nvcc --version`. The error is a reason, to stand after the path.
-pub(super) fn ask_version(path: &Path, origin: &str) -> Result<Nvcc, String> {
+pub(super) fn ask_version(path: &Path, origin: &str, environment: &Environment) -> Result<Nvcc, String> {
     /// Far more than it takes.
     const LIMIT: Duration = Duration::from_secs(30);
+    let set = environment
+        .peek("TIRX_NVCC_TIMEOUT")
+        .and_then(|text| text.to_str()?.parse().ok());
+    let set = set.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let limit = set.map_or(LIMIT, |set| set.min(LIMIT));
     let mut command = Command::new(path);
-    let finished = process::run(command.arg("--version"), Some(LIMIT), &mut |_| {})
+    let finished = process::run(command.arg("--version"), Some(limit), &mut |_| {})
         .map_err(|error| format!("it cannot be run: {error}"))?;
     let Some(status) = finished.status else {
         return Err(format!(
             "it does not answer `--version` within {} s",
-            LIMIT.as_secs()
+            limit.as_secs_f64()
         ));
     };
     let text = finished.stdout;

@@ -107,7 +107,7 @@ pub(super) fn cached(environment: &Environment) -> Vec<PathBuf> {
 
 /// The toolchains in the cache that run, newest first.
 pub fn installed(environment: &Environment) -> Vec<Nvcc> {
-    let ask = |path: PathBuf| ask_version(&path, "cargo tirx toolchain").ok();
+    let ask = |path: PathBuf| ask_version(&path, "cargo tirx toolchain", environment).ok();
     cached(environment).into_iter().filter_map(ask).collect()
 }
 
@@ -170,7 +170,7 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
     let lock_path = parent.join(format!(".cuda-{pin}.lock"));
     let lock = fs::File::create(&lock_path).map_err(|e| Error::io("create", &lock_path, &e))?;
     lock.lock().map_err(|e| Error::io("lock", &lock_path, &e))?;
-    if let Some(nvcc) = usable(&place) {
+    if let Some(nvcc) = usable(&place, environment) {
         return Ok(nvcc);
     }
     if offline(environment) {
@@ -185,7 +185,8 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
     fs::create_dir_all(&work).map_err(|e| Error::io("create", &work, &e))?;
     progress(&format!("fetching nvcc {pin} through pip"));
     let result = fetch(environment, &python, packages, &work).and_then(|()| {
-        usable(&work.join("site")).ok_or_else(|| "what pip unpacked has no nvcc that runs".to_string())
+        usable(&work.join("site"), environment)
+            .ok_or_else(|| "what pip unpacked has no nvcc that runs".to_string())
     });
     if let Err(reason) = result {
         remove_tree(&work)?;
@@ -195,8 +196,8 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
     remove_tree(&place)?;
     fs::rename(work.join("site"), &place).map_err(|e| Error::io("rename into", &place, &e))?;
     remove_tree(&work)?;
-    let nvcc =
-        usable(&place).ok_or_else(|| fail("it does not run from its place in the cache".to_string()))?;
+    let nvcc = usable(&place, environment)
+        .ok_or_else(|| fail("it does not run from its place in the cache".to_string()))?;
 
     backdate(&nvcc.path);
     nvcc.path.parent().into_iter().for_each(backdate);
@@ -209,10 +210,10 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
     Ok(nvcc)
 }
 
-fn usable(dir: &Path) -> Option<Nvcc> {
+fn usable(dir: &Path, environment: &Environment) -> Option<Nvcc> {
     in_site_packages(dir)
         .into_iter()
-        .find_map(|file| ask_version(&file, "cargo tirx toolchain").ok())
+        .find_map(|file| ask_version(&file, "cargo tirx toolchain", environment).ok())
 }
 
 fn remove_tree(dir: &Path) -> Result<(), Error> {

@@ -224,6 +224,28 @@ fn an_nvcc_that_hangs_is_stopped() {
 }
 
 #[test]
+fn an_nvcc_that_does_not_say_its_version_is_stopped() {
+    let package = Package::new();
+    let environment = Environment::empty()
+        .with("TIRX_NVCC", package.script("sleep 600"))
+        .with("TIRX_NVCC_TIMEOUT", "0.2");
+    let message = package.build(environment.clone()).unwrap_err().to_string();
+    assert!(
+        message.contains("it does not answer `--version` within 0.2 s"),
+        "{message}"
+    );
+    // One that is only found is passed over.
+    let found = Environment::empty()
+        .with("PATH", package.path(""))
+        .with("TIRX_NVCC_TIMEOUT", "0.2");
+    let message = package.build(found).unwrap_err().to_string();
+    assert!(
+        message.contains("no suitable nvcc was found") && message.contains("`--version` within 0.2 s"),
+        "{message}"
+    );
+}
+
+#[test]
 fn warnings_of_nvcc_are_at_the_kernel_s_line_and_come_back_from_the_store() {
     let package = Package::new();
     let said = "echo 'kernel.cu(4): warning #177-D: variable \"x\" was declared but never referenced'\n\

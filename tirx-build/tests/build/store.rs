@@ -84,6 +84,11 @@ fn comments_targets_and_absence_of_nvcc_compile_nothing_again() {
         .unwrap();
     assert!(!package.path("out/tirx/scale.fatbin").exists());
     assert_eq!(counts(&package.build(named(&package)).unwrap()), (0, 9));
+    // Profiles share.
+    for profile in ["release", "debug"] {
+        let report = package.build(named(&package).with("PROFILE", profile)).unwrap();
+        assert_eq!(counts(&report), (0, 9), "{profile}");
+    }
     // Another release compiles all; the same one at another place nothing.
     let newer = Environment::empty().with("TIRX_NVCC", package.nvcc("13.1"));
     assert_eq!(counts(&package.build(newer).unwrap()), (9, 0));

@@ -5,7 +5,8 @@
 //! whose lanes may leave at different times is framed: `LoopBegin … LoopTest … LoopLatch`.
 
 use tirx_ir::abi::keys;
-use tirx_ir::{AttrNode, Buffer, Expr, ForKind, Stmt, StmtKind, Type, Var};
+use tirx_ir::intrin::Op;
+use tirx_ir::{AttrNode, Buffer, DType, Expr, ExprKind, ForKind, Stmt, StmtKind, Type, Var};
 use tirx_source::diagnostic::{Result, error};
 
 use super::registers::Val;
@@ -165,7 +166,7 @@ impl Compiler<'_> {
             let kind = self.kind(iv.var.dtype())?;
             let index = self.convert(index, kind)?;
             self.vars.insert(iv.var.clone(), vec![index]);
-            let extent = self.value(value)?;
+            let extent = self.value(&widened(value))?;
             let extent = self.convert(extent, Kind::U32)?;
             if let Operand::S(s) = extent.at {
                 self.emit(Inst::Extent { s, axis });
@@ -583,5 +584,28 @@ impl Compiler<'_> {
                 format!("the memory of buffer `{}` is not declared", buffer.name),
             ),
         }
+    }
+}
+
+/// An extent in 64 bits, as the launcher computes it: the sum of `n + 255` may leave the 32 bits that `n` has.
+fn widened(extent: &Expr) -> Expr {
+    match &extent.kind {
+        ExprKind::Binary(op, a, b)
+            if extent.dtype.is_integer() && !op.is_comparison() && !op.is_logical() =>
+        {
+            Expr::binary(*op, widened(a), widened(b))
+        }
+        // A division by a power of two.
+        ExprKind::Call {
+            op: op @ (Op::ShiftRight | Op::ShiftLeft),
+            args,
+        } if extent.dtype.is_integer() => {
+            let args = args.iter().map(widened).collect();
+            let call = ExprKind::Call { op: *op, args };
+            Expr::new(call, DType::INT64, extent.span)
+        }
+        ExprKind::Cast(inner) if inner.dtype.is_integer() => widened(inner),
+        _ if extent.dtype.is_integer() => extent.clone().cast(DType::INT64),
+        _ => extent.clone(),
     }
 }

@@ -31,10 +31,15 @@ impl Machine<'_, '_> {
         let call = &ctx.code.calls[id as usize];
         let first = mask.trailing_zeros() & 31;
         let Some(function) = ctx.stand_ins.get(&call.name) else {
+            let parameters: Vec<String> = ('a'..='z')
+                .zip(&call.args)
+                .map(|(name, (kind, _))| format!("{name}: {}", kind.rust()))
+                .collect();
             let message = format!(
-                "the simulator cannot run the raw CUDA function `{0}`: register a stand-in for it, \
-                 `StandIns::register(\"{0}\", |call| …)`",
-                call.name
+                "the simulator cannot run the raw CUDA function `{0}`: give it a Rust function in its place, \
+                 `device.stand_in(\"{0}\", |{1}| …)`",
+                call.name,
+                parameters.join(", ")
             );
             return Err(Trap::new(FaultKind::StandIn, first, message));
         };

@@ -242,13 +242,8 @@ fn param_name(param: &Param) -> String {
 fn param_text(param: &Param) -> String {
     let name = param_name(param);
     match &param.kind {
-        ParamKind::Tensor {
-            dtype,
-            written,
-            shape,
-            ..
-        } => {
-            let access = if *written { "written" } else { "read" };
+        ParamKind::Tensor { dtype, shape, .. } => {
+            let access = param.access();
             format!(
                 "{name}: tensor of {dtype}, shape ({}), {access}",
                 shape.join(", ")

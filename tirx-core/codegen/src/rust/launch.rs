@@ -84,7 +84,10 @@ impl HostPrinter<'_> {
                 }
             }
             // A value that is there already needs no arithmetic.
-            let computed = matches!(value.kind, ExprKind::Binary(..) | ExprKind::Cast(_));
+            let computed = matches!(
+                value.kind,
+                ExprKind::Binary(..) | ExprKind::Cast(_) | ExprKind::Call { .. }
+            );
             let exact = |printer: &mut Printer<'_>| match computed {
                 true => checked(printer, value, &|_| None),
                 false => None,

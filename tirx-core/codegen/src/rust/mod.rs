@@ -37,6 +37,8 @@ pub enum ParamKind {
         dtype: DType,
         /// Whether the kernel may write it.
         written: bool,
+        /// Whether the kernel reads it; true where that is not known.
+        read: bool,
         /// Extents in the kernel's words: `n`, `256`.
         shape: Vec<String>,
         /// Strides in the kernel's words; empty for a compact tensor.
@@ -74,6 +76,20 @@ impl Param {
             }
             ParamKind::Scalar(dtype) => rust_scalar(*dtype).unwrap_or("i64").to_string(),
             ParamKind::TensorMap => "&::tirx_rt::TensorMap".to_string(),
+        }
+    }
+
+    /// What a kernel does with a tensor: `read`, `written`, `read and written`; empty for other parameters.
+    pub fn access(&self) -> &'static str {
+        match self.kind {
+            ParamKind::Tensor {
+                read: true,
+                written: true,
+                ..
+            } => "read and written",
+            ParamKind::Tensor { written: true, .. } => "written",
+            ParamKind::Tensor { .. } => "read",
+            _ => "",
         }
     }
 
@@ -264,7 +280,7 @@ pub fn launcher(authored: &PrimFunc, module: &IRModule) -> Result<Launcher, Diag
 }
 
 fn signature(authored: &PrimFunc, host: &PrimFunc, module: &IRModule) -> Result<Signature, Diagnostics> {
-    let written = written_arguments(host, module);
+    let used = used_arguments(host, module);
     let mut names = names::Names::reserving(&["stream", "args", "constexpr"]);
     let mut errors = Vec::new();
     let mut params = Vec::new();
@@ -279,7 +295,8 @@ fn signature(authored: &PrimFunc, host: &PrimFunc, module: &IRModule) -> Result<
                 let text = |all: &[Expr]| all.iter().map(extent_text).collect();
                 let kind = ParamKind::Tensor {
                     dtype: buffer.dtype,
-                    written: written.contains(&index),
+                    written: used.written.contains(&index),
+                    read: used.read.contains(&index),
                     shape: text(&buffer.shape),
                     strides: text(&buffer.strides),
                     at_base: buffer.elem_offset.as_ref().is_some_and(|o| !o.is_int(0)),
@@ -342,14 +359,21 @@ fn extent_text(expr: &Expr) -> String {
     go(expr, false)
 }
 
-/// The positions of the arguments that some launch may write.
-fn written_arguments(host: &PrimFunc, module: &IRModule) -> Vec<usize> {
+/// The positions of arguments by what launches do with them.
+#[derive(Default)]
+struct Used {
+    read: Vec<usize>,
+    written: Vec<usize>,
+}
+
+/// The arguments that some launch may read or write.
+fn used_arguments(host: &PrimFunc, module: &IRModule) -> Used {
     /// Pointer variables with the argument they come from.
     struct Origins<'a> {
         module: &'a IRModule,
         args: Option<Var>,
         of: FxHashMap<Var, usize>,
-        written: Vec<usize>,
+        used: Used,
     }
     impl Origins<'_> {
         fn origin(&self, expr: &Expr) -> Option<usize> {
@@ -392,8 +416,11 @@ fn written_arguments(host: &PrimFunc, module: &IRModule) -> Vec<usize> {
                         && let Some(launch) = abi::launch(self.module, args)
                     {
                         let written = abi::written_params(launch.device);
-                        for (arg, _) in launch.args.iter().zip(written).filter(|(_, w)| *w) {
-                            self.written.extend(self.origin(arg));
+                        let read = abi::read_params(launch.device);
+                        for (arg, (written, read)) in launch.args.iter().zip(written.iter().zip(read)) {
+                            let origin = self.origin(arg);
+                            self.used.written.extend(origin.filter(|_| *written));
+                            self.used.read.extend(origin.filter(|_| read));
                         }
                     }
                 }
@@ -407,10 +434,10 @@ fn written_arguments(host: &PrimFunc, module: &IRModule) -> Vec<usize> {
         // (self_handle, args, num_args, result)
         args: host.params.get(1).cloned(),
         of: FxHashMap::default(),
-        written: Vec::new(),
+        used: Used::default(),
     };
     origins.visit_stmt(&host.body);
-    origins.written
+    origins.used
 }
 
 /// The parts of a message as one text.

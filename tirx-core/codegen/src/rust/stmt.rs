@@ -7,6 +7,7 @@ use crate::ir::{BinOp, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKi
 
 use rustc_hash::FxHashMap;
 
+use super::checked::{checked, failed};
 use super::code::{Code, logical};
 use super::expr::{Handle, Printer, Value};
 use super::names::Names;
@@ -234,7 +235,7 @@ impl HostPrinter<'_> {
         let (Some(index), Some(position)) = (argument_index(&code.text), abi::element_position(wide)) else {
             return Ok(());
         };
-        let argument = self.kernel_names.get(index).cloned().unwrap_or_default();
+        let argument = self.rust_name(index);
         let field = if code.text.contains(".shape(") {
             "shape"
         } else {
@@ -303,7 +304,11 @@ impl HostPrinter<'_> {
             Value::Int(_) => return Ok(()),
             _ => {}
         }
-        let failed = self.printer.negated(condition)?;
+        let arithmetic = &self.arithmetic;
+        let failed = match failed(&mut self.printer, condition, &|var| arithmetic.get(var).cloned())? {
+            Some(failed) => failed,
+            None => self.printer.negated(condition)?,
+        };
         let (error, reads) = match Check::read(message, &self.kernel_names) {
             Some(check) => self.mismatch(&check, condition)?,
             None => {
@@ -316,6 +321,31 @@ impl HostPrinter<'_> {
         };
         self.lines.push(Line::check(failed, error, reads));
         Ok(())
+    }
+
+    /// An argument's name as the caller of the launcher knows it.
+    fn rust_name(&self, index: usize) -> String {
+        let param = self.signature.params.get(index);
+        param.map_or_else(|| "?".to_string(), |param| param.rust_name.clone())
+    }
+
+    /// An expectation in the kernel's words (`A.shape[0] * 2`) with the arguments' names in Rust.
+    fn in_rust(&self, words: &str) -> String {
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        let mut text = String::new();
+        let mut rest = words;
+        while let Some(start) = rest.find(is_name) {
+            let (before, from) = rest.split_at(start);
+            let (name, after) = from.split_at(from.find(|c| !is_name(c)).unwrap_or(from.len()));
+            text.push_str(before);
+            let param = self.signature.params.iter().find(|p| p.name == name);
+            match param.filter(|_| !before.ends_with('.')) {
+                Some(param) => text.push_str(&param.rust_name),
+                None => text.push_str(name),
+            }
+            rest = after;
+        }
+        text + rest
     }
 
     /// The error of a failed check, with the values that differ.
@@ -355,8 +385,8 @@ impl HostPrinter<'_> {
                 field = format!("strides[{position}]");
             }
             let actual = abi::descriptor_value(actual).unwrap_or(actual);
-            let (actual, known) = (self.printer.code(actual)?, self.printer.value(expected)?);
-            let expected = self.printer.code(expected)?;
+            let (actual, known) = (self.number(actual)?, self.printer.value(expected)?);
+            let expected = self.number(expected)?;
             let mut reads = actual.reads.clone();
             reads.extend(expected.reads.iter().cloned());
             let plain = check.expected.is_empty()
@@ -364,12 +394,13 @@ impl HostPrinter<'_> {
             let text = if plain || !matches!(known, Value::Code(_)) {
                 expected.text
             } else {
-                let words = check.expected.replace('{', "{{").replace('}', "}}");
+                let words = self.in_rust(&check.expected);
+                let words = words.replace('{', "{{").replace('}', "}}");
                 formatted("{}", &format!(" ({words})"), &expected)
             };
             (text, actual.text, reads)
         } else if let ExprKind::Binary(BinOp::Le, actual, _) = &condition.kind {
-            let actual = self.printer.code(actual)?;
+            let actual = self.number(actual)?;
             (string_literal(&check.expected), actual.text, actual.reads)
         } else {
             let expected = if check.expected.is_empty() {
@@ -382,10 +413,31 @@ impl HostPrinter<'_> {
         let text = format!(
             "::tirx_rt::host::mismatch(KERNEL, {}, {}, {}, {expected}, {actual})",
             check.index,
-            string_literal(&check.argument),
+            string_literal(&self.rust_name(check.index as usize)),
             string_literal(&field),
         );
         Ok((text, reads))
+    }
+
+    /// A value for a message: what is computed does not wrap.
+    fn number(&mut self, expr: &Expr) -> Result<Code> {
+        let arithmetic = &self.arithmetic;
+        let bound = |var: &Var| arithmetic.get(var).cloned();
+        let computed = matches!(
+            expr.kind,
+            ExprKind::Binary(..)
+                | ExprKind::Call {
+                    op: Op::IfThenElse,
+                    ..
+                }
+        );
+        match computed
+            .then(|| checked(&mut self.printer, expr, &bound))
+            .flatten()
+        {
+            Some(checked) => Ok(checked.code()),
+            None => self.printer.code(expr),
+        }
     }
 
     fn evaluate(&mut self, expr: &Expr, tail: bool) -> Result<()> {
@@ -401,7 +453,8 @@ impl HostPrinter<'_> {
                 args,
             } => {
                 if args.first().and_then(|a| a.as_str()) == Some("__tvm_set_device") {
-                    let names: Vec<String> = self.kernel_names.iter().map(|n| string_literal(n)).collect();
+                    let params = self.signature.params.iter();
+                    let names: Vec<String> = params.map(|p| string_literal(&p.rust_name)).collect();
                     let names = names.join(", ");
                     self.lines.push(Line::new(format!(
                         "let _launching = ::tirx_rt::host::begin(stream, args, &[{names}], KERNEL)?;"

@@ -240,6 +240,78 @@ pub fn written_params(func: &PrimFunc) -> Vec<bool> {
     func.params.iter().map(|p| written.written.contains(p)).collect()
 }
 
+/// Which parameters of a device function point to memory that it reads, or may read: a pointer that is handed to an
+/// instruction counts, unless that one only stores.
+pub fn read_params(func: &PrimFunc) -> Vec<bool> {
+    struct Read {
+        roots: Vec<(Var, Var)>,
+        read: Vec<Var>,
+    }
+    impl Read {
+        fn root(&self, var: &Var) -> Var {
+            let known = self.roots.iter().rfind(|(v, _)| v == var);
+            known.map_or_else(|| var.clone(), |(_, root)| root.clone())
+        }
+        fn visit_indices(&mut self, expr: &Expr) {
+            for operand in expr.operands() {
+                self.visit_expr(operand);
+            }
+        }
+    }
+    impl Visitor for Read {
+        fn visit_expr(&mut self, expr: &Expr) {
+            match &expr.kind {
+                ExprKind::BufferLoad { buffer, .. } => {
+                    let root = self.root(&buffer.data);
+                    self.read.push(root);
+                    self.visit_indices(expr);
+                }
+                ExprKind::Call { op, args } => {
+                    let stores = only_stores(*op);
+                    for arg in args {
+                        match pointer_source(arg).filter(|_| arg.dtype.is_handle()) {
+                            Some(pointer) if *op != Op::AddressOf => {
+                                let root = self.root(&pointer);
+                                self.read.extend((!stores).then_some(root));
+                            }
+                            _ => {}
+                        }
+                        match &arg.kind {
+                            // The address of an element is not its value; its indices are read.
+                            ExprKind::BufferLoad { .. } if *op == Op::AddressOf => self.visit_indices(arg),
+                            _ => self.visit_expr(arg),
+                        }
+                    }
+                }
+                _ => self.walk_expr(expr),
+            }
+        }
+        fn visit_stmt(&mut self, stmt: &Stmt) {
+            if let StmtKind::Bind(var, value) = &stmt.kind
+                && var.dtype().is_handle()
+                && let Some(source) = pointer_source(value)
+            {
+                let root = self.root(&source);
+                self.roots.push((var.clone(), root));
+            }
+            self.walk_stmt(stmt);
+        }
+    }
+    let mut found = Read {
+        roots: Vec::new(),
+        read: Vec::new(),
+    };
+    found.visit_stmt(&func.body);
+    func.params.iter().map(|p| found.read.contains(p)).collect()
+}
+
+/// Whether an instruction that is given pointers only stores through them.
+fn only_stores(op: Op) -> bool {
+    let name = op.name();
+    let copies_out = name.contains("s2g") || name.contains("shared_to_global");
+    name.starts_with("tirx.ptx.st") || copies_out && !name.contains("reduce")
+}
+
 /// Whether an instruction reads the tensors of the tensor maps that it is given: copies from global memory, prefetches.
 fn reads_tensor_maps(op: Op) -> bool {
     let name = op.name();

@@ -14,22 +14,22 @@ if !args[0].strides_is_null() {
 if args[0].stride(1) != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "strides[1]", 1, args[0].stride(1))); }
 if n != 1 && args[0].stride(0) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "strides[0]", 4, args[0].stride(0))); }
 }
-if n.wrapping_mul(4) != 0 && args[0].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a pointer", "null")); }
+if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(4_i64)).equals(::tirx_rt::host::Wide::from(0_i64)) && args[0].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a pointer", "null")); }
 if !args[1].strides_is_null() {
 if args[1].stride(1) != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "strides[1]", 1, args[1].stride(1))); }
-if n.wrapping_mul(2) != 1 && args[1].stride(0) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "strides[0]", 4, args[1].stride(0))); }
+if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).equals(::tirx_rt::host::Wide::from(1_i64)) && args[1].stride(0) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "strides[0]", 4, args[1].stride(0))); }
 }
 if dev_id != args[1].device_id() { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "device_id", format_args!("{dev_id} (A.device_id)"), args[1].device_id())); }
-if n.wrapping_mul(2).wrapping_mul(4) != 0 && args[1].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "data", "a pointer", "null")); }
+if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).mul(::tirx_rt::host::Wide::from(4_i64)).equals(::tirx_rt::host::Wide::from(0_i64)) && args[1].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "data", "a pointer", "null")); }
 if args[0].shape(1) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "shape[1]", 4, args[0].shape(1))); }
-if i64::from(n.wrapping_mul(2)) != args[1].shape(0) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape[0]", format_args!("{} (A.shape[0] * 2)", n.wrapping_mul(2)), args[1].shape(0))); }
+if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).equals(::tirx_rt::host::Wide::from(args[1].shape(0))) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape[0]", format_args!("{} (A.shape[0] * 2)", ::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64))), args[1].shape(0))); }
 if args[1].shape(1) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape[1]", 4, args[1].shape(1))); }
 let a_ptr = args[0].data();
 if !a_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a multiple of 2", format_args!("{a_ptr:#x}"))); }
-if (n as i64).wrapping_mul(4) > 2147483647 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "shape", "at most 2147483647 elements, which int32 indices reach", (n as i64).wrapping_mul(4))); }
+if !::tirx_rt::host::Wide::from(n as i64).mul(::tirx_rt::host::Wide::from(4_i64)).at_most(::tirx_rt::host::Wide::from(2147483647_i64)) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "shape", "at most 2147483647 elements, which int32 indices reach", ::tirx_rt::host::Wide::from(n as i64).mul(::tirx_rt::host::Wide::from(4_i64)))); }
 let b_ptr = args[1].data();
 if !b_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "data", "a multiple of 2", format_args!("{b_ptr:#x}"))); }
-if (n.wrapping_mul(2) as i64).wrapping_mul(4) > 2147483647 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape", "at most 2147483647 elements, which int32 indices reach", (n.wrapping_mul(2) as i64).wrapping_mul(4))); }
+if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).mul(::tirx_rt::host::Wide::from(4_i64)).at_most(::tirx_rt::host::Wide::from(2147483647_i64)) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape", "at most 2147483647 elements, which int32 indices reach", ::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).mul(::tirx_rt::host::Wide::from(4_i64)))); }
 let _launching = ::tirx_rt::host::begin(stream, args, &["A", "B", "s", "k", "flag"], KERNEL)?;
 ::tirx_rt::call_raw!(raw(stream, a_ptr, b_ptr, flag, k, n, s))?;
 Ok(())
