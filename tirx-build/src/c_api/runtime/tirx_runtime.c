@@ -365,6 +365,26 @@ int32_t tirx_extent(const char* kernel, const char* what, int64_t value, uint32_
   return TIRX_OK;
 }
 
+int32_t tirx_launch_extent(const char* kernel, const char* what, tirx_wide value, const char* expression,
+                           const char* const* names, const tirx_wide* values, size_t count, uint32_t* extent) {
+  char found[48] = "does not fit 64 bits", list[384] = "";
+  size_t used = 0;
+  if (value.fits && value.value >= 0 && value.value <= INT64_C(0xffffffff)) {
+    *extent = (uint32_t)value.value;
+    return TIRX_OK;
+  }
+  if (value.fits) snprintf(found, sizeof found, "would be %lld", (long long)value.value);
+  for (size_t i = 0; i < count; ++i) {
+    int more = values[i].fits && used < sizeof list
+                   ? snprintf(list + used, sizeof list - used, "%s%s = %lld", used ? ", " : " (", names[i],
+                              (long long)values[i].value)
+                   : 0;
+    if (more > 0) used += (size_t)more;
+  }
+  return fail(TIRX_ERROR_LAUNCH, "ValueError", "kernel `%s` cannot be launched: %s, `%s`, %s%s%s", kernel, what,
+              expression, found, list, used ? ")" : "");
+}
+
 static int is_ones(const uint32_t dims[3]) { return dims[0] == 1 && dims[1] == 1 && dims[2] == 1; }
 
 int32_t tirx_launch(tirx_kernel* kernel, uint32_t function, void* stream, const tirx_launch_config* config,

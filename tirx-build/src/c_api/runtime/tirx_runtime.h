@@ -114,6 +114,70 @@ int32_t tirx_fail_tensor_map(const char* kernel, const char* map, const char* fi
                              int64_t actual);
 int32_t tirx_set_device(const char* kernel, int32_t device, void** stream);
 int32_t tirx_extent(const char* kernel, const char* what, int64_t value, uint32_t* extent);
+/* An integer of 64 bits that launch extents are computed in; it does not fit where it left them or was divided by zero. */
+typedef struct {
+  int64_t value;
+  bool fits;
+} tirx_wide;
+
+static inline tirx_wide tirx_wide_of(int64_t value) {
+  tirx_wide wide = {value, true};
+  return wide;
+}
+static inline tirx_wide tirx_wide_unsigned(uint64_t value) {
+  tirx_wide wide = {(int64_t)value, value <= (uint64_t)INT64_MAX};
+  return wide;
+}
+static inline tirx_wide tirx_wide_add(tirx_wide a, tirx_wide b) {
+  bool over = b.value > 0 ? a.value > INT64_MAX - b.value : a.value < INT64_MIN - b.value;
+  tirx_wide wide = {over ? 0 : a.value + b.value, a.fits && b.fits && !over};
+  return wide;
+}
+static inline tirx_wide tirx_wide_sub(tirx_wide a, tirx_wide b) {
+  bool over = b.value < 0 ? a.value > INT64_MAX + b.value : a.value < INT64_MIN + b.value;
+  tirx_wide wide = {over ? 0 : a.value - b.value, a.fits && b.fits && !over};
+  return wide;
+}
+static inline tirx_wide tirx_wide_mul(tirx_wide a, tirx_wide b) {
+  bool over = a.value != 0 && b.value != 0 &&
+              ((a.value == -1 && b.value == INT64_MIN) || (b.value == -1 && a.value == INT64_MIN));
+  if (!over && a.value > 0) over = b.value > INT64_MAX / a.value || b.value < INT64_MIN / a.value;
+  if (!over && a.value < -1) over = b.value > INT64_MIN / a.value || b.value < INT64_MAX / a.value;
+  tirx_wide wide = {over ? 0 : a.value * b.value, a.fits && b.fits && !over};
+  return wide;
+}
+/* Quotients and remainders, rounded to zero or to minus infinity. */
+static inline tirx_wide tirx_wide_div(tirx_wide a, tirx_wide b) {
+  bool bad = b.value == 0 || (b.value == -1 && a.value == INT64_MIN);
+  tirx_wide wide = {bad ? 0 : a.value / b.value, a.fits && b.fits && !bad};
+  return wide;
+}
+static inline tirx_wide tirx_wide_rem(tirx_wide a, tirx_wide b) {
+  bool bad = b.value == 0 || (b.value == -1 && a.value == INT64_MIN);
+  tirx_wide wide = {bad ? 0 : a.value % b.value, a.fits && b.fits && !bad};
+  return wide;
+}
+static inline tirx_wide tirx_wide_floor_div(tirx_wide a, tirx_wide b) {
+  tirx_wide wide = tirx_wide_div(a, b);
+  if (wide.fits && a.value % b.value != 0 && (a.value < 0) != (b.value < 0)) --wide.value;
+  return wide;
+}
+static inline tirx_wide tirx_wide_floor_mod(tirx_wide a, tirx_wide b) {
+  tirx_wide wide = tirx_wide_rem(a, b);
+  if (wide.fits && wide.value != 0 && (wide.value < 0) != (b.value < 0)) wide.value += b.value;
+  return wide;
+}
+static inline tirx_wide tirx_wide_min(tirx_wide a, tirx_wide b) {
+  tirx_wide wide = {a.value < b.value ? a.value : b.value, a.fits && b.fits};
+  return wide;
+}
+static inline tirx_wide tirx_wide_max(tirx_wide a, tirx_wide b) {
+  tirx_wide wide = {a.value > b.value ? a.value : b.value, a.fits && b.fits};
+  return wide;
+}
+/* An extent as the driver takes it, from its value, the expression that it is computed by and what is in it. */
+int32_t tirx_launch_extent(const char* kernel, const char* what, tirx_wide value, const char* expression,
+                           const char* const* names, const tirx_wide* values, size_t count, uint32_t* extent);
 int32_t tirx_launch(tirx_kernel* kernel, uint32_t function, void* stream, const tirx_launch_config* config,
                     void** params);
 int32_t tirx_tensor_map_encode(const char* kernel, const char* map, tirx_tensor_map_cache* cache,

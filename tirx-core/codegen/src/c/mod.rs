@@ -6,6 +6,7 @@
 //! those of the IR and stand nowhere else. The text expects `tirx_runtime.h`, which `tirx-build` ships.
 
 mod expr;
+mod extent;
 mod stmt;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};

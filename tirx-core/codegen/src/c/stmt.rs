@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::expr::Printer;
+use super::extent;
 use super::{Result, c_scalar, is_pointer, packed_params};
 use crate::intrin::Op;
 use crate::ir::abi::tensor_map::{self, Encode};
@@ -15,6 +18,8 @@ struct HostPrinter<'a> {
     name: &'a str,
     names: Vec<String>,
     printer: Printer,
+    /// What names stand for that are bound to integer arithmetic: launch extents compute it without wrapping.
+    arithmetic: FxHashMap<Var, Expr>,
     out: String,
     indent: usize,
     launches: usize,
@@ -34,6 +39,7 @@ pub(super) fn print(
         name,
         names: signature.params.iter().map(|p| p.name.clone()).collect(),
         printer: Printer::default(),
+        arithmetic: FxHashMap::default(),
         out: String::new(),
         indent: 1,
         launches: 0,
@@ -73,7 +79,12 @@ impl HostPrinter<'_> {
             // Facts for passes.
             StmtKind::Attr { body, .. } => self.stmt(body)?,
             StmtKind::DeclBuffer(_) => {}
-            StmtKind::Bind(var, value) => self.bind(var, value)?,
+            StmtKind::Bind(var, value) => {
+                if extent::is_arithmetic(value) && value.dtype.is_integer() {
+                    self.arithmetic.insert(var.clone(), value.clone());
+                }
+                self.bind(var, value)?;
+            }
             StmtKind::Assert {
                 condition,
                 kind,
@@ -330,10 +341,9 @@ impl HostPrinter<'_> {
                 }
             };
             let Some(value) = value else { continue };
-            let value = self.printer.expr(value)?;
-            self.line(format!(
-                "TIRX_TRY(tirx_extent(kernel, {tag:?}, (int64_t){value}, &config.{place}));"
-            ));
+            for line in extent::print(&mut self.printer, &self.arithmetic, tag, &place, value)? {
+                self.line(line);
+            }
         }
         self.check_division();
         self.line(format!(
