@@ -43,7 +43,7 @@ pub fn run(bytes: &[u8]) {
     };
     for kernel in &manifest.kernels {
         let entries = match &kernel.text {
-            Text::File(_) => ENTRIES.with(Clone::clone),
+            Text::File(_) | Text::Function(_) => ENTRIES.with(Clone::clone),
             Text::Inline(text) => match Loaded::new("<script>", text, &NoImports) {
                 Ok(loaded) => loaded.file().entries().to_vec(),
                 Err(error) => {

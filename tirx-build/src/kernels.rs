@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use tirx_core::codegen::rust::ParamKind;
 use tirx_core::diagnostic::{Diagnostic, Level, Message, Place};
+use tirx_core::ir::{AttrValue, IRModule, PrimFunc, verify};
 use tirx_core::script::NoImports;
+use tirx_core::source::SourceMap;
 
 use crate::compile::{self, FileImports, Loaded, Settings};
 use crate::error::{Error, Result};
@@ -33,6 +35,13 @@ pub(crate) fn compile_manifest(
         let shown = match &kernel.text {
             Text::File(path) => path.clone(),
             Text::Inline(_) => format!("<kernel \"{}\">", kernel.name),
+            Text::Function(func) => {
+                match compile_function(kernel, func, dump) {
+                    Ok(compiled) => kernels.push(compiled),
+                    Err(error) => errors.push(error),
+                }
+                continue;
+            }
         };
         if broken.contains(&shown) {
             continue;
@@ -70,6 +79,7 @@ fn load(
     let manifest_name = manifest_path.file_name().and_then(|name| name.to_str());
     let manifest_name = manifest_name.unwrap_or("kernels.toml");
     match &kernel.text {
+        Text::Function(_) => Err(Error::new("a function has no text")),
         Text::Inline(text) => match manifest.inline_text(kernel) {
             // At the manifest's lines, under its name.
             Some(text) => Loaded::new(manifest_name, &text, &NoImports),
@@ -125,39 +135,22 @@ fn compile_kernel(
             let parts = [Some(&kernel.name), result.as_ref(), name.as_ref()];
             let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
             let file = parts.join("-");
-            let settings = Settings {
-                dump: dump.map(|folder| folder.join(&file)),
-                also: kernel
-                    .targets
-                    .native
-                    .iter()
-                    .skip(1)
-                    .map(Architecture::sm)
-                    .collect(),
-                ..Settings::new(kernel.targets.primary())
-            };
-            let compiled = match compile::compile(built.module, &settings) {
-                Ok(compiled) => compiled,
+            let variant = match variant(kernel, file, built.module, dump) {
+                Ok(variant) => Variant {
+                    name: name.clone(),
+                    values: values.clone(),
+                    ..variant
+                },
                 Err(error) => {
                     failed.add(error, name.clone());
                     continue;
                 }
             };
-            for warning in &compiled.warnings {
+            for warning in &variant.compiled.warnings {
                 if !warnings.contains(warning) {
                     warnings.push(warning.clone());
                 }
             }
-            let variant = Variant {
-                name: name.clone(),
-                values: values.clone(),
-                file,
-                compiled,
-                fatbin: None,
-                targets: kernel.targets.native.iter().map(Architecture::sm).collect(),
-                ptx: kernel.targets.ptx.as_ref().map(Architecture::compute),
-                hash: String::new(),
-            };
             match kernels.iter_mut().find(|k| k.result == result) {
                 Some(known) => known.variants.push(variant),
                 None => kernels.push(GeneratedKernel {
@@ -174,6 +167,49 @@ fn compile_kernel(
         write_alike(&mut kernel.variants);
     }
     Ok(kernels)
+}
+
+/// The one variant of a kernel that a build script made as a function.
+fn compile_function(kernel: &Kernel, func: &PrimFunc, dump: Option<&Path>) -> Result<GeneratedKernel> {
+    let func = match func.global_symbol() {
+        Some(_) => func.clone(),
+        None => func
+            .clone()
+            .with_attr("global_symbol", AttrValue::Str(kernel.name.as_str().into())),
+    };
+    let module = IRModule::single("main", func, SourceMap::new());
+    verify(&module).map_err(|errors| Error::from_diagnostics(&errors, &module.sources))?;
+    Ok(GeneratedKernel {
+        name: kernel.name.clone(),
+        result: None,
+        entry: kernel.name.clone(),
+        variants: vec![variant(kernel, kernel.name.clone(), module, dump)?],
+    })
+}
+
+/// What is made of one module: a variant without values.
+fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>) -> Result<Variant> {
+    let settings = Settings {
+        dump: dump.map(|folder| folder.join(&file)),
+        also: kernel
+            .targets
+            .native
+            .iter()
+            .skip(1)
+            .map(Architecture::sm)
+            .collect(),
+        ..Settings::new(kernel.targets.primary())
+    };
+    Ok(Variant {
+        name: None,
+        values: Vec::new(),
+        file,
+        compiled: compile::compile(module, &settings)?,
+        fatbin: None,
+        targets: kernel.targets.native.iter().map(Architecture::sm).collect(),
+        ptx: kernel.targets.ptx.as_ref().map(Architecture::compute),
+        hash: String::new(),
+    })
 }
 
 /// What is wrong with specializations of one kernel: the same mistake in several is said once, with their names.

@@ -98,6 +98,7 @@ mod builder;
 pub mod bundle;
 mod c_api;
 pub mod compile;
+mod declare;
 mod environment;
 mod error;
 
@@ -120,9 +121,13 @@ use std::path::PathBuf;
 
 pub use builder::{Builder, BundleAction, BundleReport, BundledKernel, Report};
 pub use c_api::CApi;
+pub use declare::Kernel;
 pub use environment::Environment;
 pub use error::{Error, Result};
 pub use nvcc::NvccOptions;
+// For build scripts that make kernels.
+pub use tirx_core::ir;
+pub use tirx_core::script::ConstValue;
 
 /// Compiles the kernels of a manifest into Cargo's `OUT_DIR` and tells Cargo what they depend on. For build scripts.
 ///

@@ -38,7 +38,7 @@ pub fn entry<'a>(manifest: &Manifest, kernel: &Kernel, entries: &'a [Entry]) -> 
     }
     let file = match &kernel.text {
         Text::File(path) => format!("`{path}`"),
-        Text::Inline(_) => "the script".to_string(),
+        Text::Inline(_) | Text::Function(_) => "the script".to_string(),
     };
     let message = match (&kernel.entry, entries.is_empty()) {
         (_, true) => format!("{file} defines no kernel"),

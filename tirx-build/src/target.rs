@@ -112,7 +112,7 @@ impl Architecture {
 }
 
 /// What one kernel is compiled to: native images and, optionally, PTX.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
     /// One native image each; no duplicates.
     pub native: Vec<Architecture>,
@@ -121,6 +121,11 @@ pub struct Targets {
 }
 
 impl Targets {
+    /// Whether nothing is named.
+    pub fn is_empty(&self) -> bool {
+        self.native.is_empty() && self.ptx.is_none()
+    }
+
     /// The architecture that passes and code generation see: the first one named.
     pub fn primary(&self) -> String {
         match (self.native.first(), &self.ptx) {

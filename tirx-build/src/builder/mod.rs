@@ -13,6 +13,7 @@ use tirx_core::diagnostic::Message;
 use tirx_core::source::Span;
 
 use crate::bundle::{self as bundles, Bundle, Offer};
+use crate::declare::Kernel;
 use crate::environment::Environment;
 use crate::error::{Error, Result, rename_files};
 use crate::generate::{self, GeneratedKernel};
@@ -28,6 +29,9 @@ use crate::watch;
 use bundle::{no_bundle, stale};
 
 pub use bundle::{BundleAction, BundleReport, BundledKernel};
+
+/// The manifest's name where nobody gives another.
+const MANIFEST: &str = "kernels.toml";
 
 /// A build with settings of its own. [`compile_kernels`](crate::compile_kernels) is this with none.
 ///
@@ -52,6 +56,7 @@ pub struct Builder {
     environment: Environment,
     prefixes: Option<Vec<PathBuf>>,
     c_api: Option<CApi>,
+    declared: Vec<Kernel>,
 }
 
 impl Default for Builder {
@@ -79,7 +84,7 @@ impl Builder {
     /// `kernels.toml` of the package, into Cargo's `OUT_DIR`, with the process's environment.
     pub fn new() -> Builder {
         Builder {
-            manifest: PathBuf::from("kernels.toml"),
+            manifest: PathBuf::from(MANIFEST),
             out_dir: None,
             targets: None,
             ptx: None,
@@ -90,12 +95,19 @@ impl Builder {
             environment: Environment::process(),
             prefixes: None,
             c_api: None,
+            declared: Vec::new(),
         }
     }
 
     /// The manifest's path.
     pub fn manifest(mut self, path: impl Into<PathBuf>) -> Builder {
         self.manifest = path.into();
+        self
+    }
+
+    /// A kernel beside those of the manifest. With kernels declared so, there need be no manifest at the default place.
+    pub fn kernel(mut self, kernel: Kernel) -> Builder {
+        self.declared.push(kernel);
         self
     }
 
@@ -205,12 +217,8 @@ impl Builder {
             false => folder.join(file).to_string_lossy().replace('\\', "/"),
         };
         let check = || {
-            let text = fs::read_to_string(&self.manifest).map_err(|error| {
-                let error = Error::io("read", &self.manifest, &error);
-                error.help("name a kernel file, or the manifest with --manifest")
-            })?;
-            let mut manifest = Manifest::parse(&shown, &text)?;
-            self.override_targets(&mut manifest)?;
+            let mut manifest =
+                self.parse_manifest(&shown, "name a kernel file, or the manifest with --manifest")?;
             manifest.resolve_native(|| toolchain::architectures(&self.environment))?;
             let mut warnings = Vec::new();
             compile_manifest(
@@ -293,6 +301,9 @@ impl Builder {
         })?;
 
         let mut directives = watch::directives(environment, &inputs, &images.found.watched());
+        if let Some(api) = &self.c_api {
+            directives.extend(api.directives(&out_dir));
+        }
         directives.extend(
             images
                 .warnings
@@ -320,13 +331,43 @@ impl Builder {
     }
 
     fn read_manifest(&self, shown: &str) -> Result<Manifest> {
-        let text = fs::read_to_string(&self.manifest).map_err(|error| {
-            let error = Error::io("read", &self.manifest, &error);
-            error.help("the path is relative to the package, where its Cargo.toml is")
-        })?;
+        self.parse_manifest(
+            shown,
+            "the path is relative to the package, where its Cargo.toml is",
+        )
+    }
+
+    /// The manifest with the kernels of the build script.
+    fn parse_manifest(&self, shown: &str, help: &str) -> Result<Manifest> {
+        let text = match fs::read_to_string(&self.manifest) {
+            Ok(text) => text,
+            Err(error)
+                if error.kind() == std::io::ErrorKind::NotFound
+                    && !self.declared.is_empty()
+                    && self.manifest == Path::new(MANIFEST) =>
+            {
+                String::new()
+            }
+            Err(error) => return Err(Error::io("read", &self.manifest, &error).help(help)),
+        };
         let mut manifest = Manifest::parse(shown, &text)?;
+        for kernel in &self.declared {
+            let kernel = kernel.resolve(&manifest.defaults)?;
+            manifest.declare(kernel)?;
+        }
         self.override_targets(&mut manifest)?;
-        Ok(manifest)
+        match manifest
+            .kernels
+            .iter()
+            .find(|kernel| kernel.targets.is_empty() && kernel.native_span.is_none())
+        {
+            Some(kernel) => Err(
+                Error::new(format_args!("kernel `{}` names no targets", kernel.name)).help(
+                    "give Kernel::targets, Builder::targets, or `targets` in [defaults] of the manifest",
+                ),
+            ),
+            None => Ok(manifest),
+        }
     }
 
     /// The images of all kernels: from the bundle what fits, the rest from nvcc.

@@ -41,6 +41,7 @@ pub struct CApi {
     name: String,
     folder: Option<PathBuf>,
     shared: bool,
+    link: bool,
 }
 
 impl CApi {
@@ -50,6 +51,7 @@ impl CApi {
             name: name.into(),
             folder: None,
             shared: false,
+            link: false,
         }
     }
 
@@ -63,6 +65,27 @@ impl CApi {
     pub fn shared(mut self, shared: bool) -> CApi {
         self.shared = shared;
         self
+    }
+
+    /// Whether the static library is linked into the package that is built, for its own bindings (of bindgen, say).
+    pub fn link(mut self, link: bool) -> CApi {
+        self.link = link;
+        self
+    }
+
+    /// What Cargo is told of the library.
+    pub(crate) fn directives(&self, out_dir: &Path) -> Vec<String> {
+        let mut lines = vec!["cargo::rerun-if-env-changed=CC".to_string()];
+        if self.link {
+            let lib = self.place(out_dir).join("lib");
+            lines.push(format!("cargo::rustc-link-search=native={}", lib.display()));
+            lines.push(format!("cargo::rustc-link-lib=static={}", self.name));
+        }
+        lines
+    }
+
+    fn place(&self, out_dir: &Path) -> PathBuf {
+        self.folder.clone().unwrap_or_else(|| out_dir.join("c_api"))
     }
 
     /// Writes and compiles the interface of all kernels.
@@ -79,7 +102,7 @@ impl CApi {
                     .help("letters, digits and `_`, for example `my_kernels`"),
             );
         }
-        let folder = self.folder.clone().unwrap_or_else(|| out_dir.join("c_api"));
+        let folder = self.place(out_dir);
         let places = [
             "include",
             "src",

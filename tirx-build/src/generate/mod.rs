@@ -6,20 +6,22 @@
 //! kernels::scale::{IMAGE, LOADED}         the bytes, and the kernel that loads itself
 //! kernels::add::n256(&stream, …)          a specialization: the same below kernels::add::n256
 //! kernels::add::launch(&stream, kernels::add::Constexpr { N: 256 }, …)
+//! kernels::axpby::<f16>(&stream, …)       specializations that differ in their element types
 //! ```
 
+mod choice;
 mod docs;
 pub(crate) mod names;
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use tirx_core::codegen::rust::{FunctionParam, Launcher, RAW_DOCS, is_keyword};
+use tirx_core::codegen::rust::{FunctionParam, Launcher, RAW_DOCS};
 use tirx_core::script::ConstValue;
 
 use crate::compile::Compiled;
 use crate::error::Error;
 use crate::hash::{digest, hex};
+use choice::Choice;
 
 /// A kernel with everything that is generated for it.
 #[derive(Debug)]
@@ -178,8 +180,14 @@ fn kernel_items(text: &mut String, kernel: &GeneratedKernel) {
         layers(text, &format!("{path}::{variant_name}"), variant);
         text.push_str("}\n");
     }
-    choice(text, kernel);
+    let choice = Choice::of(kernel);
+    if let Some(choice) = &choice {
+        choice.module_items(text);
+    }
     text.push_str("}\n");
+    if let Some(choice) = &choice {
+        choice.generic_function(text, name);
+    }
 }
 
 fn parameters(launcher: &Launcher) -> String {
@@ -289,145 +297,4 @@ fn layers(text: &mut String, path: &str, variant: &Variant) {
         text.push_str(&raw.item.replace(RAW_DOCS, &docs));
     }
     text.push_str(&launcher.host);
-}
-
-/// The type of a field that holds the values of all specializations; `None` where no one type does.
-fn field_type(values: &[&ConstValue]) -> Option<&'static str> {
-    let all = |pred: fn(&ConstValue) -> bool| values.iter().all(|v| pred(v));
-    if all(|v| matches!(v, ConstValue::Int(v) if i64::try_from(*v).is_ok())) {
-        Some("i64")
-    } else if all(|v| matches!(v, ConstValue::Int(_))) {
-        Some("i128")
-    } else if all(|v| matches!(v, ConstValue::Bool(_))) {
-        Some("bool")
-    } else if all(|v| matches!(v, ConstValue::Int(_) | ConstValue::Float(_))) {
-        Some("f64")
-    } else if all(|v| matches!(v, ConstValue::Str(_))) {
-        Some("&'static str")
-    } else {
-        None
-    }
-}
-
-/// `Constexpr` and `launch`: the choice of a specialization at run time, where one Rust signature fits all.
-fn choice(text: &mut String, kernel: &GeneratedKernel) {
-    let first = &kernel.variants[0];
-    let types = first.compiled.launcher.signature.types();
-    let same_types = kernel
-        .variants
-        .iter()
-        .all(|v| v.compiled.launcher.signature.types() == types);
-    let same_names = kernel.variants.iter().all(|v| {
-        v.values
-            .iter()
-            .map(|(name, _)| name)
-            .eq(first.values.iter().map(|(name, _)| name))
-    });
-    // A parameter that all of them leave out is no choice.
-    let absent = |at: usize| kernel.variants.iter().all(|v| v.values[at].1 == ConstValue::None);
-    if !same_types || !same_names {
-        return;
-    }
-    let chosen = (0..first.values.len()).filter(|at| !absent(*at));
-    let names: Vec<&String> = chosen.map(|at| &first.values[at].0).collect();
-    let mut fields: BTreeMap<&str, &str> = BTreeMap::new();
-    for name in &names {
-        let find = |v: &'_ Variant| v.values.iter().position(|(n, _)| n == *name);
-        let values: Option<Vec<&ConstValue>> = kernel
-            .variants
-            .iter()
-            .map(|v| find(v).map(|at| &v.values[at].1))
-            .collect();
-        match values.and_then(|values| field_type(&values)) {
-            Some(ty) => fields.insert(name, ty),
-            None => return,
-        };
-    }
-    doc(
-        text,
-        &["Values to choose a specialization by; see [`launch`].".to_string()],
-    );
-    text.push_str("#[derive(Clone, Copy, Debug, PartialEq)]\npub struct Constexpr {\n");
-    for name in &names {
-        doc(text, &[format!("`{name}` of the kernel.")]);
-        let _ = writeln!(text, "pub {}: {},", field_name(name), fields[name.as_str()]);
-    }
-    text.push_str("}\n");
-    doc(
-        text,
-        &[
-            "Launches the specialization with these values.",
-            "",
-            "# Errors",
-            "",
-            "`Error::NotBuilt` where the manifest does not have it; else those of the specialization.",
-        ]
-        .map(String::from),
-    );
-    let arguments: String = first
-        .compiled
-        .launcher
-        .signature
-        .params
-        .iter()
-        .map(|p| format!(", {}", p.rust_name))
-        .collect();
-    let _ = writeln!(
-        text,
-        "pub fn launch(stream: &::tirx_rt::Stream, constexpr: Constexpr{}) -> {RESULT} {{",
-        parameters(&first.compiled.launcher)
-    );
-    for variant in &kernel.variants {
-        let values: Vec<String> = variant
-            .values
-            .iter()
-            .filter(|(name, _)| fields.contains_key(name.as_str()))
-            .map(|(name, value)| {
-                let text = match (value, fields[name.as_str()]) {
-                    (ConstValue::Int(v), "f64") => format!("{:?}", *v as f64),
-                    _ => value_text(value),
-                };
-                format!("{}: {text}", field_name(name))
-            })
-            .collect();
-        let _ = writeln!(
-            text,
-            "if constexpr == (Constexpr {{ {} }}) {{ return {}(stream{arguments}); }}",
-            values.join(", "),
-            variant.name.as_deref().unwrap_or_default()
-        );
-    }
-    let pattern: Vec<String> = names
-        .iter()
-        .map(|name| {
-            format!(
-                "{name} = {{{}}}",
-                if fields[name.as_str()] == "&'static str" {
-                    ":?"
-                } else {
-                    ""
-                }
-            )
-        })
-        .collect();
-    let requested: String = names
-        .iter()
-        .map(|name| format!(", constexpr.{}", field_name(name)))
-        .collect();
-    let built: Vec<String> = kernel.variants.iter().map(|v| values_text(&v.values)).collect();
-    let _ = writeln!(
-        text,
-        "Err(::tirx_rt::host::not_built({:?}, format!({:?}{requested}), &{built:?}))\n}}",
-        kernel.name,
-        pattern.join(", ")
-    );
-}
-
-/// A compile-time parameter as a field: its own name, unless that is a Rust keyword.
-fn field_name(name: &str) -> String {
-    if is_keyword(name) {
-        format!("{name}_")
-    } else {
-        name.to_string()
-    }
 }

@@ -11,6 +11,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use tirx_core::codegen::rust::is_keyword;
 use tirx_core::diagnostic::{Diagnostic, Diagnostics, Place};
+use tirx_core::ir::PrimFunc;
 use tirx_core::script::ConstValue;
 use tirx_core::source::{FileId, SourceMap, Span};
 use toml::Spanned;
@@ -25,6 +26,8 @@ use crate::toolchain::Pin;
 pub struct Manifest {
     /// The kernels in the order of the file.
     pub kernels: Vec<Kernel>,
+    /// What `[defaults]` says of targets.
+    pub defaults: Targets,
     /// What `[toolchain]` says.
     pub toolchain: Toolchain,
     /// What `[bundle]` says of where the bundle is, from the manifest's folder.
@@ -45,12 +48,14 @@ pub struct Toolchain {
 }
 
 /// Where a kernel's text is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Text {
     /// In a file; the path as the manifest gives it, relative to the manifest.
     File(String),
-    /// In the manifest itself.
+    /// In the manifest itself, or in a build script.
     Inline(String),
+    /// No text: a function that a build script made.
+    Function(PrimFunc),
 }
 
 /// One `[[kernel]]`.
@@ -168,6 +173,34 @@ impl Manifest {
     /// Where `[toolchain]` names the release, for messages.
     pub(crate) fn pin_place(&self) -> Option<Place> {
         Place::of(&self.sources, self.pin_span)
+    }
+
+    /// Adds a kernel that a build script declares.
+    ///
+    /// # Errors
+    /// Its name is no name of a kernel, or that of another.
+    pub(crate) fn declare(&mut self, kernel: Kernel) -> Result<(), Error> {
+        let mut reader = Reader {
+            file: FileId::default(),
+            errors: Vec::new(),
+        };
+        reader.check_name(&kernel.name, Span::NONE);
+        if self.kernels.iter().any(|known| known.name == kernel.name) {
+            let help = "the manifest and the build script share one module: rename one of them";
+            reader.error(
+                Span::NONE,
+                format!("kernel `{}` is declared twice", kernel.name),
+                help,
+            );
+        }
+        self.kernels.push(kernel);
+        match reader.errors.is_empty() {
+            true => Ok(()),
+            false => Err(Error::from_diagnostics(
+                &Diagnostics(reader.errors),
+                &self.sources,
+            )),
+        }
     }
 
     /// Compiles for these where the targets name `native`.
@@ -376,6 +409,10 @@ impl Reader {
         }
         Manifest {
             kernels,
+            defaults: Targets {
+                native: default_targets.map(|(native, _)| native).unwrap_or_default(),
+                ptx: default_ptx,
+            },
             toolchain,
             bundle: raw.bundle.path,
             pin_span,
@@ -673,7 +710,7 @@ require = true
         assert_eq!(manifest.toolchain.cuda.unwrap().to_string(), "13.0");
         assert!(manifest.toolchain.auto_install);
         let add = &manifest.kernels[0];
-        assert_eq!(add.text, Text::File("kernels/vector.py".into()));
+        assert!(matches!(&add.text, Text::File(path) if path == "kernels/vector.py"));
         assert_eq!(add.entry.as_deref(), Some("add"));
         assert_eq!(add.targets.native.len(), 2);
         assert_eq!(add.targets.ptx.as_ref().unwrap().compute(), "compute_90");

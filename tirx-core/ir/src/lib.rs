@@ -38,6 +38,7 @@ use tirx_source::{diagnostic, source};
 
 pub mod abi;
 mod buffer;
+pub mod builder;
 mod dtype;
 mod equal;
 mod expr;

@@ -44,6 +44,29 @@ pub enum ConstValue {
     List(Vec<ConstValue>),
 }
 
+macro_rules! from {
+    ($($ty:ty => |$value:ident| $made:expr;)*) => {$(
+        impl From<$ty> for ConstValue {
+            fn from($value: $ty) -> ConstValue {
+                $made
+            }
+        }
+    )*};
+}
+
+from! {
+    bool => |value| ConstValue::Bool(value);
+    i32 => |value| ConstValue::Int(value.into());
+    i64 => |value| ConstValue::Int(value.into());
+    u32 => |value| ConstValue::Int(value.into());
+    u64 => |value| ConstValue::Int(value.into());
+    usize => |value| ConstValue::Int(value as i128);
+    f64 => |value| ConstValue::Float(value);
+    &str => |value| ConstValue::Str(value.into());
+    String => |value| ConstValue::Str(value);
+    Vec<ConstValue> => |value| ConstValue::List(value);
+}
+
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {

@@ -1,0 +1,164 @@
+//! Kernels that a build script declares: from text that it writes, from a file, or as IR that it builds.
+
+use std::collections::BTreeMap;
+
+use tirx_core::ir::PrimFunc;
+use tirx_core::script::ConstValue;
+use tirx_core::source::Span;
+
+use crate::error::{Error, Result};
+use crate::manifest::{self, NATIVE, Text};
+use crate::nvcc::NvccOptions;
+use crate::target::{Architecture, Targets, UnknownArchitecture};
+
+/// A kernel declared in a build script, for [`Builder::kernel`](crate::Builder::kernel). It says what `[[kernel]]` of a manifest
+/// says.
+///
+/// ```no_run
+/// use tirx_build::{Builder, Kernel};
+///
+/// fn main() -> tirx_build::Result<()> {
+///     let text = "
+/// from tvm.script import tirx as T
+///
+/// @T.jit
+/// def fill(A: T.Buffer((N,), \"float32\"), *, N: T.constexpr):
+///     T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([N])
+///     A[tx] = 1.0
+/// ";
+///     Builder::new()
+///         .kernel(Kernel::script("fill", text).targets(["sm_90a"]).specialize([("N", 256)]))
+///         .compile()
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    name: String,
+    text: Text,
+    entry: Option<String>,
+    specialize: Vec<BTreeMap<String, ConstValue>>,
+    targets: Option<Vec<String>>,
+    ptx: Option<String>,
+    require: bool,
+    options: NvccOptions,
+}
+
+impl Kernel {
+    fn new(name: impl Into<String>, text: Text) -> Kernel {
+        Kernel {
+            name: name.into(),
+            text,
+            entry: None,
+            specialize: Vec::new(),
+            targets: None,
+            ptx: None,
+            require: false,
+            options: NvccOptions::default(),
+        }
+    }
+
+    /// A kernel from the text of a kernel file.
+    pub fn script(name: impl Into<String>, text: impl Into<String>) -> Kernel {
+        Kernel::new(name, Text::Inline(text.into()))
+    }
+
+    /// A kernel from a file; the path is relative to the manifest's folder.
+    pub fn source(name: impl Into<String>, path: impl Into<String>) -> Kernel {
+        Kernel::new(name, Text::File(path.into()))
+    }
+
+    /// A kernel from IR that the build script made, with [`FuncBuilder`](tirx_core::ir::builder::FuncBuilder) say.
+    pub fn ir(name: impl Into<String>, func: PrimFunc) -> Kernel {
+        Kernel::new(name, Text::Function(func))
+    }
+
+    /// Which definition of the text; by default the one of the kernel's name, or the only one.
+    pub fn entry(mut self, name: impl Into<String>) -> Kernel {
+        self.entry = Some(name.into());
+        self
+    }
+
+    /// Adds a specialization: values of compile-time parameters.
+    pub fn specialize<N: Into<String>, V: Into<ConstValue>>(
+        mut self,
+        values: impl IntoIterator<Item = (N, V)>,
+    ) -> Kernel {
+        let values = values
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        self.specialize.push(values.collect());
+        self
+    }
+
+    /// GPUs to compile for: `["sm_90a"]`; by default those of `[defaults]` of the manifest.
+    pub fn targets<S: Into<String>>(mut self, targets: impl IntoIterator<Item = S>) -> Kernel {
+        self.targets = Some(targets.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// PTX for newer GPUs: `"compute_90"`.
+    pub fn ptx(mut self, target: impl Into<String>) -> Kernel {
+        self.ptx = Some(target.into());
+        self
+    }
+
+    /// Whether a build that cannot make machine code is an error.
+    pub fn require(mut self, require: bool) -> Kernel {
+        self.require = require;
+        self
+    }
+
+    /// How nvcc compiles it.
+    pub fn options(mut self, options: NvccOptions) -> Kernel {
+        self.options = options;
+        self
+    }
+
+    /// As a manifest has it.
+    pub(crate) fn resolve(&self, defaults: &Targets) -> Result<manifest::Kernel> {
+        let wrong = |unknown: UnknownArchitecture| {
+            let error = Error::new(format_args!("kernel `{}`: {}", self.name, unknown.message));
+            match unknown.suggestion {
+                Some(near) => error.help(format_args!("did you mean `{near}`?")),
+                None => error.help("write it as `sm_90a`, and PTX as `compute_90`"),
+            }
+        };
+        let mut machine = false;
+        let native = match &self.targets {
+            None => defaults.native.clone(),
+            Some(targets) => {
+                machine = targets.iter().any(|target| target == NATIVE);
+                let named = targets.iter().filter(|target| *target != NATIVE);
+                named
+                    .map(|target| target.parse())
+                    .collect::<Result<Vec<Architecture>, _>>()
+                    .map_err(wrong)?
+            }
+        };
+        let ptx = match &self.ptx {
+            Some(text) => Some(Architecture::from_compute(text).map_err(wrong)?),
+            None => defaults.ptx.clone(),
+        };
+        if matches!(self.text, Text::Function(_)) && !self.specialize.is_empty() {
+            let error = Error::new(format_args!(
+                "kernel `{}` is IR and has no compile-time parameters",
+                self.name
+            ));
+            return Err(error.help("build the IR with the values, a kernel for each"));
+        }
+        Ok(manifest::Kernel {
+            name: self.name.clone(),
+            text: self.text.clone(),
+            entry: self.entry.clone(),
+            specialize: self.specialize.clone(),
+            targets: Targets { native, ptx },
+            native_span: machine.then_some(Span::NONE),
+            require: self.require,
+            feature: None,
+            options: self.options.clone(),
+            source_span: Span::NONE,
+            entry_span: Span::NONE,
+            specialize_spans: Vec::new(),
+        })
+    }
+}
