@@ -24,6 +24,8 @@
 #[cfg(feature = "bundle")]
 mod bundle;
 mod cuda;
+#[cfg(feature = "cudart")]
+mod cudart;
 mod device;
 mod dlpack;
 mod element;
@@ -43,6 +45,8 @@ mod tensor_map;
 
 #[cfg(feature = "bundle")]
 pub use bundle::Bundle;
+#[cfg(feature = "cudart")]
+pub use cuda_runtime_sys;
 pub use cudarc;
 pub use device::{Device, Stream};
 pub use dlpack::{DlManagedTensor, DlTensor};
