@@ -115,11 +115,16 @@ impl Case {
 
     /// Compiles a text of the kernel and makes its arguments.
     pub fn prepare(&self, text: &str, scale: Scale) -> Result<Prepared, String> {
-        self.prepare_with(text, self.sizes(scale))
+        self.made(text, self.sizes(scale), scale == Scale::Large)
     }
 
     /// The same with sizes of one's own.
     pub fn prepare_with(&self, text: &str, sizes: Sizes) -> Result<Prepared, String> {
+        self.made(text, sizes, false)
+    }
+
+    /// `random` is for what is measured.
+    fn made(&self, text: &str, sizes: Sizes, random: bool) -> Result<Prepared, String> {
         let defines: Defines = sizes
             .iter()
             .map(|(name, value)| (name.to_string(), ConstValue::Int((*value).into())))
@@ -133,7 +138,7 @@ impl Case {
             let count = shape.iter().product::<i64>() as usize;
             // What is measured must be as dear as what users compute: bits that switch as seldom as those of small whole
             // numbers let a GPU run faster.
-            let random = scale == Scale::Large && !is_written(self, tensor) && tensor.dtype.bits > 8;
+            let random = random && !is_written(self, tensor) && tensor.dtype.bits > 8;
             let value = if random { random_value } else { tensor.value };
             let elements: Vec<f32> = (0..count).map(value).collect();
             let bytes = encode(tensor.dtype, &elements);
