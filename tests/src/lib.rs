@@ -37,6 +37,7 @@ pub mod profiled;
 pub mod shapes;
 pub mod simulate;
 pub mod tiles;
+pub mod tools;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@
 //! | `text` | nothing: a picture, a table |
 //! | `c` | compiled, with `tirx_c.h` |
 //!
-//! A `sh`, `cmake` or `cpp` block with `no_run` is only shown: what it needs is not there in tests. `TIRX_FILTER=page`
+//! A `sh`, `cmake`, `cpp` or `rust` block with `no_run` is only shown: what it needs is not there in tests. `TIRX_FILTER=page`
 //! takes the pages whose name holds the text.
 
 use std::fs;
@@ -25,7 +25,9 @@ use tirx_build::manifest::Manifest;
 use tirx_tests::pages::{Block, kernel_block, python, read};
 use tirx_tests::root;
 
-use crate::throw_away::{Place, texts};
+use tirx_tests::tools;
+
+use crate::throw_away::{Place, real_nvcc, texts};
 
 /// The package of a page.
 struct Package {
@@ -39,11 +41,28 @@ struct Package {
 const NAME: &str = "my-kernels";
 
 impl Package {
-    fn new(command_line: &Path) -> Package {
+    fn new(page: &str, command_line: &Path) -> Package {
         let mut place = Place::new();
         place.set("TIRX_NVCC", "none");
         place.set("CARGO_NET_OFFLINE", "true");
-        let path = std::env::var("PATH").unwrap();
+        let mut path = std::env::var("PATH").unwrap();
+        match page {
+            // Bundles are made there: an nvcc is on PATH.
+            "shipping.md" => {
+                place.unset("TIRX_NVCC");
+                match real_nvcc() {
+                    Some(nvcc) => place.nvcc(&nvcc, None),
+                    None => place.fake_nvcc(),
+                };
+            }
+            // Programs in other languages reach the simulator as the driver.
+            "c-and-cpp.md" | "python.md" => {
+                place.set("TIRX_DRIVER", tools::driver().to_str().unwrap());
+                let python = tools::python();
+                path = format!("{}:{path}", python.parent().unwrap().display());
+            }
+            _ => {}
+        }
         let folder = command_line.parent().unwrap().display();
         place.set(
             "PATH",
@@ -113,7 +132,7 @@ impl Package {
             ("text", []) if block.text.starts_with("$ ") => self.transcript(&block.text),
             ("text", []) => Ok(()),
             ("c", []) => c(&block.text, &self.place.path("")),
-            ("sh" | "cmake" | "cpp", words) if words == ["no_run"] => Ok(()),
+            ("sh" | "cmake" | "cpp" | "rust", words) if words == ["no_run"] => Ok(()),
             (language, words) => Err(format!("no test for blocks of `{language}` with {words:?}")),
         }
     }
@@ -236,7 +255,8 @@ fn every_block_of_the_guide_does_what_the_page_says() {
     let command_line = command_line();
     let mut wrong = Vec::new();
     for page in pages() {
-        let mut package = Package::new(&command_line);
+        let name = page.file_name().unwrap().to_string_lossy();
+        let mut package = Package::new(&name, &command_line);
         for block in read(&page).unwrap() {
             if let Err(message) = package.block(&block) {
                 wrong.push(format!("{}: {message}", block.place()));

@@ -5,6 +5,7 @@
 mod guide;
 mod kill;
 mod project;
+mod library;
 mod throw_away;
 
 use std::fs;

@@ -1,8 +1,10 @@
 //! Kernels called from C, C++, Python and through `libloading`, on the simulated device: the same bits as from Rust.
 //!
 //! The run time of the C interface opens the driver that `TIRX_DRIVER` names; here it is the simulator as a driver,
-//! which Cargo builds beside this test. Python needs `TIRX_TVM_FFI_PYTHON`, a Python with `apache-tvm-ffi`, and CMake
-//! is run where it is installed.
+//! which Cargo builds beside this test. Python with `apache-tvm-ffi`, libclang for bindgen, and CMake where the machine has
+//! none, are installed when they are first needed (`tests/src/tools.rs`).
+
+mod bindings;
 
 use std::ffi::{CStr, c_char, c_void};
 use std::path::{Path, PathBuf};
@@ -12,24 +14,9 @@ use std::sync::OnceLock;
 use tirx_build::{Builder, CApi, Environment};
 use tirx_rt::{Device, Tensor};
 use tirx_tests::root;
+use tirx_tests::tools::{self, driver};
 
 tirx_rt::include_kernels!();
-
-/// The simulator as a driver: Cargo puts the dependency's shared library beside this test.
-fn driver() -> PathBuf {
-    // Names the crate, so that it is built.
-    let _ = tirx_simulator::cuInit as extern "C" fn(u32) -> i32;
-    let mut folder = std::env::current_exe().unwrap();
-    folder.pop();
-    for place in [folder.clone(), folder.join("..")] {
-        for name in ["libtirx_simulator.so", "libtirx_simulator.dylib"] {
-            if place.join(name).is_file() {
-                return place.join(name);
-            }
-        }
-    }
-    panic!("no shared library of tirx-sim-driver in {}", folder.display());
-}
 
 /// The C interface of the example kernels, made once.
 fn api() -> &'static Path {
@@ -97,12 +84,9 @@ fn a_cpp_program_calls_kernels() {
 
 #[test]
 fn cmake_finds_the_library() {
-    if Command::new("cmake").arg("--version").output().is_err() {
-        eprintln!("no cmake: not tested");
-        return;
-    }
+    let cmake = tools::cmake();
     let folder = tempfile::tempdir().unwrap();
-    run(Command::new("cmake")
+    run(Command::new(&cmake)
         .arg("-S")
         .arg(interop())
         .arg("-B")
@@ -111,7 +95,7 @@ fn cmake_finds_the_library() {
             "-Dexample_kernels_DIR={}",
             api().join("lib/cmake/example_kernels").display()
         )));
-    run(Command::new("cmake").arg("--build").arg(folder.path()));
+    run(Command::new(&cmake).arg("--build").arg(folder.path()));
     let out = run(&mut Command::new(folder.path().join("interop_c")));
     assert!(out.contains("c[255] = 255.5"), "{out}");
     let out = run(&mut Command::new(folder.path().join("interop_cpp")));
@@ -120,14 +104,107 @@ fn cmake_finds_the_library() {
 
 #[test]
 fn python_calls_kernels_through_tvm_ffi() {
-    let Some(python) = std::env::var_os("TIRX_TVM_FFI_PYTHON") else {
-        eprintln!("TIRX_TVM_FFI_PYTHON is not set: not tested");
-        return;
-    };
-    let out = run(Command::new(python)
+    let out = run(Command::new(tools::python())
         .arg(interop().join("main.py"))
         .arg(api().join("lib/libexample_kernels.so")));
     assert_eq!(out, format!("c[255] = 255.5\n{WRONG_SHAPE}\n"));
+}
+
+#[test]
+fn pkg_config_and_the_header_say_how_to_use_the_library() {
+    let text = |file: &str| std::fs::read_to_string(api().join(file)).unwrap();
+    let pc = text("lib/pkgconfig/example_kernels.pc");
+    assert!(
+        pc.contains("Cflags: -I${includedir}") && pc.contains("Libs: -L${libdir} -lexample_kernels"),
+        "{pc}"
+    );
+    let header = text("include/example_kernels.h");
+    for part in [
+        "/* Kernel `add::n256`.\n * - A: tensor of float32, shape (256), read\n",
+        " * - C: tensor of float32, shape (256), written\n */\n",
+        "TIRX_API int32_t add_n256(const DLTensor* A, const DLTensor* B, DLTensor* C, tirx_stream stream);",
+    ] {
+        assert!(header.contains(part), "{part}: {header}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // Where a program includes the CUDA runtime's header first, streams have its type.
+    let program = "typedef struct CUstream_st* cudaStream_t;\n#define TIRX_USE_CUDART\n#include \"example_kernels.h\"\n\
+        int call(const DLTensor* a, DLTensor* b, cudaStream_t stream) { return scale(a, b, stream); }\n\
+        int main(void) { return 0; }\n";
+    std::fs::write(folder.path().join("streams.c"), program).unwrap();
+    run(Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"])
+        .arg("-I")
+        .arg(api().join("include"))
+        .arg(folder.path().join("streams.c")));
+}
+
+/// Launches whose extents leave the 32 bits that their kernel computes in.
+const WIDE: &str = r#"from tvm.script import tirx as T
+
+@T.prim_func
+def wide(a: T.handle, n: T.int32):
+    A = T.match_buffer(a, (64,), "float32")
+    T.device_entry()
+    bx = T.cta_id([n * n]); tx = T.thread_id([1])
+    A[bx] = 7.0
+
+@T.prim_func
+def negative(a: T.handle, n: T.int32):
+    A = T.match_buffer(a, (64,), "float32")
+    T.device_entry()
+    bx = T.cta_id([n * 3 + 1]); tx = T.thread_id([1])
+    A[bx] = 7.0
+"#;
+
+#[test]
+fn launch_extents_do_not_wrap() {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest: String = ["wide", "negative"]
+        .map(|name| format!("[[kernel]]\nname = \"{name}\"\nsource = \"k.py\"\ntargets = [\"sm_90a\"]\n"))
+        .concat();
+    std::fs::write(folder.path().join("kernels.toml"), manifest).unwrap();
+    std::fs::write(folder.path().join("k.py"), WIDE).unwrap();
+    let api = CApi::new("wide_kernels")
+        .shared(true)
+        .folder(folder.path().join("api"));
+    Builder::new()
+        .manifest(folder.path().join("kernels.toml"))
+        .out_dir(folder.path().join("out"))
+        .environment(Environment::process().with("TIRX_NVCC", "none"))
+        .c_api(api)
+        .build()
+        .unwrap();
+    let library = Opened::open_at(&folder.path().join("api/lib/libwide_kernels.so"));
+    let data = library.upload(&[0.0; 64]);
+    let shape = [64];
+    type Launch = unsafe extern "C" fn(*const DlTensor, i32, *mut c_void) -> i32;
+    let call = |name: &str, n: i32| {
+        let launch: Launch = library.get(name);
+        // SAFETY: the tensor is whole.
+        unsafe { launch(&tensor(data, &shape), n, std::ptr::null_mut()) }
+    };
+    assert_eq!(call("wide", 8), 0, "{}", library.error());
+    assert_eq!(library.download(data, 64), [7.0; 64]);
+    // 2^32 blocks: in 32 bits the product is 0, a launch that does nothing.
+    assert_eq!(call("wide", 65536), 3);
+    assert_eq!(
+        library.error(),
+        "kernel `wide` cannot be launched: blockIdx.x, `n * n`, would be 4294967296 (n = 65536)"
+    );
+    assert_eq!(call("negative", -5), 3);
+    assert_eq!(
+        library.error(),
+        "kernel `negative` cannot be launched: blockIdx.x, `n * 3 + 1`, would be -14 (n = -5)"
+    );
+    assert_eq!(call("negative", i32::MAX), 3);
+    assert!(
+        library
+            .error()
+            .contains("blockIdx.x, `n * 3 + 1`, would be 6442450942 (n = 2147483647)"),
+        "{}",
+        library.error()
+    );
 }
 
 #[repr(C)]
@@ -150,11 +227,15 @@ type ToHost = unsafe extern "C" fn(i32, *mut c_void, *const c_void, usize) -> i3
 
 impl Opened {
     fn open() -> Opened {
+        Opened::open_at(&api().join("lib/libexample_kernels.so"))
+    }
+
+    fn open_at(library: &Path) -> Opened {
         // SAFETY: nothing else in this process reads or sets variables at this time but other opens, which set the same;
         // the library's initializers are the C compiler's own.
         unsafe {
             std::env::set_var("TIRX_DRIVER", driver());
-            Opened(libloading::Library::new(api().join("lib/libexample_kernels.so")).unwrap())
+            Opened(libloading::Library::new(library).unwrap())
         }
     }
 

@@ -1,0 +1,213 @@
+//! Kernels that a library crate provides: its dependants call re-exported launchers, and need no manifest, no kernel file and no
+//! build script; kernels of several element types; kernels that a build script makes.
+
+use tirx_build::{Builder, BundleAction, Environment};
+
+use super::throw_away::Place;
+
+const KERNELS: &str = r#"from tvm.script import tirx as T
+
+@T.jit
+def add(A: T.Buffer((N,), "float32"), B: T.Buffer((N,), "float32"), *, N: T.constexpr):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([N])
+    B[tx] = A[tx] + 1.0
+
+@T.jit
+def axpby(X: T.Buffer((N,), dtype), Y: T.Buffer((N,), dtype), a: T.float32, *, N: T.constexpr, dtype: T.constexpr):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([N])
+    Y[tx] = T.cast(a * T.cast(X[tx], "float32") + T.cast(Y[tx], "float32"), dtype)
+
+@T.jit
+def convert(X: T.Buffer((32,), source), Y: T.Buffer((32,), target), *, source: T.constexpr, target: T.constexpr):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([32])
+    Y[tx] = T.cast(X[tx], target)
+"#;
+
+const MANIFEST: &str = r#"[defaults]
+targets = ["sm_90a"]
+
+[[kernel]]
+name = "add"
+source = "kernels.py"
+specialize = [{ N = 32 }]
+
+[[kernel]]
+name = "axpby"
+source = "kernels.py"
+specialize-grid = { N = [32, 64], dtype = ["float16", "bfloat16", "float32"] }
+
+[[kernel]]
+name = "convert"
+source = "kernels.py"
+specialize = [{ source = "float16", target = "float32" }, { source = "float32", target = "bfloat16" }]
+"#;
+
+const LIBRARY: &str = "//! Kernels for others.\n\ntirx_rt::include_kernels!();\n\npub use kernels::add;\n\
+    /// A launcher under another name.\npub use kernels::axpby as scaled_sum;\n";
+
+const PROGRAM: &str = r#"use provider::kernels::{axpby, convert};
+use tirx_rt::{Tensor, bf16, f16};
+
+fn main() -> tirx_rt::Result<()> {
+    let stream = tirx_rt::Device::simulator().new_stream()?;
+    let a = Tensor::from_slice(&stream, &[41.0f32; 32], [32])?;
+    let mut b = Tensor::zeros(&stream, [32])?;
+    provider::add::n32(&stream, &a, &mut b)?;
+    println!("{:?} {:?}", b.to_vec()?[31], provider::add::n32::IMAGE.fatbin.is_some());
+
+    let x = Tensor::from_slice(&stream, &[f16::from_f32(2.0); 64], [64])?;
+    let mut y = Tensor::from_slice(&stream, &[f16::from_f32(0.5); 64], [64])?;
+    provider::scaled_sum::<f16>(&stream, axpby::Constexpr { N: 64 }, &x, &mut y, 3.0)?;
+    println!("{:?}", y.to_vec()?[63]);
+    println!("{}", axpby::launch(&stream, axpby::Constexpr { N: 65 }, &x, &mut y, 3.0).unwrap_err());
+
+    // Two element types.
+    let halves = Tensor::from_slice(&stream, &[f16::from_f32(1.5); 32], [32])?;
+    let mut singles = Tensor::<f32>::zeros(&stream, [32])?;
+    convert(&stream, &halves, &mut singles)?;
+    let mut brains = Tensor::<bf16>::zeros(&stream, [32])?;
+    convert(&stream, &singles, &mut brains)?;
+    println!("{:?}", brains.to_vec()?[0]);
+    Ok(())
+}
+"#;
+
+/// The library, and a program that depends on it and on `tirx-rt` alone.
+fn packages(place: &Place, program: &str) {
+    place.package("provider", MANIFEST, KERNELS, "", "");
+    std::fs::remove_file(place.path("provider/src/main.rs")).unwrap();
+    place.write("provider/src/lib.rs", LIBRARY);
+    let dependencies =
+        "[dependencies]\nprovider = { path = \"../provider\" }\ntirx-rt = { path = \"…/tirx-rt\" }\n";
+    place.manifest("program", dependencies);
+    place.write("program/src/main.rs", program);
+}
+
+const OUTPUT: &str = "6.5\nkernel `axpby` was not built for N = 65 for f16; built: \
+    N = 32, dtype = \"float16\"; N = 32, dtype = \"bfloat16\"; N = 32, dtype = \"float32\"; \
+    N = 64, dtype = \"float16\"; N = 64, dtype = \"bfloat16\"; N = 64, dtype = \"float32\". \
+    Add the specialization to kernels.toml\n1.5\n";
+
+#[test]
+fn a_library_provides_kernels_to_programs() {
+    let mut place = Place::new();
+    packages(&place, PROGRAM);
+    place.set("TIRX_NVCC", "none");
+    let (success, out, err) = place.cargo("program", &["run"]);
+    assert!(success, "{err}");
+    assert_eq!(out, format!("42.0 false\n{OUTPUT}"));
+
+    // The library brings a bundle: programs have machine code, and nobody has an nvcc.
+    let nvcc = place.fake_nvcc();
+    Builder::new()
+        .manifest(place.path("provider/kernels.toml"))
+        .environment(
+            Environment::process()
+                .with("TIRX_NVCC", nvcc)
+                .with("TIRX_STORE", "none"),
+        )
+        .bundle(BundleAction::Write, false, "MIT")
+        .unwrap();
+    place.edit("provider/src/lib.rs", "//! Kernels", "//! Finished kernels");
+    place.edit(
+        "provider/kernels.toml",
+        "[defaults]",
+        "[bundle]\npath = \"kernels.bundle\"\n\n[defaults]",
+    );
+    let (success, out, err) = place.cargo("program", &["run"]);
+    assert!(success, "{err}");
+    assert_eq!(out, format!("42.0 true\n{OUTPUT}"));
+
+    // A type that there is no specialization for is an error of the compiler, with those that there are.
+    place.edit("program/src/main.rs", "scaled_sum::<f16>", "scaled_sum::<f64>");
+    let (success, _, err) = place.cargo("program", &["build"]);
+    assert!(!success);
+    for part in [
+        "kernel `axpby` is not built for `f64`",
+        "it is built for f32, bf16, f16: the manifest's `specialize` says for what",
+    ] {
+        assert!(err.contains(part), "{part}: {err}");
+    }
+}
+
+const GENERATING: &str = r#"use tirx_build::ir::DType;
+use tirx_build::ir::builder::FuncBuilder;
+use tirx_build::{Builder, ConstValue, Kernel};
+
+const FILL: &str = "from tvm.script import tirx as T\n\n@T.jit\ndef fill(A: T.Buffer((N,), \"float32\"), *, N: T.constexpr, \
+                    value: T.constexpr):\n    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([N])\n    A[tx] = value\n";
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let fill = Kernel::script("fill", FILL)
+        .specialize([("N", ConstValue::from(32)), ("value", ConstValue::from(10.5))])
+        .targets(["sm_90a"]);
+    let mut f = FuncBuilder::new("rows");
+    let n = f.extent("n");
+    let a = f.tensor("A", [n.clone()], DType::FLOAT32);
+    let factor = f.scalar("factor", DType::FLOAT32);
+    f.device_entry();
+    let [bx] = f.cta_id(["bx"], [n.clone().ceildiv(16)]);
+    let [tx] = f.thread_id(["tx"], [16]);
+    let i = f.bind("i", bx * 16 + tx);
+    f.if_then(i.clone().lt(n), |f| f.store(&a, [i.clone()], f.load(&a, [i]) * factor));
+    let rows = Kernel::ir("rows", f.finish()?).targets(["sm_90a"]).ptx("compute_90");
+    Builder::new().kernel(fill).kernel(rows).compile()?;
+    Ok(())
+}
+"#;
+
+const GENERATED: &str = r#"tirx_rt::include_kernels!();
+
+fn main() -> tirx_rt::Result<()> {
+    let stream = tirx_rt::Device::simulator().new_stream()?;
+    let mut a = tirx_rt::Tensor::zeros(&stream, [32])?;
+    kernels::fill::n32_value_10_5(&stream, &mut a)?;
+    kernels::rows(&stream, &mut a, 4.0)?;
+    println!("{:?}", a.to_vec()?[31]);
+    Ok(())
+}
+"#;
+
+#[test]
+fn a_build_script_makes_kernels() {
+    let mut place = Place::new();
+    place.set("TIRX_NVCC", "none");
+    place.package("made", "", "", GENERATED, "");
+    std::fs::remove_file(place.path("made/kernels.toml")).unwrap();
+    place.write("made/build.rs", GENERATING);
+    let (success, out, err) = place.cargo("made", &["run"]);
+    assert!(success, "{err}");
+    assert_eq!(out, "42.0\n");
+
+    let refused = |from: &str, to: &str, said: &str| {
+        place.edit("made/build.rs", from, to);
+        let (success, _, err) = place.cargo("made", &["build"]);
+        assert!(!success && err.contains(said), "{said}: {err}");
+        place.edit("made/build.rs", to, from);
+    };
+    refused(
+        "Kernel::ir(\"rows\"",
+        "Kernel::ir(\"fill\"",
+        "kernel `fill` is declared twice",
+    );
+    refused(
+        "Kernel::ir(\"rows\"",
+        "Kernel::ir(\"my-rows\"",
+        "`my-rows` cannot be a kernel's name",
+    );
+    refused(
+        ".ptx(\"compute_90\")",
+        ".ptx(\"sm_90\")",
+        "kernel `rows`: unknown architecture `sm_90`",
+    );
+    refused(
+        ".targets([\"sm_90a\"]);\n    let mut f",
+        ";\n    let mut f",
+        "kernel `fill` names no targets",
+    );
+    refused(
+        "f.store(&a, [i.clone()]",
+        "f.store(&a, [i.clone(), 0.into()]",
+        "`A` has 1 dimensions, found 2 indices",
+    );
+}
