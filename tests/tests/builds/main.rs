@@ -4,8 +4,8 @@
 
 mod guide;
 mod kill;
-mod project;
 mod library;
+mod project;
 mod throw_away;
 
 use std::fs;
