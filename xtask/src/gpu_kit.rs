@@ -29,6 +29,26 @@ else
 fi
 "#;
 
+/// compute-sanitizer over the asynchronous kernels. One process for each kernel: synccheck stops making progress when one
+/// process loads several of them.
+const SANITIZE: &str = r#"#!/bin/sh
+# Each asynchronous kernel under each tool of compute-sanitizer, one launch at its smallest size. Needs nvcc.
+cd "$(dirname "$0")"
+sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+export TIRX_NVCC="$(command -v nvcc)" TIRX_SIZES=small
+test="--ignored --nocapture --test-threads=1 --exact asynchronous_kernels_leave_what_plain_rust_leaves"
+failed=0
+for kernel in $(./on_gpu $test | sed -n 's/.*\b\([a-z_0-9]*\): right$/\1/p'); do
+    for tool in memcheck racecheck synccheck initcheck; do
+        TIRX_FILTER=$kernel timeout 120 "$sanitizer" --tool $tool --error-exitcode 7 ./on_gpu $test > sanitize.log 2>&1
+        code=$?
+        echo "$kernel, $tool: $(grep SUMMARY sanitize.log | sed 's/^=* *//') (exit $code)"
+        [ $code = 0 ] || failed=1
+    done
+done
+exit $failed
+"#;
+
 /// Builds the kit into `gpu-kit/`.
 pub(crate) fn build(root: &Path) -> Result<()> {
     let kit = root.join("gpu-kit");
@@ -63,9 +83,11 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         &kit.join("launch"),
     )?;
     copy(&root.join("xtask/python/anchors.py"), &kit.join("anchors.py"))?;
-    let script = kit.join("run.sh");
-    fs::write(&script, RUN)?;
-    make_executable(&script)?;
+    for (name, text) in [("run.sh", RUN), ("sanitize.sh", SANITIZE)] {
+        let script = kit.join(name);
+        fs::write(&script, text)?;
+        make_executable(&script)?;
+    }
     println!(
         "built {}: run run.sh on a machine with an NVIDIA driver",
         kit.display()
