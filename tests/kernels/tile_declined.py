@@ -198,9 +198,9 @@ def too_narrow_for_cp_async(A: T.Buffer((64, 3), "int8")):
 
 
 @T.prim_func
-def direct_by_a_cta(A: T.Buffer((4,), "float32")):
+def direct_by_a_cta(A: T.Buffer((128,), "float32")):
     T.device_entry(); T.cta_id([1]); T.thread_id([32])
-    s = T.alloc_buffer((4,), "float32", scope="shared")
+    s = T.alloc_buffer((128,), "float32", scope="shared")
     Tx.cta.copy_async(s, A, dispatch="ldgsts", direct=True)
 
 
