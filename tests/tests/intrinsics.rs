@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use tirx_core::intrin::row::{Arg, Collective, Engine, Form, Kind, Many, Space, Synchronizes};
 use tirx_core::intrin::{Op, Row, rows};
-use tirx_core::ir::{DType, Expr, ExprKind, IRModule, Var, Visitor};
+use tirx_core::ir::{DType, Expr, ExprKind, IRModule, Type, Var, Visitor};
 use tirx_core::script::eval::{Value, language_name};
 use tirx_tests::root;
 
@@ -168,7 +168,7 @@ fn choices(arg: &Arg) -> Vec<Choice> {
     };
     let single = match arg.kind {
         Kind::Value(DType::FLOAT32) => one(var("f32", DType::FLOAT32)),
-        Kind::Value(dtype) if dtype.is_float() => one((Expr::float(dtype, 1.5), format!("T.{dtype}(1.5)"))),
+        Kind::Value(dtype) if dtype.is_floating() => one((Expr::float(dtype, 1.5), format!("T.{dtype}(1.5)"))),
         Kind::Value(dtype) if dtype.bits == 64 => one(var("x64", DType::UINT64)),
         Kind::Value(_) => one(var("x32", DType::UINT32)),
         Kind::Any | Kind::Node => one(var("x64", DType::UINT64)),
@@ -185,7 +185,10 @@ fn choices(arg: &Arg) -> Vec<Choice> {
         Kind::Pointer(Space::Shared) => one(pointer("S.ptr_to([0])")),
         Kind::Pointer(_) => one(pointer("G.ptr_to([0])")),
         Kind::Register(..) => one(pointer("r.ptr_to([0])")),
-        Kind::Element(..) => one(pointer("r[0]")),
+        Kind::Element(..) => one((
+            Expr::var(&Var::new("p", Type::pointer(DType::UINT32, "local"))),
+            "r[0]".into(),
+        )),
         Kind::Text(words) => words
             .iter()
             .map(|w| vec![(Expr::string(*w), format!("\"{w}\""))])
@@ -207,6 +210,10 @@ fn choices(arg: &Arg) -> Vec<Choice> {
     match arg.many {
         Many::One => single,
         Many::Optional => std::iter::once(Vec::new()).chain(single).collect(),
+        Many::List(None) => [1, 4, 2, 3, 5, 8, 16]
+            .iter()
+            .map(|n| vec![single[0][0].clone(); *n])
+            .collect(),
         Many::List(_) => [4, 1, 2, 3, 5, 8, 16]
             .iter()
             .map(|n| vec![single[0][0].clone(); *n])
