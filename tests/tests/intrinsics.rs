@@ -168,7 +168,9 @@ fn choices(arg: &Arg) -> Vec<Choice> {
     };
     let single = match arg.kind {
         Kind::Value(DType::FLOAT32) => one(var("f32", DType::FLOAT32)),
-        Kind::Value(dtype) if dtype.is_floating() => one((Expr::float(dtype, 1.5), format!("T.{dtype}(1.5)"))),
+        Kind::Value(dtype) if dtype.is_floating() => {
+            one((Expr::float(dtype, 1.5), format!("T.{dtype}(1.5)")))
+        }
         Kind::Value(dtype) if dtype.bits == 64 => one(var("x64", DType::UINT64)),
         Kind::Value(_) => one(var("x32", DType::UINT32)),
         Kind::Any | Kind::Node => one(var("x64", DType::UINT64)),
