@@ -231,4 +231,41 @@ mod tests {
         let problem = Files::decode(&evil.encode()).unwrap_err();
         assert!(problem.reason.contains("which cannot be"), "{problem}");
     }
+
+    #[test]
+    fn each_damage_has_its_message() {
+        let refused = |names: &[&str]| {
+            let mut body = Writer::default();
+            body.u32(names.len());
+            for name in names {
+                body.text(name);
+                body.content(b"x");
+            }
+            Files::decode(&seal::seal(seal::BUNDLE, &body.out))
+                .unwrap_err()
+                .reason
+        };
+        assert_eq!(refused(&[LOCK, LOCK]), "has `kernels.lock` twice");
+        for name in ["", ".tirxk", "a/b.tirxk", "..tirxk", "x.txt", "a\0.tirxk"] {
+            assert_eq!(
+                refused(&[name]),
+                format!("has a file of the name {name:?}, which cannot be")
+            );
+        }
+        let mut newer = files().encode();
+        newer[7] = b'2';
+        let reason = |bytes: &[u8]| Files::decode(bytes).unwrap_err().reason;
+        assert_eq!(reason(&newer), "is of another version of the format");
+        assert_eq!(
+            reason(b"hello, world"),
+            "is no bundle: it begins with other bytes"
+        );
+        assert_eq!(reason(b"TIRX"), "is cut off, or a length in it is wrong");
+        let mut long = files().encode()[seal::HEADER..].to_vec();
+        long.push(0);
+        assert_eq!(
+            reason(&seal::seal(seal::BUNDLE, &long)),
+            "is longer than what it holds"
+        );
+    }
 }

@@ -198,4 +198,75 @@ pub(crate) mod tests {
             }
         }
     }
+
+    /// The message for a kernel whose content was changed, behind a hash that fits.
+    fn refused(kernel: &Kernel, change: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut content = kernel.encode()[seal::HEADER..].to_vec();
+        change(&mut content);
+        Kernel::decode(&seal::seal(seal::KERNEL, &content))
+            .unwrap_err()
+            .reason
+    }
+
+    /// Where a content has these bytes.
+    fn find(content: &[u8], bytes: &[u8]) -> usize {
+        content.windows(bytes.len()).position(|w| w == bytes).unwrap()
+    }
+
+    #[test]
+    fn each_damage_has_its_message() {
+        let good = kernel();
+        let same = |_: &mut Vec<u8>| {};
+        let no_text = refused(&good, |c| {
+            let at = find(c, b"add::n256");
+            c[at] = 0xff;
+        });
+        assert_eq!(no_text, "has a text that is no UTF-8");
+        let no_kind = refused(&good, |c| {
+            let at = find(c, &[0, 32, TENSOR_MAP]);
+            c[at] = 77;
+        });
+        assert_eq!(no_kind, "has a parameter of no known kind");
+        let counted = refused(&good, |c| {
+            let at = find(c, b"add_kernel") - 8;
+            c[at..at + 4].fill(0xff);
+        });
+        assert_eq!(counted, "is cut off, or a count in it is wrong");
+        assert_eq!(refused(&good, |c| c.push(0)), "is longer than what it holds");
+        assert_eq!(
+            refused(&good, |c| c.truncate(20)),
+            "is cut off, or a length in it is wrong"
+        );
+        // Behind the target: how long the image is, unpacked.
+        let length = |c: &mut Vec<u8>, length: u64| {
+            let at = find(c, b"sm_90a") + 6;
+            c[at..at + 8].copy_from_slice(&length.to_le_bytes());
+        };
+        assert_eq!(
+            refused(&good, |c| length(c, 1 << 40)),
+            "has a length that cannot be true"
+        );
+        assert_eq!(
+            refused(&good, |c| length(c, 1 << 20)),
+            "has a length that cannot be true"
+        );
+        assert_eq!(
+            refused(&good, |c| length(c, 90)),
+            "has a content that cannot be unpacked"
+        );
+        let image = |target: &str, bytes: &[u8]| (target.to_string(), bytes.to_vec());
+        let twice = Kernel {
+            images: vec![good.images[0].clone(), good.images[0].clone()],
+            ..kernel()
+        };
+        assert_eq!(refused(&twice, same), "has two images for sm_90a");
+        let no_code = Kernel {
+            images: vec![image("sm_90a", b"junk")],
+            ..kernel()
+        };
+        assert_eq!(
+            refused(&no_code, same),
+            "has an image for sm_90a that is no fat binary: its first bytes are others"
+        );
+    }
 }

@@ -148,6 +148,13 @@ mod tests {
                 "{bad}"
             );
         }
-        assert!(matches!(Lock::read(&[0xff]), Err(Unreadable::Damaged(_))));
+        let damaged = |reason: &str| Err(Unreadable::Damaged(reason.to_string()));
+        assert_eq!(Lock::read(&[0xff]), damaged("it is no UTF-8"));
+        let long = vec![b' '; LONGEST + 1];
+        assert_eq!(Lock::read(&long), damaged("it is longer than any lock file"));
+        let unknown = text.replace("images = ", "picture = ");
+        assert!(
+            matches!(Lock::read(unknown.as_bytes()), Err(Unreadable::Damaged(why)) if why.contains("picture"))
+        );
     }
 }
