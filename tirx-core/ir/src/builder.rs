@@ -485,11 +485,11 @@ mod tests {
         });
         let text = print_func("rows", &f.finish().unwrap());
         for part in [
-            "bx = T.cta_id([T.ceildiv(n, 64)])",
+            "bx = T.cta_id([(n + 64 - 1) // 64])",
             "tx = T.thread_id([64])",
             "if row < n:",
-            "sum[0] + T.Cast(\"float32\", A[row, k]) * s",
-            "B[row] = sum[0] * T.float32(-1.0)",
+            "sum = sum + T.Cast(\"float32\", A[row, k]) * s",
+            "B[row] = sum * T.float32(-1.0)",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
