@@ -138,9 +138,9 @@ fn together(
     // What a thread goes through: of what stays on both sides in one order, of what is reduced on the input's.
     let (mut outer_src, mut outer_dst, mut inner) = (Vec::new(), Vec::new(), Vec::new());
     let mut masks = Vec::new();
-    for dim in 0..rank {
+    for (dim, output_dim) in of_output.into_iter().enumerate() {
         let own = &src.layout.shard[src.starts[dim]..src.starts[dim + 1]];
-        let output = match of_output[dim] {
+        let output = match output_dim {
             Some(d) => &dst.layout.shard[dst.starts[d]..dst.starts[d + 1]],
             None => &[],
         };
