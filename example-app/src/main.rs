@@ -11,6 +11,7 @@ mod picture;
 mod pictures;
 mod reference;
 mod report;
+mod tensor_cores;
 mod vectors;
 
 use std::path::PathBuf;
@@ -41,6 +42,7 @@ fn run() -> Result<bool, Error> {
     let mut report = Report::new(&device);
 
     vectors::run(&stream, &mut report)?;
+    tensor_cores::run(&stream, &mut report)?;
     let card = pictures::mandelbrot(&stream, &mut report)?;
     let source = match &input {
         Some(path) => Picture::read(path)?,

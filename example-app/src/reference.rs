@@ -39,6 +39,21 @@ pub(crate) fn matmul(a: &[f32], b: &[f32], k: usize, n: usize) -> Vec<f64> {
     c
 }
 
+/// One row of attention: the values weighted by the softmax of how much each key is like the query.
+pub(crate) fn attention(query: &[f32], keys: &[f32], values: &[f32]) -> Vec<f64> {
+    let d = query.len();
+    let like = |key: &[f32]| key.iter().zip(query).map(|(k, q)| k * q).sum::<f32>() / (d as f32).sqrt();
+    let scores: Vec<f32> = keys.chunks(d).map(like).collect();
+    let weights = softmax(&scores, scores.len());
+    let mut out = vec![0.0; d];
+    for (value, weight) in values.chunks(d).zip(&weights) {
+        out.iter_mut()
+            .zip(value)
+            .for_each(|(o, v)| *o += weight * f64::from(*v));
+    }
+    out
+}
+
 /// How often each byte occurs.
 pub(crate) fn histogram(values: &[u8]) -> Vec<i32> {
     let mut counts = vec![0; 256];

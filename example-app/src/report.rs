@@ -47,7 +47,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<14} {:<24} {:>12} {:>12} {:>10}",
+            "{:<20} {:<24} {:>12} {:>12} {:>10}",
             "kernel", "device", "time", "worst error", "allowed"
         )?;
         for row in &self.rows {
@@ -55,7 +55,7 @@ impl fmt::Display for Report {
             let time = format!("{:.1} us", row.time.as_secs_f64() * 1e6);
             writeln!(
                 f,
-                "{:<14} {:<24} {time:>12} {:>12.3e} {:>10.1e}{verdict}",
+                "{:<20} {:<24} {time:>12} {:>12.3e} {:>10.1e}{verdict}",
                 row.kernel, self.device, row.error, row.allowed
             )?;
         }

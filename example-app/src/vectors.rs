@@ -6,7 +6,7 @@ use crate::report::{Report, relative_error, time, worst_error};
 use crate::{Error, kernels, reference};
 
 /// Numbers from -1 to below 1 that look random and are the same on every run (a linear congruential generator).
-fn numbers(count: usize, seed: u32) -> Vec<f32> {
+pub(crate) fn numbers(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

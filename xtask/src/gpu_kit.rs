@@ -23,7 +23,14 @@ echo "== launch: typed launcher, bare cuLaunchKernelEx, cudarc builder"
 if command -v nvcc > /dev/null; then
     echo "== on_gpu: filetests and random kernels, compiled here, against their values and the simulator"
     export TIRX_NVCC="$(command -v nvcc)" TIRX_FILETESTS=./filetests
-    ./on_gpu --ignored --nocapture --test-threads=1
+    TIRX_TRACE=profiled.json ./on_gpu --ignored --nocapture --test-threads=1
+    if command -v compute-sanitizer > /dev/null; then
+        for tool in memcheck racecheck synccheck initcheck; do
+            echo "== $tool: the asynchronous kernels, at their smallest sizes"
+            TIRX_SIZES=small compute-sanitizer --tool "$tool" --error-exitcode 1 ./on_gpu --ignored --nocapture \
+                --exact asynchronous_kernels_leave_what_plain_rust_leaves
+        done
+    fi
 else
     echo "no nvcc: filetests and random kernels are left out"
 fi

@@ -75,7 +75,8 @@ pub const KEYS: &[Key] = &[
     key("kernel", "targets", "a list of strings", TARGETS, "that of `[defaults]`",
         "GPUs to compile for: one native image each in the fat binary. `\"native\"` stands for those of the machine that builds."),
     key("kernel", "ptx", "a string", PTX, "that of `[defaults]`",
-        "PTX for GPUs that are newer than the targets; the driver compiles it when the kernel is loaded."),
+        "PTX for GPUs that are newer than the targets; the driver compiles it when the kernel is loaded. `\"none\"` for none, where \
+         `[defaults]` names one and the kernel uses what only its targets have."),
     key("kernel", "require", "`true` or `false`", "require = true", "`false`",
         "A build that cannot make machine code is an error; otherwise the kernel runs on the simulator only."),
     key("kernel", "feature", "a string", "feature = \"fp8\"", "none",

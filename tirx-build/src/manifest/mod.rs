@@ -349,6 +349,8 @@ impl Reader {
                 None => default_targets.clone().unwrap_or_default(),
             };
             let ptx = match &kernel.ptx {
+                // What only some GPUs have, such as wgmma, is in no PTX for later ones.
+                Some(ptx) if ptx.get_ref() == "none" => None,
                 Some(ptx) => self.ptx(ptx),
                 None => default_ptx.clone(),
             };
@@ -702,6 +704,12 @@ name = "inline"
 script = "pass"
 targets = ["sm_80"]
 require = true
+
+[[kernel]]
+name = "tensor_cores"
+script = "pass"
+targets = ["sm_90a"]
+ptx = "none"
 "#;
 
     #[test]
@@ -720,6 +728,7 @@ require = true
         let inline = &manifest.kernels[1];
         assert_eq!(inline.targets.primary(), "sm_80");
         assert!(inline.require && matches!(inline.text, Text::Inline(_)));
+        assert!(inline.targets.ptx.is_some() && manifest.kernels[2].targets.ptx.is_none());
     }
 
     #[test]
