@@ -8,8 +8,8 @@ from tvm.tirx.lang.pipeline import PipelineState
 
 
 # sim: rows
-#   A: float32[128, 8] = i * 8 + j
-#   B: float16[128, 8] = 0 -> i * 8 + j
+#   A: float32[128x8] = i * 8 + j
+#   B: float16[128x8] = 0 -> i * 8 + j
 @T.prim_func
 def rows(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "float16")):
     T.device_entry()
@@ -22,10 +22,10 @@ def rows(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "float16")):
     Tx.wg.copy(B, half)
 
 
-# The element that a thread has first, after a load of 16 lanes and 64 bits: row by lane, two columns by two lanes.
+# What each thread has after a load of 16 lanes and 64 bits.
 # sim: lanes
-#   A: float32[64, 8] = i * 8 + j
-#   B: float32[128, 4] = 0 -> (i // 32 * 16 + i % 2 * 8 + i % 32 // 4) * 8 + i % 4 // 2 + j * 2
+#   A: float32[64x8] = i * 8 + j
+#   B: float32[128x4] = 0 -> (i // 32 * 16 + i % 2 * 8 + i % 32 // 4) * 8 + i % 4 // 2 + j * 2
 @T.prim_func
 def lanes(A: T.Buffer((64, 8), "float32"), B: T.Buffer((128, 4), "float32")):
     T.device_entry()
@@ -39,10 +39,7 @@ def lanes(A: T.Buffer((64, 8), "float32"), B: T.Buffer((128, 4), "float32")):
 
 
 # sim: turns
-#   A: int32[4] = 0 -> SWIZZLES[i]
-SWIZZLES = (0, 1, 0, 1)
-
-
+#   A: int32[4] = 0 -> i % 2
 @T.prim_func
 def turns(A: T.Buffer((4,), "int32")):
     T.device_entry()

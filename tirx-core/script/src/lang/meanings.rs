@@ -106,11 +106,19 @@ const MEANINGS: &[(&str, &str)] = &[
         "New memory of a shape and dtype in a scope (`\"global\"`, `\"shared\"`, `\"local\"`, …) for as long as the block of statements runs.",
     ),
     (
+        "alloc_cast_frag",
+        "Registers for the same elements as those of `src`, of another dtype.",
+    ),
+    (
         "alloc_local",
         "New memory of the thread: an array in registers where its indices are known.",
     ),
     ("alloc_scalar", "A new variable of one element in a scope."),
     ("alloc_shared", "New shared memory of the block."),
+    (
+        "alloc_tcgen05_ldst_frag",
+        "Registers of a warpgroup as `tcgen05.ld` and `.st` of a shape fill them.",
+    ),
     (
         "attr",
         "Attributes of the statements that follow, or of the region of a `with`.",
@@ -271,6 +279,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     ("warpgroup_id", "The index of the warpgroup in its block."),
     ("wg", "`T.warpgroup`."),
+    (
+        "wg_reg_tile",
+        "A tile in the registers of a warpgroup: 128 rows, a row a thread.",
+    ),
     (
         "cuda.cta_max",
         "The greatest `value` of the block's threads; `scratch` points to shared memory for `num_warps` values.",

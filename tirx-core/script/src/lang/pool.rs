@@ -34,13 +34,40 @@ const ALLOC_OPERAND: &[Param] = &[
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function("T.SMEMPool", POOL, new),
-    // A class of the library, which the namespace finds first.
+    // Names of the library, which the namespace finds first.
     function("T.TMEMPool", TMEM_POOL, |interp, call| {
         let (pool, _) = call.need("pool", "a pool of shared memory")?;
         let pool = vec![pool.clone()];
-        interp.call_library("tvm.backend.cuda.lang.alloc_pool", "TMEMPool", pool, call.span)
+        interp.call_library(LIBRARY, "TMEMPool", pool, call.span)
+    }),
+    function("T.wg_reg_tile", REGISTERS, |interp, call| {
+        let (count, _) = call.need("elem_per_thread", "elements of a thread")?;
+        let count = vec![count.clone()];
+        interp.call_library(LIBRARY, "wg_reg_tile", count, call.span)
+    }),
+    function("T.alloc_tcgen05_ldst_frag", FRAGMENT, |interp, call| {
+        let values = ["instr_shape", "tensor_shape", "dtype"].map(|name| {
+            let (value, _) = call.need(name, "a fragment of tcgen05.ld")?;
+            Ok(value.clone())
+        });
+        let values = values.into_iter().collect::<Result<Vec<_>>>()?;
+        interp.call_library(LIBRARY, "alloc_tcgen05_ldst_frag", values, call.span)
+    }),
+    function("T.alloc_cast_frag", CAST, |interp, call| {
+        let values = ["src", "dtype"].map(|name| {
+            let (value, _) = call.need(name, "a fragment and a dtype")?;
+            Ok(value.clone())
+        });
+        let values = values.into_iter().collect::<Result<Vec<_>>>()?;
+        interp.call_library(LIBRARY, "alloc_cast_frag", values, call.span)
     }),
 ];
+
+/// Where the library has them.
+const LIBRARY: &str = "tvm.backend.cuda.lang.alloc_pool";
+const REGISTERS: &[Param] = &[required("elem_per_thread"), optional("dtype")];
+const FRAGMENT: &[Param] = &[required("instr_shape"), required("tensor_shape"), required("dtype")];
+const CAST: &[Param] = &[required("src"), required("dtype")];
 
 const TMEM_POOL: &[Param] = &[required("pool")];
 
