@@ -66,7 +66,11 @@ pub(super) static FUNCTIONS: &[Function] = &[
 /// Where the library has them.
 const LIBRARY: &str = "tvm.backend.cuda.lang.alloc_pool";
 const REGISTERS: &[Param] = &[required("elem_per_thread"), optional("dtype")];
-const FRAGMENT: &[Param] = &[required("instr_shape"), required("tensor_shape"), required("dtype")];
+const FRAGMENT: &[Param] = &[
+    required("instr_shape"),
+    required("tensor_shape"),
+    required("dtype"),
+];
 const CAST: &[Param] = &[required("src"), required("dtype")];
 
 const TMEM_POOL: &[Param] = &[required("pool")];
