@@ -357,7 +357,8 @@ pub static CASES: &[Case] = &[
         "hopper_attention",
         HOPPER_ATTENTION,
         HOPPER,
-        &[("H", 1), ("S", 384)],
+        // Four tiles of keys: each of the two slots is used again.
+        &[("H", 1), ("S", 512)],
     ),
     attention(
         "blackwell_attention",
