@@ -346,23 +346,27 @@ fn refused_by_nvcc(text: &str, target: &str) -> Option<String> {
     (!run.status.success()).then(|| String::from_utf8_lossy(&run.stderr).into_owned())
 }
 
+/// Whether calls of a row are made from its arguments.
+fn called(row: &'static Row) -> bool {
+    // What the code generator writes for the dtypes of its operands has kernels of its own.
+    let own = matches!(row.cuda.form, Form::Special) && !row.script.starts_with("ptx.");
+    if own || matches!(row.cuda.form, Form::Lowered | Form::Host) {
+        return false;
+    }
+    // Dtypes of matrices have kernels of their own; NVSHMEM needs its headers.
+    let dtypes =
+        row.args.iter().any(|a| matches!(a.kind, Kind::DTypeName)) && !row.script.starts_with("cuda.iket");
+    !dtypes && !row.script.starts_with("nvshmem.")
+}
+
 #[test]
 fn each_row_at_each_modifier_is_taken_where_it_is_and_refused_below() {
-    const TARGETS: [&str; 4] = ["sm_80", "sm_90", "sm_90a", "sm_100a"];
     // A kernel is of single CTAs or of pairs.
     let mut by_target: BTreeMap<(usize, bool), Vec<String>> = BTreeMap::new();
     let mut none = Vec::new();
     for op in Op::ALL {
         let row = op.row();
-        // What the code generator writes for the dtypes of its operands has kernels of its own.
-        let own = matches!(row.cuda.form, Form::Special) && !row.script.starts_with("ptx.");
-        if own || matches!(row.cuda.form, Form::Lowered | Form::Host) {
-            continue;
-        }
-        // Dtypes of matrices have kernels of their own; NVSHMEM needs its headers.
-        let dtypes = row.args.iter().any(|a| matches!(a.kind, Kind::DTypeName))
-            && !row.script.starts_with("cuda.iket");
-        if dtypes || row.script.starts_with("nvshmem.") {
+        if !called(row) {
             continue;
         }
         let calls = calls(row);
@@ -398,6 +402,182 @@ fn each_row_at_each_modifier_is_taken_where_it_is_and_refused_below() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The targets that calls are compiled for, from the first to the last.
+const TARGETS: [&str; 4] = ["sm_80", "sm_90", "sm_90a", "sm_100a"];
+
+/// A call that has a kernel of its own: the row's name, the call, the least target that takes it, and its CUDA text.
+struct Single {
+    script: &'static str,
+    call: String,
+    target: &'static str,
+    text: String,
+}
+
+/// Every call of every row but those whose dtypes have kernels of their own.
+fn singles() -> Vec<Single> {
+    let mut out = Vec::new();
+    for op in Op::ALL {
+        let row = op.row();
+        if !called(row) {
+            continue;
+        }
+        for call in calls(row) {
+            // PTX of a later toolkit.
+            if call.contains("g2s_cta(S.ptr_to([0]), G.ptr_to([0]), x32, x32, x32, S.ptr_to([0]), x64, 0, 1)")
+            {
+                continue;
+            }
+            let text = kernel(std::slice::from_ref(&call));
+            let compiled =
+                |target: &str| tirx_tests::cuda_text("k.py", &text, "k", &Default::default(), target);
+            let Some((target, cuda)) = TARGETS.iter().find_map(|t| Some((*t, compiled(t).ok()?))) else {
+                panic!("no target takes {call}");
+            };
+            out.push(Single {
+                script: row.script,
+                call,
+                target,
+                text: cuda,
+            });
+        }
+    }
+    out
+}
+
+/// The text of many kernels as one: each in a namespace, under a name with its number.
+fn together<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let (mut includes, mut bodies) = (std::collections::BTreeSet::new(), String::new());
+    for (number, text) in texts.enumerate() {
+        let (head, body): (Vec<&str>, Vec<&str>) =
+            text.lines().partition(|line| line.starts_with("#include"));
+        includes.extend(head);
+        let body = body.join("\n").replace("k_kernel", &format!("k{number}_kernel"));
+        bodies.push_str(&format!("namespace n{number} {{\n{body}\n}}\n"));
+    }
+    let includes: Vec<&str> = includes.into_iter().collect();
+    format!("{}\n{bodies}", includes.join("\n"))
+}
+
+/// The opcodes of each function of a cubin, by its number.
+fn opcodes(listing: &str) -> BTreeMap<usize, Vec<String>> {
+    let mut out: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut current = None;
+    for line in listing.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix("Function : ") {
+            let number = name.strip_prefix('k').and_then(|n| n.strip_suffix("_kernel"));
+            current = number.and_then(|n| n.parse().ok());
+            continue;
+        }
+        let Some((_, code)) = line.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) else {
+            continue;
+        };
+        let mut words = code.split_whitespace().skip_while(|word| word.starts_with('@'));
+        if let (Some(number), Some(opcode)) = (current, words.next()) {
+            out.entry(number)
+                .or_default()
+                .push(opcode.trim_end_matches(';').to_string());
+        }
+    }
+    out
+}
+
+/// Each call of a row, compiled for the least target that takes it, holds the machine instruction that `sass.txt` names.
+#[test]
+fn each_call_becomes_its_machine_instruction() {
+    let table = std::fs::read_to_string(root().join("tests/sass.txt")).expect("the table");
+    let table: BTreeMap<&str, Vec<&str>> = table
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, words)| (name, words.split_whitespace().collect()))
+        .collect();
+    for family in [
+        "ptx.mbarrier",
+        "ptx.cp_async",
+        "ptx.tcgen05",
+        "ptx.wgmma",
+        "ptx.clc",
+    ] {
+        let rows = Op::ALL.iter().map(|op| op.row());
+        let missing: Vec<&str> = rows
+            .filter(|row| row.script.starts_with(family))
+            .filter(|row| !row.args.iter().any(|a| matches!(a.kind, Kind::DTypeName)))
+            .map(|row| row.script)
+            .filter(|script| !table.contains_key(script))
+            .collect();
+        assert!(missing.is_empty(), "sass.txt does not name {missing:?}");
+    }
+    let Some(nvcc) = tirx_tests::nvcc() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let all = singles();
+    let mut wrong = Vec::new();
+    for target in TARGETS {
+        let here: Vec<&Single> = all
+            .iter()
+            .filter(|s| s.target == target && table.get(s.script).is_some_and(|words| !words.contains(&"-")))
+            .collect();
+        let (source, cubin) = (
+            dir.path().join(format!("{target}.cu")),
+            dir.path().join(format!("{target}.cubin")),
+        );
+        std::fs::write(&source, together(here.iter().map(|s| &*s.text))).unwrap();
+        let run = |program: &std::path::Path, args: &[&std::ffi::OsStr]| {
+            let output = std::process::Command::new(program).args(args).output();
+            output.unwrap_or_else(|e| panic!("{}: {e}", program.display()))
+        };
+        let words = ["-std=c++17", "-O1", "-cubin", "-arch", target, "-o"].map(std::ffi::OsStr::new);
+        let compiled = run(
+            &nvcc,
+            &[&words[..], &[cubin.as_os_str(), source.as_os_str()]].concat(),
+        );
+        assert!(
+            compiled.status.success(),
+            "{}",
+            String::from_utf8_lossy(&compiled.stderr)
+        );
+        let listing = run(
+            &nvcc.with_file_name("cuobjdump"),
+            &[std::ffi::OsStr::new("-sass"), cubin.as_os_str()],
+        );
+        let listing = opcodes(&String::from_utf8_lossy(&listing.stdout));
+        for (number, single) in here.iter().enumerate() {
+            let found = listing.get(&number).map_or(&[][..], |l| l);
+            let wanted = &table[single.script];
+            if !found.iter().any(|op| wanted.iter().any(|w| op.starts_with(w))) {
+                let mut known = found.to_vec();
+                known.sort();
+                known.dedup();
+                wrong.push(format!(
+                    "{target}: {} has none of {wanted:?} but {known:?}",
+                    single.call
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} calls:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Below the least target that takes it each call is an error of ours, which names the operation and the line.
+#[test]
+fn each_call_is_refused_below_its_target() {
+    let mut refused = 0;
+    for single in singles() {
+        let text = kernel(std::slice::from_ref(&single.call));
+        for target in TARGETS.iter().take_while(|t| **t != single.target) {
+            let message = tirx_tests::cuda_text("k.py", &text, "k", &Default::default(), target)
+                .expect_err("the target before takes it not");
+            let name = format!("`T.{}`", single.script);
+            assert!(
+                message.contains(&name) && message.contains("needs") && message.contains("k.py:"),
+                "{} on {target}:\n{message}",
+                single.call
+            );
+            refused += 1;
+        }
+    }
+    assert!(refused > 100, "{refused} calls are refused somewhere");
 }
 
 #[test]
