@@ -12,12 +12,12 @@ const SYNC: Traits = Traits::WAIT
 rows! { $ barrier {
     /// Waits at a barrier until `thread_count` threads have arrived.
     PtxBarSync = Row::new("tirx.ptx.bar.sync", "ptx.bar.sync", ptx("bar.sync {name_bar_id}, {thread_count};"))
-        .args(&BARRIER).traits(SYNC).section("bar{.cta}");
+        .args(BARRIER).traits(SYNC).section("bar{.cta}");
     /// Arrives at a barrier of `thread_count` threads without waiting.
     PtxBarArrive = Row::new("tirx.ptx.bar.arrive", "ptx.bar.arrive", ptx("bar.arrive {name_bar_id}, {thread_count};"))
-        .args(&BARRIER).traits(Traits::SYNC.of(Collective::Warp).synchronizes(Synchronizes::Block))
+        .args(BARRIER).traits(Traits::SYNC.of(Collective::Warp).synchronizes(Synchronizes::Block))
         .section("bar{.cta}");
     /// As `ptx.bar.sync`, also where a warp has diverged.
     PtxBarrierSync = Row::new("tirx.ptx.barrier.sync", "ptx.barrier.sync", ptx("barrier.sync {name_bar_id}, {thread_count};"))
-        .args(&BARRIER).traits(Traits::WAIT.synchronizes(Synchronizes::Block)).section("barrier{.cta}");
+        .args(BARRIER).traits(Traits::WAIT.synchronizes(Synchronizes::Block)).section("barrier{.cta}");
 } }

@@ -67,11 +67,11 @@ rows! { $ timers {
         .args(&[arg("profiler_buffer", WORDS), arg("profiler_tag", WORDS), arg("profiler_write_offset", OFFSET), arg("num_groups", I32), arg("group_id", I32)]);
     /// An event begins; the thread for which `leader_cond` holds writes it.
     CudaTimerStart = Row::new("tirx.timer_start_cuda", "cuda.timer_start", record!("", "(unsigned int)event_type << 2", "__threadfence_block();"))
-        .args(&RECORD);
+        .args(RECORD);
     /// An event ends; the thread for which `leader_cond` holds writes it.
     CudaTimerEnd = Row::new("tirx.timer_end_cuda", "cuda.timer_end", record!("__threadfence_block();\n", "(unsigned int)event_type << 2 | 1u", ""))
-        .args(&RECORD);
+        .args(RECORD);
     /// A profile ends; the thread for which `leader_cond` holds writes it.
     CudaTimerFinalize = Row::new("tirx.timer_finalize_cuda", "cuda.timer_finalize", record!("__threadfence_block();\n", "3u", ""))
-        .args(&FINAL);
+        .args(FINAL);
 } }
