@@ -55,9 +55,9 @@ fn launch_attributes_reach_the_launcher() {
             "dynamic_shared_symbolic",
             vec![
                 "shared_bytes: ::tirx_rt::host::launch_extent(KERNEL, \"tirx.use_dyn_shared_memory\", \
- ::tirx_rt::host::Wide::from(i64::from(n as i64)).mul(::tirx_rt::host::Wide::from(4_i64)), \
+ ::tirx_rt::host::Wide::from(n as i64).mul(::tirx_rt::host::Wide::from(4_i64)), \
  \"T.Cast(\\\"int64\\\", n) * T.int64(4)\", \
- &[(\"T.Cast(\\\"int64\\\", n)\", ::tirx_rt::host::Wide::from(i64::from(n as i64)))])?",
+ &[(\"T.Cast(\\\"int64\\\", n)\", ::tirx_rt::host::Wide::from(n as i64))])?",
             ],
         ),
         ("largest_launch", vec![""]),
