@@ -34,13 +34,19 @@ fn a_timeline_shows_warps_operations_barriers_and_waits() {
     assert_eq!(named("block barrier").len(), 4 * (2 * 8 + 1));
     assert!(!named("waits for an mbarrier").is_empty() && !named("runs").is_empty());
     // Each says where: its line of the kernel.
-    assert!(named("block barrier").iter().all(|l| l.contains("T.cuda.cta_sync()")));
+    assert!(
+        named("block barrier")
+            .iter()
+            .all(|l| l.contains("T.cuda.cta_sync()"))
+    );
     // Operations are under way while warps run: the copy of the next tile has begun when one is scaled.
     let time = |line: &str, key: &str| -> u64 {
         let rest = line.split(&format!("\"{key}\":")).nth(1).unwrap();
         rest.split([',', '}']).next().unwrap().parse().unwrap()
     };
-    let copies: Vec<(u64, u64)> = named("the tensor copy").iter().map(|l| (time(l, "ts"), time(l, "dur")))
+    let copies: Vec<(u64, u64)> = named("the tensor copy")
+        .iter()
+        .map(|l| (time(l, "ts"), time(l, "dur")))
         .collect();
     assert!(copies.iter().all(|(_, spent)| *spent > 0));
     let overlaps = |from: u64, to: u64| {
@@ -48,5 +54,9 @@ fn a_timeline_shows_warps_operations_barriers_and_waits() {
             .iter()
             .any(|(start, spent)| *start < to && from < start + spent)
     };
-    assert!(named("runs").iter().any(|l| overlaps(time(l, "ts"), time(l, "ts") + time(l, "dur"))));
+    assert!(
+        named("runs")
+            .iter()
+            .any(|l| overlaps(time(l, "ts"), time(l, "ts") + time(l, "dur")))
+    );
 }
