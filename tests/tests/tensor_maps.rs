@@ -1,6 +1,7 @@
 //! What `cuTensorMapEncodeTiled` asks of its arguments is checked before a launch, and the argument at fault is named.
 
 use tirx_core::ir::DType;
+use tirx_core::transform::{Lowering, Target, lower};
 use tirx_sim::host;
 use tirx_tests::machine::{self, Argument, Simulator};
 use tirx_tests::{build, stages};
@@ -100,4 +101,44 @@ fn each_rule_names_the_argument_and_what_it_must_be() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn a_tensor_that_a_tensor_copy_writes_is_a_mutable_argument() {
+    let text = r#"from tvm.script import tirx as T
+
+
+@T.prim_func
+def copied(A: T.Buffer((64, 32), "float32"), B: T.Buffer((64, 32), "float32")):
+    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 2, A.data, 32, 64, 128, 32, 64, 1, 1, 0, 0, 2, 0)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "float32", 2, B.data, 32, 64, 128, 32, 64, 1, 1, 0, 0, 2, 0)
+    T.device_entry()
+    tid = T.thread_id([32])
+    pool = T.SMEMPool()
+    tile = pool.alloc((64, 32), "float32", align=128)
+    full = pool.alloc((1,), "uint64", align=8)
+    pool.commit()
+    if tid == 0:
+        T.ptx.mbarrier.init(full.ptr_to([0]), 1)
+        T.ptx.fence.mbarrier_init()
+        T.ptx.mbarrier.arrive.expect_tx(full.ptr_to([0]), 64 * 32 * 4)
+        T.ptx.cp_async.bulk.tensor.g2s_cluster(2, tile.ptr_to([0, 0]), full.ptr_to([0]), T.address_of(A_map), 0, 1, "", 0, 0)
+        T.ptx.mbarrier.try_wait(full.ptr_to([0]), 0)
+        T.ptx.cp_async.bulk.tensor.s2g(2, tile.ptr_to([0, 0]), T.address_of(B_map), "", 0, 0)
+        T.ptx.cp_async.bulk.commit_group()
+        T.ptx.cp_async.bulk.wait_group(0, True)
+"#;
+    let (_, module) = build("copied.py", text, &["copied"], &Default::default())
+        .unwrap()
+        .remove(0);
+    let lowered = lower(module.clone(), &mut Lowering::new(Target::cuda("sm_90a"))).unwrap();
+    let launcher = tirx_core::codegen::rust::launcher(&module.functions[0].1, &lowered).unwrap();
+    let parameters = launcher.parameters();
+    assert!(parameters.contains("a: &::tirx_rt::Tensor<f32>"), "{parameters}");
+    assert!(
+        parameters.contains("b: &mut ::tirx_rt::Tensor<f32>"),
+        "{parameters}"
+    );
 }

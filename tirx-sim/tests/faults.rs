@@ -523,10 +523,16 @@ fn deadlocks_say_who_waits_for_what() {
         [k.sync(), k.sync()],
     )];
     let fault = k.run(body, &[&zeros(32)]).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Deadlock);
+    assert_eq!(fault.kind, FaultKind::BarrierDivergence);
     assert!(
         fault
             .message
+            .contains("16 of the block's 32 wait at a block barrier"),
+        "{fault}"
+    );
+    assert!(
+        fault
+            .to_string()
             .contains("wait to exchange values with lanes 16, 17"),
         "{fault}"
     );

@@ -45,7 +45,7 @@ sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-san
 export TIRX_NVCC="$(command -v nvcc)" TIRX_SIZES=small
 test="--ignored --nocapture --test-threads=1 --exact asynchronous_kernels_leave_what_plain_rust_leaves"
 failed=0
-for kernel in $(./on_gpu $test | sed -n 's/.*\b\([a-z_0-9]*\): right$/\1/p'); do
+for kernel in $(./on_gpu $test | sed -n 's/^\(.* \)\{0,1\}\([a-z_0-9]*\): right$/\2/p'); do
     for tool in memcheck racecheck synccheck initcheck; do
         TIRX_FILTER=$kernel timeout 120 "$sanitizer" --tool $tool --error-exitcode 7 ./on_gpu $test > sanitize.log 2>&1
         code=$?

@@ -71,7 +71,7 @@ pub struct Kernel {
     pub specialize: Vec<BTreeMap<String, ConstValue>>,
     /// What it is compiled for.
     pub targets: Targets,
-    /// Where its targets name `native`, the GPUs of the machine that builds, which [`Manifest::resolve_native`] adds.
+    /// Where its targets name `native`, the GPUs of the machine that builds, which `Manifest::resolve_native` adds.
     pub native_span: Option<Span>,
     /// Whether a build without an nvcc is an error.
     pub require: bool,

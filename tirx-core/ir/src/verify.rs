@@ -783,7 +783,7 @@ mod tests {
             ),
             (
                 vec![Stmt::evaluate(Expr::call(Op::Exp, DType::FLOAT32, vec![]))],
-                "T.exp takes 1 arguments and has 0",
+                "T.exp: takes 1 argument, found 0",
             ),
             (
                 vec![Stmt::evaluate(Expr::call(Op::Exp, DType::FLOAT64, vec![one()]))],

@@ -2,7 +2,7 @@
 //!
 //! `tvm_tiles.py` writes kernel files with one tile primitive each, and whether TVM lowers it, by which variant and with
 //! which vector. What TVM takes must be taken here, by the variant of that name and with vectors as wide, but for the
-//! [`reasons`].
+//! differences that `reason` names.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -193,9 +193,13 @@ pub fn written_params(func: &PrimFunc) -> Vec<bool> {
                     op: Op::AddressOf,
                     args,
                 } => {
-                    if let Some(ExprKind::BufferLoad { buffer, .. }) = args.first().map(|a| &a.kind) {
-                        let root = self.root(&buffer.data);
-                        self.written.push(root);
+                    match args.first().map(|a| &a.kind) {
+                        Some(ExprKind::BufferLoad { buffer, .. }) => {
+                            let root = self.root(&buffer.data);
+                            self.written.push(root);
+                        }
+                        // Of a tensor map: an operation that writes to what it describes.
+                        _ => args.iter().for_each(|a| self.mark(a)),
                     }
                 }
                 // A value read from memory is no pointer into it.

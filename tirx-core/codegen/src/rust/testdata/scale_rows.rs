@@ -5,32 +5,32 @@ pub(super) fn host(stream: &::tirx_rt::Stream, args: &[::tirx_rt::host::Arg<'_>;
 let s = ::tirx_rt::f16::from_f64(args[2].as_f64());
 let k = args[3].as_i64() as i32;
 let flag = args[4].as_i64() != 0;
-if args[0].ndim() != 2 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "ndim", 2, args[0].ndim())); }
+if args[0].ndim() != 2 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "ndim", 2, args[0].ndim())); }
 let n = args[0].shape(0) as i32;
-if i64::from(n) != args[0].shape(0) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "shape[0]", "at most 2147483647", args[0].shape(0))); }
+if i64::from(n) != args[0].shape(0) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "shape[0]", "at most 2147483647", args[0].shape(0))); }
 let dev_id = args[0].device_id();
-if args[1].ndim() != 2 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "ndim", 2, args[1].ndim())); }
+if args[1].ndim() != 2 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "ndim", 2, args[1].ndim())); }
 if !args[0].strides_is_null() {
-if args[0].stride(1) != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "strides[1]", 1, args[0].stride(1))); }
-if n != 1 && args[0].stride(0) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "strides[0]", 4, args[0].stride(0))); }
+if args[0].stride(1) != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "strides[1]", 1, args[0].stride(1))); }
+if n != 1 && args[0].stride(0) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "strides[0]", 4, args[0].stride(0))); }
 }
-if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(4_i64)).equals(::tirx_rt::host::Wide::from(0_i64)) && args[0].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a pointer", "null")); }
+if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(4_i64)).equals(::tirx_rt::host::Wide::from(0_i64)) && args[0].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "data", "a pointer", "null")); }
 if !args[1].strides_is_null() {
-if args[1].stride(1) != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "strides[1]", 1, args[1].stride(1))); }
-if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).equals(::tirx_rt::host::Wide::from(1_i64)) && args[1].stride(0) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "strides[0]", 4, args[1].stride(0))); }
+if args[1].stride(1) != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "strides[1]", 1, args[1].stride(1))); }
+if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).equals(::tirx_rt::host::Wide::from(1_i64)) && args[1].stride(0) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "strides[0]", 4, args[1].stride(0))); }
 }
-if dev_id != args[1].device_id() { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "device_id", format_args!("{dev_id} (A.device_id)"), args[1].device_id())); }
-if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).mul(::tirx_rt::host::Wide::from(4_i64)).equals(::tirx_rt::host::Wide::from(0_i64)) && args[1].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "data", "a pointer", "null")); }
-if args[0].shape(1) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "shape[1]", 4, args[0].shape(1))); }
-if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).equals(::tirx_rt::host::Wide::from(args[1].shape(0))) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape[0]", format_args!("{} (A.shape[0] * 2)", ::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64))), args[1].shape(0))); }
-if args[1].shape(1) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape[1]", 4, args[1].shape(1))); }
+if dev_id != args[1].device_id() { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "device_id", format_args!("{dev_id} (a.device_id)"), args[1].device_id())); }
+if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).mul(::tirx_rt::host::Wide::from(4_i64)).equals(::tirx_rt::host::Wide::from(0_i64)) && args[1].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "data", "a pointer", "null")); }
+if args[0].shape(1) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "shape[1]", 4, args[0].shape(1))); }
+if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).equals(::tirx_rt::host::Wide::from(args[1].shape(0))) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "shape[0]", format_args!("{} (a.shape[0] * 2)", ::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64))), args[1].shape(0))); }
+if args[1].shape(1) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "shape[1]", 4, args[1].shape(1))); }
 let a_ptr = args[0].data();
-if !a_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a multiple of 2", format_args!("{a_ptr:#x}"))); }
-if !::tirx_rt::host::Wide::from(n as i64).mul(::tirx_rt::host::Wide::from(4_i64)).at_most(::tirx_rt::host::Wide::from(2147483647_i64)) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "shape", "at most 2147483647 elements, which int32 indices reach", ::tirx_rt::host::Wide::from(n as i64).mul(::tirx_rt::host::Wide::from(4_i64)))); }
+if !a_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "data", "a multiple of 2", format_args!("{a_ptr:#x}"))); }
+if !::tirx_rt::host::Wide::from(n as i64).mul(::tirx_rt::host::Wide::from(4_i64)).at_most(::tirx_rt::host::Wide::from(2147483647_i64)) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "shape", "at most 2147483647 elements, which int32 indices reach", ::tirx_rt::host::Wide::from(n as i64).mul(::tirx_rt::host::Wide::from(4_i64)))); }
 let b_ptr = args[1].data();
-if !b_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "data", "a multiple of 2", format_args!("{b_ptr:#x}"))); }
-if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).mul(::tirx_rt::host::Wide::from(4_i64)).at_most(::tirx_rt::host::Wide::from(2147483647_i64)) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "B", "shape", "at most 2147483647 elements, which int32 indices reach", ::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).mul(::tirx_rt::host::Wide::from(4_i64)))); }
-let _launching = ::tirx_rt::host::begin(stream, args, &["A", "B", "s", "k", "flag"], KERNEL)?;
+if !b_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "data", "a multiple of 2", format_args!("{b_ptr:#x}"))); }
+if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).mul(::tirx_rt::host::Wide::from(4_i64)).at_most(::tirx_rt::host::Wide::from(2147483647_i64)) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "shape", "at most 2147483647 elements, which int32 indices reach", ::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).mul(::tirx_rt::host::Wide::from(4_i64)))); }
+let _launching = ::tirx_rt::host::begin(stream, args, &["a", "b", "s", "k", "flag"], KERNEL)?;
 ::tirx_rt::call_raw!(raw(stream, a_ptr, b_ptr, flag, k, n, s))?;
 Ok(())
 }

@@ -2,14 +2,14 @@ fn typed(stream: &::tirx_rt::Stream, a: &mut ::tirx_rt::Tensor<f32>)
 k::host(stream, &[::tirx_rt::host::Arg::tensor(a)])
 
 pub(super) fn host(stream: &::tirx_rt::Stream, args: &[::tirx_rt::host::Arg<'_>; 1]) -> Result<(), ::tirx_rt::Error> {
-if args[0].ndim() != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "ndim", 1, args[0].ndim())); }
+if args[0].ndim() != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "ndim", 1, args[0].ndim())); }
 let n = args[0].shape(0) as i32;
-if i64::from(n) != args[0].shape(0) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "shape[0]", "at most 2147483647", args[0].shape(0))); }
-if !args[0].strides_is_null() && n != 1 && args[0].stride(0) != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "strides[0]", 1, args[0].stride(0))); }
-if n != 0 && args[0].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a pointer", "null")); }
+if i64::from(n) != args[0].shape(0) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "shape[0]", "at most 2147483647", args[0].shape(0))); }
+if !args[0].strides_is_null() && n != 1 && args[0].stride(0) != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "strides[0]", 1, args[0].stride(0))); }
+if n != 0 && args[0].data() == 0 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "data", "a pointer", "null")); }
 let a_ptr = args[0].data();
-if !a_ptr.is_multiple_of(4) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "A", "data", "a multiple of 4", format_args!("{a_ptr:#x}"))); }
-let _launching = ::tirx_rt::host::begin(stream, args, &["A"], KERNEL)?;
+if !a_ptr.is_multiple_of(4) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "data", "a multiple of 4", format_args!("{a_ptr:#x}"))); }
+let _launching = ::tirx_rt::host::begin(stream, args, &["a"], KERNEL)?;
 ::tirx_rt::call_raw!(raw_two_kernel(stream, a_ptr, n))?;
 for i in 0_i32..3 {
 ::tirx_rt::call_raw!(raw_two_kernel_1(stream, a_ptr, i, n))?;
