@@ -217,6 +217,27 @@ def box_beyond_shared_memory(A: T.Buffer((8, 32), "float32"), B: T.Buffer((32,),
     T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
 
 
+# The box of a copy to global memory may end beyond the tensor, but not begin before it: GPUs take it for an illegal instruction.
+# sim: box_before_the_tensor
+#   A: float32[4x8] = 0
+#   fault: a tensor copy to global memory begins at -4 of dimension 0
+@T.prim_func
+def box_before_the_tensor(A: T.Buffer((4, 8), "float32")):
+    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 2, A.data, 8, 4, 32, 8, 4, 1, 1, 0, 0, 0, 0)
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "float32", align=128)
+    S[tx] = 1
+    T.ptx.fence.proxy_async("shared::cta")
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.cp_async.bulk.tensor.s2g(2, S.ptr_to([0]), T.address_of(A_map), "", -4, 0)
+        T.ptx.cp_async.bulk.commit_group()
+        T.ptx.cp_async.bulk.wait_group(0, False)
+
+
 # A descriptor whose strides leave the array.
 # sim: descriptor_beyond_the_tile
 #   A: float16[64x16] = 1

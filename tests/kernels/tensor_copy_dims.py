@@ -8,7 +8,7 @@ def stored_one(a, i):
 
 
 def stored_two(a, i, j):
-    return a[(i - 3) * 8 + j + 4] if i >= 3 and j < 4 else -1
+    return a[(i - 3) * 8 + j - 4] if i >= 3 and j >= 4 else -1
 
 
 def stored_three(a, i, j, k):
@@ -119,8 +119,8 @@ def stores_two(A: T.Buffer((32,), "float32"), B: T.Buffer((6, 8), "float32")):
     T.ptx.fence.proxy_async("shared::cta")
     T.cuda.cta_sync()
     if tx == 0:
-        T.ptx.cp_async.bulk.tensor.prefetch(2, T.address_of(B_map), "", -4, 3)
-        T.ptx.cp_async.bulk.tensor.s2g(2, S.ptr_to([0]), T.address_of(B_map), "", -4, 3)
+        T.ptx.cp_async.bulk.tensor.prefetch(2, T.address_of(B_map), "", 4, 3)
+        T.ptx.cp_async.bulk.tensor.s2g(2, S.ptr_to([0]), T.address_of(B_map), "", 4, 3)
         T.ptx.cp_async.bulk.commit_group()
         T.ptx.cp_async.bulk.wait_group(0, False)
 

@@ -91,6 +91,14 @@ impl Tile {
                 self.at.len()
             ));
         }
+        let before = self.at.iter().position(|at| *at < 0);
+        if let (Some(d), false) = (before, matches!(self.direction, Direction::In)) {
+            return Err(format!(
+                "a tensor copy to global memory begins at {} of dimension {d}: its box may end beyond the tensor, but not \
+                 begin before it",
+                self.at[d]
+            ));
+        }
         if self.map.interleave != 0 {
             return Err("a tensor map with interleaved layout is not simulated".to_string());
         }
