@@ -1,6 +1,7 @@
 //! Modules of Python's own that are written in Python: they run when a name of theirs is first asked for.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use super::scope::ScopeKind;
 use super::value::Value;
@@ -103,19 +104,21 @@ pub(super) fn modules() -> impl Iterator<Item = &'static str> {
     texts.chain(["tvm.backend.cuda.lang"])
 }
 
-/// The names that the text of a module defines.
+/// The names that the text of a module defines. The texts are read once a process.
 pub(super) fn names(path: &str) -> impl Iterator<Item = &'static str> {
-    let text = TEXTS
-        .iter()
-        .find(|(p, _)| *p == path)
-        .map_or("", |(_, text)| text);
-    let defined = text.lines().filter_map(|line| {
-        let rest = line
-            .strip_prefix("def ")
-            .or_else(|| line.strip_prefix("class "))?;
-        rest.split(['(', ':']).next()
-    });
-    defined.filter(|name| !name.starts_with('_'))
+    static NAMES: OnceLock<Vec<Vec<&'static str>>> = OnceLock::new();
+    let of_text = |text: &'static str| {
+        let defined = text.lines().filter_map(|line| {
+            let rest = line
+                .strip_prefix("def ")
+                .or_else(|| line.strip_prefix("class "))?;
+            rest.split(['(', ':']).next()
+        });
+        defined.filter(|name| !name.starts_with('_')).collect()
+    };
+    let names = NAMES.get_or_init(|| TEXTS.iter().map(|(_, text)| of_text(text)).collect());
+    let at = TEXTS.iter().position(|(p, _)| *p == path);
+    at.and_then(|at| names.get(at)).into_iter().flatten().copied()
 }
 
 impl Interpreter {
