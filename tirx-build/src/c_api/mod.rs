@@ -328,3 +328,20 @@ fn cmake(name: &str, shared: bool) -> String {
     text.push_str("endif()\n");
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_library_can_have_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["", "my kernels", "1st", "a-b"] {
+            let error = CApi::new(name).build(&[], &Environment::process(), folder.path());
+            let message = error.unwrap_err().to_string();
+            let text = format!("CApi: `{name}` is no name of a C library");
+            assert!(message.contains(&text), "{message}");
+            assert!(message.contains("letters, digits and `_`"), "{message}");
+        }
+    }
+}
