@@ -9,7 +9,10 @@ use tirx_ir::abi::tensor_map::{self, Encode};
 use tirx_ir::abi::{self, Check, DEVICE_CUDA, Field, LaunchParam, What, arg_type, dlpack_code, float_method};
 use tirx_ir::fold::eval_int;
 use tirx_ir::intrin::Op;
-use tirx_ir::{BinOp, DType, Expr, ExprKind, ForKind, IRModule, Stmt, StmtKind, TypeCode, Var, odd_f32};
+use tirx_ir::{
+    Assert, Attr, BinOp, DType, Expr, ExprKind, ForKind, ForLoop, IRModule, Stmt, StmtKind, TypeCode, Var,
+    odd_f32,
+};
 
 use crate::memory::{Allocation, Memory};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
@@ -170,7 +173,7 @@ impl Machine<'_> {
                     }
                 }
             }
-            StmtKind::Attr { body, .. } => return self.stmt(body),
+            StmtKind::Attr(Attr { body, .. }) => return self.stmt(body),
             StmtKind::DeclBuffer(_) => {}
             StmtKind::Bind(var, value) => {
                 if let Some(exact) = matches!(value.kind, ExprKind::Binary(..) | ExprKind::Cast(_))
@@ -182,9 +185,9 @@ impl Machine<'_> {
                 let value = self.value(value)?;
                 self.values.insert(var.clone(), value);
             }
-            StmtKind::Assert {
+            StmtKind::Assert(Assert {
                 condition, message, ..
-            } => {
+            }) => {
                 if !self.holds(condition)? {
                     return Err(self.failed(condition, message));
                 }
@@ -197,7 +200,7 @@ impl Machine<'_> {
                     return self.stmt(otherwise);
                 }
             }
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
@@ -205,7 +208,7 @@ impl Machine<'_> {
                 step,
                 body,
                 ..
-            } => {
+            }) => {
                 let (first, count) = (self.int(min)?, self.int(extent)?);
                 let step = step.as_ref().map_or(Ok(1), |s| self.int(s))?.max(1);
                 let mut at = first;

@@ -4,7 +4,7 @@ mod kernel;
 
 use kernel::*;
 use tirx_core::intrin::Op;
-use tirx_core::ir::{BinOp, DType, Expr, Stmt, StmtKind, Var};
+use tirx_core::ir::{Assert, BinOp, DType, Expr, Stmt, StmtKind, Var};
 use tirx_sim::{Fault, FaultKind, LaunchOptions, StandIns};
 
 #[track_caller]
@@ -618,11 +618,11 @@ fn assertions_and_endless_loops() {
     k.tensor("B", F32, 64);
     let span = k.line("assert tx < 5");
     let body = [Stmt::new(
-        StmtKind::Assert {
+        StmtKind::Assert(Assert {
             condition: lt(k.tx(), int(5)),
             kind: "ValueError".into(),
             message: vec!["too ".into(), "large".into()],
-        },
+        }),
         span,
     )];
     let fault = k.run(body, &[&zeros(64)]).unwrap_err();

@@ -28,8 +28,8 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::source::Span;
 use crate::typing::{self, Arithmetic, Operand};
 use crate::{
-    AttrNode, AttrValue, Attrs, BinOp, Buffer, DType, Expr, ForKind, PrimFunc, ScopeIdDef, ScopeIdKind, Stmt,
-    StmtKind, Var, verify_func,
+    AttrNode, AttrValue, Attrs, BinOp, Buffer, BufferStore, DType, Expr, ForKind, ForLoop, PrimFunc,
+    ScopeIdDef, ScopeIdKind, Stmt, StmtKind, Var, verify_func,
 };
 
 /// A value of a kernel that is being built: an expression, a number of Rust, or a mistake.
@@ -334,12 +334,12 @@ impl FuncBuilder {
             return self.fail(mistake);
         }
         let value = self.expr(value.into().cast(buffer.dtype));
-        self.emit(StmtKind::BufferStore {
+        self.emit(StmtKind::BufferStore(BufferStore {
             buffer: buffer.clone(),
             indices,
             value,
             predicate: None,
-        });
+        }));
     }
 
     /// A name for a value: `name: T.let = value`.
@@ -394,16 +394,7 @@ impl FuncBuilder {
         let extent = self.expr(extent);
         let var = Var::new(name, extent.dtype);
         let body = self.block(|f| body(f, Value::from(Expr::var(&var))));
-        self.emit(StmtKind::For {
-            min: Expr::constant(extent.dtype, 0),
-            var,
-            extent,
-            kind,
-            thread: None,
-            annotations: Vec::new(),
-            step: None,
-            body,
-        });
+        self.emit(StmtKind::For(ForLoop::new(kind, &var, extent, body)));
     }
 
     /// The function.

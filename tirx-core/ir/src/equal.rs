@@ -11,8 +11,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::{
-    AttrNode, AttrValue, Attrs, Buffer, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, TileArg,
-    TileCall, Type, Var, image,
+    AttrNode, AttrValue, Attrs, Buffer, DType, Expr, ExprKind, ForLoop, IRModule, PrimFunc, Stmt, StmtKind,
+    TileArg, TileCall, Type, Var, image,
 };
 use crate::ir::{print_expr, print_stmt};
 use crate::layout::Layout;
@@ -423,43 +423,17 @@ impl Comparison {
                 self.field("value", |s| s.expr(x, y))?;
                 self.at(Step::Name(v.name_arc()), |s| s.bind(v, w))
             }
-            (
-                Attr {
-                    node: n,
-                    key: k,
-                    value: v,
-                    body: x,
-                },
-                Attr {
-                    node: m,
-                    key: l,
-                    value: w,
-                    body: y,
-                },
-            ) => {
-                self.field("key", |s| s.same(k, l))?;
-                self.field("value", |s| s.expr(v, w))?;
-                self.field("node", |s| s.attr_node(k, n, m))?;
-                self.field("body", |s| s.stmt(x, y))
+            (Attr(x), Attr(y)) => {
+                self.field("key", |s| s.same(&x.key, &y.key))?;
+                self.field("value", |s| s.expr(&x.value, &y.value))?;
+                self.field("node", |s| s.attr_node(&x.key, &x.node, &y.node))?;
+                self.field("body", |s| s.stmt(&x.body, &y.body))
             }
-            (
-                BufferStore {
-                    buffer: x,
-                    indices: i,
-                    value: v,
-                    predicate: p,
-                },
-                BufferStore {
-                    buffer: y,
-                    indices: j,
-                    value: w,
-                    predicate: q,
-                },
-            ) => {
-                self.field("buffer", |s| s.buffer_use(x, y))?;
-                self.field("indices", |s| s.exprs(i, j))?;
-                self.field("value", |s| s.expr(v, w))?;
-                self.field("predicate", |s| s.option(p, q))
+            (BufferStore(x), BufferStore(y)) => {
+                self.field("buffer", |s| s.buffer_use(&x.buffer, &y.buffer))?;
+                self.field("indices", |s| s.exprs(&x.indices, &y.indices))?;
+                self.field("value", |s| s.expr(&x.value, &y.value))?;
+                self.field("predicate", |s| s.option(&x.predicate, &y.predicate))
             }
             (AllocBuffer(x, m), AllocBuffer(y, n)) => {
                 self.buffer(x, y)?;
@@ -480,39 +454,19 @@ impl Comparison {
                 x.vars.iter().zip(&y.vars).try_for_each(|(v, w)| self.bind(v, w))
             }
             (Evaluate(x), Evaluate(y)) => self.expr(x, y),
-            (
-                For {
-                    var: v,
-                    min: m1,
-                    extent: e1,
-                    kind: k1,
-                    thread: t1,
-                    annotations: a1,
-                    step: s1,
-                    body: x,
-                },
-                For {
-                    var: w,
-                    min: m2,
-                    extent: e2,
-                    kind: k2,
-                    thread: t2,
-                    annotations: a2,
-                    step: s2,
-                    body: y,
-                },
-            ) => {
-                self.field("kind", |s| s.same(k1, k2))?;
-                self.field("min", |s| s.expr(m1, m2))?;
-                self.field("extent", |s| s.expr(e1, e2))?;
-                self.field("step", |s| s.option(s1, s2))?;
-                let tag = |t: &Option<super::IterVar>| t.as_ref().map(|t| t.thread_tag.clone());
-                self.field("thread", |s| s.same(&tag(t1), &tag(t2)))?;
+            (For(x), For(y)) => {
+                self.field("kind", |s| s.same(&x.kind, &y.kind))?;
+                self.field("min", |s| s.expr(&x.min, &y.min))?;
+                self.field("extent", |s| s.expr(&x.extent, &y.extent))?;
+                self.field("step", |s| s.option(&x.step, &y.step))?;
+                let tag = |l: &ForLoop| l.thread.as_ref().map(|t| t.thread_tag.clone());
+                self.field("thread", |s| s.same(&tag(x), &tag(y)))?;
                 self.field("annotations", |s| {
-                    s.attrs(a1.iter().map(|(k, v)| (k, v)), a2.iter().map(|(k, v)| (k, v)))
+                    let (a, b) = (&x.annotations, &y.annotations);
+                    s.attrs(a.iter().map(|(k, v)| (k, v)), b.iter().map(|(k, v)| (k, v)))
                 })?;
-                self.field("var", |s| s.bind(v, w))?;
-                self.field("body", |s| s.stmt(x, y))
+                self.field("var", |s| s.bind(&x.var, &y.var))?;
+                self.field("body", |s| s.stmt(&x.body, &y.body))
             }
             (While(c, x), While(d, y)) => {
                 self.field("condition", |s| s.expr(c, d))?;
@@ -527,21 +481,10 @@ impl Comparison {
                     _ => self.differ(print_stmt(a), print_stmt(b)),
                 }
             }
-            (
-                Assert {
-                    condition: c,
-                    kind: k,
-                    message: m,
-                },
-                Assert {
-                    condition: d,
-                    kind: l,
-                    message: n,
-                },
-            ) => {
-                self.field("condition", |s| s.expr(c, d))?;
-                self.field("kind", |s| s.same(k, l))?;
-                self.field("message", |s| s.same(m, n))
+            (Assert(x), Assert(y)) => {
+                self.field("condition", |s| s.expr(&x.condition, &y.condition))?;
+                self.field("kind", |s| s.same(&x.kind, &y.kind))?;
+                self.field("message", |s| s.same(&x.message, &y.message))
             }
             (Tile(x), Tile(y)) if x.op == y.op && x.args.len() == y.args.len() => self.tile(x, y),
             _ => self.differ(print_stmt(a), print_stmt(b)),

@@ -65,7 +65,10 @@ pub use func::{AttrValue, Attrs, IRModule, PrimFunc};
 pub use minifloat::{Minifloat, odd_f32, odd_f64};
 pub use mutate::{Mutator, substitute, substitute_stmt};
 pub use printer::{print, print_expr, print_func, print_stmt};
-pub use stmt::{AttrNode, ForKind, HINT, HINT_MESSAGE, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, StmtNode};
+pub use stmt::{
+    Assert, Attr, AttrNode, BufferStore, ForKind, ForLoop, HINT, HINT_MESSAGE, ScopeIdDef, ScopeIdKind, Stmt,
+    StmtKind, StmtNode,
+};
 pub use tile::{BufferRegion, ExecScope, TileArg, TileCall, TileOp};
 pub use var::{IterKind, IterVar, Type, Var};
 pub use verify::{verify, verify_func};

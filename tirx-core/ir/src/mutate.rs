@@ -2,7 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{AttrNode, Buffer, Expr, ExprKind, IterVar, ScopeIdDef, Stmt, StmtKind, TileArg, TileCall, Var};
+use super::{
+    Assert, Attr, AttrNode, Buffer, BufferStore, Expr, ExprKind, ForLoop, IterVar, ScopeIdDef, Stmt,
+    StmtKind, TileArg, TileCall, Var,
+};
 
 /// Rebuilds a tree. Override what you change and call the `walk_*` method for the rest. Spans are kept.
 ///
@@ -17,6 +20,11 @@ pub trait Mutator {
     /// A statement.
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         self.walk_stmt(stmt)
+    }
+
+    /// The body of a loop or of an attribute, or a branch of a condition.
+    fn body(&mut self, body: &Stmt) -> Stmt {
+        self.stmt(body)
     }
 
     /// A variable that is bound here.
@@ -174,81 +182,20 @@ pub trait Mutator {
 
     /// Rebuilds a statement from its changed parts. Sequences are spliced and lose their no-ops.
     fn walk_stmt(&mut self, stmt: &Stmt) -> Stmt {
-        let span = stmt.span;
-        let kind = match &stmt.kind {
+        let changed: Option<StmtKind> = match &stmt.kind {
             StmtKind::Bind(var, value) => {
-                let v = self.expr(value);
-                let var2 = self.var_def(var);
-                if v.same_node(value) && var2 == *var {
-                    return stmt.clone();
-                }
-                StmtKind::Bind(var2, v)
+                let (v, var2) = (self.expr(value), self.var_def(var));
+                (!v.same_node(value) || var2 != *var).then_some(StmtKind::Bind(var2, v))
             }
-            StmtKind::Attr {
-                node,
-                key,
-                value,
-                body,
-            } => {
-                let v = self.expr(value);
-                let node2 = match node {
-                    AttrNode::IterVar(iv) => AttrNode::IterVar(self.iter_var(iv)),
-                    AttrNode::Buffer(b) => AttrNode::Buffer(self.buffer_use(b)),
-                    AttrNode::Expr(e) => AttrNode::Expr(self.expr(e)),
-                    AttrNode::Dict(items) => AttrNode::Dict(
-                        items
-                            .iter()
-                            .map(|(k, v)| (k.clone(), v.map_exprs(&mut |e| self.expr(e))))
-                            .collect(),
-                    ),
-                    AttrNode::None | AttrNode::Str(_) => node.clone(),
-                };
-                let b = self.stmt(body);
-                if v.same_node(value) && node2 == *node && b.same_node(body) {
-                    return stmt.clone();
-                }
-                StmtKind::Attr {
-                    node: node2,
-                    key: key.clone(),
-                    value: v,
-                    body: b,
-                }
-            }
-            StmtKind::BufferStore {
-                buffer,
-                indices,
-                value,
-                predicate,
-            } => {
-                let v = self.expr(value);
-                let b = self.buffer_use(buffer);
-                let i = self.changed_exprs(indices);
-                let p = predicate.as_ref().map(|p| self.expr(p));
-                let p_same = predicate.iter().zip(&p).all(|(a, b)| a.same_node(b));
-                if v.same_node(value) && b == *buffer && i.is_none() && p_same {
-                    return stmt.clone();
-                }
-                let i = i.unwrap_or_else(|| indices.clone());
-                StmtKind::BufferStore {
-                    buffer: b,
-                    indices: i,
-                    value: v,
-                    predicate: p,
-                }
-            }
+            StmtKind::Attr(attr) => attr.map(self).map(StmtKind::Attr),
+            StmtKind::BufferStore(store) => store.map(self).map(StmtKind::BufferStore),
             StmtKind::AllocBuffer(buffer, annotations) => {
                 let b = self.buffer_def(buffer);
-                if b == *buffer {
-                    return stmt.clone();
-                }
-                StmtKind::AllocBuffer(b, annotations.clone())
+                (b != *buffer).then(|| StmtKind::AllocBuffer(b, annotations.clone()))
             }
             StmtKind::DeclBuffer(buffer) => {
                 let b = self.buffer_def(buffer);
-                if b == *buffer {
-                    return stmt.clone();
-                }
-                StmtKind::DeclBuffer(b)
+                (b != *buffer).then_some(StmtKind::DeclBuffer(b))
             }
             StmtKind::ScopeId(def) => {
                 let extents = def.extents.as_ref().map(|e| self.exprs(e));
@@ -260,10 +207,7 @@ pub trait Mutator {
                     extents,
                     preferred,
                 };
-                if new == *def {
-                    return stmt.clone();
-                }
-                StmtKind::ScopeId(new)
+                (new != *def).then_some(StmtKind::ScopeId(new))
             }
             StmtKind::Seq(stmts) => {
                 let new: Vec<Stmt> = stmts.iter().map(|s| self.stmt(s)).collect();
@@ -274,86 +218,24 @@ pub trait Mutator {
             }
             StmtKind::Evaluate(e) => {
                 let new = self.expr(e);
-                if new.same_node(e) {
-                    return stmt.clone();
-                }
-                StmtKind::Evaluate(new)
+                (!new.same_node(e)).then_some(StmtKind::Evaluate(new))
             }
-            StmtKind::For {
-                var,
-                min,
-                extent,
-                kind,
-                thread,
-                annotations,
-                step,
-                body,
-            } => {
-                let (m, e) = (self.expr(min), self.expr(extent));
-                let s = step.as_ref().map(|s| self.expr(s));
-                let v = self.var_def(var);
-                let t = thread.as_ref().map(|t| self.iter_var(t));
-                let b = self.stmt(body);
-                let s_same = step.iter().zip(&s).all(|(a, b)| a.same_node(b));
-                if m.same_node(min)
-                    && e.same_node(extent)
-                    && s_same
-                    && v == *var
-                    && t == *thread
-                    && b.same_node(body)
-                {
-                    return stmt.clone();
-                }
-                let annotations = annotations.clone();
-                StmtKind::For {
-                    var: v,
-                    min: m,
-                    extent: e,
-                    kind: *kind,
-                    thread: t,
-                    annotations,
-                    step: s,
-                    body: b,
-                }
-            }
+            StmtKind::For(l) => l.map(self).map(StmtKind::For),
             StmtKind::While(condition, body) => {
-                let (c, b) = (self.expr(condition), self.stmt(body));
-                if c.same_node(condition) && b.same_node(body) {
-                    return stmt.clone();
-                }
-                StmtKind::While(c, b)
+                let (c, b) = (self.expr(condition), self.body(body));
+                (!c.same_node(condition) || !b.same_node(body)).then_some(StmtKind::While(c, b))
             }
             StmtKind::If(condition, then, otherwise) => {
-                let c = self.expr(condition);
-                let t = self.stmt(then);
-                let o = otherwise.as_ref().map(|s| self.stmt(s));
+                let (c, t) = (self.expr(condition), self.body(then));
+                let o = otherwise.as_ref().map(|s| self.body(s));
                 let o_same = otherwise.iter().zip(&o).all(|(a, b)| a.same_node(b));
-                if c.same_node(condition) && t.same_node(then) && o_same {
-                    return stmt.clone();
-                }
-                StmtKind::If(c, t, o)
+                let same = c.same_node(condition) && t.same_node(then) && o_same;
+                (!same).then_some(StmtKind::If(c, t, o))
             }
-            StmtKind::Assert {
-                condition,
-                kind,
-                message,
-            } => {
-                let c = self.expr(condition);
-                if c.same_node(condition) {
-                    return stmt.clone();
-                }
-                StmtKind::Assert {
-                    condition: c,
-                    kind: kind.clone(),
-                    message: message.clone(),
-                }
-            }
-            StmtKind::Tile(call) => match self.tile(call) {
-                Some(new) => StmtKind::Tile(Box::new(new)),
-                None => return stmt.clone(),
-            },
+            StmtKind::Assert(assert) => assert.map(self).map(StmtKind::Assert),
+            StmtKind::Tile(call) => self.tile(call).map(StmtKind::from),
         };
-        Stmt::new(kind, span)
+        changed.map_or_else(|| stmt.clone(), |kind| Stmt::new(kind, stmt.span))
     }
 
     /// A tile primitive rebuilt from its changed parts; `None` if nothing changed.
@@ -424,6 +306,96 @@ pub trait Mutator {
             kind: iv.kind,
             thread_tag: iv.thread_tag.clone(),
         }
+    }
+}
+
+/// An operand that may be missing, rewritten, and whether it is still the same.
+fn optional<M: Mutator + ?Sized>(mutator: &mut M, old: &Option<Expr>) -> (Option<Expr>, bool) {
+    let new = old.as_ref().map(|e| mutator.expr(e));
+    let same = old.iter().zip(&new).all(|(a, b)| a.same_node(b));
+    (new, same)
+}
+
+impl Attr {
+    /// The attribute with its parts rewritten; `None` if nothing changed.
+    pub fn map<M: Mutator + ?Sized>(&self, mutator: &mut M) -> Option<Attr> {
+        let value = mutator.expr(&self.value);
+        let node = match &self.node {
+            AttrNode::IterVar(iv) => AttrNode::IterVar(mutator.iter_var(iv)),
+            AttrNode::Buffer(b) => AttrNode::Buffer(mutator.buffer_use(b)),
+            AttrNode::Expr(e) => AttrNode::Expr(mutator.expr(e)),
+            AttrNode::Dict(items) => AttrNode::Dict(
+                items
+                    .iter()
+                    .map(|(k, v)| (k.clone(), v.map_exprs(&mut |e| mutator.expr(e))))
+                    .collect(),
+            ),
+            AttrNode::None | AttrNode::Str(_) => self.node.clone(),
+        };
+        let body = mutator.body(&self.body);
+        let same = value.same_node(&self.value) && node == self.node && body.same_node(&self.body);
+        (!same).then(|| Attr {
+            node,
+            key: self.key.clone(),
+            value,
+            body,
+        })
+    }
+}
+
+impl BufferStore {
+    /// The store with its parts rewritten; `None` if nothing changed.
+    pub fn map<M: Mutator + ?Sized>(&self, mutator: &mut M) -> Option<BufferStore> {
+        let value = mutator.expr(&self.value);
+        let buffer = mutator.buffer_use(&self.buffer);
+        let indices = mutator.changed_exprs(&self.indices);
+        let (predicate, predicate_same) = optional(mutator, &self.predicate);
+        let same =
+            value.same_node(&self.value) && buffer == self.buffer && indices.is_none() && predicate_same;
+        (!same).then(|| BufferStore {
+            buffer,
+            indices: indices.unwrap_or_else(|| self.indices.clone()),
+            value,
+            predicate,
+        })
+    }
+}
+
+impl ForLoop {
+    /// The loop with its parts rewritten; `None` if nothing changed.
+    pub fn map<M: Mutator + ?Sized>(&self, mutator: &mut M) -> Option<ForLoop> {
+        let (min, extent) = (mutator.expr(&self.min), mutator.expr(&self.extent));
+        let (step, step_same) = optional(mutator, &self.step);
+        let var = mutator.var_def(&self.var);
+        let thread = self.thread.as_ref().map(|t| mutator.iter_var(t));
+        let body = mutator.body(&self.body);
+        let same = min.same_node(&self.min)
+            && extent.same_node(&self.extent)
+            && step_same
+            && var == self.var
+            && thread == self.thread
+            && body.same_node(&self.body);
+        (!same).then(|| ForLoop {
+            var,
+            min,
+            extent,
+            kind: self.kind,
+            thread,
+            annotations: self.annotations.clone(),
+            step,
+            body,
+        })
+    }
+}
+
+impl Assert {
+    /// The check with its condition rewritten; `None` if nothing changed.
+    pub fn map<M: Mutator + ?Sized>(&self, mutator: &mut M) -> Option<Assert> {
+        let condition = mutator.expr(&self.condition);
+        (!condition.same_node(&self.condition)).then(|| Assert {
+            condition,
+            ..self.clone()
+        })
     }
 }
 

@@ -106,33 +106,89 @@ pub struct ScopeIdDef {
     pub preferred: Option<Vec<Expr>>,
 }
 
+/// A fact about the region `body`.
+#[derive(Clone, Debug)]
+pub struct Attr {
+    /// What it is about.
+    pub node: AttrNode,
+    /// Which fact: `thread_extent`, `tirx.device_entry`, …
+    pub key: Arc<str>,
+    /// Its value.
+    pub value: Expr,
+    /// Where it holds.
+    pub body: Stmt,
+}
+
+/// `buffer[indices] = value`.
+#[derive(Clone, Debug)]
+pub struct BufferStore {
+    /// Where to.
+    pub buffer: Buffer,
+    /// One index a dimension, the last may be a vector.
+    pub indices: Vec<Expr>,
+    /// What; as many lanes as the place has.
+    pub value: Expr,
+    /// Lanes to store, where not all.
+    pub predicate: Option<Expr>,
+}
+
+/// A loop; `break_loop`/`continue_loop` calls refer to the innermost one.
+#[derive(Clone, Debug)]
+pub struct ForLoop {
+    /// Takes `min, min + step, …` below `min + extent`.
+    pub var: Var,
+    /// First value.
+    pub min: Expr,
+    /// Length of the range; as many turns where `step` is one.
+    pub extent: Expr,
+    /// How it runs.
+    pub kind: ForKind,
+    /// The hardware index of a `ThreadBinding` loop.
+    pub thread: Option<IterVar>,
+    /// Hints to passes.
+    pub annotations: Vec<(Arc<str>, AttrValue)>,
+    /// Step, where not one; positive.
+    pub step: Option<Expr>,
+    /// What is repeated.
+    pub body: Stmt,
+}
+
+impl ForLoop {
+    /// A loop of `var` over `0..extent` without annotations.
+    pub fn new(kind: ForKind, var: &Var, extent: Expr, body: Stmt) -> ForLoop {
+        ForLoop {
+            var: var.clone(),
+            min: Expr::constant(extent.dtype, 0),
+            extent,
+            kind,
+            thread: None,
+            annotations: Vec::new(),
+            step: None,
+            body,
+        }
+    }
+}
+
+/// Stops the function with an error unless the condition holds, flat.
+#[derive(Clone, Debug)]
+pub struct Assert {
+    /// What must hold.
+    pub condition: Expr,
+    /// `RuntimeError`, `TypeError`, `ValueError`, …
+    pub kind: Arc<str>,
+    /// Message in parts, to be joined.
+    pub message: Vec<Arc<str>>,
+}
+
 /// What a statement is. See [`super`] for scopes of declarations.
 #[derive(Clone, Debug)]
 pub enum StmtKind {
     /// An immutable binding (`x: T.let = value`), flat.
     Bind(Var, Expr),
-    /// A fact about the region `body`.
-    Attr {
-        /// What it is about.
-        node: AttrNode,
-        /// Which fact: `thread_extent`, `tirx.device_entry`, …
-        key: Arc<str>,
-        /// Its value.
-        value: Expr,
-        /// Where it holds.
-        body: Stmt,
-    },
+    /// A fact about a region.
+    Attr(Attr),
     /// `buffer[indices] = value`.
-    BufferStore {
-        /// Where to.
-        buffer: Buffer,
-        /// One index a dimension, the last may be a vector.
-        indices: Vec<Expr>,
-        /// What; as many lanes as the place has.
-        value: Expr,
-        /// Lanes to store, where not all.
-        predicate: Option<Expr>,
-    },
+    BufferStore(BufferStore),
     /// New storage behind `buffer.data`, flat. Contents are undefined until written.
     AllocBuffer(Buffer, Vec<(Arc<str>, AttrValue)>),
     /// A view over an existing pointer, flat.
@@ -143,40 +199,46 @@ pub enum StmtKind {
     Seq(Vec<Stmt>),
     /// An expression for its effect.
     Evaluate(Expr),
-    /// A loop; `break_loop`/`continue_loop` calls refer to the innermost one.
-    For {
-        /// Takes `min, min + step, …` below `min + extent`.
-        var: Var,
-        /// First value.
-        min: Expr,
-        /// Length of the range; as many turns where `step` is one.
-        extent: Expr,
-        /// How it runs.
-        kind: ForKind,
-        /// The hardware index of a `ThreadBinding` loop.
-        thread: Option<IterVar>,
-        /// Hints to passes.
-        annotations: Vec<(Arc<str>, AttrValue)>,
-        /// Step, where not one; positive.
-        step: Option<Expr>,
-        /// What is repeated.
-        body: Stmt,
-    },
+    /// A loop over a range.
+    For(ForLoop),
     /// A loop while the condition holds.
     While(Expr, Stmt),
     /// Two ways.
     If(Expr, Stmt, Option<Stmt>),
-    /// Stops the function with an error unless the condition holds, flat.
-    Assert {
-        /// What must hold.
-        condition: Expr,
-        /// `RuntimeError`, `TypeError`, `ValueError`, …
-        kind: Arc<str>,
-        /// Message in parts, to be joined.
-        message: Vec<Arc<str>>,
-    },
+    /// A check, flat.
+    Assert(Assert),
     /// A tile primitive; gone after LowerTIRx.
     Tile(Box<TileCall>),
+}
+
+impl From<Attr> for StmtKind {
+    fn from(attr: Attr) -> StmtKind {
+        StmtKind::Attr(attr)
+    }
+}
+
+impl From<BufferStore> for StmtKind {
+    fn from(store: BufferStore) -> StmtKind {
+        StmtKind::BufferStore(store)
+    }
+}
+
+impl From<ForLoop> for StmtKind {
+    fn from(l: ForLoop) -> StmtKind {
+        StmtKind::For(l)
+    }
+}
+
+impl From<Assert> for StmtKind {
+    fn from(assert: Assert) -> StmtKind {
+        StmtKind::Assert(assert)
+    }
+}
+
+impl From<TileCall> for StmtKind {
+    fn from(call: TileCall) -> StmtKind {
+        StmtKind::Tile(Box::new(call))
+    }
 }
 
 /// A statement with its source text.
@@ -207,8 +269,11 @@ impl fmt::Debug for Stmt {
 
 impl Stmt {
     /// A statement.
-    pub fn new(kind: StmtKind, span: Span) -> Stmt {
-        Stmt(Arc::new(StmtNode { kind, span }))
+    pub fn new(kind: impl Into<StmtKind>, span: Span) -> Stmt {
+        Stmt(Arc::new(StmtNode {
+            kind: kind.into(),
+            span,
+        }))
     }
 
     /// Statements in order: nested sequences are spliced, no-ops dropped, one statement stands alone.
@@ -255,15 +320,13 @@ impl Stmt {
 
     /// A store.
     pub fn store(buffer: &Buffer, indices: Vec<Expr>, value: Expr, span: Span) -> Stmt {
-        Stmt::new(
-            StmtKind::BufferStore {
-                buffer: buffer.clone(),
-                indices,
-                value,
-                predicate: None,
-            },
-            span,
-        )
+        let store = BufferStore {
+            buffer: buffer.clone(),
+            indices,
+            value,
+            predicate: None,
+        };
+        Stmt::new(store, span)
     }
 
     /// A binding.
@@ -273,33 +336,19 @@ impl Stmt {
 
     /// A region with a fact.
     pub fn attr(node: AttrNode, key: impl Into<Arc<str>>, value: Expr, body: Stmt, span: Span) -> Stmt {
-        Stmt::new(
-            StmtKind::Attr {
-                node,
-                key: key.into(),
-                value,
-                body,
-            },
-            span,
-        )
+        let key = key.into();
+        let attr = Attr {
+            node,
+            key,
+            value,
+            body,
+        };
+        Stmt::new(attr, span)
     }
 
     /// A serial loop from zero.
     pub fn for_serial(var: &Var, extent: Expr, body: Stmt, span: Span) -> Stmt {
-        let min = Expr::constant(extent.dtype, 0);
-        Stmt::new(
-            StmtKind::For {
-                var: var.clone(),
-                min,
-                extent,
-                kind: ForKind::Serial,
-                thread: None,
-                annotations: Vec::new(),
-                step: None,
-                body,
-            },
-            span,
-        )
+        Stmt::new(ForLoop::new(ForKind::Serial, var, extent, body), span)
     }
 
     /// Two ways.

@@ -17,8 +17,8 @@ use crate::ir::abi::keys;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
-    AttrNode, BinOp, Buffer, DType, Expr, ExprKind, ForKind, IRModule, PrimFunc, ScopeIdDef, Stmt, StmtKind,
-    TileArg, TileCall, Type, Var, tile::TileParam,
+    Assert, Attr, AttrNode, BinOp, Buffer, BufferStore, DType, Expr, ExprKind, ForKind, ForLoop, IRModule,
+    PrimFunc, ScopeIdDef, Stmt, StmtKind, TileArg, TileCall, Type, Var, tile::TileParam,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::{Effect, Op, ResultRule};
@@ -468,18 +468,18 @@ impl Verifier<'_> {
                 self.bound(stmt.span, var, value);
                 self.define(var, stmt.span);
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node,
                 key,
                 value,
                 body,
-            } => self.attr(node, key, value, body),
-            StmtKind::BufferStore {
+            }) => self.attr(node, key, value, body),
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 self.expr(value);
                 self.exprs(indices);
                 predicate.iter().for_each(|p| self.expr(p));
@@ -529,7 +529,7 @@ impl Verifier<'_> {
                 }
             }
             StmtKind::Evaluate(e) => self.expr(e),
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
@@ -538,7 +538,7 @@ impl Verifier<'_> {
                 step,
                 body,
                 ..
-            } => {
+            }) => {
                 for bound in [Some(min), Some(extent), step.as_ref()].into_iter().flatten() {
                     self.expr(bound);
                     self.check(bound.dtype == var.dtype(), stmt.span, || {
@@ -582,7 +582,7 @@ impl Verifier<'_> {
                 self.body(then);
                 otherwise.iter().for_each(|s| self.body(s));
             }
-            StmtKind::Assert { condition, .. } => self.condition(condition),
+            StmtKind::Assert(Assert { condition, .. }) => self.condition(condition),
             StmtKind::Tile(call) => self.tile(call, stmt.span),
         }
         self.span = outer;

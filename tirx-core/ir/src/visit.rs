@@ -1,6 +1,9 @@
 //! Reading walks.
 
-use super::{AttrNode, Buffer, Expr, ExprKind, Stmt, StmtKind, TileArg, TileCall, Var};
+use super::{
+    Assert, Attr, AttrNode, Buffer, BufferStore, Expr, ExprKind, ForLoop, Stmt, StmtKind, TileArg, TileCall,
+    Var,
+};
 
 /// Visits every node once per occurrence, in program order. Override what you care about and call the `walk_*`
 /// method to go deeper.
@@ -70,9 +73,9 @@ pub trait Visitor {
                 self.visit_expr(value);
                 self.visit_var_def(var);
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node, value, body, ..
-            } => {
+            }) => {
                 self.visit_expr(value);
                 match node {
                     AttrNode::IterVar(iv) => self.visit_var_def(&iv.var),
@@ -85,12 +88,12 @@ pub trait Visitor {
                 }
                 self.visit_stmt(body);
             }
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 self.visit_expr(value);
                 self.visit_buffer_use(buffer);
                 indices.iter().chain(predicate).for_each(|e| self.visit_expr(e));
@@ -106,14 +109,14 @@ pub trait Visitor {
             }
             StmtKind::Seq(stmts) => stmts.iter().for_each(|s| self.visit_stmt(s)),
             StmtKind::Evaluate(e) => self.visit_expr(e),
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
                 step,
                 body,
                 ..
-            } => {
+            }) => {
                 self.visit_expr(min);
                 self.visit_expr(extent);
                 step.iter().for_each(|e| self.visit_expr(e));
@@ -129,7 +132,7 @@ pub trait Visitor {
                 self.visit_stmt(then);
                 otherwise.iter().for_each(|s| self.visit_stmt(s));
             }
-            StmtKind::Assert { condition, .. } => self.visit_expr(condition),
+            StmtKind::Assert(Assert { condition, .. }) => self.visit_expr(condition),
             StmtKind::Tile(call) => self.walk_tile(call),
         }
     }

@@ -212,7 +212,7 @@ impl Mutator for Leave {
                 stmts.push(leave_loop());
                 Stmt::seq(stmts)
             }
-            StmtKind::For { .. } | StmtKind::While(..) if returns(stmt) => {
+            StmtKind::For(_) | StmtKind::While(..) if returns(stmt) => {
                 self.loops += 1;
                 let inner = self.walk_stmt(stmt);
                 self.loops -= 1;

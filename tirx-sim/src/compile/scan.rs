@@ -3,7 +3,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tirx_ir::intrin::Op;
-use tirx_ir::{AttrNode, BinOp, Buffer, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Var, Visitor};
+use tirx_ir::{
+    Assert, Attr, AttrNode, BinOp, Buffer, BufferStore, Expr, ExprKind, ForLoop, PrimFunc, Stmt, StmtKind,
+    Var, Visitor,
+};
 
 use crate::bytecode::Axis;
 use crate::numeric::Kind;
@@ -61,23 +64,23 @@ fn known(e: &Expr, values: &Values) -> Option<i128> {
 /// How many turns a nest of loops over constants makes, if it holds nothing but stores.
 fn simple_turns(extent: &Expr, body: &Stmt) -> Option<i128> {
     let inner = match &body.kind {
-        StmtKind::BufferStore { predicate: None, .. } => 1,
-        StmtKind::For {
+        StmtKind::BufferStore(BufferStore { predicate: None, .. }) => 1,
+        StmtKind::For(ForLoop {
             extent,
             body,
             step: None,
             ..
-        } => simple_turns(extent, body)?,
+        }) => simple_turns(extent, body)?,
         StmtKind::Seq(stmts) => stmts
             .iter()
             .map(|s| match &s.kind {
-                StmtKind::BufferStore { predicate: None, .. } => Some(1),
-                StmtKind::For {
+                StmtKind::BufferStore(BufferStore { predicate: None, .. }) => Some(1),
+                StmtKind::For(ForLoop {
                     extent,
                     body,
                     step: None,
                     ..
-                } => simple_turns(extent, body),
+                }) => simple_turns(extent, body),
                 _ => None,
             })
             .sum::<Option<i128>>()?,
@@ -163,7 +166,7 @@ impl Scan {
     fn writes(&mut self, stmt: &Stmt, written: &mut FxHashSet<(Var, usize)>) {
         match &stmt.kind {
             StmtKind::Seq(stmts) => stmts.iter().for_each(|s| self.writes(s, written)),
-            StmtKind::Attr { value, body, .. } => {
+            StmtKind::Attr(Attr { value, body, .. }) => {
                 self.reads(value, written);
                 self.writes(body, written);
             }
@@ -172,12 +175,12 @@ impl Scan {
                     written.retain(|(var, _)| *var != buffer.data);
                 }
             }
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 self.reads(value, written);
                 indices
                     .iter()
@@ -199,14 +202,14 @@ impl Scan {
                 }
                 written.retain(|element| other.contains(element));
             }
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
                 step,
                 body,
                 ..
-            } => {
+            }) => {
                 self.reads(min, written);
                 self.reads(extent, written);
                 step.iter().for_each(|e| self.reads(e, written));
@@ -233,7 +236,7 @@ impl Scan {
                 self.writes(body, &mut written.clone());
             }
             StmtKind::Bind(_, value) | StmtKind::Evaluate(value) => self.reads(value, written),
-            StmtKind::Assert { condition, .. } => self.reads(condition, written),
+            StmtKind::Assert(Assert { condition, .. }) => self.reads(condition, written),
             StmtKind::DeclBuffer(_) | StmtKind::ScopeId(_) | StmtKind::Tile(_) => {}
         }
     }
@@ -269,7 +272,7 @@ pub(super) fn has_break_or_continue(body: &Stmt) -> bool {
         StmtKind::If(_, then, otherwise) => {
             has_break_or_continue(then) || otherwise.as_ref().is_some_and(has_break_or_continue)
         }
-        StmtKind::Attr { body, .. } => has_break_or_continue(body),
+        StmtKind::Attr(Attr { body, .. }) => has_break_or_continue(body),
         StmtKind::Evaluate(e) => is_jump(e),
         _ => false,
     }
@@ -489,35 +492,35 @@ impl Visitor for Uses {
                 let elements = usize::try_from(elements).unwrap_or(usize::MAX);
                 self.arrays.insert(buffer.data.clone(), (elements, kind));
             }
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 predicate,
                 ..
-            } => self.access(buffer, indices, predicate),
+            }) => self.access(buffer, indices, predicate),
             StmtKind::Bind(var, value) if self.is_uniform(value) => {
                 self.uniform.insert(var.clone());
             }
             StmtKind::Bind(var, value) if follows(value, &self.of_threads) => {
                 self.of_threads.insert(var.clone());
             }
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
                 step,
                 ..
-            } if self.is_uniform(min)
+            }) if self.is_uniform(min)
                 && self.is_uniform(extent)
                 && step.as_ref().is_none_or(|s| self.is_uniform(s)) =>
             {
                 self.uniform.insert(var.clone());
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node: AttrNode::IterVar(iv),
                 value,
                 ..
-            } => {
+            }) => {
                 if let Some(axis) = Axis::of(&iv.thread_tag) {
                     self.extents.insert(axis, value.as_int());
                     if matches!(axis, Axis::Thread(_)) {

@@ -6,7 +6,10 @@
 
 use tirx_ir::abi::keys;
 use tirx_ir::intrin::Op;
-use tirx_ir::{AttrNode, Buffer, DType, Expr, ExprKind, ForKind, Stmt, StmtKind, Type, Var};
+use tirx_ir::{
+    Assert, Attr, AttrNode, Buffer, BufferStore, DType, Expr, ExprKind, ForKind, ForLoop, Stmt, StmtKind,
+    Type, Var,
+};
 use tirx_source::diagnostic::{Result, error};
 
 use super::registers::Val;
@@ -47,18 +50,18 @@ impl Compiler<'_> {
         match &stmt.kind {
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|s| self.statement(s)),
             StmtKind::Bind(var, value) => self.bind(var, value),
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node,
                 key,
                 value,
                 body,
-            } => self.attr(node, key, value, body),
-            StmtKind::BufferStore {
+            }) => self.attr(node, key, value, body),
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => self.store(buffer, indices, value, predicate.as_ref()),
+            }) => self.store(buffer, indices, value, predicate.as_ref()),
             StmtKind::AllocBuffer(buffer, _) => self.alloc(buffer),
             StmtKind::DeclBuffer(buffer) => self.home(buffer).map(drop),
             StmtKind::ScopeId(_) => error(stmt.span, "scope ids must be lowered before the simulator runs"),
@@ -74,26 +77,26 @@ impl Compiler<'_> {
             }
             StmtKind::If(condition, then, otherwise) => self.branch(condition, then, otherwise.as_ref()),
             StmtKind::While(condition, body) => self.while_loop(condition, body),
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 kind: ForKind::ThreadBinding,
                 ..
-            } => error(
+            }) => error(
                 stmt.span,
                 "thread-bound loops must be lowered before the simulator runs",
             ),
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
                 step,
                 body,
                 ..
-            } => self.for_loop(var, min, extent, step.as_ref(), body),
-            StmtKind::Assert {
+            }) => self.for_loop(var, min, extent, step.as_ref(), body),
+            StmtKind::Assert(Assert {
                 condition,
                 kind,
                 message,
-            } => {
+            }) => {
                 let text: String = message.iter().map(|part| &**part).collect();
                 self.assertion(condition, format!("{kind}: {text}"))
             }

@@ -6,8 +6,8 @@ use std::cell::RefCell;
 
 use tirx_core::intrin::Op;
 use tirx_core::ir::{
-    AttrNode, BinOp, Buffer, BufferNode, DType, Expr, ForKind, IRModule, IterKind, IterVar, PrimFunc, Stmt,
-    StmtKind, Type, Var,
+    AttrNode, BinOp, Buffer, BufferNode, DType, Expr, ForKind, ForLoop, IRModule, IterKind, IterVar,
+    PrimFunc, Stmt, StmtKind, Type, Var,
 };
 use tirx_core::source::{FileId, SourceMap, Span};
 use tirx_sim::{Allocation, Fault, Launch, LaunchOptions, Memory, Program, StandIns, Stats};
@@ -342,7 +342,7 @@ pub(crate) fn choose(
 
 pub(crate) fn range(var: &Var, extent: Expr, body: impl IntoIterator<Item = Stmt>) -> Stmt {
     Stmt::new(
-        StmtKind::For {
+        StmtKind::For(ForLoop {
             var: var.clone(),
             min: int(0),
             extent,
@@ -351,7 +351,7 @@ pub(crate) fn range(var: &Var, extent: Expr, body: impl IntoIterator<Item = Stmt
             annotations: vec![],
             step: None,
             body: seq(body),
-        },
+        }),
         Span::NONE,
     )
 }

@@ -6,10 +6,11 @@ use tirx_core::arith::Analyzer;
 use tirx_core::intrin::Op;
 use tirx_core::ir::abi::keys::DEVICE_KERNEL_LAUNCH;
 use tirx_core::ir::{
-    AttrNode, AttrValue, BinOp, Buffer, Expr, ExprKind, IRModule, Mismatch, Mutator, Stmt, StmtKind, Var,
-    Visitor, structural_equal,
+    Assert, Attr, AttrNode, AttrValue, BinOp, Buffer, Expr, ExprKind, ForLoop, IRModule, Mismatch, Mutator,
+    Stmt, StmtKind, Var, Visitor, structural_equal,
 };
 use tirx_core::script::print_expr;
+use tirx_core::source::Span;
 use tirx_core::transform::{Options, PassContext, Target, stmt_simplify};
 
 /// How often each difference was found.
@@ -85,13 +86,13 @@ impl Parting<'_> {
 /// The hardware index that a statement binds.
 fn thread_tag(stmt: &Stmt) -> Option<&str> {
     match &stmt.kind {
-        StmtKind::Attr {
+        StmtKind::Attr(Attr {
             node: AttrNode::IterVar(iter),
             ..
-        } => Some(&iter.thread_tag),
-        StmtKind::For {
+        }) => Some(&iter.thread_tag),
+        StmtKind::For(ForLoop {
             thread: Some(iter), ..
-        } => Some(&iter.thread_tag),
+        }) => Some(&iter.thread_tag),
         _ => None,
     }
 }
@@ -510,15 +511,10 @@ pub(super) fn without_machine_of_host(module: &IRModule, counts: &mut Counts) ->
 }
 
 /// A loop with its extent simplified, and whether that changed it.
-fn simple_extent(stmt: &Stmt) -> (Stmt, bool) {
-    let mut kind = stmt.kind.clone();
-    let mut changed = false;
-    if let StmtKind::For { extent, .. } = &mut kind {
-        let simple = Analyzer::new().simplify(extent);
-        changed = structural_equal(extent, &simple).is_err();
-        *extent = simple;
-    }
-    (Stmt::new(kind, stmt.span), changed)
+fn simple_extent(l: &ForLoop, span: Span) -> (Stmt, bool) {
+    let extent = Analyzer::new().simplify(&l.extent);
+    let changed = structural_equal(&l.extent, &extent).is_err();
+    (Stmt::new(ForLoop { extent, ..l.clone() }, span), changed)
 }
 
 struct Ours<'a> {
@@ -528,18 +524,20 @@ struct Ours<'a> {
 impl Mutator for Ours<'_> {
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match &stmt.kind {
-            StmtKind::For { .. } => {
-                let (stmt, changed) = simple_extent(stmt);
+            StmtKind::For(l) => {
+                let (stmt, changed) = simple_extent(l, stmt.span);
                 if changed {
                     *self.counts.entry(EXTENT).or_default() += 1;
                 }
                 self.walk_stmt(&stmt)
             }
-            StmtKind::Assert { message, .. } if message.first().is_some_and(|m| &**m == "Misaligned ") => {
+            StmtKind::Assert(Assert { message, .. })
+                if message.first().is_some_and(|m| &**m == "Misaligned ") =>
+            {
                 *self.counts.entry(ALIGNMENT).or_default() += 1;
                 Stmt::seq(Vec::new())
             }
-            StmtKind::Assert { message, .. }
+            StmtKind::Assert(Assert { message, .. })
                 if message
                     .iter()
                     .any(|m| m.ends_with(" elements, which int32 indices reach")) =>
@@ -559,9 +557,9 @@ struct Theirs<'a> {
 impl Mutator for Theirs<'_> {
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match &stmt.kind {
-            StmtKind::For { .. } => self.walk_stmt(&simple_extent(stmt).0),
-            StmtKind::Attr { key, body, .. } if &**key == "storage_alignment" => self.stmt(body),
-            StmtKind::Assert { condition, .. } if condition.is_int(1) => {
+            StmtKind::For(l) => self.walk_stmt(&simple_extent(l, stmt.span).0),
+            StmtKind::Attr(Attr { key, body, .. }) if &**key == "storage_alignment" => self.stmt(body),
+            StmtKind::Assert(Assert { condition, .. }) if condition.is_int(1) => {
                 *self.counts.entry(VACUOUS).or_default() += 1;
                 Stmt::seq(Vec::new())
             }

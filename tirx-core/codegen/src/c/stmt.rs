@@ -10,7 +10,9 @@ use super::{Result, c_scalar, is_pointer, packed_params};
 use crate::intrin::Op;
 use crate::ir::abi::tensor_map::{self, Encode};
 use crate::ir::abi::{self, Check, Launch, LaunchParam, What};
-use crate::ir::{BinOp, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Var};
+use crate::ir::{
+    Assert, Attr, BinOp, Expr, ExprKind, ForKind, ForLoop, IRModule, PrimFunc, Stmt, StmtKind, Var,
+};
 use crate::rust::Signature;
 
 struct HostPrinter<'a> {
@@ -77,7 +79,7 @@ impl HostPrinter<'_> {
         match &stmt.kind {
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s))?,
             // Facts for passes.
-            StmtKind::Attr { body, .. } => self.stmt(body)?,
+            StmtKind::Attr(Attr { body, .. }) => self.stmt(body)?,
             StmtKind::DeclBuffer(_) => {}
             StmtKind::Bind(var, value) => {
                 if extent::is_arithmetic(value) && value.dtype.is_integer() {
@@ -85,11 +87,11 @@ impl HostPrinter<'_> {
                 }
                 self.bind(var, value)?;
             }
-            StmtKind::Assert {
+            StmtKind::Assert(Assert {
                 condition,
                 kind,
                 message,
-            } => self.check(condition, kind, message)?,
+            }) => self.check(condition, kind, message)?,
             StmtKind::Evaluate(e) => self.evaluate(e)?,
             StmtKind::If(condition, then, otherwise) => {
                 let condition = self.printer.expr(condition)?;
@@ -101,7 +103,7 @@ impl HostPrinter<'_> {
                 }
                 self.line("}");
             }
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
@@ -109,7 +111,7 @@ impl HostPrinter<'_> {
                 step,
                 body,
                 ..
-            } => {
+            }) => {
                 let (min, extent) = (self.printer.expr(min)?, self.printer.expr(extent)?);
                 let step = step
                     .as_ref()

@@ -9,7 +9,9 @@ use super::stmt::effect;
 use super::types;
 use crate::intrin::row::Synchronizes;
 use crate::intrin::{Effect, Op};
-use crate::ir::{AttrNode, BinOp, Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor};
+use crate::ir::{
+    Attr, AttrNode, BinOp, Buffer, BufferStore, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor,
+};
 
 /// How the memory behind a data pointer is used.
 #[derive(Clone, Debug, Default)]
@@ -135,19 +137,19 @@ impl Visitor for Facts {
 
     fn visit_stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 ..
-            } => {
+            }) => {
                 let kept = effect(value) > Effect::ReadState;
                 let use_ = self.access(buffer, indices, value.dtype);
                 use_.written = true;
                 use_.kept |= kept;
             }
-            StmtKind::If(..) | StmtKind::For { .. } | StmtKind::While(..) => self.branches = true,
-            StmtKind::Attr { node, key, value, .. } => match (&**key, node) {
+            StmtKind::If(..) | StmtKind::For(_) | StmtKind::While(..) => self.branches = true,
+            StmtKind::Attr(Attr { node, key, value, .. }) => match (&**key, node) {
                 (keys::THREAD_EXTENT, AttrNode::IterVar(iv)) => {
                     self.threads.push((iv.thread_tag.clone(), value.clone()));
                 }

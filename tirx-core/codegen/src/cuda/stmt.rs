@@ -10,7 +10,10 @@ use super::{Emitter, Pointer};
 use crate::arith::{ConstIntBound, fold};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::{Effect, Op};
-use crate::ir::{AttrNode, AttrValue, BinOp, Buffer, Expr, ExprKind, ForKind, IterVar, Stmt, StmtKind, Var};
+use crate::ir::{
+    Assert, Attr, AttrNode, AttrValue, BinOp, Buffer, BufferStore, Expr, ExprKind, ForKind, ForLoop, IterVar,
+    Stmt, StmtKind, Var,
+};
 use crate::source::Span;
 
 impl Emitter<'_> {
@@ -33,21 +36,21 @@ impl Emitter<'_> {
                 }
                 self.bind(var, value, stmt.span)
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node,
                 key,
                 value,
                 body,
-            } => {
+            }) => {
                 self.attribute(node, key, value, stmt.span)?;
                 self.stmt(body)
             }
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 // What nothing reads need not be computed.
                 if self.is_register(buffer) && !self.is_needed(buffer) {
                     return Ok(());
@@ -85,7 +88,7 @@ impl Emitter<'_> {
             StmtKind::ScopeId(_) => error(stmt.span, "a scope id is left in the final IR"),
             StmtKind::Tile(_) => error(stmt.span, "a tile primitive is left in the final IR"),
             StmtKind::Evaluate(e) => self.evaluate(e),
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
@@ -94,7 +97,7 @@ impl Emitter<'_> {
                 step,
                 body,
                 ..
-            } => self.for_loop(
+            }) => self.for_loop(
                 var,
                 (min, extent, step.as_ref()),
                 *kind,
@@ -104,11 +107,11 @@ impl Emitter<'_> {
             ),
             StmtKind::While(condition, body) => self.while_loop(condition, body),
             StmtKind::If(condition, then, otherwise) => self.branch(condition, then, otherwise.as_ref()),
-            StmtKind::Assert {
+            StmtKind::Assert(Assert {
                 condition,
                 kind,
                 message,
-            } => {
+            }) => {
                 self.needs.headers.insert(Header::Cassert);
                 let code = self.expr(condition)?;
                 let text = string_literal(&format!("{kind}: {}", message.concat()));

@@ -3,7 +3,8 @@
 use super::*;
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, AttrValue, BinOp, Buffer, BufferNode, Expr, ExprKind, IterKind, IterVar, Stmt, StmtKind, Type,
+    AttrNode, AttrValue, BinOp, Buffer, BufferNode, BufferStore, Expr, ExprKind, IterKind, IterVar, Stmt,
+    StmtKind, Type,
 };
 
 const N: Span = Span::NONE;
@@ -75,12 +76,12 @@ impl Kernel {
 }
 
 fn store(buffer: &Buffer, index: Expr, value: Expr) -> Stmt {
-    let kind = StmtKind::BufferStore {
+    let kind = StmtKind::BufferStore(BufferStore {
         buffer: buffer.clone(),
         indices: vec![index],
         value,
         predicate: None,
-    };
+    });
     Stmt::new(kind, N)
 }
 

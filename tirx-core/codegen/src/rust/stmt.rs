@@ -3,7 +3,9 @@
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::{self, Check, What, tensor_map};
-use crate::ir::{BinOp, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Var};
+use crate::ir::{
+    Assert, Attr, BinOp, Expr, ExprKind, ForKind, ForLoop, IRModule, PrimFunc, Stmt, StmtKind, Var,
+};
 
 use rustc_hash::FxHashMap;
 
@@ -136,7 +138,7 @@ impl HostPrinter<'_> {
                 }
             }
             // Facts for passes.
-            StmtKind::Attr { body, .. } => self.stmt(body, tail)?,
+            StmtKind::Attr(Attr { body, .. }) => self.stmt(body, tail)?,
             StmtKind::DeclBuffer(_) => {}
             StmtKind::Bind(var, value) => {
                 let computed = match &value.kind {
@@ -149,12 +151,12 @@ impl HostPrinter<'_> {
                 }
                 self.bind(var, value)?;
             }
-            StmtKind::Assert {
+            StmtKind::Assert(Assert {
                 condition, message, ..
-            } => self.check(condition, message)?,
+            }) => self.check(condition, message)?,
             StmtKind::Evaluate(expr) => self.evaluate(expr, tail)?,
             StmtKind::If(condition, then, otherwise) => self.branch(condition, then, otherwise.as_ref())?,
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
@@ -162,7 +164,7 @@ impl HostPrinter<'_> {
                 step: None,
                 body,
                 ..
-            } => {
+            }) => {
                 let name = self.printer.names.of(var);
                 let end = crate::arith::fold::binary(BinOp::Add, min.clone(), extent.clone());
                 let (first, end) = (self.printer.code(min)?, self.printer.code(&end)?);

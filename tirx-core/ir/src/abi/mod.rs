@@ -19,7 +19,7 @@ pub use target::Target;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::{Effect, Op};
-use crate::ir::{AttrValue, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor};
+use crate::ir::{AttrValue, BufferStore, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor};
 
 /// Where a launch argument goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,7 +221,7 @@ pub fn written_params(func: &PrimFunc) -> Vec<bool> {
         }
         fn visit_stmt(&mut self, stmt: &Stmt) {
             match &stmt.kind {
-                StmtKind::BufferStore { buffer, .. } => {
+                StmtKind::BufferStore(BufferStore { buffer, .. }) => {
                     let root = self.root(&buffer.data);
                     self.written.push(root);
                 }

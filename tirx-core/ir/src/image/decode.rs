@@ -9,8 +9,9 @@ use super::variants::{BINARY, CODES, ITERS, LOOPS};
 use super::{ImageError, MAGIC, VERSION};
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, AttrValue, Attrs, Buffer, BufferNode, BufferRegion, DType, ExecScope, Expr, ExprKind, IRModule,
-    IterVar, PrimFunc, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, TileArg, TileCall, TileOp, Type, Var,
+    Assert, Attr, AttrNode, AttrValue, Attrs, Buffer, BufferNode, BufferRegion, BufferStore, DType,
+    ExecScope, Expr, ExprKind, ForLoop, IRModule, IterVar, PrimFunc, ScopeIdDef, ScopeIdKind, Stmt, StmtKind,
+    TileArg, TileCall, TileOp, Type, Var,
 };
 use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
 use crate::source::{FileId, SourceMap, Span};
@@ -575,21 +576,21 @@ impl Decoder<'_> {
             }
             1 => {
                 let (key, value) = (self.string()?, self.expr()?);
-                StmtKind::Attr {
+                StmtKind::Attr(Attr {
                     node: self.attr_node()?,
                     key,
                     value,
                     body: self.stmt()?,
-                }
+                })
             }
             2 => {
                 let (buffer, indices, value) = (self.buffer()?, self.exprs()?, self.expr()?);
-                StmtKind::BufferStore {
+                StmtKind::BufferStore(BufferStore {
                     buffer,
                     indices,
                     value,
                     predicate: self.option()?,
-                }
+                })
             }
             3 => StmtKind::AllocBuffer(self.buffer()?, self.pairs()?),
             4 => StmtKind::DeclBuffer(self.buffer()?),
@@ -606,11 +607,11 @@ impl Decoder<'_> {
             }
             11 => {
                 let (condition, kind) = (self.expr()?, self.string()?);
-                StmtKind::Assert {
+                StmtKind::Assert(Assert {
                     condition,
                     kind,
                     message: self.list(Self::string)?,
-                }
+                })
             }
             12 => StmtKind::Tile(Box::new(self.tile()?)),
             _ => return self.fail("an unknown statement"),
@@ -680,7 +681,7 @@ impl Decoder<'_> {
             None
         };
         let annotations = self.pairs()?;
-        Ok(StmtKind::For {
+        Ok(StmtKind::For(ForLoop {
             var,
             min,
             extent,
@@ -689,7 +690,7 @@ impl Decoder<'_> {
             annotations,
             step,
             body: self.stmt()?,
-        })
+        }))
     }
 
     fn func(&mut self) -> Outcome<PrimFunc> {

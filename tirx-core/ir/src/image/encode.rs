@@ -10,8 +10,8 @@ use super::variants::{BINARY, CODES, ITERS, LOOPS, number};
 use super::{MAGIC, VERSION};
 use crate::ir::equal::plain;
 use crate::ir::{
-    AttrNode, AttrValue, Buffer, DType, Expr, ExprKind, IRModule, IterVar, PrimFunc, ScopeIdDef, ScopeIdKind,
-    Stmt, StmtKind, TileArg, TileCall, Type, Var,
+    Assert, Attr, AttrNode, AttrValue, Buffer, BufferStore, DType, Expr, ExprKind, ForLoop, IRModule,
+    IterVar, PrimFunc, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, TileArg, TileCall, Type, Var,
 };
 use crate::layout::Iter;
 use crate::source::{FileId, SourceMap, Span};
@@ -506,17 +506,17 @@ impl Encoder {
     pub(crate) fn stmt(&mut self, s: &Stmt) {
         let tag = match &s.kind {
             StmtKind::Bind(..) => 0,
-            StmtKind::Attr { .. } => 1,
-            StmtKind::BufferStore { .. } => 2,
+            StmtKind::Attr(_) => 1,
+            StmtKind::BufferStore(_) => 2,
             StmtKind::AllocBuffer(..) => 3,
             StmtKind::DeclBuffer(_) => 4,
             StmtKind::ScopeId(_) => 5,
             StmtKind::Seq(_) => 6,
             StmtKind::Evaluate(_) => 7,
-            StmtKind::For { .. } => 8,
+            StmtKind::For(_) => 8,
             StmtKind::While(..) => 9,
             StmtKind::If(..) => 10,
-            StmtKind::Assert { .. } => 11,
+            StmtKind::Assert(_) => 11,
             StmtKind::Tile(_) => 12,
         };
         self.byte(tag);
@@ -526,23 +526,23 @@ impl Encoder {
                 self.expr(value);
                 self.var(var);
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node,
                 key,
                 value,
                 body,
-            } => {
+            }) => {
                 self.string(key);
                 self.expr(value);
                 self.attr_node(key, node);
                 self.stmt(body);
             }
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 self.buffer(buffer);
                 self.exprs(indices);
                 self.expr(value);
@@ -559,7 +559,7 @@ impl Encoder {
                 stmts.iter().for_each(|s| self.stmt(s));
             }
             StmtKind::Evaluate(e) => self.expr(e),
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
@@ -568,7 +568,7 @@ impl Encoder {
                 annotations,
                 step,
                 body,
-            } => {
+            }) => {
                 self.byte(number(&LOOPS, kind));
                 self.expr(min);
                 self.expr(extent);
@@ -595,11 +595,11 @@ impl Encoder {
                 self.stmt(then);
                 otherwise.iter().for_each(|s| self.stmt(s));
             }
-            StmtKind::Assert {
+            StmtKind::Assert(Assert {
                 condition,
                 kind,
                 message,
-            } => {
+            }) => {
                 self.expr(condition);
                 self.string(kind);
                 self.uint(message.len() as u64);

@@ -60,7 +60,7 @@ fn sample() -> IRModule {
         )),
         stmt(StmtKind::DeclBuffer(flat)),
         Stmt::bind(&i, Expr::constant(DType::INT32, i32::MIN as i128).at(span), span),
-        stmt(StmtKind::For {
+        stmt(StmtKind::For(ForLoop {
             var: v("j"),
             min: c(0),
             extent: c(9),
@@ -69,7 +69,7 @@ fn sample() -> IRModule {
             annotations: vec![("u".into(), AttrValue::Bool(true))],
             step: Some(c(2)),
             body: loop_body,
-        }),
+        })),
         stmt(StmtKind::While(Expr::bool(false), Stmt::nop())),
         Stmt::if_else(
             Expr::logical_not(Expr::bool(true)),
@@ -77,11 +77,11 @@ fn sample() -> IRModule {
             Some(Stmt::evaluate(value)),
             span,
         ),
-        stmt(StmtKind::Assert {
+        stmt(StmtKind::Assert(Assert {
             condition: Expr::bool(true),
             kind: "ValueError".into(),
             message: vec!["a".into(), "b".into()],
-        }),
+        })),
         Stmt::evaluate(Expr::new(
             ExprKind::Shuffle {
                 vectors: vec![vector],

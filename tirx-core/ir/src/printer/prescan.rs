@@ -5,7 +5,8 @@ use crate::ir::abi::keys;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ir::{
-    AttrNode, Buffer, DEFAULT_ALIGN, DType, Expr, ExprKind, IterVar, Stmt, StmtKind, Var, Visitor,
+    Attr, AttrNode, Buffer, BufferStore, DEFAULT_ALIGN, DType, Expr, ExprKind, ForLoop, IterVar, Stmt,
+    StmtKind, Var, Visitor,
 };
 
 /// The answers.
@@ -171,18 +172,18 @@ impl Visitor for Walk {
                 self.walk_tile(call);
                 return;
             }
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 predicate,
                 ..
-            } => self.access(buffer, indices, predicate),
-            StmtKind::Attr {
+            }) => self.access(buffer, indices, predicate),
+            StmtKind::Attr(Attr {
                 node,
                 key,
                 value,
                 body,
-            } => {
+            }) => {
                 self.visit_expr(value);
                 match node {
                     AttrNode::IterVar(iter_var) => {
@@ -206,13 +207,13 @@ impl Visitor for Walk {
                 self.body(body);
                 return;
             }
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 min,
                 extent,
                 step,
                 body,
                 ..
-            } => {
+            }) => {
                 self.visit_expr(min);
                 self.visit_expr(extent);
                 step.iter().for_each(|e| self.visit_expr(e));

@@ -6,8 +6,8 @@ use super::expr::{end, type_text};
 use crate::intrin::Op;
 use crate::ir::abi::keys;
 use crate::ir::{
-    AttrNode, AttrValue, Buffer, DType, Expr, ExprKind, ForKind, HINT_MESSAGE, IterVar, ScopeIdDef, Stmt,
-    StmtKind, Type, Var, Visitor,
+    Assert, Attr, AttrNode, AttrValue, Buffer, BufferStore, DType, Expr, ExprKind, ForKind, ForLoop,
+    HINT_MESSAGE, IterVar, ScopeIdDef, Stmt, StmtKind, Type, Var, Visitor,
 };
 use std::rc::Rc;
 use std::sync::Arc;
@@ -127,18 +127,18 @@ impl Printer {
                 let name = self.names.define_var(var);
                 self.line(&format!("{name}: T.let[{ty}] = {value}"));
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node,
                 key,
                 value,
                 body,
-            } => self.attr(stmt, node, key, value, body, whole),
-            StmtKind::BufferStore {
+            }) => self.attr(stmt, node, key, value, body, whole),
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 self.store(buffer, indices, value, predicate.as_ref());
             }
             StmtKind::AllocBuffer(buffer, _) if self.prescan.is_scalar(buffer) => self.scalar(buffer, None),
@@ -164,7 +164,7 @@ impl Printer {
                     _ => self.line(&format!("T.evaluate({text})")),
                 }
             }
-            StmtKind::For { .. } => self.for_loop(stmt),
+            StmtKind::For(_) => self.for_loop(stmt),
             StmtKind::While(condition, body) => {
                 let condition = self.expr_text(condition);
                 self.line(&format!("while {condition}:"));
@@ -179,11 +179,11 @@ impl Printer {
                     self.body(otherwise, |_| {});
                 }
             }
-            StmtKind::Assert {
+            StmtKind::Assert(Assert {
                 condition,
                 kind,
                 message,
-            } => {
+            }) => {
                 let mut text = String::from("assert ");
                 self.expr(&mut text, condition);
                 text.push_str(", (");
@@ -243,12 +243,12 @@ impl Printer {
                 // Facts about nothing in particular share a line.
                 let mut facts: Vec<(Arc<str>, AttrValue)> = Vec::new();
                 let mut inner = stmt;
-                while let StmtKind::Attr {
+                while let StmtKind::Attr(Attr {
                     node: AttrNode::None,
                     key,
                     value,
                     body,
-                } = &inner.kind
+                }) = &inner.kind
                 {
                     if facts.iter().any(|(k, _)| k == key) {
                         break;
@@ -367,7 +367,7 @@ impl Printer {
             self.names.leave();
             return;
         }
-        let StmtKind::For {
+        let StmtKind::For(ForLoop {
             var,
             min,
             extent,
@@ -376,7 +376,7 @@ impl Printer {
             annotations,
             step,
             body,
-        } = &stmt.kind
+        }) = &stmt.kind
         else {
             return;
         };
@@ -429,12 +429,12 @@ fn initial_value<'a>(buffer: &Buffer, next: &'a Stmt) -> Option<&'a Expr> {
         }
     }
     match &next.kind {
-        StmtKind::BufferStore {
+        StmtKind::BufferStore(BufferStore {
             buffer: target,
             value,
             predicate: None,
             ..
-        } if target == buffer => {
+        }) if target == buffer => {
             let mut reads = Reads(buffer, false);
             reads.visit_expr(value);
             (!reads.1).then_some(value)
@@ -454,7 +454,7 @@ fn grid(stmt: &Stmt) -> (Vec<(&Var, &Expr)>, &Stmt) {
     }
     let mut nest: Vec<(&Var, &Expr)> = Vec::new();
     let mut inner = stmt;
-    while let StmtKind::For {
+    while let StmtKind::For(ForLoop {
         var,
         min,
         extent,
@@ -463,7 +463,7 @@ fn grid(stmt: &Stmt) -> (Vec<(&Var, &Expr)>, &Stmt) {
         step: None,
         body,
         ..
-    } = &inner.kind
+    }) = &inner.kind
     {
         let mut reads = Reads(&nest, false);
         reads.visit_expr(extent);

@@ -200,17 +200,13 @@ fn loops() {
     let (i, j, k, n) = (v("i"), v("j"), v("k"), v("n"));
     let work = |var: &Var| store(&a, vec![e(var)], f32s(1.0));
     let loop_of = |var: &Var, min: Expr, extent: Expr, kind, step, annotations, body| {
-        let kind = StmtKind::For {
-            var: var.clone(),
+        let l = ForLoop {
             min,
-            extent,
-            kind,
-            thread: None,
             annotations,
             step,
-            body,
+            ..ForLoop::new(kind, var, extent, body)
         };
-        Stmt::new(kind, Span::NONE)
+        Stmt::new(l, Span::NONE)
     };
     let serial = ForKind::Serial;
     let body = Stmt::seq([

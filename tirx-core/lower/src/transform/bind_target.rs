@@ -10,7 +10,9 @@ use rustc_hash::FxHashSet;
 use super::{PassContext, Target};
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
-use crate::ir::{AttrValue, Expr, ExprKind, ForKind, IRModule, PrimFunc, Stmt, StmtKind, Visitor};
+use crate::ir::{
+    Attr, AttrValue, Expr, ExprKind, ForKind, ForLoop, IRModule, PrimFunc, Stmt, StmtKind, Visitor,
+};
 
 /// Binds the target of the context.
 pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
@@ -62,8 +64,10 @@ fn has_launch(func: &PrimFunc) -> bool {
     impl Visitor for Find {
         fn visit_stmt(&mut self, stmt: &Stmt) {
             self.0 |= match &stmt.kind {
-                StmtKind::Attr { key, .. } => matches!(&**key, keys::THREAD_EXTENT | keys::DEVICE_ENTRY),
-                StmtKind::For { kind, .. } => matches!(kind, ForKind::ThreadBinding),
+                StmtKind::Attr(Attr { key, .. }) => {
+                    matches!(&**key, keys::THREAD_EXTENT | keys::DEVICE_ENTRY)
+                }
+                StmtKind::For(ForLoop { kind, .. }) => matches!(kind, ForKind::ThreadBinding),
                 _ => false,
             };
             self.walk_stmt(stmt);

@@ -23,7 +23,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::PassContext;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
-use crate::ir::{AttrNode, BinOp, Buffer, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var};
+use crate::ir::{
+    Assert, Attr, AttrNode, BinOp, Buffer, BufferStore, Expr, ExprKind, ForLoop, IRModule, Mutator, PrimFunc,
+    Stmt, StmtKind, Var,
+};
 
 /// See the [module](self).
 pub fn run(module: IRModule, ctx: &PassContext) -> Result<IRModule, Diagnostics> {
@@ -311,23 +314,23 @@ impl Table {
 fn stmt_exprs<'a>(stmt: &'a Stmt, see: &mut dyn FnMut(&'a Expr)) {
     match &stmt.kind {
         StmtKind::Bind(_, e) | StmtKind::Evaluate(e) | StmtKind::While(e, _) | StmtKind::If(e, ..) => see(e),
-        StmtKind::Attr { value, .. } => see(value),
-        StmtKind::BufferStore {
+        StmtKind::Attr(Attr { value, .. }) => see(value),
+        StmtKind::BufferStore(BufferStore {
             indices,
             value,
             predicate,
             ..
-        } => {
+        }) => {
             see(value);
             indices.iter().chain(predicate).for_each(see);
         }
-        StmtKind::For {
+        StmtKind::For(ForLoop {
             min, extent, step, ..
-        } => [Some(min), Some(extent), step.as_ref()]
+        }) => [Some(min), Some(extent), step.as_ref()]
             .into_iter()
             .flatten()
             .for_each(see),
-        StmtKind::Assert { condition, .. } => see(condition),
+        StmtKind::Assert(Assert { condition, .. }) => see(condition),
         StmtKind::AllocBuffer(buffer, _) | StmtKind::DeclBuffer(buffer) => {
             buffer.exprs().into_iter().for_each(see)
         }
@@ -339,7 +342,9 @@ fn stmt_exprs<'a>(stmt: &'a Stmt, see: &mut dyn FnMut(&'a Expr)) {
 /// The bodies of a statement.
 fn bodies(stmt: &Stmt) -> Vec<&Stmt> {
     match &stmt.kind {
-        StmtKind::Attr { body, .. } | StmtKind::For { body, .. } | StmtKind::While(_, body) => vec![body],
+        StmtKind::Attr(Attr { body, .. })
+        | StmtKind::For(ForLoop { body, .. })
+        | StmtKind::While(_, body) => vec![body],
         StmtKind::If(_, then, otherwise) => std::iter::once(then).chain(otherwise).collect(),
         _ => vec![],
     }
@@ -377,7 +382,7 @@ impl Rewriter {
     }
 
     /// A body with its definitions. Scopes are numbered as the table numbered them.
-    fn body(&mut self, body: &Stmt) -> Stmt {
+    fn scoped(&mut self, body: &Stmt) -> Stmt {
         let scope = self.next_scope;
         self.next_scope += 1;
         let mut out = Vec::new();
@@ -435,15 +440,18 @@ impl Mutator for Rewriter {
         new
     }
 
+    fn body(&mut self, body: &Stmt) -> Stmt {
+        self.scoped(body)
+    }
+
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
-        let span = stmt.span;
         match &stmt.kind {
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node,
                 key,
                 value,
                 body,
-            } => {
+            }) => {
                 let node2 = match node {
                     AttrNode::Buffer(buffer) => AttrNode::Buffer(self.buffer_use(buffer)),
                     other => other.clone(),
@@ -452,57 +460,7 @@ impl Mutator for Rewriter {
                 if v.same_node(value) && b.same_node(body) && node2 == *node {
                     return stmt.clone();
                 }
-                Stmt::attr(node2, key.clone(), v, b, span)
-            }
-            StmtKind::For {
-                var,
-                min,
-                extent,
-                kind,
-                thread,
-                annotations,
-                step,
-                body,
-            } => {
-                let (m, e) = (self.expr(min), self.expr(extent));
-                let s = step.as_ref().map(|s| self.expr(s));
-                let b = self.body(body);
-                let same = m.same_node(min)
-                    && e.same_node(extent)
-                    && s.iter().zip(step).all(|(a, b)| a.same_node(b))
-                    && b.same_node(body);
-                if same {
-                    return stmt.clone();
-                }
-                let kind = StmtKind::For {
-                    var: var.clone(),
-                    min: m,
-                    extent: e,
-                    kind: *kind,
-                    thread: thread.clone(),
-                    annotations: annotations.clone(),
-                    step: s,
-                    body: b,
-                };
-                Stmt::new(kind, span)
-            }
-            StmtKind::While(condition, body) => {
-                let (c, b) = (self.expr(condition), self.body(body));
-                if c.same_node(condition) && b.same_node(body) {
-                    return stmt.clone();
-                }
-                Stmt::new(StmtKind::While(c, b), span)
-            }
-            StmtKind::If(condition, then, otherwise) => {
-                let (c, t) = (self.expr(condition), self.body(then));
-                let o = otherwise.as_ref().map(|s| self.body(s));
-                let same = c.same_node(condition)
-                    && t.same_node(then)
-                    && o.iter().zip(otherwise).all(|(a, b)| a.same_node(b));
-                if same {
-                    return stmt.clone();
-                }
-                Stmt::if_else(c, t, o, span)
+                Stmt::attr(node2, key.clone(), v, b, stmt.span)
             }
             _ => self.walk_stmt(stmt),
         }

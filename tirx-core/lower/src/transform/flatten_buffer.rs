@@ -15,7 +15,10 @@ use rustc_hash::FxHashMap;
 use super::PassContext;
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostics, Result};
-use crate::ir::{AttrNode, BinOp, Buffer, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind};
+use crate::ir::{
+    Attr, AttrNode, BinOp, Buffer, BufferStore, Expr, ExprKind, ForLoop, IRModule, Mutator, PrimFunc, Stmt,
+    StmtKind,
+};
 use crate::layout::apply::{binary, row_major, strided_offset};
 
 /// Flattens the buffers of every function.
@@ -130,38 +133,36 @@ impl Mutator for Flatten {
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match &stmt.kind {
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } if !is_flat(buffer) => {
+            }) if !is_flat(buffer) => {
                 let value = self.expr(value);
                 let indices = self.index(buffer, indices);
                 let predicate = predicate.as_ref().map(|p| self.expr(p));
                 let buffer = self.buffer_use(buffer);
-                Stmt::new(
-                    StmtKind::BufferStore {
-                        buffer,
-                        indices,
-                        value,
-                        predicate,
-                    },
-                    stmt.span,
-                )
+                let new = BufferStore {
+                    buffer,
+                    indices,
+                    value,
+                    predicate,
+                };
+                Stmt::new(new, stmt.span)
             }
-            StmtKind::For { var, min, extent, .. } => {
+            StmtKind::For(ForLoop { var, min, extent, .. }) => {
                 let scope = self.analyzer.scope();
                 self.analyzer.bind(var, min, extent);
                 let new = self.walk_stmt(stmt);
                 self.analyzer.leave(scope);
                 new
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node: AttrNode::IterVar(iter),
                 value,
                 ..
-            } => {
+            }) => {
                 self.analyzer
                     .bind(&iter.var, &Expr::constant(value.dtype, 0), value);
                 self.walk_stmt(stmt)
@@ -204,7 +205,7 @@ mod tests {
         let stmts = func.body.as_slice();
         assert_eq!(stmts.len(), 4);
         let at = |s: &Stmt| match &s.kind {
-            StmtKind::BufferStore { buffer, indices, .. } => (buffer.clone(), indices.clone()),
+            StmtKind::BufferStore(BufferStore { buffer, indices, .. }) => (buffer.clone(), indices.clone()),
             other => panic!("{other:?}"),
         };
         let (first, index) = at(&stmts[2]);

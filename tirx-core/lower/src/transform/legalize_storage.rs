@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::intrin::Op;
-use crate::ir::{Buffer, DType, Expr, ExprKind, Mutator, PrimFunc, Stmt, StmtKind, Type, Var};
+use crate::ir::{Buffer, BufferStore, DType, Expr, ExprKind, Mutator, PrimFunc, Stmt, StmtKind, Type, Var};
 
 /// The integer that holds a value of a type; `None` for types that stay.
 pub(super) type Container = fn(DType) -> Option<DType>;
@@ -93,25 +93,25 @@ impl Mutator for Legalize {
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match &stmt.kind {
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } if (self.container)(value.dtype).is_some() => {
+            }) if (self.container)(value.dtype).is_some() => {
                 let stored = (self.container)(value.dtype).unwrap_or(value.dtype);
                 let value = self.expr(value);
                 let value = match value.as_call(Op::Reinterpret) {
                     Some([inner]) if inner.dtype == stored => inner.clone(),
                     _ => Expr::call(Op::Reinterpret, stored, vec![value]),
                 };
-                let kind = StmtKind::BufferStore {
+                let new = BufferStore {
                     buffer: self.buffer_use(buffer),
                     indices: self.exprs(indices),
                     value,
                     predicate: predicate.as_ref().map(|p| self.expr(p)),
                 };
-                Stmt::new(kind, stmt.span)
+                Stmt::new(new, stmt.span)
             }
             _ => self.walk_stmt(stmt),
         }
@@ -152,7 +152,7 @@ mod tests {
         let lowered = legalize(func, container);
         let body = lowered.body.as_slice();
         let value = |s: &Stmt| match &s.kind {
-            StmtKind::BufferStore { buffer, value, .. } => {
+            StmtKind::BufferStore(BufferStore { buffer, value, .. }) => {
                 assert_eq!(buffer.dtype, DType::UINT16);
                 assert_eq!(*buffer.data.ty(), Type::pointer(DType::UINT16, "global"));
                 assert_eq!(value.dtype, DType::UINT16);

@@ -31,8 +31,8 @@ use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::{is_host, runs_on_device};
 use crate::ir::{
-    AttrNode, BinOp, Buffer, BufferNode, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind,
-    Var, is_pure,
+    Attr, AttrNode, BinOp, Buffer, BufferNode, DType, Expr, ExprKind, ForLoop, IRModule, Mutator, PrimFunc,
+    Stmt, StmtKind, Var, is_pure,
 };
 use crate::source::Span;
 
@@ -367,19 +367,19 @@ impl Mutator for LowerIntrin {
                     .push(buffer.clone());
                 stmt.clone()
             }
-            StmtKind::For { var, min, extent, .. } => {
+            StmtKind::For(ForLoop { var, min, extent, .. }) => {
                 let scope = self.analyzer.scope();
                 self.analyzer.bind(var, min, extent);
                 let new = self.walk_stmt(stmt);
                 self.analyzer.leave(scope);
                 new
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node: AttrNode::IterVar(iter),
                 key,
                 value,
                 ..
-            } if &**key == keys::THREAD_EXTENT => {
+            }) if &**key == keys::THREAD_EXTENT => {
                 // Not `bind`: an index of extent one is not replaced by zero this late.
                 let zero = Expr::constant(value.dtype, 0);
                 let last = self.analyzer.const_int_bound(value).max - 1;

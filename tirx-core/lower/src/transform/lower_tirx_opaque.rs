@@ -15,8 +15,8 @@ use super::PassContext;
 use crate::diagnostic::{Diagnostics, Result};
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, AttrValue, Expr, ExprKind, ForKind, IRModule, IterKind, IterVar, Mutator, PrimFunc, Stmt,
-    StmtKind, Var, Visitor,
+    AttrNode, AttrValue, Expr, ExprKind, ForKind, ForLoop, IRModule, IterKind, IterVar, Mutator, PrimFunc,
+    Stmt, StmtKind, Var, Visitor,
 };
 
 /// Lowers every function.
@@ -46,22 +46,12 @@ impl Mutator for Opaque {
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
-        let StmtKind::For {
-            var,
-            min,
-            extent,
-            kind,
-            thread,
-            annotations,
-            step,
-            body,
-        } = &stmt.kind
-        else {
+        let StmtKind::For(l) = &stmt.kind else {
             return self.walk_stmt(stmt);
         };
-        if let (ForKind::ThreadBinding, Some(thread)) = (kind, thread) {
+        if let (ForKind::ThreadBinding, Some(thread)) = (l.kind, &l.thread) {
             let iter = IterVar {
-                var: var.clone(),
+                var: l.var.clone(),
                 dom: None,
                 kind: IterKind::ThreadIndex,
                 thread_tag: thread.thread_tag.clone(),
@@ -71,31 +61,26 @@ impl Mutator for Opaque {
             } else {
                 keys::THREAD_EXTENT
             };
-            let extent = self.expr(extent);
-            let body = self.stmt(body);
+            let extent = self.expr(&l.extent);
+            let body = self.stmt(&l.body);
             return Stmt::attr(AttrNode::IterVar(iter), key, extent, body, stmt.span);
         }
-        if extent.is_int(1) && annotations.is_empty() && !jumps(body) {
-            let value = self.expr(min);
-            self.values.insert(var.clone(), value);
-            return self.stmt(body);
+        if l.extent.is_int(1) && l.annotations.is_empty() && !jumps(&l.body) {
+            let value = self.expr(&l.min);
+            self.values.insert(l.var.clone(), value);
+            return self.stmt(&l.body);
         }
-        if !annotations.iter().any(|(key, _)| key.starts_with("pragma_")) {
+        if !l.annotations.iter().any(|(key, _)| key.starts_with("pragma_")) {
             return self.walk_stmt(stmt);
         }
-        let (pragmas, rest): (Vec<_>, Vec<_>) = annotations
+        let (pragmas, annotations): (Vec<_>, Vec<_>) = l
+            .annotations
             .iter()
             .cloned()
             .partition(|(key, value)| key.starts_with("pragma_") && to_expr(value).is_some());
-        let plain = StmtKind::For {
-            var: var.clone(),
-            min: min.clone(),
-            extent: extent.clone(),
-            kind: *kind,
-            thread: thread.clone(),
-            annotations: rest,
-            step: step.clone(),
-            body: body.clone(),
+        let plain = ForLoop {
+            annotations,
+            ..l.clone()
         };
         let mut result = self.walk_stmt(&Stmt::new(plain, stmt.span));
         for (key, value) in pragmas.into_iter().rev() {
@@ -125,7 +110,7 @@ fn jumps(body: &Stmt) -> bool {
         fn visit_stmt(&mut self, stmt: &Stmt) {
             match &stmt.kind {
                 // Theirs are their own.
-                StmtKind::For { .. } | StmtKind::While(..) => {}
+                StmtKind::For(_) | StmtKind::While(..) => {}
                 StmtKind::Evaluate(e) => {
                     self.0 |= e.as_call(Op::BreakLoop).is_some() || e.as_call(Op::ContinueLoop).is_some()
                 }
@@ -141,7 +126,7 @@ fn jumps(body: &Stmt) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::DType;
+    use crate::ir::{Attr, DType};
     use crate::source::Span;
 
     fn lower(stmt: &Stmt) -> Stmt {
@@ -159,13 +144,13 @@ mod tests {
         assert_eq!(*e, Expr::int32(0) + Expr::int32(2));
 
         let leaves = once(Stmt::evaluate(Expr::call(Op::BreakLoop, DType::VOID, vec![])));
-        assert!(matches!(lower(&leaves).kind, StmtKind::For { .. }));
+        assert!(matches!(lower(&leaves).kind, StmtKind::For(_)));
     }
 
     #[test]
     fn pragmas_become_attributes() {
         let i = Var::new("i", DType::INT32);
-        let kind = StmtKind::For {
+        let kind = StmtKind::For(ForLoop {
             var: i.clone(),
             min: Expr::int32(0),
             extent: Expr::int32(4),
@@ -177,13 +162,13 @@ mod tests {
             ],
             step: None,
             body: Stmt::evaluate(Expr::var(&i)),
-        };
+        });
         let lowered = lower(&Stmt::new(kind, Span::NONE));
-        let StmtKind::Attr { key, body, .. } = &lowered.kind else {
+        let StmtKind::Attr(Attr { key, body, .. }) = &lowered.kind else {
             panic!("{lowered:?}")
         };
         assert_eq!(&**key, "pragma_unroll_explicit");
-        let StmtKind::For { annotations, .. } = &body.kind else {
+        let StmtKind::For(ForLoop { annotations, .. }) = &body.kind else {
             panic!("{body:?}")
         };
         assert_eq!(annotations.len(), 1);

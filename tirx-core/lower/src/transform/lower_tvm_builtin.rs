@@ -24,7 +24,7 @@ use super::PassContext;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::{Field, arg_type, is_host};
-use crate::ir::{DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var};
+use crate::ir::{Attr, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var};
 use crate::source::Span;
 
 /// Lowers the host functions, where the host is to be finalized.
@@ -119,7 +119,7 @@ impl Mutator for LowerTVMBuiltin {
                     .and_then(|args| self.call(args, stmt.span));
                 lowered.unwrap_or_else(|| stmt.clone())
             }
-            StmtKind::Attr { key, body, .. } if matches!(&**key, "device_id" | "device_type") => {
+            StmtKind::Attr(Attr { key, body, .. }) if matches!(&**key, "device_id" | "device_type") => {
                 self.stmt(body)
             }
             _ => self.walk_stmt(stmt),

@@ -28,8 +28,8 @@ use crate::arith::{Analyzer, ConstIntBound, fold};
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Type, Var, Visitor,
-    substitute,
+    Attr, AttrNode, Buffer, BufferStore, DType, Expr, ExprKind, ForLoop, IRModule, Mutator, PrimFunc, Stmt,
+    StmtKind, Type, Var, Visitor, substitute,
 };
 use crate::source::Span;
 
@@ -120,12 +120,12 @@ impl Visitor for Collect {
 
     fn visit_stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node: AttrNode::IterVar(iter),
                 key,
                 value,
                 ..
-            } if &**key == keys::THREAD_EXTENT => {
+            }) if &**key == keys::THREAD_EXTENT => {
                 if &*iter.thread_tag == "threadIdx.x" {
                     if self.thread.is_none() {
                         self.thread = Some(iter.var.clone());
@@ -136,7 +136,7 @@ impl Visitor for Collect {
                         .bind(&iter.var, &Expr::constant(value.dtype, 0), value);
                 }
             }
-            StmtKind::For { var, min, extent, .. } => {
+            StmtKind::For(ForLoop { var, min, extent, .. }) => {
                 // Bounds alone: they are asked for again when the whole function is known.
                 self.analyzer.bind_range(var, min, extent);
             }
@@ -152,7 +152,7 @@ impl Visitor for Collect {
                 self.sizes
                     .insert(buffer.data.clone(), (buffer.clone(), stmt.span));
             }
-            StmtKind::BufferStore { buffer, indices, .. } if buffer.scope() == "warp" => {
+            StmtKind::BufferStore(BufferStore { buffer, indices, .. }) if buffer.scope() == "warp" => {
                 if let [index] = &indices[..] {
                     self.stores.push((buffer.clone(), index.clone(), stmt.span));
                 }
@@ -426,12 +426,12 @@ impl Mutator for Lower {
                 );
                 stmt.clone()
             }
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } if buffer.scope() == "warp" => {
+            }) if buffer.scope() == "warp" => {
                 let value = self.expr(value);
                 let Some((lane, register)) = indices.first().and_then(|i| self.place(buffer, i)) else {
                     return stmt.clone();
@@ -443,13 +443,13 @@ impl Mutator for Lower {
                     );
                     self.fail(stmt.span, message);
                 }
-                let kind = StmtKind::BufferStore {
+                let new = BufferStore {
                     buffer: self.registers(buffer),
                     indices: vec![self.back(&register)],
                     value,
                     predicate: predicate.clone(),
                 };
-                Stmt::new(kind, stmt.span)
+                Stmt::new(new, stmt.span)
             }
             _ => self.walk_stmt(stmt),
         }

@@ -18,7 +18,8 @@ use crate::arith::{Analyzer, ConstIntBound, fold};
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor,
+    Attr, AttrNode, BinOp, Buffer, BufferStore, DType, Expr, ExprKind, ForLoop, IRModule, Mutator, PrimFunc,
+    Stmt, StmtKind, Var, Visitor,
 };
 
 /// See the [module](self).
@@ -201,19 +202,19 @@ impl Visitor for Collector {
                 self.visit_expr(value);
                 self.analyzer.bind_facts_of(var, value);
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node: AttrNode::IterVar(iv),
                 value,
                 body,
                 ..
-            } => {
+            }) => {
                 self.visit_expr(value);
                 let zero = Expr::constant(iv.var.dtype(), 0);
                 self.analyzer
                     .bind(&iv.var, &zero, &fold::cast(value.clone(), iv.var.dtype()));
                 self.visit_stmt(body);
             }
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
@@ -221,7 +222,7 @@ impl Visitor for Collector {
                 thread,
                 body,
                 ..
-            } => {
+            }) => {
                 // Bounds alone: they are asked for again when the whole function is known.
                 self.analyzer.bind_range(var, min, extent);
                 if is_wide_integer(var.dtype()) {
@@ -395,38 +396,27 @@ impl Mutator for Rewriter {
                 self.vars.insert(var.clone(), new.clone());
                 Stmt::bind(&new, value, stmt.span)
             }
-            StmtKind::For {
-                var,
-                min,
-                extent,
-                kind,
-                thread,
-                annotations,
-                step,
-                body,
-            } if self.narrow.contains(var) => {
-                let (min, extent) = (self.narrowed(min), self.narrowed(extent));
-                let step = step.as_ref().map(|s| self.narrowed(s));
-                let new = var.retyped(DType::INT32);
-                self.vars.insert(var.clone(), new.clone());
-                let kind = StmtKind::For {
-                    var: new,
+            StmtKind::For(l) if self.narrow.contains(&l.var) => {
+                let (min, extent) = (self.narrowed(&l.min), self.narrowed(&l.extent));
+                let step = l.step.as_ref().map(|s| self.narrowed(s));
+                let var = l.var.retyped(DType::INT32);
+                self.vars.insert(l.var.clone(), var.clone());
+                let new = ForLoop {
+                    var,
                     min,
                     extent,
-                    kind: *kind,
-                    thread: thread.clone(),
-                    annotations: annotations.clone(),
                     step,
-                    body: self.stmt(body),
+                    body: self.stmt(&l.body),
+                    ..l.clone()
                 };
-                Stmt::new(kind, stmt.span)
+                Stmt::new(new, stmt.span)
             }
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 let new_value = self.expr(value);
                 let to = self.buffer_use(buffer);
                 let new: Vec<Expr> = indices.iter().map(|i| self.index(i)).collect();
@@ -437,13 +427,13 @@ impl Mutator for Rewriter {
                 if same && to == *buffer {
                     return stmt.clone();
                 }
-                let kind = StmtKind::BufferStore {
+                let new = BufferStore {
                     buffer: to,
                     indices: new,
                     value: new_value,
                     predicate: p,
                 };
-                Stmt::new(kind, stmt.span)
+                Stmt::new(new, stmt.span)
             }
             _ => self.walk_stmt(stmt),
         }

@@ -5,8 +5,8 @@ use crate::arith::fold;
 use crate::intrin::Op;
 use crate::ir::print_func;
 use crate::ir::{
-    AttrNode, Attrs, BinOp, Buffer, BufferNode, DType, Expr, ForKind, IRModule, IterKind, IterVar, PrimFunc,
-    Stmt, StmtKind, Type, Var,
+    AttrNode, Attrs, BinOp, Buffer, BufferNode, DType, Expr, ForKind, ForLoop, IRModule, IterKind, IterVar,
+    PrimFunc, Stmt, Type, Var,
 };
 use crate::source::{SourceMap, Span};
 
@@ -123,17 +123,7 @@ fn when(condition: Expr, then: Stmt) -> Stmt {
 }
 
 fn looped(var: &Var, extent: Expr, kind: ForKind, body: Stmt) -> Stmt {
-    let kind = StmtKind::For {
-        var: var.clone(),
-        min: Expr::constant(extent.dtype, 0),
-        extent,
-        kind,
-        thread: None,
-        annotations: Vec::new(),
-        step: None,
-        body,
-    };
-    Stmt::new(kind, Span::NONE)
+    Stmt::new(ForLoop::new(kind, var, extent, body), Span::NONE)
 }
 
 #[test]

@@ -22,7 +22,9 @@ use crate::arith::{Analyzer, ModularSet};
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::runs_on_device;
-use crate::ir::{Buffer, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var};
+use crate::ir::{
+    Buffer, BufferStore, Expr, ExprKind, ForLoop, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var,
+};
 
 /// What trusted values are taken to be multiples of: more than any vector has lanes.
 const TRUSTED: i128 = 1 << 12;
@@ -178,17 +180,17 @@ impl Mutator for Split {
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match &stmt.kind {
             StmtKind::Bind(var, value) => self.learn(var, value),
-            StmtKind::For { var, min, step, .. } => self.learn_loop(var, min, step.as_ref()),
+            StmtKind::For(ForLoop { var, min, step, .. }) => self.learn_loop(var, min, step.as_ref()),
             _ => {}
         }
         let new = self.walk_stmt(stmt);
         match &new.kind {
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate: None,
-            } => match self.index(buffer, indices, true) {
+            }) => match self.index(buffer, indices, true) {
                 Some(indices) => Stmt::store(buffer, indices, value.clone(), new.span),
                 None => new,
             },

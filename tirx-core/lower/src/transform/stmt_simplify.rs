@@ -18,7 +18,10 @@ use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::keys;
 use crate::ir::abi::runs_on_device;
-use crate::ir::{AttrNode, BinOp, Expr, ExprKind, ForKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind};
+use crate::ir::{
+    Assert, Attr, AttrNode, BinOp, BufferStore, Expr, ExprKind, ForKind, ForLoop, IRModule, Mutator,
+    PrimFunc, Stmt, StmtKind,
+};
 
 /// Most nodes of a value that replaces a variable.
 const LARGEST_INLINED: u32 = 128;
@@ -85,12 +88,12 @@ impl Simplifier {
 
 /// Whether the store writes what it reads.
 fn stores_itself(stmt: &Stmt) -> bool {
-    let StmtKind::BufferStore {
+    let StmtKind::BufferStore(BufferStore {
         buffer,
         indices,
         value,
         predicate,
-    } = &stmt.kind
+    }) = &stmt.kind
     else {
         return false;
     };
@@ -133,12 +136,12 @@ impl Mutator for Simplifier {
                     Stmt::bind(var, new, stmt.span)
                 }
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node,
                 key,
                 value,
                 body,
-            } => {
+            }) => {
                 let new = self.expr(value);
                 let body2 = match node {
                     AttrNode::IterVar(iv) if matches!(&**key, keys::THREAD_EXTENT | keys::VIRTUAL_THREAD) => {
@@ -153,52 +156,40 @@ impl Mutator for Simplifier {
                 }
                 Stmt::attr(node.clone(), key.clone(), new, body2, stmt.span)
             }
-            StmtKind::For {
-                var,
-                min,
-                extent,
-                kind,
-                thread,
-                annotations,
-                step,
-                body,
-            } => {
-                let (m, e) = (self.expr(min), self.expr(extent));
-                let s = step.as_ref().map(|s| self.expr(s));
+            StmtKind::For(l) => {
+                let (m, e) = (self.expr(&l.min), self.expr(&l.extent));
+                let s = l.step.as_ref().map(|s| self.expr(s));
                 // A thread index keeps its name even where it is always zero.
-                let body2 = if *kind == ForKind::ThreadBinding && e.is_int(1) {
+                let body = if l.kind == ForKind::ThreadBinding && e.is_int(1) {
                     let scope = self.analyzer.scope();
-                    self.analyzer.bind_value(var, &m);
-                    let body2 = self.stmt(body);
+                    self.analyzer.bind_value(&l.var, &m);
+                    let body = self.stmt(&l.body);
                     self.analyzer.leave(scope);
-                    body2
+                    body
                 } else {
-                    let vectorized = *kind == ForKind::Vectorized;
+                    let vectorized = l.kind == ForKind::Vectorized;
                     let around = vectorized.then(|| self.analyzer.within_lanes(true));
-                    let body2 = self.loop_body(var, &m, &e, body);
+                    let body = self.loop_body(&l.var, &m, &e, &l.body);
                     if let Some(around) = around {
                         self.analyzer.within_lanes(around);
                     }
-                    body2
+                    body
                 };
-                let unchanged = m.same_node(min)
-                    && e.same_node(extent)
-                    && s.iter().zip(step).all(|(a, b)| a.same_node(b))
-                    && body2.same_node(body);
+                let unchanged = m.same_node(&l.min)
+                    && e.same_node(&l.extent)
+                    && s.iter().zip(&l.step).all(|(a, b)| a.same_node(b))
+                    && body.same_node(&l.body);
                 if unchanged {
                     return stmt.clone();
                 }
-                let kind = StmtKind::For {
-                    var: var.clone(),
+                let new = ForLoop {
                     min: m,
                     extent: e,
-                    kind: *kind,
-                    thread: thread.clone(),
-                    annotations: annotations.clone(),
                     step: s,
-                    body: body2,
+                    body,
+                    ..l.clone()
                 };
-                Stmt::new(kind, stmt.span)
+                Stmt::new(new, stmt.span)
             }
             StmtKind::If(condition, then, otherwise) => {
                 let c = self.expr(condition);
@@ -238,17 +229,17 @@ impl Mutator for Simplifier {
                 }
                 Stmt::new(StmtKind::While(c, b), stmt.span)
             }
-            StmtKind::Assert { condition, .. } => {
+            StmtKind::Assert(Assert { condition, .. }) => {
                 let new = self.walk_stmt(stmt);
                 // What was asserted holds from here on; the walk leaves the scopes around this statement.
                 let condition = match &new.kind {
-                    StmtKind::Assert { condition, .. } => condition,
+                    StmtKind::Assert(Assert { condition, .. }) => condition,
                     _ => condition,
                 };
                 let _ = self.analyzer.enter_constraint(condition);
                 new
             }
-            StmtKind::BufferStore { .. } => {
+            StmtKind::BufferStore(_) => {
                 let new = self.walk_stmt(stmt);
                 if stores_itself(&new) { Stmt::nop() } else { new }
             }

@@ -18,8 +18,8 @@ use super::PassContext;
 use crate::arith::{Analyzer, fold};
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::ir::{
-    AttrNode, Expr, ExprKind, ForKind, IRModule, IterKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var,
-    is_pure, substitute,
+    Attr, AttrNode, Expr, ExprKind, ForKind, ForLoop, IRModule, IterKind, IterVar, Mutator, PrimFunc, Stmt,
+    StmtKind, Var, is_pure, substitute,
 };
 use crate::source::Span;
 use std::sync::Arc;
@@ -120,17 +120,12 @@ impl Axis {
             kind: IterKind::ThreadIndex,
             thread_tag: self.tag,
         };
-        let kind = StmtKind::For {
+        let axis = ForLoop {
             min: Expr::constant(self.var.dtype(), 0),
-            var: self.var,
-            extent: self.extent,
-            kind: ForKind::ThreadBinding,
             thread: Some(thread),
-            annotations: Vec::new(),
-            step: None,
-            body,
+            ..ForLoop::new(ForKind::ThreadBinding, &self.var, self.extent, body)
         };
-        Stmt::new(kind, self.span)
+        Stmt::new(axis, self.span)
     }
 }
 
@@ -177,16 +172,16 @@ impl Mutator for Unify {
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match &stmt.kind {
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node: AttrNode::IterVar(iter),
                 key,
                 value,
                 body,
-            } if &**key == keys::THREAD_EXTENT && is_hardware(&iter.thread_tag) => {
+            }) if &**key == keys::THREAD_EXTENT && is_hardware(&iter.thread_tag) => {
                 let extent = self.expr(value);
                 self.bind(&iter.thread_tag, &iter.var, None, &extent, body, stmt.span)
             }
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
@@ -194,7 +189,7 @@ impl Mutator for Unify {
                 thread: Some(thread),
                 body,
                 ..
-            } if is_hardware(&thread.thread_tag) => {
+            }) if is_hardware(&thread.thread_tag) => {
                 let extent = self.expr(extent);
                 self.bind(&thread.thread_tag, var, Some(min), &extent, body, stmt.span)
             }
@@ -259,11 +254,11 @@ mod tests {
             ])
         });
         let unified = unify(function(body)).unwrap();
-        let StmtKind::For { var, body, .. } = &unified.body.kind else {
+        let StmtKind::For(ForLoop { var, body, .. }) = &unified.body.kind else {
             panic!()
         };
         assert_eq!(var.name(), "blockIdx_x");
-        let StmtKind::For { var, body, .. } = &body.kind else {
+        let StmtKind::For(ForLoop { var, body, .. }) = &body.kind else {
             panic!()
         };
         assert_eq!(var.name(), "threadIdx_x");

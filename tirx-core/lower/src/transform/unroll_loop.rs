@@ -19,7 +19,9 @@ use super::PassContext;
 use crate::arith::fold;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::Op;
-use crate::ir::{Buffer, Expr, ExprKind, ForKind, IRModule, Mutator, Stmt, StmtKind, Var, Visitor};
+use crate::ir::{
+    Attr, Buffer, Expr, ExprKind, ForKind, ForLoop, IRModule, Mutator, Stmt, StmtKind, Var, Visitor,
+};
 
 /// Most statements that unrolling may make.
 const LARGEST: usize = 1 << 20;
@@ -54,7 +56,7 @@ impl Mutator for Unroller {
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
-        if let StmtKind::Attr { key, value, body, .. } = &stmt.kind
+        if let StmtKind::Attr(Attr { key, value, body, .. }) = &stmt.kind
             && let Some(value) = value.as_int()
         {
             let outer = (self.explicit, self.most_steps);
@@ -68,46 +70,31 @@ impl Mutator for Unroller {
             return body;
         }
         let new = self.walk_stmt(stmt);
-        let StmtKind::For {
-            var,
-            min,
-            extent,
-            kind,
-            thread,
-            annotations,
-            step,
-            body,
-        } = &new.kind
-        else {
+        let StmtKind::For(l) = &new.kind else {
             return new;
         };
-        let length = extent.as_int();
+        let length = l.extent.as_int();
         if length.is_some_and(|n| n <= 0) {
             return Stmt::nop();
         }
-        let implicit = annotations
+        let implicit = l
+            .annotations
             .iter()
             .any(|(key, value)| &**key == "pragma_unroll_explicit" && value.as_int() == Some(0));
         let Some(length) = length else { return new };
-        let steps = || (count_statements(body) as i128).saturating_mul(length);
-        let automatic = *kind == ForKind::Serial && self.most_steps > 0 && steps() <= self.most_steps;
-        if *kind != ForKind::Unrolled && !automatic || leaves_early(body) {
+        let steps = || (count_statements(&l.body) as i128).saturating_mul(length);
+        let automatic = l.kind == ForKind::Serial && self.most_steps > 0 && steps() <= self.most_steps;
+        if l.kind != ForKind::Unrolled && !automatic || leaves_early(&l.body) {
             return new;
         }
         if implicit || !self.explicit {
-            let kind = StmtKind::For {
-                var: var.clone(),
-                min: min.clone(),
-                extent: extent.clone(),
+            let unrolled = ForLoop {
                 kind: ForKind::Unrolled,
-                thread: thread.clone(),
-                annotations: annotations.clone(),
-                step: step.clone(),
-                body: body.clone(),
+                ..l.clone()
             };
-            return Stmt::new(kind, stmt.span);
+            return Stmt::new(unrolled, stmt.span);
         }
-        let step = match step {
+        let step = match &l.step {
             None => 1,
             Some(step) => match step.as_int() {
                 Some(step) if step > 0 => step,
@@ -115,7 +102,7 @@ impl Mutator for Unroller {
             },
         };
         let turns = (length + step - 1) / step;
-        if turns.saturating_mul(count_statements(body) as i128) > LARGEST as i128 {
+        if turns.saturating_mul(count_statements(&l.body) as i128) > LARGEST as i128 {
             let message =
                 format!("unrolling this loop of {turns} turns makes more than {LARGEST} statements");
             let error = Diagnostic::new(stmt.span, message).help("use T.serial, or unroll fewer turns");
@@ -123,8 +110,8 @@ impl Mutator for Unroller {
             return new;
         }
         let copies = (0..turns).map(|turn| {
-            let offset = Expr::constant(var.dtype(), turn * step);
-            copy_with(body, var, fold::add(min.clone(), offset))
+            let offset = Expr::constant(l.var.dtype(), turn * step);
+            copy_with(&l.body, &l.var, fold::add(l.min.clone(), offset))
         });
         Stmt::seq(copies)
     }
@@ -215,7 +202,7 @@ pub(super) fn leaves_early(body: &Stmt) -> bool {
     impl Visitor for Find {
         fn visit_stmt(&mut self, stmt: &Stmt) {
             match &stmt.kind {
-                StmtKind::For { .. } | StmtKind::While(..) => {}
+                StmtKind::For(_) | StmtKind::While(..) => {}
                 StmtKind::Evaluate(e) => {
                     self.0 |= matches!(
                         &e.kind,
@@ -225,7 +212,7 @@ pub(super) fn leaves_early(body: &Stmt) -> bool {
                         }
                     );
                 }
-                StmtKind::Bind(..) | StmtKind::BufferStore { .. } => {}
+                StmtKind::Bind(..) | StmtKind::BufferStore(_) => {}
                 _ => self.walk_stmt(stmt),
             }
         }

@@ -25,8 +25,10 @@ use crate::arith::{fold, has_effect};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, BinOp, DType, Expr, ExprKind, ForKind, IRModule, Mutator, Stmt, StmtKind, Type, Var, Visitor,
+    Assert, Attr, AttrNode, BinOp, BufferStore, DType, Expr, ExprKind, ForKind, ForLoop, IRModule, Mutator,
+    Stmt, StmtKind, Type, Var, Visitor,
 };
+use crate::source::Span;
 
 /// Most lanes of a vector.
 const MOST_LANES: i128 = 16;
@@ -54,13 +56,10 @@ struct Pass {
     error: Option<Diagnostic>,
 }
 
-/// A loop like `stmt` of another kind.
-fn with_kind(stmt: &Stmt, new_kind: ForKind) -> Stmt {
-    let mut kind = stmt.kind.clone();
-    if let StmtKind::For { kind, .. } = &mut kind {
-        *kind = new_kind;
-    }
-    Stmt::new(kind, stmt.span)
+/// The loop without vectorization.
+fn serial(l: &ForLoop, span: Span) -> Stmt {
+    let kind = ForKind::Serial;
+    Stmt::new(ForLoop { kind, ..l.clone() }, span)
 }
 
 impl Mutator for Pass {
@@ -69,20 +68,22 @@ impl Mutator for Pass {
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
-        let StmtKind::For {
+        let StmtKind::For(l) = &stmt.kind else {
+            return self.walk_stmt(stmt);
+        };
+        if l.kind != ForKind::Vectorized {
+            return self.walk_stmt(stmt);
+        }
+        let ForLoop {
             var,
             min,
             extent,
-            kind: ForKind::Vectorized,
             step,
             body,
             ..
-        } = &stmt.kind
-        else {
-            return self.walk_stmt(stmt);
-        };
+        } = l;
         if self.serial {
-            return self.walk_stmt(&with_kind(stmt, ForKind::Serial));
+            return self.walk_stmt(&serial(l, stmt.span));
         }
         let Some(length) = extent.as_int() else {
             let error = Diagnostic::new(stmt.span, "the length of a vectorized loop must be constant")
@@ -93,7 +94,7 @@ impl Mutator for Pass {
         if length <= 0 {
             return Stmt::nop();
         }
-        let serial = |pass: &mut Pass| pass.walk_stmt(&with_kind(stmt, ForKind::Serial));
+        let serial = |pass: &mut Pass| pass.walk_stmt(&serial(l, stmt.span));
         if step.as_ref().is_some_and(|s| !s.is_int(1)) {
             return serial(self);
         }
@@ -217,12 +218,12 @@ impl Visitor for Scan {
             StmtKind::Bind(var, value) if self.varies(value) => {
                 self.varying.insert(var.clone());
             }
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 self.widest = self.widest.max(buffer.dtype.bits);
                 if !indices.iter().any(|i| self.varies(i)) {
                     let differs = self.varies(value);
@@ -472,12 +473,12 @@ impl Vectorizer {
                     }
                 }
             }
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 let (at, what) = (self.all(indices)?, self.expr(value)?);
                 let place_varies = at.iter().zip(indices).any(|(a, b)| !a.same_node(b));
                 if !place_varies {
@@ -499,42 +500,30 @@ impl Vectorizer {
                 let otherwise = otherwise.as_ref().map(|s| self.statement(s));
                 Stmt::if_else(c, then, otherwise, span)
             }
-            StmtKind::For {
-                var,
-                min,
-                extent,
-                kind,
-                thread,
-                annotations,
-                step,
-                body,
-            } => {
-                let (min, extent) = (self.scalar(min)?, self.scalar(extent)?);
-                let step = step.as_ref().map(|s| self.scalar(s)).transpose()?;
-                let body = self.statement(body);
-                let kind = if *kind == ForKind::Vectorized {
-                    ForKind::Serial
-                } else {
-                    *kind
+            StmtKind::For(l) => {
+                let (min, extent) = (self.scalar(&l.min)?, self.scalar(&l.extent)?);
+                let step = l.step.as_ref().map(|s| self.scalar(s)).transpose()?;
+                let body = self.statement(&l.body);
+                let kind = match l.kind {
+                    ForKind::Vectorized => ForKind::Serial,
+                    kind => kind,
                 };
-                let kind = StmtKind::For {
-                    var: var.clone(),
+                let new = ForLoop {
                     min,
                     extent,
                     kind,
-                    thread: thread.clone(),
-                    annotations: annotations.clone(),
                     step,
                     body,
+                    ..l.clone()
                 };
-                Stmt::new(kind, span)
+                Stmt::new(new, span)
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node,
                 key,
                 value,
                 body,
-            } => {
+            }) => {
                 let value = self.scalar(value)?;
                 if let AttrNode::Dict(items) = node {
                     let mut stays = true;
@@ -556,7 +545,7 @@ impl Vectorizer {
                     Stmt::evaluate(new).clone()
                 }
             }
-            StmtKind::Assert { condition, .. } => {
+            StmtKind::Assert(Assert { condition, .. }) => {
                 if !self.expr(condition)?.same_node(condition) {
                     return Err(NoVector);
                 }
@@ -580,10 +569,7 @@ impl Mutator for SerialInside {
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match &stmt.kind {
-            StmtKind::For {
-                kind: ForKind::Vectorized,
-                ..
-            } => self.walk_stmt(&with_kind(stmt, ForKind::Serial)),
+            StmtKind::For(l) if l.kind == ForKind::Vectorized => self.walk_stmt(&serial(l, stmt.span)),
             _ => self.walk_stmt(stmt),
         }
     }

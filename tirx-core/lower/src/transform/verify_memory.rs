@@ -12,7 +12,9 @@ use rustc_hash::FxHashMap;
 use super::PassContext;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::abi::runs_on_device;
-use crate::ir::{AttrNode, Buffer, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor};
+use crate::ir::{
+    Attr, AttrNode, Buffer, BufferStore, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor,
+};
 use crate::source::Span;
 
 /// Checks every function that is not a device function already.
@@ -80,13 +82,13 @@ impl Visitor for Host<'_> {
         let outer = self.span;
         self.span = stmt.span.or(outer);
         match &stmt.kind {
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node: AttrNode::IterVar(_),
                 key,
                 value,
                 ..
-            } if &**key == keys::THREAD_EXTENT => self.visit_expr(value),
-            StmtKind::BufferStore { buffer, .. } => {
+            }) if &**key == keys::THREAD_EXTENT => self.visit_expr(value),
+            StmtKind::BufferStore(BufferStore { buffer, .. }) => {
                 self.access(buffer, "writes", stmt.span);
                 self.walk_stmt(stmt);
             }

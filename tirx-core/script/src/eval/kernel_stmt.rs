@@ -8,11 +8,11 @@ use ruff_text_size::Ranged;
 
 use super::expr::target_names;
 use super::stmt::Flow;
-use super::value::{Frame, Loop, Value};
+use super::value::{Frame, Value};
 use super::{Args, Interpreter, LoopKind, Mode, Scope, ScopeKind};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::Op;
-use crate::ir::{DType, Expr, Stmt, StmtKind};
+use crate::ir::{Assert, DType, Expr, ForLoop, Stmt, StmtKind};
 use crate::lang;
 use crate::source::Span;
 
@@ -236,7 +236,7 @@ impl Interpreter {
         self.call_value(&serial, args, span)
     }
 
-    fn run_loops(&mut self, s: &ast::StmtFor, loops: &[Loop], span: Span) -> Result<Flow> {
+    fn run_loops(&mut self, s: &ast::StmtFor, loops: &[ForLoop], span: Span) -> Result<Flow> {
         if let Some(first) = s.orelse.first() {
             return error(
                 self.span(first),
@@ -337,11 +337,11 @@ impl Interpreter {
             other => (Arc::from("RuntimeError"), self.message_parts(other, span)?),
         };
         self.emit(Stmt::new(
-            StmtKind::Assert {
+            StmtKind::Assert(Assert {
                 condition,
                 kind,
                 message: message.into_iter().map(Arc::from).collect(),
-            },
+            }),
             span,
         ))?;
         Ok(Flow::Normal)
@@ -670,20 +670,9 @@ fn frame_value(frame: &Frame) -> Value {
 }
 
 /// The loops around their body.
-fn close_loops(loops: &[Loop], body: Stmt, span: Span) -> Stmt {
-    loops.iter().rev().fold(body, |body, l| {
-        Stmt::new(
-            StmtKind::For {
-                var: l.var.clone(),
-                min: l.min.clone(),
-                extent: l.extent.clone(),
-                kind: l.kind,
-                thread: l.thread.clone(),
-                annotations: l.annotations.clone(),
-                step: l.step.clone(),
-                body,
-            },
-            span,
-        )
-    })
+fn close_loops(loops: &[ForLoop], body: Stmt, span: Span) -> Stmt {
+    loops
+        .iter()
+        .rev()
+        .fold(body, |body, l| Stmt::new(ForLoop { body, ..l.clone() }, span))
 }

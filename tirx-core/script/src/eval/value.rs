@@ -13,7 +13,7 @@ pub use super::iter::Iter;
 use super::scope::Scope;
 use super::{Args, Interpreter};
 use crate::diagnostic::{Result, error};
-use crate::ir::{Buffer, DType, Expr, ForKind, IterVar, Stmt, Type, Var};
+use crate::ir::{Buffer, DType, Expr, ForLoop, Stmt, Type};
 use crate::layout::Layout;
 use crate::source::{FileId, Span};
 
@@ -478,7 +478,7 @@ pub struct Region {
 /// A statement with a body, before it has one.
 pub enum Frame {
     /// Loops, outermost first: `T.serial(n)`, `T.grid(m, n)`.
-    For(Vec<Loop>),
+    For(Vec<ForLoop>),
     /// A region: `T.attr(…)`, `T.launch_thread(…)`.
     Region {
         /// What `as` binds.
@@ -496,24 +496,6 @@ pub enum Frame {
     Else,
     /// `T.While(condition)`.
     While(Expr),
-}
-
-/// A loop before it has a body.
-pub struct Loop {
-    /// Its variable.
-    pub var: Var,
-    /// First value.
-    pub min: Expr,
-    /// How many.
-    pub extent: Expr,
-    /// How it runs.
-    pub kind: ForKind,
-    /// The hardware index of a thread binding.
-    pub thread: Option<IterVar>,
-    /// Hints.
-    pub annotations: Vec<(std::sync::Arc<str>, crate::ir::AttrValue)>,
-    /// Step, where not one.
-    pub step: Option<Expr>,
 }
 
 /// What may stand after the colon of a name.

@@ -7,7 +7,7 @@ use super::super::typing::{self, Operand};
 use super::convert;
 use super::linear;
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::ir::{Buffer, DType, Expr, ExprKind, Stmt, StmtKind};
+use crate::ir::{Buffer, BufferStore, DType, Expr, ExprKind, Stmt, StmtKind};
 use crate::source::Span;
 
 /// One item between the brackets.
@@ -380,12 +380,12 @@ pub(super) fn store_stmt(
     let place = buffer.dtype.with_lanes(lanes.min(u16::MAX as u32) as u16);
     let value = stored(value, place, &buffer.name, span)?;
     Ok(Stmt::new(
-        StmtKind::BufferStore {
+        StmtKind::BufferStore(BufferStore {
             buffer: buffer.clone(),
             indices,
             value,
             predicate,
-        },
+        }),
         span,
     ))
 }

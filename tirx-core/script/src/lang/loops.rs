@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::super::eval::{Frame, Interpreter, Loop, Param, Value, keyword, optional, required};
+use super::super::eval::{Frame, Interpreter, Param, Value, keyword, optional, required};
 use super::super::typing::{self, Arithmetic};
 use super::buffers::annotations;
 use super::call::{Call, Function, function, variadic};
@@ -12,7 +12,7 @@ use super::launch::{check_tag, thread_iter};
 use super::linear;
 use crate::diagnostic::Result;
 use crate::intrin::Op;
-use crate::ir::{AttrValue, BinOp, DType, Expr, ForKind, Stmt, StmtKind, Var};
+use crate::ir::{Assert, AttrValue, BinOp, DType, Expr, ForKind, ForLoop, Stmt, StmtKind, Var};
 use crate::source::Span;
 
 const LOOP: &[Param] = &[
@@ -107,7 +107,7 @@ fn make(
     step: Option<Expr>,
     annotations: Vec<(Arc<str>, AttrValue)>,
     span: Span,
-) -> Result<Loop> {
+) -> Result<ForLoop> {
     for bound in start.iter().chain([&stop]).chain(&step) {
         if !bound.dtype.is_integer() || !bound.dtype.is_scalar() {
             let message = format!("a loop bound must be an integer, found {}", bound.dtype);
@@ -128,7 +128,7 @@ fn make(
         Some(s) => Some(typing::cast(s.into(), min.dtype, span)?),
         None => None,
     };
-    Ok(Loop {
+    Ok(ForLoop {
         var: Var::at(name, min.dtype, span),
         min,
         extent,
@@ -136,6 +136,7 @@ fn make(
         thread: None,
         annotations,
         step,
+        body: Stmt::nop(),
     })
 }
 
@@ -237,7 +238,7 @@ fn grid(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         let made = make(name, start, stop, ForKind::Serial, None, Vec::new(), call.span)?;
         // As written: only ranges are simplified.
         let extent = typing::cast(extent.into(), made.var.dtype(), at)?;
-        loops.push(Loop { extent, ..made });
+        loops.push(ForLoop { extent, ..made });
     }
     Ok(frame(Frame::For(loops)))
 }
@@ -303,11 +304,11 @@ fn assert(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         return call.expected("message", "a string or a list of strings");
     };
     interp.emit(Stmt::new(
-        StmtKind::Assert {
+        StmtKind::Assert(Assert {
             condition,
             kind,
             message,
-        },
+        }),
         call.span,
     ))?;
     // What a `with` has for its body simply follows.

@@ -422,7 +422,7 @@ fn vstore(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         None => None,
     };
     let stmt = super::access::store_stmt(&buffer, &index, &Value::Expr(value), predicate, call.span)?;
-    debug_assert!(matches!(stmt.kind, StmtKind::BufferStore { .. }));
+    debug_assert!(matches!(stmt.kind, StmtKind::BufferStore(_)));
     interp.emit(Stmt::new(stmt.kind.clone(), call.span))?;
     Ok(Value::None)
 }

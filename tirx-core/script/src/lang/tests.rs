@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::eval::Slice;
 use super::*;
-use crate::ir::{ExprKind, Type, Var};
+use crate::ir::{Attr, BufferStore, ExprKind, Type, Var};
 
 fn interp() -> Interpreter {
     let mut interp = Interpreter::default();
@@ -240,7 +240,7 @@ fn stores_cast_but_do_not_broadcast() {
     let stmts = i.close_block();
     // The allocation and three stores; the literal became the buffer's dtype at once.
     assert_eq!(stmts.as_slice().len(), 4);
-    let StmtKind::BufferStore { value, .. } = &stmts.as_slice()[1].kind else {
+    let StmtKind::BufferStore(BufferStore { value, .. }) = &stmts.as_slice()[1].kind else {
         panic!()
     };
     assert_eq!(value.as_float(), Some(1.0));
@@ -397,7 +397,7 @@ fn a_pool_places_views_one_behind_the_other() {
     );
     method("commit", vec![]).unwrap();
     let stmts = i.close_block();
-    let StmtKind::Attr { key, value, .. } = &stmts.as_slice().last().unwrap().kind else {
+    let StmtKind::Attr(Attr { key, value, .. }) = &stmts.as_slice().last().unwrap().kind else {
         panic!()
     };
     assert_eq!((&**key, value.as_int()), ("tirx.dyn_smem_bytes", Some(64)));

@@ -12,7 +12,7 @@ use crate::cuda::analysis::Facts;
 use crate::intrin::Op;
 use crate::ir::abi::LaunchParam;
 use crate::ir::abi::keys::KERNEL_LAUNCH_PARAMS;
-use crate::ir::{BinOp, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Type, Var, Visitor};
+use crate::ir::{BinOp, BufferStore, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Type, Var, Visitor};
 
 /// The pointers of a kernel that are promised to alias no other.
 #[derive(Debug)]
@@ -219,18 +219,18 @@ impl Visitor for Branches<'_> {
         let (condition, then, otherwise) = match &stmt.kind {
             StmtKind::If(condition, then, otherwise) => (condition, then, otherwise),
             StmtKind::Bind(_, value) => return self.value(value),
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 indices.iter().chain(predicate).for_each(|e| self.visit_expr(e));
                 self.value(value);
                 self.stored.insert(buffer.data.clone());
                 return;
             }
-            StmtKind::For { .. } | StmtKind::While(..) => {
+            StmtKind::For(_) | StmtKind::While(..) => {
                 // What a turn stores, the next one loads.
                 let mut stores = Stores(&mut self.stored);
                 stores.visit_stmt(stmt);
@@ -250,7 +250,7 @@ struct Stores<'a>(&'a mut FxHashSet<Var>);
 
 impl Visitor for Stores<'_> {
     fn visit_stmt(&mut self, stmt: &Stmt) {
-        if let StmtKind::BufferStore { buffer, .. } = &stmt.kind {
+        if let StmtKind::BufferStore(BufferStore { buffer, .. }) = &stmt.kind {
             self.0.insert(buffer.data.clone());
         }
         self.walk_stmt(stmt);

@@ -7,8 +7,8 @@ use super::scope_ids::{Declared, Resolved, resolve};
 use super::tile::{self, Decision};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{
-    AttrNode, Expr, ExprKind, ForKind, IterKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor,
-    is_pure, substitute,
+    Attr, AttrNode, Expr, ExprKind, ForKind, ForLoop, IterKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind,
+    Var, Visitor, is_pure, substitute,
 };
 use crate::source::Span;
 use crate::transform::Target;
@@ -47,18 +47,18 @@ impl Mutator for Regions<'_> {
             return stmt.clone();
         }
         match &stmt.kind {
-            StmtKind::Attr { key, body, .. } if &**key == DEVICE_ENTRY => {
+            StmtKind::Attr(Attr { key, body, .. }) if &**key == DEVICE_ENTRY => {
                 wrap(body, stmt.span, self.targets, self.decisions).unwrap_or_else(|error| {
                     self.failed = Some(error);
                     stmt.clone()
                 })
             }
             // A region that binds its threads itself.
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node: AttrNode::IterVar(_),
                 key,
                 ..
-            } if &**key == keys::THREAD_EXTENT => without_tiles(stmt, self.targets, self.decisions)
+            }) if &**key == keys::THREAD_EXTENT => without_tiles(stmt, self.targets, self.decisions)
                 .unwrap_or_else(|error| {
                     self.failed = Some(error);
                     stmt.clone()
@@ -247,7 +247,7 @@ impl Mutator for Collect {
                 self.declared.push(Declared { def, span: stmt.span });
                 Stmt::nop()
             }
-            StmtKind::For { var, .. } => {
+            StmtKind::For(ForLoop { var, .. }) => {
                 self.of_threads.insert(var.clone());
                 self.walk_stmt(stmt)
             }
@@ -256,7 +256,7 @@ impl Mutator for Collect {
                 self.inside.insert(var.clone(), value);
                 stmt.clone()
             }
-            StmtKind::Attr { key, body, .. } if &**key == DEVICE_ENTRY => {
+            StmtKind::Attr(Attr { key, body, .. }) if &**key == DEVICE_ENTRY => {
                 if self.failed.is_none() {
                     let error = Diagnostic::new(stmt.span, "T.device_entry() inside a device region");
                     self.failed = Some(Box::new(error));
@@ -275,11 +275,11 @@ fn has_launch(region: &Stmt) -> bool {
         fn visit_expr(&mut self, _: &Expr) {}
         fn visit_stmt(&mut self, stmt: &Stmt) {
             match &stmt.kind {
-                StmtKind::Attr { key, .. } if &**key == keys::THREAD_EXTENT => self.0 = true,
-                StmtKind::For {
+                StmtKind::Attr(Attr { key, .. }) if &**key == keys::THREAD_EXTENT => self.0 = true,
+                StmtKind::For(ForLoop {
                     kind: ForKind::ThreadBinding,
                     ..
-                } => self.0 = true,
+                }) => self.0 = true,
                 _ if self.0 => {}
                 _ => self.walk_stmt(stmt),
             }
@@ -335,7 +335,7 @@ mod tests {
     fn an_unread_warp_id_is_not_computed() {
         let unused = function(region(ScopeIdKind::WarpId, Expr::int32(4), |_| Stmt::nop()));
         let lowered = lower(unused, &[], &mut Vec::new()).unwrap();
-        let StmtKind::Attr { key, value, body, .. } = &lowered.body.kind else {
+        let StmtKind::Attr(Attr { key, value, body, .. }) = &lowered.body.kind else {
             panic!("{:?}", lowered.body)
         };
         assert_eq!((&**key, value.as_int()), ("thread_extent", Some(128)));
@@ -345,7 +345,7 @@ mod tests {
             Stmt::evaluate(Expr::var(x))
         }));
         let lowered = lower(used, &[], &mut Vec::new()).unwrap();
-        let StmtKind::Attr { body, .. } = &lowered.body.kind else {
+        let StmtKind::Attr(Attr { body, .. }) = &lowered.body.kind else {
             panic!("{:?}", lowered.body)
         };
         assert_eq!(body.as_slice().len(), 3);
@@ -361,7 +361,7 @@ mod tests {
             region(ScopeIdKind::ThreadId, Expr::var(&m), |_| Stmt::nop()),
         ]);
         let lowered = lower(function(body), &[], &mut Vec::new()).unwrap();
-        let StmtKind::Attr { value, .. } = &lowered.body.kind else {
+        let StmtKind::Attr(Attr { value, .. }) = &lowered.body.kind else {
             panic!("{:?}", lowered.body)
         };
         assert_eq!(*value, double);

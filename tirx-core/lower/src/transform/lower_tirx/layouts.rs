@@ -6,8 +6,8 @@ use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, Buffer, DType, Expr, ExprKind, ForKind, IterVar, Mutator, PrimFunc, Stmt, StmtKind, Var,
-    is_pure,
+    Attr, AttrNode, Buffer, BufferStore, DType, Expr, ExprKind, ForKind, ForLoop, IterVar, Mutator, PrimFunc,
+    Stmt, StmtKind, Var, is_pure,
 };
 use crate::layout::apply::{cast_index, product, row_major, strided_offset};
 use crate::source::Span;
@@ -237,25 +237,23 @@ impl Mutator for Apply {
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         self.in_span(stmt.span, |this| match &stmt.kind {
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 let value = this.expr(value);
                 let index = this.index(buffer, indices, stmt.span);
                 let predicate = predicate.as_ref().map(|p| this.expr(p));
                 let buffer = this.buffer_use(buffer);
-                Stmt::new(
-                    StmtKind::BufferStore {
-                        buffer,
-                        indices: vec![index],
-                        value,
-                        predicate,
-                    },
-                    stmt.span,
-                )
+                let new = BufferStore {
+                    buffer,
+                    indices: vec![index],
+                    value,
+                    predicate,
+                };
+                Stmt::new(new, stmt.span)
             }
             StmtKind::AllocBuffer(buffer, annotations) => {
                 let flat = this.define(buffer, Purpose::Storage);
@@ -268,13 +266,13 @@ impl Mutator for Apply {
                 }
                 new
             }
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
                 kind,
                 ..
-            } => {
+            }) => {
                 // A loop may have no turn: what is known within it is not known behind it.
                 let scope = this.facts.scope();
                 if *kind != ForKind::ThreadBinding || extent.dtype == DType::INT32 {
@@ -286,11 +284,11 @@ impl Mutator for Apply {
                 this.facts.leave(scope);
                 new
             }
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node: AttrNode::IterVar(IterVar { var, .. }),
                 value,
                 ..
-            } => {
+            }) => {
                 this.forget_offsets();
                 this.facts.bind(var, &Expr::constant(value.dtype, 0), value);
                 this.walk_stmt(stmt)
@@ -346,7 +344,7 @@ mod tests {
 
     fn index_of(func: &PrimFunc) -> Expr {
         match &func.body.as_slice()[1].kind {
-            StmtKind::BufferStore { buffer, indices, .. } => {
+            StmtKind::BufferStore(BufferStore { buffer, indices, .. }) => {
                 assert_eq!(buffer.shape.len(), 1);
                 indices[0].clone()
             }
@@ -396,7 +394,8 @@ mod tests {
         stmts.push(store);
         func.body = Stmt::seq(stmts);
         let lowered = lower(func).unwrap();
-        let Some(StmtKind::BufferStore { indices, .. }) = lowered.body.as_slice().last().map(|s| &s.kind)
+        let Some(StmtKind::BufferStore(BufferStore { indices, .. })) =
+            lowered.body.as_slice().last().map(|s| &s.kind)
         else {
             panic!()
         };

@@ -7,7 +7,9 @@
 use rustc_hash::FxHashMap;
 
 use crate::intrin::Op;
-use crate::ir::{Buffer, DEFAULT_ALIGN, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor};
+use crate::ir::{
+    Buffer, BufferStore, DEFAULT_ALIGN, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor,
+};
 
 /// The widest access through each parameter of each device function, in bytes.
 pub(super) type Widths = FxHashMap<String, Vec<u32>>;
@@ -111,7 +113,7 @@ impl Visitor for Accesses {
     }
 
     fn visit_stmt(&mut self, stmt: &Stmt) {
-        if let StmtKind::BufferStore { buffer, indices, .. } = &stmt.kind {
+        if let StmtKind::BufferStore(BufferStore { buffer, indices, .. }) = &stmt.kind {
             self.access(buffer, indices);
         }
         self.walk_stmt(stmt);

@@ -6,7 +6,7 @@ use super::fields::{Field, TENSOR_HEADER, get, is_null};
 use crate::intrin::Op;
 use crate::ir::abi::{Check, WHEN_CALLING, What, arg_type};
 use crate::ir::print_expr;
-use crate::ir::{BinOp, DType, Expr, PrimFunc, Stmt, StmtKind, Type, Var};
+use crate::ir::{Assert, BinOp, DType, Expr, PrimFunc, Stmt, StmtKind, Type, Var};
 use crate::source::Span;
 
 /// The head of the function under construction.
@@ -177,11 +177,11 @@ impl Arguments {
 
 /// An assertion.
 pub(super) fn assert(condition: Expr, kind: &str, message: Vec<Arc<str>>, span: Span) -> Stmt {
-    let kind = StmtKind::Assert {
+    let kind = StmtKind::Assert(Assert {
         condition,
         kind: kind.into(),
         message,
-    };
+    });
     Stmt::new(kind, span)
 }
 

@@ -1,6 +1,6 @@
 use super::super::{Options, PassContext, Target, split_host_device};
 use super::*;
-use crate::ir::{Attrs, Buffer, IterKind, IterVar, StmtKind};
+use crate::ir::{Assert, Attr, Attrs, Buffer, IterKind, IterVar, StmtKind};
 use crate::source::{SourceMap, Span};
 
 fn launch(tag: &str, extent: i32, body: impl FnOnce(&Var) -> Stmt) -> Stmt {
@@ -69,9 +69,9 @@ fn packed() -> (PrimFunc, String) {
 
 fn messages(stmt: &Stmt, out: &mut Vec<String>) {
     match &stmt.kind {
-        StmtKind::Assert { message, .. } => out.push(message.concat()),
+        StmtKind::Assert(Assert { message, .. }) => out.push(message.concat()),
         StmtKind::Seq(all) => all.iter().for_each(|s| messages(s, out)),
-        StmtKind::Attr { body, .. } | StmtKind::If(_, body, _) => messages(body, out),
+        StmtKind::Attr(Attr { body, .. }) | StmtKind::If(_, body, _) => messages(body, out),
         _ => {}
     }
 }

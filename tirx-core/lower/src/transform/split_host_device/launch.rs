@@ -17,7 +17,7 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
 use crate::intrin::row::Synchronizes;
 use crate::ir::{
-    AttrNode, AttrValue, Attrs, Buffer, DType, Expr, ExprKind, Mutator, Stmt, StmtKind, Var, substitute,
+    Attr, AttrNode, AttrValue, Attrs, Buffer, DType, Expr, ExprKind, Mutator, Stmt, StmtKind, Var, substitute,
 };
 use crate::source::Span;
 use crate::transform::lower_tirx::LARGEST_WRITTEN_OUT;
@@ -139,19 +139,19 @@ impl Mutator for Launch {
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match &stmt.kind {
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node: AttrNode::IterVar(iter),
                 key,
                 value,
                 ..
-            } if &**key == keys::THREAD_EXTENT => {
+            }) if &**key == keys::THREAD_EXTENT => {
                 if !self.extents.iter().any(|(tag, ..)| *tag == iter.thread_tag) {
                     self.extents
                         .push((iter.thread_tag.clone(), value.clone(), stmt.span));
                 }
                 self.walk_stmt(stmt)
             }
-            StmtKind::Attr { key, value, body, .. } => {
+            StmtKind::Attr(Attr { key, value, body, .. }) => {
                 match &**key {
                     MIN_BLOCKS_PER_SM => self.min_blocks = self.bound(key, value, stmt.span),
                     MAX_BLOCKS_PER_CLUSTER => self.max_cluster = self.bound(key, value, stmt.span),

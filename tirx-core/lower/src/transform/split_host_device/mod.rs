@@ -40,8 +40,8 @@ pub use crate::ir::abi::keys::{
 };
 use crate::ir::abi::runs_on_device;
 use crate::ir::{
-    AttrNode, AttrValue, Attrs, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind,
-    Var, Visitor, substitute_stmt,
+    Attr, AttrNode, AttrValue, Attrs, Buffer, BufferStore, DType, Expr, ExprKind, IRModule, Mutator,
+    PrimFunc, Stmt, StmtKind, Var, Visitor, substitute_stmt,
 };
 use crate::source::Span;
 
@@ -205,15 +205,15 @@ impl Mutator for Split<'_> {
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         match &stmt.kind {
             _ if self.failed.is_some() => stmt.clone(),
-            StmtKind::Attr {
+            StmtKind::Attr(Attr {
                 node: AttrNode::IterVar(_),
                 key,
                 ..
-            } if &**key == keys::THREAD_EXTENT => self.kernel(stmt).unwrap_or_else(|error| {
+            }) if &**key == keys::THREAD_EXTENT => self.kernel(stmt).unwrap_or_else(|error| {
                 self.failed = Some(error);
                 stmt.clone()
             }),
-            StmtKind::Attr { key, .. } if &**key == keys::VIRTUAL_THREAD => {
+            StmtKind::Attr(Attr { key, .. }) if &**key == keys::VIRTUAL_THREAD => {
                 let error = Diagnostic::new(stmt.span, "a virtual thread is no axis of a launch")
                     .label("no pass lowers virtual threads")
                     .help("write a loop within the launch: `for vt in T.unroll(2):`");
@@ -225,7 +225,7 @@ impl Mutator for Split<'_> {
                 stmt.clone()
             }
             StmtKind::Evaluate(_) => calls::launch(stmt, self.callees).unwrap_or_else(|| stmt.clone()),
-            StmtKind::Attr { key, value, body, .. } if Flags::of_attribute(key, value).is_some() => {
+            StmtKind::Attr(Attr { key, value, body, .. }) if Flags::of_attribute(key, value).is_some() => {
                 let inside = self.flags.or(Flags::of_attribute(key, value).unwrap_or_default());
                 let outside = std::mem::replace(&mut self.flags, inside);
                 let body = self.stmt(body);
@@ -293,12 +293,12 @@ impl Visitor for Reads {
                 self.bound.insert(buffer.data.clone());
                 self.known.insert(buffer.clone());
             }
-            StmtKind::BufferStore {
+            StmtKind::BufferStore(BufferStore {
                 buffer,
                 indices,
                 value,
                 predicate,
-            } => {
+            }) => {
                 self.visit_buffer_use(buffer);
                 self.visit_expr(value);
                 indices.iter().chain(predicate).for_each(|e| self.visit_expr(e));

@@ -29,7 +29,7 @@ pub(super) use self::context::Threads;
 use self::table::Variant;
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::ir::{Expr, ForKind, Mutator, ScopeIdKind, Stmt, StmtKind, TileCall, Var, is_pure};
+use crate::ir::{Expr, ForKind, ForLoop, Mutator, ScopeIdKind, Stmt, StmtKind, TileCall, Var, is_pure};
 use crate::source::Span;
 use crate::transform::Target;
 
@@ -159,13 +159,13 @@ impl Mutator for Walk<'_> {
                 }
                 Stmt::if_else(condition.clone(), new_then, new_otherwise, stmt.span)
             }
-            StmtKind::For {
+            StmtKind::For(ForLoop {
                 var,
                 min,
                 extent,
                 kind,
                 ..
-            } => {
+            }) => {
                 let scope = self.facts.scope();
                 if *kind != ForKind::ThreadBinding {
                     self.facts.bind(var, min, extent);

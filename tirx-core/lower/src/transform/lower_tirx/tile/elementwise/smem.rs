@@ -17,7 +17,7 @@ use super::super::table::Predicate;
 use super::{Plan, coordinate_of};
 use crate::arith::fold;
 use crate::intrin::Op;
-use crate::ir::{BinOp, DType, ExecScope, Expr, ForKind, Stmt, StmtKind, TileCall, Var};
+use crate::ir::{BinOp, DType, ExecScope, Expr, ForKind, ForLoop, Stmt, TileCall, Var};
 
 pub(super) const ALL_SHARED: Predicate = Predicate {
     name: "every region in shared memory",
@@ -105,17 +105,8 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         }
         let lane = Var::at("vec", DType::INT32, span);
         let body = one(fold::add(first, Expr::var(&lane)));
-        let kind = StmtKind::For {
-            var: lane,
-            min: Expr::int32(0),
-            extent: Expr::int32(vector as i32),
-            kind: ForKind::Vectorized,
-            thread: None,
-            annotations: Vec::new(),
-            step: None,
-            body,
-        };
-        Stmt::new(kind, span)
+        let extent = Expr::int32(vector as i32);
+        Stmt::new(ForLoop::new(ForKind::Vectorized, &lane, extent, body), span)
     });
     if let Some(reason) = failed {
         return Err(reason);
