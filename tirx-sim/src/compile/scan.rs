@@ -2,7 +2,7 @@
 //! their reads may come before a write, and the extents of the hardware indices.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tirx_ir::intrin::Op;
+use tirx_ir::intrin::{Effect, Op};
 use tirx_ir::{
     Assert, Attr, AttrNode, BinOp, Buffer, BufferStore, Expr, ExprKind, ForLoop, PrimFunc, Stmt, StmtKind,
     Var, Visitor,
@@ -328,46 +328,22 @@ pub(super) fn may_wait(condition: &Expr, body: &Stmt) -> bool {
     waits.0
 }
 
-/// Whether evaluating needs no memory, cannot fault and costs little: it may run for lanes that do not need it.
+/// Whether evaluating needs no memory and cannot fault: it may run for lanes that do not need it.
 pub(super) fn is_harmless(expr: &Expr) -> bool {
     let itself = match &expr.kind {
         ExprKind::BufferLoad { buffer, indices, .. } => {
             buffer.scope() == "local" && constant_elements(buffer, indices).is_some()
         }
-        ExprKind::Call { op, .. } => {
-            matches!(
-                op,
-                Op::BitwiseAnd
-                    | Op::BitwiseOr
-                    | Op::BitwiseXor
-                    | Op::BitwiseNot
-                    | Op::ShiftLeft
-                    | Op::ShiftRight
-                    | Op::Fabs
-                    | Op::Likely
-                    | Op::Sqrt
-                    | Op::Fma
-                    | Op::Isnan
-            )
-        }
+        ExprKind::Call { op, .. } => match op.effect() {
+            Effect::Annotation => true,
+            effect => effect == Effect::Pure && op.traits().elementwise,
+        },
         ExprKind::Binary(BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod, _, b) => {
             expr.dtype.is_floating() || b.as_int().is_some_and(|v| v != 0)
         }
         _ => true,
     };
     itself && expr.operands().into_iter().all(is_harmless)
-}
-
-/// Whether arguments of an operator stand for registers rather than their values.
-fn takes_elements(op: Op) -> bool {
-    matches!(
-        op,
-        Op::PtxWgmmaMmaAsyncSs
-            | Op::PtxWgmmaMmaAsyncRs
-            | Op::PtxWgmmaNoopBarrier
-            | Op::PtxTcgen05Ld
-            | Op::PtxTcgen05St
-    )
 }
 
 #[derive(Default)]
@@ -460,14 +436,6 @@ impl Visitor for Uses {
             } => {
                 if let Some(ExprKind::BufferLoad { buffer, .. }) = args.first().map(|a| &a.kind) {
                     self.memory.insert(buffer.data.clone());
-                }
-            }
-            // Registers of asynchronous instructions are given as elements, and named by their addresses.
-            ExprKind::Call { op, args } if takes_elements(*op) => {
-                for arg in args {
-                    if let ExprKind::BufferLoad { buffer, .. } = &arg.kind {
-                        self.memory.insert(buffer.data.clone());
-                    }
                 }
             }
             ExprKind::BufferLoad {

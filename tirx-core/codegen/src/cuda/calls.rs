@@ -1,9 +1,11 @@
 //! How is a call of an intrinsic written?
 
 use super::code::{Code, Width, level, string_literal};
+use super::emitter::Emitter;
 use super::helpers::{Header, Helper};
 use super::stmt::effect;
-use super::{Emitter, RawSource, math, types};
+use super::unit::RawSource;
+use super::{math, types};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::memory::MemoryInstruction;
 use crate::intrin::row::Form;
@@ -11,7 +13,7 @@ use crate::intrin::{Effect, Op, Operands};
 use crate::ir::{DType, Expr, ExprKind};
 use crate::source::Span;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// A call with a scalar value, or none.
     pub(super) fn call(&mut self, e: &Expr, op: Op, args: &[Expr]) -> Result<Code> {
         // It speaks of this call, not of those among its arguments.
@@ -364,7 +366,7 @@ impl Emitter<'_> {
     }
 
     fn raw_source(&mut self, name: &str, source: &str, span: Span) -> Result<()> {
-        if let Some(known) = self.raw.iter().find(|r| r.name == name) {
+        if let Some(known) = self.unit.raw.iter().find(|r| r.name == name) {
             if known.source != source {
                 let diagnostic = Diagnostic::new(
                     span,
@@ -376,8 +378,8 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
-        self.needs.headers.extend(Header::wanted_by(source));
-        self.raw.push(RawSource {
+        self.unit.needs.headers.extend(Header::wanted_by(source));
+        self.unit.raw.push(RawSource {
             name: name.into(),
             source: source.into(),
             span,
@@ -397,7 +399,7 @@ impl Emitter<'_> {
             Some("cluster_ctaid.z") => (Helper::ClusterCtaIdZ, "tirx_cluster_cta_id_z()"),
             other => return self.any_register(e, other.unwrap_or_default()),
         };
-        self.needs.helpers.insert(helper);
+        self.unit.needs.helpers.insert(helper);
         Ok(Code::primary(name))
     }
 
@@ -405,7 +407,7 @@ impl Emitter<'_> {
         let Some(format) = args[0].as_str() else {
             return error(args[0].span, "the format of `cuda.printf` is a string");
         };
-        self.needs.headers.insert(Header::Cstdio);
+        self.unit.needs.headers.insert(Header::Cstdio);
         let mut text = format!("printf({}", string_literal(format));
         for arg in &args[1..] {
             let code = self.expr(arg)?.in_range(arg.dtype);

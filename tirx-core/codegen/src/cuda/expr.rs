@@ -7,16 +7,17 @@
 use std::borrow::Cow;
 
 use super::code::{Code, Width, float_literal, int_literal, level, string_literal};
+use super::emitter::Emitter;
 use super::helpers::Helper;
-use super::{Emitter, defects, types};
+use super::{defects, types};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind, Var};
 use crate::source::Span;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// The C++ type of `dtype`.
     pub(super) fn spell(&mut self, dtype: DType, span: Span) -> Result<Cow<'static, str>> {
-        match types::spell(dtype, &mut self.needs) {
+        match types::spell(dtype, &mut self.unit.needs) {
             Some(ty) => Ok(ty),
             None => error(span, format!("CUDA has no type for `{dtype}`")),
         }
@@ -269,7 +270,7 @@ impl Emitter<'_> {
         if !defects::hides(dtype, &self.facts) {
             return code;
         }
-        self.needs.helpers.insert(Helper::Hidden);
+        self.unit.needs.helpers.insert(Helper::Hidden);
         Code::primary(format!("tirx_hidden({})", code.text))
     }
 
@@ -304,7 +305,7 @@ impl Emitter<'_> {
             _ => None,
         } && let Some(helper) = defects::negation(dtype, &self.facts)
         {
-            self.needs.helpers.insert(helper);
+            self.unit.needs.helpers.insert(helper);
             if helper == Helper::NegatedWide {
                 let ty = self.spell(dtype, span)?;
                 return Ok(Code::primary(format!("tirx_negated_wide({})", negated.text)).cast(&ty));
@@ -392,7 +393,7 @@ impl Emitter<'_> {
                         } else {
                             Helper::FloorDivision
                         };
-                        self.needs.helpers.insert(helper);
+                        self.unit.needs.helpers.insert(helper);
                         let name = match (divide, positive) {
                             (true, true) => "tirx_floordiv_positive",
                             (true, false) => "tirx_floordiv",
@@ -422,7 +423,7 @@ impl Emitter<'_> {
                 let mut name = if op == BinOp::Min { "min" } else { "max" }.to_string();
                 if types::is_half(dtype) {
                     let bf16 = dtype.is_bfloat16();
-                    self.needs.helpers.insert(if bf16 {
+                    self.unit.needs.helpers.insert(if bf16 {
                         Helper::Bf16MinMax
                     } else {
                         Helper::HalfMinMax
@@ -449,7 +450,7 @@ impl Emitter<'_> {
     fn load(&mut self, buffer: &Buffer, indices: &[Expr], e: &Expr) -> Result<Code> {
         let index = self.single_index(buffer, indices, e.span)?;
         if buffer.dtype.is_float4() && buffer.dtype.is_scalar() {
-            self.needs.helpers.insert(Helper::Fp4);
+            self.unit.needs.helpers.insert(Helper::Fp4);
             let base = self.pointer(&buffer.data, e.span)?.name;
             let index = self.index(index)?;
             return Ok(Code::primary(format!("tirx_fp4_load({base}, {index})")));

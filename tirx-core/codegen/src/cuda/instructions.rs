@@ -1,7 +1,7 @@
 //! Functions that hold one instruction, written once before the kernels that call them: for what no template of a row says.
 
-use super::Emitter;
 use super::code::Code;
+use super::emitter::Emitter;
 use super::helpers::Header;
 use crate::diagnostic::{Result, error};
 use crate::ir::Expr;
@@ -16,7 +16,7 @@ pub(super) struct Instruction {
     pub body: String,
 }
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// A call of the function of an instruction, which is written once.
     pub(super) fn call_instruction(&mut self, instruction: Instruction, args: &[Expr]) -> Result<Code> {
         let Instruction {
@@ -27,10 +27,10 @@ impl Emitter<'_> {
         } = instruction;
         let list = self.arguments(args)?;
         if params.contains("int64_t") {
-            self.needs.headers.insert(Header::Cstdint);
+            self.unit.needs.headers.insert(Header::Cstdint);
         }
         let call = Code::primary(format!("{name}({list})"));
-        self.generated.entry(name).or_insert_with_key(|name| {
+        self.unit.generated.entry(name).or_insert_with_key(|name| {
             format!("__device__ __forceinline__ {result} {name}({params}) {{\n{body}}}\n")
         });
         Ok(call)

@@ -2,12 +2,13 @@
 
 use super::code::Code;
 use super::defects::aliases::Promised;
+use super::emitter::{Emitter, Pointer};
 use super::helpers::Header;
-use super::{Emitter, KernelInfo, ParamInfo, ParamKind, Pointer};
+use super::{KernelInfo, ParamInfo, ParamKind};
 use crate::diagnostic::{Result, error};
 use crate::ir::{PrimFunc, Type};
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// The parameter list; parameters become known to the body.
     pub(super) fn parameters(&mut self, func: &PrimFunc) -> Result<(String, Vec<ParamInfo>)> {
         let promised = Promised::of(func, &self.facts);
@@ -36,7 +37,7 @@ impl Emitter<'_> {
                     ParamKind::Pointer
                 }
                 Type::TensorMap => {
-                    self.needs.headers.insert(Header::Cuda);
+                    self.unit.needs.headers.insert(Header::Cuda);
                     list.push(format!("const __grid_constant__ CUtensorMap {name}"));
                     self.vars.insert(var.clone(), Code::primary(name.clone()));
                     ParamKind::TensorMap

@@ -1,14 +1,15 @@
 //! How are pointers, bits in memory and atomics written?
 
 use super::code::{Code, level};
+use super::emitter::{Emitter, Pointer};
 use super::helpers::Helper;
-use super::{Emitter, Pointer, types};
+use super::types;
 use crate::diagnostic::{Result, error};
 use crate::intrin::Op;
 use crate::ir::{DType, Expr, ExprKind, Type, Var};
 use crate::source::Span;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// The bits of a value as another type of the same size.
     pub(super) fn reinterpret(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
         let (from, to) = (args[0].dtype, e.dtype);
@@ -62,7 +63,7 @@ impl Emitter<'_> {
             (DType::INT16, DType::BFLOAT16) => "__short_as_bfloat16",
             (DType::UINT16, DType::BFLOAT16) => "__ushort_as_bfloat16",
             _ => {
-                self.needs.helpers.insert(Helper::BitCast);
+                self.unit.needs.helpers.insert(Helper::BitCast);
                 return Ok(format!("tirx_bit_cast<{ty}>({})", code.text));
             }
         };

@@ -1,7 +1,7 @@
 //! How is a `cvt` of PTX written?
 
-use super::Emitter;
 use super::code::Code;
+use super::emitter::Emitter;
 use super::instructions::Instruction;
 use super::ptx_memory::name_of;
 use crate::diagnostic::{Result, error};
@@ -27,7 +27,7 @@ fn is_byte(format: &Format) -> bool {
     format.name == "e2m1x2"
 }
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// A call of a conversion.
     pub(super) fn convert_instruction(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
         match Conversion::of(args) {

@@ -1,7 +1,7 @@
 //! How are the loads, stores and atomics of PTX written?
 
-use super::Emitter;
 use super::code::Code;
+use super::emitter::Emitter;
 use super::instructions::Instruction;
 use crate::diagnostic::Result;
 use crate::intrin::memory::{Access, MemoryInstruction, Space};
@@ -27,7 +27,7 @@ fn identifier(text: &str) -> String {
     text.replace("::", "_").replace('.', "_")
 }
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// A call of a load, a store or an atomic.
     pub(super) fn memory_instruction(&mut self, access: &MemoryInstruction<'_>) -> Result<Code> {
         let (instruction, args) = memory(access);

@@ -3,9 +3,9 @@
 //! Each becomes a small function, written once before the kernels that call it, of the operands that its template names.
 //! The function's name follows from the row and its modifiers.
 
-use super::Emitter;
 use super::asm::{self, Slot};
 use super::code::{Code, level};
+use super::emitter::Emitter;
 use super::helpers::{Header, Helper};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::row::{Access, Arg, Form, Kind, Machine, Space, Ty, Words};
@@ -21,7 +21,7 @@ struct Parameter {
     bound: String,
 }
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// A call of an operation that has a row.
     pub(super) fn row(&mut self, e: &Expr, row: &'static Row, args: &[Expr]) -> Result<Code> {
         let wrong =
@@ -38,10 +38,10 @@ impl Emitter<'_> {
             None => Words::default(),
         };
         for header in row.cuda.headers {
-            self.needs.headers.extend(Header::named(header));
+            self.unit.needs.headers.extend(Header::named(header));
         }
         for helper in row.cuda.helpers {
-            self.needs.helpers.extend(Helper::named(helper));
+            self.unit.needs.helpers.extend(Helper::named(helper));
         }
         match row.cuda.form {
             Form::Function(name) => {
@@ -219,6 +219,7 @@ impl Emitter<'_> {
         let mut free = name.clone();
         let mut number = 2;
         while self
+            .unit
             .generated
             .get(&free)
             .is_some_and(|known| *known != text(&free))
@@ -227,11 +228,14 @@ impl Emitter<'_> {
             number += 1;
         }
         if body.contains("uint64_t") || list.iter().any(|p| p.contains("uint64_t")) {
-            self.needs.headers.insert(Header::Cstdint);
+            self.unit.needs.headers.insert(Header::Cstdint);
         }
         let arguments = self.arguments(passed)?;
         let call = Code::primary(format!("{free}({arguments})"));
-        self.generated.entry(free).or_insert_with_key(|name| text(name));
+        self.unit
+            .generated
+            .entry(free)
+            .or_insert_with_key(|name| text(name));
         Ok(call)
     }
 }

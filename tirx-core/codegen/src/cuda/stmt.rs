@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::code::{Code, level, string_literal};
+use super::emitter::{Emitter, Pointer};
 use super::helpers::{Header, Helper};
-use super::{Emitter, Pointer};
 use crate::arith::{ConstIntBound, fold};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::{Effect, Op};
@@ -16,7 +16,7 @@ use crate::ir::{
 };
 use crate::source::Span;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// A statement, in the open block.
     pub(super) fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
         let outer = self.place;
@@ -112,7 +112,7 @@ impl Emitter<'_> {
                 kind,
                 message,
             }) => {
-                self.needs.headers.insert(Header::Cassert);
+                self.unit.needs.headers.insert(Header::Cassert);
                 let code = self.expr(condition)?;
                 let text = string_literal(&format!("{kind}: {}", message.concat()));
                 self.line(&format!("assert({} && {text});", code.at(level::EQUAL)));
@@ -144,7 +144,7 @@ impl Emitter<'_> {
         span: Span,
     ) -> Result<String> {
         if buffer.dtype.is_float4() && buffer.dtype.is_scalar() {
-            self.needs.helpers.insert(Helper::Fp4);
+            self.unit.needs.helpers.insert(Helper::Fp4);
             let base = self.pointer(&buffer.data, span)?.name;
             let index = self.index(index)?;
             let private = matches!(buffer.scope(), "local" | "");
@@ -318,7 +318,7 @@ impl Emitter<'_> {
                     "clusterCtaIdx.y" => (Helper::ClusterCtaIdY, "tirx_cluster_cta_id_y()"),
                     _ => (Helper::ClusterCtaIdZ, "tirx_cluster_cta_id_z()"),
                 };
-                self.needs.helpers.insert(helper);
+                self.unit.needs.helpers.insert(helper);
                 Code::primary(name)
             }
             // Says how to launch; nothing reads it.
@@ -482,7 +482,7 @@ impl Emitter<'_> {
         // Such arrays of all kernels of a file are one symbol each: the name is taken for good.
         let name = self.names.fresh(&buffer.name);
         self.names.reserve(&name);
-        self.reserved_for_good.push(name.clone());
+        self.unit.reserved.push(name.clone());
         let align = (buffer.align as usize).max(16).next_power_of_two();
         self.line(&format!("extern __shared__ __align__({align}) {ty} {name}[];"));
         self.define(buffer, name, ty);

@@ -3,8 +3,8 @@
 use super::*;
 use crate::intrin::Op;
 use crate::ir::{
-    AttrNode, AttrValue, BinOp, Buffer, BufferNode, BufferStore, Expr, ExprKind, IterKind, IterVar, Stmt,
-    StmtKind, Type,
+    AttrNode, AttrValue, BinOp, Buffer, BufferNode, BufferStore, Expr, ExprKind, IterKind, IterVar, PrimFunc,
+    Stmt, StmtKind, Type, Var,
 };
 
 const N: Span = Span::NONE;

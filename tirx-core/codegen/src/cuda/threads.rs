@@ -1,12 +1,13 @@
 //! How do threads of a warp or a block work together: shuffles, ranks, reductions?
 
 use super::code::{Code, Width, level};
+use super::emitter::Emitter;
 use super::helpers::{Header, Helper};
-use super::{Emitter, types};
+use super::types;
 use crate::diagnostic::{Result, error};
 use crate::ir::{DType, Expr};
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// A lane mask as 32 bits.
     pub(super) fn mask(&mut self, mask: &Expr) -> Result<String> {
         match mask.as_int() {
@@ -27,8 +28,8 @@ impl Emitter<'_> {
         };
         let call = |value: &str| Code::primary(format!("{name}({mask}, {value}, {}{width})", lane.text));
         if dtype.is_small_float() {
-            self.needs.helpers.insert(Helper::BitCast);
-            self.needs.headers.insert(Header::Cstdint);
+            self.unit.needs.helpers.insert(Helper::BitCast);
+            self.unit.needs.headers.insert(Header::Cstdint);
             let ty = self.spell(dtype, e.span)?;
             let moved = call(&format!("(int)tirx_bit_cast<uint8_t>({})", value.text)).cast("uint8_t");
             return Ok(Code::primary(format!("tirx_bit_cast<{ty}>({})", moved.text)));
@@ -57,7 +58,7 @@ impl Emitter<'_> {
                 level::SUM,
             ),
             _ => {
-                self.needs.helpers.insert(Helper::ThreadRank);
+                self.unit.needs.helpers.insert(Helper::ThreadRank);
                 Code::primary("tirx_thread_rank()")
             }
         }
@@ -87,7 +88,7 @@ impl Emitter<'_> {
                 "the width of a warp reduction is a constant power of two up to 32",
             );
         };
-        self.needs.helpers.insert(warp);
+        self.unit.needs.helpers.insert(warp);
         let value = self.expr(&args[0])?.exact(e.dtype);
         Ok(Code::primary(format!(
             "tirx_warp_{name}<{width}>({})",
@@ -104,7 +105,7 @@ impl Emitter<'_> {
                 "the number of warps of a block reduction is a constant up to 32",
             );
         };
-        self.needs.helpers.insert(cta);
+        self.unit.needs.helpers.insert(cta);
         let value = self.expr(&args[0])?.exact(dtype);
         let ty = self.spell(dtype, e.span)?;
         let scratch = self.typed_pointer(&args[3], dtype, &ty)?;

@@ -185,6 +185,8 @@ pub struct Traits {
     pub elementwise: bool,
     /// Whether it computes with numbers, so that dtypes without arithmetic are widened for it.
     pub arithmetic: bool,
+    /// Whether a vector that it gives is made as one value, not lane by lane.
+    pub whole_vector: bool,
     /// The argument of which each lane gets one of the lanes' values.
     pub passes_on: Option<u8>,
     /// What it does to memory that other threads may see.
@@ -266,6 +268,7 @@ impl Traits {
     pub const PLAIN: Traits = Traits {
         elementwise: false,
         arithmetic: false,
+        whole_vector: false,
         passes_on: None,
         memory: Memory::None,
         collective: Collective::Thread,
@@ -317,6 +320,14 @@ impl Traits {
         Traits {
             arithmetic: true,
             ..self.elementwise()
+        }
+    }
+
+    /// The same, giving its vectors as one value.
+    pub const fn whole_vector(self) -> Traits {
+        Traits {
+            whole_vector: true,
+            ..self
         }
     }
 

@@ -1,13 +1,14 @@
 //! Which conversions does the hardware do on several elements at once?
 
 use super::super::code::Code;
+use super::super::emitter::Emitter;
 use super::super::helpers::Helper;
-use super::super::{Emitter, types};
+use super::super::types;
 use crate::diagnostic::Result;
 use crate::ir::{DType, Expr};
 use crate::source::Span;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// Conversions that the hardware does on several elements at once.
     pub(super) fn packed_cast(&mut self, e: &Expr, a: &Expr) -> Result<Option<Vec<Code>>> {
         let (from, to) = (a.dtype.element(), e.dtype.element());
@@ -56,7 +57,7 @@ impl Emitter<'_> {
 
     /// Conversions of a packed type two by two: the pairs are taken out of it whole.
     fn convert_pairs(&mut self, a: &Expr, to: DType, pair: &str, span: Span) -> Result<Vec<Code>> {
-        self.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
+        self.unit.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
         let code = self.vector(a)?;
         let value = self.temporary("v", a.dtype, code, span)?.text;
         let from = self.spell(a.dtype.with_lanes(2), span)?;

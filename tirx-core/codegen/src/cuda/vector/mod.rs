@@ -10,15 +10,16 @@ mod words;
 use self::casts::converts_whole;
 use self::words::{computes_bytes, is_four_bytes, words_of};
 use super::code::{Code, int_literal, level};
+use super::emitter::Emitter;
 use super::helpers::Helper;
 use super::types::{self, FIELDS, VectorForm};
-use super::{Emitter, expr, math};
+use super::{expr, math};
 use crate::diagnostic::{Result, error};
 use crate::intrin::Op;
 use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind};
 use crate::source::Span;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// A vector expression as one C++ value.
     pub(super) fn vector(&mut self, e: &Expr) -> Result<Code> {
         match &e.kind {
@@ -48,7 +49,7 @@ impl Emitter<'_> {
                 op: Op::Reinterpret,
                 args,
             } => self.reinterpret(e, args),
-            ExprKind::Call { op, args } if is_whole(*op) => self.call(e, *op, args),
+            ExprKind::Call { op, args } if op.traits().whole_vector => self.call(e, *op, args),
             ExprKind::Call {
                 op: Op::IfThenElse,
                 args,
@@ -89,7 +90,7 @@ impl Emitter<'_> {
 
     fn join_lanes(&mut self, e: &Expr) -> Result<Code> {
         if let Some(word) = self.four_bytes(e)? {
-            self.needs.helpers.insert(Helper::BitCast);
+            self.unit.needs.helpers.insert(Helper::BitCast);
             let ty = self.spell(e.dtype, e.span)?;
             return Ok(Code::primary(format!("tirx_bit_cast<{ty}>({})", word.text)));
         }
@@ -110,14 +111,14 @@ impl Emitter<'_> {
                 Code::primary(format!("{make}({})", lanes.join(", ")))
             }
             VectorForm::Bytes => {
-                self.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
+                self.unit.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
                 let scalar = self.spell(element, span)?;
                 let lanes: Vec<String> = lanes.into_iter().map(|c| c.text).collect();
                 let array = format!("tirx_vec<{scalar}, {}>{{{}}}", dtype.lanes, lanes.join(", "));
                 Code::primary(format!("tirx_bit_cast<{ty}>({array})"))
             }
             VectorForm::Nibbles => {
-                self.needs.helpers.insert(Helper::Fp4Vec);
+                self.unit.needs.helpers.insert(Helper::Fp4Vec);
                 let lanes: Vec<String> = lanes.into_iter().map(|c| c.text).collect();
                 Code::primary(format!("tirx_fp4_join<{ty}>({})", lanes.join(", ")))
             }
@@ -135,12 +136,12 @@ impl Emitter<'_> {
         let fields = matches!(form, Some(VectorForm::Fields(_)));
         let mut name = value.text.clone();
         if form == Some(VectorForm::Nibbles) {
-            self.needs.helpers.insert(Helper::Fp4);
+            self.unit.needs.helpers.insert(Helper::Fp4);
             let lane = |i| Code::primary(format!("tirx_fp4_load(&{name}, {i})"));
             return (0..dtype.lanes).map(lane).collect();
         }
         if let (Some(VectorForm::Bytes), Some(scalar)) = (form, types::element(dtype)) {
-            self.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
+            self.unit.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
             name = format!("tirx_bit_cast<tirx_vec<{scalar}, {}>>({name})", dtype.lanes);
         }
         // The fields of CUDA's vectors are `long long`, which `min` does not take together with an `int64_t`.
@@ -312,7 +313,7 @@ impl Emitter<'_> {
                     Ok(lanes)
                 }
                 Op::Reinterpret | Op::IfThenElse => self.split_value(e),
-                _ if is_whole(*op) => self.split_value(e),
+                _ if op.traits().whole_vector => self.split_value(e),
                 _ => self.map_lanes(e, *op, args),
             },
             ExprKind::Var(_) | ExprKind::Select(..) => self.split_value(e),
@@ -345,7 +346,7 @@ impl Emitter<'_> {
             if self.reads_word(e.dtype)
                 && let Some(word) = self.words(e)?
             {
-                self.needs.helpers.insert(Helper::BitCast);
+                self.unit.needs.helpers.insert(Helper::BitCast);
                 let ty = self.spell(e.dtype, e.span)?;
                 let code = Code::primary(format!("tirx_bit_cast<{ty}>({})", word.text));
                 let value = self.temporary("v", e.dtype, code, e.span)?;
@@ -368,7 +369,7 @@ impl Emitter<'_> {
             let place = place.in_range(index.dtype.element()).text;
             let name = &pointer.name;
             let code = if buffer.dtype.is_float4() {
-                self.needs.helpers.insert(Helper::Fp4);
+                self.unit.needs.helpers.insert(Helper::Fp4);
                 Code::primary(format!("tirx_fp4_load({name}, {place})"))
             } else if pointer.element == ty {
                 Code::primary(format!("{name}[{place}]"))
@@ -478,7 +479,7 @@ impl Emitter<'_> {
             self.byte_arithmetic = false;
             let code = code?;
             if in_word {
-                self.needs.helpers.insert(Helper::BitCast);
+                self.unit.needs.helpers.insert(Helper::BitCast);
                 let place = self.elements(buffer, base, DType::UINT32, span)?;
                 let word = format!("tirx_bit_cast<unsigned int>({})", code.text);
                 self.line(&format!("{} = {word};", place.text));
@@ -525,22 +526,6 @@ pub(super) fn consecutive(index: &Expr) -> Option<&Expr> {
         ExprKind::Ramp { base, stride, .. } if stride.is_int(1) && base.dtype.is_scalar() => Some(base),
         _ => None,
     }
-}
-
-/// Whether a call gives its vector as one C++ value.
-fn is_whole(op: Op) -> bool {
-    use Op::*;
-    matches!(
-        op,
-        CudaFuncCall
-            | CallExtern
-            | CallPureExtern
-            | CallFunction
-            | CudaLdg
-            | Undef
-            | AtomicAdd
-            | CudaAtomicAdd
-    )
 }
 
 /// Whether a value needs a load.

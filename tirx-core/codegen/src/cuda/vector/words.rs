@@ -3,20 +3,20 @@
 //! Four bytes fill a register: sums and bit operations of them are one instruction, or a few, where nvcc would take each
 //! byte out of it.
 
-use super::super::Emitter;
 use super::super::code::{Code, int_literal, level};
+use super::super::emitter::Emitter;
 use super::super::helpers::Helper;
 use super::consecutive;
 use crate::diagnostic::Result;
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// The lanes of a vector in memory that is read in words of 32 bits; any other vector's as ever.
     pub(super) fn lanes_of_words(&mut self, e: &Expr) -> Result<Vec<Code>> {
         match self.words(e)? {
             Some(words) => {
-                self.needs.helpers.insert(Helper::BitCast);
+                self.unit.needs.helpers.insert(Helper::BitCast);
                 let ty = self.spell(e.dtype, e.span)?;
                 let code = Code::primary(format!("tirx_bit_cast<{ty}>({})", words.text));
                 let value = self.temporary("v", e.dtype, code, e.span)?;
@@ -105,7 +105,7 @@ impl Emitter<'_> {
         {
             return self.elements(buffer, base, DType::UINT32, e.span);
         }
-        self.needs.helpers.insert(Helper::BitCast);
+        self.unit.needs.helpers.insert(Helper::BitCast);
         let code = self.vector(e)?;
         Ok(Code::primary(format!(
             "tirx_bit_cast<unsigned int>({})",

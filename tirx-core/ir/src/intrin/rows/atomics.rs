@@ -37,10 +37,10 @@ const fn update(name: &'static str, script: &'static str) -> Row {
 rows! { $ atomics {
     /// Atomically adds to `*pointer`; gives the old value.
     AtomicAdd = Row::new("tirx.atomic_add", "atomic_add", special()).args(&[arg("pointer", NODE), arg("value", ANY)])
-        .value(ResultRule::Arg(1)).traits(UPDATE);
+        .value(ResultRule::Arg(1)).traits(UPDATE.whole_vector());
     /// `atomicAdd(res_addr, value)`; gives the old value.
     CudaAtomicAdd = Row::new("tirx.cuda.atomic_add", "cuda.atomic_add", special())
-        .args(&[arg("res_addr", GENERIC), arg("value", ANY)]).value(ResultRule::Arg(1)).traits(UPDATE)
+        .args(&[arg("res_addr", GENERIC), arg("value", ANY)]).value(ResultRule::Arg(1)).traits(UPDATE.whole_vector())
         .section("Atomic Functions");
     /// `atomicCAS(ptr, old_val, new_val)`; gives the old value.
     CudaAtomicCas = Row::new("tirx.cuda.atomic_cas", "cuda.atomic_cas", special())

@@ -11,17 +11,20 @@ const FOREIGN: Traits = Traits::PLAIN.memory(Memory::ReadsAndWrites);
 rows! { $ calls {
     /// Calls a C function by name (argument 0, a string).
     CallExtern = Row::new("tirx.call_extern", "call_extern", special())
-        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Said).effect(Opaque).traits(FOREIGN);
+        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Said).effect(Opaque)
+        .traits(FOREIGN.whole_vector());
     /// Calls a C function without side effects.
     CallPureExtern = Row::new("tirx.call_pure_extern", "call_pure_extern", special())
-        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Said).effect(Pure);
+        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Said).effect(Pure)
+        .traits(Traits::PLAIN.whole_vector());
     /// Calls another function of the module by name (argument 0): `Module.g(x)` in text.
     CallFunction = Row::new("tirx.call_function", "call_function", special())
-        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Said).effect(Opaque);
+        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Said).effect(Opaque)
+        .traits(Traits::PLAIN.whole_vector());
     /// Calls a CUDA function whose text is given.
     CudaFuncCall = Row::new("tirx.cuda.func_call", "cuda.func_call", special())
         .args(&[arg("func_name", NAME), arg("source_code", NAME), rest("args", NODE)]).value(ResultRule::Said)
-        .effect(Opaque).traits(FOREIGN);
+        .effect(Opaque).traits(FOREIGN.whole_vector());
     /// `printf(format, …)` from the device.
     CudaPrintf = Row::new("tirx.cuda.printf", "cuda.printf", special()).args(&[arg("fmt", NAME), rest("args", NODE)]);
     /// Calls a packed function by name (argument 0): on the host, launches a device function.

@@ -15,7 +15,8 @@ rows! { $ control {
     /// The condition holds.
     Assume = Row::new("tirx.assume", "assume", special()).args(&[arg("cond", ANY)]).gives(DType::BOOL).effect(Opaque);
     /// Any value.
-    Undef = Row::new("tirx.undef", "undef", special()).value(ResultRule::Said).effect(ReadState);
+    Undef = Row::new("tirx.undef", "undef", special()).value(ResultRule::Said).effect(ReadState)
+        .traits(Traits::PLAIN.whole_vector());
     /// Leaves the innermost loop.
     BreakLoop = Row::new("tirx.break_loop", "break_loop", special()).effect(ControlJump);
     /// Next turn of the innermost loop.

@@ -318,7 +318,7 @@ rows! { $ memory {
         .signature("(address, value, *, sem='relaxed', ptx_type)");
     /// `__ldg(addr)`: loads from memory that does not change while the kernel runs.
     CudaLdg = Row::new("tirx.cuda.ldg", "cuda.ldg", special()).args(&[arg("addr", ANY)]).value(ResultRule::SaidLast)
-        .effect(ReadState).traits(LOAD);
+        .effect(ReadState).traits(LOAD.whole_vector());
     /// Loads an integer of 32 or 64 bits into the element `res`, acquiring at the scope of the GPU.
     PtxLdGlobalAcquire = Row::new("tirx.ptx.ld_global_acquire", "ptx.ld_global_acquire", ptx("ld.acquire.gpu.global.{width} {res}, [{addr}];").words(acquired_words))
         .args(&[arg("res", Kind::Element(Access::Out, Ty::Said)), arg("addr", GLOBAL)]).traits(STRONG_LOAD)

@@ -1,0 +1,175 @@
+//! One function: its signature and body, and what is known while its text is written.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::analysis::Facts;
+use super::code::Code;
+use super::names::{self, Names};
+use super::unit::Unit;
+use super::{KernelInfo, lines};
+use crate::arith::Analyzer;
+use crate::diagnostic::{Result, error};
+use crate::ir::abi::Target;
+use crate::ir::{DType, PrimFunc, Type, Var};
+use crate::source::Span;
+
+/// What a data pointer is called and points to.
+#[derive(Clone, Debug)]
+pub(super) struct Pointer {
+    pub(super) name: Arc<str>,
+    /// The C++ type of an element.
+    pub(super) element: Cow<'static, str>,
+    /// Nothing is stored through it.
+    pub(super) constant: bool,
+}
+
+/// The text of one function and what is known about it. Each function has its own; what it leaves to the others is
+/// in `unit`.
+pub(super) struct Emitter<'u, 'm> {
+    pub(super) unit: &'u mut Unit<'m>,
+    pub(super) out: String,
+    /// The statement under way: where the lines that are written come from.
+    pub(super) place: Span,
+    pub(super) indent: usize,
+    pub(super) names: Names,
+    pub(super) vars: FxHashMap<Var, Code>,
+    pub(super) pointers: FxHashMap<Var, Pointer>,
+    /// Ranges of integer variables.
+    pub(super) analyzer: Analyzer,
+    pub(super) facts: Facts,
+    pub(super) static_shared: usize,
+    pub(super) dynamic_shared: bool,
+    /// How often an index of a thread is used, of the axes that were bound.
+    pub(super) most_thread_uses: u32,
+    /// The value of the call under way is not used.
+    pub(super) discards_value: bool,
+    /// The function gives a value.
+    pub(super) returns_value: bool,
+    /// The statement under way computes with vectors of bytes.
+    pub(super) byte_arithmetic: bool,
+    /// Of the GPU that the function is for, as 90; 0 where that is not said.
+    pub(super) capability: u32,
+}
+
+impl<'u, 'm> Emitter<'u, 'm> {
+    pub(super) fn new(unit: &'u mut Unit<'m>, func: &PrimFunc, is_kernel: bool) -> Emitter<'u, 'm> {
+        let mut names = Names::default();
+        for (name, func) in &unit.module.functions {
+            names.reserve(func.global_symbol().unwrap_or(name));
+        }
+        for name in &unit.reserved {
+            names.reserve(name);
+        }
+        let target = func.attr("target").and_then(Target::from_attr);
+        Emitter {
+            unit,
+            out: String::new(),
+            place: func.span,
+            indent: 0,
+            names,
+            vars: FxHashMap::default(),
+            pointers: FxHashMap::default(),
+            analyzer: Analyzer::new(),
+            facts: Facts::of(&func.body),
+            static_shared: 0,
+            dynamic_shared: false,
+            most_thread_uses: 0,
+            discards_value: false,
+            returns_value: !is_kernel && !func.ret_dtype().is_void(),
+            byte_arithmetic: false,
+            capability: target.map_or(0, |target| target.compute_capability()),
+        }
+    }
+
+    /// The function's text, and what a launcher must know of it.
+    pub(super) fn definition(
+        mut self,
+        symbol: &str,
+        func: &PrimFunc,
+        is_kernel: bool,
+    ) -> Result<(String, KernelInfo)> {
+        let legal = !symbol.is_empty()
+            && !symbol.starts_with(|c: char| c.is_ascii_digit())
+            && symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if !legal || (names::is_reserved(symbol) && !symbol.contains("__")) {
+            return error(
+                func.span,
+                format!("`{symbol}` cannot be the name of a CUDA function"),
+            );
+        }
+        self.reserve_called(func);
+        self.names.open();
+        let (list, params) = self.parameters(func)?;
+        let kind = match func.ret_dtype() {
+            _ if is_kernel => format!("extern \"C\" __global__ void {}", self.launch_bounds(func)),
+            DType::VOID => "static __device__ __forceinline__ void ".to_string(),
+            dtype => format!(
+                "static __device__ __forceinline__ {} ",
+                self.spell(dtype, func.span)?
+            ),
+        };
+        self.line(&format!("{kind}{symbol}({list}) {{"));
+        self.block(&func.body)?;
+        self.line("}");
+        let info = self.info(symbol, params);
+        Ok((self.out, info))
+    }
+
+    /// Functions that the body calls by name keep their names.
+    fn reserve_called(&mut self, func: &PrimFunc) {
+        use crate::intrin::Op;
+        use crate::ir::{Expr, ExprKind, Visitor};
+        struct Called<'n>(&'n mut Names);
+        impl Visitor for Called<'_> {
+            fn visit_expr(&mut self, expr: &Expr) {
+                if let ExprKind::Call {
+                    op: Op::CallExtern | Op::CallPureExtern | Op::CudaFuncCall,
+                    args,
+                } = &expr.kind
+                    && let Some(name) = args.first().and_then(Expr::as_str)
+                {
+                    self.0.reserve(name);
+                }
+                self.walk_expr(expr);
+            }
+        }
+        Called(&mut self.names).visit_stmt(&func.body);
+    }
+
+    /// The pointer of a buffer.
+    pub(super) fn pointer(&mut self, data: &Var, span: Span) -> Result<Pointer> {
+        match self.pointers.get(data) {
+            Some(pointer) => Ok(pointer.clone()),
+            None if matches!(data.ty(), Type::Pointer { scope, .. } if &**scope == "tmem") => error(
+                span,
+                "tensor memory has no address: it is copied to registers first (Tx.copy_async, T.ptx.tcgen05.ld)",
+            ),
+            None => error(
+                span,
+                format!("pointer `{}` is used where it is not defined", data.name()),
+            ),
+        }
+    }
+
+    /// A line at the block's depth.
+    pub(super) fn line(&mut self, text: &str) {
+        for _ in 0..self.indent {
+            self.out.push_str("  ");
+        }
+        self.out.push_str(text);
+        lines::push_mark(&mut self.out, self.place);
+        self.out.push('\n');
+    }
+
+    /// Lines that were written at the block's depth, one level deeper.
+    pub(super) fn push_indented(&mut self, text: &str) {
+        for line in text.lines() {
+            self.out.push_str("  ");
+            self.out.push_str(line);
+            self.out.push('\n');
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Expressions.
+
+mod build;
+mod equal;
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Buffer, DType, Var};
+use crate::intrin::Op;
+use crate::source::Span;
+
+/// Arithmetic, comparison and logic on two operands of one dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum BinOp {
+    Add,
+    Sub,
+    Mul,
+    /// Division: exact for floats, truncating (C's `/`) for integers.
+    Div,
+    /// Remainder of the truncating division (C's `%`).
+    Mod,
+    /// Division rounded to minus infinity (Python's `//`).
+    FloorDiv,
+    /// Remainder of the floor division (Python's `%`).
+    FloorMod,
+    Min,
+    Max,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    And,
+    Or,
+}
+
+impl BinOp {
+    /// Whether the result is bool while the operands may be anything.
+    pub fn is_comparison(self) -> bool {
+        matches!(
+            self,
+            BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge
+        )
+    }
+
+    /// Whether operands and result are bool.
+    pub fn is_logical(self) -> bool {
+        matches!(self, BinOp::And | BinOp::Or)
+    }
+
+    /// Whether swapping the operands keeps the value.
+    pub fn is_commutative(self) -> bool {
+        use BinOp::*;
+        matches!(self, Add | Mul | Min | Max | Eq | Ne | And | Or)
+    }
+}
+
+/// What an expression is. See [`super`] for what it means.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// The value of a variable.
+    Var(Var),
+    /// An integer or bool constant (0/1), in range of the node's dtype.
+    Int(i128),
+    /// A floating constant, rounded to the node's dtype.
+    Float(f64),
+    /// A string, only as an argument of calls and attributes; dtype `handle`.
+    Str(Arc<str>),
+    /// Conversion to the node's dtype, as C converts (float to int truncates).
+    Cast(Expr),
+    /// Two operands.
+    Binary(BinOp, Expr, Expr),
+    /// Logical negation.
+    Not(Expr),
+    /// `condition ? true_value : false_value`, all three evaluated.
+    Select(Expr, Expr, Expr),
+    /// Elements of a buffer. One index may be a vector (`Ramp`/`Broadcast`): the value then has as many lanes.
+    BufferLoad {
+        /// The buffer.
+        buffer: Buffer,
+        /// One index a dimension.
+        indices: Vec<Expr>,
+        /// Lanes to load, where not all.
+        predicate: Option<Expr>,
+    },
+    /// `base, base + stride, …`, `lanes` values.
+    Ramp {
+        /// First lane.
+        base: Expr,
+        /// Step.
+        stride: Expr,
+        /// Count; equals the dtype's lanes over the base's.
+        lanes: u16,
+    },
+    /// One value in all lanes.
+    Broadcast {
+        /// The value.
+        value: Expr,
+        /// Count.
+        lanes: u16,
+    },
+    /// Lanes picked by constant `indices` from the concatenation of `vectors`.
+    Shuffle {
+        /// Where lanes come from.
+        vectors: Vec<Expr>,
+        /// Which lanes.
+        indices: Vec<Expr>,
+    },
+    /// A call of an intrinsic; the table row says what it means.
+    Call {
+        /// The intrinsic.
+        op: Op,
+        /// Its arguments. Strings are [`ExprKind::Str`].
+        args: Vec<Expr>,
+    },
+    /// `value` under a name within `body`.
+    Let(Var, Expr, Expr),
+}
+
+/// An expression with its dtype and source text.
+#[derive(Debug)]
+pub struct ExprNode {
+    /// What it is.
+    pub kind: ExprKind,
+    /// The dtype of its value.
+    pub dtype: DType,
+    /// The text it came from.
+    pub span: Span,
+    /// Levels below and including this node.
+    depth: u32,
+    /// Nodes, shared ones counted each time they are reached; `u32::MAX` stands for any more.
+    size: u32,
+    /// Equal expressions have equal ones, so that hashing costs nothing and most inequalities are seen at once.
+    hash: u32,
+    /// What evaluating it, or anything in it, does: [`UPDATES`] and [`READS`].
+    does: u8,
+}
+
+/// It may do more than give a value.
+const UPDATES: u8 = 1;
+/// Its value depends on memory or machine state, or it updates some.
+const READS: u8 = 2;
+
+/// A shared expression.
+///
+/// `==` is structural with variables and buffers by identity and spans ignored; for equality up to renaming of
+/// bound variables see `ir::structural_equal`.
+#[derive(Clone)]
+pub struct Expr(Arc<ExprNode>);
+
+impl std::ops::Deref for Expr {
+    type Target = ExprNode;
+    fn deref(&self) -> &ExprNode {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}:{}", self.kind, self.dtype)
+    }
+}
+
+impl Expr {
+    /// Levels of the tree: 1 for a leaf. Bounds the recursion of whoever walks it.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Nodes of the tree, shared ones counted each time they are reached: what a walk costs. `u32::MAX` or more is
+    /// `u32::MAX`.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Whether evaluating it may do more than give a value.
+    pub fn has_effect(&self) -> bool {
+        self.does & UPDATES != 0
+    }
+
+    /// Whether evaluating it reads no memory and no machine state and does nothing else: it may be evaluated
+    /// elsewhere, more often or not at all.
+    pub fn is_pure(&self) -> bool {
+        self.does == 0
+    }
+
+    /// The constant, if it is an integer or bool one.
+    pub fn as_int(&self) -> Option<i128> {
+        match self.kind {
+            ExprKind::Int(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// The constant, if it is a floating one.
+    pub fn as_float(&self) -> Option<f64> {
+        match self.kind {
+            ExprKind::Float(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// The text, if it is a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.kind {
+            ExprKind::Str(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// The variable, if it is one.
+    pub fn as_var(&self) -> Option<&Var> {
+        match &self.kind {
+            ExprKind::Var(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// The operands, if it is this binary node.
+    pub fn as_binary(&self, op: BinOp) -> Option<(&Expr, &Expr)> {
+        match &self.kind {
+            ExprKind::Binary(o, a, b) if *o == op => Some((a, b)),
+            _ => None,
+        }
+    }
+
+    /// The arguments, if it is a call of `op`.
+    pub fn as_call(&self, op: Op) -> Option<&[Expr]> {
+        match &self.kind {
+            ExprKind::Call { op: o, args } if *o == op => Some(args),
+            _ => None,
+        }
+    }
+
+    /// Whether it is the integer constant `value` (of any integer dtype).
+    pub fn is_int(&self, value: i128) -> bool {
+        self.as_int() == Some(value)
+    }
+
+    /// A hash of the whole expression, equal for equal ones.
+    #[doc(hidden)]
+    pub fn structural_hash(&self) -> u32 {
+        self.hash
+    }
+
+    /// Whether both are the same node in memory.
+    pub fn same_node(&self, other: &Expr) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The operands, left to right. Indices of a load, arguments of a call; a `Let` gives value and body.
+    pub fn operands(&self) -> Operands<'_> {
+        let (few, first, second): ([Option<&Expr>; 3], &[Expr], &[Expr]) = match &self.kind {
+            ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => {
+                ([None; 3], &[], &[])
+            }
+            ExprKind::Cast(a) | ExprKind::Not(a) | ExprKind::Broadcast { value: a, .. } => {
+                ([Some(a), None, None], &[], &[])
+            }
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Ramp {
+                base: a, stride: b, ..
+            }
+            | ExprKind::Let(_, a, b) => ([Some(a), Some(b), None], &[], &[]),
+            ExprKind::Select(a, b, c) => ([Some(a), Some(b), Some(c)], &[], &[]),
+            ExprKind::BufferLoad {
+                indices, predicate, ..
+            } => ([None; 3], indices, predicate.as_slice()),
+            ExprKind::Shuffle { vectors, indices } => ([None; 3], vectors, indices),
+            ExprKind::Call { args, .. } => ([None; 3], args, &[]),
+        };
+        Operands {
+            few,
+            next: 0,
+            first: first.iter(),
+            second: second.iter(),
+        }
+    }
+}
+
+/// The operands of an expression in order, without a list of them.
+#[derive(Clone, Debug)]
+pub struct Operands<'a> {
+    few: [Option<&'a Expr>; 3],
+    next: usize,
+    first: std::slice::Iter<'a, Expr>,
+    second: std::slice::Iter<'a, Expr>,
+}
+
+impl<'a> Iterator for Operands<'a> {
+    type Item = &'a Expr;
+
+    fn next(&mut self) -> Option<&'a Expr> {
+        if let Some(Some(operand)) = self.few.get(self.next) {
+            self.next += 1;
+            return Some(operand);
+        }
+        match self.first.next() {
+            Some(operand) => Some(operand),
+            None => self.second.next(),
+        }
+    }
+}
+
+impl ExprKind {
+    /// The operands, left to right; see [`Expr::operands`].
+    pub fn for_each_operand<'a>(&'a self, mut f: impl FnMut(&'a Expr)) {
+        match self {
+            ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => {}
+            ExprKind::Cast(a) | ExprKind::Not(a) => f(a),
+            ExprKind::Broadcast { value, .. } => f(value),
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Ramp {
+                base: a, stride: b, ..
+            }
+            | ExprKind::Let(_, a, b) => {
+                f(a);
+                f(b);
+            }
+            ExprKind::Select(a, b, c) => {
+                f(a);
+                f(b);
+                f(c);
+            }
+            ExprKind::BufferLoad {
+                indices, predicate, ..
+            } => indices.iter().chain(predicate).for_each(f),
+            ExprKind::Shuffle { vectors, indices } => vectors.iter().chain(indices).for_each(f),
+            ExprKind::Call { args, .. } => args.iter().for_each(f),
+        }
+    }
+}

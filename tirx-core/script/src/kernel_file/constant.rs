@@ -1,0 +1,62 @@
+//! Values for compile-time parameters.
+
+use crate::eval::Value;
+
+/// A value for a `T.constexpr` parameter.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names are Python's")]
+pub enum ConstValue {
+    None,
+    Bool(bool),
+    /// What an int64 or a uint64 holds.
+    Int(i128),
+    Float(f64),
+    Str(String),
+    List(Vec<ConstValue>),
+}
+
+macro_rules! from {
+    ($($ty:ty => |$value:ident| $made:expr;)*) => {$(
+        impl From<$ty> for ConstValue {
+            fn from($value: $ty) -> ConstValue {
+                $made
+            }
+        }
+    )*};
+}
+
+from! {
+    bool => |value| ConstValue::Bool(value);
+    i32 => |value| ConstValue::Int(value.into());
+    i64 => |value| ConstValue::Int(value.into());
+    u32 => |value| ConstValue::Int(value.into());
+    u64 => |value| ConstValue::Int(value.into());
+    usize => |value| ConstValue::Int(value as i128);
+    f64 => |value| ConstValue::Float(value);
+    &str => |value| ConstValue::Str(value.into());
+    String => |value| ConstValue::Str(value);
+    Vec<ConstValue> => |value| ConstValue::List(value);
+}
+
+pub(crate) fn to_value(value: &ConstValue) -> Value {
+    match value {
+        ConstValue::None => Value::None,
+        ConstValue::Bool(v) => Value::Bool(*v),
+        ConstValue::Int(v) => Value::Int(*v),
+        ConstValue::Float(v) => Value::Float(*v),
+        ConstValue::Str(v) => Value::str(v.as_str()),
+        ConstValue::List(items) => Value::tuple(items.iter().map(to_value).collect()),
+    }
+}
+
+pub(super) fn from_value(value: &Value) -> Option<ConstValue> {
+    Some(match value {
+        Value::None => ConstValue::None,
+        Value::Bool(v) => ConstValue::Bool(*v),
+        Value::Int(v) => ConstValue::Int(*v),
+        Value::Float(v) => ConstValue::Float(*v),
+        Value::Str(v) => ConstValue::Str(v.to_string()),
+        Value::DType(d) => ConstValue::Str(d.to_string()),
+        other => ConstValue::List(other.as_items()?.iter().map(from_value).collect::<Option<_>>()?),
+    })
+}
