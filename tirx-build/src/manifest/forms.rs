@@ -5,7 +5,7 @@ use tirx_core::source::{FileId, Span};
 use toml::de::{DeTable, DeValue};
 
 use super::keys::{KEYS, Key};
-use super::span_of;
+use super::read::span_of;
 use tirx_core::suggest;
 
 /// The error of the TOML reader as a diagnostic.

@@ -1,0 +1,66 @@
+//! What does TOML's reader take a manifest for? Its keys and the kinds of their values; what the values may be is checked later.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawManifest {
+    #[serde(default)]
+    pub(super) defaults: RawDefaults,
+    #[serde(default)]
+    pub(super) toolchain: RawToolchain,
+    #[serde(default)]
+    pub(super) bundle: RawBundle,
+    #[serde(default)]
+    pub(super) kernel: Vec<Spanned<RawKernel>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawBundle {
+    pub(super) path: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RawDefaults {
+    pub(super) targets: Option<Vec<Spanned<String>>>,
+    pub(super) ptx: Option<Spanned<String>>,
+    pub(super) require: Option<bool>,
+    pub(super) flags: Option<Vec<Spanned<String>>>,
+    pub(super) fast_math: Option<bool>,
+    pub(super) max_registers: Option<Spanned<u32>>,
+    pub(super) lineinfo: Option<bool>,
+    pub(super) debug: Option<bool>,
+    pub(super) allow_spills: Option<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RawToolchain {
+    pub(super) cuda: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) auto_install: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RawKernel {
+    pub(super) name: Spanned<String>,
+    pub(super) source: Option<Spanned<String>>,
+    pub(super) script: Option<Spanned<String>>,
+    pub(super) entry: Option<Spanned<String>>,
+    pub(super) specialize: Option<Spanned<Vec<Spanned<toml::Table>>>>,
+    pub(super) specialize_grid: Option<Spanned<toml::Table>>,
+    pub(super) targets: Option<Vec<Spanned<String>>>,
+    pub(super) ptx: Option<Spanned<String>>,
+    pub(super) require: Option<bool>,
+    pub(super) feature: Option<String>,
+    pub(super) flags: Option<Vec<Spanned<String>>>,
+    pub(super) fast_math: Option<bool>,
+    pub(super) max_registers: Option<Spanned<u32>>,
+    pub(super) lineinfo: Option<bool>,
+    pub(super) debug: Option<bool>,
+    pub(super) allow_spills: Option<bool>,
+}

@@ -1,0 +1,184 @@
+//! What is a manifest, once its values are checked?
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use tirx_core::diagnostic::Diagnostic;
+use tirx_core::source::{FileId, SourceMap, Span};
+use toml::Spanned;
+
+use super::raw::RawManifest;
+use super::{Kernel, Manifest, Text, Toolchain};
+use crate::nvcc::NvccOptions;
+use crate::target::Targets;
+
+pub(super) fn span_of(file: FileId, range: Range<usize>) -> Span {
+    Span::new(file, range.start as u32, range.end as u32)
+}
+
+/// Checks what serde accepted, and gathers everything that is wrong with it.
+pub(super) struct Reader {
+    pub(super) file: FileId,
+    pub(super) errors: Vec<Diagnostic>,
+}
+
+impl Reader {
+    pub(super) fn span<T>(&self, value: &Spanned<T>) -> Span {
+        span_of(self.file, value.span())
+    }
+
+    pub(super) fn manifest(&mut self, raw: RawManifest) -> Manifest {
+        let toolchain = Toolchain {
+            cuda: raw.toolchain.cuda.as_ref().and_then(|pin| self.pin(pin)),
+            auto_install: raw.toolchain.auto_install,
+        };
+        if toolchain.auto_install && raw.toolchain.cuda.is_none() {
+            let error = Diagnostic::new(
+                Span::new(self.file, 0, 0),
+                "`auto-install` needs to know which release",
+            )
+            .help("add `cuda = \"13.0\"` to [toolchain]");
+            self.errors.push(error);
+        }
+        let default_targets = raw.defaults.targets.as_deref().map(|t| self.native(t));
+        let default_ptx = raw.defaults.ptx.as_ref().and_then(|p| self.ptx(p));
+        if let Some(flags) = &raw.defaults.flags {
+            self.check_flags(flags);
+        }
+        if let Some(registers) = &raw.defaults.max_registers {
+            self.check_registers(registers);
+        }
+        let pin_span = raw
+            .toolchain
+            .cuda
+            .as_ref()
+            .map_or(Span::NONE, |pin| self.span(pin));
+        let mut seen: BTreeMap<String, Span> = BTreeMap::new();
+        let mut kernels = Vec::new();
+        for kernel in raw.kernel {
+            let header = self.span(&kernel);
+            let kernel = kernel.into_inner();
+            let name_span = self.span(&kernel.name);
+            let name = kernel.name.get_ref().clone();
+            self.check_name(&name, name_span);
+            match seen.get(&name) {
+                Some(first) => {
+                    let error = Diagnostic::new(name_span, format!("kernel `{name}` is declared twice"))
+                        .note(*first, "the first is here")
+                        .help("each name becomes one Rust module: rename one of them");
+                    self.errors.push(error);
+                }
+                None => {
+                    seen.insert(name.clone(), name_span);
+                }
+            }
+            let (text, source_span) = match (&kernel.source, &kernel.script) {
+                (Some(source), None) => (Text::File(source.get_ref().clone()), self.span(source)),
+                (None, Some(script)) => (Text::Inline(script.get_ref().clone()), self.span(script)),
+                (Some(_), Some(script)) => {
+                    let span = self.span(script);
+                    self.error(
+                        span,
+                        format!("kernel `{name}` has both `source` and `script`"),
+                        "keep one of them",
+                    );
+                    continue;
+                }
+                (None, None) => {
+                    self.error(
+                        name_span,
+                        format!("kernel `{name}` has no text"),
+                        "add `source = \"kernels/file.py\"` or `script = \"\"\"…\"\"\"`",
+                    );
+                    continue;
+                }
+            };
+            if matches!(&text, Text::File(path) if path.starts_with('/') || path.contains('\\')) {
+                self.error(
+                    source_span,
+                    "`source` must be a path relative to the manifest, with `/` between its parts",
+                    "absolute paths would make builds differ between machines",
+                );
+            }
+            let (native, native_span) = match &kernel.targets {
+                Some(targets) => self.native(targets),
+                None => default_targets.clone().unwrap_or_default(),
+            };
+            let ptx = match &kernel.ptx {
+                // What only some GPUs have, such as wgmma, is in no PTX for later ones.
+                Some(ptx) if ptx.get_ref() == "none" => None,
+                Some(ptx) => self.ptx(ptx),
+                None => default_ptx.clone(),
+            };
+            let named = kernel.targets.as_ref().or(raw.defaults.targets.as_ref());
+            if named.is_none_or(Vec::is_empty) && kernel.ptx.is_none() && raw.defaults.ptx.is_none() {
+                self.error(
+                    name_span,
+                    format!("kernel `{name}` names no targets"),
+                    "add `targets = [\"sm_90a\"]` to it or to [defaults]",
+                );
+            }
+            if let Some(flags) = &kernel.flags {
+                self.check_flags(flags);
+            }
+            if let Some(registers) = &kernel.max_registers {
+                self.check_registers(registers);
+            }
+            let values = |flags: &Vec<Spanned<String>>| -> Vec<String> {
+                flags.iter().map(|flag| flag.get_ref().clone()).collect()
+            };
+            let defaults = &raw.defaults;
+            let options = NvccOptions {
+                flags: kernel
+                    .flags
+                    .as_ref()
+                    .or(defaults.flags.as_ref())
+                    .map(values)
+                    .unwrap_or_default(),
+                fast_math: kernel.fast_math.or(defaults.fast_math).unwrap_or(false),
+                max_registers: kernel
+                    .max_registers
+                    .as_ref()
+                    .or(defaults.max_registers.as_ref())
+                    .map(|registers| *registers.get_ref()),
+                lineinfo: kernel.lineinfo.or(defaults.lineinfo).unwrap_or(false),
+                debug: kernel.debug.or(defaults.debug).unwrap_or(false),
+                allow_spills: kernel.allow_spills.or(defaults.allow_spills).unwrap_or(false),
+            };
+            let (mut specialize, mut specialize_spans) =
+                self.specializations(&name, kernel.specialize, header);
+            if let Some(grid) = kernel.specialize_grid {
+                self.grid(&name, grid, &mut specialize, &mut specialize_spans);
+            }
+            kernels.push(Kernel {
+                entry_span: kernel.entry.as_ref().map_or(name_span, |e| self.span(e)),
+                entry: kernel.entry.map(Spanned::into_inner),
+                name,
+                text,
+                specialize,
+                targets: Targets { native, ptx },
+                native_span,
+                require: kernel.require.or(raw.defaults.require).unwrap_or(false),
+                feature: kernel.feature,
+                options,
+                source_span,
+                specialize_spans,
+            });
+        }
+        Manifest {
+            kernels,
+            defaults: Targets {
+                native: default_targets.map(|(native, _)| native).unwrap_or_default(),
+                ptx: default_ptx,
+            },
+            toolchain,
+            bundle: raw.bundle.path,
+            pin_span,
+            sources: SourceMap::new(),
+        }
+    }
+
+    pub(super) fn error(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.errors.push(Diagnostic::new(span, message).help(help));
+    }
+}

@@ -1,0 +1,132 @@
+//! Which specializations does a kernel have? `specialize` lists them, `specialize-grid` is every combination of its values.
+
+use std::collections::BTreeMap;
+
+use tirx_core::diagnostic::Diagnostic;
+use tirx_core::script::ConstValue;
+use tirx_core::source::Span;
+use toml::Spanned;
+
+use super::read::Reader;
+
+impl Reader {
+    pub(super) fn specializations(
+        &mut self,
+        kernel: &str,
+        raw: Option<Spanned<Vec<Spanned<toml::Table>>>>,
+        header: Span,
+    ) -> (Vec<BTreeMap<String, ConstValue>>, Vec<Span>) {
+        let Some(raw) = raw else {
+            return (Vec::new(), Vec::new());
+        };
+        if raw.get_ref().is_empty() {
+            let span = self.span(&raw).or(header);
+            self.error(
+                span,
+                format!("`specialize` of kernel `{kernel}` is empty"),
+                "give at least one: `specialize = [{ N = 256 }]`",
+            );
+        }
+        let mut all: Vec<BTreeMap<String, ConstValue>> = Vec::new();
+        let mut spans: Vec<Span> = Vec::new();
+        for table in raw.into_inner() {
+            let span = self.span(&table);
+            let mut values = BTreeMap::new();
+            for (key, value) in table.into_inner() {
+                match const_value(&value) {
+                    Some(value) => {
+                        values.insert(key, value);
+                    }
+                    None => self.error(
+                        span,
+                        format!("`{key}` cannot be a compile-time value"),
+                        "use an integer, a number, a bool, a string or a list of these",
+                    ),
+                }
+            }
+            if let Some(first) = all.iter().position(|other| *other == values) {
+                let error = Diagnostic::new(span, format!("kernel `{kernel}` has this specialization twice"))
+                    .note(spans[first], "the first is here");
+                self.errors.push(error);
+                continue;
+            }
+            all.push(values);
+            spans.push(span);
+        }
+        (all, spans)
+    }
+
+    /// Every combination of a grid's values, the last key's changing fastest.
+    pub(super) fn grid(
+        &mut self,
+        kernel: &str,
+        grid: Spanned<toml::Table>,
+        all: &mut Vec<BTreeMap<String, ConstValue>>,
+        spans: &mut Vec<Span>,
+    ) {
+        /// Specializations of one kernel; more is a slip.
+        const MOST: usize = 4096;
+        let span = self.span(&grid);
+        let mut combinations: Vec<BTreeMap<String, ConstValue>> = vec![BTreeMap::new()];
+        for (name, values) in grid.into_inner() {
+            let items = match &values {
+                toml::Value::Array(items) if !items.is_empty() => items.clone(),
+                _ => {
+                    self.error(
+                        span,
+                        format!("`{name}` of `specialize-grid` is no list of values"),
+                        format!("write it as `{name} = [256, 512]`"),
+                    );
+                    return;
+                }
+            };
+            let Some(items) = items.iter().map(const_value).collect::<Option<Vec<_>>>() else {
+                self.error(
+                    span,
+                    format!("`{name}` cannot be a compile-time value"),
+                    "use an integer, a number, a bool, a string or a list of these",
+                );
+                return;
+            };
+            if combinations.len() * items.len() > MOST {
+                self.error(
+                    span,
+                    format!("`specialize-grid` of kernel `{kernel}` has more than {MOST} combinations"),
+                    "each is compiled by itself: give fewer values",
+                );
+                return;
+            }
+            combinations = combinations
+                .iter()
+                .flat_map(|given| {
+                    items.iter().map(|item| {
+                        let mut given = given.clone();
+                        given.insert(name.clone(), item.clone());
+                        given
+                    })
+                })
+                .collect();
+        }
+        for values in combinations.into_iter().filter(|values| !values.is_empty()) {
+            if let Some(first) = all.iter().position(|other| *other == values) {
+                let error = Diagnostic::new(span, format!("kernel `{kernel}` has a specialization twice"))
+                    .note(spans[first], "the first is here");
+                self.errors.push(error);
+                return;
+            }
+            all.push(values);
+            spans.push(span);
+        }
+    }
+}
+
+fn const_value(value: &toml::Value) -> Option<ConstValue> {
+    Some(match value {
+        toml::Value::String(s) => ConstValue::Str(s.clone()),
+        toml::Value::Integer(i) => ConstValue::Int(i128::from(*i)),
+        toml::Value::Float(f) => ConstValue::Float(*f),
+        toml::Value::Boolean(b) => ConstValue::Bool(*b),
+        toml::Value::Array(items) => ConstValue::List(items.iter().map(const_value).collect::<Option<_>>()?),
+        toml::Value::Datetime(_) | toml::Value::Table(_) => return None,
+    })
+}
