@@ -1,12 +1,14 @@
 //! `cargo tirx bundle`: finished kernels for builds without nvcc.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use tirx_build::{Builder, BundleAction, BundleReport};
+use tirx_build::{
+    Builder, BundleAction, BundleReport, BundleRequest, build_script_declares_kernels, bundle_by_build_script,
+};
 
 use crate::cache::shown;
 use crate::input::{Result, usage};
-use crate::out;
+use crate::{out, output};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Bundle {
@@ -28,33 +30,70 @@ pub(crate) struct Bundle {
     /// Writes nothing: compiles everything anew and fails where the bundle holds something else.
     #[arg(long, conflicts_with = "single_file")]
     verify: bool,
+    /// Has the package's build script make the bundle, which then has the kernels that the script declares, too. Needed
+    /// only where the script itself does not name them (`Kernel::script(…)`): in another crate's function, say.
+    #[arg(long)]
+    build_script: bool,
 }
 
 pub(crate) fn run(command: &Bundle) -> Result<()> {
-    let mut builder = Builder::new().manifest(&command.manifest);
-    if let Some(path) = &command.out {
-        builder = builder.bundle_dir(path);
-    }
-    if !command.targets.is_empty() {
-        if command.targets.iter().any(|target| target.is_empty()) {
-            return Err(usage(
-                "`--targets` has an empty name\n  = help: write it as sm_90a,sm_100a",
-            ));
-        }
-        builder = builder.targets(command.targets.iter().cloned());
+    if command.targets.iter().any(|target| target.is_empty()) {
+        return Err(usage(
+            "`--targets` has an empty name\n  = help: write it as sm_90a,sm_100a",
+        ));
     }
     let action = match (command.locked, command.verify) {
         (true, _) => BundleAction::Locked,
         (_, true) => BundleAction::Verify,
         _ => BundleAction::Write,
     };
-    let report = builder.bundle(action, command.single_file, &license())?;
+    let package = package(&command.manifest);
+    let report = match package
+        .filter(|package| command.build_script || build_script_declares_kernels(package))
+    {
+        Some(package) => {
+            output::say("the build script declares kernels: Cargo runs it\n");
+            let request = BundleRequest {
+                action,
+                path: command.out.clone(),
+                single: command.single_file,
+                targets: command.targets.clone(),
+                license: license(),
+            };
+            bundle_by_build_script(&package, &command.manifest, &request)?
+        }
+        None if command.build_script => {
+            return Err(usage(
+                "`--build-script`: there is no Cargo.toml beside the manifest or above\n  = help: run it in a package's \
+                 folder",
+            ));
+        }
+        None => {
+            let mut builder = Builder::new().manifest(&command.manifest);
+            if let Some(path) = &command.out {
+                builder = builder.bundle_dir(path);
+            }
+            if !command.targets.is_empty() {
+                builder = builder.targets(command.targets.iter().cloned());
+            }
+            builder.bundle(action, command.single_file, &license())?
+        }
+    };
     let verb = match action {
         BundleAction::Write => "wrote",
         BundleAction::Locked => "up to date:",
         BundleAction::Verify => "verified, byte for byte:",
     };
     out(&format!("{verb} {}\n{}", report.path.display(), sizes(&report)))
+}
+
+/// The folder of the package that a manifest belongs to.
+pub(crate) fn package(manifest: &Path) -> Option<PathBuf> {
+    let manifest = std::path::absolute(manifest).ok()?;
+    let mut folders = manifest.ancestors().skip(1);
+    folders
+        .find(|folder| folder.join("Cargo.toml").is_file())
+        .map(Path::to_path_buf)
 }
 
 /// The sizes of a bundle: a line a kernel, and their sum.

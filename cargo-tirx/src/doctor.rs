@@ -6,7 +6,7 @@ use std::process::Command;
 use tirx_build::manifest::Manifest;
 use tirx_build::target::Targets;
 use tirx_build::toolchain::{self, Search};
-use tirx_build::{Builder, BundleAction, Environment, store};
+use tirx_build::{Builder, BundleAction, Environment, build_script_declares_kernels, store};
 
 use crate::input::{Result, user};
 use crate::out;
@@ -159,6 +159,16 @@ fn bundle(path: &Path, manifest: Option<&Manifest>, report: &mut Report) -> bool
     if !place.exists() && manifest.bundle.is_none() {
         report.line("bundle", format!("none at `{}`", place.display()));
         return false;
+    }
+    if crate::bundle::package(path).is_some_and(|package| build_script_declares_kernels(&package)) {
+        report.line(
+            "bundle",
+            format!(
+                "`{}`, with kernels of the build script: `cargo tirx bundle --locked` says whether it is up to date",
+                place.display()
+            ),
+        );
+        return place.exists();
     }
     match Builder::new()
         .manifest(path)

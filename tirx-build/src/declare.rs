@@ -114,6 +114,11 @@ impl Kernel {
         self
     }
 
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// As a manifest has it.
     pub(crate) fn resolve(&self, defaults: &Targets) -> Result<manifest::Kernel> {
         let wrong = |unknown: UnknownArchitecture| {

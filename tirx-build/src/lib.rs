@@ -119,7 +119,10 @@ mod watch;
 
 use std::path::PathBuf;
 
-pub use builder::{Builder, BundleAction, BundleReport, BundledKernel, Report};
+pub use builder::{
+    Builder, BundleAction, BundleReport, BundleRequest, BundledKernel, Report, build_script_declares_kernels,
+    bundle_by_build_script,
+};
 pub use c_api::CApi;
 pub use declare::Kernel;
 pub use environment::Environment;

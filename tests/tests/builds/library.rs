@@ -3,7 +3,8 @@
 
 use tirx_build::{Builder, BundleAction, Environment};
 
-use super::throw_away::Place;
+use super::guide::command_line;
+use super::throw_away::{Place, texts};
 
 const KERNELS: &str = r#"from tvm.script import tirx as T
 
@@ -167,6 +168,112 @@ fn main() -> tirx_rt::Result<()> {
     Ok(())
 }
 "#;
+
+/// The manifest of a package whose build script declares kernels beside it.
+const BESIDE: &str = "[defaults]\ntargets = [\"sm_90a\"]\n\n[[kernel]]\nname = \"add\"\nsource = \"kernels.py\"\n\
+    specialize = [{ N = 32 }]\n";
+
+#[test]
+fn kernels_of_a_build_script_are_bundled() {
+    let mut place = Place::new();
+    place.fake_nvcc();
+    let main = GENERATED.replace(
+        "    Ok(())",
+        "    let images = [&kernels::add::n32::IMAGE, &kernels::fill::n32_value_10_5::IMAGE, &kernels::rows::IMAGE];\n    \
+         println!(\"{:?}\", images.map(|image| image.fatbin.is_some()));\n    Ok(())",
+    );
+    place.package("script", BESIDE, KERNELS, &main, "");
+    place.write("script/build.rs", GENERATING);
+    place.set("CARGO_NET_OFFLINE", "true");
+    place.set("CARGO", env!("CARGO"));
+    let program = command_line();
+    let tirx = |place: &Place, arguments: &[&str]| {
+        let mut command = place.prepared(std::process::Command::new(&program), "script");
+        texts(command.args(["tirx", "bundle"]).args(arguments).output().unwrap())
+    };
+    let (success, out, err) = tirx(&place, &[]);
+    assert!(success, "{err}");
+    assert!(
+        err.contains("the build script declares kernels: Cargo runs it"),
+        "{err}"
+    );
+    assert!(out.starts_with("wrote kernels.bundle\n"), "{out}");
+    for kernel in [
+        "add::n32 ",
+        "fill::n32_value_10_5",
+        "rows ",
+        "3 kernels by nvcc 13.0 ",
+    ] {
+        assert!(out.contains(kernel), "{kernel}: {out}");
+    }
+    // No nvcc from here on.
+    place.set("TIRX_NVCC", "none");
+    let (success, out, err) = place.cargo("script", &["run"]);
+    assert!(success, "{err}");
+    assert_eq!(out, "42.0\n[true, true, true]\n");
+    let (success, out, err) = tirx(&place, &["--locked"]);
+    assert!(
+        success && out.starts_with("up to date: kernels.bundle\n"),
+        "{out}{err}"
+    );
+    place.edit("script/build.rs", "* factor", "+ factor");
+    for (success, _, err) in [tirx(&place, &["--locked"]), place.cargo("script", &["build"])] {
+        assert!(!success);
+        let said = "is stale: kernel `rows` has changed: its source, a specialization or what it imports";
+        assert!(err.contains(said), "{err}");
+    }
+    let (_, _, err) = place.cargo("script", &["build"]);
+    let note = "= note: the build script declares it: `cargo tirx bundle --build-script` has the script make the bundle";
+    assert!(err.contains(note), "{err}");
+    let (success, _, err) = tirx(&place, &[]);
+    assert!(
+        !success && err.contains("error: a bundle needs an nvcc to be made"),
+        "{err}"
+    );
+    assert_eq!(err.matches("error").count(), 1, "{err}");
+    // With one again, at another place and for other targets.
+    place.unset("TIRX_NVCC");
+    let (success, out, err) = tirx(
+        &place,
+        &["--out", "all.tirx", "--single-file", "--targets", "sm_100a"],
+    );
+    assert!(
+        success && out.starts_with("wrote all.tirx\n") && out.contains("sm_100a ") && !out.contains("sm_90a"),
+        "{out}{err}"
+    );
+    assert!(place.path("script/all.tirx").is_file());
+    let (success, out, err) = tirx(&place, &[]);
+    assert!(success && out.starts_with("wrote "), "{out}{err}");
+    let (success, out, err) = tirx(&place, &["--verify"]);
+    assert!(
+        success && out.starts_with("verified, byte for byte: "),
+        "{out}{err}"
+    );
+    // Mistakes.
+    place.edit("script/build.rs", "f.finish()?", "f.finished()?");
+    let (success, _, err) = tirx(&place, &[]);
+    assert!(
+        !success
+            && err.contains("error: the package cannot be built, which its bundle needs")
+            && err.contains("no method named `finished`"),
+        "{err}"
+    );
+    place.write("script/build.rs", "fn main() {}\n");
+    place.write("script/src/main.rs", "fn main() {}\n");
+    let (success, _, err) = tirx(&place, &["--build-script"]);
+    assert!(
+        !success
+            && err.contains("error: the build script of `")
+            && err.contains("` builds no `kernels.toml`"),
+        "{err}"
+    );
+    std::fs::remove_file(place.path("script/Cargo.toml")).unwrap();
+    let (success, _, err) = tirx(&place, &["--build-script"]);
+    assert!(
+        !success && err.contains("`--build-script`: there is no Cargo.toml beside the manifest or above"),
+        "{err}"
+    );
+}
 
 #[test]
 fn a_build_script_makes_kernels() {

@@ -51,7 +51,8 @@ pub struct BundledKernel {
 
 impl Builder {
     /// Makes or checks the bundle of a manifest: all kernels, whatever features they belong to. `single` writes one file
-    /// instead of a folder. What a build does with it is described at [`bundle_dir`](Builder::bundle_dir).
+    /// instead of a folder. What a build does with it is described at [`bundle_dir`](Builder::bundle_dir). The kernels
+    /// declared with [`kernel`](Builder::kernel) are in it, too; `cargo tirx bundle` has the build script call this.
     ///
     /// # Errors
     /// As [`build`](Builder::build); there is no nvcc; the bundle is not up to date, or differs.

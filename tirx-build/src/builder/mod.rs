@@ -1,6 +1,7 @@
 //! The build: manifest in, generated Rust and images out, and what Cargo must know of it.
 
 mod bundle;
+mod request;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,6 +30,7 @@ use crate::watch;
 use bundle::{no_bundle, stale};
 
 pub use bundle::{BundleAction, BundleReport, BundledKernel};
+pub use request::{BundleRequest, build_script_declares_kernels, bundle_by_build_script};
 
 /// The manifest's name where nobody gives another.
 const MANIFEST: &str = "kernels.toml";
@@ -240,7 +242,9 @@ impl Builder {
         let environment = self.own_environment();
         let shown = self.manifest.to_string_lossy().replace('\\', "/");
         let names = FileNames::new(&environment, &self.manifest, &shown);
-        let report = self.build_in(&environment, &shown, &names, say);
+        let asked = self.answer_request(&environment)?;
+        let builder = asked.as_ref().unwrap_or(self);
+        let report = builder.build_in(&environment, &shown, &names, say);
         report.map_err(|error| error.with_files_named(&|file| names.name(file)))
     }
 
@@ -486,13 +490,27 @@ impl Builder {
                     images.of_variants[at] = Some((joined(&parts), bundle.lock.nvcc.clone()));
                     images.bundled += 1;
                 }
-                Offer::Stale(reason) => errors.push(stale(&bundle, &job.what, &reason)),
+                Offer::Stale(reason) => {
+                    errors.push(self.of_script(&job.file, stale(&bundle, &job.what, &reason)))
+                }
             }
         }
         if locked {
             Error::all(std::mem::take(&mut errors))?;
         }
         Ok(errors)
+    }
+
+    /// A message about a kernel, with how to bundle it where this build script declares it.
+    fn of_script(&self, file: &str, error: Error) -> Error {
+        let declares = |kernel: &Kernel| {
+            let rest = file.strip_prefix(kernel.name());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        match self.declared.iter().any(declares) {
+            true => error.note("the build script declares it: `cargo tirx bundle --build-script` has the script make the bundle"),
+            false => error,
+        }
     }
 
     fn has_nvcc(&self, environment: &Environment, manifest: &Manifest) -> bool {
