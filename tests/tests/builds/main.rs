@@ -165,6 +165,68 @@ fn errors_of_nvcc_point_into_the_kernel_file() {
     );
 }
 
+/// The lines of the kernel file that the machine code of an image names, as `nvdisasm` prints them; `None` where the
+/// toolkit has none.
+fn lines_named(place: &Place, nvcc: &std::path::Path, image: &[u8]) -> Option<Vec<String>> {
+    let nvdisasm = nvcc.with_file_name("nvdisasm");
+    let elf = image.windows(4).position(|bytes| bytes == b"\x7fELF").unwrap();
+    let cubin = place.path("image.cubin");
+    fs::write(&cubin, &image[elf..]).unwrap();
+    let mut command = std::process::Command::new(nvdisasm);
+    let (success, out, err) = texts(command.arg("--print-line-info").arg(&cubin).output().ok()?);
+    assert!(success, "{err}");
+    let named = out
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("//## File "));
+    Some(named.map(str::to_string).collect())
+}
+
+#[test]
+fn machine_code_names_the_lines_of_the_kernel_file() {
+    let Some(real) = real_nvcc() else { return };
+    let kernel = "from tvm.script import tirx as T\n\n@T.prim_func\ndef mark(A: T.Buffer((32,), \"float32\")):\n    \
+                  T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([32])\n    A[tx] = A[tx] * 3.0 + 1.0\n";
+    let main = "tirx_rt::include_kernels!();\n\nfn main() -> std::io::Result<()> {\n    \
+                std::fs::write(std::env::args().nth(1).unwrap(), kernels::mark::IMAGE.fatbin.unwrap())\n}\n";
+    let image = |key: &str| {
+        let place = Place::new();
+        place.nvcc(&real, None);
+        let manifest = format!(
+            "[[kernel]]\nname = \"mark\"\nsource = \"kernels/mark.py\"\ntargets = [\"sm_90a\"]\n{key}\n\
+             flags = [\"--no-compress\"]\n"
+        );
+        place.package("marked", &manifest, "", main, "");
+        place.write("marked/kernels/mark.py", kernel);
+        let file = place.path("image");
+        let mut command = place.prepared(std::process::Command::new(env!("CARGO")), "marked");
+        command.args(["run", "--offline", "--"]).arg(&file);
+        let (success, _, err) = texts(command.output().unwrap());
+        assert!(success, "{err}");
+        (fs::read(file).unwrap(), place)
+    };
+    let has = |image: &[u8], text: &str| image.windows(text.len()).any(|part| part == text.as_bytes());
+    let names_the_place = |image: &[u8], place: &Place| has(image, &*place.path("").to_string_lossy());
+    let line = "\"/proc/self/cwd/kernels/mark.py\", line 6";
+    // `lineinfo`, twice: the bytes depend on no folder and no time.
+    let (first, place) = image("lineinfo = true");
+    let (second, _) = image("lineinfo = true");
+    assert!(first == second, "two builds give two images");
+    assert!(has(&first, ".debug_line") && has(&first, "kernels/mark.py") && !has(&first, ".debug_info"));
+    assert!(!names_the_place(&first, &place));
+    if let Some(named) = lines_named(&place, &real, &first) {
+        assert!(named.iter().any(|named| named == line), "{named:?}");
+    }
+    // `debug`, with the debug profile: variables, too.
+    let (debug, place) = image("debug = true");
+    assert!(has(&debug, ".debug_info") && has(&debug, "kernels/mark.py"));
+    if let Some(named) = lines_named(&place, &real, &debug) {
+        assert!(named.iter().any(|named| named == line), "{named:?}");
+    }
+    // Neither without the keys.
+    let (plain, _) = image("");
+    assert!(!has(&plain, ".debug_line") && !has(&plain, "kernels/mark.py"));
+}
+
 #[test]
 fn two_packages_build_at_once_and_share_a_program() {
     let Some(real) = real_nvcc() else { return };

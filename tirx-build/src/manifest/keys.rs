@@ -88,7 +88,7 @@ pub const KEYS: &[Key] = &[
     key("kernel", "max-registers", "an integer", "max-registers = 64", "none",
         "The registers that a thread may use: more blocks fit, values may be spilled to memory."),
     key("kernel", "lineinfo", "`true` or `false`", "lineinfo = true", "`false`",
-        "Lines of the kernel file in the machine code: profilers and compute-sanitizer show them."),
+        "Lines of the kernel file in the machine code: profilers and compute-sanitizer show them where they are started in the manifest's folder."),
     key("kernel", "debug", "`true` or `false`", "debug = true", "`false`",
         "Compile with `-G`, for cuda-gdb, where Cargo builds with the debug profile."),
     key("kernel", "allow-spills", "`true` or `false`", "allow-spills = true", "`false`",

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::messages::FILE;
 use super::{Job, Unit, VARIABLES};
@@ -18,6 +18,14 @@ use tirx_bundle::fatbin;
 /// After how long a run of nvcc is worth a note.
 const SLOW: Duration = Duration::from_secs(20);
 
+/// A name of the folder that a process runs in, on Linux.
+const HERE: &str = "/proc/self/cwd";
+
+/// Whether an argument has nvcc write line tables.
+fn names_lines(argument: &str) -> bool {
+    ["-lineinfo", "--generate-line-info", "-G", "--device-debug"].contains(&argument)
+}
+
 /// What all runs of a build share.
 pub(super) struct Runner<'a> {
     pub(super) nvcc: &'a Nvcc,
@@ -25,6 +33,8 @@ pub(super) struct Runner<'a> {
     pub(super) work: &'a Path,
     pub(super) say: &'a (dyn Fn(&str) + Sync),
     limit: Option<Duration>,
+    /// After how long a run is worth a note.
+    slow: Duration,
     wrapper: Option<PathBuf>,
     /// The variables that nvcc reads, as the build's environment has them.
     variables: Vec<(&'static str, Option<OsString>)>,
@@ -39,6 +49,7 @@ impl<'a> Runner<'a> {
             work: compilation.work,
             say: compilation.say,
             limit: time_limit(environment)?,
+            slow: SLOW,
             wrapper: environment.path_peek("TIRX_NVCC_WRAPPER"),
             variables: VARIABLES.map(|name| (name, environment.get(name))).to_vec(),
         })
@@ -71,6 +82,8 @@ impl<'a> Runner<'a> {
         fs::create_dir_all(folder).map_err(|e| other(Error::io("create", folder, &e)))?;
         let source = folder.join(FILE);
         fs::write(&source, &unit.text).map_err(|e| other(Error::io("write", &source, &e)))?;
+        // Line tables hold the time of the source: always the same.
+        let _ = fs::File::open(&source).and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH));
         let mut command = match &self.wrapper {
             Some(wrapper) => {
                 let mut command = Command::new(wrapper);
@@ -84,13 +97,18 @@ impl<'a> Runner<'a> {
             .current_dir(folder)
             .args(&unit.arguments)
             .args(["-o", OUTPUT, FILE]);
+        // They also hold the folder that relative names begin at. This name of it is the same everywhere, and leads a
+        // profiler to the kernel file below the folder that the profiler runs in.
+        if unit.arguments.iter().any(|argument| names_lines(argument)) && Path::new(HERE).is_dir() {
+            command.env("PWD", HERE);
+        }
         for (name, value) in &self.variables {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
             };
         }
-        let mut next_note = SLOW;
+        let mut next_note = self.slow;
         let program = Path::new(command.get_program()).to_path_buf();
         let finished = process::run(&mut command, self.limit, &mut |elapsed| {
             if elapsed >= next_note {
@@ -176,5 +194,71 @@ fn time_limit(environment: &Environment) -> Result<Option<Duration>> {
             text.to_string_lossy()
         ))
         .help("for example TIRX_NVCC_TIMEOUT=300")),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::sync::Mutex;
+
+    use tirx_core::source::SourceMap;
+
+    use super::super::Compilation;
+    use super::*;
+    use crate::hash::digest;
+    use crate::toolchain::Version;
+
+    #[test]
+    fn a_run_that_takes_long_is_noted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nvcc");
+        fs::write(&path, "#!/bin/sh\nsleep 0.6\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let nvcc = Nvcc {
+            path,
+            version: Version::new(13, 0),
+            build: "V13.0.88".into(),
+            origin: "TIRX_NVCC".into(),
+        };
+        let environment = Environment::empty().with("TIRX_STORE", "none");
+        let said = Mutex::new(Vec::new());
+        let compilation = Compilation {
+            nvcc: &nvcc,
+            store: &Store::open(&environment, dir.path(), false),
+            work: &dir.path().join("work"),
+            environment: &environment,
+            say: &|line| said.lock().unwrap().push(line.to_string()),
+        };
+        let job = Job {
+            file: "add".into(),
+            what: "kernel `add`".into(),
+            place: None,
+            text: String::new(),
+            lines: Vec::new(),
+            sources: SourceMap::new(),
+            targets: Default::default(),
+            options: Default::default(),
+        };
+        let unit = Unit {
+            key: digest(&["a key"]),
+            job: 0,
+            target: "sm_90a".into(),
+            arguments: Vec::new(),
+            text: String::new(),
+        };
+        let mut runner = Runner::new(&compilation).unwrap();
+        assert_eq!(runner.slow, Duration::from_secs(20));
+        runner.slow = Duration::from_millis(150);
+        assert!(runner.unit(&unit, &job, 0).is_err(), "it wrote nothing");
+        let said = said.into_inner().unwrap();
+        // Each note comes after twice the time of the one before.
+        assert!((1..=3).contains(&said.len()), "{said:?}");
+        for part in [
+            "tirx: nvcc has been compiling kernel `add` for sm_90a for 0 s (process ",
+            "/nvcc); TIRX_NVCC_TIMEOUT=<seconds> limits it",
+        ] {
+            assert!(said[0].contains(part), "{part}: {said:?}");
+        }
     }
 }
