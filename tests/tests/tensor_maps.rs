@@ -31,6 +31,18 @@ def interleaved(A: T.Buffer((4096,), "float32"), first: T.int64, pitch: T.int64)
     tx = T.thread_id([32])
     if tx == 0:
         A[0] = T.cast(T.address_of(A_map) % T.uint64(64), "float32")
+
+
+@T.prim_func
+def computed(A: T.Buffer((4096,), "float32"), m: T.int32, n: T.int32):
+    pitch: T.let = m * n * 4
+    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 3, A.data, 4, 2, 2, 64, pitch * m, 4, 2, 1, 1, 1, 1,
+                  0, 0, 2, 0)
+    T.device_entry()
+    tx = T.thread_id([32])
+    if tx == 0:
+        A[0] = T.cast(T.address_of(A_map) % T.uint64(64), "float32")
 "#;
 
 fn run(entry: &str, numbers: &[(&str, i64)]) -> Result<(), String> {
@@ -104,6 +116,20 @@ fn each_rule_names_the_argument_and_what_it_must_be() {
 }
 
 #[test]
+fn strides_do_not_wrap() {
+    run("computed", &[("m", 2), ("n", 2)]).unwrap();
+    // 2^44 bytes are 0 in 32 bits, 2^64 are 0 in 64.
+    let field = "globalStrides[1] is ";
+    for (m, said) in [
+        (1 << 20, "17592186044416, expected from 0"),
+        (1 << 30, "expected from 0"),
+    ] {
+        let error = run("computed", &[("m", m), ("n", 4)]).expect_err(said);
+        assert!(error.contains(field) && error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn a_tensor_that_a_tensor_copy_writes_is_a_mutable_argument() {
     let text = r#"from tvm.script import tirx as T
 
@@ -136,9 +162,12 @@ def copied(A: T.Buffer((64, 32), "float32"), B: T.Buffer((64, 32), "float32")):
     let lowered = lower(module.clone(), &mut Lowering::new(Target::cuda("sm_90a"))).unwrap();
     let launcher = tirx_core::codegen::rust::launcher(&module.functions[0].1, &lowered).unwrap();
     let parameters = launcher.parameters();
-    assert!(parameters.contains("a: &::tirx_rt::Tensor<f32>"), "{parameters}");
     assert!(
-        parameters.contains("b: &mut ::tirx_rt::Tensor<f32>"),
+        parameters.contains("a: &impl ::tirx_rt::AsTensor<f32>"),
+        "{parameters}"
+    );
+    assert!(
+        parameters.contains("b: &mut impl ::tirx_rt::AsTensorMut<f32>"),
         "{parameters}"
     );
 }

@@ -302,10 +302,7 @@ impl Machine<'_> {
                 }
                 for (param, tag, value) in &call.params {
                     let extent = match value {
-                        Some(value) => match self.exact(value, 0) {
-                            Some(extent) => extent,
-                            None => self.int(value)?,
-                        },
+                        Some(value) => self.number(value)?,
                         None => 1,
                     };
                     let extent = u32::try_from(extent).map_err(|_| format!("{tag} would be {extent}"))?;
@@ -331,8 +328,8 @@ impl Machine<'_> {
 
     fn encode_tensor_map(&mut self, encode: &Encode<'_>) -> Result<()> {
         for rule in encode.rules() {
-            if self.int(&rule.condition)? == 0 {
-                let (map, value) = (encode.map.name(), self.int(&rule.value)?);
+            if !self.holds(&rule.condition)? {
+                let (map, value) = (encode.map.name(), self.number(&rule.value)?);
                 return Err(format!(
                     "tensor map `{map}`: {} is {value}, expected {}",
                     rule.field, rule.expected
@@ -340,17 +337,17 @@ impl Machine<'_> {
             }
         }
         let mut list = |values: &[Expr]| {
-            let values = values.iter().map(|v| Ok(self.int(v)? as u64));
+            let values = values.iter().map(|v| Ok(self.number(v)? as u64));
             values.collect::<Result<Vec<u64>>>()
         };
-        let (dims, strides) = (list(encode.dims)?, list(encode.strides)?);
+        let (dims, strides) = (list(&encode.dims)?, list(&encode.strides)?);
         let narrow = |values: Vec<u64>| values.into_iter().map(|v| v as u32).collect::<Vec<u32>>();
-        let box_dims = narrow(list(encode.box_dims)?);
-        let element_strides = narrow(list(encode.element_strides)?);
+        let box_dims = narrow(list(&encode.box_dims)?);
+        let element_strides = narrow(list(&encode.element_strides)?);
         let unknown = || "host code encodes a tensor map with a mode that is not known".to_string();
         let map = TensorMap {
             dtype: TensorMapType::from_value(encode.data_type).ok_or_else(unknown)?,
-            address: self.int(encode.address)? as u64,
+            address: self.int(&encode.address)? as u64,
             dims,
             strides,
             box_dims,
@@ -468,6 +465,14 @@ impl Machine<'_> {
             .filter(|value| i64::try_from(*value).is_ok())
     }
 
+    /// An integer of a tensor map or a launch: exact where it is computed.
+    fn number(&mut self, expr: &Expr) -> Result<i128> {
+        match self.exact(expr, 0) {
+            Some(value) => Ok(value),
+            None => self.int(expr),
+        }
+    }
+
     fn unbounded(&mut self, expr: &Expr, depth: usize) -> Option<i128> {
         if depth > 64 || !expr.dtype.is_integer() {
             return None;
@@ -502,7 +507,10 @@ impl Machine<'_> {
                     _ => a.checked_mul(factor)?,
                 }
             }
-            ExprKind::Cast(inner) if matches!(inner.kind, ExprKind::Binary(..) | ExprKind::Call { .. }) => {
+            ExprKind::Cast(inner)
+                if matches!(inner.kind, ExprKind::Binary(..) | ExprKind::Call { .. })
+                    || inner.as_var().is_some_and(|var| self.exact.contains_key(var)) =>
+            {
                 self.unbounded(inner, depth + 1)?
             }
             ExprKind::Var(var) if self.exact.contains_key(var) => self.exact[var],

@@ -5,6 +5,8 @@
 //! none, are installed when they are first needed (`tests/src/tools.rs`).
 
 mod bindings;
+#[cfg(unix)]
+mod driver;
 
 use std::ffi::{CStr, c_char, c_void};
 use std::path::{Path, PathBuf};
@@ -155,12 +157,23 @@ def negative(a: T.handle, n: T.int32):
     T.device_entry()
     bx = T.cta_id([n * 3 + 1]); tx = T.thread_id([1])
     A[bx] = 7.0
+
+@T.prim_func
+def mapped(A: T.Buffer((64,), "float32"), n: T.int32):
+    pitch: T.let = n * n * 4
+    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 3, A.data, 4, 2, 2, 64, pitch * n * n, 4, 2, 1, 1, 1,
+                  1, 0, 0, 2, 0)
+    T.device_entry()
+    bx = T.cta_id([1]); tx = T.thread_id([32])
+    if tx == 0:
+        A[0] = T.cast(T.address_of(A_map) % T.uint64(64), "float32")
 "#;
 
 #[test]
 fn launch_extents_do_not_wrap() {
     let folder = tempfile::tempdir().unwrap();
-    let manifest: String = ["wide", "negative"]
+    let manifest: String = ["wide", "negative", "mapped"]
         .map(|name| format!("[[kernel]]\nname = \"{name}\"\nsource = \"k.py\"\ntargets = [\"sm_90a\"]\n"))
         .concat();
     std::fs::write(folder.path().join("kernels.toml"), manifest).unwrap();
@@ -202,6 +215,22 @@ fn launch_extents_do_not_wrap() {
         library
             .error()
             .contains("blockIdx.x, `n * 3 + 1`, would be 6442450942 (n = 2147483647)"),
+        "{}",
+        library.error()
+    );
+    // Strides of 2^42 and 2^66 bytes: 0 in 32 and in 64 bits, which would be a stride.
+    assert_eq!(call("mapped", 2), 0, "{}", library.error());
+    assert_eq!(call("mapped", 1 << 10), 2);
+    assert_eq!(
+        library.error(),
+        "kernel `mapped`: tensor map `A_map`: globalStrides[1] is 4398046511104, expected from 0 to 2^40 - 1 bytes"
+    );
+    assert_eq!(call("mapped", 1 << 16), 2);
+    assert!(
+        library
+            .error()
+            .contains("tensor map `A_map`: globalStrides[1] is ")
+            && library.error().ends_with("expected from 0 to 2^40 - 1 bytes"),
         "{}",
         library.error()
     );

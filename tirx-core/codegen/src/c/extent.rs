@@ -61,7 +61,7 @@ pub(super) fn print(
 }
 
 /// The extent with the arithmetic that the host binds to names written out.
-fn written_out(value: &Expr, arithmetic: &FxHashMap<Var, Expr>) -> Expr {
+pub(super) fn written_out(value: &Expr, arithmetic: &FxHashMap<Var, Expr>) -> Expr {
     let mut value = value.clone();
     for _ in 0..DEEPEST_BINDINGS {
         let next = substitute(&value, &|var| arithmetic.get(var).cloned());
@@ -74,7 +74,11 @@ fn written_out(value: &Expr, arithmetic: &FxHashMap<Var, Expr>) -> Expr {
 }
 
 /// The text of a `tirx_wide`; `None` where the expression is something else than arithmetic of integers.
-fn wide(printer: &mut Printer, expr: &Expr, values: &mut Vec<(String, String)>) -> Result<Option<String>> {
+pub(super) fn wide(
+    printer: &mut Printer,
+    expr: &Expr,
+    values: &mut Vec<(String, String)>,
+) -> Result<Option<String>> {
     if !(expr.dtype.is_integer() || expr.dtype.is_bool()) {
         return Ok(None);
     }

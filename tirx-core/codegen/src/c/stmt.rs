@@ -360,14 +360,22 @@ impl HostPrinter<'_> {
     /// Checks the rules of a tensor map and encodes it, where it is not known from an earlier launch.
     fn tensor_map(&mut self, encode: &Encode<'_>) -> Result<()> {
         let map = encode.map.name().to_string();
+        let encode = encode
+            .clone()
+            .exact(&|value| extent::written_out(value, &self.arithmetic));
         for rule in encode.rules() {
             if rule.condition.as_int() == Some(1) || constant_condition(&rule.condition) == Some(true) {
                 continue;
             }
             let condition = self.printer.expr(&rule.condition)?;
             let value = self.printer.expr(&rule.value)?;
+            // What is computed may leave 64 bits, too.
+            let fits = match extent::wide(&mut self.printer, &rule.value, &mut Vec::new())? {
+                Some(wide) if extent::is_arithmetic(&rule.value) => format!(" || !{wide}.fits"),
+                _ => String::new(),
+            };
             self.line(format!(
-                "if (!{}) return tirx_fail_tensor_map(kernel, {map:?}, {:?}, {:?}, (int64_t){value});",
+                "if (!{}{fits}) return tirx_fail_tensor_map(kernel, {map:?}, {:?}, {:?}, (int64_t){value});",
                 parenthesized(&condition),
                 rule.field,
                 rule.expected
@@ -379,10 +387,13 @@ impl HostPrinter<'_> {
                 .map(|v| Ok(format!("({ty}){}", self.printer.expr(v)?)));
             Ok(texts.collect::<Result<Vec<String>>>()?.join(", "))
         };
-        let (dims, strides) = (list(encode.dims, "uint64_t")?, list(encode.strides, "uint64_t")?);
-        let box_dims = list(encode.box_dims, "uint32_t")?;
-        let element_strides = list(encode.element_strides, "uint32_t")?;
-        let address = self.printer.expr(encode.address)?;
+        let (dims, strides) = (
+            list(&encode.dims, "uint64_t")?,
+            list(&encode.strides, "uint64_t")?,
+        );
+        let box_dims = list(&encode.box_dims, "uint32_t")?;
+        let element_strides = list(&encode.element_strides, "uint32_t")?;
+        let address = self.printer.expr(&encode.address)?;
         let name = self.printer.name(encode.map);
         let rank = encode.dims.len();
         let strides = if strides.is_empty() {

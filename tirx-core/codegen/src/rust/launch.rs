@@ -1,7 +1,7 @@
 //! Launches: a raw function for each, and its launch configuration.
 
 use super::Raw;
-use super::checked::checked;
+use super::checked::{checked, failed};
 use super::code::{Binds, Code, bits};
 use super::expr::{Printer, Value};
 use super::names::Names;
@@ -177,11 +177,11 @@ impl HostPrinter<'_> {
             Ok(format!("&[{}]", texts.join(", ")))
         };
         let printer = &mut self.printer;
-        let dims = list(printer, encode.dims, "u64")?;
-        let strides = list(printer, encode.strides, "u64")?;
-        let box_dims = list(printer, encode.box_dims, "u32")?;
-        let element_strides = list(printer, encode.element_strides, "u32")?;
-        let address = printer.code(encode.address)?;
+        let dims = list(printer, &encode.dims, "u64")?;
+        let strides = list(printer, &encode.strides, "u64")?;
+        let box_dims = list(printer, &encode.box_dims, "u32")?;
+        let element_strides = list(printer, &encode.element_strides, "u32")?;
+        let address = printer.code(&encode.address)?;
         reads.extend(address.reads.iter().cloned());
         let name = self.printer.names.of(encode.map);
         self.lines.push(Line::defining(
@@ -227,8 +227,17 @@ impl HostPrinter<'_> {
             }
             return Ok(());
         }
-        let failed = self.printer.negated(&rule.condition)?;
-        let value = self.printer.code(&rule.value)?;
+        // What is computed may leave 64 bits, too.
+        let computed = matches!(rule.value.kind, ExprKind::Binary(..) | ExprKind::Call { .. });
+        let checked = match computed {
+            true => failed(&mut self.printer, &rule.condition, &|_| None)?,
+            false => None,
+        };
+        let failed = match checked {
+            Some(failed) => failed,
+            None => self.printer.negated(&rule.condition)?,
+        };
+        let value = self.number(&rule.value)?;
         let actual = match rule.field.as_str() {
             "globalAddress" => format!("format_args!(\"{{:#x}}\", {})", value.text),
             _ => value.text.clone(),
@@ -245,7 +254,7 @@ impl HostPrinter<'_> {
 
 impl HostPrinter<'_> {
     /// An extent with the arithmetic that the host binds to names written out.
-    fn written_out(&self, value: &Expr) -> Expr {
+    pub(super) fn written_out(&self, value: &Expr) -> Expr {
         let mut value = value.clone();
         for _ in 0..DEEPEST_BINDINGS {
             let next = substitute(&value, &|var| self.arithmetic.get(var).cloned());

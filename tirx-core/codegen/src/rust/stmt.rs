@@ -422,7 +422,7 @@ impl HostPrinter<'_> {
     }
 
     /// A value for a message: what is computed does not wrap.
-    fn number(&mut self, expr: &Expr) -> Result<Code> {
+    pub(super) fn number(&mut self, expr: &Expr) -> Result<Code> {
         let arithmetic = &self.arithmetic;
         let bound = |var: &Var| arithmetic.get(var).cloned();
         let computed = matches!(
@@ -464,7 +464,8 @@ impl HostPrinter<'_> {
                     return Ok(());
                 }
                 if let Some(encode) = tensor_map::encode(args, expr.span) {
-                    return self.tensor_map(&encode.map_err(|error| *error)?);
+                    let encode = encode.map_err(|error| *error)?;
+                    return self.tensor_map(&encode.exact(&|value| self.written_out(value)));
                 }
                 match abi::launch(self.module, args) {
                     Some(launch) => self.launch(&launch),

@@ -59,15 +59,15 @@ pub struct Encode<'a> {
     /// `CUtensorMapDataType`.
     pub data_type: u32,
     /// Address of the first element.
-    pub address: &'a Expr,
+    pub address: Expr,
     /// Extents in elements, innermost first; as many as the rank.
-    pub dims: &'a [Expr],
+    pub dims: Vec<Expr>,
     /// Bytes between indices of dimensions 1, 2, …
-    pub strides: &'a [Expr],
+    pub strides: Vec<Expr>,
     /// Elements of a copy along each dimension.
-    pub box_dims: &'a [Expr],
+    pub box_dims: Vec<Expr>,
     /// Steps in elements along each dimension.
-    pub element_strides: &'a [Expr],
+    pub element_strides: Vec<Expr>,
     /// `CUtensorMapInterleave`.
     pub interleave: i128,
     /// `CUtensorMapSwizzle`.
@@ -215,11 +215,11 @@ fn parse(args: &[Expr], span: Span) -> Result<Encode<'_>, Box<Diagnostic>> {
         map,
         dtype,
         data_type,
-        address,
-        dims,
-        strides,
-        box_dims,
-        element_strides,
+        address: address.clone(),
+        dims: dims.to_vec(),
+        strides: strides.to_vec(),
+        box_dims: box_dims.to_vec(),
+        element_strides: element_strides.to_vec(),
         interleave,
         swizzle,
         l2_promotion,
@@ -229,6 +229,25 @@ fn parse(args: &[Expr], span: Span) -> Result<Encode<'_>, Box<Diagnostic>> {
 }
 
 impl Encode<'_> {
+    /// The map with its numbers computed in 64 bits, whatever the dtype of their parts: a stride of `n * 4` does not wrap
+    /// where `n` is an int32. `named` gives what a name stands for that the host binds to arithmetic.
+    pub fn exact(mut self, named: &dyn Fn(&Expr) -> Expr) -> Self {
+        let numbers = [
+            &mut self.dims,
+            &mut self.strides,
+            &mut self.box_dims,
+            &mut self.element_strides,
+        ];
+        for number in numbers.into_iter().flatten() {
+            *number = wide(&named(number));
+        }
+        if let Some([pointer, offset]) = self.address.as_call(Op::HandleAddByteOffset) {
+            let args = vec![pointer.clone(), wide(&named(offset))];
+            self.address = Expr::call(Op::HandleAddByteOffset, self.address.dtype, args);
+        }
+        self
+    }
+
     /// The rules over values, in the order in which they are checked.
     pub fn rules(&self) -> Vec<Rule> {
         let packed = self.data_type == PACKED_FLOAT4;
@@ -344,10 +363,28 @@ fn constant(e: &Expr) -> Option<i128> {
     }
 }
 
-/// As `int64`.
+/// As `int64`, computed in that from the first operation on. Unsigned arithmetic wraps on purpose, and so does what is cast
+/// to fewer bits.
 fn wide(e: &Expr) -> Expr {
+    use BinOp::{Add, Div, FloorDiv, FloorMod, Max, Min, Mod, Mul, Sub};
     match &e.kind {
         ExprKind::Int(v) => Expr::int64(*v as i64),
+        _ if !e.dtype.is_int() => e.clone().cast(DType::INT64),
+        ExprKind::Binary(op @ (Add | Sub | Mul | Div | Mod | FloorDiv | FloorMod | Min | Max), a, b) => {
+            Expr::binary(*op, wide(a), wide(b)).at(e.span)
+        }
+        ExprKind::Cast(inner) if inner.dtype.is_int() && inner.dtype.bits <= e.dtype.bits => wide(inner),
+        ExprKind::Call {
+            op: op @ (Op::ShiftLeft | Op::ShiftRight),
+            args,
+        } if args.len() == 2 => Expr::call(*op, DType::INT64, vec![wide(&args[0]), wide(&args[1])]),
+        ExprKind::Call {
+            op: Op::IfThenElse,
+            args,
+        } if args.len() == 3 => {
+            let args = vec![args[0].clone(), wide(&args[1]), wide(&args[2])];
+            Expr::call(Op::IfThenElse, DType::INT64, args)
+        }
         _ => e.clone().cast(DType::INT64),
     }
 }
