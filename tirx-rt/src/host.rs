@@ -7,7 +7,7 @@ use std::fmt::Display;
 use crate::element::{Element, ElementType};
 use crate::shape::Shape;
 use crate::storage::Storage;
-use crate::{Error, Result, Stream, Tensor, TensorMap};
+use crate::{AsTensor, AsTensorMut, Error, Result, Stream, Tensor, TensorMap};
 
 /// An argument of a packed call.
 #[derive(Clone, Copy)]
@@ -36,15 +36,29 @@ struct TensorArg<'a> {
 impl<'a> Arg<'a> {
     /// A tensor; the offset of a view is part of its address.
     #[inline]
-    pub fn tensor<T: Element>(tensor: &'a Tensor<T>) -> Arg<'a> {
+    pub fn tensor<T: Element>(tensor: &'a impl AsTensor<T>) -> Arg<'a> {
+        let tensor = tensor.tensor();
         Arg::new(tensor, tensor.address(), 0)
+    }
+
+    /// A tensor that the kernel writes.
+    #[inline]
+    pub fn tensor_mut<T: Element>(tensor: &'a mut impl AsTensorMut<T>) -> Arg<'a> {
+        Arg::tensor(tensor.tensor_mut())
     }
 
     /// A tensor as base address and byte offset, for parameters with a declared `elem_offset`.
     #[inline]
-    pub fn tensor_at_base<T: Element>(tensor: &'a Tensor<T>) -> Arg<'a> {
+    pub fn tensor_at_base<T: Element>(tensor: &'a impl AsTensor<T>) -> Arg<'a> {
+        let tensor = tensor.tensor();
         let base = tensor.storage().address();
         Arg::new(tensor, base, tensor.address() - base)
+    }
+
+    /// As [`Arg::tensor_at_base`], of one that the kernel writes.
+    #[inline]
+    pub fn tensor_mut_at_base<T: Element>(tensor: &'a mut impl AsTensorMut<T>) -> Arg<'a> {
+        Arg::tensor_at_base(tensor.tensor_mut())
     }
 
     #[inline]

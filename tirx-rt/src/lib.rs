@@ -60,7 +60,7 @@ pub use profile::{Profile, ProfileEvent, ProfilePoint};
 pub use shape::{MAX_RANK, Shape};
 #[cfg(feature = "simulator")]
 pub use simulator::{StandIn, StandInScalar};
-pub use tensor::{Tensor, View, ViewMut};
+pub use tensor::{AsTensor, AsTensorMut, Tensor, View, ViewMut};
 pub use tensor_map::{TensorMap, TensorMapCache, TensorMapSpec};
 
 /// A function of generated code that launches with device pointers. The word `unsafe` stands here and not there, so that

@@ -52,6 +52,66 @@ impl<T: Element> DerefMut for ViewMut<'_, T> {
     }
 }
 
+/// What a launcher takes for a tensor that the kernel reads: a [`Tensor`], a [`View`] of one, or another pointer to one.
+///
+/// ```
+/// # use tirx_rt::{AsTensor, Device, Tensor};
+/// fn length(a: &impl AsTensor<f32>) -> usize {
+///     a.tensor().shape()[0]
+/// }
+/// # let stream = Device::simulator().default_stream();
+/// let a = Tensor::zeros(&stream, [8])?;
+/// assert_eq!((length(&a), length(&a.slice(0, 2..5)?)), (8, 3));
+/// # Ok::<(), tirx_rt::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "expected a tensor of `{T}`, found `{Self}`",
+    label = "no `Tensor<{T}>` or view of one"
+)]
+pub trait AsTensor<T: Element> {
+    /// The tensor.
+    fn tensor(&self) -> &Tensor<T>;
+}
+
+/// What a launcher takes for a tensor that the kernel writes: a [`Tensor`], a [`ViewMut`] of one, or another exclusive pointer to
+/// one.
+#[diagnostic::on_unimplemented(
+    message = "expected a tensor of `{T}` that can be written, found `{Self}`",
+    label = "no `Tensor<{T}>` or `ViewMut` of one"
+)]
+pub trait AsTensorMut<T: Element>: AsTensor<T> {
+    /// The tensor.
+    fn tensor_mut(&mut self) -> &mut Tensor<T>;
+}
+
+impl<T: Element> AsTensor<T> for Tensor<T> {
+    #[inline]
+    fn tensor(&self) -> &Tensor<T> {
+        self
+    }
+}
+
+impl<T: Element> AsTensorMut<T> for Tensor<T> {
+    #[inline]
+    fn tensor_mut(&mut self) -> &mut Tensor<T> {
+        self
+    }
+}
+
+impl<T: Element, P: Deref<Target = Tensor<T>>> AsTensor<T> for P {
+    #[inline]
+    fn tensor(&self) -> &Tensor<T> {
+        self
+    }
+}
+
+impl<T: Element, P: DerefMut<Target = Tensor<T>>> AsTensorMut<T> for P {
+    #[inline]
+    fn tensor_mut(&mut self) -> &mut Tensor<T> {
+        self
+    }
+}
+
 impl<T: Element> Tensor<T> {
     fn alloc(stream: &Stream, shape: Shape) -> Result<Tensor<T>> {
         let bytes = shape.elements().and_then(|n| T::TYPE.bytes_of(n));

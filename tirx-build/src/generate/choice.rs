@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use tirx_core::codegen::rust::{Param, ParamKind, is_keyword, rust_element, rust_scalar};
+use tirx_core::codegen::rust::{Param, ParamKind, is_keyword, rust_element, rust_scalar, tensor_type};
 use tirx_core::script::ConstValue;
 
 use super::{GeneratedKernel, RESULT, Variant, doc, value_text, values_text};
@@ -55,11 +55,8 @@ impl Type {
 fn parts(param: &Param) -> (&'static str, String, &'static str) {
     match &param.kind {
         ParamKind::Tensor { dtype, written, .. } => {
-            let before = match written {
-                true => "&mut ::tirx_rt::Tensor<",
-                false => "&::tirx_rt::Tensor<",
-            };
-            (before, rust_element(*dtype).unwrap_or("u8").to_string(), ">")
+            let (before, after) = tensor_type(*written);
+            (before, rust_element(*dtype).unwrap_or("u8").to_string(), after)
         }
         ParamKind::Scalar(dtype) => ("", rust_scalar(*dtype).unwrap_or("i64").to_string(), ""),
         ParamKind::TensorMap => ("", param.rust_type(), ""),

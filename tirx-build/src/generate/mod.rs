@@ -100,7 +100,7 @@ pub(crate) fn file(manifest: &str, kernels: &[GeneratedKernel]) -> Result<String
     doc(&mut text, &[format!("Kernels declared in `{manifest}`.")]);
     // Which kernels a program calls, and how it is linted, is its own affair.
     text.push_str(
-        "#[allow(unused, non_snake_case, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]\n\
+        "#[allow(dead_code, non_snake_case, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]\n\
          pub mod kernels {\n",
     );
     let mut rest = kernels;

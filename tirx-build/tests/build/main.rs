@@ -288,11 +288,11 @@ fn absent_parameters_are_in_no_signature() {
             .map(|head| head.trim_end_matches([',', ' ']).to_string())
             .collect()
     };
-    const A: &str = "a: &mut ::tirx_rt::Tensor<f32>";
+    const A: &str = "a: &mut impl ::tirx_rt::AsTensorMut<f32>";
     assert_eq!(
         signatures(&package),
         [
-            format!("n32( stream: &::tirx_rt::Stream, bias: &::tirx_rt::Tensor<f32>, {A}, shift: f32"),
+            format!("n32( stream: &::tirx_rt::Stream, bias: &impl ::tirx_rt::AsTensor<f32>, {A}, shift: f32"),
             format!("n32_bias_none( stream: &::tirx_rt::Stream, {A}, shift: f32"),
             format!("n64_bias_none_shift_none( stream: &::tirx_rt::Stream, {A}"),
         ]

@@ -64,15 +64,12 @@ pub struct Param {
 }
 
 impl Param {
-    /// The Rust type: `&::tirx_rt::Tensor<f32>`, `i32`.
+    /// The Rust type: `&impl ::tirx_rt::AsTensor<f32>`, `i32`.
     pub fn rust_type(&self) -> String {
         match &self.kind {
             ParamKind::Tensor { dtype, written, .. } => {
-                let reference = if *written { "&mut " } else { "&" };
-                format!(
-                    "{reference}::tirx_rt::Tensor<{}>",
-                    rust_element(*dtype).unwrap_or("u8")
-                )
+                let (before, after) = tensor_type(*written);
+                format!("{before}{}{after}", rust_element(*dtype).unwrap_or("u8"))
             }
             ParamKind::Scalar(dtype) => rust_scalar(*dtype).unwrap_or("i64").to_string(),
             ParamKind::TensorMap => "&::tirx_rt::TensorMap".to_string(),
@@ -97,10 +94,13 @@ impl Param {
     fn host_argument(&self) -> String {
         let name = &self.rust_name;
         match &self.kind {
-            ParamKind::Tensor { at_base: true, .. } => {
-                format!("::tirx_rt::host::Arg::tensor_at_base({name})")
+            ParamKind::Tensor { at_base, written, .. } => {
+                let (mutable, base) = (
+                    if *written { "_mut" } else { "" },
+                    if *at_base { "_at_base" } else { "" },
+                );
+                format!("::tirx_rt::host::Arg::tensor{mutable}{base}({name})")
             }
-            ParamKind::Tensor { .. } => format!("::tirx_rt::host::Arg::tensor({name})"),
             ParamKind::TensorMap => format!("::tirx_rt::host::Arg::tensor_map({name})"),
             ParamKind::Scalar(dtype) if dtype.is_bool() => format!("::tirx_rt::host::Arg::bool({name})"),
             ParamKind::Scalar(DType::INT64) => format!("::tirx_rt::host::Arg::int({name})"),
@@ -111,6 +111,15 @@ impl Param {
             ParamKind::Scalar(DType::FLOAT64) => format!("::tirx_rt::host::Arg::float({name})"),
             ParamKind::Scalar(_) => format!("::tirx_rt::host::Arg::float(f64::from({name}))"),
         }
+    }
+}
+
+/// What is around the element type of a tensor parameter. Behind a reference to a type that is inferred, views need no
+/// `&mut *`: `&mut b.slice_mut(0, 10..20)?`.
+pub fn tensor_type(written: bool) -> (&'static str, &'static str) {
+    match written {
+        true => ("&mut impl ::tirx_rt::AsTensorMut<", ">"),
+        false => ("&impl ::tirx_rt::AsTensor<", ">"),
     }
 }
 
@@ -186,7 +195,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// The typed function's parameters after `stream`: `a: &::tirx_rt::Tensor<f32>, n: i32`.
+    /// The typed function's parameters after `stream`: `a: &impl ::tirx_rt::AsTensor<f32>, n: i32`.
     pub fn parameters(&self) -> String {
         let params = self.signature.params.iter();
         let params: Vec<String> = params
@@ -407,7 +416,7 @@ fn used_arguments(host: &PrimFunc, module: &IRModule) -> Used {
                 StmtKind::Evaluate(call) => {
                     if let Some(args) = call.as_call(Op::TvmCallPacked)
                         && let Some(Ok(encode)) = tensor_map::encode(args, call.span)
-                        && let Some(index) = self.origin(encode.address)
+                        && let Some(index) = self.origin(&encode.address)
                     {
                         // Who writes through the map writes the tensor.
                         self.of.insert(encode.map.clone(), index);

@@ -105,8 +105,8 @@ fn a_launcher_checks_and_launches() {
     let (authored, module) = lowered("scale_rows", scale_rows());
     let launcher = launcher(&authored, &module).unwrap();
     let types = launcher.signature.types();
-    assert_eq!(types[0], "&::tirx_rt::Tensor<::tirx_rt::f16>");
-    assert_eq!(types[1], "&mut ::tirx_rt::Tensor<::tirx_rt::f16>");
+    assert_eq!(types[0], "&impl ::tirx_rt::AsTensor<::tirx_rt::f16>");
+    assert_eq!(types[1], "&mut impl ::tirx_rt::AsTensorMut<::tirx_rt::f16>");
     assert_eq!(types[2..], ["::tirx_rt::f16", "i32", "bool"]);
     expect("scale_rows.rs", &text(&launcher));
 }

@@ -1,5 +1,5 @@
-fn typed(stream: &::tirx_rt::Stream, a: &::tirx_rt::Tensor<::tirx_rt::f16>, b: &mut ::tirx_rt::Tensor<::tirx_rt::f16>, s: ::tirx_rt::f16, k: i32, flag: bool)
-k::host(stream, &[::tirx_rt::host::Arg::tensor(a), ::tirx_rt::host::Arg::tensor(b), ::tirx_rt::host::Arg::float(f64::from(s)), ::tirx_rt::host::Arg::int(i64::from(k)), ::tirx_rt::host::Arg::bool(flag)])
+fn typed(stream: &::tirx_rt::Stream, a: &impl ::tirx_rt::AsTensor<::tirx_rt::f16>, b: &mut impl ::tirx_rt::AsTensorMut<::tirx_rt::f16>, s: ::tirx_rt::f16, k: i32, flag: bool)
+k::host(stream, &[::tirx_rt::host::Arg::tensor(a), ::tirx_rt::host::Arg::tensor_mut(b), ::tirx_rt::host::Arg::float(f64::from(s)), ::tirx_rt::host::Arg::int(i64::from(k)), ::tirx_rt::host::Arg::bool(flag)])
 
 pub(super) fn host(stream: &::tirx_rt::Stream, args: &[::tirx_rt::host::Arg<'_>; 5]) -> Result<(), ::tirx_rt::Error> {
 let s = ::tirx_rt::f16::from_f64(args[2].as_f64());

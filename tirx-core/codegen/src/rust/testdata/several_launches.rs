@@ -1,5 +1,5 @@
-fn typed(stream: &::tirx_rt::Stream, a: &mut ::tirx_rt::Tensor<f32>)
-k::host(stream, &[::tirx_rt::host::Arg::tensor(a)])
+fn typed(stream: &::tirx_rt::Stream, a: &mut impl ::tirx_rt::AsTensorMut<f32>)
+k::host(stream, &[::tirx_rt::host::Arg::tensor_mut(a)])
 
 pub(super) fn host(stream: &::tirx_rt::Stream, args: &[::tirx_rt::host::Arg<'_>; 1]) -> Result<(), ::tirx_rt::Error> {
 if args[0].ndim() != 1 { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "ndim", 1, args[0].ndim())); }
