@@ -79,6 +79,42 @@ def blocks(A: T.Buffer((1,), "int32"), m: T.int32, n: T.int32):
     T.device_entry()
     bx = T.cta_id([T.ceildiv(m * n + 1048575, 1048576)]); tx = T.thread_id([1])
     T.cuda.atomic_add(A.ptr_to([0]), T.int32(1))
+
+@T.jit
+def far(A: T.Buffer((4,), "int64"), *, START: T.constexpr):
+    T.device_entry()
+    tx = shapes.one_block(4)
+    A[tx] = T.int64(START) + T.cast(tx, "int64")
+
+@T.prim_func
+def turns(A: T.Buffer((1,), "int32"), n: T.int32):
+    T.device_entry()
+    bx = T.cta_id([1]); tx = T.thread_id([1])
+    for i in range(n):
+        A[0] = A[0] + i
+
+@T.prim_func
+def next_number(A: T.Buffer((1,), "int32"), n: T.int32):
+    T.device_entry()
+    bx = T.cta_id([1]); tx = T.thread_id([1])
+    A[0] = n + 1
+
+@T.prim_func
+def tickets(A: T.Buffer((1,), "int32"), B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1]); tx = T.thread_id([32])
+    B[tx] = T.cuda.atomic_add(A.ptr_to([0]), T.int32(1))
+
+@T.prim_func
+def mapped(A: T.Buffer((64,), "float32"), m: T.int32, n: T.int32):
+    pitch: T.let = m * n * 4
+    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 3, A.data, 4, 2, 2, 64, pitch * m, 4, 2, 1, 1, 1, 1,
+                  0, 0, 2, 0)
+    T.device_entry()
+    bx = T.cta_id([1]); tx = T.thread_id([32])
+    if tx == 0:
+        A[0] = T.cast(T.address_of(A_map) % T.uint64(64), "float32")
 "#;
 
 const MANIFEST: &str = r#"[defaults]
@@ -116,6 +152,27 @@ source = "kernels.py"
 
 [[kernel]]
 name = "blocks"
+source = "kernels.py"
+
+[[kernel]]
+name = "mapped"
+source = "kernels.py"
+
+[[kernel]]
+name = "far"
+source = "kernels.py"
+specialize = [{ START = 4294967296 }, { START = -9223372036854775807 }]
+
+[[kernel]]
+name = "turns"
+source = "kernels.py"
+
+[[kernel]]
+name = "next_number"
+source = "kernels.py"
+
+[[kernel]]
+name = "tickets"
 source = "kernels.py"
 "#;
 
@@ -166,8 +223,43 @@ fn main() -> tirx_rt::Result<()> {
     kernels::shifted(&stream, &mut count, i32::MAX)?;
     println!("{:?}", count.to_vec()?);
     println!("{}", kernels::blocks(&stream, &mut count, 1 << 30, 1 << 30).unwrap_err());
+    let mut maps = Tensor::<f32>::zeros(&stream, [64])?;
+    kernels::mapped(&stream, &mut maps, 2, 2)?;
+    // Compile-time values that 32 bits do not hold.
+    let mut numbers = Tensor::<i64>::zeros(&stream, [4])?;
+    kernels::far::launch(&stream, kernels::far::Constexpr { START: 4_294_967_296 }, &mut numbers)?;
+    println!("{:?}", numbers.to_vec()?);
+    // Parts of tensors are arguments as they are.
+    let mut parts = Tensor::<f32>::zeros(&stream, [128])?;
+    kernels::add::n64(&stream, &a.slice(0, 0..64)?, &mut parts.slice_mut(0, 64..128)?)?;
+    println!("{:?}", &parts.to_vec()?[63..65]);
+    // Strides of 2^44 and 2^64 bytes: 0 in 32 and in 64 bits, which would be a stride.
+    for (m, n) in [(1 << 20, 4), (1 << 30, 4)] {
+        println!("{}", kernels::mapped(&stream, &mut maps, m, n).unwrap_err());
+    }
     println!("{}", kernels::add::launch(&stream, kernels::add::Constexpr { N: 128 }, &a, &mut b).unwrap_err());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_do_what_they_are_for() {
+        let stream = Device::new_simulator().default_stream();
+        let mut one = Tensor::<i32>::zeros(&stream, [1]).unwrap();
+        if let Err(error) = kernels::turns(&stream, &mut one, 100) {
+            panic!("{error}");
+        }
+        if let Err(error) = kernels::next_number(&stream, &mut one, i32::MAX) {
+            panic!("{error}");
+        }
+        let (mut count, mut tickets) =
+            (Tensor::<i32>::zeros(&stream, [1]).unwrap(), Tensor::<i32>::zeros(&stream, [32]).unwrap());
+        kernels::tickets(&stream, &mut count, &mut tickets).unwrap();
+        assert_eq!(tickets.to_vec().unwrap()[0], 0);
+    }
 }
 "#;
 
@@ -219,12 +311,17 @@ impl Package {
 
     /// Runs Cargo: whether it succeeded, stdout and stderr.
     fn cargo(&self, command: &str) -> (bool, String, String) {
+        self.cargo_with(command, &[])
+    }
+
+    fn cargo_with(&self, command: &str, variables: &[(&str, &str)]) -> (bool, String, String) {
         let output = Command::new(env!("CARGO"))
             .args([command, "--offline"])
             .current_dir(self.folder.path())
             .env("CARGO_TARGET_DIR", &self.target)
             .env("TIRX_NVCC", "none")
             .env_remove("RUSTFLAGS")
+            .envs(variables.iter().copied())
             .output()
             .unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -248,6 +345,10 @@ fn a_package_without_nvcc_and_network() {
          kernel `outer`, argument 2 `c`: shape[0] is 0, expected 4294967296 (a.shape[0] * b.shape[0])\n[4097]\n\
          kernel `blocks` cannot be launched: blockIdx.x, `(m * n + 2097150) // 1048576`, would be 1099511627777 (m = \
          1073741824, n = 1073741824)\n\
+         [4294967296, 4294967297, 4294967298, 4294967299]\n[0.0, 42.0]\n\
+         kernel `mapped`: tensor map `A_map`: globalStrides[1] is 17592186044416, expected from 0 to 2^40 - 1 bytes\n\
+         kernel `mapped`: tensor map `A_map`: globalStrides[1] is more than 64 bits hold, expected from 0 to 2^40 - 1 \
+         bytes\n\
          kernel `add` was not built for N = 128; built: N = 64. Add the specialization to kernels.toml\n"
     );
     let warnings: Vec<&str> = err.lines().filter(|line| line.starts_with("warning:")).collect();
@@ -258,6 +359,29 @@ fn a_package_without_nvcc_and_network() {
         warning.contains("TIRX_NVCC is `none`: the kernels run on the simulator only"),
         "{warning}"
     );
+
+    // `cargo test` has the simulator's settings from its environment.
+    let (success, out, err) = package.cargo_with("test", &[]);
+    assert!(success, "{out}{err}");
+    let settings = [
+        ("TIRX_SIM_STEP_LIMIT", "10", "TIRX_SIM_STEP_LIMIT"),
+        ("TIRX_SIM_CHECK_OVERFLOW", "1", "overflow"),
+        ("TIRX_SIM_SEED", "7", "left: 31"),
+        (
+            "TIRX_SIM_SEED",
+            "soon",
+            "TIRX_SIM_SEED is `soon`, which is no number",
+        ),
+        (
+            "TIRX_SIM_STEP_LIMIT",
+            "few",
+            "TIRX_SIM_STEP_LIMIT is `few`, which is no number and not `none`",
+        ),
+    ];
+    for (name, value, said) in settings {
+        let (success, out, err) = package.cargo_with("test", &[(name, value)]);
+        assert!(!success && out.contains(said), "{name}={value}: {out}{err}");
+    }
 
     // What is imported is part of the kernel: the build notices that it changed.
     package.write("parts/shapes.py", &SHAPES.replace("STEP = 1.0", "STEP = 2.0"));

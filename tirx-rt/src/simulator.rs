@@ -47,30 +47,51 @@ pub(crate) struct Settings {
     seed: u64,
     /// How long a launch may take before a note says which one is running.
     patience: Duration,
+    /// A variable of the environment that has none of its values, and what it is not.
+    wrong: Option<(&'static str, &'static str)>,
 }
 
+const STEP_LIMIT: &str = "TIRX_SIM_STEP_LIMIT";
+const SEED: &str = "TIRX_SIM_SEED";
+
 impl Settings {
+    /// Refuses launches where the environment says something that is none of its values.
+    fn check(&self, kernel: &'static str) -> Result<()> {
+        let Some((variable, what)) = self.wrong else {
+            return Ok(());
+        };
+        let value = std::env::var(variable).unwrap_or_default();
+        let message = format!("{variable} is `{value}`, which is {what}");
+        Err(Error::Launch { kernel, message })
+    }
+
     pub(crate) fn check_overflow(&self) -> bool {
         self.check_overflow
     }
 
     /// Those that the environment says: `TIRX_SIM_STEP_LIMIT` (a number, or `none`), `TIRX_SIM_CHECK_OVERFLOW` (`1`) and
-    /// `TIRX_SIM_SEED` (a number).
+    /// `TIRX_SIM_SEED` (a number). What is no such value is an error of every launch.
     fn of_environment() -> Settings {
         let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-        let step_limit = match variable("TIRX_SIM_STEP_LIMIT") {
-            Some(text) if text == "none" => None,
-            Some(text) => text.parse().ok().or(LaunchOptions::default().step_limit),
-            None => LaunchOptions::default().step_limit,
-        };
-        Settings {
-            step_limit,
+        let mut settings = Settings {
+            step_limit: LaunchOptions::default().step_limit,
             check_overflow: variable("TIRX_SIM_CHECK_OVERFLOW").is_some_and(|v| v != "0"),
-            seed: variable("TIRX_SIM_SEED")
-                .and_then(|text| text.parse().ok())
-                .unwrap_or(0),
+            seed: 0,
             patience: Duration::from_secs(10),
+            wrong: None,
+        };
+        match variable(STEP_LIMIT).map(|text| (text == "none", text.parse())) {
+            None => {}
+            Some((true, _)) => settings.step_limit = None,
+            Some((_, Ok(limit))) => settings.step_limit = Some(limit),
+            Some(_) => settings.wrong = Some((STEP_LIMIT, "no number and not `none`")),
         }
+        match variable(SEED).map(|text| text.parse()) {
+            None => {}
+            Some(Ok(seed)) => settings.seed = seed,
+            Some(_) => settings.wrong = Some((SEED, "no number")),
+        }
+        settings
     }
 }
 
@@ -86,13 +107,19 @@ pub(crate) fn shared() -> Arc<Simulator> {
 struct Running(#[allow(dead_code, reason = "dropping it ends the wait")] Sender<()>);
 
 impl Running {
-    fn start(kernel: &'static str, patience: Duration, say: impl FnOnce(String) + Send + 'static) -> Running {
+    fn start(
+        kernel: &'static str,
+        patience: Duration,
+        place: impl FnOnce() -> Option<String> + Send + 'static,
+        say: impl FnOnce(String) + Send + 'static,
+    ) -> Running {
         let (done, wait) = channel::<()>();
         // A simulator without a thread to spare says nothing.
         let _ = std::thread::Builder::new().spawn(move || {
             if wait.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                let at = place().map_or(String::new(), |place| format!(", at {place}"));
                 say(format!(
-                    "note: kernel `{kernel}` is still running on the simulator after {} s\n  = help: a block is stopped at \
+                    "note: kernel `{kernel}` is still running on the simulator after {} s{at}\n  = help: a block is stopped at \
                      its step limit, with the loop that used it up; set a lower one with \
                      `Device::new_simulator().step_limit(…)` or TIRX_SIM_STEP_LIMIT, and build `tirx-sim` with opt-level 3\n",
                     patience.as_secs()
@@ -137,6 +164,7 @@ impl Simulator {
         args: &[u64],
         maps: &[&TensorMap],
     ) -> Result<()> {
+        self.settings.check(image.name)?;
         // A tensor map is passed by value on a GPU; here it is memory that the kernel is given the address of.
         let mut placed = args.to_vec();
         let mut kept = Vec::new();
@@ -168,7 +196,12 @@ impl Simulator {
             ..LaunchOptions::default()
         };
         let program = &programs.0[function];
-        let running = Running::start(image.name, self.settings.patience, |note| {
+        let position = program.position();
+        let place = move || {
+            let at = position.location()?;
+            Some(format!("{}:{}:{}", at.file, at.line, at.column))
+        };
+        let running = Running::start(image.name, self.settings.patience, place, |note| {
             let _ = std::io::stderr().write_all(note.as_bytes());
         });
         let stats = program.launch_within(&self.memory, &launch, &stand_ins, &options, &windows);
@@ -411,16 +444,19 @@ mod tests {
     fn a_launch_that_takes_long_is_named() {
         let (sender, notes) = channel();
         let say = move |note| drop(sender.send(note));
-        let running = Running::start("endless", Duration::from_millis(1), say);
+        let place = || Some("k.py:7:5".to_string());
+        let running = Running::start("endless", Duration::from_millis(1), place, say);
         let note: String = notes.recv_timeout(Duration::from_secs(60)).unwrap();
         assert!(
-            note.contains("kernel `endless` is still running") && note.contains("step_limit"),
+            note.starts_with(
+                "note: kernel `endless` is still running on the simulator after 0 s, at k.py:7:5\n"
+            ) && note.contains("step_limit"),
             "{note}"
         );
         drop(running);
         let (sender, notes) = channel();
         let say = move |note: String| drop(sender.send(note));
-        drop(Running::start("short", Duration::from_secs(600), say));
+        drop(Running::start("short", Duration::from_secs(600), || None, say));
         assert!(
             notes.recv_timeout(Duration::from_secs(60)).is_err(),
             "nothing is said of a short one"

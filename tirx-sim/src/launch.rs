@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tirx_ir::IRModule;
 use tirx_source::Diagnostics;
@@ -11,7 +11,7 @@ use tirx_source::Diagnostics;
 use crate::bytecode::{Axis, Code};
 use crate::compile::{self, CompileOptions};
 use crate::exec::{Context, Group, GroupStop, Ledger};
-use crate::fault::{Fault, FaultKind, FaultReport};
+use crate::fault::{Fault, FaultKind, FaultLocation, FaultReport};
 use crate::memory::Memory;
 use crate::numeric::Kind;
 use crate::stand_in::StandIns;
@@ -34,8 +34,29 @@ const MOST_IN_CLUSTER: u64 = 16;
 /// A device function, compiled to run on the CPU. Compile once, launch often, from any thread.
 #[derive(Debug)]
 pub struct Program {
-    code: Code,
+    code: Arc<Code>,
+    turn: Arc<AtomicUsize>,
 }
+
+/// Where a program is, as seen from another thread; see [`Program::position`].
+#[derive(Clone, Debug)]
+pub struct Position {
+    code: Arc<Code>,
+    turn: Arc<AtomicUsize>,
+}
+
+impl Position {
+    /// The branch or loop of some block that was come to last, looked at every 65,536 of them; `None` before that.
+    pub fn location(&self) -> Option<FaultLocation> {
+        match self.turn.load(Ordering::Relaxed) {
+            NOWHERE => None,
+            pc => self.code.location(pc),
+        }
+    }
+}
+
+/// A position that nobody has come to.
+const NOWHERE: usize = usize::MAX;
 
 /// What a kernel parameter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,7 +147,18 @@ impl Program {
         options: CompileOptions,
     ) -> Result<Program, Diagnostics> {
         let code = compile::compile(module, function, options)?;
-        Ok(Program { code })
+        Ok(Program {
+            code: Arc::new(code),
+            turn: Arc::new(AtomicUsize::new(NOWHERE)),
+        })
+    }
+
+    /// Where launches of the program are, for whoever waits for one.
+    pub fn position(&self) -> Position {
+        Position {
+            code: self.code.clone(),
+            turn: self.turn.clone(),
+        }
     }
 
     /// The function's name.
@@ -181,6 +213,7 @@ impl Program {
         windows: &[(u64, Window)],
     ) -> Result<Stats, Fault> {
         self.check(launch).map_err(|message| self.refusal(message))?;
+        self.turn.store(NOWHERE, Ordering::Relaxed);
         let code = self.code_for(launch);
         let params = self
             .code
@@ -219,6 +252,7 @@ impl Program {
             check_races: options.check_races,
             raw: Mutex::new(None),
             step_limit: options.step_limit.unwrap_or(u64::MAX),
+            turn: &self.turn,
             seed: options.seed,
             dependent: options.dependent && options.check_races,
             timeline: options.timeline,

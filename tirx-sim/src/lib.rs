@@ -62,7 +62,7 @@ mod window;
 
 pub use compile::CompileOptions;
 pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
-pub use launch::{Launch, LaunchOptions, MOST_SHARED, ParamKind, Program, Stats};
+pub use launch::{Launch, LaunchOptions, MOST_SHARED, ParamKind, Position, Program, Stats};
 pub use memory::{Allocation, Memory};
 pub use stand_in::{StandInCall, StandIns};
 pub use tensor_map::{MOST_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};

@@ -6,7 +6,7 @@ use tirx_core::ir::IRModule;
 use tirx_core::script::{ConstValue, KernelFile, NoImports};
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Target, lower};
-use tirx_sim::{Allocation, FaultKind, Launch, Memory, Program, StandIns};
+use tirx_sim::{Allocation, FaultKind, Launch, LaunchOptions, Memory, Program, StandIns};
 
 fn lowered(text: &str, entry: &str, constexprs: &[(&str, i64)]) -> IRModule {
     let mut sources = SourceMap::new();
@@ -201,4 +201,40 @@ fn a_scalar_in_all_lanes_of_a_chosen_vector() {
     let row = [1.0, 2.0, 3.0, 4.0];
     assert_eq!(run("choice"), [row, [4.0; 4], row, row].concat());
     assert_eq!(run("array"), [row; 4].concat());
+}
+
+const ENDLESS: &str = r#"from tvm.script import tirx as T
+
+@T.prim_func
+def endless(A: T.Buffer((2,), "float32")):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([1])
+    A[1] = 1.0
+    while A[0] < 1.0:
+        A[1] = A[1] + 1.0
+"#;
+
+#[test]
+fn who_waits_for_a_launch_can_see_where_it_is() {
+    let program = compiled(ENDLESS, "endless", &[]);
+    let position = program.position();
+    assert_eq!(position.location(), None);
+    let memory = Memory::new();
+    let a = floats(&memory, [0.0, 0.0]);
+    let launch = Launch {
+        grid: [1; 3],
+        block: [1; 3],
+        cluster: [1; 3],
+        shared_bytes: 0,
+        args: &[a.address()],
+    };
+    let options = LaunchOptions {
+        step_limit: Some(200_000),
+        ..LaunchOptions::default()
+    };
+    let fault = program
+        .launch_with(&memory, &launch, &StandIns::default(), &options)
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::StepLimit);
+    let at = position.location().unwrap();
+    assert_eq!((at.file.as_str(), at.line), ("kernel.py", 7), "{at:?}");
 }

@@ -60,7 +60,7 @@ mod wgmma;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::alu::{Lanes32, Lanes64};
 use crate::bytecode::{Code, Pc, R};
@@ -93,6 +93,8 @@ pub(crate) struct Context<'a> {
     /// What raw CUDA functions have released: they may synchronize, and nothing tells.
     pub(crate) raw: std::sync::Mutex<Option<order::Known>>,
     pub(crate) step_limit: u64,
+    /// The branch or loop that some block came to last, now and then.
+    pub(crate) turn: &'a AtomicUsize,
     /// Of the schedule of asynchronous operations.
     pub(crate) seed: u64,
     /// Global memory is the grid's before this one until threads have waited for it.

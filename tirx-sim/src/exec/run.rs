@@ -1,5 +1,7 @@
 //! The instruction loop of one strand.
 
+use std::sync::atomic::Ordering;
+
 use super::address;
 use super::cluster::Peers;
 use super::control::Settled;
@@ -157,6 +159,9 @@ impl Machine<'_, '_> {
                 Inst::Step { weight } => {
                     self.shared.lane_ops += weight as u64 * mask.count_ones() as u64;
                     self.shared.steps += 1;
+                    if self.shared.steps & 0xffff == 0 {
+                        ctx.turn.store(pc - 1, Ordering::Relaxed);
+                    }
                     if self.shared.steps > ctx.step_limit {
                         check!(Err(Trap::new(
                             FaultKind::StepLimit,
