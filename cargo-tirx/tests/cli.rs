@@ -757,3 +757,55 @@ fn a_reader_that_goes_away_is_no_error() {
         assert_eq!(status.code(), Some(code), "{arguments:?}");
     }
 }
+
+/// The lines that a program writes to stderr, as they come.
+fn lines_of(child: &mut std::process::Child) -> std::sync::mpsc::Receiver<String> {
+    use std::io::BufRead;
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+    std::thread::spawn(move || {
+        stderr
+            .lines()
+            .map_while(Result::ok)
+            .try_for_each(|line| sender.send(line))
+    });
+    receiver
+}
+
+#[test]
+fn watching_reports_each_change() {
+    let folder = Folder::new();
+    fs::write(
+        folder.path("kernels.toml"),
+        "[[kernel]]\nname = \"scale\"\nsource = \"k.py\"\ntargets = [\"sm_90a\"]\n",
+    )
+    .unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cargo-tirx"))
+        .args(["check", "--watch"])
+        .current_dir(folder.0.path())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = lines_of(&mut child);
+    let wait_for = |part: &str| {
+        let mut seen = Vec::new();
+        while let Ok(line) = lines.recv_timeout(std::time::Duration::from_secs(60)) {
+            if line.contains(part) {
+                return;
+            }
+            seen.push(line);
+        }
+        panic!("no line with {part}: {seen:#?}");
+    };
+    wait_for("`kernels.toml` is well");
+    fs::write(folder.path("k.py"), KERNELS.replace("A[i] * s", "Z[i] * s")).unwrap();
+    wait_for("error: ");
+    wait_for("k.py:21:16");
+    fs::write(folder.path("k.py"), KERNELS).unwrap();
+    wait_for("`kernels.toml` is well");
+    // The manifest is watched as well.
+    fs::write(folder.path("kernels.toml"), "[[kernel]]\nname = \"scale\"\n").unwrap();
+    wait_for("kernel `scale` has no text");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

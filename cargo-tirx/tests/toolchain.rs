@@ -98,6 +98,8 @@ fn toolchains_are_listed_and_removed() {
         code == Some(1) && err.contains("no nvcc is used: TIRX_NVCC is `none`"),
         "{err}"
     );
+    let (code, out, _) = machine.tirx(&["toolchain", "show"], &[("TIRX_NVCC", "none")]);
+    assert_eq!((code, out.as_str()), (Some(0), "none (TIRX_NVCC is `none`)\n"));
     // The one that is left is of another release than the manifest pins.
     let (code, _, err) = machine.tirx(&["toolchain", "path"], &[]);
     assert!(
@@ -166,6 +168,27 @@ fn the_doctor_says_what_is_missing() {
         "GPU         none: there is no `nvidia-smi` on PATH, which the driver brings; programs here run kernels on the simulator\n",
         "python      none on PATH; only `cargo tirx toolchain install` and `auto-install` need it\n",
         "C compiler  `cc` does not run; only the C interface (`Builder::c_api`) needs it\n",
+    ] {
+        assert!(out.contains(line), "{line}{out}");
+    }
+    let (code, _, err) = machine.tirx(&["toolchain", "path"], &[]);
+    if out.contains("none was found") {
+        assert_eq!(code, Some(1), "{err}");
+        assert!(
+            err.contains("error: no nvcc was found")
+                && err.contains("run `cargo tirx toolchain install`, or set TIRX_NVCC to the nvcc to use"),
+            "{err}"
+        );
+    }
+    machine.program("bin/python3", "[ \"$1\" = --version ] && echo 'Python 3.11'");
+    let (_, out, _) = machine.tirx(&["doctor"], &[("TIRX_PYTHON", "/nowhere/python")]);
+    let line = "python      `/nowhere/python` does not run; only `cargo tirx toolchain install` and `auto-install` need it\n";
+    assert!(out.contains(line), "{out}");
+    let (_, out, _) = machine.tirx(&["doctor"], &[("TIRX_CACHE_DIR", "")]);
+    for line in [
+        "python      `HERE/bin/python3` (Python 3.11), without pip: a virtual environment brings it\n",
+        "cache       none: set TIRX_CACHE_DIR or HOME\n",
+        "store       none: every package compiles for itself\n",
     ] {
         assert!(out.contains(line), "{line}{out}");
     }

@@ -112,6 +112,16 @@ pub(crate) mod tests {
         for length in 1..good.len() {
             assert!(check(&good[..length]).is_err(), "{length}");
         }
+        assert_eq!(
+            check(&good[..70]).unwrap_err(),
+            "is cut off or damaged: its header does not fit 70 bytes"
+        );
+        let mut neither = good.clone();
+        neither[16] = 3;
+        assert_eq!(
+            check(&neither).unwrap_err(),
+            "is damaged: an entry is neither PTX nor machine code"
+        );
         assert!(check(&join(&[])).unwrap_err().contains("no code"));
         let mut elf = good.clone();
         elf[16] = 2;

@@ -216,6 +216,22 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_read_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("folder");
+        fs::create_dir_all(folder.join("a.tirxk")).unwrap();
+        let problem = Files::read(&folder).unwrap_err().to_string();
+        assert!(problem.starts_with("`a.tirxk` cannot be read: "), "{problem}");
+        // A file without contents, as long as no kernel is.
+        let long = dir.path().join("long");
+        fs::create_dir(&long).unwrap();
+        let file = fs::File::create(long.join("b.tirxk")).unwrap();
+        file.set_len(LONGEST + 1).unwrap();
+        let problem = Files::read(&long).unwrap_err();
+        assert_eq!(problem.to_string(), "`b.tirxk` is longer than any kernel");
+    }
+
+    #[test]
     fn damage_is_found() {
         let file = files().encode();
         for length in 0..file.len() {

@@ -179,18 +179,6 @@ impl<T: Element> Tensor<T> {
             }
             return Ok(held.tensor);
         }
-        let device = (tensor.device_type, tensor.device_id);
-        let cuda = match &stream.0 {
-            StreamKind::Cuda(cuda) if device == (CUDA, stream.device_id()) => cuda,
-            _ => {
-                return Err(Error::Shape(format!(
-                    "the DLPack tensor is on device {} of type {}, the stream on {:?}",
-                    tensor.device_id,
-                    tensor.device_type,
-                    stream.device()
-                )));
-            }
-        };
         let rank = usize::try_from(tensor.ndim).unwrap_or(usize::MAX);
         let list = |values: *const i64| {
             // SAFETY: the caller's promise: as many values as dimensions.
@@ -210,6 +198,18 @@ impl<T: Element> Tensor<T> {
             true => shape.compact_strides(),
             false => list(tensor.strides).ok_or_else(refused)?,
         };
+        let device = (tensor.device_type, tensor.device_id);
+        let cuda = match &stream.0 {
+            StreamKind::Cuda(cuda) if device == (CUDA, stream.device_id()) => cuda,
+            _ => {
+                return Err(Error::Shape(format!(
+                    "the DLPack tensor is on device {} of type {}, the stream on {:?}",
+                    tensor.device_id,
+                    tensor.device_type,
+                    stream.device()
+                )));
+            }
+        };
         let address = tensor.data as u64 + tensor.byte_offset;
         let memory = CudaMemory::foreign(cuda, address, foreign);
         Ok(Tensor::new(Arc::new(Storage::Cuda(memory)), 0, shape, strides))
@@ -218,6 +218,8 @@ impl<T: Element> Tensor<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::Device;
 
@@ -252,6 +254,72 @@ mod tests {
             .unwrap();
         assert!(error.to_string().ends_with("expected float32"), "{error}");
         // SAFETY: a null pointer is refused.
-        assert!(unsafe { Tensor::<f32>::from_dlpack(&stream, std::ptr::null_mut()) }.is_err());
+        let error = unsafe { Tensor::<f32>::from_dlpack(&stream, std::ptr::null_mut()) };
+        assert!(
+            error
+                .err()
+                .unwrap()
+                .to_string()
+                .contains("a null pointer is no DLPack tensor")
+        );
+        let tensor = Tensor::from_slice(&stream, &[1i32, 2], [2]).unwrap();
+        let managed = tensor.into_dlpack().unwrap();
+        let other = Device::new_simulator().default_stream();
+        // SAFETY: nobody has taken it.
+        let error = unsafe { Tensor::<i32>::from_dlpack(&other, managed) };
+        let error = error.err().unwrap().to_string();
+        assert!(
+            error.contains("the DLPack tensor is on another device than the stream"),
+            "{error}"
+        );
+        let small = Tensor::<crate::Float4E2m1>::zeros(&stream, [2]).unwrap();
+        let error = small.into_dlpack().unwrap_err().to_string();
+        assert!(error.contains("DLPack has no tensors of float4"), "{error}");
+    }
+
+    #[test]
+    fn tensors_of_other_libraries_are_refused_with_a_reason() {
+        static GIVEN_BACK: AtomicUsize = AtomicUsize::new(0);
+        unsafe extern "C" fn count(_: *mut DlManagedTensor) {
+            GIVEN_BACK.fetch_add(1, Ordering::Relaxed);
+        }
+        let stream = Device::simulator().default_stream();
+        let refused = |ndim: i32, shape: &mut [i64], strides: &mut [i64]| {
+            let mut managed = DlManagedTensor {
+                dl_tensor: DlTensor {
+                    data: std::ptr::null_mut(),
+                    device_type: CUDA,
+                    device_id: 3,
+                    ndim,
+                    code: 2,
+                    bits: 32,
+                    lanes: 1,
+                    shape: shape.as_mut_ptr(),
+                    strides: strides.as_mut_ptr(),
+                    byte_offset: 0,
+                },
+                manager_ctx: std::ptr::null_mut(),
+                deleter: Some(count),
+            };
+            // SAFETY: whole, and refused before its memory is used.
+            let result = unsafe { Tensor::<f32>::from_dlpack(&stream, &raw mut managed) };
+            result.err().unwrap().to_string()
+        };
+        let text = "the DLPack tensor has too many dimensions or negative steps";
+        for (ndim, shape, strides) in [
+            (9, &mut [1i64; 9][..], &mut [1i64; 9][..]),
+            (-1, &mut [1], &mut [1]),
+            (1, &mut [-4], &mut [1]),
+            (1, &mut [4], &mut [-1]),
+        ] {
+            let error = refused(ndim, shape, strides);
+            assert!(error.contains(text), "{ndim}: {error}");
+        }
+        let error = refused(1, &mut [4], &mut [1]);
+        assert!(
+            error.contains("the DLPack tensor is on device 3 of type 2, the stream on "),
+            "{error}"
+        );
+        assert_eq!(GIVEN_BACK.load(Ordering::Relaxed), 5);
     }
 }

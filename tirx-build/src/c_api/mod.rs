@@ -27,6 +27,13 @@ const HEADER: &str = include_str!("runtime/tirx_c.h");
 const RUNTIME_HEADER: &str = include_str!("runtime/tirx_runtime.h");
 const RUNTIME: &str = include_str!("runtime/tirx_runtime.c");
 
+/// What to do where C cannot be compiled.
+const C_COMPILER: &str = "a C compiler is needed: install one (`gcc` or `clang` of the system's packages), or name it in \
+                          the variable CC; `cargo tirx doctor` says which is found";
+/// What to do where objects cannot be put into a library.
+const ARCHIVER: &str =
+    "`ar` is needed, which comes with the C compiler's binutils; the variable AR names another";
+
 /// What [`Builder::c_api`](crate::Builder::c_api) makes.
 ///
 /// ```no_run
@@ -177,8 +184,8 @@ impl CApi {
             .flag_if_supported("-fwrapv")
             .flag_if_supported("-fvisibility=hidden");
         let failed = |what: &str, message: String| {
-            Error::new(format_args!("the C interface `{}`: {what}: {message}", self.name))
-                .help("a C compiler is needed: `cc`, or the one that the variable CC names")
+            let text = format!("the C interface `{}`: {what}: {}", self.name, message.trim_end());
+            Error::new(text).help(C_COMPILER)
         };
         let objects = build
             .try_compile_intermediates()
@@ -192,9 +199,13 @@ impl CApi {
             .opt_level(2)
             .cargo_metadata(false)
             .cargo_warnings(false);
-        archive
-            .try_compile(&self.name)
-            .map_err(|e| failed("making the static library", e.to_string()))?;
+        archive.try_compile(&self.name).map_err(|e| {
+            let name = &self.name;
+            Error::new(format_args!(
+                "the C interface `{name}`: making the static library: {e}"
+            ))
+            .help(ARCHIVER)
+        })?;
         if !self.shared {
             return Ok(());
         }
@@ -329,7 +340,7 @@ fn cmake(name: &str, shared: bool) -> String {
     text
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
@@ -343,5 +354,73 @@ mod tests {
             assert!(message.contains(&text), "{message}");
             assert!(message.contains("letters, digits and `_`"), "{message}");
         }
+    }
+
+    /// What a build of the C interface says in a process with these variables: `cc` reads the process's own.
+    fn said(variables: &[(&str, &str)]) -> String {
+        const FOLDER: &str = "TIRX_TEST_C_API_FOLDER";
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            let api = CApi::new("kernels").shared(true).folder(folder);
+            let result = api.build(&[], &Environment::process(), Path::new(""));
+            let text = result
+                .err()
+                .map_or("built".to_string(), |error| error.to_string());
+            println!("said: {text}\n.");
+            std::process::exit(0);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "c_api::tests::a_compiler_that_does_not_work_is_named",
+                "--nocapture",
+            ])
+            .env(FOLDER, folder.path())
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap();
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = out
+            .split_once("said: ")
+            .and_then(|(_, text)| text.split_once("\n.\n"));
+        said.unwrap_or_else(|| panic!("{out}")).0.to_string()
+    }
+
+    #[test]
+    fn a_compiler_that_does_not_work_is_named() {
+        assert_eq!(said(&[]), "built");
+        for (variables, what, help) in [
+            (
+                &[("CC", "/nowhere/my-cc")][..],
+                &["compiling: ", "/nowhere/my-cc"][..],
+                C_COMPILER,
+            ),
+            (&[("PATH", "/nowhere")], &["compiling: ", "cc"], C_COMPILER),
+            (&[("CC", "false")], &["compiling: "], C_COMPILER),
+            (
+                &[("AR", "/nowhere/my-ar")],
+                &["making the static library: ", "/nowhere/my-ar"],
+                ARCHIVER,
+            ),
+        ] {
+            let text = said(variables);
+            assert!(text.starts_with("error: the C interface `kernels`: "), "{text}");
+            assert!(text.ends_with(&format!("= help: {help}")), "{text}");
+            for part in what {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+        }
+        // A compiler that compiles and does not link.
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("my-cc");
+        let body = "#!/bin/sh\nfor word; do [ \"$word\" = -shared ] && { echo no linker >&2; exit 1; }; done\nexec cc \"$@\"\n";
+        fs::write(&script, body).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&script, mode).unwrap();
+        let text = said(&[("CC", script.to_str().unwrap())]);
+        assert!(
+            text.contains("making the shared library: no linker") && text.contains(C_COMPILER),
+            "{text}"
+        );
     }
 }

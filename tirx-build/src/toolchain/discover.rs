@@ -549,6 +549,35 @@ mod tests {
     }
 
     #[test]
+    fn what_was_wanted_is_said() {
+        let place = Place::new();
+        place.nvcc("home/bin/nvcc", "12.4");
+        let environment = Environment::empty().with("CUDA_HOME", place.dir("home"));
+        let message = |search: &Search<'_>| match discover(search) {
+            Ok(Discovered::Unsuitable(error)) => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+        let mut wanted = search(&environment, &place);
+        wanted.needs = Some(("sm_100a".into(), Version::new(12, 8)));
+        let text = message(&wanted);
+        for part in [
+            "no suitable nvcc was found; wanted CUDA 12.8 or newer, which sm_100a needs",
+            "(from CUDA_HOME): it is CUDA 12.4, too old for sm_100a, which needs 12.8 or newer",
+            "= help: run `cargo tirx toolchain install`, or set TIRX_NVCC to the nvcc to use",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        place.script("home/bin/nvcc", "exit 3");
+        let text = message(&search(&environment, &place));
+        for part in [
+            "no suitable nvcc was found; wanted a working one",
+            "(from CUDA_HOME): it does not answer `--version` as nvcc does",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
     fn none_means_none() {
         let place = Place::new();
         place.nvcc("prefix/bin/nvcc", "13.0");

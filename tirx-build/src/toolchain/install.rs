@@ -412,6 +412,59 @@ mod tests {
     }
 
     #[test]
+    fn an_installation_that_cannot_be_done_says_why() {
+        let refused = |environment: &Environment| {
+            let result = install(environment, pin(), &mut |_| {});
+            result.unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused(&Environment::empty()),
+            "error: cannot install nvcc 13.0: there is no cache directory; set TIRX_CACHE_DIR or HOME"
+        );
+        let (dir, environment) = place("echo 'No module named it' >&2; exit 1");
+        assert_eq!(
+            refused(&environment),
+            "error: cannot install nvcc 13.0: python3 has neither pip nor venv (No module named it)"
+        );
+        let nowhere = environment
+            .clone()
+            .with("TIRX_PYTHON", dir.path().join("nowhere"));
+        let message = refused(&nowhere);
+        assert!(message.contains("nowhere` cannot be run: "), "{message}");
+        // An nvcc that knows where it was unpacked.
+        let (_dir, moved) = place(&UNPACK.replace(
+            "printf '#!/bin/sh\\n",
+            "printf '#!/bin/sh\\ncase $0 in *.new/*) ;; *) exit 1;; esac\\n",
+        ));
+        assert_eq!(
+            refused(&moved),
+            "error: cannot install nvcc 13.0: it does not run from its place in the cache"
+        );
+        // Files where folders are to be.
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let message = refused(&environment.with("TIRX_CACHE_DIR", &file));
+        assert!(
+            message.starts_with("error: cannot create `") && message.contains("file/toolchains`: "),
+            "{message}"
+        );
+        let (dir, environment) = place(UNPACK);
+        fs::create_dir_all(dir.path().join("cache")).unwrap();
+        fs::write(dir.path().join("cache/installed"), "").unwrap();
+        let message = refused(&environment);
+        assert!(
+            message.starts_with("error: cannot write `") && message.contains("installed/cuda-13.0`: "),
+            "{message}"
+        );
+        let nowhere = dir.path().join("nowhere");
+        let reason = fetch(&environment, Path::new("python3"), "", &nowhere).unwrap_err();
+        assert!(
+            reason.starts_with("cannot write `") && reason.contains("nowhere/packages.txt`: "),
+            "{reason}"
+        );
+    }
+
+    #[test]
     fn every_package_has_an_exact_version_and_hashes() {
         for (version, packages) in PACKAGES {
             let lines: Vec<&str> = packages.lines().filter(|line| !line.starts_with('#')).collect();
@@ -480,6 +533,16 @@ mod tests {
         assert!(installed(&environment).is_empty());
         assert!(!dir.path().join("cache/installed/cuda-13.0").exists());
         assert_eq!(remove(&environment, pin()), Ok(false));
+        // A folder where a file is to be.
+        install(&environment, pin(), &mut |_| {}).unwrap();
+        let stamp = dir.path().join("cache/installed/cuda-13.0");
+        fs::remove_file(&stamp).unwrap();
+        fs::create_dir(&stamp).unwrap();
+        let message = remove(&environment, pin()).unwrap_err().to_string();
+        assert!(
+            message.starts_with("error: cannot remove `") && message.contains("installed/cuda-13.0`: "),
+            "{message}"
+        );
     }
 
     #[test]

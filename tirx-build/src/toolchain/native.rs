@@ -128,6 +128,10 @@ mod tests {
             names("exit 3").unwrap_err(),
             "`nvidia-smi` failed: exit status: 3"
         );
+        let (dir, environment) = machine(Some(""));
+        fs::write(dir.path().join("nvidia-smi"), "#!/nowhere/interpreter\n").unwrap();
+        let reason = gpus(&environment).unwrap_err();
+        assert!(reason.starts_with("`nvidia-smi` cannot be run: "), "{reason}");
         assert_eq!(names("true").unwrap_err(), "`nvidia-smi` lists none");
         assert!(
             names("echo '99.7, NVIDIA X'")

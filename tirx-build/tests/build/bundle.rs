@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use tirx_build::{BundleAction, Environment};
+use tirx_bundle::Kernel;
 
 use crate::package::{Package, warnings};
 
@@ -141,6 +142,23 @@ fn a_stale_bundle_is_refused_with_the_kernel_and_the_reason() {
             "{message}"
         );
     }
+    // A launcher of another compiler's, with the same device code.
+    let package = bundled();
+    let lock = package.text("kernels.bundle/kernels.lock");
+    let signature = lock
+        .lines()
+        .rfind(|line| line.starts_with("signature = "))
+        .unwrap();
+    package.edit(
+        "kernels.bundle/kernels.lock",
+        signature,
+        "signature = \"another\"",
+    );
+    let message = refused(&package, none());
+    assert!(
+        message.contains("kernel `scale` has another signature than its launcher"),
+        "{message}"
+    );
     let package = bundled();
     package.edit("kernels.py", "A[i, j] * s", "A[i, j] - s");
     let message = refused(&package, none());
@@ -223,7 +241,14 @@ fn a_damaged_bundle_is_refused_whatever_else_there_is() {
     );
     check(
         &|package| package.edit("kernels.bundle/kernels.lock", "tirx = ", "tir = "),
-        "kernels.lock of the bundle",
+        "kernels.bundle` is damaged: unknown field `tir`",
+    );
+    check(
+        &|package| {
+            fs::remove_file(file(package, "scale.tirxk")).unwrap();
+            fs::create_dir(file(package, "scale.tirxk")).unwrap();
+        },
+        "error: `scale.tirxk` of the bundle `",
     );
     check(
         &|package| fs::remove_file(file(package, "kernels.lock")).unwrap(),
@@ -269,6 +294,49 @@ fn bundles_are_checked_and_reproducible() {
         .to_string();
     assert!(
         message.contains("the image of kernel `scale` for sm_90a differs from what was compiled now"),
+        "{message}"
+    );
+    // A bundle whose contents fit each other, and are not what comes out now.
+    let differs = |change: &dyn Fn(&Package), said: &str| {
+        let package = bundled();
+        change(&package);
+        let result = with(&package).bundle(BundleAction::Verify, false, "MIT");
+        let message = result.unwrap_err().to_string();
+        assert!(message.contains(said), "{said}: {message}");
+    };
+    let kernel = |package: &Package, change: &dyn Fn(&mut Kernel)| {
+        let path = file(package, "scale.tirxk");
+        let mut kernel = Kernel::decode(&fs::read(&path).unwrap()).unwrap();
+        change(&mut kernel);
+        fs::write(path, kernel.encode()).unwrap();
+    };
+    differs(
+        &|package| kernel(package, &|kernel| kernel.ir.push(0)),
+        "error: kernel `scale` differs from what was compiled now",
+    );
+    differs(
+        &|package| kernel(package, &|kernel| kernel.name.push('2')),
+        "error: kernel `scale` is not in the bundle",
+    );
+    differs(
+        &|package| {
+            package.edit(
+                "kernels.bundle/kernels.lock",
+                "version = 1",
+                "# Mine.\nversion = 1",
+            );
+        },
+        "error: kernels.lock differs from what was made now",
+    );
+    // Locked, a bundle for more targets than the manifest names is not the one that would be made.
+    let message = bundled()
+        .builder(none())
+        .targets(["sm_90a"])
+        .bundle(BundleAction::Locked, false, "MIT")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("kernel `scale` was compiled for other targets"),
         "{message}"
     );
     package.edit(

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use tirx_build::Environment;
+use tirx_build::ir::DType;
+use tirx_build::ir::builder::FuncBuilder;
+use tirx_build::{Builder, Environment, Kernel};
 
 use crate::package::{Package, warnings};
 
@@ -126,6 +128,61 @@ fn no_target_at_all_is_an_error() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("Builder::targets: names no targets"), "{error}");
+}
+
+#[test]
+fn extents_beyond_32_bits_are_refused_at_the_kernel_s_line() {
+    // In 32 bits it is 256.
+    let message = refused("{ N = 1024 }", "{ N = 4294967552 }");
+    assert!(
+        message.contains("4294967552") && message.contains("--> kernels.py:"),
+        "{message}"
+    );
+}
+
+#[test]
+fn mistakes_of_a_build_script_name_the_kernel() {
+    let package = Package::new();
+    let environment = || Environment::empty().with("TIRX_NVCC", "none");
+    let refused = |kernel: Kernel| {
+        let builder = package.builder(environment()).kernel(kernel);
+        builder.build().unwrap_err().to_string()
+    };
+    let text = refused(Kernel::script("more", "").targets(["sm90a"]));
+    assert!(
+        text.contains("kernel `more`: unknown architecture `sm90a`")
+            && text.contains("= help: did you mean `sm_90a`?"),
+        "{text}"
+    );
+    let text = refused(Kernel::script("more", "").ptx("newest"));
+    assert!(
+        text.contains("kernel `more`: unknown architecture `newest`")
+            && text.contains("= help: write it as `sm_90a`, and PTX as `compute_90`"),
+        "{text}"
+    );
+    let mut f = FuncBuilder::new("more");
+    let a = f.tensor("A", [32], DType::FLOAT32);
+    f.device_entry();
+    let [_] = f.cta_id(["bx"], [1]);
+    let [tx] = f.thread_id(["tx"], [32]);
+    f.store(&a, [tx], 1.0);
+    let text = refused(Kernel::ir("more", f.finish().unwrap()).specialize([("N", 1)]));
+    assert!(
+        text.contains("kernel `more` is IR and has no compile-time parameters")
+            && text.contains("= help: build the IR with the values, a kernel for each"),
+        "{text}"
+    );
+    let builder = Builder::new().manifest(package.path("kernels.toml"));
+    let text = builder
+        .environment(environment())
+        .build()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.contains("OUT_DIR is not set")
+            && text.contains("= help: call this from a build script, or give Builder::out_dir"),
+        "{text}"
+    );
 }
 
 #[test]
