@@ -205,26 +205,28 @@ fn machine_code_names_the_lines_of_the_kernel_file() {
         (fs::read(file).unwrap(), place)
     };
     let has = |image: &[u8], text: &str| image.windows(text.len()).any(|part| part == text.as_bytes());
+    // Line tables hold folders apart from the names in them.
+    let names_the_file = |image: &[u8]| has(image, "/proc/self/cwd/kernels") && has(image, "mark.py");
     let names_the_place = |image: &[u8], place: &Place| has(image, &*place.path("").to_string_lossy());
     let line = "\"/proc/self/cwd/kernels/mark.py\", line 6";
     // `lineinfo`, twice: the bytes depend on no folder and no time.
     let (first, place) = image("lineinfo = true");
     let (second, _) = image("lineinfo = true");
     assert!(first == second, "two builds give two images");
-    assert!(has(&first, ".debug_line") && has(&first, "kernels/mark.py") && !has(&first, ".debug_info"));
+    assert!(has(&first, ".debug_line") && names_the_file(&first) && !has(&first, ".debug_info"));
     assert!(!names_the_place(&first, &place));
     if let Some(named) = lines_named(&place, &real, &first) {
         assert!(named.iter().any(|named| named == line), "{named:?}");
     }
     // `debug`, with the debug profile: variables, too.
     let (debug, place) = image("debug = true");
-    assert!(has(&debug, ".debug_info") && has(&debug, "kernels/mark.py"));
+    assert!(has(&debug, ".debug_info") && names_the_file(&debug));
     if let Some(named) = lines_named(&place, &real, &debug) {
         assert!(named.iter().any(|named| named == line), "{named:?}");
     }
     // Neither without the keys.
     let (plain, _) = image("");
-    assert!(!has(&plain, ".debug_line") && !has(&plain, "kernels/mark.py"));
+    assert!(!has(&plain, ".debug_line") && !has(&plain, "mark.py"));
 }
 
 #[test]

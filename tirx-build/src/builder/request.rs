@@ -83,7 +83,7 @@ pub fn build_script_declares_kernels(package: &Path) -> bool {
 }
 
 /// Makes or checks the bundle of a package through its build script, with the kernels of the manifest and those that the
-/// script declares. Cargo compiles the package for it, as `cargo check` does.
+/// script declares. Cargo compiles the package for it, as `cargo build` does.
 ///
 /// # Errors
 /// As [`Builder::bundle`]; Cargo fails; the build script builds no such manifest.
@@ -134,7 +134,7 @@ pub fn bundle_by_build_script(
 fn ask(file: &File, place: &Path) -> Result<Answer> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(&cargo)
-        .args(["check", "--quiet", "--manifest-path"])
+        .args(["build", "--quiet", "--manifest-path"])
         .arg(file.package.join("Cargo.toml"))
         .env(VARIABLE, place)
         .output()
