@@ -273,5 +273,20 @@ mod tests {
         assert!(refused(&place).starts_with("error: cannot read `"));
         fs::write(&place, "x = 1").unwrap();
         assert!(refused(&place).starts_with("error: TIRX_BUNDLE names no request: "));
+        let manifest = folder.path().join("kernels.toml");
+        let text = format!(
+            "package = {:?}\nmanifest = {manifest:?}\naction = \"burn\"\nsingle = false\ntargets = []\nlicense = \"MIT\"\n",
+            folder.path()
+        );
+        fs::write(&place, text).unwrap();
+        let environment = Environment::empty().with(VARIABLE, &place);
+        let of = |package: &Path| {
+            let environment = environment.clone().with("CARGO_MANIFEST_DIR", package);
+            Builder::new().answer_request(&environment)
+        };
+        let error = of(folder.path()).unwrap_err().to_string();
+        assert_eq!(error, "error: TIRX_BUNDLE asks for `burn`");
+        // Asked of another package, it is none of this one's business.
+        assert!(of(Path::new("/another/package")).unwrap().is_none());
     }
 }
