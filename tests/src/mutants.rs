@@ -68,6 +68,8 @@ pub struct Mutant {
     pub line: usize,
     /// The kernel that it is in.
     pub kernel: String,
+    /// Whether that is a kernel, rather than a function that kernels call.
+    entry: bool,
     text: String,
 }
 
@@ -97,13 +99,16 @@ pub fn mutants(case: &Case) -> Vec<Mutant> {
 pub fn of_text(file: &str, text: &str) -> Vec<Mutant> {
     let mut out = Vec::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    let mut kernel = String::new();
+    let (mut kernel, mut entry) = (String::new(), false);
+    let mut decorated = false;
     let mut start = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let trimmed = line.trim_start();
         if let Some(rest) = trimmed.strip_prefix("def ") {
             kernel = rest.split('(').next().unwrap_or_default().to_string();
+            entry = std::mem::take(&mut decorated);
         }
+        decorated |= ["@T.prim_func", "@T.jit"].iter().any(|d| trimmed.starts_with(d));
         let mut from = 0;
         while let Some(found) = line[from..].find("T.") {
             let at = from + found;
@@ -133,6 +138,7 @@ pub fn of_text(file: &str, text: &str) -> Vec<Mutant> {
                 name,
                 line: number + 1,
                 kernel: kernel.clone(),
+                entry,
                 text: format!("{}T.evaluate(0){}", &text[..start + at], &text[end..]),
             });
         }
@@ -295,7 +301,8 @@ impl Mutant {
     /// Where the file's expectations cannot be read.
     pub fn run(&self, case: &Case) -> Result<Outcome, String> {
         let runs = case.runs()?;
-        let whole = !runs.iter().any(|r| r.kernel == self.kernel);
+        // What a function lacks all kernels of the file lack.
+        let whole = !self.entry;
         let mut outcome = Outcome::NotRun;
         for run in runs
             .iter()
@@ -386,7 +393,7 @@ impl Outcome {
     }
 }
 
-/// The mutants that may be silent, with the reasons: lines `name: reason`.
+/// The mutants that may be silent, with the reasons: lines `name: reason`, where `*` may stand for the kernel of the name.
 pub fn redundant(text: &str) -> BTreeMap<String, String> {
     let lines = text.lines().filter(|l| !l.starts_with('#'));
     let pairs = lines.filter_map(|l| l.split_once(": "));

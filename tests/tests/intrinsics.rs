@@ -580,6 +580,31 @@ fn each_call_is_refused_below_its_target() {
     assert!(refused > 100, "{refused} calls are refused somewhere");
 }
 
+/// PTX ISA: all tcgen05 instructions of a kernel have one `.cta_group`.
+#[test]
+fn a_kernel_is_of_single_blocks_or_of_pairs() {
+    let text = "@T.prim_func
+def k(A: T.Buffer((64,), \"uint32\")):
+    T.device_entry()
+    bx = T.cta_id([2]); tx = T.thread_id([32])
+    slot = T.alloc_shared((1,), \"uint32\")
+    T.ptx.tcgen05.alloc(slot.ptr_to([0]), 32, cta_group=2)
+    T.ptx.tcgen05.dealloc(slot[0], 32, cta_group=1)
+    A[tx] = slot[0]
+";
+    let compile = |text: &str| tirx_tests::cuda_text("k.py", text, "k", &Default::default(), "sm_100a");
+    let message = compile(text).expect_err("two groups");
+    for part in [
+        "`T.ptx.tcgen05.dealloc` has cta_group=1, others of this kernel cta_group=2",
+        "k.py:7:5",
+        "`T.ptx.tcgen05.alloc` has cta_group=2",
+        "k.py:6:5",
+    ] {
+        assert!(message.contains(part), "{part:?} is not in:\n{message}");
+    }
+    compile(&text.replace("cta_group=1", "cta_group=2")).expect("one group");
+}
+
 #[test]
 fn what_a_gpu_does_not_have_is_an_error_at_its_line() {
     let text = "@T.prim_func

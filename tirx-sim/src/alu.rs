@@ -200,20 +200,23 @@ fn nonzero64(b: u64) -> u64 {
     if b == 0 { 1 } else { b }
 }
 
+// In each table `$run` is given what a compiler makes vector instructions of, `$rare` the rest: its lanes are computed one by
+// one, by the scalar form, so that there is one copy of it.
+
 macro_rules! bin32 {
-    ($op:expr, $run:ident) => {{
+    ($op:expr, $run:ident, $rare:ident) => {{
         use Bin::*;
         match $op {
             Add | AddChecked => $run!(|a: u32, b: u32| a.wrapping_add(b)),
             Sub | SubChecked => $run!(|a: u32, b: u32| a.wrapping_sub(b)),
             RSub | RSubChecked => $run!(|a: u32, b: u32| b.wrapping_sub(a)),
             Mul | MulChecked => $run!(|a: u32, b: u32| a.wrapping_mul(b)),
-            DivS => $run!(|a: u32, b: u32| (a as i32).wrapping_div(nonzero32(b) as i32) as u32),
-            DivU => $run!(|a: u32, b: u32| a / nonzero32(b)),
-            ModS => $run!(|a: u32, b: u32| (a as i32).wrapping_rem(nonzero32(b) as i32) as u32),
-            ModU => $run!(|a: u32, b: u32| a % nonzero32(b)),
-            FloorDivS => $run!(|a: u32, b: u32| floor_div32(a as i32, nonzero32(b) as i32) as u32),
-            FloorModS => $run!(|a: u32, b: u32| floor_mod32(a as i32, nonzero32(b) as i32) as u32),
+            DivS => $rare!(|a: u32, b: u32| (a as i32).wrapping_div(nonzero32(b) as i32) as u32),
+            DivU => $rare!(|a: u32, b: u32| a / nonzero32(b)),
+            ModS => $rare!(|a: u32, b: u32| (a as i32).wrapping_rem(nonzero32(b) as i32) as u32),
+            ModU => $rare!(|a: u32, b: u32| a % nonzero32(b)),
+            FloorDivS => $rare!(|a: u32, b: u32| floor_div32(a as i32, nonzero32(b) as i32) as u32),
+            FloorModS => $rare!(|a: u32, b: u32| floor_mod32(a as i32, nonzero32(b) as i32) as u32),
             MinS => $run!(|a: u32, b: u32| (a as i32).min(b as i32) as u32),
             MinU => $run!(|a: u32, b: u32| a.min(b)),
             MaxS => $run!(|a: u32, b: u32| (a as i32).max(b as i32) as u32),
@@ -248,34 +251,34 @@ macro_rules! bin32 {
             LeF => $run!(|a: u32, b: u32| (f(a) <= f(b)) as u32),
             GtF => $run!(|a: u32, b: u32| (f(a) > f(b)) as u32),
             GeF => $run!(|a: u32, b: u32| (f(a) >= f(b)) as u32),
-            FloorDivF => $run!(|a: u32, b: u32| (f(a) / f(b)).floor().to_bits()),
-            FloorModF => $run!(|a: u32, b: u32| (f(a) - (f(a) / f(b)).floor() * f(b)).to_bits()),
-            Fmod => $run!(|a: u32, b: u32| (f(a) % f(b)).to_bits()),
-            Pow => $run!(|a: u32, b: u32| f(a).powf(f(b)).to_bits()),
-            Atan2 => $run!(|a: u32, b: u32| f(a).atan2(f(b)).to_bits()),
-            Hypot => $run!(|a: u32, b: u32| f(a).hypot(f(b)).to_bits()),
+            FloorDivF => $rare!(|a: u32, b: u32| (f(a) / f(b)).floor().to_bits()),
+            FloorModF => $rare!(|a: u32, b: u32| (f(a) - (f(a) / f(b)).floor() * f(b)).to_bits()),
+            Fmod => $rare!(|a: u32, b: u32| (f(a) % f(b)).to_bits()),
+            Pow => $rare!(|a: u32, b: u32| f(a).powf(f(b)).to_bits()),
+            Atan2 => $rare!(|a: u32, b: u32| f(a).atan2(f(b)).to_bits()),
+            Hypot => $rare!(|a: u32, b: u32| f(a).hypot(f(b)).to_bits()),
             Copysign => $run!(|a: u32, b: u32| f(a).copysign(f(b)).to_bits()),
-            Nextafter => $run!(|a: u32, b: u32| nextafter32(f(a), f(b)).to_bits()),
-            Ldexp => $run!(|a: u32, b: u32| (ldexp(f(a) as f64, b as i32 as i64) as f32).to_bits()),
+            Nextafter => $rare!(|a: u32, b: u32| nextafter32(f(a), f(b)).to_bits()),
+            Ldexp => $rare!(|a: u32, b: u32| (ldexp(f(a) as f64, b as i32 as i64) as f32).to_bits()),
         }
     }};
 }
 
 /// Comparisons appear in `cmp64`; here they do nothing useful.
 macro_rules! bin64 {
-    ($op:expr, $run:ident) => {{
+    ($op:expr, $run:ident, $rare:ident) => {{
         use Bin::*;
         match $op {
             Add | AddChecked => $run!(|a: u64, b: u64| a.wrapping_add(b)),
             Sub | SubChecked => $run!(|a: u64, b: u64| a.wrapping_sub(b)),
             RSub | RSubChecked => $run!(|a: u64, b: u64| b.wrapping_sub(a)),
             Mul | MulChecked => $run!(|a: u64, b: u64| a.wrapping_mul(b)),
-            DivS => $run!(|a: u64, b: u64| (a as i64).wrapping_div(nonzero64(b) as i64) as u64),
-            DivU => $run!(|a: u64, b: u64| a / nonzero64(b)),
-            ModS => $run!(|a: u64, b: u64| (a as i64).wrapping_rem(nonzero64(b) as i64) as u64),
-            ModU => $run!(|a: u64, b: u64| a % nonzero64(b)),
-            FloorDivS => $run!(|a: u64, b: u64| floor_div64(a as i64, nonzero64(b) as i64) as u64),
-            FloorModS => $run!(|a: u64, b: u64| floor_mod64(a as i64, nonzero64(b) as i64) as u64),
+            DivS => $rare!(|a: u64, b: u64| (a as i64).wrapping_div(nonzero64(b) as i64) as u64),
+            DivU => $rare!(|a: u64, b: u64| a / nonzero64(b)),
+            ModS => $rare!(|a: u64, b: u64| (a as i64).wrapping_rem(nonzero64(b) as i64) as u64),
+            ModU => $rare!(|a: u64, b: u64| a % nonzero64(b)),
+            FloorDivS => $rare!(|a: u64, b: u64| floor_div64(a as i64, nonzero64(b) as i64) as u64),
+            FloorModS => $rare!(|a: u64, b: u64| floor_mod64(a as i64, nonzero64(b) as i64) as u64),
             MinS => $run!(|a: u64, b: u64| (a as i64).min(b as i64) as u64),
             MinU => $run!(|a: u64, b: u64| a.min(b)),
             MaxS => $run!(|a: u64, b: u64| (a as i64).max(b as i64) as u64),
@@ -294,15 +297,15 @@ macro_rules! bin64 {
             RDivF => $run!(|a: u64, b: u64| (g(b) / g(a)).to_bits()),
             MinF => $run!(|a: u64, b: u64| minimum!(g(a), g(b)).to_bits()),
             MaxF => $run!(|a: u64, b: u64| maximum!(g(a), g(b)).to_bits()),
-            FloorDivF => $run!(|a: u64, b: u64| (g(a) / g(b)).floor().to_bits()),
-            FloorModF => $run!(|a: u64, b: u64| (g(a) - (g(a) / g(b)).floor() * g(b)).to_bits()),
-            Fmod => $run!(|a: u64, b: u64| (g(a) % g(b)).to_bits()),
-            Pow => $run!(|a: u64, b: u64| g(a).powf(g(b)).to_bits()),
-            Atan2 => $run!(|a: u64, b: u64| g(a).atan2(g(b)).to_bits()),
-            Hypot => $run!(|a: u64, b: u64| g(a).hypot(g(b)).to_bits()),
+            FloorDivF => $rare!(|a: u64, b: u64| (g(a) / g(b)).floor().to_bits()),
+            FloorModF => $rare!(|a: u64, b: u64| (g(a) - (g(a) / g(b)).floor() * g(b)).to_bits()),
+            Fmod => $rare!(|a: u64, b: u64| (g(a) % g(b)).to_bits()),
+            Pow => $rare!(|a: u64, b: u64| g(a).powf(g(b)).to_bits()),
+            Atan2 => $rare!(|a: u64, b: u64| g(a).atan2(g(b)).to_bits()),
+            Hypot => $rare!(|a: u64, b: u64| g(a).hypot(g(b)).to_bits()),
             Copysign => $run!(|a: u64, b: u64| g(a).copysign(g(b)).to_bits()),
-            Nextafter => $run!(|a: u64, b: u64| nextafter64(g(a), g(b)).to_bits()),
-            Ldexp => $run!(|a: u64, b: u64| ldexp(g(a), b as i64).to_bits()),
+            Nextafter => $rare!(|a: u64, b: u64| nextafter64(g(a), g(b)).to_bits()),
+            Ldexp => $rare!(|a: u64, b: u64| ldexp(g(a), b as i64).to_bits()),
             Eq | Ne | LtS | LtU | LeS | LeU | GtS | GtU | GeS | GeU | EqF | NeF | LtF | LeF | GtF | GeF => {
                 $run!(|a: u64, _b: u64| a)
             }
@@ -335,41 +338,41 @@ macro_rules! cmp64 {
 }
 
 macro_rules! un32 {
-    ($op:expr, $run:ident) => {{
+    ($op:expr, $run:ident, $rare:ident) => {{
         use Un::*;
         match $op {
             Not => $run!(|a: u32| (a == 0) as u32),
             BitNot => $run!(|a: u32| !a),
-            Popcount => $run!(|a: u32| a.count_ones()),
-            Clz => $run!(|a: u32| a.leading_zeros()),
-            Ffs => $run!(|a: u32| if a == 0 { 0 } else { a.trailing_zeros() + 1 }),
-            Exp => $run!(|a: u32| f(a).exp().to_bits()),
-            Exp2 => $run!(|a: u32| f(a).exp2().to_bits()),
-            Exp10 => $run!(|a: u32| (10f64.powf(f(a) as f64) as f32).to_bits()),
-            Erf => $run!(|a: u32| (erf(f(a) as f64) as f32).to_bits()),
-            Tanh => $run!(|a: u32| f(a).tanh().to_bits()),
-            Sigmoid => $run!(|a: u32| (1.0 / (1.0 + (-f(a)).exp())).to_bits()),
-            Log => $run!(|a: u32| f(a).ln().to_bits()),
-            Log2 => $run!(|a: u32| f(a).log2().to_bits()),
-            Log10 => $run!(|a: u32| f(a).log10().to_bits()),
-            Log1p => $run!(|a: u32| f(a).ln_1p().to_bits()),
-            Tan => $run!(|a: u32| f(a).tan().to_bits()),
-            Cos => $run!(|a: u32| f(a).cos().to_bits()),
-            Cosh => $run!(|a: u32| f(a).cosh().to_bits()),
-            Sin => $run!(|a: u32| f(a).sin().to_bits()),
-            Sinh => $run!(|a: u32| f(a).sinh().to_bits()),
-            Asin => $run!(|a: u32| f(a).asin().to_bits()),
-            Acos => $run!(|a: u32| f(a).acos().to_bits()),
-            Atan => $run!(|a: u32| f(a).atan().to_bits()),
-            Acosh => $run!(|a: u32| f(a).acosh().to_bits()),
-            Asinh => $run!(|a: u32| f(a).asinh().to_bits()),
-            Atanh => $run!(|a: u32| f(a).atanh().to_bits()),
+            Popcount => $rare!(|a: u32| a.count_ones()),
+            Clz => $rare!(|a: u32| a.leading_zeros()),
+            Ffs => $rare!(|a: u32| if a == 0 { 0 } else { a.trailing_zeros() + 1 }),
+            Exp => $rare!(|a: u32| f(a).exp().to_bits()),
+            Exp2 => $rare!(|a: u32| f(a).exp2().to_bits()),
+            Exp10 => $rare!(|a: u32| (10f64.powf(f(a) as f64) as f32).to_bits()),
+            Erf => $rare!(|a: u32| (erf(f(a) as f64) as f32).to_bits()),
+            Tanh => $rare!(|a: u32| f(a).tanh().to_bits()),
+            Sigmoid => $rare!(|a: u32| (1.0 / (1.0 + (-f(a)).exp())).to_bits()),
+            Log => $rare!(|a: u32| f(a).ln().to_bits()),
+            Log2 => $rare!(|a: u32| f(a).log2().to_bits()),
+            Log10 => $rare!(|a: u32| f(a).log10().to_bits()),
+            Log1p => $rare!(|a: u32| f(a).ln_1p().to_bits()),
+            Tan => $rare!(|a: u32| f(a).tan().to_bits()),
+            Cos => $rare!(|a: u32| f(a).cos().to_bits()),
+            Cosh => $rare!(|a: u32| f(a).cosh().to_bits()),
+            Sin => $rare!(|a: u32| f(a).sin().to_bits()),
+            Sinh => $rare!(|a: u32| f(a).sinh().to_bits()),
+            Asin => $rare!(|a: u32| f(a).asin().to_bits()),
+            Acos => $rare!(|a: u32| f(a).acos().to_bits()),
+            Atan => $rare!(|a: u32| f(a).atan().to_bits()),
+            Acosh => $rare!(|a: u32| f(a).acosh().to_bits()),
+            Asinh => $rare!(|a: u32| f(a).asinh().to_bits()),
+            Atanh => $rare!(|a: u32| f(a).atanh().to_bits()),
             Sqrt => $run!(|a: u32| f(a).sqrt().to_bits()),
             Rsqrt => $run!(|a: u32| ((1.0 / (f(a) as f64).sqrt()) as f32).to_bits()),
-            Floor => $run!(|a: u32| f(a).floor().to_bits()),
-            Ceil => $run!(|a: u32| f(a).ceil().to_bits()),
-            Trunc => $run!(|a: u32| f(a).trunc().to_bits()),
-            Nearbyint => $run!(|a: u32| f(a).round_ties_even().to_bits()),
+            Floor => $rare!(|a: u32| f(a).floor().to_bits()),
+            Ceil => $rare!(|a: u32| f(a).ceil().to_bits()),
+            Trunc => $rare!(|a: u32| f(a).trunc().to_bits()),
+            Nearbyint => $rare!(|a: u32| f(a).round_ties_even().to_bits()),
             Abs => $run!(|a: u32| a & 0x7fff_ffff),
             AbsS => $run!(|a: u32| (a as i32).wrapping_abs() as u32),
         }
@@ -377,41 +380,41 @@ macro_rules! un32 {
 }
 
 macro_rules! un64 {
-    ($op:expr, $run:ident) => {{
+    ($op:expr, $run:ident, $rare:ident) => {{
         use Un::*;
         match $op {
             Not => $run!(|a: u64| (a == 0) as u64),
             BitNot => $run!(|a: u64| !a),
-            Popcount => $run!(|a: u64| a.count_ones() as u64),
-            Clz => $run!(|a: u64| a.leading_zeros() as u64),
-            Ffs => $run!(|a: u64| if a == 0 { 0 } else { a.trailing_zeros() as u64 + 1 }),
-            Exp => $run!(|a: u64| g(a).exp().to_bits()),
-            Exp2 => $run!(|a: u64| g(a).exp2().to_bits()),
-            Exp10 => $run!(|a: u64| 10f64.powf(g(a)).to_bits()),
-            Erf => $run!(|a: u64| erf(g(a)).to_bits()),
-            Tanh => $run!(|a: u64| g(a).tanh().to_bits()),
-            Sigmoid => $run!(|a: u64| (1.0 / (1.0 + (-g(a)).exp())).to_bits()),
-            Log => $run!(|a: u64| g(a).ln().to_bits()),
-            Log2 => $run!(|a: u64| g(a).log2().to_bits()),
-            Log10 => $run!(|a: u64| g(a).log10().to_bits()),
-            Log1p => $run!(|a: u64| g(a).ln_1p().to_bits()),
-            Tan => $run!(|a: u64| g(a).tan().to_bits()),
-            Cos => $run!(|a: u64| g(a).cos().to_bits()),
-            Cosh => $run!(|a: u64| g(a).cosh().to_bits()),
-            Sin => $run!(|a: u64| g(a).sin().to_bits()),
-            Sinh => $run!(|a: u64| g(a).sinh().to_bits()),
-            Asin => $run!(|a: u64| g(a).asin().to_bits()),
-            Acos => $run!(|a: u64| g(a).acos().to_bits()),
-            Atan => $run!(|a: u64| g(a).atan().to_bits()),
-            Acosh => $run!(|a: u64| g(a).acosh().to_bits()),
-            Asinh => $run!(|a: u64| g(a).asinh().to_bits()),
-            Atanh => $run!(|a: u64| g(a).atanh().to_bits()),
+            Popcount => $rare!(|a: u64| a.count_ones() as u64),
+            Clz => $rare!(|a: u64| a.leading_zeros() as u64),
+            Ffs => $rare!(|a: u64| if a == 0 { 0 } else { a.trailing_zeros() as u64 + 1 }),
+            Exp => $rare!(|a: u64| g(a).exp().to_bits()),
+            Exp2 => $rare!(|a: u64| g(a).exp2().to_bits()),
+            Exp10 => $rare!(|a: u64| 10f64.powf(g(a)).to_bits()),
+            Erf => $rare!(|a: u64| erf(g(a)).to_bits()),
+            Tanh => $rare!(|a: u64| g(a).tanh().to_bits()),
+            Sigmoid => $rare!(|a: u64| (1.0 / (1.0 + (-g(a)).exp())).to_bits()),
+            Log => $rare!(|a: u64| g(a).ln().to_bits()),
+            Log2 => $rare!(|a: u64| g(a).log2().to_bits()),
+            Log10 => $rare!(|a: u64| g(a).log10().to_bits()),
+            Log1p => $rare!(|a: u64| g(a).ln_1p().to_bits()),
+            Tan => $rare!(|a: u64| g(a).tan().to_bits()),
+            Cos => $rare!(|a: u64| g(a).cos().to_bits()),
+            Cosh => $rare!(|a: u64| g(a).cosh().to_bits()),
+            Sin => $rare!(|a: u64| g(a).sin().to_bits()),
+            Sinh => $rare!(|a: u64| g(a).sinh().to_bits()),
+            Asin => $rare!(|a: u64| g(a).asin().to_bits()),
+            Acos => $rare!(|a: u64| g(a).acos().to_bits()),
+            Atan => $rare!(|a: u64| g(a).atan().to_bits()),
+            Acosh => $rare!(|a: u64| g(a).acosh().to_bits()),
+            Asinh => $rare!(|a: u64| g(a).asinh().to_bits()),
+            Atanh => $rare!(|a: u64| g(a).atanh().to_bits()),
             Sqrt => $run!(|a: u64| g(a).sqrt().to_bits()),
             Rsqrt => $run!(|a: u64| (1.0 / g(a).sqrt()).to_bits()),
-            Floor => $run!(|a: u64| g(a).floor().to_bits()),
-            Ceil => $run!(|a: u64| g(a).ceil().to_bits()),
-            Trunc => $run!(|a: u64| g(a).trunc().to_bits()),
-            Nearbyint => $run!(|a: u64| g(a).round_ties_even().to_bits()),
+            Floor => $rare!(|a: u64| g(a).floor().to_bits()),
+            Ceil => $rare!(|a: u64| g(a).ceil().to_bits()),
+            Trunc => $rare!(|a: u64| g(a).trunc().to_bits()),
+            Nearbyint => $rare!(|a: u64| g(a).round_ties_even().to_bits()),
             Abs => $run!(|a: u64| a & (u64::MAX >> 1)),
             AbsS => $run!(|a: u64| (a as i64).wrapping_abs() as u64),
         }
@@ -424,9 +427,27 @@ pub(crate) fn put<T: Copy>(d: &mut [T; LANES], value: &[T; LANES], mask: u32) {
     if mask == FULL {
         *d = *value;
     } else {
-        for (i, (d, v)) in d.iter_mut().zip(value).enumerate() {
-            *d = if mask >> i & 1 != 0 { *v } else { *d };
-        }
+        put_some(d, value, mask);
+    }
+}
+
+#[inline(never)]
+fn put_some<T: Copy>(d: &mut [T; LANES], value: &[T; LANES], mask: u32) {
+    for (i, (d, v)) in d.iter_mut().zip(value).enumerate() {
+        *d = if mask >> i & 1 != 0 { *v } else { *d };
+    }
+}
+
+/// What a register holds, where not all lanes are to change: the others get it back ([`restore`]).
+#[inline(always)]
+fn held<T: Copy>(register: &[T; LANES], mask: u32) -> Option<[T; LANES]> {
+    (mask != FULL).then(|| *register)
+}
+
+#[inline(always)]
+fn restore<T: Copy>(register: &mut [T; LANES], before: Option<[T; LANES]>, mask: u32) {
+    if let Some(before) = before {
+        put_some(register, &before, !mask);
     }
 }
 
@@ -451,83 +472,76 @@ fn map<A: Copy, D: Copy + Default>(a: &[A; LANES], op: impl Fn(A) -> D) -> [D; L
 pub(crate) type Lanes32 = [u32; LANES];
 pub(crate) type Lanes64 = [u64; LANES];
 
-/// `v[d] = v[a] op v[b]` in the lanes of `mask`.
-pub(crate) fn binary32(op: Bin, v: &mut [Lanes32], d: usize, a: usize, b: usize, mask: u32) {
-    macro_rules! run {
-        ($f:expr) => {{
-            let out = zip(&v[a], &v[b], $f);
-            put(&mut v[d], &out, mask)
-        }};
-    }
-    bin32!(op, run)
+/// Defines the forms of a table of operators on two operands: on registers, on a register and a scalar, on scalars.
+macro_rules! two_operands {
+    ($table:ident, $lane:ty, $registers:ident, $register_scalar:ident, $scalars:ident) => {
+        /// `v[d] = v[a] op v[b]` in the lanes of `mask`.
+        pub(crate) fn $registers(op: Bin, v: &mut [[$lane; LANES]], d: usize, a: usize, b: usize, mask: u32) {
+            macro_rules! run {
+                ($f:expr) => {
+                    v[d] = zip(&v[a], &v[b], $f)
+                };
+            }
+            macro_rules! rare {
+                ($f:expr) => {
+                    for i in 0..LANES {
+                        v[d][i] = $scalars(op, v[a][i], v[b][i]);
+                    }
+                };
+            }
+            let before = held(&v[d], mask);
+            $table!(op, run, rare);
+            restore(&mut v[d], before, mask);
+        }
+
+        /// `v[d] = v[a] op s` in the lanes of `mask`.
+        pub(crate) fn $register_scalar(
+            op: Bin,
+            v: &mut [[$lane; LANES]],
+            d: usize,
+            a: usize,
+            s: $lane,
+            mask: u32,
+        ) {
+            macro_rules! run {
+                ($f:expr) => {{
+                    let op = $f;
+                    v[d] = map(&v[a], |a| op(a, s))
+                }};
+            }
+            macro_rules! rare {
+                ($f:expr) => {
+                    for i in 0..LANES {
+                        v[d][i] = $scalars(op, v[a][i], s);
+                    }
+                };
+            }
+            let before = held(&v[d], mask);
+            $table!(op, run, rare);
+            restore(&mut v[d], before, mask);
+        }
+
+        /// `a op b`.
+        #[inline(never)]
+        pub(crate) fn $scalars(op: Bin, a: $lane, b: $lane) -> $lane {
+            macro_rules! run {
+                ($f:expr) => {
+                    ($f)(a, b)
+                };
+            }
+            $table!(op, run, run)
+        }
+    };
 }
 
-/// `v[d] = v[a] op s` in the lanes of `mask`.
-pub(crate) fn binary32_scalar(op: Bin, v: &mut [Lanes32], d: usize, a: usize, s: u32, mask: u32) {
-    macro_rules! run {
-        ($f:expr) => {{
-            let op = $f;
-            let out = map(&v[a], |a| op(a, s));
-            put(&mut v[d], &out, mask)
-        }};
-    }
-    bin32!(op, run)
-}
-
-pub(crate) fn scalar32(op: Bin, a: u32, b: u32) -> u32 {
-    macro_rules! run {
-        ($f:expr) => {
-            ($f)(a, b)
-        };
-    }
-    bin32!(op, run)
-}
-
-pub(crate) fn binary64(op: Bin, w: &mut [Lanes64], d: usize, a: usize, b: usize, mask: u32) {
-    macro_rules! run {
-        ($f:expr) => {{
-            let out = zip(&w[a], &w[b], $f);
-            put(&mut w[d], &out, mask)
-        }};
-    }
-    bin64!(op, run)
-}
-
-pub(crate) fn binary64_scalar(op: Bin, w: &mut [Lanes64], d: usize, a: usize, s: u64, mask: u32) {
-    macro_rules! run {
-        ($f:expr) => {{
-            let op = $f;
-            let out = map(&w[a], |a| op(a, s));
-            put(&mut w[d], &out, mask)
-        }};
-    }
-    bin64!(op, run)
-}
-
-pub(crate) fn scalar64(op: Bin, a: u64, b: u64) -> u64 {
-    macro_rules! run {
-        ($f:expr) => {
-            ($f)(a, b)
-        };
-    }
-    bin64!(op, run)
-}
+two_operands!(bin32, u32, binary32, binary32_scalar, scalar32);
+two_operands!(bin64, u64, binary64, binary64_scalar, scalar64);
 
 pub(crate) fn compare64(op: Bin, a: &Lanes64, b: &Lanes64) -> Lanes32 {
     macro_rules! run {
         ($f:expr) => {
             zip(a, b, $f)
         };
-    }
-    cmp64!(op, run)
-}
-
-pub(crate) fn compare64_scalar(op: Bin, a: &Lanes64, s: u64) -> Lanes32 {
-    macro_rules! run {
-        ($f:expr) => {{
-            let op = $f;
-            map(a, |a| op(a, s))
-        }};
     }
     cmp64!(op, run)
 }
@@ -541,43 +555,43 @@ pub(crate) fn scalar_compare64(op: Bin, a: u64, b: u64) -> u32 {
     cmp64!(op, run)
 }
 
-pub(crate) fn unary32(op: Un, v: &mut [Lanes32], d: usize, a: usize, mask: u32) {
-    macro_rules! run {
-        ($f:expr) => {{
-            let out = map(&v[a], $f);
-            put(&mut v[d], &out, mask)
-        }};
-    }
-    un32!(op, run)
+/// Defines the forms of a table of operators on one operand: on a register, on a scalar.
+macro_rules! one_operand {
+    ($table:ident, $lane:ty, $register:ident, $scalar:ident) => {
+        /// `v[d] = op v[a]` in the lanes of `mask`.
+        pub(crate) fn $register(op: Un, v: &mut [[$lane; LANES]], d: usize, a: usize, mask: u32) {
+            macro_rules! run {
+                ($f:expr) => {
+                    v[d] = map(&v[a], $f)
+                };
+            }
+            macro_rules! rare {
+                ($f:expr) => {
+                    for i in 0..LANES {
+                        v[d][i] = $scalar(op, v[a][i]);
+                    }
+                };
+            }
+            let before = held(&v[d], mask);
+            $table!(op, run, rare);
+            restore(&mut v[d], before, mask);
+        }
+
+        /// `op a`.
+        #[inline(never)]
+        pub(crate) fn $scalar(op: Un, a: $lane) -> $lane {
+            macro_rules! run {
+                ($f:expr) => {
+                    ($f)(a)
+                };
+            }
+            $table!(op, run, run)
+        }
+    };
 }
 
-pub(crate) fn scalar_unary32(op: Un, a: u32) -> u32 {
-    macro_rules! run {
-        ($f:expr) => {
-            ($f)(a)
-        };
-    }
-    un32!(op, run)
-}
-
-pub(crate) fn unary64(op: Un, w: &mut [Lanes64], d: usize, a: usize, mask: u32) {
-    macro_rules! run {
-        ($f:expr) => {{
-            let out = map(&w[a], $f);
-            put(&mut w[d], &out, mask)
-        }};
-    }
-    un64!(op, run)
-}
-
-pub(crate) fn scalar_unary64(op: Un, a: u64) -> u64 {
-    macro_rules! run {
-        ($f:expr) => {
-            ($f)(a)
-        };
-    }
-    un64!(op, run)
-}
+one_operand!(un32, u32, unary32, scalar_unary32);
+one_operand!(un64, u64, unary64, scalar_unary64);
 
 /// float32 `a * b + c`, rounded after each.
 #[inline(always)]

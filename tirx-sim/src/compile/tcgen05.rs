@@ -27,8 +27,8 @@ impl Compiler<'_> {
     /// Runs an instruction of this file. False where it is none.
     pub(super) fn tensor_memory(&mut self, op: Op, args: &[Expr]) -> Result<bool> {
         match op {
-            // The order of accesses is that of all memory, with the barriers that fences stand by.
-            Op::PtxTcgen05FenceBeforeThreadSync | Op::PtxTcgen05FenceAfterThreadSync => {}
+            Op::PtxTcgen05FenceBeforeThreadSync => self.push_memory(TensorMemoryInst::FenceBefore)?,
+            Op::PtxTcgen05FenceAfterThreadSync => self.push_memory(TensorMemoryInst::FenceAfter)?,
             Op::PtxTcgen05WaitLd => self.push_memory(TensorMemoryInst::WaitLoad)?,
             Op::PtxTcgen05WaitSt => self.push_memory(TensorMemoryInst::WaitStore)?,
             Op::PtxTcgen05RelinquishAllocPermit => self.push_memory(TensorMemoryInst::Relinquish)?,

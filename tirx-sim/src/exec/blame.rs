@@ -65,11 +65,11 @@ impl Machine<'_, '_> {
 
     /// The same of a place that has this name.
     pub(super) fn conflicting(&self, name: &str, lane: u32, conflict: Conflict, verb: &str) -> Box<Trap> {
-        let (Conflict::Write(other) | Conflict::Read(other) | Conflict::Unfenced(other)) = conflict;
+        let other = conflict.mark();
         let past = past(conflict);
         let me = self.thread(self.id as u32 * 32 + lane);
         let mut trap = Trap::new(FaultKind::Race, lane, "");
-        if other.is_operation() {
+        if other.is_operation() && !matches!(conflict, Conflict::Unmet(..)) {
             let doing = match conflict {
                 Conflict::Read(_) => "reads",
                 _ => "writes",
@@ -92,9 +92,11 @@ impl Machine<'_, '_> {
         };
         let them = match is_own {
             true => "other threads".to_string(),
+            false if other.is_operation() => "an asynchronous operation".to_string(),
             false => format!("thread {}{block}", self.thread(other.thread())),
         };
         let missing = match (own, is_own) {
+            _ if matches!(conflict, Conflict::Unmet(..)) => UNMET,
             (true, true) => "no barrier orders it behind them",
             (true, false) if other.warp() == self.id => "no warp or block barrier orders the two",
             (true, false) => "no barrier orders the two",
@@ -121,8 +123,12 @@ impl Machine<'_, '_> {
 /// What an access was that another is not ordered with.
 pub(super) fn past(conflict: Conflict) -> &'static str {
     match conflict {
-        Conflict::Read(_) => "read",
+        Conflict::Read(_) | Conflict::Unmet(_, false) => "read",
         Conflict::Write(mark) if mark.is_strong() => "updated atomically",
-        Conflict::Write(_) | Conflict::Unfenced(_) => "wrote",
+        Conflict::Write(_) | Conflict::Unfenced(_) | Conflict::Unmet(_, true) => "wrote",
     }
 }
+
+/// What is missing where accesses to tensor memory are ordered without its fences.
+pub(super) const UNMET: &str = "the barrier between needs tcgen05.fence.before_thread_sync before it (unless an operation's \
+                                commit tells of it) and tcgen05.fence.after_thread_sync behind it";

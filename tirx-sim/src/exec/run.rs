@@ -9,7 +9,7 @@ use super::exchange::Arguments;
 use super::lanes::{bits, canonical_lanes, fma, scalar_operands};
 use super::{Context, Frame, IMPATIENCE, Shared, Status, Strand, Trap, Warp};
 use crate::alu::{
-    LANES, binary32, binary32_scalar, binary64, binary64_scalar, compare64, compare64_scalar, multiply_add,
+    LANES, binary32, binary32_scalar, binary64, binary64_scalar, compare64, multiply_add,
     put, scalar_compare64, scalar_unary32, scalar_unary64, scalar32, scalar64, unary32, unary64,
 };
 use crate::bytecode::{Axis, Inst, Operand};
@@ -221,7 +221,7 @@ impl Machine<'_, '_> {
                     put(&mut self.warp.v32[d as usize], &out, mask);
                 }
                 Inst::Cmp64S { op, d, a, s } => {
-                    let out = compare64_scalar(op, &self.warp.v64[a as usize], s!(s));
+                    let out = compare64(op, &self.warp.v64[a as usize], &[s!(s); LANES]);
                     put(&mut self.warp.v32[d as usize], &out, mask);
                 }
                 Inst::CmpS64 { op, d, a, b } => s!(d) = scalar_compare64(op, s!(a), s!(b)) as u64,

@@ -3,13 +3,12 @@
 //! Matrix operations and copies to tensor memory are asynchronous operations of the thread that issues them, in the order
 //! in which it does; `tcgen05.commit` tells an mbarrier when they are complete. Loads and stores are those of a warp:
 //! registers that are loaded belong to the load until `tcgen05.wait::ld`, and what is stored is there after
-//! `tcgen05.wait::st`. The order of accesses is that of all memory, by columns of 16 lanes; fences of `tcgen05` order
-//! nothing beyond it.
+//! `tcgen05.wait::st`. The order of accesses is that of all memory, by columns of 16 lanes, with the fences of `tcgen05`.
 
 use super::access::Check;
 use super::address;
 use super::engine::{Class, Completion, Issue, Operation, Reach, Work};
-use super::order::{Conflict, Forked, Kind, Order, Place};
+use super::order::{Conflict, Forked, Kind, Mark, Order, Place};
 use super::run::Machine;
 use super::{Shared, Trap};
 use crate::alu::{FULL, LANES};
@@ -36,6 +35,15 @@ pub(super) struct Bank {
 pub(super) struct Stored {
     pc: usize,
     cells: Vec<(Cell, Change)>,
+}
+
+/// How a warp accesses tensor memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Touch {
+    Load,
+    Store,
+    /// Not asynchronous: `tcgen05.fence::after_thread_sync` is not about it.
+    Free,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -143,13 +151,15 @@ impl Machine<'_, '_> {
                     (0..columns.min(COLUMNS)).map(move |c| moved(address, lane, c as usize))
                 });
                 let cells = Bank::representatives(all);
-                self.touch(pc, &cells, true, "frees")?;
+                self.touch(pc, &cells, Touch::Free)?;
                 self.shared
                     .bank
                     .memory
                     .free(address, columns)
                     .map_err(|m| misuse(0, m))?;
             }
+            TensorMemoryInst::FenceBefore => self.shared.order.tensor_fence_before(self.id, mask),
+            TensorMemoryInst::FenceAfter => self.shared.order.tensor_fence_after(self.id, mask),
             TensorMemoryInst::Relinquish => {
                 self.whole_warp(mask)?;
                 self.shared.bank.memory.relinquish();
@@ -162,7 +172,7 @@ impl Machine<'_, '_> {
                 let base = self.transfer_base(transfer, *address, mask)?;
                 let words = self.words_of(registers, scalars)?;
                 let cells = Bank::representatives(transfer_cells(transfer, base));
-                self.touch(pc, &cells, false, "loads")?;
+                self.touch(pc, &cells, Touch::Load)?;
                 for (r, word) in words.iter().enumerate() {
                     let mut lanes = [0; LANES];
                     for (lane, value) in lanes.iter_mut().enumerate() {
@@ -221,7 +231,7 @@ impl Machine<'_, '_> {
                 self.whole_warp(mask)?;
                 for stored in std::mem::take(&mut self.warp.stored) {
                     let cells = Bank::representatives(stored.cells.iter().map(|(cell, _)| *cell));
-                    self.touch(stored.pc, &cells, true, "stores to")?;
+                    self.touch(stored.pc, &cells, Touch::Store)?;
                     for (cell, change) in stored.cells {
                         let memory = &mut self.shared.bank.memory;
                         let word = match change {
@@ -238,6 +248,7 @@ impl Machine<'_, '_> {
                 predicate,
             } => {
                 for lane in self.on(mask, *predicate) {
+                    self.shared.order.tensor_fence_before(self.id, 1 << lane);
                     let address = self.warp.v64[*barrier as usize][lane as usize];
                     let ranks = ranks.map_or(0, |r| self.warp.v32[r as usize][lane as usize] & 0xffff);
                     let targets: Vec<Option<u32>> = match ranks.count_ones() {
@@ -344,16 +355,26 @@ impl Machine<'_, '_> {
     }
 
     /// The warp accesses cells of tensor memory.
-    fn touch(&mut self, pc: usize, cells: &[Cell], writes: bool, verb: &str) -> Check {
+    fn touch(&mut self, pc: usize, cells: &[Cell], touch: Touch) -> Check {
         let Shared { bank, order, .. } = &mut *self.shared;
         if !order.check {
             return Ok(());
         }
         let mark = order.mark(self.id, pc, Kind::Plain).of(FULL);
         let order: &Order = order;
-        let done = bank.accessed(cells, |place| match writes {
-            true => place.write_together(order, mark),
-            false => place.read_together(order, mark),
+        let (writes, verb) = match touch {
+            Touch::Load => (false, "loads"),
+            Touch::Store => (true, "stores to"),
+            Touch::Free => (true, "frees"),
+        };
+        let fenced = |mark: Mark| order.tensor_fenced(mark, self.id, touch != Touch::Free);
+        let done = bank.accessed(cells, |place| {
+            let unmet = place.unmet(writes, fenced);
+            match writes {
+                true => place.write_together(order, mark)?,
+                false => place.read_together(order, mark)?,
+            }
+            unmet.map_or(Ok(()), Err)
         });
         done.map_err(|(cell, conflict)| {
             let name = format!("lane {}, column {} of tensor memory", cell.lane, cell.column);
@@ -500,9 +521,13 @@ impl Reach<'_, '_> {
         }
         let operation: &Operation = self.operation;
         let forked: &Forked = &operation.forked;
-        let done = self.bank(rank)?.accessed(cells, |place| match writes {
-            true => place.write_by(forked),
-            false => place.read_in_order(forked),
+        let done = self.bank(rank)?.accessed(cells, |place| {
+            let unmet = place.unmet(writes, |mark| forked.tensor_fenced(mark));
+            match writes {
+                true => place.write_by(forked)?,
+                false => place.read_in_order(forked)?,
+            }
+            unmet.map_or(Ok(()), Err)
         });
         done.map_err(|(cell, conflict)| {
             let place = format!("lane {}, column {} of tensor memory", cell.lane, cell.column);

@@ -1,9 +1,10 @@
-//! Which operations does a GPU not have?
+//! Which operations does a GPU not have, or not in one kernel?
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::{Arch, Operands, Row};
 use crate::ir::abi::{is_device, is_subroutine};
 use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Visitor};
+use crate::source::Span;
 
 /// What the functions of a module use that a target (`sm_90a`) does not have: of its device functions, or of all where it
 /// is not lowered.
@@ -31,6 +32,8 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
     struct Calls<'a> {
         target: &'a str,
         errors: Vec<Diagnostic>,
+        /// The first `cta_group` of a tcgen05 operation: its value, the operation and where.
+        group: Option<(i128, &'static str, Span)>,
     }
     impl Visitor for Calls<'_> {
         fn visit_expr(&mut self, e: &Expr) {
@@ -45,15 +48,37 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
                 let help = format!("name a target that has it, such as {}", arch.example());
                 self.errors.push(Diagnostic::new(e.span, message).help(help));
             }
+            if let ExprKind::Call { op, args } = &e.kind
+                && let Some(group) = tcgen05_group(op.row(), args)
+            {
+                let script = op.info().script;
+                let (first, by, at) = *self.group.get_or_insert((group, script, e.span));
+                if group != first {
+                    let message = format!("`T.{script}` has cta_group={group}, others of this kernel cta_group={first}");
+                    let error = Diagnostic::new(e.span, message)
+                        .note(at, format!("`T.{by}` has cta_group={first}"))
+                        .help("give all tcgen05 operations of a kernel the same cta_group (PTX ISA, \"tcgen05\")");
+                    self.errors.push(error);
+                }
+            }
             self.walk_expr(e);
         }
     }
     let mut calls = Calls {
         target,
         errors: Vec::new(),
+        group: None,
     };
     calls.visit_stmt(&func.body);
     calls.errors.into_iter().map(|e| e.or_span(func.span)).collect()
+}
+
+/// `cta_group` of a tcgen05 operation: PTX has one value of it in a kernel.
+fn tcgen05_group(row: &'static Row, args: &[Expr]) -> Option<i128> {
+    if !row.name.starts_with("tirx.ptx.tcgen05") {
+        return None;
+    }
+    Operands::read(row, args).ok()?.int("cta_group")
 }
 
 /// The first thing of a call that a target does not have.

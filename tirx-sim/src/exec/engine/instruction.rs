@@ -709,6 +709,9 @@ impl Block {
         let (own, after) = (operation.forked.mark, &operation.forked.after);
         for mark in after.iter().copied().chain([own, own.written()]) {
             known.learn(mark);
+            if commits {
+                known.told.learn(mark);
+            }
         }
         for completion in &operation.completions {
             let (Completion::Bytes(rank, byte, count) | Completion::Arrive(rank, byte, count)) = completion;

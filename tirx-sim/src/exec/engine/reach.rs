@@ -272,7 +272,7 @@ impl Reach<'_, '_> {
             let message = format!("{name} {verb} {place} before any thread has written it");
             return self.trap(FaultKind::Uninitialized, message);
         };
-        let (Conflict::Write(mark) | Conflict::Read(mark) | Conflict::Unfenced(mark)) = conflict;
+        let mark = conflict.mark();
         let past = crate::exec::blame::past(conflict);
         let who = if mark.is_operation() {
             "another asynchronous operation".to_string()
@@ -284,6 +284,7 @@ impl Reach<'_, '_> {
             Conflict::Unfenced(_) => {
                 "the write is of the generic proxy, and no fence.proxy.async makes it visible to the async proxy"
             }
+            Conflict::Unmet(..) => crate::exec::blame::UNMET,
             _ => {
                 "nothing orders the two: neither was that done before the operation was issued, nor waited for the operation"
             }

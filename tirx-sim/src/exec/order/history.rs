@@ -92,6 +92,17 @@ pub(crate) enum Conflict {
     Read(Mark),
     /// Ordered, but without a proxy fence.
     Unfenced(Mark),
+    /// Ordered, but without the fences of `tcgen05`; whether it wrote.
+    Unmet(Mark, bool),
+}
+
+impl Conflict {
+    /// The access.
+    pub(crate) fn mark(self) -> Mark {
+        match self {
+            Conflict::Write(mark) | Conflict::Read(mark) | Conflict::Unfenced(mark) | Conflict::Unmet(mark, _) => mark,
+        }
+    }
 }
 
 /// The order as an operation sees it: as it was when it was issued, and itself.
@@ -117,6 +128,16 @@ impl Forked {
             || mark == self.mark
             || mark == self.write()
             || self.known.all.unknown(mark) == 0
+            || mark.is_operation() && self.after.contains(&mark)
+    }
+
+    /// The same of an access to tensor memory, with its fences.
+    pub(crate) fn tensor_fenced(&self, mark: Mark) -> bool {
+        mark.is_never()
+            || mark == self.mark
+            || mark == self.write()
+            || mark.of_warp(self.mark.block, self.mark.warp())
+            || self.known.met.unknown(mark) == 0
             || mark.is_operation() && self.after.contains(&mark)
     }
 
@@ -149,6 +170,16 @@ impl Place {
         let writes = self.extra.iter().flat_map(|e| &e.strong).chain([&self.write]);
         let read = reads.copied().find(|m| far(m)).map(|m| (m, false));
         read.or_else(|| writes.copied().find(|m| far(m)).map(|m| (m, true)))
+    }
+
+    /// An access to tensor memory that another which `writes`, or reads, is not behind.
+    pub(crate) fn unmet(&self, writes: bool, fenced: impl Fn(Mark) -> bool) -> Option<Conflict> {
+        let unmet = match fenced(self.write) {
+            false => Conflict::Write(self.write),
+            true if writes => self.blocked(&fenced)?,
+            true => return None,
+        };
+        Some(Conflict::Unmet(unmet.mark(), matches!(unmet, Conflict::Write(_))))
     }
 
     /// `me`, of one lane, reads. `lenient` reads race with no strong writes: a loop of compare and swap starts so.

@@ -103,6 +103,11 @@ impl Mark {
         self.what & 15 >= Kind::Copy as u32
     }
 
+    /// Whether lanes of a warp accessed.
+    pub(crate) fn of_warp(self, block: u32, warp: usize) -> bool {
+        self.block == block && !self.is_operation() && self.warp() == warp
+    }
+
     /// The mark of what an operation writes; its own is that of what it reads.
     pub(crate) fn written(self) -> Mark {
         Mark {

@@ -36,6 +36,11 @@
 //! asynchronous operations ([`Known::fenced`]). An operation of the async proxy that reads what threads (or `cp.async`)
 //! wrote needs the write in the second one. The way back needs no fence: waiting for a completion implies it.
 //!
+//! **Tensor memory** is in the order of all memory, and needs `tcgen05` fences besides: a barrier tells others of a thread's
+//! accesses only once it has done `tcgen05.fence::before_thread_sync` (a commit does so too, [`Known::told`]), and a thread's
+//! operations come behind what it has been told only from its `tcgen05.fence::after_thread_sync` on ([`Known::met`]). Within a
+//! warp, and between operations of one thread, no fence is needed.
+//!
 //! **History.** A place ([`Place`]) holds its last write, its reads since, the strong accesses and what they released.
 //! That is enough: a write that is ordered behind all earlier ones stands for them. Kernels whose blocks synchronize by
 //! block and warp barriers alone have no clocks, and cells of 24 bytes instead ([`coarse`]): there an epoch, counted
@@ -61,6 +66,10 @@ pub(crate) struct Known {
     pub(crate) all: Clock,
     /// What of it asynchronous operations may read.
     pub(crate) fenced: Clock,
+    /// What of it the one who accessed tensor memory has told of by a fence or commit.
+    pub(crate) told: Clock,
+    /// What of that this actor's operations on tensor memory come behind. Not passed on.
+    pub(crate) met: Clock,
     /// Whether that includes the grid before this one.
     pub(crate) prior: bool,
 }
@@ -71,6 +80,8 @@ impl Known {
         Known {
             all: Clock::new(blocks),
             fenced: Clock::new(blocks),
+            told: Clock::new(blocks),
+            met: Clock::new(blocks),
             prior: false,
         }
     }
@@ -78,11 +89,24 @@ impl Known {
     pub(crate) fn join(&mut self, other: &Known) {
         self.all.join(&other.all);
         self.fenced.join(&other.fenced);
+        self.told.join(&other.told);
         self.prior |= other.prior;
     }
 
+    /// What another lane of the warp knows, which becomes one with this.
+    fn merge(&mut self, other: &Known) {
+        self.join(other);
+        self.met.join(&other.met);
+    }
+
     fn is(&self, other: &Known) -> bool {
-        self.all.is(&other.all) && self.fenced.is(&other.fenced) && self.prior == other.prior
+        let clocks = [
+            (&self.all, &other.all),
+            (&self.fenced, &other.fenced),
+            (&self.told, &other.told),
+            (&self.met, &other.met),
+        ];
+        clocks.iter().all(|(a, b)| a.is(b)) && self.prior == other.prior
     }
 
     /// An asynchronous operation is complete. What it wrote is visible to others of its kind.
@@ -224,8 +248,7 @@ impl Order {
 
     /// The same for an instruction that all lanes of a warp do together: what they did so before comes before it.
     pub(crate) fn ordered_for_warp(&self, mark: Mark, warp: usize) -> bool {
-        let own = mark.block == self.block && !mark.is_operation() && mark.warp() == warp;
-        own || self.ordered(mark, warp, 0)
+        mark.of_warp(self.block, warp) || self.ordered(mark, warp, 0)
     }
 
     /// Whether a block is of this one's cluster.
@@ -259,7 +282,7 @@ impl Order {
                     last = Some(known);
                     match &mut all {
                         None => all = Some(known.clone()),
-                        Some(all) => all.join(known),
+                        Some(all) => all.merge(known),
                     }
                 }
                 all.unwrap_or_else(|| time.known.clone())
@@ -412,7 +435,7 @@ impl Order {
             match time.lanes.take() {
                 None => time.known.join(released),
                 Some(lanes) => {
-                    lanes.iter().for_each(|l| time.known.join(l));
+                    lanes.iter().for_each(|l| time.known.merge(l));
                     time.known.join(released);
                 }
             }
@@ -463,6 +486,35 @@ impl Order {
             let known = self.release(warp, 1 << lane);
             self.change(warp, 1 << lane, |own| own.fenced.join(&known.all));
         }
+    }
+
+    /// `tcgen05.fence::before_thread_sync`: others may be told of what lanes have done in tensor memory.
+    pub(crate) fn tensor_fence_before(&mut self, warp: usize, mask: u32) {
+        if !self.fine {
+            return;
+        }
+        self.release(warp, mask);
+        let (block, time) = (self.block, &self.warps[warp]);
+        let (exist, end) = (time.exist, time.segment);
+        self.change(warp, mask, |known| {
+            known.told.update(block, |b| b.see(warp, mask, exist, end));
+        });
+    }
+
+    /// `tcgen05.fence::after_thread_sync`: what lanes do in tensor memory comes behind what they have been told.
+    pub(crate) fn tensor_fence_after(&mut self, warp: usize, mask: u32) {
+        self.change(warp, mask, |known| {
+            let told = known.told.clone();
+            known.met.join(&told);
+        });
+    }
+
+    /// Whether an access to tensor memory was told to a warp, and, for an `asynchronous` one of the warp, before its last
+    /// `tcgen05.fence::after_thread_sync`.
+    pub(crate) fn tensor_fenced(&self, mark: Mark, warp: usize, asynchronous: bool) -> bool {
+        let known = self.known(warp, 0);
+        let clock = if asynchronous { &known.met } else { &known.told };
+        mark.is_never() || mark.of_warp(self.block, warp) || clock.unknown(mark) == 0
     }
 
     /// Lanes know that operations are complete.

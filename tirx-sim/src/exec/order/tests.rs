@@ -173,6 +173,30 @@ fn scopes_bound_what_is_released() {
 }
 
 #[test]
+fn tensor_memory_needs_a_fence_on_each_side_of_a_barrier() {
+    for (before, after) in [(true, true), (true, false), (false, true)] {
+        let mut order = order(0);
+        let mut place = Place::EMPTY;
+        let mark = order.mark(0, 0, Kind::Plain).of(u32::MAX);
+        assert_eq!(place.write_together(&order, mark), Ok(()));
+        if before {
+            order.tensor_fence_before(0, u32::MAX);
+        }
+        order.barrier();
+        if after {
+            order.tensor_fence_after(1, u32::MAX);
+        }
+        let unmet = place.unmet(false, |mark| order.tensor_fenced(mark, 1, true));
+        assert_eq!(unmet, (!(before && after)).then_some(Conflict::Unmet(mark, true)));
+        let unmet = place.unmet(true, |mark| order.tensor_fenced(mark, 1, false));
+        assert_eq!(unmet.is_some(), !before, "freeing is not asynchronous");
+        assert_eq!(place.unmet(true, |mark| order.tensor_fenced(mark, 0, true)), None, "the warp itself");
+        let read = order.mark(1, 0, Kind::Plain).of(u32::MAX);
+        assert_eq!(place.read_together(&order, read), Ok(()), "the barrier orders them");
+    }
+}
+
+#[test]
 fn operations_are_ordered_by_their_completion_and_proxy_fences() {
     let mut order = order(0);
     let mut place = Place::EMPTY;

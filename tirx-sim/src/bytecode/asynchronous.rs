@@ -1,0 +1,137 @@
+//! Asynchronous instructions: mbarriers, copies, NVSHMEM.
+
+use super::R;
+use crate::exec::engine::{Class, Direction};
+
+/// What is done with an mbarrier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum MbarrierWhat {
+    Init,
+    Inval,
+    Arrive,
+    ArriveExpect,
+    ArriveNoComplete,
+    Expect,
+    Complete,
+    /// Waits for a phase.
+    Wait,
+    /// Asks whether it is complete.
+    Test,
+}
+
+/// An instruction of mbarriers; operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct MbarrierInst {
+    pub(crate) what: MbarrierWhat,
+    /// A 64-bit address.
+    pub(crate) barrier: R,
+    /// Arrivals, bytes or parity.
+    pub(crate) count: Option<R>,
+    /// The rank of the block meant.
+    pub(crate) remote: Option<R>,
+    pub(crate) predicate: Option<R>,
+    pub(crate) relaxed: bool,
+    pub(crate) d: Option<R>,
+}
+
+/// A bulk copy of bytes; operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct BulkInst {
+    /// 64-bit addresses.
+    pub(crate) to: R,
+    pub(crate) from: R,
+    pub(crate) bytes: R,
+    /// The address of the mbarrier that counts them.
+    pub(crate) barrier: Option<R>,
+    /// A mask of ranks.
+    pub(crate) ranks: Option<R>,
+    /// Of each 16 bytes those that are written.
+    pub(crate) mask: Option<R>,
+    /// Bytes at the beginning and at the end that are neither read nor written.
+    pub(crate) ignored: [Option<R>; 2],
+}
+
+/// A tensor copy; operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct TileInst {
+    pub(crate) direction: Direction,
+    pub(crate) gather: bool,
+    /// 64-bit addresses.
+    pub(crate) map: R,
+    pub(crate) shared: R,
+    pub(crate) barrier: Option<R>,
+    pub(crate) ranks: Option<R>,
+    /// Coordinates.
+    pub(crate) at: Vec<R>,
+}
+
+/// An asynchronous instruction, or one of mbarriers.
+#[derive(Clone, Debug)]
+pub(crate) enum AsyncInst {
+    Mbarrier(MbarrierInst),
+    /// `fence.mbarrier_init`.
+    FenceInit,
+    /// `cp.async`.
+    Copy {
+        to: R,
+        from: R,
+        bytes: u8,
+        predicate: Option<R>,
+        /// Zeros are written where the predicate is 0.
+        zeros: bool,
+    },
+    /// `cp.async.mbarrier.arrive`.
+    ArriveWhenCopied {
+        barrier: R,
+        noinc: bool,
+    },
+    Bulk(BulkInst),
+    Tile(TileInst),
+    Commit(Class),
+    /// Until at most so many groups are under way; none: nothing at all.
+    Wait {
+        class: Class,
+        left: Option<u32>,
+        read: bool,
+    },
+    /// `clusterlaunchcontrol.try_cancel`: 64-bit addresses.
+    TryCancel {
+        handle: R,
+        barrier: R,
+    },
+    /// A thread has seen whether a cancellation was granted.
+    Queried {
+        found: R,
+    },
+    Remote(RemoteInst),
+    /// `nvshmem_fence`.
+    RemoteFence,
+}
+
+/// Who does an operation of NVSHMEM together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RemoteScope {
+    Thread,
+    Warp,
+    /// The first warp does it, after all have met.
+    Block,
+}
+
+/// A copy to or from a processing element, a signal, or both; operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct RemoteInst {
+    pub(crate) scope: RemoteScope,
+    /// The element meant (32-bit).
+    pub(crate) pe: R,
+    /// 64-bit: destination, source, bytes.
+    pub(crate) copy: Option<(R, R, R)>,
+    pub(crate) signal: Option<SignalInst>,
+}
+
+/// A signal: a word of 64 bits that is set or added to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SignalInst {
+    pub(crate) address: R,
+    pub(crate) value: R,
+    pub(crate) adds: bool,
+}

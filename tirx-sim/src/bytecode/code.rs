@@ -1,0 +1,136 @@
+//! The code of one device function with its tables, and what follows from them.
+
+use super::{Access, AsyncInst, AtomicInst, AtomicOp, Axis, BulkInst, CvtInst, ExternCall, Inst, LocalArray, Print, R, Region, RegisterArray, SharedArray, Shuffle, TensorInst, TileInst, WgmmaInst};
+use crate::exec::engine::Direction;
+use crate::fault::FaultLocation;
+use crate::numeric::Kind;
+
+/// What a scalar register holds when a strand starts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Special {
+    Param(u16),
+    Index(Axis),
+    /// Linear index of the warp's first thread, by axis: uniform where the block's shape makes it so.
+    WarpThread(u8),
+    WarpId,
+    GridDim(u8),
+    BlockDim(u8),
+    ClusterDim(u8),
+    ClusterRank,
+}
+
+/// Code and tables of one device function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Code {
+    /// Block barriers within branches that some threads may not take.
+    pub(crate) parted_barriers: Vec<usize>,
+    pub(crate) name: String,
+    pub(crate) insts: Vec<Inst>,
+    /// For each instruction an index into `locations`.
+    pub(crate) places: Vec<u32>,
+    pub(crate) locations: Vec<Option<FaultLocation>>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) shared: Vec<SharedArray>,
+    pub(crate) locals: Vec<LocalArray>,
+    pub(crate) register_arrays: Vec<RegisterArray>,
+    pub(crate) shuffles: Vec<Shuffle>,
+    pub(crate) atomics: Vec<AtomicInst>,
+    pub(crate) conversions: Vec<CvtInst>,
+    pub(crate) asynchronous: Vec<AsyncInst>,
+    pub(crate) prints: Vec<Print>,
+    pub(crate) calls: Vec<ExternCall>,
+    pub(crate) tensor: Vec<TensorInst>,
+    /// Registers of local arrays may belong to an asynchronous operation.
+    pub(crate) wgmma: bool,
+    pub(crate) messages: Vec<String>,
+    /// Pointer or kind of scalar.
+    pub(crate) params: Vec<(String, Kind)>,
+    /// Scalars when a strand starts: constants in place, the rest from `specials`.
+    pub(crate) scalars: Vec<u64>,
+    pub(crate) specials: Vec<(R, Special)>,
+    /// 32-bit vector registers that hold threadIdx.
+    pub(crate) thread_index: Vec<(R, u8)>,
+    pub(crate) v32: usize,
+    pub(crate) v64: usize,
+    pub(crate) local_words: usize,
+    pub(crate) init_bits: Vec<String>,
+    /// Hardware indices the function names; none for a function without launch attributes.
+    pub(crate) axes: Vec<Axis>,
+    /// Bytes of static shared memory.
+    pub(crate) static_shared: u32,
+    /// log2 of the bits that shared memory is tracked by.
+    pub(crate) granule: u32,
+    /// The same of local memory: bytes, or halves of them.
+    pub(crate) local_granule: u32,
+    /// More orders the threads than block and warp barriers.
+    pub(crate) fine: bool,
+    /// Something else than a store may write to any global memory.
+    pub(crate) writes_anywhere: bool,
+    /// Blocks of the whole grid run together.
+    pub(crate) grid_sync: bool,
+}
+
+impl Code {
+    /// The `wgmma` of a number.
+    pub(crate) fn wgmma_inst(&self, id: u16) -> Option<&WgmmaInst> {
+        match self.tensor.get(id as usize) {
+            Some(TensorInst::Wgmma(inst)) => Some(inst),
+            _ => None,
+        }
+    }
+
+    /// log2 of the bits that tell apart the accesses to some regions, but at most `coarsest`.
+    pub(crate) fn finest(&self, coarsest: u32, regions: impl Fn(Region) -> bool) -> u32 {
+        let accesses = self.accesses.iter().filter(|a| regions(a.region));
+        let smallest = accesses.map(|a| a.kind.bits().ilog2()).min();
+        smallest.unwrap_or(coarsest).min(coarsest)
+    }
+
+    /// Finds out what orders the kernel's threads.
+    pub(crate) fn settle_order(&mut self) {
+        let same = |a: &Access, b: &Access| {
+            a.region == b.region && (a.region != Region::Pointer || a.name == b.name)
+        };
+        let polls: Vec<Access> = self.accesses.iter().filter(|a| a.poll).cloned().collect();
+        let swaps = self.atomics.iter().filter(|a| a.op == AtomicOp::Cas);
+        let swaps: Vec<Access> = swaps.map(|a| self.accesses[a.access as usize].clone()).collect();
+        for access in &mut self.accesses {
+            access.polled = polls.iter().any(|a| same(a, access));
+            access.swapped = swaps.iter().any(|a| same(a, access));
+        }
+        self.writes_anywhere = self.asynchronous.iter().any(|inst| {
+            matches!(inst, AsyncInst::Remote(_))
+                || matches!(inst, AsyncInst::Bulk(BulkInst { barrier: None, .. }))
+                || matches!(inst, AsyncInst::Tile(TileInst { direction, .. }) if *direction != Direction::In)
+        });
+        self.wgmma = self
+            .tensor
+            .iter()
+            .any(|t| matches!(t, TensorInst::Wgmma(_) | TensorInst::Memory(_)));
+        self.fine = !polls.is_empty()
+            || self.wgmma
+            || self.insts.iter().any(|inst| {
+                matches!(
+                    inst,
+                    Inst::Atomic { .. }
+                        | Inst::Async { .. }
+                        | Inst::NamedSync { .. }
+                        | Inst::NamedArrive { .. }
+                        | Inst::Mapa { .. }
+                        | Inst::ClusterSync
+                        | Inst::ClusterArrive { .. }
+                        | Inst::ClusterWait
+                        | Inst::GridSync
+                        | Inst::Fence { .. }
+                        | Inst::FenceProxy
+                        | Inst::PriorGrid
+                        | Inst::CallStandIn { .. }
+                )
+            });
+    }
+
+    pub(crate) fn location(&self, pc: usize) -> Option<FaultLocation> {
+        let place = *self.places.get(pc)?;
+        self.locations.get(place as usize)?.clone()
+    }
+}

@@ -1,0 +1,110 @@
+//! Memory: where an access goes, and what arrays there are.
+
+use super::R;
+use crate::exec::order::Strong;
+use crate::numeric::Kind;
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Region {
+    /// Relative to a pointer parameter.
+    Param(u16),
+    /// A shared array.
+    Shared(u16),
+    /// A per-thread array.
+    Local(u16),
+    /// The index is an address.
+    Pointer,
+}
+
+/// What a load or store does.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub(crate) region: Region,
+    /// Of one element.
+    pub(crate) kind: Kind,
+    /// Elements, consecutive in memory and registers.
+    pub(crate) count: u16,
+    /// Bits the place must be a multiple of.
+    pub(crate) align: u32,
+    /// The loop condition polls this place: reading it synchronizes with who wrote it.
+    pub(crate) poll: bool,
+    /// Some loop condition polls places of this region.
+    pub(crate) polled: bool,
+    /// Some compare and swap updates places of this region, whose loop begins with a plain read.
+    pub(crate) swapped: bool,
+    /// The buffer's name.
+    pub(crate) name: String,
+}
+
+/// A shared array.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedArray {
+    /// Where it starts in the block's shared memory, in bytes.
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+    pub(crate) name: String,
+    pub(crate) dynamic: bool,
+}
+
+/// A per-thread array that is not held in registers.
+#[derive(Clone, Debug)]
+pub(crate) struct LocalArray {
+    /// First word.
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+    pub(crate) name: String,
+}
+
+/// A per-thread array in consecutive vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct RegisterArray {
+    pub(crate) first: R,
+    pub(crate) count: u16,
+    /// 64-bit registers.
+    pub(crate) wide: bool,
+    /// The bit of the first element, where initialization is tracked.
+    pub(crate) init: Option<u16>,
+    pub(crate) name: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum AtomicOp {
+    Add,
+    /// Compare and swap.
+    Cas,
+    /// Nothing: the value alone is wanted.
+    Read,
+    Exchange,
+    And,
+    Or,
+    Xor,
+    Min,
+    Max,
+    /// One more, and 0 after the value.
+    Inc,
+    /// One less, and the value after 0 and what is beyond it.
+    Dec,
+}
+
+/// An atomic; all operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct AtomicInst {
+    pub(crate) op: AtomicOp,
+    pub(crate) strong: Strong,
+    pub(crate) access: u16,
+    /// The index as `Load` has it, 64-bit where `wide`.
+    pub(crate) index: R,
+    pub(crate) wide: bool,
+    pub(crate) plus: R,
+    pub(crate) value: R,
+    /// Of compare and swap.
+    pub(crate) compare: R,
+    pub(crate) d: R,
+}
+
+/// log2 of the bits of a word, the coarsest that accesses are tracked by.
+pub(crate) const WORD: u32 = 5;
+
+/// log2 of the bits of a byte.
+pub(crate) const BYTE: u32 = 3;
