@@ -440,6 +440,21 @@ fn faults(folder: &Folder, body: &str, parts: [&str; 3]) {
     );
 }
 
+#[test]
+fn races_are_faults_unless_they_are_not_looked_for() {
+    let folder = Folder::new();
+    let kernel = "@T.prim_func\ndef k(A: T.Buffer((32,), \"float32\")):\n    T.device_entry()\n    bx = T.cta_id([1])\n    \
+                  tx = T.thread_id([32])\n    S = T.alloc_shared((32,), \"float32\")\n    S[tx] = 1.0\n    A[tx] = S[31 - tx]\n";
+    fs::write(folder.path("race.py"), kernel).unwrap();
+    let checked = ["sim", "race.py", "--out", "A=a.npy"];
+    fails(&folder.run(&checked), 1, &["data race in kernel `k_kernel`", "--> race.py:8:"]);
+    assert!(!folder.path("a.npy").exists());
+    let unchecked = folder.run(&["sim", "race.py", "--out", "A=a.npy", "--no-race-check"]);
+    assert_eq!(unchecked.code, Some(0), "{}", unchecked.err);
+    let written = fs::read(folder.path("a.npy")).unwrap();
+    assert_eq!(written[written.len() - 128..], 1f32.to_le_bytes().repeat(32)[..]);
+}
+
 const WRONG: &str = "from tvm.script import tirx as T\n\n\n@T.prim_func\n\
     def wrong(A: T.Buffer((4,), \"float32\")):\n    T.device_entry()\n    tx = T.thread_id([4])\n    A[tz] = 1.0\n";
 

@@ -299,6 +299,7 @@ pub(crate) fn jobs(manifest: &Manifest, kernels: &[GeneratedKernel]) -> Vec<Job>
                 place: Place::of(&compiled.sources, compiled.authored.span),
                 text: compiled.cuda.text.clone(),
                 lines: compiled.cuda.lines.clone(),
+                since: compiled.cuda.since.clone(),
                 sources: compiled.sources.clone(),
                 targets: kernel_of.targets.clone(),
                 options: kernel_of.options.clone(),

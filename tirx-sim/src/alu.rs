@@ -482,11 +482,15 @@ macro_rules! two_operands {
                     v[d] = zip(&v[a], &v[b], $f)
                 };
             }
+            #[inline(never)]
+            fn each(op: Bin, v: &mut [[$lane; LANES]], d: usize, a: usize, b: usize) {
+                for i in 0..LANES {
+                    v[d][i] = $scalars(op, v[a][i], v[b][i]);
+                }
+            }
             macro_rules! rare {
                 ($f:expr) => {
-                    for i in 0..LANES {
-                        v[d][i] = $scalars(op, v[a][i], v[b][i]);
-                    }
+                    each(op, v, d, a, b)
                 };
             }
             let before = held(&v[d], mask);
@@ -509,11 +513,15 @@ macro_rules! two_operands {
                     v[d] = map(&v[a], |a| op(a, s))
                 }};
             }
+            #[inline(never)]
+            fn each(op: Bin, v: &mut [[$lane; LANES]], d: usize, a: usize, s: $lane) {
+                for i in 0..LANES {
+                    v[d][i] = $scalars(op, v[a][i], s);
+                }
+            }
             macro_rules! rare {
                 ($f:expr) => {
-                    for i in 0..LANES {
-                        v[d][i] = $scalars(op, v[a][i], s);
-                    }
+                    each(op, v, d, a, s)
                 };
             }
             let before = held(&v[d], mask);
@@ -565,11 +573,15 @@ macro_rules! one_operand {
                     v[d] = map(&v[a], $f)
                 };
             }
+            #[inline(never)]
+            fn each(op: Un, v: &mut [[$lane; LANES]], d: usize, a: usize) {
+                for i in 0..LANES {
+                    v[d][i] = $scalar(op, v[a][i]);
+                }
+            }
             macro_rules! rare {
                 ($f:expr) => {
-                    for i in 0..LANES {
-                        v[d][i] = $scalar(op, v[a][i]);
-                    }
+                    each(op, v, d, a)
                 };
             }
             let before = held(&v[d], mask);

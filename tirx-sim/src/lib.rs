@@ -54,7 +54,6 @@ mod launch;
 mod memory;
 mod numeric;
 mod stand_in;
-#[allow(dead_code, reason = "the instructions come next")]
 mod tensor;
 mod tensor_map;
 mod timeline;

@@ -17,6 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tirx_core::codegen::cuda::Since;
 use tirx_core::diagnostic::{Level, Message, Place};
 use tirx_core::source::{SourceMap, Span};
 
@@ -59,6 +60,8 @@ pub(crate) struct Job {
     pub(crate) text: String,
     /// Where each line of the text came from.
     pub(crate) lines: Vec<Span>,
+    /// What of it releases of CUDA before one do not know.
+    pub(crate) since: Vec<Since>,
     /// What these point into.
     pub(crate) sources: SourceMap,
     /// What to compile for.
@@ -118,6 +121,7 @@ struct Unit {
 impl Compilation<'_> {
     /// Compiles every job for each of its targets. All failures are reported together.
     pub(crate) fn run(&self, jobs: &[Job]) -> Result<Made> {
+        Error::all(jobs.iter().flat_map(|job| unknown(self.nvcc, &job.since, &job.sources)))?;
         let (units, needs) = self.units(jobs);
         let runner = Runner::new(self)?;
         let progress = Progress::new(self.say, units.len());
@@ -357,10 +361,45 @@ pub(crate) fn warning_line(message: &Message) -> String {
         .replacen(&format!("{}: ", Level::Warning.name()), "", 1)
 }
 
+/// What a kernel has that an nvcc does not know.
+fn unknown(nvcc: &Nvcc, since: &[Since], sources: &SourceMap) -> Vec<Error> {
+    let version = nvcc.version;
+    let later = since.iter().filter(|since| since.release > (version.major, version.minor));
+    let error = |since: &Since| {
+        let error = Error::from_diagnostics(&since.error.clone().into(), sources);
+        error.note(format_args!("this is nvcc {version}, {}", nvcc.path.display()))
+    };
+    later.map(error).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::Entry;
+    use crate::toolchain::Version;
+    use tirx_core::diagnostic::Diagnostic;
+
+    #[test]
+    fn what_an_nvcc_does_not_know_is_an_error_before_it_runs() {
+        let since = [Since {
+            release: (13, 2),
+            error: Diagnostic::new(Span::NONE, "`T.x` needs CUDA 13.2 or later"),
+        }];
+        let by = |version| {
+            let nvcc = Nvcc {
+                path: "bin/nvcc".into(),
+                version,
+                build: String::new(),
+                origin: String::new(),
+            };
+            unknown(&nvcc, &since, &SourceMap::default())
+        };
+        let errors = by(Version::new(13, 1));
+        assert_eq!(errors.len(), 1);
+        let text = errors[0].to_string();
+        assert!(text.contains("needs CUDA 13.2") && text.contains("this is nvcc 13.1, bin/nvcc"), "{text}");
+        assert!(by(Version::new(13, 2)).is_empty() && by(Version::new(14, 0)).is_empty());
+    }
 
     #[test]
     fn a_long_build_says_how_far_it_is_and_what_took_longest() {

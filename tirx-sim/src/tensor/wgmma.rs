@@ -138,13 +138,6 @@ impl Wgmma {
             }
         }
     }
-
-    /// The shared memory that the instruction reads: pieces of A (none where it is in registers) and of B.
-    pub(crate) fn pieces(&self, left: Option<u64>, right: u64) -> (Vec<u32>, Vec<u32>) {
-        let left = left.map(|bits| self.left().pieces(&Descriptor::of_sm90(bits)));
-        let right = self.right().pieces(&Descriptor::of_sm90(right));
-        (left.unwrap_or_default(), right)
-    }
 }
 
 #[cfg(test)]

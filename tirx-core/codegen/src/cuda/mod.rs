@@ -54,7 +54,7 @@ mod types;
 mod unit;
 mod vector;
 
-pub use requirements::unsupported;
+pub use requirements::{Since, unsupported};
 
 use self::unit::Unit;
 use crate::diagnostic::Diagnostics;
@@ -109,12 +109,14 @@ pub struct CudaSource {
     pub kernels: Vec<KernelInfo>,
     /// Names of the raw functions it calls (`T.cuda.func_call`): the simulator needs a stand-in for each.
     pub stand_ins: Vec<String>,
+    /// What releases of CUDA before one do not know.
+    pub since: Vec<Since>,
 }
 
 /// Writes the device functions of a module.
 pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
     let mut unit = Unit::new(module);
-    let mut errors = Vec::new();
+    let (mut errors, mut since) = (Vec::new(), Vec::new());
     let functions = module.functions.iter();
     let subroutines = functions.clone().filter(|(_, func)| is_subroutine(func));
     let launched = functions.filter(|(_, func)| is_device(func));
@@ -124,13 +126,17 @@ pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
         if let Some(target) = func.attr("target").and_then(Target::from_attr) {
             errors.extend(requirements::of_function(func, &target.arch));
         }
+        since.extend(requirements::releases(func));
         let symbol = func.global_symbol().unwrap_or(name);
         if let Err(diagnostic) = unit.function(symbol, func, is_kernel) {
             errors.push(diagnostic.or_span(func.span));
         }
     }
     if errors.is_empty() {
-        Ok(unit.finish())
+        Ok(CudaSource {
+            since,
+            ..unit.finish()
+        })
     } else {
         Err(Diagnostics(errors))
     }

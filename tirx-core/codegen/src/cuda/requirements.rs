@@ -1,6 +1,7 @@
-//! Which operations does a GPU not have, or not in one kernel?
+//! Which operations does a GPU not have, or not in one kernel, and which does not every release of CUDA know?
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::intrin::row::Release;
 use crate::intrin::{Arch, Operands, Row};
 use crate::ir::abi::{is_device, is_subroutine};
 use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Visitor};
@@ -73,6 +74,56 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
     calls.errors.into_iter().map(|e| e.or_span(func.span)).collect()
 }
 
+/// What of a kernel releases of CUDA before one do not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Since {
+    /// The first release that does.
+    pub release: Release,
+    /// The error with an earlier one, at the call.
+    pub error: Diagnostic,
+}
+
+/// What a function calls that not every release of CUDA knows.
+pub(super) fn releases(func: &PrimFunc) -> Vec<Since> {
+    struct Calls(Vec<Since>, Span);
+    impl Visitor for Calls {
+        fn visit_expr(&mut self, e: &Expr) {
+            if let ExprKind::Call { op, args } = &e.kind
+                && !op.row().since.is_empty()
+                && let Ok(operands) = Operands::read(op.row(), args)
+            {
+                let of = |(name, value, release): &(&str, &str, Release)| {
+                    let (major, minor) = *release;
+                    let message = format!("`T.{}`{} needs CUDA {major}.{minor} or later", op.info().script, said(&operands, name, value)?);
+                    let help = format!("pin it: `cuda = \"{major}.{minor}\"` below `[toolchain]` in the manifest");
+                    Some(Since {
+                        release: *release,
+                        error: Diagnostic::new(e.span, message).or_span(self.1).help(help),
+                    })
+                };
+                self.0.extend(op.row().since.iter().filter_map(of));
+            }
+            self.walk_expr(e);
+        }
+    }
+    let mut calls = Calls(Vec::new(), func.span);
+    calls.visit_stmt(&func.body);
+    calls.0
+}
+
+/// A modifier as messages name it, where the call has this value of it.
+fn said(operands: &Operands, name: &str, value: &str) -> Option<String> {
+    let given = operands.get(name)?;
+    let (said, word) = match given.as_str() {
+        Some(text) => (text == value, format!(" with {name}=\"{text}\"")),
+        None => (
+            given.as_int()?.to_string() == value,
+            format!(" with {}", name.trim_start_matches("has_")),
+        ),
+    };
+    said.then_some(word)
+}
+
 /// `cta_group` of a tcgen05 operation: PTX has one value of it in a kernel.
 fn tcgen05_group(row: &'static Row, args: &[Expr]) -> Option<i128> {
     if !row.name.starts_with("tirx.ptx.tcgen05") {
@@ -95,15 +146,7 @@ fn missing(row: &'static Row, args: &[Expr], target: &str) -> Option<(String, Ar
         return Some((what.to_string(), arch));
     }
     row.needs.iter().find_map(|(name, value, arch)| {
-        let given = operands.get(name)?;
-        let said = match given.as_str() {
-            Some(text) => text == *value,
-            None => given.as_int()?.to_string() == *value,
-        };
-        let word = match given.as_str() {
-            Some(text) => format!(" with {name}=\"{text}\""),
-            None => format!(" with {}", name.trim_start_matches("has_")),
-        };
-        (said && !arch.holds(target)).then_some((word, *arch))
+        let word = said(&operands, name, value)?;
+        (!arch.holds(target)).then_some((word, *arch))
     })
 }

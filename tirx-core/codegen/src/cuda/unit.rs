@@ -89,6 +89,7 @@ impl<'m> Unit<'m> {
             lines,
             kernels: self.kernels,
             stand_ins: self.raw.into_iter().map(|r| r.name).collect(),
+            since: Vec::new(),
         }
     }
 }

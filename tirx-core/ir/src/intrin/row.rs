@@ -19,6 +19,9 @@ pub type NeedsBy = fn(&Operands) -> Option<(&'static str, Arch)>;
 /// Makes the words of a template.
 pub type MakeWords = fn(&Operands, Machine) -> Result<Words, String>;
 
+/// A release of CUDA: 13.2 is `(13, 2)`.
+pub type Release = (u32, u32);
+
 /// One operation.
 #[derive(Debug)]
 pub struct Row {
@@ -51,6 +54,8 @@ pub struct Row {
     pub needs: &'static [(&'static str, &'static str, Arch)],
     /// The same for what follows from several arguments: what of the call, the GPUs.
     pub needs_by: Option<NeedsBy>,
+    /// Modifiers that releases of CUDA before one do not know: argument, its text, the release (`(13, 2)`).
+    pub since: &'static [(&'static str, &'static str, Release)],
     /// The least and greatest value, for integers.
     pub range: Option<(i64, i64)>,
     /// The CUDA it becomes.
@@ -571,6 +576,7 @@ impl Row {
             arch: Arch::ANY,
             needs: &[],
             needs_by: None,
+            since: &[],
             range: None,
             cuda,
             section: "",
@@ -663,6 +669,11 @@ impl Row {
     /// The same with modifiers that fewer GPUs have.
     pub const fn needs(self, needs: &'static [(&'static str, &'static str, Arch)]) -> Row {
         Row { needs, ..self }
+    }
+
+    /// The same with modifiers that releases of CUDA before one do not know.
+    pub const fn since(self, since: &'static [(&'static str, &'static str, Release)]) -> Row {
+        Row { since, ..self }
     }
 
     /// The same with the section that describes it.

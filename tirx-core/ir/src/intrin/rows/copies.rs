@@ -166,6 +166,8 @@ rows! { $ copies {
         .arch(Arch::least(80)).traits(Traits::SYNC.by(Engine::AsyncCopy)).section("cp.async.mbarrier.arrive");
 
     /// Copies `num_bytes` (a multiple of 16) from global memory to this block's shared memory; the bytes count at the mbarrier.
+    /// With `ignore_oob` the first `ignore_bytes_left` and the last `ignore_bytes_right` bytes are not read, and may lie beyond an
+    /// allocation.
     PtxCpAsyncBulkG2sCta = Row::new("tirx.ptx.cp_async_bulk_g2s_cta", "ptx.cp_async_bulk_g2s_cta",
         ptx("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{?has_cache_policy:.L2::cache_hint}\
              {?ignore_oob:.ignore_oob} [{dst_ptr}], [{src_ptr}], {num_bytes}\
@@ -178,7 +180,7 @@ rows! { $ copies {
             arg("has_cache_policy", Kind::Flag), arg("ignore_oob", Kind::Flag),
         ])
         .completed(HINT, policy)
-        .arch(SM_90).traits(BULK).section("cp.async.bulk");
+        .arch(SM_90).since(&[("ignore_oob", "1", (13, 2))]).traits(BULK).section("cp.async.bulk");
 
     /// Copies `num_bytes` (a multiple of 16) from global memory to shared memory of the cluster; the bytes count at the
     /// mbarrier. With `multicast` it goes to the same address in each block of `cta_mask`, and counts at each one's mbarrier.
