@@ -441,7 +441,7 @@ fn put_some<T: Copy>(d: &mut [T; LANES], value: &[T; LANES], mask: u32) {
 /// What a register holds, where not all lanes are to change: the others get it back ([`restore`]).
 #[inline(always)]
 fn held<T: Copy>(register: &[T; LANES], mask: u32) -> Option<[T; LANES]> {
-    (mask != FULL).then(|| *register)
+    (mask != FULL).then_some(*register)
 }
 
 #[inline(always)]

@@ -5,7 +5,7 @@
 //! and D (PTX ISA, "Register fragments and shared memory matrix layouts").
 
 use super::Outcome;
-use super::descriptor::{Descriptor, Operand};
+use super::descriptor::Operand;
 use super::format::Format;
 use super::matrix::{Accumulator, Matrix, multiply};
 
