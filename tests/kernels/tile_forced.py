@@ -44,21 +44,6 @@ def by_name(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
     Tx.cta.copy(B, s)
 
 
-# The simulator rounds to nearest alone: this one is compiled.
-@T.prim_func
-def roundings(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
-    T.device_entry()
-    T.cta_id([1])
-    T.lane_id([32])
-    T.thread_id([32])
-    s = T.alloc_buffer((64,), "float32", scope="shared")
-    Tx.warp.copy(s, A)
-    T.cuda.warp_sync()
-    Tx.warp.add(s[0:32], s[0:32], T.float32(0.00000008), rounding_mode="rz")
-    Tx.warp.add(s[32:64], s[32:64], T.float32(0.00000008), rounding_mode="rp")
-    Tx.warp.copy(B, s)
-
-
 # sim: direct
 #   A: float16[64x8] = i * 8 + j
 #   B: float16[64x8] = 0 -> A[i][j]

@@ -17,8 +17,9 @@ pub(crate) struct Cvt {
     satfinite: bool,
 }
 
+/// How a value between two of a format becomes one of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Rounding {
+pub(crate) enum Rounding {
     Nearest,
     /// Ties away from zero.
     NearestAway,
@@ -27,9 +28,23 @@ enum Rounding {
     Up,
 }
 
+impl Rounding {
+    /// What a modifier of PTX asks for; to the nearest even where there is none.
+    pub(crate) fn of(modifier: &str) -> Result<Rounding, String> {
+        Ok(match modifier {
+            "rz" | "rzi" => Rounding::Zero,
+            "rm" | "rmi" => Rounding::Down,
+            "rp" | "rpi" => Rounding::Up,
+            "rna" => Rounding::NearestAway,
+            "rs" => return Err("the simulator does not round by random bits".into()),
+            _ => Rounding::Nearest,
+        })
+    }
+}
+
 /// A number: `magnitude * 2^exponent`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Real {
+pub(crate) enum Real {
     NaN,
     Infinite {
         negative: bool,
@@ -42,18 +57,18 @@ enum Real {
 }
 
 impl Real {
-    const ZERO: Real = Real::Finite {
+    pub(crate) const ZERO: Real = Real::Finite {
         negative: false,
         magnitude: 0,
         exponent: 0,
     };
-    const ONE: Real = Real::Finite {
+    pub(crate) const ONE: Real = Real::Finite {
         negative: false,
         magnitude: 1,
         exponent: 0,
     };
 
-    fn negative(self) -> bool {
+    pub(crate) fn negative(self) -> bool {
         matches!(
             self,
             Real::Infinite { negative: true } | Real::Finite { negative: true, .. }
@@ -62,8 +77,8 @@ impl Real {
 }
 
 /// A float format as IEEE 754 has them: bits of precision, and the least and greatest exponent.
-#[derive(Clone, Copy)]
-struct Float {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Float {
     precision: i32,
     least: i32,
     greatest: i32,
@@ -79,7 +94,7 @@ const BFLOAT: Float = Float {
     least: -126,
     greatest: 127,
 };
-const SINGLE: Float = Float {
+pub(crate) const SINGLE: Float = Float {
     precision: 24,
     ..BFLOAT
 };
@@ -87,7 +102,7 @@ const TF32: Float = Float {
     precision: 11,
     ..BFLOAT
 };
-const DOUBLE: Float = Float {
+pub(crate) const DOUBLE: Float = Float {
     precision: 53,
     least: -1022,
     greatest: 1023,
@@ -133,7 +148,7 @@ impl Float {
         (self.infinity() + (1 << (self.precision - 1))).next_power_of_two()
     }
 
-    fn decode(self, bits: u64) -> Real {
+    pub(crate) fn decode(self, bits: u64) -> Real {
         let negative = bits & self.sign() != 0;
         let code = bits & (self.sign() - 1);
         if code >= self.infinity() {
@@ -152,7 +167,7 @@ impl Float {
         }
     }
 
-    fn encode(self, value: Real, rounding: Rounding, satfinite: bool) -> u64 {
+    pub(crate) fn encode(self, value: Real, rounding: Rounding, satfinite: bool) -> u64 {
         let largest = self.infinity() - 1;
         let signed = |negative: bool, code: u64| code | if negative { self.sign() } else { 0 };
         match value {
@@ -195,7 +210,7 @@ impl Float {
     }
 
     /// Zero of the same sign for a value below the normal ones.
-    fn flush(self, value: Real) -> Real {
+    pub(crate) fn flush(self, value: Real) -> Real {
         match value {
             Real::Finite {
                 negative,
@@ -216,14 +231,7 @@ impl Float {
 impl Cvt {
     /// The conversion of a call; an error says what the simulator does not do.
     pub(crate) fn of(conversion: &Conversion<'_>) -> Result<Cvt, String> {
-        let rounding = match conversion.rounding {
-            "rz" | "rzi" => Rounding::Zero,
-            "rm" | "rmi" => Rounding::Down,
-            "rp" | "rpi" => Rounding::Up,
-            "rna" => Rounding::NearestAway,
-            "rs" => return Err("the simulator does not round by random bits".into()),
-            _ => Rounding::Nearest,
-        };
+        let rounding = Rounding::of(conversion.rounding)?;
         let fixed = |f: &Format| f.element == Element::S2f6;
         if conversion.scale.is_some() || fixed(conversion.to) || fixed(conversion.from) {
             return Err("the simulator has neither scaled conversions nor s2f6".into());

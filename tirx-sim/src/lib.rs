@@ -29,6 +29,7 @@
 //! |---|---|
 //! | `memory` | global memory: allocations by address |
 //! | `numeric` | kinds of value, rounding, conversions |
+//! | `cvt`, `rounded` | conversions and arithmetic of PTX that round as their modifiers say |
 //! | `alu` | what arithmetic computes, for scalars and lanes |
 //! | `bytecode` | the instructions |
 //! | `compile` | IR to bytecode |
@@ -53,6 +54,7 @@ pub mod host;
 mod launch;
 mod memory;
 mod numeric;
+mod rounded;
 mod stand_in;
 mod tensor;
 mod tensor_map;

@@ -1,6 +1,6 @@
 //! The code of one device function with its tables, and what follows from them.
 
-use super::{Access, AsyncInst, AtomicInst, AtomicOp, Axis, BulkInst, CvtInst, ExternCall, Inst, LocalArray, Print, R, Region, RegisterArray, SharedArray, Shuffle, TensorInst, TileInst, WgmmaInst};
+use super::{Access, AsyncInst, AtomicInst, AtomicOp, Axis, BulkInst, ExactInst, ExternCall, Inst, LocalArray, Print, R, Region, RegisterArray, SharedArray, Shuffle, TensorInst, TileInst, WgmmaInst};
 use crate::exec::engine::Direction;
 use crate::fault::FaultLocation;
 use crate::numeric::Kind;
@@ -35,7 +35,7 @@ pub(crate) struct Code {
     pub(crate) register_arrays: Vec<RegisterArray>,
     pub(crate) shuffles: Vec<Shuffle>,
     pub(crate) atomics: Vec<AtomicInst>,
-    pub(crate) conversions: Vec<CvtInst>,
+    pub(crate) exact: Vec<ExactInst>,
     pub(crate) asynchronous: Vec<AsyncInst>,
     pub(crate) prints: Vec<Print>,
     pub(crate) calls: Vec<ExternCall>,

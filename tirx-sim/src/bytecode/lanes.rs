@@ -4,11 +4,21 @@ use super::{Operand, R};
 use crate::alu::Bin;
 use crate::cvt::Cvt;
 use crate::numeric::Kind;
+use crate::rounded::Rounded;
 
-/// A `cvt` of PTX; all operands are vector registers.
+/// What is computed exactly and rounded as its modifiers say.
 #[derive(Clone, Debug)]
-pub(crate) struct CvtInst {
-    pub(crate) cvt: Cvt,
+pub(crate) enum Exact {
+    /// `cvt` of PTX.
+    Cvt(Cvt),
+    /// `add`, `sub`, `mul` and `fma` of PTX.
+    Rounded(Rounded),
+}
+
+/// An exact operation; all operands are vector registers.
+#[derive(Clone, Debug)]
+pub(crate) struct ExactInst {
+    pub(crate) what: Exact,
     pub(crate) operands: Vec<(Kind, R)>,
     /// Of the result.
     pub(crate) kind: Kind,

@@ -26,7 +26,7 @@ use crate::numeric::Kind;
 
 pub(crate) use asynchronous::{AsyncInst, BulkInst, MbarrierInst, MbarrierWhat, RemoteInst, RemoteScope, SignalInst, TileInst};
 pub(crate) use code::{Code, Special};
-pub(crate) use lanes::{CvtInst, ExternCall, Print, Shuffle, ShuffleMode};
+pub(crate) use lanes::{Exact, ExactInst, ExternCall, Print, Shuffle, ShuffleMode};
 pub(crate) use memory::{Access, AtomicInst, AtomicOp, BYTE, LocalArray, Region, RegisterArray, SharedArray, WORD};
 pub(crate) use tensor::{LeftOperand, MmaInst, TensorInst, TensorMemoryInst, WgmmaInst};
 
@@ -152,8 +152,8 @@ pub(crate) enum Inst {
         d: R,
         a: R,
     },
-    /// `cvt` of PTX.
-    Cvt {
+    /// What is computed exactly and rounded as its modifiers say.
+    Exact {
         id: u16,
     },
     /// Addresses of shared memory: from a pointer to 32 bits and back, and to the same place in another block.

@@ -452,15 +452,25 @@ impl Compiler<'_> {
     /// The same bits as another dtype.
     pub(super) fn reinterpret(&mut self, a: &Expr, dtype: DType) -> Result<Vec<Val>> {
         let values = self.values(a)?;
+        self.reinterpret_values(values, a.dtype, dtype)
+    }
+
+    /// The bits of `values`, which are lanes of `from`, as lanes of `dtype`.
+    pub(super) fn reinterpret_values(
+        &mut self,
+        values: Vec<Val>,
+        from: DType,
+        dtype: DType,
+    ) -> Result<Vec<Val>> {
         let to = self.kind(dtype)?;
-        let from_bits = self.kind(a.dtype)?.bits();
+        let from_bits = self.kind(from)?.bits();
         let to_bits = to.bits();
         let mut bits = Vec::with_capacity(values.len());
         for value in values {
             bits.push(self.stored(value)?);
         }
         if from_bits as usize * bits.len() != to_bits as usize * dtype.lanes as usize {
-            let message = format!("{} has not as many bits as {dtype}", a.dtype);
+            let message = format!("{from} has not as many bits as {dtype}");
             return error(self.span, message);
         }
         let unsigned = |bits: u32| match bits {

@@ -7,7 +7,9 @@ use tirx_source::diagnostic::{Result, error};
 use super::Compiler;
 use super::registers::Val;
 use crate::bytecode::Inst;
+use crate::cvt::Rounding;
 use crate::numeric::Kind;
+use crate::rounded::{Operation, Rounded};
 
 const F32X2: DType = DType::FLOAT32.with_lanes(2);
 const BF16X2: DType = DType::BFLOAT16.with_lanes(2);
@@ -134,21 +136,23 @@ impl Compiler<'_> {
             self.emit(Inst::Converged);
         }
         let value = match meaning(op, args) {
-            Some(value) => Some(value),
-            None => self.arithmetic(op, args)?.map(|(_, value)| value),
+            Some(value) => self.values(&value)?,
+            None => match self.arithmetic(op, args)? {
+                Some((_, values)) => values,
+                None => return Ok(None),
+            },
         };
-        match value {
-            Some(value) => self.values(&value).map(Some),
-            None => Ok(None),
-        }
+        Ok(Some(value))
     }
 
     /// An instruction that stores its result.
     pub(super) fn storing_instruction(&mut self, op: Op, args: &[Expr]) -> Result<bool> {
-        let Some((Some(destination), value)) = self.arithmetic(op, args)? else {
+        let Some((Some(destination), values)) = self.arithmetic(op, args)? else {
             return Ok(false);
         };
-        let value = self.value(&value)?;
+        let [value] = values[..] else {
+            return error(self.span, "an instruction stores one value");
+        };
         let pointer = self.value(&destination)?;
         let zero = self.integer(Kind::I64, 0)?;
         self.store_offset(pointer, zero, value, "the destination")?;
@@ -156,7 +160,7 @@ impl Compiler<'_> {
     }
 
     /// Destination and value of `add`, `sub`, `mul` and `fma`.
-    fn arithmetic(&mut self, op: Op, args: &[Expr]) -> Result<Option<(Option<Expr>, Expr)>> {
+    fn arithmetic(&mut self, op: Op, args: &[Expr]) -> Result<Option<(Option<Expr>, Vec<Val>)>> {
         use Op::*;
         let dtype = match op {
             PtxAddF32 | PtxSubF32 | PtxMulF32 | PtxFmaF32 => DType::FLOAT32,
@@ -171,16 +175,35 @@ impl Compiler<'_> {
         let Some(at) = args.iter().position(|a| a.as_str().is_some()) else {
             return error(self.span, "the rounding of an instruction is a string");
         };
-        if !matches!(args[at].as_str(), Some("" | "rn")) {
-            let message = "the simulator rounds to nearest even only";
-            return error(self.span, message);
-        }
         let (destination, values) = match at.checked_sub(operands) {
             Some(0) => (None, &args[..at]),
             Some(1) => (Some(args[0].clone()), &args[1..at]),
             _ => return error(self.span, "an instruction with too few operands"),
         };
         let value = |i: usize| reinterpret(dtype, values[i].clone());
+        let flag = |at: usize| args.get(at).is_some_and(|flag| !flag.is_int(0));
+        let rounding = args[at].as_str().unwrap_or_default();
+        let plain = matches!(rounding, "" | "rn") && !flag(at + 1);
+        if !plain {
+            let rounded = Rounded {
+                operation: match op {
+                    PtxAddF32 | PtxAddF64 | PtxAddF32x2 => Operation::Add,
+                    PtxSubF32 | PtxSubF64 | PtxSubF32x2 => Operation::Sub,
+                    PtxMulF32 | PtxMulF64 | PtxMulF32x2 => Operation::Mul,
+                    _ => Operation::Fma,
+                },
+                double: dtype == DType::FLOAT64,
+                rounding: match Rounding::of(rounding) {
+                    Ok(rounding) => rounding,
+                    Err(message) => return error(self.span, message),
+                },
+                ftz: flag(at + 1),
+                // Packed ones have no such flag: what follows is `dps`.
+                sat: dtype != F32X2 && flag(at + 2),
+            };
+            let values = self.rounded_lanes(rounded, (0..operands).map(value), dtype)?;
+            return Ok(Some((destination, values)));
+        }
         let result = match op {
             PtxAddF32 | PtxAddF64 | PtxAddF32x2 => Expr::binary(BinOp::Add, value(0), value(1)),
             PtxSubF32 | PtxSubF64 | PtxSubF32x2 => Expr::binary(BinOp::Sub, value(0), value(1)),
@@ -189,13 +212,37 @@ impl Compiler<'_> {
         };
         let result = if dtype == F32X2 {
             reinterpret(DType::UINT64, result)
-        } else if args.get(at + 2).is_some_and(|sat| !sat.is_int(0)) {
+        } else if flag(at + 2) {
             // To [0, 1], NaN to 0.
             let floor = number_of(BinOp::Max, result, Expr::float(DType::FLOAT32, 0.0));
             Expr::binary(BinOp::Min, floor, Expr::float(DType::FLOAT32, 1.0))
         } else {
             result
         };
-        Ok(Some((destination, result)))
+        Ok(Some((destination, self.values(&result)?)))
+    }
+
+    /// The lanes of operands of a dtype, each with its like; two float32 are packed again.
+    fn rounded_lanes(
+        &mut self,
+        rounded: Rounded,
+        operands: impl Iterator<Item = Expr>,
+        dtype: DType,
+    ) -> Result<Vec<Val>> {
+        let kind = self.kind(dtype)?;
+        let mut lanes = vec![Vec::new(); dtype.lanes as usize];
+        for operand in operands {
+            for (lane, value) in lanes.iter_mut().zip(self.values(&operand)?) {
+                lane.push(self.convert(value, kind)?);
+            }
+        }
+        let mut results = Vec::new();
+        for lane in lanes {
+            results.push(self.rounded(rounded, &lane, kind)?);
+        }
+        match dtype {
+            F32X2 => self.reinterpret_values(results, F32X2, DType::UINT64),
+            _ => Ok(results),
+        }
     }
 }

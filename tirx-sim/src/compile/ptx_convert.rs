@@ -1,4 +1,4 @@
-//! `cvt` of PTX.
+//! Instructions of PTX that round as their modifiers say: `cvt`, and `add`, `sub`, `mul`, `fma`.
 
 use tirx_ir::Expr;
 use tirx_ir::intrin::convert::Conversion;
@@ -6,8 +6,10 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::bytecode::{CvtInst, Inst};
+use crate::bytecode::{Exact, ExactInst, Inst, R};
 use crate::cvt::Cvt;
+use crate::numeric::Kind;
+use crate::rounded::Rounded;
 
 impl Compiler<'_> {
     /// The value of a conversion.
@@ -28,18 +30,31 @@ impl Compiler<'_> {
             operands.push((kind, self.vector(value)?));
         }
         let kind = self.kind(conversion.to.carrier)?;
+        self.exact(Exact::Cvt(cvt), operands, kind)
+    }
+
+    /// A sum or product of one kind.
+    pub(super) fn rounded(&mut self, rounded: Rounded, values: &[Val], kind: Kind) -> Result<Val> {
+        let mut operands = Vec::new();
+        for value in values {
+            operands.push((kind, self.vector(*value)?));
+        }
+        self.exact(Exact::Rounded(rounded), operands, kind)
+    }
+
+    fn exact(&mut self, what: Exact, operands: Vec<(Kind, R)>, kind: Kind) -> Result<Val> {
         let d = self.temp(kind)?;
         self.count(1);
-        let Ok(id) = u16::try_from(self.code.conversions.len()) else {
+        let Ok(id) = u16::try_from(self.code.exact.len()) else {
             return error(self.span, "the kernel has too many conversions for the simulator");
         };
-        self.code.conversions.push(CvtInst {
-            cvt,
+        self.code.exact.push(ExactInst {
+            what,
             operands,
             kind,
             d,
         });
-        self.emit(Inst::Cvt { id });
+        self.emit(Inst::Exact { id });
         Ok(Val::vector(kind, d))
     }
 }

@@ -3,7 +3,7 @@
 use super::Trap;
 use super::run::Machine;
 use crate::alu::{Bin, LANES, Lanes32, put};
-use crate::bytecode::R;
+use crate::bytecode::{Exact, R};
 use crate::fault::FaultKind;
 use crate::numeric::{Kind, convert};
 
@@ -69,9 +69,9 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// `cvt` of PTX, lane by lane.
-    pub(super) fn cvt(&mut self, id: u16, mask: u32) {
-        let inst = &self.ctx.code.conversions[id as usize];
+    /// An exact operation, lane by lane.
+    pub(super) fn exact(&mut self, id: u16, mask: u32) {
+        let inst = &self.ctx.code.exact[id as usize];
         let warp = &mut *self.warp;
         let mut operands = Vec::with_capacity(inst.operands.len());
         for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
@@ -83,7 +83,11 @@ impl Machine<'_, '_> {
                     kind.store(warp.v32[*register as usize][lane].into())
                 }
             }));
-            let value = inst.kind.load(inst.cvt.run(&operands));
+            let bits = match &inst.what {
+                Exact::Cvt(cvt) => cvt.run(&operands),
+                Exact::Rounded(rounded) => rounded.run(&operands),
+            };
+            let value = inst.kind.load(bits);
             if inst.kind.wide() {
                 warp.v64[inst.d as usize][lane] = value;
             } else {

@@ -235,7 +235,7 @@ impl Machine<'_, '_> {
                 }
                 Inst::CanonicalS { kind, d, a } => s!(d) = kind.canonical(s!(a) as u32) as u64,
                 Inst::Convert { from, to, d, a } => self.convert(from, to, d as usize, a as usize, mask),
-                Inst::Cvt { id } => self.cvt(id, mask),
+                Inst::Exact { id } => self.exact(id, mask),
                 Inst::SharedAddress { d, a } => {
                     let arrays = &ctx.code.shared;
                     let out = self.warp.v64[a as usize].map(|x| address::to_raw(x, arrays));

@@ -93,7 +93,7 @@ pub(super) struct Plan {
     scale: Option<Expr>,
     has_bias: bool,
     predicate: Option<(Vec<Var>, Expr)>,
-    /// How results are rounded, where it is not to the nearest: `rz`, `rm`, `rp`.
+    /// How results are rounded, where operators do not say it: `rz`, `rm`, `rp`, and `rn` of a fused sum.
     pub(super) rounding: Option<Arc<str>>,
 }
 
@@ -166,13 +166,15 @@ impl Plan {
                 "rounding_mode must be rn, rz, rm or rp, found \"{mode}\""
             ));
         }
-        if mode == "rn" {
-            return Ok(None);
-        }
         let dtype = self.dst.buffer.dtype;
         let same = self.sources.iter().all(|s| s.dtype() == dtype);
         let rounds = matches!(self.op, TileOp::Add | TileOp::Sub | TileOp::Mul | TileOp::Fma);
-        if !rounds || !same || ![DType::FLOAT32, DType::FLOAT64].contains(&dtype) {
+        let has = rounds && same && [DType::FLOAT32, DType::FLOAT64].contains(&dtype);
+        // Operators round to the nearest, and `a * b + c` may do so once or twice.
+        if mode == "rn" && !(has && self.op == TileOp::Fma) {
+            return Ok(None);
+        }
+        if !has {
             return Err(format!(
                 "rounding_mode \"{mode}\" is for add, sub, mul and fma of float32 or float64 alone"
             ));
