@@ -50,6 +50,9 @@ pub(super) fn method(name: &str) -> Option<Method> {
         "tile_to" => tile_to,
         "permute_by_groups" => permute_by_groups,
         "broadcast" => broadcast,
+        "get_scope" => super::layout_scopes::get_scope,
+        "verify_well_formed" => super::layout_scopes::verify_well_formed,
+        "to_psum" => to_psum,
         _ => return None,
     })
 }
@@ -351,6 +354,47 @@ fn permute_by_groups(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     Ok(Value::Layout(
         layout.with_tile(layout.tile().permuted_groups(&starts, &order)),
     ))
+}
+
+/// Elements of a bank of Trainium's accumulators.
+const BANK: i128 = 512;
+
+/// Columns of a Trainium layout in banks: `F` becomes `Bank` and `F` within one.
+fn to_psum(layout: &Layout, args: Args, span: Span) -> Result<Value> {
+    let call = Call::new("TileLayout.to_psum", &[], false, args, span)?;
+    let mut shard = Vec::new();
+    let iter = |extent: i128, stride: i128, axis: &str| Iter {
+        extent: Expr::int32(extent as i32),
+        stride: Expr::int32(stride as i32),
+        axis: Axis(axis.into()),
+    };
+    for i in &layout.tile().shard {
+        if &*i.axis.0 != "F" {
+            shard.push(i.clone());
+            continue;
+        }
+        match (i.extent.as_int(), i.stride.as_int()) {
+            (Some(extent), Some(stride)) if stride % BANK == 0 => {
+                shard.push(iter(extent, stride / BANK, "Bank"));
+            }
+            (Some(extent), Some(stride)) if stride > 0 && BANK % stride == 0 && extent < BANK / stride => {
+                shard.push(i.clone());
+            }
+            (Some(extent), Some(stride))
+                if stride > 0 && BANK % stride == 0 && extent % (BANK / stride) == 0 =>
+            {
+                shard.push(iter(extent / (BANK / stride), 1, "Bank"));
+                shard.push(iter(BANK / stride, stride, "F"));
+            }
+            _ => {
+                return call.fail(format!(
+                    "the columns of the layout {} do not fall into banks of {BANK} elements",
+                    text(layout)
+                ));
+            }
+        }
+    }
+    Ok(Value::Layout(Layout::Tile(Arc::new(TileLayout::of(shard)))))
 }
 
 fn broadcast(layout: &Layout, args: Args, span: Span) -> Result<Value> {

@@ -15,6 +15,7 @@ use super::call::{Call, Function, function, variadic};
 use super::convert;
 use super::layout_methods;
 use super::layout_parts;
+use super::layout_scopes;
 use super::views;
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result, error};
@@ -170,6 +171,12 @@ impl Object for AxisValue {
             "is_thread" => Some(Value::builtin("Axis.is_thread", move |_, _, _| {
                 Ok(Value::Bool(hardware))
             })),
+            "get_scope" | "get_subscope" => {
+                let (axis, units) = (self.0.clone(), name == "get_subscope");
+                Some(Value::builtin(format!("Axis.{name}"), move |_, _, _| {
+                    Ok(layout_scopes::of_axis(&axis, units))
+                }))
+            }
             "is_memory" => Some(Value::builtin("Axis.is_memory", move |_, _, _| {
                 Ok(Value::Bool(!hardware))
             })),
@@ -565,7 +572,7 @@ fn from_iters(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 /// `layout.name`.
-pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Option<Value>> {
+pub(super) fn attribute(layout: &Layout, name: &str) -> Result<Option<Value>> {
     if let Layout::Compose(swizzle, tile) = layout {
         match name {
             "per_element" => return Ok(Some(Value::Int(swizzle.per_element.into()))),
@@ -655,12 +662,6 @@ pub(super) fn attribute(layout: &Layout, name: &str, span: Span) -> Result<Optio
                 )),
             }
         }),
-        _ if ALGEBRA.contains(&name) => {
-            return error(
-                span,
-                format!("TileLayout.{name} is not supported yet (layout algebra)"),
-            );
-        }
         _ => return Ok(None),
     }))
 }
@@ -706,8 +707,6 @@ fn apply(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     Ok(Value::Dict(Rc::new(RefCell::new(places))))
 }
 
-/// What TVM's layouts can do beyond this.
-const ALGEBRA: [&str; 3] = ["get_scope", "to_psum", "verify_well_formed"];
 
 /// The axis that a value is or names.
 pub(super) fn axis_of(value: &Value) -> Option<Axis> {

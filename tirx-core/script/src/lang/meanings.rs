@@ -33,6 +33,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "Else",
         "The statements of a frame-form `T.If` where its condition does not hold.",
     ),
+    (
+        "ExecScope",
+        "An execution scope by its name: thread, warp, warpgroup, cta, cluster. Layouts say which ones they span.",
+    ),
     ("FloatImm", "A constant of a float dtype."),
     ("FloorDiv", "The quotient rounded to minus infinity, as a node."),
     (

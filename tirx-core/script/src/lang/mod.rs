@@ -33,6 +33,7 @@ mod indexers;
 mod launch;
 mod layout_methods;
 mod layout_parts;
+mod layout_scopes;
 mod layouts;
 mod linear;
 mod loops;
@@ -120,7 +121,7 @@ pub fn value_attribute(interp: &mut Interpreter, value: &Value, name: &str, span
         Value::Expr(e) => return methods::expression(e, name, span),
         Value::DType(d) => return methods::dtype(*d, name, span),
         Value::MetaVar(inner) => return value_attribute(interp, inner, name, span),
-        Value::Layout(layout) => layouts::attribute(layout, name, span)?,
+        Value::Layout(layout) => layouts::attribute(layout, name)?,
         Value::Object(o) => o.clone().attribute(interp, name, span)?,
         Value::Region(region) => regions::attribute(region, name),
         _ => None,

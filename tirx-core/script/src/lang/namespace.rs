@@ -9,7 +9,7 @@ use super::super::eval::{Annotation, Value};
 use super::call::{Call, Function};
 use super::objects::Metadata;
 use super::{
-    buffers, calls, composites, cuda, dtypes, launch, layouts, loops, math, meanings, pool, ptx, refused,
+    buffers, calls, composites, cuda, dtypes, launch, layout_scopes, layouts, loops, math, meanings, pool, ptx, refused,
     rows, tiles,
 };
 use crate::diagnostic::error;
@@ -23,6 +23,7 @@ static TABLES: &[&[Function]] = &[
     cuda::FUNCTIONS,
     dtypes::FUNCTIONS,
     launch::FUNCTIONS,
+    layout_scopes::FUNCTIONS,
     layouts::FUNCTIONS,
     loops::FUNCTIONS,
     math::FUNCTIONS,

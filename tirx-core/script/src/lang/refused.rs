@@ -8,7 +8,6 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
         return Some(format!("{full} is not supported yet ({family})"));
     }
     match path {
-        "T" if name == "ExecScope" => Some(format!("{full} is not supported yet (tile primitives)")),
         "T" if name == "func_name" => {
             Some(format!("{full} is not supported: a kernel is named by its `def`"))
         }
@@ -63,7 +62,6 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
             "iter_var",
             "Range",
             "ProducerLoad",
-            "filter",
             "selector",
         ]) =>
         {
