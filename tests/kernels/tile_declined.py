@@ -46,6 +46,38 @@ def one_elected():
 
 
 @T.prim_func
+def threads_below_a_number(A: T.Buffer((8, 8), "float32")):
+    T.device_entry(); T.cta_id([1]); t = T.thread_id([64])
+    s = T.alloc_buffer((8, 8), "float32", scope="shared")
+    if t < 40:
+        Tx.cta.copy(s, A)
+
+
+@T.prim_func
+def every_second_warp(A: T.Buffer((8, 8), "float32")):
+    T.device_entry(); T.cta_id([1]); w = T.warp_id([4]); T.thread_id([128])
+    s = T.alloc_buffer((8, 8), "float32", scope="shared")
+    if w % 2 == 0:
+        Tx.cta.copy(s, A)
+
+
+@T.prim_func
+def one_elected_copies(A: T.Buffer((8, 8), "float32")):
+    T.device_entry(); T.cta_id([1]); T.lane_id([32]); T.thread_id([32])
+    s = T.alloc_buffer((8, 8), "float32", scope="shared")
+    if T.ptx.elect_sync():
+        Tx.warp.copy(s, A)
+
+
+@T.prim_func
+def one_warp_of_a_filter(A: T.Buffer((8, 8), "int32")):
+    T.device_entry(); T.cta_id([1]); w = T.warp_id([4]); T.thread_id([128])
+    s = T.alloc_buffer((8, 8), "int32", scope="shared")
+    if T.filter(w, w == A[0, 0]):
+        Tx.cta.copy(s, A)
+
+
+@T.prim_func
 def a_global_operand(A: T.Buffer((8, 8), "float32")):
     T.device_entry(); T.cta_id([1]); T.thread_id([64])
     s = T.alloc_buffer((8, 8), "float32", scope="shared")

@@ -336,6 +336,40 @@ fn warnings_of_nvcc_are_at_the_kernel_s_line_and_come_back_from_the_store() {
 }
 
 #[test]
+fn a_copy_by_one_thread_is_warned_about_with_reasons() {
+    let package = Package::new();
+    let script = "from tvm.script import tirx as T\nfrom tvm.script.tirx import tile as Tx\n\n\n@T.prim_func\n\
+                  def k(A: T.Buffer((5, 7), \"float32\")):\n    T.device_entry()\n    T.cta_id([1])\n    \
+                  T.thread_id([64])\n    s = T.alloc_buffer((5, 7), \"float32\", scope=\"shared\")\n    \
+                  Tx.cta.copy(s, A)\n";
+    package.write("kernels.py", script);
+    let manifest = "[defaults]\ntargets = [\"sm_90a\"]\n[[kernel]]\nname = \"k\"\nsource = \"kernels.py\"\n";
+    package.write("kernels.toml", manifest);
+    let report = package.with_nvcc();
+    let lines = warnings(&report);
+    let [line] = &lines[..] else {
+        panic!("{lines:#?}");
+    };
+    for part in [
+        "cargo::warning=kernels.py:11:5: this copy from global to shared at scope cta goes element by element in one thread",
+        "gmem_smem: region size 35 not divisible by thread_cnt=64",
+        "reg: ",
+        "(help: `dispatch=\"fallback\"` or `# tirx: allow(copy-by-one-thread)` on the line says that it is meant)",
+    ] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    assert!(!line.contains("vec_128b"), "{line}");
+    // Who names the variant knows, and so does who allows the warning.
+    for known in [
+        script.replace("copy(s, A)", "copy(s, A, dispatch=\"fallback\")"),
+        script.replace("copy(s, A)", "copy(s, A)  # tirx: allow(copy-by-one-thread)"),
+    ] {
+        package.write("kernels.py", &known);
+        assert!(warnings(&package.with_nvcc()).is_empty());
+    }
+}
+
+#[test]
 fn path_is_watched_only_where_no_nvcc_was_found() {
     let package = Package::new();
     let watches = |environment: Environment| {

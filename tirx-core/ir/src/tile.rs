@@ -11,6 +11,9 @@ use std::sync::Arc;
 
 use super::{Attrs, Buffer, Expr, Stmt, Var};
 
+/// The name of the warning about a copy that no variant spreads over threads: `# tirx: allow(name)` turns it off.
+pub const COPY_BY_ONE_THREAD: &str = "copy-by-one-thread";
+
 /// The threads that perform a tile primitive together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names are the language's: Tx.thread, Tx.warp, …")]

@@ -155,6 +155,25 @@ impl SourceMap {
             line_text,
         })
     }
+
+    /// Whether the file turns a warning off: `# tirx: allow(name)` on the line of the span, on the one before it, or at the
+    /// head of the file.
+    pub fn allows(&self, name: &str, span: Span) -> bool {
+        let (Some(file), Some(at)) = (self.file(span.file), self.locate(span)) else {
+            return false;
+        };
+        let allowed = |line: &str| {
+            let marker = line
+                .split_once("# tirx: allow(")
+                .and_then(|(_, rest)| rest.split_once(')'));
+            marker.is_some_and(|(names, _)| names.split(',').any(|n| n.trim() == name))
+        };
+        let line = at.line as usize;
+        let lines = file.text.lines();
+        let near = lines.clone().skip(line.saturating_sub(2)).take(2.min(line));
+        let mut head = lines.take_while(|l| l.trim().is_empty() || l.trim_start().starts_with('#'));
+        near.into_iter().any(allowed) || head.any(allowed)
+    }
 }
 
 #[cfg(test)]

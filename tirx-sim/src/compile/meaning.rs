@@ -211,6 +211,7 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::QMultiplyShiftPerAxis |
         Op::TypeAnnotation |
         Op::TvmTuple |
+        Op::Filter |
         Op::BufferOffset |
         Op::CallFunction |
         Op::Ret |

@@ -8,6 +8,7 @@ use ruff_python_ast as ast;
 use super::Interpreter;
 use super::value::Value;
 use crate::diagnostic::Diagnostic;
+use crate::ir::tile::COPY_BY_ONE_THREAD;
 use crate::ir::{DType, ExprKind};
 use crate::source::Span;
 
@@ -39,12 +40,16 @@ pub const LINTS: &[(&str, &str)] = &[
         "redefined-kernel",
         "a kernel has the name of one before it, which is lost",
     ),
+    (
+        COPY_BY_ONE_THREAD,
+        "a copy goes element by element in one thread, because every faster variant declines",
+    ),
 ];
 
 impl Interpreter {
     /// Notes a mistake, unless the file allows it.
     pub(crate) fn lint(&mut self, name: &'static str, span: Span, message: String, help: &str) {
-        if self.allows(name, span) {
+        if self.sources.allows(name, span) {
             return;
         }
         let known = |l: &Lint| l.diagnostic.span == span && l.diagnostic.message == message;
@@ -54,23 +59,6 @@ impl Interpreter {
         let help = format!("{help}; `# tirx: allow({name})` on the line says that it is meant");
         let diagnostic = Diagnostic::new(span, message).help(help);
         self.lints.push(Lint { name, diagnostic });
-    }
-
-    fn allows(&self, name: &str, span: Span) -> bool {
-        let (Some(file), Some(at)) = (self.sources.file(span.file), self.sources.locate(span)) else {
-            return false;
-        };
-        let allowed = |line: &str| {
-            let marker = line
-                .split_once("# tirx: allow(")
-                .and_then(|(_, rest)| rest.split_once(')'));
-            marker.is_some_and(|(names, _)| names.split(',').any(|n| n.trim() == name))
-        };
-        let line = at.line as usize;
-        let lines = file.text.lines();
-        let near = lines.clone().skip(line.saturating_sub(2)).take(2.min(line));
-        let mut head = lines.take_while(|l| l.trim().is_empty() || l.trim_start().starts_with('#'));
-        near.into_iter().any(allowed) || head.any(allowed)
     }
 
     /// A statement that is an expression alone.

@@ -12,6 +12,10 @@ rows! { $ control {
     /// The condition is usually true.
     Likely = Row::new("tirx.likely", "likely", special()).args(&[arg("cond", ANY)]).value(ResultRule::Arg(0))
         .effect(Annotation).traits(Traits::PLAIN.elementwise());
+    /// `pred`; tile primitives under it take it to hold for one value of the scope id `var`: for one lane, one warp, one
+    /// warpgroup.
+    Filter = Row::new("tirx.filter", "filter", lowered()).args(&[arg("var", ANY), arg("pred", ANY)]).gives(DType::BOOL)
+        .effect(Pure);
     /// The condition holds.
     Assume = Row::new("tirx.assume", "assume", special()).args(&[arg("cond", ANY)]).gives(DType::BOOL).effect(Opaque);
     /// Any value.

@@ -30,7 +30,7 @@ mod scope_ids;
 mod tile;
 
 pub(super) use launch::LARGEST_WRITTEN_OUT;
-pub use tile::{Decision, Outcome, VariantInfo, variants};
+pub use tile::{Decision, NamedWarning, Outcome, VariantInfo, variants};
 
 use super::PassContext;
 use crate::diagnostic::Diagnostics;
@@ -38,15 +38,15 @@ use crate::ir::IRModule;
 
 /// Lowers every function.
 pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
+    let sources = module.sources.clone();
     module.try_map(|func| {
         let targets = context.targets(&func);
         let mut decisions = Vec::new();
         let func = launch::lower(func, &targets, &mut decisions)?;
-        for decision in decisions {
-            decision
-                .warnings
-                .into_iter()
-                .for_each(|warning| context.warn(warning));
+        for warning in decisions.into_iter().filter_map(|decision| decision.warning) {
+            if !sources.allows(warning.name, warning.diagnostic.span) {
+                context.warn(warning.diagnostic);
+            }
         }
         Ok(layouts::lower(func)?)
     })

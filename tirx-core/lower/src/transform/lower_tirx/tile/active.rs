@@ -1,16 +1,17 @@
 //! Which threads are active where a tile primitive stands.
 //!
-//! The active set is a box: a range of lanes, of warps in the CTA and of CTAs in the cluster. A condition on a scope id
-//! narrows it for the statements under it: comparisons of an id with a constant, conjunctions of them, and
-//! `T.ptx.elect_sync()`, which leaves one lane that nobody knows. What a condition says beyond that is not followed; it
-//! narrows nothing, and neither does an `else`.
+//! The active set is a box: a range of lanes and of warps in the CTA. A condition on a scope id narrows it for the
+//! statements under it: comparisons of an id with a constant, conjunctions of them, and `T.ptx.elect_sync()`, which leaves
+//! one lane that nobody knows, as `T.filter(lane, …)` does; an `else` is under the negation. Of another condition on scope ids it is only known what
+//! it may part: `warp % 2 == 0` takes warps as a whole, and leaves some of a CTA out. Conditions without a scope id part
+//! nothing.
 
 use std::fmt;
 
 use rustc_hash::FxHashMap;
 
 use crate::intrin::Op;
-use crate::ir::{BinOp, ExecScope, Expr, ExprKind, ScopeIdKind, Var};
+use crate::ir::{BinOp, ExecScope, Expr, ExprKind, ScopeIdKind, Var, Visitor};
 
 /// A warp's lanes.
 pub(super) const LANES: i128 = 32;
@@ -55,11 +56,36 @@ impl fmt::Display for Range {
     }
 }
 
+/// What a condition takes or leaves out as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Unit {
+    Thread,
+    Warp,
+    Warpgroup,
+    Cta,
+}
+
+impl Unit {
+    fn of(kind: ScopeIdKind) -> Unit {
+        match kind {
+            ScopeIdKind::LaneId | ScopeIdKind::ThreadId | ScopeIdKind::ThreadIdInWg => Unit::Thread,
+            ScopeIdKind::WarpId | ScopeIdKind::WarpIdInWg => Unit::Warp,
+            ScopeIdKind::WarpgroupId => Unit::Warpgroup,
+            ScopeIdKind::ClusterId
+            | ScopeIdKind::CtaId
+            | ScopeIdKind::CtaIdInCluster
+            | ScopeIdKind::CtaIdInPair => Unit::Cta,
+        }
+    }
+}
+
 /// The active threads of a CTA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Active {
     pub(super) lanes: Range,
     pub(super) warps: Range,
+    /// Of these, units of this size may be left out.
+    parts: Unit,
 }
 
 impl Active {
@@ -68,11 +94,12 @@ impl Active {
         Active {
             lanes: Range::whole(LANES.min(threads)),
             warps: Range::whole((threads + LANES - 1) / LANES),
+            parts: Unit::Cta,
         }
     }
 
     /// The active set where `condition` holds.
-    pub(super) fn under(self, condition: &Expr, ids: &FxHashMap<Var, ScopeIdKind>) -> Active {
+    pub(super) fn under(self, condition: &Expr, ids: &Ids) -> Active {
         match &condition.kind {
             ExprKind::Binary(BinOp::And, a, b) => self.under(a, ids).under(b, ids),
             ExprKind::Binary(op, a, b) if op.is_comparison() => {
@@ -80,32 +107,61 @@ impl Active {
                 if is_elect(a) && b.is_int(0) && *op == BinOp::Ne {
                     return self.elected();
                 }
-                // `id + 1 == 2` says `id == 1`.
-                let ((a, plus_a), (b, plus_b)) = (plain(a), plain(b));
-                match (a.as_var(), b.as_int(), b.as_var(), a.as_int()) {
-                    (Some(var), Some(value), ..) => self.compared(*op, ids.get(var), value + plus_b - plus_a),
-                    (_, _, Some(var), Some(value)) => {
-                        let value = value + plus_a - plus_b;
-                        let mirrored = match op {
-                            BinOp::Lt => BinOp::Gt,
-                            BinOp::Le => BinOp::Ge,
-                            BinOp::Gt => BinOp::Lt,
-                            BinOp::Ge => BinOp::Le,
-                            other => *other,
-                        };
-                        self.compared(mirrored, ids.get(var), value)
-                    }
-                    _ => self,
-                }
+                let followed = compared_id(*op, a, b, ids)
+                    .and_then(|(op, kind, value)| self.compared(op, kind, value));
+                followed.unwrap_or_else(|| self.parted(condition, ids))
             }
             ExprKind::Call { args, .. }
                 if condition.dtype.is_bool() && condition.as_call(Op::BitwiseAnd).is_some() =>
             {
                 args.iter().fold(self, |active, part| active.under(part, ids))
             }
+            ExprKind::Call {
+                op: Op::Filter,
+                args,
+            } if let [id, predicate] = &args[..] => {
+                let active = self.under(predicate, ids);
+                match id.as_var().and_then(|var| ids.get(var)) {
+                    Some(ScopeIdKind::LaneId) if active.lanes.count != 1 => active.elected(),
+                    _ => active.parted(id, ids),
+                }
+            }
             ExprKind::Cast(inner) if is_elect(inner) => self.elected(),
             _ if is_elect(condition) => self.elected(),
-            _ => self,
+            _ => self.parted(condition, ids),
+        }
+    }
+
+    /// The active set where `condition` does not hold.
+    pub(super) fn under_not(self, condition: &Expr, ids: &Ids) -> Active {
+        let negated = match &condition.kind {
+            ExprKind::Binary(op, a, b) => compared_id(*op, a, b, ids).and_then(|(op, kind, value)| {
+                let op = match op {
+                    BinOp::Lt => BinOp::Ge,
+                    BinOp::Le => BinOp::Gt,
+                    BinOp::Gt => BinOp::Le,
+                    BinOp::Ge => BinOp::Lt,
+                    BinOp::Eq => BinOp::Ne,
+                    BinOp::Ne => BinOp::Eq,
+                    _ => return None,
+                };
+                self.compared(op, kind, value)
+            }),
+            _ => None,
+        };
+        negated.unwrap_or_else(|| self.parted(condition, ids))
+    }
+
+    /// The active set where something holds that is not followed.
+    fn parted(self, condition: &Expr, ids: &Ids) -> Active {
+        let mut find = Parts {
+            ids,
+            parts: self.parts,
+        };
+        find.visit_expr(condition);
+        Active {
+            parts: find.parts,
+            ..self
         }
     }
 
@@ -117,8 +173,8 @@ impl Active {
         Active { lanes, ..self }
     }
 
-    fn compared(self, op: BinOp, kind: Option<&ScopeIdKind>, value: i128) -> Active {
-        let Some(kind) = kind else { return self };
+    /// What a comparison of an id with a constant leaves; `None` where that is no box.
+    fn compared(self, op: BinOp, kind: ScopeIdKind, value: i128) -> Option<Active> {
         const FAR: i128 = 1 << 40;
         let (low, high) = match op {
             BinOp::Eq => (value, value + 1),
@@ -126,9 +182,19 @@ impl Active {
             BinOp::Le => (0, value + 1),
             BinOp::Gt => (value + 1, FAR),
             BinOp::Ge => (value, FAR),
-            _ => return self,
+            // Without the first or the last it is a range again.
+            BinOp::Ne => {
+                let (first, count) = self.counted(kind)?;
+                match value - first {
+                    0 => (value + 1, FAR),
+                    at if at == count - 1 => (0, value),
+                    at if at < 0 || at >= count => return Some(self),
+                    _ => return None,
+                }
+            }
+            _ => return None,
         };
-        match kind {
+        Some(match kind {
             ScopeIdKind::LaneId => Active {
                 lanes: self.lanes.narrowed(low, high),
                 ..self
@@ -142,7 +208,7 @@ impl Active {
                 ..self
             },
             ScopeIdKind::WarpIdInWg => match self.warps.first {
-                // Within one warpgroup; of several nothing is known but how many warps each has.
+                // Within one warpgroup; of several each would have a range of its own.
                 Some(first) if first % WARPS + self.warps.count <= WARPS => {
                     let base = first / WARPS * WARPS;
                     Active {
@@ -150,40 +216,77 @@ impl Active {
                         ..self
                     }
                 }
-                _ => self,
+                _ if low <= 0 && high >= WARPS => self,
+                _ => return None,
             },
-            ScopeIdKind::ThreadId => self.threads(low, high),
+            ScopeIdKind::ThreadId => self.threads(low, high)?,
             ScopeIdKind::ThreadIdInWg => match self.warps.first {
                 Some(first) if first % WARPS + self.warps.count <= WARPS => {
                     let base = first / WARPS * WARPS * LANES;
-                    self.threads(base + low, base + high.min(WARPS * LANES))
+                    self.threads(base + low, base + high.min(WARPS * LANES))?
                 }
-                _ => self,
+                _ if low <= 0 && high >= WARPS * LANES => self,
+                _ => return None,
             },
             ScopeIdKind::ClusterId
             | ScopeIdKind::CtaId
             | ScopeIdKind::CtaIdInCluster
             | ScopeIdKind::CtaIdInPair => self,
-        }
+        })
     }
 
-    /// What threads `low..high` of the CTA are: whole warps, or lanes of one; another set narrows nothing.
-    fn threads(self, low: i128, high: i128) -> Active {
-        let high = high.min(1 << 20);
+    /// The values that an id of the active threads has: the first, and how many; `None` where they are no range.
+    fn counted(self, kind: ScopeIdKind) -> Option<(i128, i128)> {
+        let warps = self.warps;
+        let first = warps.first;
+        Some(match kind {
+            ScopeIdKind::LaneId => (self.lanes.first?, self.lanes.count),
+            ScopeIdKind::WarpId => (first?, warps.count),
+            ScopeIdKind::WarpgroupId if first? % WARPS == 0 && warps.count % WARPS == 0 => {
+                (first? / WARPS, warps.count / WARPS)
+            }
+            ScopeIdKind::WarpIdInWg if first? % WARPS + warps.count <= WARPS => (first? % WARPS, warps.count),
+            ScopeIdKind::ThreadId if self.lanes == Range::whole(LANES) => {
+                (first? * LANES, warps.count * LANES)
+            }
+            _ => return None,
+        })
+    }
+
+    /// What threads `low..high` of the CTA are: whole warps, or lanes of one; `None` where they are neither.
+    fn threads(self, low: i128, high: i128) -> Option<Active> {
+        // There are none behind the last active warp.
+        let end = (self.warps.first? + self.warps.count) * LANES;
+        let (low, high) = (low.max(0), high.min(end));
         if low % LANES == 0 && high % LANES == 0 {
-            return Active {
+            return Some(Active {
                 warps: self.warps.narrowed(low / LANES, high / LANES),
                 ..self
-            };
+            });
         }
         let (first, last) = (low / LANES, (high - 1) / LANES);
-        if first == last {
-            return Active {
-                warps: self.warps.narrowed(first, first + 1),
-                lanes: self.lanes.narrowed(low - first * LANES, high - first * LANES),
-            };
-        }
-        self
+        (first == last).then(|| Active {
+            warps: self.warps.narrowed(first, first + 1),
+            lanes: self.lanes.narrowed(low - first * LANES, high - first * LANES),
+            ..self
+        })
+    }
+
+    /// Whether every unit of a scope that has active threads has all it has, but for those outside of the box.
+    pub(super) fn is_whole(self, scope: ExecScope) -> Result<(), String> {
+        let least = match scope {
+            ExecScope::Thread => Unit::Thread,
+            ExecScope::Warp => Unit::Warp,
+            ExecScope::Warpgroup => Unit::Warpgroup,
+            ExecScope::Cta | ExecScope::Cluster => Unit::Cta,
+        };
+        let parted = match self.parts {
+            parts if parts >= least => return Ok(()),
+            Unit::Thread => "threads",
+            Unit::Warp => "warps",
+            Unit::Warpgroup | Unit::Cta => "warpgroups",
+        };
+        Err(format!("a condition may leave out {parted} of the {}", scope.name()))
     }
 
     /// Whether every thread of the scope is active; the axis that is narrowed and by how much otherwise.
@@ -198,6 +301,7 @@ impl Active {
         if scope == ExecScope::Thread || self.lanes.count == 0 || self.warps.count == 0 {
             return Ok(());
         }
+        self.is_whole(scope)?;
         narrowed("laneid", self.lanes, LANES.min(threads))?;
         match scope {
             ExecScope::Thread | ExecScope::Warp => Ok(()),
@@ -217,6 +321,63 @@ impl Active {
             ExecScope::Cta | ExecScope::Cluster => {
                 narrowed("warpid", self.warps, (threads + LANES - 1) / LANES)
             }
+        }
+    }
+}
+
+/// What the scope ids of a launch are.
+type Ids = FxHashMap<Var, ScopeIdKind>;
+
+/// A comparison of a scope id with a constant, as `id OP constant`: `id + 1 == 2` says `id == 1`.
+fn compared_id(op: BinOp, a: &Expr, b: &Expr, ids: &Ids) -> Option<(BinOp, ScopeIdKind, i128)> {
+    if !op.is_comparison() {
+        return None;
+    }
+    let ((a, plus_a), (b, plus_b)) = (plain(a), plain(b));
+    match (a.as_var(), b.as_int(), b.as_var(), a.as_int()) {
+        (Some(var), Some(value), ..) => Some((op, *ids.get(var)?, value + plus_b - plus_a)),
+        (_, _, Some(var), Some(value)) => {
+            let mirrored = match op {
+                BinOp::Lt => BinOp::Gt,
+                BinOp::Le => BinOp::Ge,
+                BinOp::Gt => BinOp::Lt,
+                BinOp::Ge => BinOp::Le,
+                other => other,
+            };
+            Some((mirrored, *ids.get(var)?, value + plus_a - plus_b))
+        }
+        _ => None,
+    }
+}
+
+/// The least unit that an expression tells apart.
+struct Parts<'a> {
+    ids: &'a Ids,
+    parts: Unit,
+}
+
+impl Visitor for Parts<'_> {
+    fn visit_expr(&mut self, e: &Expr) {
+        let whole = |e: &Expr| {
+            let ExprKind::Binary(BinOp::FloorDiv, id, by) = &e.kind else {
+                return None;
+            };
+            let kind = *self.ids.get(id.as_var()?)?;
+            match (kind, by.as_int()?) {
+                (ScopeIdKind::ThreadId, by) if by % (WARPS * LANES) == 0 => Some(Unit::Warpgroup),
+                (ScopeIdKind::ThreadId | ScopeIdKind::ThreadIdInWg, by) if by % LANES == 0 => Some(Unit::Warp),
+                (ScopeIdKind::WarpId, by) if by % WARPS == 0 => Some(Unit::Warpgroup),
+                _ => None,
+            }
+        };
+        let unit = match e.as_var() {
+            Some(var) => self.ids.get(var).map(|kind| Unit::of(*kind)),
+            None if is_elect(e) => Some(Unit::Thread),
+            None => whole(e),
+        };
+        match unit {
+            Some(unit) => self.parts = self.parts.min(unit),
+            None => self.walk_expr(e),
         }
     }
 }
@@ -306,6 +467,48 @@ mod tests {
         let both = Expr::call(Op::BitwiseAnd, DType::BOOL, vec![second, first]);
         let active = Active::all(256).under(&both, &ids);
         assert_eq!(active.warps.count * active.lanes.count, 1);
+    }
+
+    #[test]
+    fn a_negated_comparison_is_one() {
+        let id = Var::new("w", DType::INT32);
+        let ids = FxHashMap::from_iter([(id.clone(), ScopeIdKind::WarpId)]);
+        let compared = |op, value| Expr::binary(op, Expr::var(&id), Expr::int32(value));
+        let all = Active::all(256);
+        let warps = |active: Active| (active.warps.first, active.warps.count);
+        assert_eq!(warps(all.under_not(&compared(BinOp::Eq, 0), &ids)), (Some(1), 7));
+        assert_eq!(warps(all.under(&compared(BinOp::Ne, 7), &ids)), (Some(0), 7));
+        assert_eq!(warps(all.under_not(&compared(BinOp::Lt, 4), &ids)), (Some(4), 4));
+        assert_eq!(all.under_not(&compared(BinOp::Lt, 4), &ids).is_full(ExecScope::Warpgroup, 256), Ok(()));
+        // Without one in the middle it is no range.
+        let middle = all.under(&compared(BinOp::Ne, 3), &ids);
+        assert_eq!(middle.is_full(ExecScope::Warp, 256), Ok(()));
+        assert_eq!(
+            middle.is_full(ExecScope::Cta, 256).unwrap_err(),
+            "a condition may leave out warps of the cta"
+        );
+    }
+
+    #[test]
+    fn what_is_not_followed_parts_what_it_tells_apart() {
+        let (thread, other) = (Var::new("t", DType::INT32), Var::new("n", DType::INT32));
+        let ids = FxHashMap::from_iter([(thread.clone(), ScopeIdKind::ThreadId)]);
+        let even = |e: Expr| {
+            let rest = Expr::binary(BinOp::FloorMod, e, Expr::int32(2));
+            Expr::binary(BinOp::Eq, rest, Expr::int32(0))
+        };
+        let over = |by: i32| Expr::binary(BinOp::FloorDiv, Expr::var(&thread), Expr::int32(by));
+        let full = |condition: Expr, scope| {
+            let active = Active::all(256).under(&condition, &ids);
+            active.is_full(scope, 256).is_ok()
+        };
+        assert!(!full(even(Expr::var(&thread)), ExecScope::Warp));
+        assert!(full(even(over(32)), ExecScope::Warp) && !full(even(over(32)), ExecScope::Warpgroup));
+        assert!(full(even(over(128)), ExecScope::Warpgroup) && !full(even(over(128)), ExecScope::Cta));
+        assert!(full(even(Expr::var(&other)), ExecScope::Cta));
+        // Beyond the last thread there is nothing to leave out.
+        assert!(full(Expr::binary(BinOp::Lt, Expr::var(&thread), Expr::int32(300)), ExecScope::Cta));
+        assert!(!full(Expr::binary(BinOp::Lt, Expr::var(&thread), Expr::int32(40)), ExecScope::Warp));
     }
 
     #[test]

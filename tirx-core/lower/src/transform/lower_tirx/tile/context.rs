@@ -32,7 +32,17 @@ pub(super) struct Context<'a> {
     /// How a variant cut the elements: rounds, threads, elements of a vector.
     pub(super) partition: Option<[i128; 3]>,
     /// What a variant says of itself, if it is chosen.
-    pub(super) warning: Option<String>,
+    pub(super) warning: Option<Warning>,
+}
+
+/// That a variant is most likely not what is wanted.
+pub(super) struct Warning {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What the variant does; the reasons of the others are added.
+    pub(super) message: String,
+    /// How the call asks for the variant.
+    pub(super) instead: &'static str,
 }
 
 impl Context<'_> {

@@ -24,7 +24,7 @@ mod table;
 use rustc_hash::FxHashMap;
 
 use self::active::Active;
-use self::context::Context;
+use self::context::{Context, Warning};
 pub(super) use self::context::Threads;
 use self::table::Variant;
 use crate::arith::Analyzer;
@@ -60,7 +60,16 @@ pub struct Decision {
     /// The code it became.
     pub code: Option<Stmt>,
     /// What is said of the choice.
-    pub warnings: Vec<Diagnostic>,
+    pub warning: Option<NamedWarning>,
+}
+
+/// A warning that `# tirx: allow(name)` turns off.
+#[derive(Clone, Debug)]
+pub struct NamedWarning {
+    /// Its name.
+    pub name: &'static str,
+    /// What is said.
+    pub diagnostic: Diagnostic,
 }
 
 /// A launch as variants see it.
@@ -90,6 +99,7 @@ pub(super) fn lower_region(
         targets,
         facts,
         active: count.map(Active::all),
+        narrowed: None,
         decisions,
         failed: None,
     };
@@ -123,6 +133,8 @@ struct Walk<'a> {
     targets: &'a [Target],
     facts: Analyzer,
     active: Option<Active>,
+    /// The innermost condition that left out active threads.
+    narrowed: Option<Span>,
     decisions: &'a mut Vec<Decision>,
     failed: Option<Box<Diagnostic>>,
 }
@@ -145,13 +157,22 @@ impl Mutator for Walk<'_> {
                 }
             },
             StmtKind::If(condition, then, otherwise) => {
-                let outer = self.active;
-                self.active = outer.map(|a| a.under(condition, &self.launch.ids));
+                let outer = (self.active, self.narrowed);
+                self.active = outer.0.map(|a| a.under(condition, &self.launch.ids));
+                if self.active != outer.0 {
+                    self.narrowed = Some(condition.span);
+                }
                 let scope = self.facts.enter_constraint(condition);
                 let new_then = self.stmt(then);
                 self.facts.leave(scope);
-                self.active = outer;
+                self.active = outer.0.map(|a| a.under_not(condition, &self.launch.ids));
+                if self.active == outer.0 {
+                    self.narrowed = outer.1;
+                } else {
+                    self.narrowed = Some(condition.span);
+                }
                 let new_otherwise = otherwise.as_ref().map(|o| self.stmt(o));
+                (self.active, self.narrowed) = outer;
                 let same = new_then.same_node(then)
                     && new_otherwise.iter().zip(otherwise).all(|(a, b)| a.same_node(b));
                 if same {
@@ -199,13 +220,13 @@ impl Walk<'_> {
         };
         let (rows, code) = choose(call, &mut context);
         let partition = context.partition;
-        let warnings = match (&code, context.warning.take()) {
-            (Some(_), Some(message)) => vec![with_reasons(Diagnostic::new(span, message), &rows)],
-            _ => Vec::new(),
-        };
+        let left_out = copy::full_scope(&context).is_err();
+        let condition = self.narrowed.filter(|_| left_out);
+        let warning = context.warning.take().filter(|_| code.is_some());
+        let warning = warning.map(|warning| slow(&warning, span, &rows, condition));
         let result = match &code {
             Some(code) => Ok(code.clone()),
-            None => Err(declined(call, span, &rows)),
+            None => Err(Box::new(under(condition, declined(call, span, &rows)))),
         };
         self.decisions.push(Decision {
             call: call.clone(),
@@ -213,13 +234,16 @@ impl Walk<'_> {
             rows,
             partition,
             code,
-            warnings,
+            warning,
         });
         result
     }
 }
 
 type Rows = Vec<(&'static str, Outcome)>;
+
+/// How the reason of a variant begins that is asked by its name alone.
+const ONLY_FORCED: &str = "only by dispatch=";
 
 /// Asks the variants of an operation in turn.
 fn choose(call: &TileCall, context: &mut Context<'_>) -> (Rows, Option<Stmt>) {
@@ -235,7 +259,7 @@ fn choose(call: &TileCall, context: &mut Context<'_>) -> (Rows, Option<Stmt>) {
             continue;
         }
         if !forced {
-            let reason = format!("only by dispatch=\"{}\"", variant.name);
+            let reason = format!("{ONLY_FORCED}\"{}\"", variant.name);
             rows.push((variant.name, Outcome::Declined(reason)));
             continue;
         }
@@ -257,33 +281,58 @@ fn ask(variant: &Variant, call: &TileCall, context: &mut Context<'_>) -> Result<
     (variant.lower)(call, context)
 }
 
-/// A note for each variant that was asked in vain.
-fn with_reasons(mut diagnostic: Diagnostic, rows: &[(&'static str, Outcome)]) -> Diagnostic {
-    for (variant, outcome) in rows {
-        if let Outcome::Declined(reason) = outcome {
-            diagnostic = diagnostic.note(Span::NONE, format!("{variant}: {reason}"));
-        }
+/// A warning about the chosen variant with why the others were not chosen, all in its first line: a build shows no other.
+fn slow(
+    warning: &Warning,
+    span: Span,
+    rows: &[(&'static str, Outcome)],
+    condition: Option<Span>,
+) -> NamedWarning {
+    let reasons = rows.iter().filter_map(|(variant, outcome)| match outcome {
+        Outcome::Declined(reason) if !reason.starts_with(ONLY_FORCED) => Some(format!("{variant}: {reason}")),
+        _ => None,
+    });
+    let reasons: Vec<String> = reasons.collect();
+    let message = format!("{}: {}", warning.message, reasons.join("; "));
+    let name = warning.name;
+    let help = format!("{} or `# tirx: allow({name})` on the line says that it is meant", warning.instead);
+    NamedWarning {
+        name,
+        diagnostic: under(condition, Diagnostic::new(span, message)).help(help),
     }
-    diagnostic
+}
+
+/// Says which condition leaves out threads of the call's scope.
+fn under(condition: Option<Span>, diagnostic: Diagnostic) -> Diagnostic {
+    match condition {
+        Some(span) => diagnostic.note(span, "this condition leaves out threads of the scope"),
+        None => diagnostic,
+    }
 }
 
 /// Why no variant lowers a call.
-fn declined(call: &TileCall, span: Span, rows: &[(&'static str, Outcome)]) -> Box<Diagnostic> {
+fn declined(call: &TileCall, span: Span, rows: &[(&'static str, Outcome)]) -> Diagnostic {
     let name = call.op.name();
     let scope = call.scope.name();
     let names: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
     if rows.is_empty() {
         let message =
             format!("no dispatch for tile primitive {name}: this compiler has no variant of it yet");
-        return Box::new(Diagnostic::new(span, message));
+        return Diagnostic::new(span, message);
     }
     if let Some(forced) = &call.dispatch
         && rows.iter().all(|(_, outcome)| *outcome == Outcome::NotAsked)
     {
         let message = format!("no dispatch for tile primitive {name}: it has no variant \"{forced}\"");
         let diagnostic = Diagnostic::new(span, message);
-        return Box::new(diagnostic.help(format!("its variants are {}", names.join(", "))));
+        return diagnostic.help(format!("its variants are {}", names.join(", ")));
     }
     let message = format!("no dispatch for tile primitive {name} at scope {scope}: every variant declines");
-    Box::new(with_reasons(Diagnostic::new(span, message), rows))
+    let mut diagnostic = Diagnostic::new(span, message);
+    for (variant, outcome) in rows {
+        if let Outcome::Declined(reason) = outcome {
+            diagnostic = diagnostic.note(Span::NONE, format!("{variant}: {reason}"));
+        }
+    }
+    diagnostic
 }

@@ -7,9 +7,10 @@
 //! **Cost.** One load and one store an element, by one thread: for what no other variant takes. Builds and checks warn,
 //! with the reasons of the others, unless `dispatch="fallback"` asks for it.
 
-use super::super::context::Context;
+use super::super::context::{Context, Warning};
 use super::{operands, wide};
 use crate::arith::fold;
+use crate::ir::tile::COPY_BY_ONE_THREAD;
 use crate::ir::{BinOp, DType, ExecScope, Expr, Stmt, TileCall, Var};
 
 pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
@@ -30,12 +31,15 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     let span = cx.span;
     // Nobody asks why, who named it.
     if call.dispatch.is_none() {
-        cx.warning = Some(format!(
-            "this copy from {} to {} at scope {} goes element by element in one thread: every faster variant declines",
-            src.buffer.scope(),
-            dst.buffer.scope(),
-            cx.scope.name()
-        ));
+        let (from, to, scope) = (src.buffer.scope(), dst.buffer.scope(), cx.scope.name());
+        cx.warning = Some(Warning {
+            name: COPY_BY_ONE_THREAD,
+            message: format!(
+                "this copy from {from} to {to} at scope {scope} goes element by element in one thread, because every faster \
+                 variant declines"
+            ),
+            instead: "`dispatch=\"fallback\"`",
+        });
     }
     let (d, s) = (wide(dst), wide(src));
     let vars: Vec<Var> = d
@@ -75,6 +79,7 @@ fn first_active(cx: &Context<'_>) -> Result<i128, String> {
         return Err("the number of threads of a CTA is not known".to_string());
     };
     let unknown = || "the first active thread is only known at run time".to_string();
+    active.is_whole(cx.scope)?;
     if cx.scope == ExecScope::Warpgroup
         && let Some(first) = active.warps.first
         && first % WARPS + active.warps.count > WARPS
