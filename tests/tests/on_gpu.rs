@@ -3,8 +3,9 @@
 //! Ignored without being asked for: they need a GPU and an nvcc (`TIRX_NVCC=path`). `cargo xtask gpu-kit` carries them to
 //! one. `TIRX_RANDOM_KERNELS`, `TIRX_RANDOM_SEED` and `TIRX_FILTER` are as for the other tests, and `TIRX_FILETESTS` is the
 //! folder of the filetests where that of the sources is not there. `TIRX_SIZES=small` launches each asynchronous kernel once, at
-//! the size of the simulator, for compute-sanitizer; `TIRX_TRACE` is a file for the trace of the profiled kernel. nvcc is told not to contract products and sums into
-//! fused operations, for the simulator does not.
+//! the size of the simulator, for compute-sanitizer; `TIRX_TRACE` is a file for the trace of the profiled kernel, and
+//! `TIRX_BYTES` is how large a tensor the elementwise kernel is measured on (4 GiB). nvcc is told not to contract products and
+//! sums into fused operations, for the simulator does not.
 
 mod profile;
 
@@ -14,7 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use tirx_core::codegen::cuda;
-use tirx_core::ir::IRModule;
+use tirx_core::ir::{DType, IRModule};
+use tirx_core::script::ConstValue;
 use tirx_rt::{
     Device, DeviceFunction, Kernel, KernelImage, LaunchConfig, ParamKind, Stream, Tensor, TensorMap,
     TensorMapSpec,
@@ -23,8 +25,8 @@ use tirx_sim::host;
 use tirx_tests::asynchronous::{CASES, Scale};
 use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
 use tirx_tests::generator::{self, generate_exact};
-use tirx_tests::machine::{self, Machine};
-use tirx_tests::{Case, Test, number, profiled, stages};
+use tirx_tests::machine::{self, Argument, Machine};
+use tirx_tests::{Case, Test, build, number, profiled, stages};
 
 const FLAGS: &[&str] = &["-O3", "-fmad=false"];
 
@@ -374,6 +376,77 @@ fn asynchronous_kernels_leave_what_plain_rust_leaves() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Bytes of a row of `tile_through_shared.py`.
+const ROW: u64 = 4096 * 4;
+
+/// Elementwise operations through shared memory move at least 95 % of the bytes per second of a copy on the device.
+#[test]
+#[ignore = "needs a GPU and TIRX_NVCC"]
+fn elementwise_through_shared_memory_is_as_fast_as_a_copy() {
+    let (stream, nvcc_path) = (stream(), compiler());
+    let scratch = tempfile::tempdir().unwrap();
+    let rows = number("TIRX_BYTES", 4 << 30) / ROW;
+    let bytes = (rows * ROW) as usize;
+    let text = include_str!("../kernels/tile_through_shared.py");
+    let defines = [("ROWS".to_string(), ConstValue::Int(rows.into()))].into();
+    let mut built = build("tile_through_shared.py", text, &["roots"], &defines).unwrap();
+    let (_, module) = built.pop().expect("the kernel is there");
+    let lowered = stages(&module, ARCH, &mut |_, _| Ok(())).unwrap();
+    let source = cuda::emit(&lowered).unwrap();
+    let cubin = nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &source.text, &["-O3"]).unwrap();
+
+    let period: Vec<u8> = (0..8191)
+        .flat_map(|i| (i as f32 * 0.25).to_le_bytes())
+        .collect();
+    let mut values = period.repeat(bytes / period.len() + 1);
+    values.truncate(bytes);
+    let tensor = |bytes| Argument::Tensor {
+        dtype: DType::FLOAT32,
+        shape: vec![rows as i64, 4096],
+        bytes,
+    };
+    let arguments = [("A", values), ("B", vec![0; bytes])].map(|(name, v)| (name.to_string(), tensor(v)));
+    let mut gpu = Gpu::new(&stream, leak(cubin.into_boxed_slice()));
+    gpu.repeats = 20;
+    let before = seconds_of_a_copy(&stream, bytes, gpu.repeats);
+    let contents = machine::run(&mut gpu, &lowered, &arguments).unwrap();
+    let after = seconds_of_a_copy(&stream, bytes, gpu.repeats);
+    let (elements, _) = contents[1].as_chunks::<4>();
+    for (i, element) in elements.iter().enumerate() {
+        let expected = ((i % 8191) as f32 * 0.25).sqrt();
+        assert_eq!(f32::from_le_bytes(*element), expected, "element {i}");
+    }
+    let rate = |seconds: f64| 2.0 * bytes as f64 / seconds / 1e9;
+    let share = before.min(after) / gpu.seconds;
+    println!(
+        "elementwise through shared memory, {:.2} GB: right; {:.0} GB/s, a copy on the device {:.0} before and {:.0} after: \
+         {:.1} %",
+        bytes as f64 / 1e9,
+        rate(gpu.seconds),
+        rate(before),
+        rate(after),
+        share * 100.0
+    );
+    assert!(share >= 0.95);
+}
+
+/// What the driver takes to copy so many bytes on the device.
+fn seconds_of_a_copy(stream: &Stream, bytes: usize, repeats: u32) -> f64 {
+    let cuda = stream.as_cudarc().expect("a CUDA stream");
+    let from = cuda.alloc_zeros::<u8>(bytes).expect("memory");
+    let mut to = cuda.alloc_zeros::<u8>(bytes).expect("memory");
+    let mut copies = || {
+        for _ in 0..repeats {
+            cuda.memcpy_dtod(&from, &mut to).expect("a copy");
+        }
+        stream.synchronize().expect("the copies end");
+    };
+    copies();
+    let start = Instant::now();
+    copies();
+    start.elapsed().as_secs_f64() / f64::from(repeats)
 }
 
 /// Records of a profiler, with the GPU's clock.

@@ -1,9 +1,16 @@
 //! Random programs of tile primitives compute what the primitives mean.
 //!
-//! `TIRX_RANDOM_TILES=2000` sets how many, `TIRX_RANDOM_SEED=1` the first seed.
+//! `TIRX_RANDOM_TILES=2000` sets how many, `TIRX_RANDOM_SEED=1` the first seed. With `TIRX_TVM_PYTHON=path`, a Python
+//! with TVM 0.26 must decline what is declined here.
 
-use tirx_core::transform::lower_tirx::{VariantInfo, variants};
-use tirx_core::transform::{Lowering, Target, lower};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tirx_core::ir::IRModule;
+use tirx_core::transform::lower_tirx::{VariantInfo, explain, variants};
+use tirx_core::transform::{Lowering, Options, PassContext, Target, lower};
+use tirx_tests::differential::tvm;
 use tirx_tests::machine::{self, Simulator};
 use tirx_tests::{Defines, build, number, round_trip, stages, tiles};
 
@@ -11,41 +18,117 @@ use tirx_tests::{Defines, build, number, round_trip, stages, tiles};
 fn random_tile_programs_compute_what_they_mean() {
     let count = number("TIRX_RANDOM_TILES", 100);
     let first = number("TIRX_RANDOM_SEED", 1);
-    let (mut ran, mut declined) = (0, 0);
-    let mut failures = Vec::new();
-    for seed in first..first + count {
-        let program = tiles::generate(seed);
-        // On sm_100 sums and products of float32 in registers are made by pairs.
-        let arch = if seed % 3 == 0 { "sm_100a" } else { "sm_90a" };
-        let outcome = run(&program, arch, seed % 10 == 0);
-        match outcome {
-            Ok(()) => ran += 1,
-            Err(message)
-                if message.contains("no dispatch for tile primitive") && message.contains("note: ") =>
-            {
-                declined += 1;
-            }
-            Err(message) => failures.push(format!("seed {seed}: {message}\n{}", program.text)),
+    let (next, ran) = (AtomicU64::new(first), AtomicU64::new(0));
+    let (declined, failures) = (Mutex::new(BTreeMap::new()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + count || failures.lock().unwrap().len() > 3 {
+                        break;
+                    }
+                    let program = tiles::generate(seed);
+                    // On sm_100 sums and products of float32 in registers are made by pairs.
+                    let arch = if seed % 3 == 0 { "sm_100a" } else { "sm_90a" };
+                    match run(&program, arch, seed % 10 == 0) {
+                        Ok(()) => {
+                            ran.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Err(message) => match reasons(&message) {
+                            Some(reasons) => {
+                                declined.lock().unwrap().insert(seed, (reasons, program.text));
+                            }
+                            None => {
+                                let failure = format!("seed {seed}: {message}\n{}", program.text);
+                                failures.lock().unwrap().push(failure);
+                            }
+                        },
+                    }
+                }
+            });
         }
-        if failures.len() > 3 {
-            break;
-        }
+    });
+    let (ran, declined, failures) = (
+        ran.into_inner(),
+        declined.into_inner().unwrap(),
+        failures.into_inner().unwrap(),
+    );
+    println!("{ran} programs ran, {} were declined with reasons", declined.len());
+    let mut by_reason: BTreeMap<&str, usize> = BTreeMap::new();
+    for (reasons, _) in declined.values() {
+        *by_reason.entry(reasons).or_default() += 1;
     }
-    println!("{ran} programs ran, {declined} were declined with reasons");
+    by_reason
+        .iter()
+        .for_each(|(reasons, count)| println!("{count}: {reasons}"));
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(ran * 10 > count * 6, "only {ran} of {count} programs ran");
 }
 
-/// Lowers and runs a program; with `thorough`, it is also printed and parsed back after every pass, and verified.
-fn run(program: &tiles::TileProgram, arch: &str, thorough: bool) -> Result<(), String> {
+/// What is declined here TVM declines as well: of the same programs, without running them.
+#[test]
+fn tvm_declines_what_is_declined_here() {
+    let Some(python) = std::env::var_os("TIRX_TVM_PYTHON") else {
+        return;
+    };
+    let count = number("TIRX_RANDOM_TILES", 100);
+    let first = number("TIRX_RANDOM_SEED", 1);
+    let mut declined = BTreeMap::new();
+    for seed in first..first + count {
+        let program = tiles::generate(seed);
+        if let Some(reasons) = lowered(&program, "sm_90a", false).err().and_then(|e| reasons(&e)) {
+            // TVM's script asks for this name.
+            declined.insert(seed, (reasons, program.text.replace("def program(", "def k(")));
+        }
+    }
+    let texts: Vec<(u64, String)> = declined
+        .iter()
+        .map(|(seed, (_, text))| (*seed, text.clone()))
+        .collect();
+    let scratch = tempfile::tempdir().unwrap();
+    let taken = tvm::taken(python.as_ref(), scratch.path(), &texts).unwrap();
+    println!("of {count} programs {} are declined, TVM takes {}", texts.len(), taken.len());
+    let shown: Vec<String> = taken
+        .iter()
+        .map(|seed| format!("seed {seed}: {}\n{}", declined[seed].0, declined[seed].1))
+        .collect();
+    assert!(shown.is_empty(), "{}", shown.join("\n"));
+}
+
+/// Why each variant declined, without numbers; `None` where the message is about something else.
+fn reasons(message: &str) -> Option<String> {
+    let (_, first) = message.split_once("no dispatch for tile primitive ")?;
+    let call = first.split(':').next()?;
+    let notes: Vec<&str> = message.lines().filter_map(|l| l.split_once("note: ")).map(|(_, reason)| reason).collect();
+    if notes.is_empty() {
+        return None;
+    }
+    let text = format!("{call}: {}", notes.join("; "));
+    let mut plain = String::new();
+    for c in text.chars() {
+        match c {
+            '0'..='9' if plain.ends_with('N') => {}
+            '0'..='9' => plain.push('N'),
+            c => plain.push(c),
+        }
+    }
+    Some(plain)
+}
+
+/// A program's module, lowered; with `thorough`, it is also printed and parsed back after every pass, and verified.
+fn lowered(program: &tiles::TileProgram, arch: &str, thorough: bool) -> Result<IRModule, String> {
     let mut built = build("tiles.py", &program.text, &["program"], &Defines::new())?;
     let (_, module) = built.pop().ok_or("no kernel")?;
-    let lowered = if thorough {
-        stages(&module, arch, &mut |_, m| round_trip(m))?
-    } else {
-        let sources = module.sources.clone();
-        lower(module, &mut Lowering::new(Target::cuda(arch))).map_err(|e| e.render(&sources))?
-    };
+    if thorough {
+        return stages(&module, arch, &mut |_, m| round_trip(m));
+    }
+    let sources = module.sources.clone();
+    lower(module, &mut Lowering::new(Target::cuda(arch))).map_err(|e| e.render(&sources))
+}
+
+fn run(program: &tiles::TileProgram, arch: &str, thorough: bool) -> Result<(), String> {
+    let lowered = lowered(program, arch, thorough)?;
     let found = machine::run(
         &mut Simulator::with_step_limit(20_000_000),
         &lowered,
@@ -62,6 +145,38 @@ fn run(program: &tiles::TileProgram, arch: &str, thorough: bool) -> Result<(), S
         }
     }
     Ok(())
+}
+
+/// The scope gives the threads, the dtype the widest vector: `[rounds, threads, elements of a vector]` of a tile of 32 by 32
+/// elements, for copies and for elementwise operations.
+#[test]
+fn the_partition_follows_scope_and_dtype() {
+    const PARTITIONS: &[(&str, [[i128; 3]; 4])] = &[
+        ("int8", [[64, 1, 16], [2, 32, 16], [1, 128, 8], [1, 256, 4]]),
+        ("float16", [[128, 1, 8], [4, 32, 8], [1, 128, 8], [1, 256, 4]]),
+        ("bfloat16", [[128, 1, 8], [4, 32, 8], [1, 128, 8], [1, 256, 4]]),
+        ("float32", [[256, 1, 4], [8, 32, 4], [2, 128, 4], [1, 256, 4]]),
+        ("int32", [[256, 1, 4], [8, 32, 4], [2, 128, 4], [1, 256, 4]]),
+        ("float64", [[512, 1, 2], [16, 32, 2], [4, 128, 2], [2, 256, 2]]),
+    ];
+    for (dtype, partitions) in PARTITIONS {
+        for (scope, expected) in ["thread", "warp", "wg", "cta"].iter().zip(partitions) {
+            let text = format!(
+                "from tvm.script import tirx as T\nfrom tvm.script.tirx import tile as Tx\n\n\n@T.prim_func\n\
+                 def program(A: T.Buffer((32, 32), \"{dtype}\")):\n    T.device_entry(); T.cta_id([1]); T.thread_id([256])\n    \
+                 s = T.alloc_buffer((32, 32), \"{dtype}\", scope=\"shared\")\n    \
+                 Tx.{scope}.copy(s, A)\n    Tx.{scope}.add(s, s, s)\n"
+            );
+            let mut built = build("tiles.py", &text, &["program"], &Defines::new()).unwrap();
+            let (_, module) = built.pop().expect("a kernel");
+            let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
+            let found: Vec<Option<[i128; 3]>> = explain(&module, &context)
+                .iter()
+                .map(|decision| decision.partition)
+                .collect();
+            assert_eq!(found, [Some(*expected); 2], "{dtype} at scope {scope}");
+        }
+    }
 }
 
 /// The table of variants in the guide is that of the compiler; `UPDATE_EXPECT=1` writes it.

@@ -54,21 +54,8 @@ pub fn compare_all(
     static FOLDERS: AtomicU64 = AtomicU64::new(0);
     let folder = scratch.join(format!("tvm{}", FOLDERS.fetch_add(1, Ordering::Relaxed)));
     let file = |kernel: &Kernel, ending: &str| folder.join(format!("k{}.{ending}", kernel.seed));
-    let lowered = || -> std::io::Result<()> {
-        std::fs::create_dir_all(&folder)?;
-        for (kernel, _) in kernels {
-            std::fs::write(file(kernel, "py"), kernel.text())?;
-        }
-        let script = crate::root().join("xtask/python/tvm_lower.py");
-        let output = Command::new(python).arg(script).arg(&folder).arg(LAST).output()?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(std::io::Error::other(
-                String::from_utf8_lossy(&output.stderr).into_owned(),
-            )),
-        }
-    };
-    let started = lowered();
+    let texts: Vec<(u64, String)> = kernels.iter().map(|(k, _)| (k.seed, k.text())).collect();
+    let started = lower_all(python, &folder, &texts, LAST);
     let results = kernels.iter().map(|(kernel, ours)| {
         if let Err(error) = &started {
             return Err(Problem::Tvm(error.to_string()));
@@ -86,6 +73,38 @@ pub fn compare_all(
         }
     });
     results.collect()
+}
+
+/// Has TVM lower kernels named `k` up to a pass, each by its seed: `k{seed}.tvm` is its IR, `k{seed}.refused` says why there
+/// is none.
+fn lower_all(python: &Path, folder: &Path, texts: &[(u64, String)], last: &str) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for (seed, text) in texts {
+        std::fs::write(folder.join(format!("k{seed}.py")), text)?;
+    }
+    let script = crate::root().join("xtask/python/tvm_lower.py");
+    let output = Command::new(python).arg(script).arg(folder).arg(last).output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(std::io::Error::other(
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )),
+    }
+}
+
+/// Those of kernels named `k` whose tile primitives TVM lowers.
+///
+/// # Errors
+/// Where TVM does not run.
+pub fn taken(python: &Path, scratch: &Path, texts: &[(u64, String)]) -> std::io::Result<Vec<u64>> {
+    let mut taken = Vec::new();
+    for (number, batch) in texts.chunks(BATCH).enumerate() {
+        let folder = scratch.join(format!("tiles{number}"));
+        lower_all(python, &folder, batch, "LowerTIRx")?;
+        let lowered = |seed: &u64| folder.join(format!("k{seed}.tvm")).exists();
+        taken.extend(batch.iter().map(|(seed, _)| *seed).filter(lowered));
+    }
+    Ok(taken)
 }
 
 /// Contents of tensors with positive zeros alone.

@@ -1,0 +1,25 @@
+# test: compile sm_90a
+# test: compile sm_100a
+# -D ROWS=3
+# An elementwise operation through shared memory, a row a block. `tests/tests/on_gpu.rs` measures it on large tensors.
+from __future__ import annotations
+
+import math
+
+from tvm.script import tirx as T
+from tvm.script.tirx import tile as Tx
+
+
+# sim: roots
+#   A: float32[3x4096] = (i * 4096 + j) % 8191 * 0.25
+#   B: float32[3x4096] = 0 -> math.sqrt(A[i][j])
+@T.jit
+def roots(A: T.Buffer((ROWS, 4096), "float32"), B: T.Buffer((ROWS, 4096), "float32"), *, ROWS: T.constexpr):
+    T.device_entry()
+    bx = T.cta_id([ROWS])
+    T.thread_id([256])
+    row = T.alloc_buffer((4096,), "float32", scope="shared")
+    Tx.cta.copy(row, A[bx, 0:4096])
+    T.cuda.cta_sync()
+    Tx.cta.sqrt(row, row)
+    Tx.cta.copy(B[bx, 0:4096], row)
