@@ -44,25 +44,8 @@ def all_but_the_first_warp(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "
     else:
         Tx.cta.copy(s, A)
     T.cuda.cta_sync()
-    Tx.warp.copy(B, s)
-
-
-# Each warpgroup is whole on its side.
-# sim: a_warpgroup_on_each_side
-#   A: float32[256] = i
-#   B: float32[256] = 0 -> A[i] * 2 if i < 128 else A[i] + 1
-@T.prim_func
-def a_warpgroup_on_each_side(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
-    T.device_entry(); T.cta_id([1]); wg = T.warpgroup_id([2]); T.warp_id_in_wg([4]); T.lane_id([32]); T.thread_id([256])
-    s = T.alloc_buffer((256,), "float32", scope="shared")
-    Tx.cta.copy(s, A)
-    T.cuda.cta_sync()
-    if wg == 0:
-        Tx.wg.mul(s[0:128], s[0:128], 2.0)
-    else:
-        Tx.wg.add(s[128:256], s[128:256], 1.0)
-    T.cuda.cta_sync()
-    Tx.cta.copy(B, s)
+    if wid == 0:
+        Tx.warp.copy(B, s)
 
 
 # Warps that a condition takes as a whole are whole.
@@ -75,7 +58,6 @@ def every_second_warp(A: T.Buffer((4, 32), "float32"), B: T.Buffer((4, 32), "flo
     s = T.alloc_buffer((4, 32), "float32", scope="shared")
     if wid % 2 == 0:
         Tx.warp.copy(s[wid, 0:32], A[wid, 0:32])
-        T.cuda.warp_sync()
         Tx.warp.copy(B[wid, 0:32], s[wid, 0:32])
 
 
@@ -90,10 +72,8 @@ def one_warp_by_its_number(A: T.Buffer((4, 32), "int32"), B: T.Buffer((4, 32), "
     s = T.alloc_buffer((4, 32), "int32", scope="shared")
     if T.filter(wid, wid == A[0, 0]):
         Tx.warp.copy(s[wid, 0:32], A[wid, 0:32])
-        T.cuda.warp_sync()
         Tx.warp.add(s[wid, 0:32], s[wid, 0:32], 1)
         if T.filter(lane, lane == A[0, 29]):
             Tx.copy(C, s[wid, 31:32])
-        T.cuda.warp_sync()
         Tx.warp.sub(s[wid, 0:32], s[wid, 0:32], 1)
         Tx.warp.copy(B[wid, 0:32], s[wid, 0:32])

@@ -20,6 +20,5 @@ def roots(A: T.Buffer((ROWS, 4096), "float32"), B: T.Buffer((ROWS, 4096), "float
     T.thread_id([256])
     row = T.alloc_buffer((4096,), "float32", scope="shared")
     Tx.cta.copy(row, A[bx, 0:4096])
-    T.cuda.cta_sync()
     Tx.cta.sqrt(row, row)
     Tx.cta.copy(B[bx, 0:4096], row)

@@ -1,6 +1,6 @@
 //! What a variant knows of the place where its call stands.
 
-use super::active::Active;
+use super::active::{Active, LANES, WARPS};
 use crate::arith::{Analyzer, fold};
 use crate::ir::{ExecScope, Expr};
 use crate::source::Span;
@@ -68,6 +68,19 @@ impl Context<'_> {
             ExecScope::Warp => fold::floormod(index, Expr::int32(32)),
             ExecScope::Warpgroup => fold::floormod(index, Expr::int32(128)),
             ExecScope::Cta | ExecScope::Cluster => index,
+        }
+        .at(self.span)
+    }
+
+    /// The number of the calling thread's warpgroup in the CTA.
+    pub(super) fn warpgroup(&self) -> Expr {
+        let count = self.threads.and_then(|t| t.count);
+        let only = self.active.filter(|a| a.warps.count <= WARPS).and_then(|a| a.warps.first);
+        match (only, self.threads) {
+            _ if count.is_some_and(|count| count <= WARPS * LANES) => Expr::int32(0),
+            (Some(first), _) if first % WARPS == 0 => Expr::int32((first / WARPS) as i32),
+            (_, Some(threads)) => fold::floordiv(threads.index.clone(), Expr::int32((WARPS * LANES) as i32)),
+            _ => Expr::int32(0),
         }
         .at(self.span)
     }

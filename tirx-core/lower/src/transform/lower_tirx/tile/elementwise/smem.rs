@@ -111,16 +111,23 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     if let Some(reason) = failed {
         return Err(reason);
     }
-    Ok(Stmt::seq(std::iter::once(body).chain(barrier(cx.scope, span))))
+    Ok(Stmt::seq(std::iter::once(body).chain(barrier(cx))))
 }
 
-/// The barrier of a scope.
-pub(in super::super) fn barrier(scope: ExecScope, span: crate::source::Span) -> Option<Stmt> {
-    let (op, args) = match scope {
+/// The first of the named barriers that warpgroups wait at, one each: a block has up to eight of them.
+const WARPGROUP_BARRIER: i32 = 8;
+
+/// The barrier of the call's scope.
+pub(in super::super) fn barrier(cx: &Context<'_>) -> Option<Stmt> {
+    let (op, args) = match cx.scope {
         ExecScope::Cta => (Op::CudaCtaSync, vec![]),
-        ExecScope::Warpgroup => (Op::CudaWarpgroupSync, vec![Expr::int32(8)]),
+        ExecScope::Warpgroup => {
+            let number = fold::add(cx.warpgroup(), Expr::int32(WARPGROUP_BARRIER));
+            (Op::CudaWarpgroupSync, vec![number])
+        }
         ExecScope::Warp => (Op::CudaWarpSync, vec![]),
         ExecScope::Thread | ExecScope::Cluster => return None,
     };
+    let span = cx.span;
     Some(Stmt::evaluate(Expr::call(op, DType::VOID, args).at(span)))
 }

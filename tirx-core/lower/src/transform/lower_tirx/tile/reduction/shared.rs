@@ -150,6 +150,6 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         });
         Stmt::seq(all)
     });
-    let code = Stmt::seq([allocate, body].into_iter().chain(barrier(cx.scope, span)));
+    let code = Stmt::seq([allocate, body].into_iter().chain(barrier(cx)));
     failed.finish(code)
 }
