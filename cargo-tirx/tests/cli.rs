@@ -447,7 +447,11 @@ fn races_are_faults_unless_they_are_not_looked_for() {
                   tx = T.thread_id([32])\n    S = T.alloc_shared((32,), \"float32\")\n    S[tx] = 1.0\n    A[tx] = S[31 - tx]\n";
     fs::write(folder.path("race.py"), kernel).unwrap();
     let checked = ["sim", "race.py", "--out", "A=a.npy"];
-    fails(&folder.run(&checked), 1, &["data race in kernel `k_kernel`", "--> race.py:8:"]);
+    fails(
+        &folder.run(&checked),
+        1,
+        &["data race in kernel `k_kernel`", "--> race.py:8:"],
+    );
     assert!(!folder.path("a.npy").exists());
     let unchecked = folder.run(&["sim", "race.py", "--out", "A=a.npy", "--no-race-check"]);
     assert_eq!(unchecked.code, Some(0), "{}", unchecked.err);

@@ -586,21 +586,29 @@ fn each_call_is_refused_below_its_target() {
 #[test]
 fn what_a_release_of_cuda_does_not_know_is_said_of_its_line() {
     let text = kernel(&[
-        "T.ptx.cp_async_bulk_g2s_cta(S.ptr_to([0]), G.ptr_to([0]), 128, S.ptr_to([0]), ignore_oob=True)".into(),
+        "T.ptx.cp_async_bulk_g2s_cta(S.ptr_to([0]), G.ptr_to([0]), 128, S.ptr_to([0]), ignore_oob=True)"
+            .into(),
         "T.ptx.cp_async_bulk_g2s_cta(S.ptr_to([0]), G.ptr_to([0]), 128, S.ptr_to([0]))".into(),
     ]);
-    let (_, module) = tirx_tests::build("k.py", &text, &[], &Default::default()).unwrap().remove(0);
+    let (_, module) = tirx_tests::build("k.py", &text, &[], &Default::default())
+        .unwrap()
+        .remove(0);
     let target = tirx_core::transform::Target::cuda("sm_90a");
     let mut lowering = tirx_core::transform::Lowering::new(target);
     let lowered = tirx_core::transform::lower(module, &mut lowering).unwrap();
     let source = tirx_core::codegen::cuda::emit(&lowered).unwrap();
-    let since: Vec<_> = source.since.iter().map(|s| (s.release, s.error.render(&lowered.sources))).collect();
+    let since: Vec<_> = source
+        .since
+        .iter()
+        .map(|s| (s.release, s.error.render(&lowered.sources)))
+        .collect();
     let [(release, message)] = &since[..] else {
         panic!("{since:?}");
     };
     assert_eq!(*release, (13, 2));
     assert!(
-        message.contains("`T.ptx.cp_async_bulk_g2s_cta` with ignore_oob needs CUDA 13.2 or later") && message.contains("k.py:15:"),
+        message.contains("`T.ptx.cp_async_bulk_g2s_cta` with ignore_oob needs CUDA 13.2 or later")
+            && message.contains("k.py:15:"),
         "{message}"
     );
 }

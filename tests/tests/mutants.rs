@@ -53,7 +53,9 @@ fn every_synchronization_is_needed_or_known_not_to_be() {
     let unseen = tally.allowed.keys().filter(|name| !tally.seen.contains(*name));
     for name in unseen.cloned().collect::<Vec<_>>() {
         if filter.takes_all() {
-            tally.fail(format!("{name}: listed, and there is no such mutant that is silent"));
+            tally.fail(format!(
+                "{name}: listed, and there is no such mutant that is silent"
+            ));
         }
     }
     println!(
@@ -195,16 +197,23 @@ impl Tally {
         let Mutant { name, line, .. } = mutant;
         let words: Vec<&str> = name.splitn(3, ' ').collect();
         let of_all = format!("{} * {}", words[0], words[words.len() - 1]);
-        let entry = [name, &of_all].into_iter().find(|n| self.allowed.contains_key(*n));
+        let entry = [name, &of_all]
+            .into_iter()
+            .find(|n| self.allowed.contains_key(*n));
         match outcome {
             Outcome::Reported(_) if entry == Some(name) => {
                 self.seen.insert(name.clone());
-                self.fail(format!("{name}: is reported, though the list says it is redundant"));
+                self.fail(format!(
+                    "{name}: is reported, though the list says it is redundant"
+                ));
             }
             Outcome::Reported(message) => {
                 self.reported += 1;
                 if std::env::var_os("TIRX_MESSAGES").is_some() {
-                    self.say(&format!("{name}: reported: {}", message.lines().next().unwrap_or_default()));
+                    self.say(&format!(
+                        "{name}: reported: {}",
+                        message.lines().next().unwrap_or_default()
+                    ));
                 }
             }
             Outcome::NotRun => self.not_run += 1,

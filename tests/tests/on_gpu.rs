@@ -397,9 +397,7 @@ fn elementwise_through_shared_memory_is_as_fast_as_a_copy() {
     let source = cuda::emit(&lowered).unwrap();
     let cubin = nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &source.text, &["-O3"]).unwrap();
 
-    let period: Vec<u8> = (0..8191)
-        .flat_map(|i| (i as f32 * 0.25).to_le_bytes())
-        .collect();
+    let period: Vec<u8> = (0..8191).flat_map(|i| (i as f32 * 0.25).to_le_bytes()).collect();
     let mut values = period.repeat(bytes / period.len() + 1);
     values.truncate(bytes);
     let tensor = |bytes| Argument::Tensor {

@@ -54,7 +54,10 @@ fn random_tile_programs_compute_what_they_mean() {
         declined.into_inner().unwrap(),
         failures.into_inner().unwrap(),
     );
-    println!("{ran} programs ran, {} were declined with reasons", declined.len());
+    println!(
+        "{ran} programs ran, {} were declined with reasons",
+        declined.len()
+    );
     let mut by_reason: BTreeMap<&str, usize> = BTreeMap::new();
     for (reasons, _) in declined.values() {
         *by_reason.entry(reasons).or_default() += 1;
@@ -88,7 +91,11 @@ fn tvm_declines_what_is_declined_here() {
         .collect();
     let scratch = tempfile::tempdir().unwrap();
     let taken = tvm::taken(python.as_ref(), scratch.path(), &texts).unwrap();
-    println!("of {count} programs {} are declined, TVM takes {}", texts.len(), taken.len());
+    println!(
+        "of {count} programs {} are declined, TVM takes {}",
+        texts.len(),
+        taken.len()
+    );
     let shown: Vec<String> = taken
         .iter()
         .map(|seed| format!("seed {seed}: {}\n{}", declined[seed].0, declined[seed].1))
@@ -100,7 +107,11 @@ fn tvm_declines_what_is_declined_here() {
 fn reasons(message: &str) -> Option<String> {
     let (_, first) = message.split_once("no dispatch for tile primitive ")?;
     let call = first.split(':').next()?;
-    let notes: Vec<&str> = message.lines().filter_map(|l| l.split_once("note: ")).map(|(_, reason)| reason).collect();
+    let notes: Vec<&str> = message
+        .lines()
+        .filter_map(|l| l.split_once("note: "))
+        .map(|(_, reason)| reason)
+        .collect();
     if notes.is_empty() {
         return None;
     }

@@ -243,7 +243,9 @@ mod tests {
         let mut state = 1u64;
         let mut out = Vec::new();
         for i in 0..count {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             let bits = state ^ state >> 29;
             out.push(match i % 4 {
                 // Exponents around one.
@@ -262,7 +264,11 @@ mod tests {
             let d = [0, 1, 2].map(|i| f64::from_bits(three[i]));
             let narrow = |bits: u64| {
                 let f = f64::from_bits(bits) as f32;
-                if f.is_finite() && f != 0.0 { f } else { f32::from_bits(bits as u32) }
+                if f.is_finite() && f != 0.0 {
+                    f
+                } else {
+                    f32::from_bits(bits as u32)
+                }
             };
             let s = [0, 1, 2].map(|i| narrow(three[i]));
             for operation in ALL {
@@ -304,7 +310,11 @@ mod tests {
                     down == up || down.next_up() == up,
                     "{operation:?} of {d:?}: {down:e} and {up:e}"
                 );
-                assert_eq!(zero, if nearest.is_sign_negative() { up } else { down }, "{operation:?} of {d:?}");
+                assert_eq!(
+                    zero,
+                    if nearest.is_sign_negative() { up } else { down },
+                    "{operation:?} of {d:?}"
+                );
             }
         }
     }
@@ -314,13 +324,19 @@ mod tests {
         use Rounding::{Down, Up, Zero};
         let eps = f32::EPSILON;
         assert_eq!(single(Operation::Add, Zero, [1.0, eps * 0.75, 0.0]), 1.0);
-        assert_eq!(single(Operation::Add, Up, [1.0, f32::MIN_POSITIVE, 0.0]), 1.0 + eps);
+        assert_eq!(
+            single(Operation::Add, Up, [1.0, f32::MIN_POSITIVE, 0.0]),
+            1.0 + eps
+        );
         assert_eq!(
             single(Operation::Sub, Down, [1.0, f32::MIN_POSITIVE, 0.0]),
             1.0 - eps / 2.0
         );
         assert_eq!(single(Operation::Mul, Zero, [f32::MAX, 2.0, 0.0]), f32::MAX);
-        assert_eq!(single(Operation::Mul, Down, [f32::MAX, -2.0, 0.0]), f32::NEG_INFINITY);
+        assert_eq!(
+            single(Operation::Mul, Down, [f32::MAX, -2.0, 0.0]),
+            f32::NEG_INFINITY
+        );
         assert_eq!(single(Operation::Mul, Up, [1e-40, 1e-40, 0.0]), f32::from_bits(1));
         assert_eq!(
             single(Operation::Fma, Zero, [1.0 + eps, 1.0 + eps, -1.0]),

@@ -252,13 +252,19 @@ fn kernels_of_a_build_script_are_bundled() {
     // A Cargo that is not there, and one that answers something else.
     place.set("CARGO", "/nowhere/cargo");
     let (success, _, err) = tirx(&place, &[]);
-    assert!(!success && err.contains("error: `/nowhere/cargo` cannot be run: "), "{err}");
+    assert!(
+        !success && err.contains("error: `/nowhere/cargo` cannot be run: "),
+        "{err}"
+    );
     let other = place.path("bin/other-cargo");
     std::fs::write(&other, "#!/bin/sh\necho what > \"${TIRX_BUNDLE%.toml}.answer\"\n").unwrap();
     std::fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     place.set("CARGO", other.to_str().unwrap());
     let (success, _, err) = tirx(&place, &[]);
-    assert!(!success && err.contains("error: the build script's answer is damaged: "), "{err}");
+    assert!(
+        !success && err.contains("error: the build script's answer is damaged: "),
+        "{err}"
+    );
     place.set("CARGO", env!("CARGO"));
     // Mistakes.
     place.edit("script/build.rs", "f.finish()?", "f.finished()?");

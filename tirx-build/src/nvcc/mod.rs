@@ -121,7 +121,10 @@ struct Unit {
 impl Compilation<'_> {
     /// Compiles every job for each of its targets. All failures are reported together.
     pub(crate) fn run(&self, jobs: &[Job]) -> Result<Made> {
-        Error::all(jobs.iter().flat_map(|job| unknown(self.nvcc, &job.since, &job.sources)))?;
+        Error::all(
+            jobs.iter()
+                .flat_map(|job| unknown(self.nvcc, &job.since, &job.sources)),
+        )?;
         let (units, needs) = self.units(jobs);
         let runner = Runner::new(self)?;
         let progress = Progress::new(self.say, units.len());
@@ -364,7 +367,9 @@ pub(crate) fn warning_line(message: &Message) -> String {
 /// What a kernel has that an nvcc does not know.
 fn unknown(nvcc: &Nvcc, since: &[Since], sources: &SourceMap) -> Vec<Error> {
     let version = nvcc.version;
-    let later = since.iter().filter(|since| since.release > (version.major, version.minor));
+    let later = since
+        .iter()
+        .filter(|since| since.release > (version.major, version.minor));
     let error = |since: &Since| {
         let error = Error::from_diagnostics(&since.error.clone().into(), sources);
         error.note(format_args!("this is nvcc {version}, {}", nvcc.path.display()))
@@ -397,7 +402,10 @@ mod tests {
         let errors = by(Version::new(13, 1));
         assert_eq!(errors.len(), 1);
         let text = errors[0].to_string();
-        assert!(text.contains("needs CUDA 13.2") && text.contains("this is nvcc 13.1, bin/nvcc"), "{text}");
+        assert!(
+            text.contains("needs CUDA 13.2") && text.contains("this is nvcc 13.1, bin/nvcc"),
+            "{text}"
+        );
         assert!(by(Version::new(13, 2)).is_empty() && by(Version::new(14, 0)).is_empty());
     }
 

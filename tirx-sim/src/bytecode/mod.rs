@@ -24,10 +24,14 @@ use crate::alu::{Bin, Un};
 use crate::exec::order::Scope;
 use crate::numeric::Kind;
 
-pub(crate) use asynchronous::{AsyncInst, BulkInst, MbarrierInst, MbarrierWhat, RemoteInst, RemoteScope, SignalInst, TileInst};
+pub(crate) use asynchronous::{
+    AsyncInst, BulkInst, MbarrierInst, MbarrierWhat, RemoteInst, RemoteScope, SignalInst, TileInst,
+};
 pub(crate) use code::{Code, Special};
 pub(crate) use lanes::{Exact, ExactInst, ExternCall, Print, Shuffle, ShuffleMode};
-pub(crate) use memory::{Access, AtomicInst, AtomicOp, BYTE, LocalArray, Region, RegisterArray, SharedArray, WORD};
+pub(crate) use memory::{
+    Access, AtomicInst, AtomicOp, BYTE, LocalArray, Region, RegisterArray, SharedArray, WORD,
+};
 pub(crate) use tensor::{LeftOperand, MmaInst, TensorInst, TensorMemoryInst, WgmmaInst};
 
 /// A register; the instruction says of which file.

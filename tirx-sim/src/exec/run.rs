@@ -9,8 +9,8 @@ use super::exchange::Arguments;
 use super::lanes::{bits, canonical_lanes, fma, scalar_operands};
 use super::{Context, Frame, IMPATIENCE, Shared, Status, Strand, Trap, Warp};
 use crate::alu::{
-    LANES, binary32, binary32_scalar, binary64, binary64_scalar, compare64, multiply_add,
-    put, scalar_compare64, scalar_unary32, scalar_unary64, scalar32, scalar64, unary32, unary64,
+    LANES, binary32, binary32_scalar, binary64, binary64_scalar, compare64, multiply_add, put,
+    scalar_compare64, scalar_unary32, scalar_unary64, scalar32, scalar64, unary32, unary64,
 };
 use crate::bytecode::{Axis, Inst, Operand};
 use crate::fault::FaultKind;

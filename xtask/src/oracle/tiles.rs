@@ -89,15 +89,14 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
 const UNFOLLOWED: &[&str] = &["if w != 0:"];
 
 /// What a row of the table is called, or what is wrong.
-fn judged(
-    variant: &str,
-    vector: i128,
-    ours: &Ours,
-    unfollowed: bool,
-) -> std::result::Result<String, String> {
+fn judged(variant: &str, vector: i128, ours: &Ours, unfollowed: bool) -> std::result::Result<String, String> {
     if unfollowed && ours.reasons.contains("narrowed to") {
-        let own = ours.variant.map_or("an error".to_string(), |own| format!("`{own}`"));
-        return Ok(format!("`{variant}` of TVM's, as if all threads were active; {own} here"));
+        let own = ours
+            .variant
+            .map_or("an error".to_string(), |own| format!("`{own}`"));
+        return Ok(format!(
+            "`{variant}` of TVM's, as if all threads were active; {own} here"
+        ));
     }
     let Some(own) = ours.variant else {
         return match reason(variant, ours) {

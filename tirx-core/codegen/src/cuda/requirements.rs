@@ -55,7 +55,9 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
                 let script = op.info().script;
                 let (first, by, at) = *self.group.get_or_insert((group, script, e.span));
                 if group != first {
-                    let message = format!("`T.{script}` has cta_group={group}, others of this kernel cta_group={first}");
+                    let message = format!(
+                        "`T.{script}` has cta_group={group}, others of this kernel cta_group={first}"
+                    );
                     let error = Diagnostic::new(e.span, message)
                         .note(at, format!("`T.{by}` has cta_group={first}"))
                         .help("give all tcgen05 operations of a kernel the same cta_group (PTX ISA, \"tcgen05\")");
@@ -94,8 +96,13 @@ pub(super) fn releases(func: &PrimFunc) -> Vec<Since> {
             {
                 let of = |(name, value, release): &(&str, &str, Release)| {
                     let (major, minor) = *release;
-                    let message = format!("`T.{}`{} needs CUDA {major}.{minor} or later", op.info().script, said(&operands, name, value)?);
-                    let help = format!("pin it: `cuda = \"{major}.{minor}\"` below `[toolchain]` in the manifest");
+                    let message = format!(
+                        "`T.{}`{} needs CUDA {major}.{minor} or later",
+                        op.info().script,
+                        said(&operands, name, value)?
+                    );
+                    let help =
+                        format!("pin it: `cuda = \"{major}.{minor}\"` below `[toolchain]` in the manifest");
                     Some(Since {
                         release: *release,
                         error: Diagnostic::new(e.span, message).or_span(self.1).help(help),

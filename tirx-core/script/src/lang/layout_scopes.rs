@@ -106,7 +106,9 @@ fn chain(layout: &Layout) -> Result<Option<(&'static str, &'static str)>, String
             None => steps.push((unit, whole, axis)),
         }
     }
-    let first = steps.iter().find(|(unit, ..)| steps.iter().all(|(_, whole, _)| whole != unit));
+    let first = steps
+        .iter()
+        .find(|(unit, ..)| steps.iter().all(|(_, whole, _)| whole != unit));
     let Some(&(narrowest, mut widest, _)) = first else {
         return Err("the scopes of the axes are parts of each other".to_string());
     };

@@ -707,7 +707,6 @@ fn apply(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     Ok(Value::Dict(Rc::new(RefCell::new(places))))
 }
 
-
 /// The axis that a value is or names.
 pub(super) fn axis_of(value: &Value) -> Option<Axis> {
     if let Value::Object(o) = value {

@@ -9,8 +9,8 @@ use super::super::eval::{Annotation, Value};
 use super::call::{Call, Function};
 use super::objects::Metadata;
 use super::{
-    buffers, calls, composites, cuda, dtypes, launch, layout_scopes, layouts, loops, math, meanings, pool, ptx, refused,
-    rows, tiles,
+    buffers, calls, composites, cuda, dtypes, launch, layout_scopes, layouts, loops, math, meanings, pool,
+    ptx, refused, rows, tiles,
 };
 use crate::diagnostic::error;
 use crate::intrin::Op;

@@ -100,7 +100,10 @@ impl Conflict {
     /// The access.
     pub(crate) fn mark(self) -> Mark {
         match self {
-            Conflict::Write(mark) | Conflict::Read(mark) | Conflict::Unfenced(mark) | Conflict::Unmet(mark, _) => mark,
+            Conflict::Write(mark)
+            | Conflict::Read(mark)
+            | Conflict::Unfenced(mark)
+            | Conflict::Unmet(mark, _) => mark,
         }
     }
 }

@@ -190,9 +190,17 @@ fn tensor_memory_needs_a_fence_on_each_side_of_a_barrier() {
         assert_eq!(unmet, (!(before && after)).then_some(Conflict::Unmet(mark, true)));
         let unmet = place.unmet(true, |mark| order.tensor_fenced(mark, 1, false));
         assert_eq!(unmet.is_some(), !before, "freeing is not asynchronous");
-        assert_eq!(place.unmet(true, |mark| order.tensor_fenced(mark, 0, true)), None, "the warp itself");
+        assert_eq!(
+            place.unmet(true, |mark| order.tensor_fenced(mark, 0, true)),
+            None,
+            "the warp itself"
+        );
         let read = order.mark(1, 0, Kind::Plain).of(u32::MAX);
-        assert_eq!(place.read_together(&order, read), Ok(()), "the barrier orders them");
+        assert_eq!(
+            place.read_together(&order, read),
+            Ok(()),
+            "the barrier orders them"
+        );
     }
 }
 

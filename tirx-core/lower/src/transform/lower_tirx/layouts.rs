@@ -192,10 +192,7 @@ impl Mutator for Apply {
     fn expr(&mut self, expr: &Expr) -> Expr {
         match &expr.kind {
             // What it says of threads, tile primitives have read.
-            ExprKind::Call {
-                op: Op::Filter,
-                args,
-            } if let [_, predicate] = &args[..] => self.expr(predicate),
+            ExprKind::Call { op: Op::Filter, args } if let [_, predicate] = &args[..] => self.expr(predicate),
             ExprKind::BufferLoad {
                 buffer,
                 indices,

@@ -107,8 +107,8 @@ impl Active {
                 if is_elect(a) && b.is_int(0) && *op == BinOp::Ne {
                     return self.elected();
                 }
-                let followed = compared_id(*op, a, b, ids)
-                    .and_then(|(op, kind, value)| self.compared(op, kind, value));
+                let followed =
+                    compared_id(*op, a, b, ids).and_then(|(op, kind, value)| self.compared(op, kind, value));
                 followed.unwrap_or_else(|| self.parted(condition, ids))
             }
             ExprKind::Call { args, .. }
@@ -116,10 +116,7 @@ impl Active {
             {
                 args.iter().fold(self, |active, part| active.under(part, ids))
             }
-            ExprKind::Call {
-                op: Op::Filter,
-                args,
-            } if let [id, predicate] = &args[..] => {
+            ExprKind::Call { op: Op::Filter, args } if let [id, predicate] = &args[..] => {
                 let active = self.under(predicate, ids);
                 match id.as_var().and_then(|var| ids.get(var)) {
                     Some(ScopeIdKind::LaneId) if active.lanes.count != 1 => active.elected(),
@@ -286,7 +283,10 @@ impl Active {
             Unit::Warp => "warps",
             Unit::Warpgroup | Unit::Cta => "warpgroups",
         };
-        Err(format!("a condition may leave out {parted} of the {}", scope.name()))
+        Err(format!(
+            "a condition may leave out {parted} of the {}",
+            scope.name()
+        ))
     }
 
     /// Whether every thread of the scope is active; the axis that is narrowed and by how much otherwise.
@@ -365,7 +365,9 @@ impl Visitor for Parts<'_> {
             let kind = *self.ids.get(id.as_var()?)?;
             match (kind, by.as_int()?) {
                 (ScopeIdKind::ThreadId, by) if by % (WARPS * LANES) == 0 => Some(Unit::Warpgroup),
-                (ScopeIdKind::ThreadId | ScopeIdKind::ThreadIdInWg, by) if by % LANES == 0 => Some(Unit::Warp),
+                (ScopeIdKind::ThreadId | ScopeIdKind::ThreadIdInWg, by) if by % LANES == 0 => {
+                    Some(Unit::Warp)
+                }
                 (ScopeIdKind::WarpId, by) if by % WARPS == 0 => Some(Unit::Warpgroup),
                 _ => None,
             }
@@ -479,7 +481,11 @@ mod tests {
         assert_eq!(warps(all.under_not(&compared(BinOp::Eq, 0), &ids)), (Some(1), 7));
         assert_eq!(warps(all.under(&compared(BinOp::Ne, 7), &ids)), (Some(0), 7));
         assert_eq!(warps(all.under_not(&compared(BinOp::Lt, 4), &ids)), (Some(4), 4));
-        assert_eq!(all.under_not(&compared(BinOp::Lt, 4), &ids).is_full(ExecScope::Warpgroup, 256), Ok(()));
+        assert_eq!(
+            all.under_not(&compared(BinOp::Lt, 4), &ids)
+                .is_full(ExecScope::Warpgroup, 256),
+            Ok(())
+        );
         // Without one in the middle it is no range.
         let middle = all.under(&compared(BinOp::Ne, 3), &ids);
         assert_eq!(middle.is_full(ExecScope::Warp, 256), Ok(()));
@@ -507,8 +513,14 @@ mod tests {
         assert!(full(even(over(128)), ExecScope::Warpgroup) && !full(even(over(128)), ExecScope::Cta));
         assert!(full(even(Expr::var(&other)), ExecScope::Cta));
         // Beyond the last thread there is nothing to leave out.
-        assert!(full(Expr::binary(BinOp::Lt, Expr::var(&thread), Expr::int32(300)), ExecScope::Cta));
-        assert!(!full(Expr::binary(BinOp::Lt, Expr::var(&thread), Expr::int32(40)), ExecScope::Warp));
+        assert!(full(
+            Expr::binary(BinOp::Lt, Expr::var(&thread), Expr::int32(300)),
+            ExecScope::Cta
+        ));
+        assert!(!full(
+            Expr::binary(BinOp::Lt, Expr::var(&thread), Expr::int32(40)),
+            ExecScope::Warp
+        ));
     }
 
     #[test]

@@ -75,7 +75,10 @@ impl Context<'_> {
     /// The number of the calling thread's warpgroup in the CTA.
     pub(super) fn warpgroup(&self) -> Expr {
         let count = self.threads.and_then(|t| t.count);
-        let only = self.active.filter(|a| a.warps.count <= WARPS).and_then(|a| a.warps.first);
+        let only = self
+            .active
+            .filter(|a| a.warps.count <= WARPS)
+            .and_then(|a| a.warps.first);
         match (only, self.threads) {
             _ if count.is_some_and(|count| count <= WARPS * LANES) => Expr::int32(0),
             (Some(first), _) if first % WARPS == 0 => Expr::int32((first / WARPS) as i32),

@@ -24,8 +24,8 @@ mod table;
 use rustc_hash::FxHashMap;
 
 use self::active::Active;
-use self::context::{Context, Warning};
 pub(super) use self::context::Threads;
+use self::context::{Context, Warning};
 use self::table::Variant;
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
@@ -295,7 +295,10 @@ fn slow(
     let reasons: Vec<String> = reasons.collect();
     let message = format!("{}: {}", warning.message, reasons.join("; "));
     let name = warning.name;
-    let help = format!("{} or `# tirx: allow({name})` on the line says that it is meant", warning.instead);
+    let help = format!(
+        "{} or `# tirx: allow({name})` on the line says that it is meant",
+        warning.instead
+    );
     NamedWarning {
         name,
         diagnostic: under(condition, Diagnostic::new(span, message)).help(help),
