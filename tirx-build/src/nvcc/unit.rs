@@ -239,6 +239,7 @@ mod tests {
             sources: SourceMap::new(),
             targets: Default::default(),
             options: Default::default(),
+            since: Vec::new(),
         };
         let unit = Unit {
             key: digest(&["a key"]),
