@@ -207,7 +207,7 @@ fn machine_code_names_the_lines_of_the_kernel_file() {
     let has = |image: &[u8], text: &str| image.windows(text.len()).any(|part| part == text.as_bytes());
     // Line tables hold folders apart from the names in them.
     let names_the_file = |image: &[u8]| has(image, "/proc/self/cwd/kernels") && has(image, "mark.py");
-    let names_the_place = |image: &[u8], place: &Place| has(image, &*place.path("").to_string_lossy());
+    let names_the_place = |image: &[u8], place: &Place| has(image, &place.path("").to_string_lossy());
     let line = "\"/proc/self/cwd/kernels/mark.py\", line 6";
     // `lineinfo`, twice: the bytes depend on no folder and no time.
     let (first, place) = image("lineinfo = true");
