@@ -69,6 +69,13 @@ fn random_tile_programs_compute_what_they_mean() {
     assert!(ran * 10 > count * 6, "only {ran} of {count} programs ran");
 }
 
+/// What TVM takes and lowers to something else: a part of our reason, and of its IR.
+const WRONG_IN_TVM: &[(&str, &str)] = &[
+    // Rows of some threads' registers, which matrix instructions move as if they were those of all threads.
+    ("begins in the middle of the axis", "T.ptx.ldmatrix("),
+    ("begins in the middle of the axis", "T.ptx.stmatrix("),
+];
+
 /// What is declined here TVM declines as well: of the same programs, without running them.
 #[test]
 fn tvm_declines_what_is_declined_here() {
@@ -91,14 +98,22 @@ fn tvm_declines_what_is_declined_here() {
         .collect();
     let scratch = tempfile::tempdir().unwrap();
     let taken = tvm::taken(python.as_ref(), scratch.path(), &texts).unwrap();
+    let known = |seed: &u64, lowered: &str| {
+        let reasons = &declined[seed].0;
+        WRONG_IN_TVM
+            .iter()
+            .any(|(reason, said)| reasons.contains(reason) && lowered.contains(said))
+    };
+    let (wrong, taken): (Vec<_>, Vec<_>) = taken.iter().partition(|(seed, lowered)| known(seed, lowered));
     println!(
-        "of {count} programs {} are declined, TVM takes {}",
+        "of {count} programs {} are declined; TVM takes {}, and {} that it makes something else of",
         texts.len(),
-        taken.len()
+        taken.len(),
+        wrong.len()
     );
     let shown: Vec<String> = taken
         .iter()
-        .map(|seed| format!("seed {seed}: {}\n{}", declined[seed].0, declined[seed].1))
+        .map(|(seed, _)| format!("seed {seed}: {}\n{}", declined[seed].0, declined[seed].1))
         .collect();
     assert!(shown.is_empty(), "{}", shown.join("\n"));
 }

@@ -92,17 +92,21 @@ fn lower_all(python: &Path, folder: &Path, texts: &[(u64, String)], last: &str) 
     }
 }
 
-/// Those of kernels named `k` whose tile primitives TVM lowers.
+/// Those of kernels named `k` whose tile primitives TVM lowers, with the IR that it makes of them.
 ///
 /// # Errors
 /// Where TVM does not run.
-pub fn taken(python: &Path, scratch: &Path, texts: &[(u64, String)]) -> std::io::Result<Vec<u64>> {
+pub fn taken(python: &Path, scratch: &Path, texts: &[(u64, String)]) -> std::io::Result<Vec<(u64, String)>> {
     let mut taken = Vec::new();
     for (number, batch) in texts.chunks(BATCH).enumerate() {
         let folder = scratch.join(format!("tiles{number}"));
         lower_all(python, &folder, batch, "LowerTIRx")?;
-        let lowered = |seed: &u64| folder.join(format!("k{seed}.tvm")).exists();
-        taken.extend(batch.iter().map(|(seed, _)| *seed).filter(lowered));
+        for (seed, _) in batch {
+            let lowered = folder.join(format!("k{seed}.tvm"));
+            if lowered.exists() {
+                taken.push((*seed, std::fs::read_to_string(lowered)?));
+            }
+        }
     }
     Ok(taken)
 }

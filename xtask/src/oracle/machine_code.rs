@@ -88,6 +88,26 @@ pub(super) fn compare(
     Ok(failures)
 }
 
+/// Kernels whose code is longer for a reason that their text does not show.
+const LONGER: &[(&str, &str)] = &[
+    (
+        "tile_registers.every_second_lane",
+        "a lane that holds no element stores none; TVM's stores beyond the tile",
+    ),
+    (
+        "tile_registers.part_of_the_threads",
+        "a thread whose rows are not in the region stores none of them; TVM's stores beyond the region",
+    ),
+    (
+        "tile_scopes.narrowed",
+        "`wg == 0 and wi == 2` stays two comparisons; TVM makes one of the warp's number",
+    ),
+    (
+        "tile_shared_layouts.small_chunks",
+        "nvcc forms the addresses of single elements of a swizzled tile otherwise",
+    ),
+];
+
 /// By how many instructions our code is longer, as a row says it.
 fn longer_by(row: &str) -> Option<i64> {
     let (ours, theirs) = row.split('|').next()?.split_once('/')?;
@@ -103,6 +123,9 @@ fn wanted(root: &Path, kernel: &Kernel, arch: &str, row: &str) -> Option<&'stati
         let lowered = lower(kernel.build(root).ok()?, &mut lowering).ok()?;
         Some(cuda::emit(&lowered).ok()?.text)
     };
+    if let Some((_, reason)) = LONGER.iter().find(|(id, _)| kernel.id == *id) {
+        return Some(*reason);
+    }
     let ours = text(&[])?;
     if ours.contains("tirx_fp4_store") {
         return Some(
