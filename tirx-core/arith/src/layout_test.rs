@@ -395,7 +395,7 @@ proptest! {
         prop_assert_eq!(places(&found), places(&outer));
         let found = outer.inner_of(&tiled, &ints(&a), &ints(&b)).unwrap();
         prop_assert_eq!(places(&found), places(&inner));
-        // A layout that is found is one of which the tiling consists.
+        // The layout that is found, tiled, gives the tiling again.
         let c = cut_at(&other, cuts[1]);
         if c == b && let Some(found) = other.outer_of(&tiled, &ints(&a), &ints(&b)) {
             let again = other.tiled_by(&found, &ints(&a), &ints(&b)).unwrap();

@@ -3,14 +3,14 @@
 //! A rule is three texts: a pattern, its replacement and conditions (joined by `&`). In them `c1 … c3` stand for integer
 //! constants, other identifiers for any expression, `lanes` is the vector length of `ramp` and `bcast`, numbers
 //! are themselves. A leading `~` means that the rule also holds with the operands of its commutative operators
-//! swapped; all those variants are made when the table is read. A condition `fits …` says that the sum or product has
+//! swapped; those variants are made, as the rest of the row is read, when a node asks for the row. A condition `fits …` says that the sum or product has
 //! bounds that are known to be within the dtype.
 //!
-//! Rules are grouped by the operator at the root. Which rules of a group accept an operand of a kind (constant, sum,
-//! product, …) is a set of bits; the rules tried on a node are those in the sets of both operands, a few of up to a
+//! Rows are grouped by the operator at the root. Which rows of a group accept an operand of a kind (constant, sum,
+//! product, …) is a set of bits; the rows tried on a node are those in the sets of both operands, a few of up to a
 //! hundred, so a node costs little even without optimization.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::overflow::may_overflow;
 use super::rule_text::read;
@@ -55,6 +55,8 @@ pub(super) struct Rule {
     pub(super) moved: u16,
     /// The replacement has a sum, difference or product.
     pub(super) computes: bool,
+    /// The kinds of the root's operands; 0 for any.
+    kinds: [u8; 2],
 }
 
 /// What a match found.
@@ -76,43 +78,64 @@ pub(super) struct RuleSet {
 }
 
 /// Rules for one binary operator.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Group {
-    rules: Vec<Rule>,
-    /// A set of rules for each kind of left operand, then for each kind of right operand: `rules.len()` bits in whole
+    rows: Vec<Row>,
+    /// A set of rows for each kind of left operand, then for each kind of right operand: `rows.len()` bits in whole
     /// words.
     sets: Vec<u64>,
 }
+
+/// A row of the table, read when it is first tried: most programs need few of them.
+struct Row {
+    texts: Texts,
+    /// The kinds of the root's operands.
+    kinds: [u8; 2],
+    /// The operands may also be swapped.
+    swaps: bool,
+    rules: OnceLock<Vec<Rule>>,
+}
+
+impl Row {
+    fn rules(&self) -> &[Rule] {
+        self.rules
+            .get_or_init(|| read_rule(&self.texts).unwrap_or_default())
+    }
+}
+
+/// Pattern, replacement and conditions.
+pub(super) type Texts = (&'static str, &'static str, &'static str);
 
 /// Kinds that [`kind_of`] tells apart.
 const KINDS: usize = 8 + BinOp::Or as usize + 1;
 
 impl Group {
     fn words(&self) -> usize {
-        self.rules.len().div_ceil(64)
+        self.rows.len().div_ceil(64)
     }
 
-    /// Fills the sets from the rules.
+    /// Fills the sets from the rows.
     fn index(&mut self) {
         let words = self.words();
         self.sets = vec![0; 2 * KINDS * words];
-        for (number, rule) in self.rules.iter().enumerate() {
-            let Pattern::Binary(_, a, b) = &rule.pattern else {
-                continue;
-            };
-            for (side, operand) in [a, b].into_iter().enumerate() {
-                let mut accept = |kind: usize| {
-                    self.sets[(side * KINDS + kind) * words + number / 64] |= 1 << (number % 64);
-                };
-                match kind_of_pattern(operand) {
-                    0 => (0..KINDS).for_each(accept),
-                    kind => accept(kind as usize),
+        for (number, row) in self.rows.iter().enumerate() {
+            let [a, b] = row.kinds;
+            let swapped = row.swaps.then_some([b, a]);
+            for kinds in std::iter::once([a, b]).chain(swapped) {
+                for (side, kind) in kinds.into_iter().enumerate() {
+                    let mut accept = |kind: usize| {
+                        self.sets[(side * KINDS + kind) * words + number / 64] |= 1 << (number % 64);
+                    };
+                    match kind {
+                        0 => (0..KINDS).for_each(accept),
+                        kind => accept(kind as usize),
+                    }
                 }
             }
         }
     }
 
-    /// The rules in word `word` that accept both kinds, a bit each.
+    /// The rows in word `word` that accept both kinds, a bit each.
     fn candidates(&self, left: u8, right: u8, word: usize) -> u64 {
         let words = self.words();
         let set = |row: usize| self.sets.get(row * words + word).copied().unwrap_or(0);
@@ -127,22 +150,32 @@ pub(super) struct Candidates<'a> {
     right: u8,
     word: usize,
     bits: u64,
+    /// What is left of the row that is tried.
+    rules: std::slice::Iter<'a, Rule>,
 }
 
 impl<'a> Iterator for Candidates<'a> {
     type Item = &'a Rule;
 
     fn next(&mut self) -> Option<&'a Rule> {
-        while self.bits == 0 {
-            self.word += 1;
-            if self.word >= self.group.words() {
-                return None;
+        loop {
+            for rule in self.rules.by_ref() {
+                let [left, right] = rule.kinds;
+                if (left == 0 || left == self.left) && (right == 0 || right == self.right) {
+                    return Some(rule);
+                }
             }
-            self.bits = self.group.candidates(self.left, self.right, self.word);
+            while self.bits == 0 {
+                self.word += 1;
+                if self.word >= self.group.words() {
+                    return None;
+                }
+                self.bits = self.group.candidates(self.left, self.right, self.word);
+            }
+            let bit = self.bits.trailing_zeros() as usize;
+            self.bits &= self.bits - 1;
+            self.rules = self.group.rows[self.word * 64 + bit].rules().iter();
         }
-        let bit = self.bits.trailing_zeros() as usize;
-        self.bits &= self.bits - 1;
-        self.group.rules.get(self.word * 64 + bit)
     }
 }
 
@@ -173,19 +206,22 @@ fn kind_of_pattern(pattern: &Pattern) -> u8 {
 
 impl RuleSet {
     /// Reads a table. A row that does not parse is left out; a test keeps that from happening.
-    pub(super) fn read(rows: &[(&str, &str, &str)]) -> RuleSet {
-        let mut set = RuleSet {
-            by_op: vec![Group::default(); BinOp::Or as usize + 1],
-            ..RuleSet::default()
-        };
-        for row in rows {
-            for rule in read_rule(row).unwrap_or_default() {
-                match &rule.pattern {
-                    Pattern::Binary(op, ..) => set.by_op[*op as usize].rules.push(rule),
-                    Pattern::Not(_) => set.not.push(rule),
-                    Pattern::Select(_) => set.select.push(rule),
-                    _ => {}
-                }
+    pub(super) fn read(rows: &'static [Texts]) -> RuleSet {
+        let mut set = RuleSet::default();
+        set.by_op.resize_with(BinOp::Or as usize + 1, Group::default);
+        for texts in rows {
+            let (commuted, pattern) = commutes(texts.0);
+            let rules = || read_rule(texts).unwrap_or_default();
+            match read(pattern, &mut Vec::new()) {
+                Some(Pattern::Binary(op, a, b)) => set.by_op[op as usize].rows.push(Row {
+                    texts: *texts,
+                    kinds: [kind_of_pattern(&a), kind_of_pattern(&b)],
+                    swaps: commuted && op.is_commutative(),
+                    rules: OnceLock::new(),
+                }),
+                Some(Pattern::Not(_)) => set.not.extend(rules()),
+                Some(Pattern::Select(_)) => set.select.extend(rules()),
+                _ => {}
             }
         }
         set.by_op.iter_mut().for_each(Group::index);
@@ -201,6 +237,7 @@ impl RuleSet {
             right,
             word: 0,
             bits: group.candidates(left, right, 0),
+            rules: [].iter(),
         }
     }
 
@@ -215,12 +252,17 @@ impl RuleSet {
     }
 }
 
-/// A rule and its commuted variants; `None` if a text does not parse.
-fn read_rule(&(pattern, replacement, condition): &(&str, &str, &str)) -> Option<Vec<Rule>> {
-    let (commuted, pattern) = match pattern.strip_prefix('~') {
+/// Whether a pattern also holds with operands swapped, and the pattern itself.
+fn commutes(pattern: &'static str) -> (bool, &'static str) {
+    match pattern.strip_prefix('~') {
         Some(rest) => (true, rest),
         None => (false, pattern),
-    };
+    }
+}
+
+/// A rule and its commuted variants; `None` if a text does not parse.
+fn read_rule(&(pattern, replacement, condition): &Texts) -> Option<Vec<Rule>> {
+    let (commuted, pattern) = commutes(pattern);
     let mut names = Vec::new();
     let pattern = read(pattern, &mut names)?;
     let replacement = Arc::new(read(replacement, &mut names)?);
@@ -251,8 +293,13 @@ fn read_rule(&(pattern, replacement, condition): &(&str, &str, &str)) -> Option<
                 moved |= 1 << name;
             }
         }
+        let kinds = match &pattern {
+            Pattern::Binary(_, a, b) => [kind_of_pattern(a), kind_of_pattern(b)],
+            _ => [0; 2],
+        };
         rules.push(Rule {
             pattern,
+            kinds,
             replacement: replacement.clone(),
             condition: conditions.clone(),
             fits: fits.clone(),
@@ -451,7 +498,7 @@ fn wide(op: BinOp, a: i128, b: i128) -> Option<i128> {
 }
 
 #[cfg(test)]
-pub(super) fn parses(row: &(&str, &str, &str)) -> bool {
+pub(super) fn parses(row: &Texts) -> bool {
     read_rule(row).is_some()
 }
 

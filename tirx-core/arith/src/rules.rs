@@ -7,16 +7,13 @@
 
 use std::sync::LazyLock;
 
-use super::pattern::RuleSet;
-
-/// Pattern, replacement, conditions.
-type Row = (&'static str, &'static str, &'static str);
+use super::pattern::{RuleSet, Texts};
 
 pub(super) static INDEX_RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::read(INDEX));
 pub(super) static LOGIC_RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::read(LOGIC));
 pub(super) static VECTOR_RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::read(VECTOR));
 
-const INDEX: &[Row] = &[
+const INDEX: &[Texts] = &[
     // Sums.
     ("c1 + x", "x + c1", ""),
     ("x + x", "x * 2", ""),
@@ -317,7 +314,7 @@ const INDEX: &[Row] = &[
     ("x * y == 0", "x == 0 or y == 0", ""),
 ];
 
-const LOGIC: &[Row] = &[
+const LOGIC: &[Texts] = &[
     ("not (not x)", "x", ""),
     ("not (x and y)", "not x or not y", ""),
     ("not (x or y)", "not x and not y", ""),
@@ -353,7 +350,7 @@ const LOGIC: &[Row] = &[
     ("select(x, false, true)", "not x", ""),
 ];
 
-const VECTOR: &[Row] = &[
+const VECTOR: &[Texts] = &[
     ("ramp(x, y) + ramp(z, w)", "ramp(x + z, y + w)", ""),
     ("ramp(x, y) + bcast(z)", "ramp(x + z, y)", ""),
     ("bcast(z) + ramp(x, y)", "ramp(z + x, y)", ""),

@@ -349,7 +349,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// What of a thread's index tells its warp: not an axis of which a warp holds whole rows.
+    /// The part of a thread's index that differs between warps: axes whose rows lie within one warp are left out.
     fn index_of_warp(&self) -> String {
         let extent = |axis: &str| self.facts.extent(axis).map_or(Some(1), Expr::as_int);
         let (Some(x), Some(y), Some(z)) = (

@@ -29,7 +29,7 @@ impl HostPrinter<'_> {
         let mut tensor_maps: Vec<String> = Vec::new();
         for (param, arg) in launch.device.params.iter().zip(launch.args) {
             let name = printer.names.of(param);
-            // A host variable that is handed over goes by the parameter's name in here.
+            // A host variable that is an argument has the name of the parameter here.
             if let Some(var) = arg.as_var() {
                 printer.define_name(var, &name);
             }

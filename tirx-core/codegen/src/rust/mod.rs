@@ -418,7 +418,7 @@ fn used_arguments(host: &PrimFunc, module: &IRModule) -> Used {
                         && let Some(Ok(encode)) = tensor_map::encode(args, call.span)
                         && let Some(index) = self.origin(&encode.address)
                     {
-                        // Who writes through the map writes the tensor.
+                        // A write through the tensor map is a write to the tensor.
                         self.of.insert(encode.map.clone(), index);
                     }
                     if let Some(args) = call.as_call(Op::TvmCallPacked)

@@ -22,7 +22,7 @@ pub(super) struct Line {
     text: String,
     defines: Option<String>,
     reads: Vec<String>,
-    /// Of a check: the condition under which it fails, and the error.
+    /// If the line is a check: the condition under which it fails, and the error.
     check: Option<(Code, String)>,
 }
 

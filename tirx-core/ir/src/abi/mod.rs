@@ -198,7 +198,7 @@ pub fn written_params(func: &PrimFunc) -> Vec<bool> {
                             let root = self.root(&buffer.data);
                             self.written.push(root);
                         }
-                        // Of a tensor map: an operation that writes to what it describes.
+                        // The argument is a tensor map: the operation writes to the memory that it describes.
                         _ => args.iter().for_each(|a| self.mark(a)),
                     }
                 }

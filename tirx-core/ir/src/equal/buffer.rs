@@ -10,7 +10,7 @@ impl Comparison {
             Some(x) if x == b => Ok(()),
             Some(_) => self.differ(&*a.name, &*b.name),
             None if a == b => Ok(()),
-            // Nobody declared either: they are what their descriptions say.
+            // Neither was declared: they are equal if their descriptions are.
             None => self.buffer(a, b),
         }
     }

@@ -27,7 +27,7 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
     for (name, func) in &mut module.functions {
         let public = func.global_symbol().is_some();
         if let Some(target) = func.attrs.get_mut("target") {
-            // Who calls it from outside calls its host part.
+            // A public function is called through its host part.
             if let AttrValue::Target(fields) = target
                 && public
             {

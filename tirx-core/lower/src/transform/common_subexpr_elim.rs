@@ -3,10 +3,10 @@
 //! **What is eligible.** A scalar number computed by operators and casts from variables and constants. Not: whatever
 //! reads memory (a store in between may change it), calls, conditions, vectors; their operands are looked into.
 //!
-//! **Which are named.** Equal expressions are one *class*; a class knows the classes it is an operand of. Largest first,
-//! a class counts its uses: one for each place outside of other classes, one for each class that contains it and got
-//! a name, and the uses of each that did not. Two uses or more make a name. So `n * 9` inside `n * 9 + 1` gets none of
-//! its own when only the sum repeats.
+//! **Which are named.** Equal expressions are one *class*; a class knows the classes that contain it. Classes are
+//! visited from the largest to the smallest. The uses of a class are its occurrences outside of other classes, plus one
+//! for each containing class that was named, plus the uses of each containing class that was not. A class with two or
+//! more uses is named. So `n * 9` inside `n * 9 + 1` is not named when only the sum repeats.
 //!
 //! **Where.** Before the first statement of the innermost body that holds all uses. Being pure, the value may be
 //! computed where no use is reached; the exception is a division that might be by zero, which is only named where

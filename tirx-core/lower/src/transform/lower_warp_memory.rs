@@ -211,7 +211,7 @@ impl Mutator for TakeBits<'_> {
 }
 
 impl Lower {
-    /// A number below the warp size as a variable of which only that is known.
+    /// A new variable for a value below the warp size; the analyzer knows its range and nothing else.
     fn bits_of(&mut self, low: Expr) -> Expr {
         if low.as_int().is_some() || low.as_var().is_some() {
             return low;
@@ -319,7 +319,7 @@ impl Lower {
     fn back(&self, expr: &Expr) -> Expr {
         let size = || Expr::int32(Target::WARP_SIZE as i32);
         let thread = || Expr::var(&self.thread);
-        // What stands for bits may hold others of its kind: the later ones hold the earlier.
+        // A later entry may use the variables of earlier ones, so they are replaced in reverse order.
         let mut expr = expr.clone();
         for (var, low) in self.bits.iter().rev() {
             expr = substitute(&expr, &|v| (v == var).then(|| low.clone()));

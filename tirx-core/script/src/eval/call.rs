@@ -112,7 +112,6 @@ impl Interpreter {
             _ => Mode::Kernel,
         };
         let info = CallInfo {
-            name: function.name.clone(),
             class: function.class.borrow().clone(),
             receiver: code.parameters.first().and_then(|p| scope.get_own(&p.name)),
             blocks: self.blocks.len(),

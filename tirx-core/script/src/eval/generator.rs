@@ -185,7 +185,6 @@ impl Interpreter {
         let is_call = generator.call.is_some();
         if let Some((class, receiver)) = &generator.call {
             self.calls.push(CallInfo {
-                name: generator.name.clone(),
                 class: class.clone(),
                 receiver: receiver.clone(),
                 blocks: self.blocks.len(),

@@ -1,7 +1,7 @@
 //! Modules of Python's own that are written in Python: they run when a name of theirs is first asked for.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use super::scope::ScopeKind;
 use super::value::Value;
@@ -104,9 +104,10 @@ pub(super) fn modules() -> impl Iterator<Item = &'static str> {
     texts.chain(["tvm.backend.cuda.lang"])
 }
 
-/// The names that the text of a module defines. The texts are read once a process.
+/// The names that the text of a module defines. Each text is read once a process.
 pub(super) fn names(path: &str) -> impl Iterator<Item = &'static str> {
-    static NAMES: OnceLock<Vec<Vec<&'static str>>> = OnceLock::new();
+    static NAMES: LazyLock<Vec<OnceLock<Vec<&'static str>>>> =
+        LazyLock::new(|| TEXTS.iter().map(|_| OnceLock::new()).collect());
     let of_text = |text: &'static str| {
         let defined = text.lines().filter_map(|line| {
             let rest = line
@@ -116,9 +117,9 @@ pub(super) fn names(path: &str) -> impl Iterator<Item = &'static str> {
         });
         defined.filter(|name| !name.starts_with('_')).collect()
     };
-    let names = NAMES.get_or_init(|| TEXTS.iter().map(|(_, text)| of_text(text)).collect());
     let at = TEXTS.iter().position(|(p, _)| *p == path);
-    at.and_then(|at| names.get(at)).into_iter().flatten().copied()
+    let names = at.map(|at| NAMES[at].get_or_init(|| of_text(TEXTS[at].1)));
+    names.into_iter().flatten().copied()
 }
 
 impl Interpreter {

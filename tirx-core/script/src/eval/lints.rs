@@ -17,7 +17,7 @@ use crate::source::Span;
 pub struct Lint {
     /// Its name, for `# tirx: allow(name)`.
     pub name: &'static str,
-    /// What is said.
+    /// The message and its place.
     pub diagnostic: Diagnostic,
 }
 

@@ -131,8 +131,6 @@ enum Raised {
 
 /// A call that is running.
 struct CallInfo {
-    #[allow(dead_code, reason = "kept for messages of later diagnostics")]
-    name: Rc<str>,
     class: Option<Rc<Class>>,
     receiver: Option<Value>,
     blocks: usize,

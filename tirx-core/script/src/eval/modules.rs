@@ -118,7 +118,7 @@ pub(super) fn module_names() -> impl Iterator<Item = &'static str> {
         .chain(super::library::modules())
 }
 
-/// How the reason of every value of the host goes on after its quoted path.
+/// The text of the error for a value of the host program, behind its quoted path.
 const HOST: &str = " belongs to the host program";
 
 /// A value of the host.

@@ -55,7 +55,7 @@ pub struct KernelFile {
     numbers: BTreeMap<String, usize>,
     /// Mistakes found so far.
     lints: RefCell<Vec<Lint>>,
-    /// The names of the language that were looked up, once somebody asks.
+    /// The names of the language that were looked up; recorded within [`KernelFile::names_looked_up`] only.
     looked_up: RefCell<Option<BTreeSet<String>>>,
 }
 

@@ -160,7 +160,7 @@ pub(super) fn names(path: &str) -> Vec<String> {
     let prefix = format!("{path}.");
     let direct = |full: &str| -> Option<String> {
         let rest = full.strip_prefix(&prefix)?;
-        // Of a function within a namespace, the namespace.
+        // For a function within a nested namespace this is the name of that namespace.
         rest.split('.').next().map(str::to_string)
     };
     let mut names: Vec<String> = TABLES

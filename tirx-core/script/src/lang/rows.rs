@@ -3,7 +3,7 @@
 //! A call stands in one of two forms: as users write it, by the row's signature, or flat, as printed IR has it, with all
 //! arguments of the node by position. Both give the same node.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use super::super::eval::{Args, Param, Value, keyword, optional, required};
 use super::super::typing::{self, Operand};
@@ -38,9 +38,12 @@ enum Default {
     Text(&'static str),
 }
 
-/// By operator.
-static SIGNATURES: LazyLock<Vec<Signature>> =
-    LazyLock::new(|| Op::ALL.iter().map(|op| signature(op.row())).collect());
+/// The signature of an operator; each is read when it is first asked for.
+fn signature_of(op: Op) -> &'static Signature {
+    static SIGNATURES: LazyLock<Vec<OnceLock<Signature>>> =
+        LazyLock::new(|| Op::ALL.iter().map(|_| OnceLock::new()).collect());
+    SIGNATURES[op as usize].get_or_init(|| signature(op.row()))
+}
 
 fn signature(row: &'static Row) -> Signature {
     let mut out = Signature {
@@ -100,7 +103,7 @@ fn signature(row: &'static Row) -> Signature {
 
 /// The function of an operator.
 pub(super) fn lookup(op: Op) -> Value {
-    let signature: &'static Signature = &SIGNATURES[op as usize];
+    let signature = signature_of(op);
     Value::builtin(signature.name.as_str(), move |_, args, span| {
         bind(op, op.row(), signature, args, span)
     })
@@ -108,12 +111,12 @@ pub(super) fn lookup(op: Op) -> Value {
 
 /// The name of an operator's function: `T.ptx.mbarrier.init`.
 pub(super) fn name(op: Op) -> &'static str {
-    &SIGNATURES[op as usize].name
+    &signature_of(op).name
 }
 
 /// The parameters of an operator's function as text: `(bar, count)`.
 pub(super) fn signature_text(op: Op) -> &'static str {
-    let signature = &SIGNATURES[op as usize];
+    let signature = signature_of(op);
     &signature.text[signature.name.len()..]
 }
 

@@ -9,7 +9,7 @@ use crate::ir::{AttrValue, Attrs, Expr};
 
 use super::{COOPERATIVE_LAUNCH, KERNEL_LAUNCH_PARAMS, PROGRAMMATIC_LAUNCH};
 
-/// What is said of a launch beside its extents.
+/// Launch flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flags {
     pub(super) programmatic: bool,

@@ -247,7 +247,7 @@ struct Reads {
     /// Buffers accessed that the region does not declare.
     buffers: Vec<Buffer>,
     known: FxHashSet<Buffer>,
-    /// What is declared outside over each pointer: who reads the pointer accesses that.
+    /// The buffer declared outside over each pointer: a read of the pointer counts as an access to it.
     declared: FxHashMap<Var, Buffer>,
     loads: bool,
 }
