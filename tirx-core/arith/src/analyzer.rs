@@ -335,15 +335,23 @@ impl Analyzer {
                     bound,
                 });
                 self.note(Undo::KnownBound);
-                // x + c within [l, h] bounds x as well.
-                if let ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) = &expr.kind
+                // x + c within [l, h] bounds x as well, and so does x // c.
+                if let ExprKind::Binary(op, a, b) = &expr.kind
                     && let Some(c) = b.as_int()
                     && expr.dtype.is_int()
                     && matches!(expr.dtype.bits, 32 | 64)
                 {
-                    let c = if *op == BinOp::Add { -c } else { c };
-                    let inner = self.const_int_bound(a);
-                    self.learn_bound(a, inner, ConstIntBound::new(bound.min + c, bound.max + c));
+                    let inner = match op {
+                        BinOp::Add => ConstIntBound::new(bound.min - c, bound.max - c),
+                        BinOp::Sub => ConstIntBound::new(bound.min + c, bound.max + c),
+                        BinOp::FloorDiv if c > 0 => ConstIntBound::new(
+                            bound.min.saturating_mul(c),
+                            bound.max.saturating_mul(c).saturating_add(c - 1),
+                        ),
+                        _ => return,
+                    };
+                    let known = self.const_int_bound(a);
+                    self.learn_bound(a, known, inner);
                 }
             }
         }

@@ -279,3 +279,28 @@ fn constants_do_not_overflow_where_their_sum_did_not() {
     let text = "(((a + -2147483648) - 1) // 7)";
     assert_eq!(write(&vars.analyzer().simplify(&read(text, &vars))), text);
 }
+
+#[test]
+fn what_a_quotient_says_of_its_dividend() {
+    let vars = Vars::new();
+    // As TVM's StmtSimplify has it within an `if`.
+    for (given, expr, expected) in [
+        ("((x // 32) == 0)", "(x % 32)", "x"),
+        ("((x // 32) == 0)", "((x // 4) % 8)", "(x // 4)"),
+        ("(((x + n) // 4) == 0)", "((x + n) % 8)", "(x + n)"),
+        ("((x // 32) == 2)", "(x < 100)", "true"),
+        ("((x // 32) == 2)", "(x >= 64)", "true"),
+        ("((x // 32) == 2)", "(x < 80)", "(x < 80)"),
+        ("((a // 32) != 0)", "(a >= 32)", "true"),
+        ("(((x // 4) // 8) == 0)", "(x % 32)", "x"),
+        // A negative quotient, and a divisor that says nothing.
+        ("((x // 4) == -1)", "(x < 0)", "true"),
+        ("((x // -4) == 0)", "(x % 4)", "(x % 4)"),
+        ("((x // n) == 0)", "(x % 4)", "(x % 4)"),
+    ] {
+        let result = vars
+            .analyzer()
+            .with_constraint(&read(given, &vars), |a| a.simplify(&read(expr, &vars)));
+        assert_eq!(write(&result), expected, "{expr} given {given}");
+    }
+}
