@@ -522,6 +522,9 @@ impl Machine<'_> {
     }
 
     fn value(&mut self, expr: &Expr) -> Result<Value> {
+        if let Some(moved) = abi::moved_pointer(expr) {
+            return self.value(&moved);
+        }
         let dtype = expr.dtype;
         Ok(match &expr.kind {
             ExprKind::Int(v) => Value::Int(*v),

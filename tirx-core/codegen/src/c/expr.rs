@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Result, c_scalar};
 use crate::intrin::Op;
-use crate::ir::abi::{Field, unsupported};
+use crate::ir::abi::{Field, moved_pointer, unsupported};
 use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
 
 /// Prints expressions of one function.
@@ -42,6 +42,9 @@ impl Printer {
     }
 
     pub(super) fn expr(&mut self, e: &Expr) -> Result<String> {
+        if let Some(moved) = moved_pointer(e) {
+            return self.expr(&moved);
+        }
         Ok(match &e.kind {
             ExprKind::Int(v) => integer(e.dtype, *v),
             ExprKind::Float(v) => float(e.dtype, *v),

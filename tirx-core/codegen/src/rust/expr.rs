@@ -90,6 +90,9 @@ impl<'a> Printer<'a> {
 
     /// An expression's value.
     pub(super) fn value(&mut self, expr: &Expr) -> Result<Value> {
+        if let Some(moved) = abi::moved_pointer(expr) {
+            return self.value(&moved);
+        }
         Ok(match &expr.kind {
             ExprKind::Int(v) => Value::Int(*v),
             ExprKind::Float(v) => Value::Code(float_literal(expr.dtype, *v)),

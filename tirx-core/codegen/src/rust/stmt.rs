@@ -193,7 +193,10 @@ impl HostPrinter<'_> {
                     stmt.span,
                     "this statement cannot be used in host code",
                 )
-                .help("before T.device_entry bind values with `x: T.let = …`");
+                .help(
+                    "before T.device_entry bind values with `x: T.let = …`, and keep what is known now out of the kernel: \
+                     `x = T.meta_var(…)`",
+                );
                 return Err(diagnostic.into());
             }
         }

@@ -18,8 +18,11 @@ pub use fields::{DEVICE_CUDA, Field, arg_type, dlpack_code};
 pub use target::Target;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::fold;
 use crate::intrin::{Effect, Op};
-use crate::ir::{AttrValue, BufferStore, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor};
+use crate::ir::{
+    AttrValue, BinOp, BufferStore, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor,
+};
 
 /// Where a launch argument goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -350,6 +353,35 @@ fn pointer_source(expr: &Expr) -> Option<Var> {
         ExprKind::BufferLoad { .. } => None,
         _ => expr.operands().find_map(pointer_source),
     }
+}
+
+/// The pointer that host code makes of a place of a tensor, `T.address_of(A[i])` or `A.access_ptr(…)`, as the tensor's
+/// pointer moved by bytes; `None` for other expressions.
+pub fn moved_pointer(expr: &Expr) -> Option<Expr> {
+    let ExprKind::Call { op, args } = &expr.kind else {
+        return None;
+    };
+    let (data, element, offset) = match (op, &args[..]) {
+        (Op::AddressOf, [place]) => match &place.kind {
+            ExprKind::BufferLoad { buffer, indices, .. } => {
+                let [index] = &indices[..] else {
+                    return None;
+                };
+                (Expr::var(&buffer.data), buffer.dtype, index)
+            }
+            _ => return None,
+        },
+        (Op::TvmAccessPtr, [element, data, offset, ..]) => (data.clone(), element.dtype, offset),
+        _ => return None,
+    };
+    let bits = Expr::constant(
+        DType::INT64,
+        element.storage_bits() as i128 * i128::from(element.lanes),
+    );
+    let bits = fold::mul(fold::cast(offset.clone(), DType::INT64), bits);
+    let bytes = fold::binary(BinOp::FloorDiv, bits, Expr::constant(DType::INT64, 8));
+    let moved = Expr::call(Op::HandleAddByteOffset, DType::HANDLE, vec![data, bytes]);
+    Some(moved.at(expr.span))
 }
 
 /// The method of Rust's `f32` and `f64` that computes a function of numbers, of those that host code may call.

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::PassContext;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::intrin::Op;
 use crate::ir::abi::runs_on_device;
 use crate::ir::{
     Attr, AttrNode, Buffer, BufferStore, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor,
@@ -72,10 +73,20 @@ impl Host<'_> {
 
 impl Visitor for Host<'_> {
     fn visit_expr(&mut self, expr: &Expr) {
-        if let ExprKind::BufferLoad { buffer, .. } = &expr.kind {
-            self.access(buffer, "reads", expr.span);
+        match &expr.kind {
+            // The address alone is no access; what its indices read is.
+            ExprKind::Call {
+                op: Op::AddressOf,
+                args,
+            } if matches!(&args[..], [place] if matches!(place.kind, ExprKind::BufferLoad { .. })) => {
+                args.iter().for_each(|place| self.walk_expr(place));
+            }
+            ExprKind::BufferLoad { buffer, .. } => {
+                self.access(buffer, "reads", expr.span);
+                self.walk_expr(expr);
+            }
+            _ => self.walk_expr(expr),
         }
-        self.walk_expr(expr);
     }
 
     fn visit_stmt(&mut self, stmt: &Stmt) {
