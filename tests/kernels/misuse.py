@@ -394,6 +394,79 @@ def tensor_memory_without_the_fence_after(B: T.Buffer((160,), "uint32")):
         T.ptx.tcgen05.wait.ld()
     B[tx] = r[0]
     T.ptx.tcgen05.fence.before_thread_sync()
+
+
+# Nothing was in the array before: what is missing is the wait, not a first write.
+# sim: copy_under_way_to_fresh_memory
+#   A: float16[8x8] = i * 8 + j
+#   B: uint32[32] = 0
+#   fault: thread (0, 0, 0) reads byte 0 of shared `S`, which an asynchronous operation writes whose completion this thread
+@T.prim_func
+def copy_under_way_to_fresh_memory(A: T.Buffer((8, 8), "float16"), B: T.Buffer((32,), "uint32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((8, 8), "float16", align=16)
+    r = T.alloc_local((1,), "uint32")
+    if tx < 8:
+        T.ptx.cp_async(S.ptr_to([tx, 0]), A.ptr_to([tx, 0]), 16)
+    T.ptx.cp_async.commit_group()
+    T.cuda.warp_sync()
+    T.ptx.ldmatrix(False, 1, ".b16", S.ptr_to([tx % 8, 0]), r.ptr_to([0]))
+    B[tx] = r[0]
+
+
+# sim: copy_of_what_is_under_way
+#   A: float32[32] = i
+#   B: float32[32] = 0
+#   fault: which another asynchronous operation
+@T.prim_func
+def copy_of_what_is_under_way(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "float32", align=128)
+    if tx == 0:
+        for k in T.unroll(8):
+            T.ptx.cp_async(S.ptr_to([k * 4]), A.ptr_to([k * 4]), 16)
+        T.ptx.cp_async_bulk_s2g(B.ptr_to([0]), S.ptr_to([0]), 128)
+        T.ptx.cp_async.bulk.commit_group()
+        T.ptx.cp_async.bulk.wait_group(0, False)
+        T.ptx.cp_async.commit_group()
+        T.ptx.cp_async.wait_group(0)
+
+
+# sim: product_that_nothing_has_waited_for
+#   A: float16[128x16] = i + j
+#   B: float32[128x16] = 0
+#   fault: a tcgen05 operation is under way whose completion this thread has not waited for
+@T.prim_func
+def product_that_nothing_has_waited_for(A: T.Buffer((128, 16), "float16"), B: T.Buffer((128, 16), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([128])
+    warp = T.warp_id([4])
+    As = T.alloc_shared((2048,), "float16", align=128)
+    slot = T.alloc_shared((1,), "uint32")
+    r = T.alloc_local((16,), "float32")
+    a_desc: T.uint64
+    i_desc: T.uint32
+    for k in T.serial(16):
+        As[(tx // 8 * 2 + k // 8) * 64 + tx % 8 * 8 + k % 8] = A[tx, k]
+    if warp == 0:
+        T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=32, cta_group=1)
+    T.ptx.fence.proxy_async("shared::cta")
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.tcgen05.encode_matrix_descriptor(T.address_of(a_desc), As.ptr_to([0]), 8, 16, 0)
+        T.ptx.tcgen05.encode_instr_descriptor(T.address_of(i_desc), d_dtype="float32", a_dtype="float16", b_dtype="float16", M=128,
+                                              N=16, K=16, trans_a=False, trans_b=False)
+        T.ptx.tcgen05.mma(slot[0], a_desc, a_desc, i_desc, d_dtype="float32", a_dtype="float16", b_dtype="float16",
+                          use_a_tmem=False, cta_group=1, enable_input_d=False)
+    T.ptx.tcgen05.ld(slot[0], *[r[k] for k in range(16)], shape="32x32b", num=16, row=warp * 32)
+    T.ptx.tcgen05.wait.ld()
+    for k in T.unroll(16):
+        B[tx, k] = r[k]
     T.cuda.cta_sync()
     if warp == 0:
         T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=1)

@@ -17,6 +17,9 @@ pub(crate) enum Region {
     Pointer,
 }
 
+/// What a pointer is called that is no variable.
+pub(crate) const UNNAMED_POINTER: &str = "*pointer";
+
 /// What a load or store does.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {

@@ -30,7 +30,7 @@ pub(crate) use asynchronous::{
 pub(crate) use code::{Code, Special};
 pub(crate) use lanes::{Exact, ExactInst, ExternCall, Print, Shuffle, ShuffleMode};
 pub(crate) use memory::{
-    Access, AtomicInst, AtomicOp, BYTE, LocalArray, Region, RegisterArray, SharedArray, WORD,
+    Access, AtomicInst, AtomicOp, BYTE, LocalArray, Region, RegisterArray, SharedArray, UNNAMED_POINTER, WORD,
 };
 pub(crate) use tensor::{LeftOperand, MmaInst, TensorInst, TensorMemoryInst, WgmmaInst};
 

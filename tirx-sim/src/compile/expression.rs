@@ -469,6 +469,16 @@ impl Compiler<'_> {
         for value in values {
             bits.push(self.stored(value)?);
         }
+        // CUDA keeps a float4 in a byte of its own, in the lower half.
+        if matches!((from_bits, to_bits), (4, 8) | (8, 4)) && bits.len() == dtype.lanes as usize {
+            let half = |this: &mut Self, value: Val| {
+                let byte = this.convert(value, Kind::U8)?;
+                let mask = this.integer(Kind::U8, 15)?;
+                let low = this.bin(Bin::And, Kind::U8, Kind::U8, byte, mask)?;
+                this.loaded(low, to)
+            };
+            return bits.into_iter().map(|value| half(self, value)).collect();
+        }
         if from_bits as usize * bits.len() != to_bits as usize * dtype.lanes as usize {
             let message = format!("{from} has not as many bits as {dtype}");
             return error(self.span, message);

@@ -12,7 +12,7 @@ use super::memory::Place;
 use super::registers::Val;
 use super::{Compiler, Home};
 use crate::alu::Bin;
-use crate::bytecode::{AtomicInst, AtomicOp, Inst, Operand, Region, Special};
+use crate::bytecode::{AtomicInst, AtomicOp, Inst, Operand, Region, Special, UNNAMED_POINTER};
 use crate::exec::address;
 use crate::exec::order::{Scope, Strong};
 use crate::numeric::Kind;
@@ -115,7 +115,7 @@ impl Compiler<'_> {
         if let Some(home) = self.alias(e) {
             let zero = self.integer(Kind::I32, 0)?;
             let index = self.index_of_terms(vec![zero])?;
-            let name = e.as_var().map_or("*pointer", |v| v.name()).to_string();
+            let name = e.as_var().map_or(UNNAMED_POINTER, |v| v.name()).to_string();
             return Ok((self.place(&home, index, kind)?, name));
         }
         let mut pointer = self.value(e)?;
@@ -133,7 +133,7 @@ impl Compiler<'_> {
             region: Region::Pointer,
             index,
         };
-        Ok((place, "*pointer".to_string()))
+        Ok((place, UNNAMED_POINTER.to_string()))
     }
 
     /// A pointer to shared memory as an address of 32 bits.

@@ -7,7 +7,7 @@ use tirx_source::diagnostic::{Result, error};
 use super::Compiler;
 use super::registers::Val;
 use crate::alu::Bin;
-use crate::bytecode::{MmaInst, R, Region, TensorInst, TensorMemoryInst};
+use crate::bytecode::{MmaInst, R, Region, TensorInst, TensorMemoryInst, UNNAMED_POINTER};
 use crate::numeric::Kind;
 use crate::tensor::format::Format;
 use crate::tensor::tcgen05::Kind as MmaKind;
@@ -35,7 +35,7 @@ impl Compiler<'_> {
             Op::PtxTcgen05Alloc => {
                 let to = self.in_register(&args[0], Kind::U64)?;
                 let columns = self.in_register(&args[1], Kind::U32)?;
-                let access = self.access(Region::Pointer, Kind::U32, 1, "*pointer")?;
+                let access = self.access(Region::Pointer, Kind::U32, 1, UNNAMED_POINTER)?;
                 let temp = self.temp(Kind::U32)?;
                 self.push_memory(TensorMemoryInst::Alloc {
                     to,

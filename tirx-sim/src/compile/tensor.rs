@@ -10,7 +10,7 @@ use tirx_source::diagnostic::{Result, error};
 use super::Compiler;
 use super::registers::Val;
 use crate::alu::Bin;
-use crate::bytecode::{Inst, LeftOperand, Operand, R, Region, TensorInst, WgmmaInst};
+use crate::bytecode::{Inst, LeftOperand, Operand, R, Region, TensorInst, UNNAMED_POINTER, WgmmaInst};
 use crate::numeric::Kind;
 use crate::tensor::format::Format;
 use crate::tensor::fragment::{Part, Shape, count};
@@ -130,7 +130,7 @@ impl Compiler<'_> {
         let address = self.value(&args[pointer])?;
         let address = self.convert(address, Kind::U64)?;
         let address = self.vector(address)?;
-        let access = self.access(Region::Pointer, Kind::U32, 4, "*pointer")?;
+        let access = self.access(Region::Pointer, Kind::U32, 4, UNNAMED_POINTER)?;
         let temp = self.temps(Kind::U32, 4)?;
         let held = if store {
             self.gather_registers(registers, Kind::U32)?

@@ -138,8 +138,8 @@ impl Machine<'_, '_> {
                         .shared
                         .strong_places(self.id, pc, lane as u32, places, inst.strong);
                     if let Err(finding) = done {
-                        let element = self.element(access, index, 0);
-                        return Err(self.found(access, lane as u32, element, finding, "updates"));
+                        let at = (self.element(access, index, 0), *offset as u32 / 8);
+                        return Err(self.found_shared(access, lane as u32, at, finding, "updates"));
                     }
                     let old = load_bits(&self.shared.words, *offset, bits);
                     if let Some(new) = step(old) {

@@ -6,7 +6,7 @@ use super::order::coarse::Finding;
 use super::place::pointed;
 use super::run::Machine;
 use super::{Trap, thread_of};
-use crate::bytecode::{Access, Region};
+use crate::bytecode::{Access, Region, SharedArray, UNNAMED_POINTER};
 use crate::fault::FaultKind;
 
 impl Machine<'_, '_> {
@@ -33,6 +33,13 @@ impl Machine<'_, '_> {
         finding: Finding,
         verb: &str,
     ) -> Box<Trap> {
+        if let Region::Shared(array) = access.region
+            && let Some(array) = self.ctx.code.shared.get(array as usize)
+        {
+            let before = element * i64::from(access.kind.bits()) / 8;
+            let byte = i64::from(array.offset) + before;
+            return self.found_shared(access, lane, (element, byte as u32), finding, verb);
+        }
         match finding {
             Finding::Conflict(conflict) => self.unordered(access, lane, element, conflict, verb),
             Finding::Uninitialized => {
@@ -48,6 +55,74 @@ impl Machine<'_, '_> {
                 Trap::new(FaultKind::Uninitialized, lane, message)
             }
         }
+    }
+
+    /// The same of an element in the block's own shared memory, and of its byte there.
+    pub(super) fn found_shared(
+        &self,
+        access: &Access,
+        lane: u32,
+        (element, byte): (i64, u32),
+        finding: Finding,
+        verb: &str,
+    ) -> Box<Trap> {
+        let holds = |a: &&SharedArray| byte >= a.offset && byte < a.offset + a.bytes;
+        let name = match self.ctx.code.shared.iter().find(holds) {
+            // The pointer has no name: the array that it points to has one.
+            Some(array) if access.name == UNNAMED_POINTER => {
+                format!("byte {} of shared `{}`", byte - array.offset, array.name)
+            }
+            _ => format!("`{}[{element}]`", access.name),
+        };
+        match finding {
+            Finding::Conflict(conflict) => self.conflicting(&name, lane, conflict, verb),
+            Finding::Uninitialized => match self.writer(byte) {
+                Some(pc) => self.under_way(&name, lane, verb, pc),
+                None => {
+                    let message = format!("{verb} {name} before any thread has written it");
+                    Trap::new(FaultKind::Uninitialized, lane, message)
+                }
+            },
+        }
+    }
+
+    /// The instruction of an operation under way that writes a byte of the block's shared memory.
+    pub(super) fn writer(&self, byte: u32) -> Option<usize> {
+        let (own, arrays) = (self.peers.rank() as u32, &self.ctx.code.shared);
+        let here = self.shared.engine.writer(own, arrays, own, byte);
+        here.or_else(|| {
+            let mut others = self.peers.others();
+            others.find_map(|(rank, block)| block.shared.engine.writer(rank, arrays, own, byte))
+        })
+    }
+
+    /// The error of a place that an operation under way, issued by the instruction `pc`, is still to write.
+    pub(super) fn under_way(&self, name: &str, lane: u32, verb: &str, pc: usize) -> Box<Trap> {
+        let me = self.thread(self.id as u32 * 32 + lane);
+        let message = format!(
+            "thread {me} {verb} {name}, which an asynchronous operation writes whose completion this thread has not waited \
+             for"
+        );
+        let mut trap = Trap::new(FaultKind::Race, lane, message);
+        trap.notes.push(("the operation is issued here".to_string(), pc));
+        trap
+    }
+
+    /// The error of a load of tensor memory that nothing has written.
+    pub(super) fn never_written(&self, lane: u32, place: &str) -> Box<Trap> {
+        let Some(pc) = self.shared.engine.tensor_writer() else {
+            return Trap::new(
+                FaultKind::Uninitialized,
+                lane,
+                format!("tcgen05.ld reads {place}"),
+            );
+        };
+        let message = format!(
+            "tcgen05.ld reads {place}; a tcgen05 operation is under way whose completion this thread has not waited for"
+        );
+        let mut trap = Trap::new(FaultKind::Race, lane, message);
+        trap.notes.push(("the operation is issued here".to_string(), pc));
+        trap
     }
 
     /// The error of two accesses that are not ordered.

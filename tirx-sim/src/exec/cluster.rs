@@ -50,6 +50,14 @@ impl<'a> Peers<'a> {
         self.rank
     }
 
+    /// The other blocks, each with its rank.
+    pub(super) fn others(&self) -> impl Iterator<Item = (u32, &Block)> {
+        let before = self.before.iter().enumerate();
+        let after = self.after.iter().enumerate();
+        let ranked = before.chain(after.map(|(i, block)| (self.rank + 1 + i, block)));
+        ranked.map(|(rank, block)| (rank as u32, block))
+    }
+
     /// The same for a shorter time.
     pub(super) fn reborrow(&mut self) -> Peers<'_> {
         Peers {

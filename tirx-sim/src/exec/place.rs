@@ -200,8 +200,8 @@ impl Machine<'_, '_> {
                 let offset = offset + step;
                 let places = granules(self.ctx.code.granule, offset, size);
                 if let Err(finding) = self.shared.read_places(self.id, pc, lane, places, access) {
-                    let element = self.element(access, index, c);
-                    return Err(self.found(access, lane, element, finding, "reads"));
+                    let at = (self.element(access, index, c), offset as u32 / 8);
+                    return Err(self.found_shared(access, lane, at, finding, "reads"));
                 }
                 Ok(load_bits(&self.shared.words, offset, size))
             }
@@ -257,8 +257,8 @@ impl Machine<'_, '_> {
                 let same = load_bits(&self.shared.words, offset, size) == bits;
                 let places = granules(self.ctx.code.granule, offset, size);
                 if let Err(finding) = self.shared.write_places(self.id, pc, lane, places, access, same) {
-                    let element = self.element(access, index, c);
-                    return Err(self.found(access, lane, element, finding, "writes"));
+                    let at = (self.element(access, index, c), offset as u32 / 8);
+                    return Err(self.found_shared(access, lane, at, finding, "writes"));
                 }
                 store_bits(&mut self.shared.words, offset, size, bits);
             }

@@ -6,7 +6,7 @@ use super::Trap;
 use super::place::Spot;
 use super::run::Machine;
 use crate::alu::LANES;
-use crate::bytecode::{Access, Region};
+use crate::bytecode::{Access, Region, UNNAMED_POINTER};
 use crate::fault::FaultKind;
 use crate::numeric::Kind;
 use crate::stand_in::{PointerAccess, StandInCall};
@@ -115,6 +115,6 @@ fn raw_bytes() -> Access {
         poll: false,
         polled: false,
         swapped: false,
-        name: "*pointer".to_string(),
+        name: UNNAMED_POINTER.to_string(),
     }
 }

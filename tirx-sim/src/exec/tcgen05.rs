@@ -175,23 +175,29 @@ impl Machine<'_, '_> {
                 self.touch(pc, &cells, Touch::Load)?;
                 for (r, word) in words.iter().enumerate() {
                     let mut lanes = [0; LANES];
+                    let (mut loaded, mut missing) = (0, None);
                     for (lane, value) in lanes.iter_mut().enumerate() {
                         let (row, column) = transfer.place(lane, r);
                         let read = |c: usize| self.shared.bank.memory.read(moved(base, row, column + c));
-                        *value = match transfer.packed {
+                        let found = match transfer.packed {
                             false => read(0),
                             true => read(0).and_then(|low| Ok(low & 0xffff | read(1)? << 16)),
+                        };
+                        match found {
+                            Ok(word) => {
+                                *value = word;
+                                loaded |= 1 << lane;
+                            }
+                            Err(m) => missing = missing.or(Some((lane as u32, m))),
                         }
-                        .map_err(|m| {
-                            Trap::new(
-                                FaultKind::Uninitialized,
-                                lane as u32,
-                                format!("tcgen05.ld reads {m}"),
-                            )
-                        })?;
+                    }
+                    // A product of 64 rows leaves half of the lanes as they are: what is loaded of those is no value, and
+                    // reading it is the mistake.
+                    if let (0, Some((lane, m))) = (loaded, missing) {
+                        return Err(self.never_written(lane, &m));
                     }
                     self.own_word(*word, FULL, true)?;
-                    self.put_local(*word, lanes);
+                    self.put_local(*word, lanes, loaded);
                 }
                 self.warp.wgmma.load(pc, words);
             }
@@ -538,7 +544,10 @@ impl Reach<'_, '_> {
     fn cell(&mut self, rank: usize, cell: Cell) -> Check<u32> {
         let read = self.bank(rank)?.memory.read(cell);
         read.map_err(|m| {
-            let message = format!("{} reads {m}", self.operation.name);
+            let message = format!(
+                "{} reads {m} (what tcgen05.st stores is there after tcgen05.wait::st)",
+                self.operation.name
+            );
             self.trap(FaultKind::Uninitialized, message)
         })
     }
@@ -652,6 +661,10 @@ impl Product {
 }
 
 impl Work for Product {
+    fn writes_tensor_memory(&self) -> bool {
+        true
+    }
+
     fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {
         let mma = self.mma;
         let mut left = self.left(reach)?;
@@ -707,6 +720,10 @@ impl Work for Product {
 }
 
 impl Work for CopyWork {
+    fn writes_tensor_memory(&self) -> bool {
+        true
+    }
+
     fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {
         let pieces = self.copy.pieces(&self.descriptor);
         let per = self.copy.bits / 128;

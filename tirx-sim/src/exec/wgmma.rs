@@ -362,17 +362,17 @@ impl Machine<'_, '_> {
         let mut sums: Vec<Lanes32> = operation.sums.iter().map(|w| self.warp.local[*w]).collect();
         wgmma.accumulate(&product, 0, &mut sums, &|lane| operation.keep >> lane & 1 != 0);
         for (word, value) in operation.sums.iter().zip(sums) {
-            self.put_local(*word, value);
+            self.put_local(*word, value, u32::MAX);
         }
         self.shared.changes += 1;
         Ok(())
     }
 
     /// All lanes' values of a local word.
-    pub(super) fn put_local(&mut self, word: usize, value: Lanes32) {
+    pub(super) fn put_local(&mut self, word: usize, value: Lanes32, lanes: u32) {
         self.warp.local[word] = value;
         let places = granules(self.ctx.code.local_granule, word * 32, 32);
-        self.warp.local_written[places].fill(u32::MAX);
+        self.warp.local_written[places].fill(lanes);
     }
 
     /// The local word that a pointer names, the same for all lanes.
@@ -455,11 +455,15 @@ impl Machine<'_, '_> {
                         )
                     };
                     if !place.is_written() {
-                        let message = format!(
-                            "the tensor core reads {} before anything was written there",
-                            name()
-                        );
-                        return Err(Trap::new(FaultKind::Uninitialized, 0, message));
+                        let name = name();
+                        return Err(match self.writer(*raw) {
+                            Some(pc) => self.under_way(&name, 0, "lets the tensor core read", pc),
+                            None => {
+                                let message =
+                                    format!("the tensor core reads {name} before anything was written there");
+                                Trap::new(FaultKind::Uninitialized, 0, message)
+                            }
+                        });
                     }
                     if let Err(conflict) = place.read_by(forked) {
                         let name = name();

@@ -37,4 +37,8 @@ impl Work for Bytes {
         }
         Ok(())
     }
+
+    fn destinations(&self) -> Vec<(u64, u64)> {
+        self.to.iter().map(|to| (*to, self.written as u64)).collect()
+    }
 }

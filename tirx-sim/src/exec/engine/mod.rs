@@ -31,7 +31,9 @@ pub(crate) use reach::Reach;
 pub(crate) use tile::Direction;
 
 use super::access::Check;
+use super::address::{self, Target};
 use super::order::{Forked, Kind, Known, Mark};
+use crate::bytecode::SharedArray;
 
 /// What an operation does when its time has come.
 pub(crate) trait Work: Send {
@@ -40,6 +42,16 @@ pub(crate) trait Work: Send {
     /// # Errors
     /// Where it may not: races, places outside of arrays.
     fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check;
+
+    /// Addresses of shared memory that it writes, and how many bytes there.
+    fn destinations(&self) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
+
+    /// Whether it writes tensor memory.
+    fn writes_tensor_memory(&self) -> bool {
+        false
+    }
 }
 
 /// Whom an operation tells that it is complete, besides the groups it belongs to.
@@ -152,6 +164,34 @@ impl Engine {
     /// Whether nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// The instruction of an operation under way that writes a byte of shared memory: of the block of rank `rank`, as
+    /// many bytes behind its first. The operations are those of the block of rank `own`.
+    pub(super) fn writer(&self, own: u32, arrays: &[SharedArray], rank: u32, byte: u32) -> Option<usize> {
+        let holds = |(to, bytes): (u64, u64)| {
+            let (at, array, offset) = match address::decode(to) {
+                Target::Shared(array, offset) => (own, array, offset),
+                Target::Cluster(at, array, offset) => (at, array, offset),
+                _ => return false,
+            };
+            let Some(array) = arrays.get(array as usize) else {
+                return false;
+            };
+            let before = i64::from(byte) - i64::from(array.offset) - offset;
+            at == rank && u64::try_from(before).is_ok_and(|before| before < bytes)
+        };
+        let writes = |o: &&Operation| {
+            let work = o.work.as_ref();
+            work.is_some_and(|work| work.destinations().into_iter().any(holds))
+        };
+        self.queue.iter().find(writes).map(|o| o.pc)
+    }
+
+    /// The instruction of an operation under way that writes tensor memory.
+    pub(super) fn tensor_writer(&self) -> Option<usize> {
+        let writes = |o: &&Operation| o.work.as_ref().is_some_and(|work| work.writes_tensor_memory());
+        self.queue.iter().find(writes).map(|o| o.pc)
     }
 
     /// A round of the block's warps has passed.

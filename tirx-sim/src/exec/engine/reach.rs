@@ -172,6 +172,18 @@ impl Reach<'_, '_> {
         if let Some((byte, conflict)) = found {
             let element = byte.saturating_sub(array.offset as usize);
             let name = format!("byte {element} of shared `{}`", array.name);
+            let (own, at) = (self.peers.rank() as u32, rank.unwrap_or(self.peers.rank() as u32));
+            let writer = || self.shared.engine.writer(own, &code.shared, at, byte as u32);
+            if let (None, Some(pc)) = (&conflict, writer()) {
+                let message = format!(
+                    "{} {verb} {name}, which another asynchronous operation is still to write, and nothing orders the two",
+                    self.operation.name
+                );
+                let mut trap = self.trap(FaultKind::Race, message);
+                trap.notes
+                    .push(("the other operation is issued here".to_string(), pc));
+                return Err(trap);
+            }
             return Err(self.conflict(&name, verb, conflict));
         }
         shared.changes += 1;

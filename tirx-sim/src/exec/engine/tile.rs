@@ -264,6 +264,14 @@ pub(crate) fn combine(op: AtomicOp, kind: Kind, old: &mut [u8], new: &[u8]) {
 }
 
 impl Work for Tile {
+    fn destinations(&self) -> Vec<(u64, u64)> {
+        if self.direction != Direction::In {
+            return Vec::new();
+        }
+        let bytes = Tile::bytes(&self.map, self.gather);
+        self.shared.iter().map(|to| (*to, bytes)).collect()
+    }
+
     fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {
         self.check().map_err(|m| reach.trap(FaultKind::Asynchronous, m))?;
         let extents = Tile::extents(&self.map, self.gather);
