@@ -88,6 +88,7 @@ fn operator_of_c(text: &str, at: usize) -> Option<&'static str> {
             "Python writes `a if condition else b`; T.if_then_else(condition, a, b) is the same"
         }
         () if rest.starts_with('!') => "Python writes `not`",
+        () if rest.starts_with("if") && before_it.trim_start() == "else" => "Python writes `elif`",
         () if before_it.ends_with("++") => "Python writes `x += 1`",
         () if before_it.ends_with("--") => "Python writes `x -= 1`",
         () if rest.starts_with('=') && is_condition(line) => "Python compares with `==`",
@@ -310,6 +311,7 @@ mod tests {
             ("if a > 3 || b:\n    pass\n", "`or`"),
             ("x = a > 3 ? 1 : 2\n", "`a if condition else b`"),
             ("if !a:\n    pass\n", "`not`"),
+            ("if a:\n    pass\nelse if b:\n    pass\n", "`elif`"),
             ("x++\n", "`x += 1`"),
             ("if x = 3:\n    pass\n", "`==`"),
         ] {

@@ -1,5 +1,7 @@
 //! Assignment in a kernel body: what is stored, what is bound, and what takes the name it is given.
 
+use std::rc::Rc;
+
 use ruff_python_ast as ast;
 
 use super::stmt::Flow;
@@ -177,9 +179,15 @@ impl Interpreter {
         // What a name holds has no names of its own.
         let source = source.filter(|s| !matches!(s, ast::Expr::Name(_)));
         let mut index = 0;
+        // What several values are kept out of the kernel for holds for each of them.
+        let kept_out = matches!(value, Value::MetaVar(_));
         self.unpack(targets, &value, span, &mut |interp, target, item| {
             let from = sources.map(|s| &s[index]).or(source);
             index += 1;
+            let item = match kept_out {
+                true => Value::MetaVar(Rc::new(item)),
+                false => item,
+            };
             match target {
                 // As in TVM, several names at once are new ones in a block where they have not been defined.
                 ast::Expr::Name(n) if interp.scope.get_own(&n.id).is_none() => {

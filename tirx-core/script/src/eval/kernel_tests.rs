@@ -147,6 +147,20 @@ fn tuples_swap_scalars() {
 }
 
 #[test]
+fn several_values_are_kept_out_of_a_kernel() {
+    builds(
+        "
+    x, (y, z) = T.meta_var((n + 1, [n, 3]))
+    if z == 3:
+        A[y, x] = T.float32(z)
+",
+        "
+    A[n, n + 1] = T.float32(3.0)
+",
+    );
+}
+
+#[test]
 fn conditions_known_now_are_decided_now() {
     builds(
         "

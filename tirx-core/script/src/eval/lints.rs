@@ -37,6 +37,10 @@ pub const LINTS: &[(&str, &str)] = &[
         "an integer variable is assigned a constant with a fraction",
     ),
     (
+        "unread-option",
+        "a keyword of a tile primitive that is almost one of its parameters, an attribute that is almost one that is read",
+    ),
+    (
         "redefined-kernel",
         "a kernel has the name of one before it, which is lost",
     ),

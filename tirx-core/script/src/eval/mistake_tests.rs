@@ -100,7 +100,19 @@ fn what_does_nothing_is_told() {
     assert_eq!(lints("print(A[tx])"), ["print-at-compile-time"]);
     assert_eq!(lints("print(32)"), [""; 0]);
     assert_eq!(lints("x = 1\nx = 2.5"), ["cut-constant"]);
+    assert_eq!(
+        lints("T.attr({\"tirx.launch_bounds_min_blocks\": 2})"),
+        ["unread-option"]
+    );
+    assert_eq!(
+        lints("T.attr({\"tirx.launch_bounds_min_blocks_per_sm\": 2})"),
+        [""; 0]
+    );
     assert_eq!(lints("x = 1\nx = 2.0"), [""; 0]);
+    let reduced =
+        "r = T.alloc_local((4,), \"float32\")\nm = T.alloc_local((1,), \"float32\")\nT.thread.max(m, r, ";
+    assert_eq!(lints(&format!("{reduced}axis=0)")), ["unread-option"]);
+    assert_eq!(lints(&format!("{reduced}axes=0, thread_reduce=True)")), [""; 0]);
     assert_eq!(lints("\"\"\"A comment.\"\"\"\n..."), [""; 0]);
     assert_eq!(lints("x = 1\nx = 2.5  # tirx: allow(cut-constant)"), [""; 0]);
     assert_eq!(lints("# tirx: allow(unused-value, cut-constant)\nA[tx]"), [""; 0]);

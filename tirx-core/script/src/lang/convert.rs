@@ -97,7 +97,8 @@ pub(super) fn dtype(value: &Value, span: Span) -> Result<Option<DType>> {
             Err(_) if s.is_empty() => Some(DType::VOID),
             Err(e) => {
                 let names = super::dtypes::all_names();
-                let near = super::super::eval::suggest(s, names.iter().map(String::as_str));
+                let near = super::cuda_words::dtype(s)
+                    .or_else(|| super::super::eval::suggest(s, names.iter().map(String::as_str)));
                 let help = match near {
                     Some(near) => format!("did you mean \"{near}\"?"),
                     None => "dtypes are int8…int64, uint8…uint64, float16/32/64, bfloat16, float8_…, bool, handle; vectors \"float32x4\"".into(),

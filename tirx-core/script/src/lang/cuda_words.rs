@@ -58,23 +58,23 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "atomicMax",
-        "write a loop around T.cuda.atomic_cas(A.ptr_to([i]), compare, value)",
+        "write T.ptx.atom_scalar(A.ptr_to([i]), value, op=\"max\", ptx_type=\"s32\"); of floats, a loop around T.cuda.atomic_cas",
     ),
     (
         "atomicMin",
-        "write a loop around T.cuda.atomic_cas(A.ptr_to([i]), compare, value)",
+        "write T.ptx.atom_scalar(A.ptr_to([i]), value, op=\"min\", ptx_type=\"s32\"); of floats, a loop around T.cuda.atomic_cas",
     ),
     (
         "atomicExch",
-        "write a loop around T.cuda.atomic_cas(A.ptr_to([i]), compare, value)",
+        "write T.ptx.atom_scalar(A.ptr_to([i]), value, op=\"exch\", ptx_type=\"b32\")",
     ),
     (
         "atomic_max",
-        "write a loop around T.cuda.atomic_cas(A.ptr_to([i]), compare, value)",
+        "write T.ptx.atom_scalar(A.ptr_to([i]), value, op=\"max\", ptx_type=\"s32\"); of floats, a loop around T.cuda.atomic_cas",
     ),
     (
         "atomic_min",
-        "write a loop around T.cuda.atomic_cas(A.ptr_to([i]), compare, value)",
+        "write T.ptx.atom_scalar(A.ptr_to([i]), value, op=\"min\", ptx_type=\"s32\"); of floats, a loop around T.cuda.atomic_cas",
     ),
     ("printf", "write T.cuda.printf(\"%d\\n\", value)"),
     ("shared", "allocate it: S = T.alloc_shared((256,), \"float32\")"),
@@ -90,7 +90,51 @@ const WORDS: &[(&str, &str)] = &[
     ("fmax", "write T.max(a, b)"),
     ("fmin", "write T.min(a, b)"),
     ("fabs", "write T.abs(x)"),
+    // Of Triton and NumPy.
+    ("program_id", "declare the index: bx = T.cta_id([4])"),
+    ("cdiv", "write T.ceildiv(a, b)"),
+    ("maximum", "write T.max(a, b)"),
+    ("minimum", "write T.min(a, b)"),
+    ("inf", "write T.infinity(\"float32\")"),
+    (
+        "finfo",
+        "write T.max_value(\"float32\") or T.min_value(\"float32\")",
+    ),
+    ("iinfo", "write T.max_value(\"int32\") or T.min_value(\"int32\")"),
 ];
+
+/// Dtypes as C, PyTorch and Triton call them.
+const DTYPES: &[(&str, &str)] = &[
+    ("int", "int32"),
+    ("long", "int64"),
+    ("uint", "uint32"),
+    ("float", "float32"),
+    ("double", "float64"),
+    ("half", "float16"),
+    ("bf16", "bfloat16"),
+    ("fp64", "float64"),
+    ("fp32", "float32"),
+    ("fp16", "float16"),
+    ("e4m3", "float8_e4m3fn"),
+    ("fp8", "float8_e4m3fn"),
+    ("fp8_e4m3", "float8_e4m3fn"),
+    ("fp8e4m3", "float8_e4m3fn"),
+    ("e5m2", "float8_e5m2"),
+    ("fp8_e5m2", "float8_e5m2"),
+    ("fp8e5m2", "float8_e5m2"),
+    ("fp4", "float4_e2m1fn"),
+    ("e2m1", "float4_e2m1fn"),
+    ("fp4_e2m1", "float4_e2m1fn"),
+    ("ue8m0", "float8_e8m0fnu"),
+];
+
+/// The dtype that others call `name`.
+pub(super) fn dtype(name: &str) -> Option<&'static str> {
+    DTYPES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, ours)| *ours)
+}
 
 /// What TIRx says for a word of CUDA C++.
 pub fn cuda_word(name: &str) -> Option<&'static str> {

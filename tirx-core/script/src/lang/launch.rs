@@ -202,6 +202,33 @@ fn attr_value(value: &Value, span: Span) -> Result<Expr> {
     }
 }
 
+/// Attributes of TIRx that a pass reads.
+const KEYS: [&str; 7] = [
+    keys::KERNEL_LAUNCH_PARAMS,
+    keys::DYNAMIC_SHARED_MEMORY,
+    keys::PROGRAMMATIC_LAUNCH,
+    keys::COOPERATIVE_LAUNCH,
+    keys::MIN_BLOCKS_PER_SM,
+    keys::MAX_BLOCKS_PER_CLUSTER,
+    keys::DEVICE_ENTRY,
+];
+
+/// An attribute that is almost one of [`KEYS`].
+fn lint_key(interp: &mut Interpreter, key: &str, span: Span) {
+    if KEYS.contains(&key) || !key.starts_with("tirx.") {
+        return;
+    }
+    if let Some(near) = super::super::eval::suggest(key, KEYS) {
+        let message = format!("nothing reads the attribute \"{key}\"");
+        interp.lint(
+            "unread-option",
+            span,
+            message,
+            &format!("did you mean \"{near}\"?"),
+        );
+    }
+}
+
 fn attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     interp.function_mut("T.attr", call.span)?;
     let span = call.span;
@@ -215,6 +242,7 @@ fn attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
             let Some(key) = convert::text(key) else {
                 return call.fail("keys must be strings");
             };
+            lint_key(interp, &key, at.or(span));
             let value = attr_value(value, at.or(span))?;
             frames.push(region(Value::None, move |body| {
                 Stmt::attr(AttrNode::None, key.clone(), value.clone(), body, span)
@@ -246,6 +274,9 @@ fn attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 fn func_attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let (value, at) = call.need("attrs", "a dictionary")?;
     let attrs = convert::attr_dict(value, at.or(call.span))?;
+    for key in attrs.keys() {
+        lint_key(interp, key, at.or(call.span));
+    }
     let function = interp.function_mut("T.func_attr", call.span)?;
     for (key, value) in attrs {
         if function.attrs.contains_key(&key) && &*key != "global_symbol" {

@@ -117,32 +117,7 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
 
 /// What an instruction that is not there yet belongs to.
 fn family(full: &str) -> Option<&'static str> {
-    const FAMILIES: &[(&str, &[&str])] = &[
-        (
-            "asynchronous copies and barriers",
-            &[
-                "T.ptx.cp_async",
-                "T.ptx.mbarrier",
-                "T.ptx.clc_",
-                "T.ptx.prefetch_tensormap",
-                "T.cuda.sm100_2sm_leader_smem_addr",
-            ],
-        ),
-        (
-            "tensor cores",
-            &[
-                "T.ptx.mma",
-                "T.ptx.wgmma",
-                "T.ptx.ldmatrix",
-                "T.ptx.stmatrix",
-                "T.cuda.mma_fill",
-                "T.cuda.mma_store",
-                "T.cuda.runtime_instr_desc",
-            ],
-        ),
-        ("tensor memory", &["T.ptx.tcgen05", "T.cuda.get_tmem_addr"]),
-        ("events within kernels", &["T.cuda.iket"]),
-    ];
+    const FAMILIES: &[(&str, &[&str])] = &[("tensor cores", &["T.cuda.mma_fill", "T.cuda.mma_store"])];
     let holds = |names: &[&str]| names.iter().any(|name| full.starts_with(name));
     let found = FAMILIES.iter().find(|(_, names)| holds(names));
     found.map(|(family, _)| *family)

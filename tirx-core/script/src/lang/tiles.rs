@@ -131,6 +131,17 @@ fn call(
     }
     let values = bind(full, info, &mut args, span)?;
     for (name, value, at) in args.keyword {
+        let parameters = info.params.iter().map(|(name, _)| *name);
+        if let Some(near) = super::super::eval::suggest(&name, parameters) {
+            let message =
+                format!("{full} has no parameter \"{name}\": it becomes an option that nothing reads");
+            interp.lint(
+                "unread-option",
+                at.or(span),
+                message,
+                &format!("did you mean \"{near}\"?"),
+            );
+        }
         let value = config_value(&value, at.or(span))?;
         built.config.insert((&*name).into(), value);
     }
