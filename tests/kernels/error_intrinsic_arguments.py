@@ -62,3 +62,11 @@ def variable_modifier(A: T.Buffer((64,), "uint32")):
     T.device_entry()
     bx = T.cta_id([1]); tx = T.thread_id([32])
     T.ptx.cp_async.wait_group(tx)
+
+@T.prim_func
+def sums_of_another_dtype(A: T.Buffer((64,), "uint32")):
+    T.device_entry()
+    bx = T.cta_id([1]); tx = T.thread_id([32])
+    r = T.alloc_local((4,), "int32")
+    T.ptx.mma("m16n8k32", "row", "col", "int32", "int8", "int8", "float32", [r.ptr_to([i]) for i in range(4)],
+              [r.ptr_to([i]) for i in range(4)], [r.ptr_to([i]) for i in range(2)], [r.ptr_to([i]) for i in range(4)])

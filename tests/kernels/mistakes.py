@@ -765,3 +765,56 @@ def extent_of_no_name(A: T.Buffer((length,), "float32")):
     bx = T.cta_id([1])
     tx = T.thread_id([256])
     A[tx] = 1.0
+
+@T.prim_func
+def barrier_in_a_tensor(A: T.Buffer((4,), "uint64")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    if tx == 0:
+        T.ptx.mbarrier.init(A.ptr_to([0]), 1)
+
+@T.prim_func
+def copy_to_registers(A: T.Buffer((128,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    r = T.alloc_local((4,), "float32")
+    T.ptx.cp_async(r.ptr_to([0]), A.ptr_to([tx * 4]), 16)
+
+@T.prim_func
+def ends_of_a_copy_exchanged(A: T.Buffer((128,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    s = T.alloc_shared((128,), "float32")
+    T.ptx.cp_async(A.ptr_to([tx * 4]), s.ptr_to([tx * 4]), 16)
+
+@T.prim_func
+def store_to_a_tensor_as_if_shared(A: T.Buffer((32,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    T.ptx.st(A.ptr_to([tx]), T.float32(1), ptx_type="f32")
+
+@T.prim_func
+def word_of_triton(A: T.Buffer((256,), "float32"), n: T.int32):
+    T.device_entry()
+    bx = T.cta_id([T.cdiv(n, 256)])
+    tx = T.thread_id([256])
+
+@T.prim_func
+def dtype_of_torch(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    r = T.alloc_local((4,), "fp8_e4m3")
+
+@T.prim_func
+def name_of_another_release(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    s = T.alloc_shared((256,), "float32")
+    bar = T.alloc_shared((1,), "uint64")
+    T.ptx.cp_async_bulk_g2s(s.ptr_to([0]), A.ptr_to([0]), 1024, bar.ptr_to([0]))

@@ -48,6 +48,7 @@ mod ptx_convert;
 mod ptx_memory;
 mod requirements;
 mod rows;
+mod spaces;
 mod stmt;
 mod threads;
 mod types;
@@ -126,6 +127,7 @@ pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
         if let Some(target) = func.attr("target").and_then(Target::from_attr) {
             errors.extend(requirements::of_function(func, &target.arch));
         }
+        errors.extend(spaces::of_function(func, is_kernel));
         since.extend(requirements::releases(func));
         let symbol = func.global_symbol().unwrap_or(name);
         if let Err(diagnostic) = unit.function(symbol, func, is_kernel) {

@@ -75,6 +75,16 @@ const SHAPES: &[(&[&str], &[&str])] = &[
     (&["e4m3", "e5m2"], &["m16n8k16", "m16n8k32"]),
 ];
 
+/// The dtypes that `mma` of a dtype adds products in.
+fn sums_of(a: &str) -> &'static [&'static str] {
+    match a {
+        "f16" | "e4m3" | "e5m2" => &["f16", "f32"],
+        "bf16" | "tf32" => &["f32"],
+        "f64" => &["f64"],
+        _ => &["s32"],
+    }
+}
+
 fn mma(call: &Operands) -> Result<(), String> {
     for name in ["d_type", "a_type", "b_type", "c_type"] {
         if ptx_name(call.text(name)).is_none() {
@@ -90,6 +100,15 @@ fn mma(call: &Operands) -> Result<(), String> {
         return Err(format!("there is no mma of {a} and {b}"));
     }
     let text = call.text("shape");
+    let [c, d] = ["c_type", "d_type"].map(|name| ptx_name(call.text(name)).unwrap_or_default());
+    let sums = sums_of(a);
+    // Only m8n8k4 adds products to sums of another dtype.
+    if !sums.contains(&c) || !sums.contains(&d) || c != d && text != "m8n8k4" {
+        return Err(format!(
+            "mma of {a} adds {}: c_type and d_type are both one of these, found {c} and {d}",
+            sums.join(" or ")
+        ));
+    }
     let Some((m, n, k)) = shape(text).filter(|_| shapes.contains(&text)) else {
         return Err(format!(
             "mma of {a} has the shapes {}, not {text}",

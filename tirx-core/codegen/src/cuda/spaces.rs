@@ -1,0 +1,88 @@
+//! Is a pointer in the state space that its instruction takes?
+//!
+//! An instruction of shared memory converts a generic address to that of the window of shared memory: of a pointer to
+//! anything else comes some address there. What a pointer is made of is known where it is a kernel's tensor or an
+//! allocation; other pointers (mapped ones, parameters of subroutines) may be anything.
+
+use crate::diagnostic::Diagnostic;
+use crate::intrin::row::{Kind, Space};
+use crate::intrin::{Op, Operands};
+use crate::ir::{Expr, ExprKind, PrimFunc, Type, Var, Visitor};
+
+/// A message for each pointer to the wrong memory, at its call.
+pub(super) fn of_function(func: &PrimFunc, is_kernel: bool) -> Vec<Diagnostic> {
+    let mut calls = Calls {
+        tensors: if is_kernel { &func.params } else { &[] },
+        errors: Vec::new(),
+    };
+    calls.visit_stmt(&func.body);
+    calls.errors.into_iter().map(|e| e.or_span(func.span)).collect()
+}
+
+struct Calls<'a> {
+    tensors: &'a [Var],
+    errors: Vec<Diagnostic>,
+}
+
+impl Calls<'_> {
+    /// The memory that a pointer is known to be in, and the name of what is there.
+    fn memory<'e>(&self, pointer: &'e Expr) -> Option<(&'static str, &'e str)> {
+        let (data, name) = match &pointer.kind {
+            ExprKind::Var(var) => (var, var.name()),
+            ExprKind::Call {
+                op: Op::AddressOf,
+                args,
+            } => match &args.first()?.kind {
+                ExprKind::BufferLoad { buffer, .. } => (&buffer.data, &*buffer.name),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let Type::Pointer { scope, .. } = data.ty() else {
+            return None;
+        };
+        match &**scope {
+            "shared" | "shared.dyn" => Some(("shared", name)),
+            "local" => Some(("local", name)),
+            "global" if self.tensors.contains(data) => Some(("global", name)),
+            _ => None,
+        }
+    }
+}
+
+impl Visitor for Calls<'_> {
+    fn visit_expr(&mut self, e: &Expr) {
+        if let ExprKind::Call { op, args } = &e.kind
+            && let Ok(operands) = Operands::read(op.row(), args)
+        {
+            for (arg, part) in operands.each() {
+                let wanted = match arg.kind {
+                    Kind::Pointer(Space::Shared) => "shared",
+                    Kind::Pointer(Space::Global) => "global",
+                    Kind::Pointer(Space::Said) => operands.text("space"),
+                    _ => continue,
+                };
+                let wanted = wanted.split("::").next().unwrap_or_default();
+                for pointer in part {
+                    let Some((found, name)) = self.memory(pointer) else {
+                        continue;
+                    };
+                    if wanted.is_empty() || found == wanted {
+                        continue;
+                    }
+                    let script = op.info().script;
+                    let message = format!(
+                        "T.{script}: \"{}\" must point to {wanted} memory, and `{name}` is in {found} memory",
+                        arg.name
+                    );
+                    let mut error = Diagnostic::new(e.span, message);
+                    if matches!(arg.kind, Kind::Pointer(Space::Said)) {
+                        error = error.help(format!("say where it is: space=\"{found}\""));
+                    }
+                    self.errors.push(error);
+                }
+            }
+        }
+        self.walk_expr(e);
+    }
+}
