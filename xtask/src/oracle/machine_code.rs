@@ -99,6 +99,23 @@ const LONGER: &[(&str, &str)] = &[
         "a thread whose rows are not in the region stores none of them; TVM's stores beyond the region",
     ),
     (
+        "tile_dtypes.bfloat16_thread",
+        "nvcc unrolls the loop over 32 vectors wholly; that of TVM's text, which asks in each turn whether it is one, by half",
+    ),
+    (
+        "tile_dtypes.float16_thread",
+        "nvcc unrolls the loop over 32 vectors wholly; that of TVM's text, which asks in each turn whether it is one, by half",
+    ),
+    ("tile_operations.silu", "two moves that nvcc chooses"),
+    (
+        "tile_roundings.float32_registers",
+        "operations round as `rounding_mode` says; TVM leaves it out, and computes one value for four",
+    ),
+    (
+        "tile_roundings.float64_shared",
+        "operations round as `rounding_mode` says; TVM leaves it out, and its constants are cut to 15 digits",
+    ),
+    (
         "tile_scopes.narrowed",
         "`wg == 0 and wi == 2` stays two comparisons; TVM makes one of the warp's number",
     ),
