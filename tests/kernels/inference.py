@@ -130,7 +130,8 @@ def around(x, i, j, k):
     return sum(x[a][b][c] for a in near(4, i) for b in near(9, j) for c in near(12, k))
 
 
-# Boxes that begin before the tensor and end behind it are filled with zeros; a ring of four planes.
+# Boxes that begin before the tensor and end behind it are filled with zeros; a ring of four planes. Along a row a box begins
+# at a multiple of 16 bytes.
 # sim: neighbours
 #   X: float32[4x9x12] = (i * 5 + j * 3 + k) % 13
 #   Y: float32[4x9x12] = 0 -> around(X, i, j, k)
@@ -140,19 +141,19 @@ def neighbours(x: T.handle, y: T.handle):
     X = T.match_buffer(x, (d, h, w), "float32", align=16)
     Y = T.match_buffer(y, (d, h, w), "float32")
     X_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", X_map, "float32", 3, X.data, w, h, d, w * 4, w * h * 4, 12, 10, 1, 1, 1, 1, 0, 0, 0, 0)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", X_map, "float32", 3, X.data, w, h, d, w * 4, w * h * 4, 16, 10, 1, 1, 1, 1, 0, 0, 0, 0)
     T.device_entry()
     bx, by = T.cta_id([T.ceildiv(w, 8), T.ceildiv(h, 8)])
     tx, ty = T.thread_id([8, 8])
-    planes = T.alloc_shared((4, 128), "float32", align=128)
+    planes = T.alloc_shared((4, 160), "float32", align=128)
     bar = T.alloc_shared((4,), "uint64")
 
     @T.inline
     def fetch(z):
         if tx + ty == 0:
-            T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([z % 4]), 12 * 10 * 4)
+            T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([z % 4]), 16 * 10 * 4)
             T.ptx.cp_async.bulk.tensor.g2s_cluster(3, planes.ptr_to([z % 4, 0]), bar.ptr_to([z % 4]), T.address_of(X_map), 0, 1, "",
-                                                   bx * 8 - 1, by * 8 - 1, z - 1)
+                                                   bx * 8 - 4, by * 8 - 1, z - 1)
 
     if tx + ty == 0:
         for s in T.unroll(4):
@@ -168,7 +169,7 @@ def neighbours(x: T.handle, y: T.handle):
         for dz in T.unroll(3):
             T.ptx.mbarrier.try_wait(bar.ptr_to([(z + dz) % 4]), (z + dz) // 4 % 2)
             for dy, dx in T.grid(3, 3):
-                sum += planes[(z + dz) % 4, (ty + dy) * 12 + tx + dx]
+                sum += planes[(z + dz) % 4, (ty + dy) * 16 + tx + dx + 3]
         if by * 8 + ty < h and bx * 8 + tx < w:
             Y[z, by * 8 + ty, bx * 8 + tx] = sum
         T.cuda.cta_sync()

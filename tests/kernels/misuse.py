@@ -238,6 +238,30 @@ def box_before_the_tensor(A: T.Buffer((4, 8), "float32")):
         T.ptx.cp_async.bulk.wait_group(0, False)
 
 
+# Along the innermost dimension a box begins at a multiple of 16 bytes: GPUs take another one for an illegal instruction.
+# sim: box_between_multiples_of_16_bytes
+#   A: float32[4x8] = 0
+#   B: float32[32] = 0
+#   fault: a tensor copy begins at -1 of dimension 0, along which it may begin at multiples of 4 elements
+@T.prim_func
+def box_between_multiples_of_16_bytes(A: T.Buffer((4, 8), "float32"), B: T.Buffer((32,), "float32")):
+    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 2, A.data, 8, 4, 32, 8, 4, 1, 1, 0, 0, 0, 0)
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "float32", align=128)
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+        T.ptx.fence.mbarrier_init()
+        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 128)
+        T.ptx.cp_async.bulk.tensor.g2s_cluster(2, S.ptr_to([0]), bar.ptr_to([0]), T.address_of(A_map), 0, 1, "", -1, 0)
+    T.cuda.cta_sync()
+    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+    B[tx] = S[tx]
+
+
 # A descriptor whose strides leave the array.
 # sim: descriptor_beyond_the_tile
 #   A: float16[64x16] = 1

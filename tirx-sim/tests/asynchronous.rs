@@ -142,11 +142,11 @@ fn cp_async_is_waited_for_and_told_to_the_block() {
     let out = case.result(256, 256).unwrap();
     assert!((0..64).all(|i| out[i] == 127 - i as i32 && out[128 + i] == 255 - i as i32));
     case.with("    T.ptx.cp_async.wait_group(1)\n", "")
-        .refused("before any thread has written it");
+        .refused("has not waited for");
     case.with("wait_group(1)", "wait_group(2)")
-        .refused("before any thread has written it");
+        .refused("has not waited for");
     case.with("    T.cuda.cta_sync()\n    B[tx]", "    B[tx]")
-        .refused("before any thread has written it");
+        .refused("has not waited for");
     case.with("    T.ptx.cp_async.wait_group(0)\n", "")
         .refused("has not waited for");
     case.with(
@@ -194,11 +194,11 @@ fn bulk_copies_count_their_bytes_at_mbarriers() {
         "            T.ptx.mbarrier.try_wait(bars.ptr_to([stage]), phase)\n",
         "",
     )
-    .refused("before any thread has written it");
+    .refused("has not waited for");
     case.with("        phase = phase ^ 1\n", "")
         .refused("nothing orders the two");
     case.with("phase: T.int32 = 0", "phase: T.int32 = 1")
-        .refused("before any thread has written it");
+        .refused("has not waited for");
     case.with("        T.cuda.cta_sync()\n", "")
         .refused("nothing orders the two");
     case.with(

@@ -99,6 +99,17 @@ impl Tile {
                 self.at[d]
             ));
         }
+        let step = match unit(self.map.dtype) {
+            (16, ..) => 128,
+            (elements, bytes, _) => (16 * elements / bytes) as i32,
+        };
+        if self.at[0] % step != 0 {
+            return Err(format!(
+                "a tensor copy begins at {} of dimension 0, along which it may begin at multiples of {step} elements: GPUs \
+                 take another one for an illegal instruction",
+                self.at[0]
+            ));
+        }
         if self.map.interleave != 0 {
             return Err("a tensor map with interleaved layout is not simulated".to_string());
         }
