@@ -1,7 +1,34 @@
 //! Asynchronous instructions: mbarriers, copies, NVSHMEM.
 
-use super::R;
-use crate::exec::engine::{Class, Direction};
+use super::{AtomicOp, R};
+
+/// Which operations are waited for together (`commit_group`, `wait_group`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// `cp.async`, by thread.
+    Copy,
+    /// `cp.async.bulk`, by thread.
+    Bulk,
+    /// `wgmma`, by warp: the thread is its lane 0.
+    Matrix,
+    /// `tcgen05`, by thread; completions are told by commits.
+    Tensor,
+    /// NVSHMEM, by thread.
+    Remote,
+    /// Told to mbarriers alone: no groups.
+    Told,
+}
+
+/// What is done with a box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Direction {
+    /// To shared memory.
+    In,
+    /// To the tensor.
+    Out,
+    /// Combined with the tensor.
+    Reduce(AtomicOp),
+}
 
 /// What is done with an mbarrier.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,9 @@
 //! The code of one device function with its tables, and what follows from them.
 
 use super::{
-    Access, AsyncInst, AtomicInst, AtomicOp, Axis, BulkInst, ExactInst, ExternCall, Inst, LocalArray, Print,
-    R, Region, RegisterArray, SharedArray, Shuffle, TensorInst, TileInst, WgmmaInst,
+    Access, AsyncInst, AtomicInst, AtomicOp, Axis, BulkInst, Direction, ExactInst, ExternCall, Inst,
+    LocalArray, Print, R, Region, RegisterArray, SharedArray, Shuffle, TensorInst, TileInst, WgmmaInst,
 };
-use crate::exec::engine::Direction;
 use crate::fault::FaultLocation;
 use crate::numeric::Kind;
 

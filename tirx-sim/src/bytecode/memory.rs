@@ -1,8 +1,55 @@
 //! Memory: where an access goes, and what arrays there are.
 
 use super::R;
-use crate::exec::order::Strong;
 use crate::numeric::Kind;
+
+/// How far a strong access reaches: `.cta`, `.cluster`, `.gpu` and `.sys`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    Cta,
+    Cluster,
+    Gpu,
+}
+
+impl Scope {
+    /// The scope of a modifier.
+    pub(crate) fn of(name: &str) -> Scope {
+        match name {
+            "cta" => Scope::Cta,
+            "cluster" => Scope::Cluster,
+            _ => Scope::Gpu,
+        }
+    }
+}
+
+/// What a strong access asks of the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Strong {
+    pub(crate) scope: Scope,
+    pub(crate) acquires: bool,
+    pub(crate) releases: bool,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    /// A plain access to a place that a loop polls: as strong as that loop needs it.
+    pub(crate) polled: bool,
+    /// It writes what is there already.
+    pub(crate) same: bool,
+}
+
+impl Strong {
+    /// `atom` or `ld` or `st` with these semantics (`relaxed`, `acquire`, `release`, `acq_rel`, `sc`) and scope.
+    pub(crate) fn new(semantics: &str, scope: Scope, reads: bool, writes: bool) -> Strong {
+        Strong {
+            scope,
+            acquires: reads && matches!(semantics, "acquire" | "acq_rel" | "sc"),
+            releases: writes && matches!(semantics, "release" | "acq_rel" | "sc"),
+            reads,
+            writes,
+            polled: false,
+            same: false,
+        }
+    }
+}
 
 /// Where an access goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

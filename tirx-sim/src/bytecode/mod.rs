@@ -21,16 +21,17 @@ mod memory;
 mod tensor;
 
 use crate::alu::{Bin, Un};
-use crate::exec::order::Scope;
 use crate::numeric::Kind;
 
 pub(crate) use asynchronous::{
-    AsyncInst, BulkInst, MbarrierInst, MbarrierWhat, RemoteInst, RemoteScope, SignalInst, TileInst,
+    AsyncInst, BulkInst, Class, Direction, MbarrierInst, MbarrierWhat, RemoteInst, RemoteScope, SignalInst,
+    TileInst,
 };
 pub(crate) use code::{Code, Special};
 pub(crate) use lanes::{Exact, ExactInst, ExternCall, Print, Shuffle, ShuffleMode};
 pub(crate) use memory::{
-    Access, AtomicInst, AtomicOp, BYTE, LocalArray, Region, RegisterArray, SharedArray, UNNAMED_POINTER, WORD,
+    Access, AtomicInst, AtomicOp, BYTE, LocalArray, Region, RegisterArray, Scope, SharedArray, Strong,
+    UNNAMED_POINTER, WORD,
 };
 pub(crate) use tensor::{LeftOperand, MmaInst, TensorInst, TensorMemoryInst, WgmmaInst};
 

@@ -8,12 +8,12 @@ use std::rc::Rc;
 use ruff_python_ast as ast;
 use ruff_python_ast::visitor::{Visitor, walk_stmt};
 
+use super::constant::{ConstValue, to_value};
 use super::decorators::ModuleValue;
 use super::stmt::Flow;
 use super::value::{ClassKind, Kernel, Object, ParameterKind, Value};
 use super::{Args, Interpreter, Mode, Raised, Scope, ScopeKind, args, modules};
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::kernel_file::{ConstValue, to_value};
 use crate::source::Span;
 
 impl Interpreter {

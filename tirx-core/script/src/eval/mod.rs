@@ -7,7 +7,7 @@
 //!
 //! | file | which question it answers |
 //! |---|---|
-//! | `value`, `dict`, `scope`, `args` | what values, names and arguments are |
+//! | `value`, `dict`, `scope`, `args`, `constant` | what values, names and arguments are |
 //! | `expr`, `ops`, `compare`, `index`, `attribute`, `format`, `percent` | what an expression of the text means |
 //! | `stmt` | what a statement does as Python |
 //! | `kernel_stmt`, `kernel_assign` | what a statement does in the body of a kernel |
@@ -29,6 +29,7 @@ mod call;
 mod class;
 mod code;
 mod compare;
+pub(crate) mod constant;
 mod construct;
 mod decorators;
 mod dict;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use ruff_python_ast as ast;
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 
-use super::constant::{ConstValue, from_value};
+use crate::eval::constant::{ConstValue, from_value};
 use crate::eval::{FunctionMode, Interpreter, Kernel, ParameterKind, ParameterRole, Scope, Value, held};
 use crate::source::{FileId, Span};
 

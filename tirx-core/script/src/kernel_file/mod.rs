@@ -1,19 +1,17 @@
 //! Kernel files: loading, and building their entries.
 
-mod constant;
 mod entries;
 
-pub use constant::ConstValue;
-pub(crate) use constant::to_value;
+pub use crate::eval::constant::ConstValue;
 pub use entries::{ConstexprParam, Entry, EntryKind};
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use self::constant::from_value;
 use self::entries::{canonical, find_entries, find_functions, makes_kernels};
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
+use crate::eval::constant::{from_value, to_value};
 use crate::eval::{Held, Interpreter, Lint, Scope, Value, held, limits, quoted, suggest};
 use crate::ir::IRModule;
 use crate::parse::{ParsedFile, imported_modules, parse_file};

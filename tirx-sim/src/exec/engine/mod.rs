@@ -27,8 +27,8 @@ pub(super) mod tile;
 
 use std::collections::{BTreeMap, VecDeque};
 
+pub(crate) use crate::bytecode::{Class, Direction};
 pub(crate) use reach::Reach;
-pub(crate) use tile::Direction;
 
 use super::access::Check;
 use super::address::{self, Target};
@@ -62,23 +62,6 @@ pub(crate) enum Completion {
     Bytes(Option<u32>, u32, u32),
     /// So many arrivals there.
     Arrive(Option<u32>, u32, u32),
-}
-
-/// Which operations are waited for together (`commit_group`, `wait_group`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Class {
-    /// `cp.async`, by thread.
-    Copy,
-    /// `cp.async.bulk`, by thread.
-    Bulk,
-    /// `wgmma`, by warp: the thread is its lane 0.
-    Matrix,
-    /// `tcgen05`, by thread; completions are told by commits.
-    Tensor,
-    /// NVSHMEM, by thread.
-    Remote,
-    /// Told to mbarriers alone: no groups.
-    Told,
 }
 
 /// An operation that has been issued.

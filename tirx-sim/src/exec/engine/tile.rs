@@ -4,24 +4,13 @@
 //! beyond the tensor are filled on the way in and left alone on the way out.
 
 use super::{Reach, Work};
-use crate::bytecode::AtomicOp;
+use crate::bytecode::{AtomicOp, Direction};
 use crate::exec::access::Check;
 use crate::exec::address::{self, Target};
 use crate::exec::atomic::update;
 use crate::fault::FaultKind;
 use crate::numeric::Kind;
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
-
-/// What is done with a box.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Direction {
-    /// To shared memory.
-    In,
-    /// To the tensor.
-    Out,
-    /// Combined with the tensor.
-    Reduce(AtomicOp),
-}
 
 /// A copy of a box.
 pub(crate) struct Tile {

@@ -2,60 +2,14 @@
 
 use super::mark::{Kind, Mark};
 use super::{Known, Order};
+use crate::bytecode::{Scope, Strong};
 
-/// How far a strong access reaches: `.cta`, `.cluster`, `.gpu` and `.sys`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Scope {
-    Cta,
-    Cluster,
-    Gpu,
-}
-
-impl Scope {
-    /// The scope of a modifier.
-    pub(crate) fn of(name: &str) -> Scope {
-        match name {
-            "cta" => Scope::Cta,
-            "cluster" => Scope::Cluster,
-            _ => Scope::Gpu,
-        }
-    }
-
-    fn kind(self) -> Kind {
-        match self {
-            Scope::Cta => Kind::Cta,
-            Scope::Cluster => Kind::Cluster,
-            Scope::Gpu => Kind::Gpu,
-        }
-    }
-}
-
-/// What a strong access asks of the order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Strong {
-    pub(crate) scope: Scope,
-    pub(crate) acquires: bool,
-    pub(crate) releases: bool,
-    pub(crate) reads: bool,
-    pub(crate) writes: bool,
-    /// A plain access to a place that a loop polls: as strong as that loop needs it.
-    pub(crate) polled: bool,
-    /// It writes what is there already.
-    pub(crate) same: bool,
-}
-
-impl Strong {
-    /// `atom` or `ld` or `st` with these semantics (`relaxed`, `acquire`, `release`, `acq_rel`, `sc`) and scope.
-    pub(crate) fn new(semantics: &str, scope: Scope, reads: bool, writes: bool) -> Strong {
-        Strong {
-            scope,
-            acquires: reads && matches!(semantics, "acquire" | "acq_rel" | "sc"),
-            releases: writes && matches!(semantics, "release" | "acq_rel" | "sc"),
-            reads,
-            writes,
-            polled: false,
-            same: false,
-        }
+/// The mark of an access of this scope.
+fn kind(scope: Scope) -> Kind {
+    match scope {
+        Scope::Cta => Kind::Cta,
+        Scope::Cluster => Kind::Cluster,
+        Scope::Gpu => Kind::Gpu,
     }
 }
 
@@ -285,7 +239,7 @@ impl Place {
         access: Strong,
     ) -> Result<(), Conflict> {
         let warp = me.warp();
-        let me = Mark::new(me.segment, me.block, me.lanes, me.pc(), warp, access.scope.kind());
+        let me = Mark::new(me.segment, me.block, me.lanes, me.pc(), warp, kind(access.scope));
         let allowed = |order: &Order, mark: Mark| {
             // Two strong accesses need no order if each is within the other's scope.
             let scope = match mark.kind() {

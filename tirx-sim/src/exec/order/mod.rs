@@ -53,8 +53,9 @@ pub(crate) mod history;
 pub(crate) mod mark;
 pub(crate) mod pages;
 
+pub(crate) use crate::bytecode::{Scope, Strong};
 pub(crate) use clock::{Clock, WARPS};
-pub(crate) use history::{Conflict, Forked, Place, Scope, Strong};
+pub(crate) use history::{Conflict, Forked, Place};
 pub(crate) use mark::{Kind, Mark};
 
 use crate::alu::LANES;

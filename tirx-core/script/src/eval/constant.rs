@@ -1,6 +1,6 @@
 //! Values for compile-time parameters.
 
-use crate::eval::Value;
+use super::Value;
 
 /// A value for a `T.constexpr` parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +49,7 @@ pub(crate) fn to_value(value: &ConstValue) -> Value {
     }
 }
 
-pub(super) fn from_value(value: &Value) -> Option<ConstValue> {
+pub(crate) fn from_value(value: &Value) -> Option<ConstValue> {
     Some(match value {
         Value::None => ConstValue::None,
         Value::Bool(v) => ConstValue::Bool(*v),
