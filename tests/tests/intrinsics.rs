@@ -248,6 +248,19 @@ fn call(row: &'static Row, all: &[Vec<Choice>], at: &[usize]) -> Option<String> 
             parts[i] = vec![(Expr::int32(count), count.to_string())];
         }
     }
+    // A pointer whose memory another argument says.
+    let space = row.args.iter().position(|arg| arg.name == "space");
+    let space = space.and_then(|p| parts[p].first()).map(|(_, text)| text.clone());
+    for (arg, part) in row.args.iter().zip(&mut parts) {
+        let pointer = match space.as_deref().unwrap_or_default().trim_matches('"') {
+            "local" => "r.ptr_to([0])",
+            space if space.starts_with("shared") => "S.ptr_to([0])",
+            _ => "G.ptr_to([0])",
+        };
+        if matches!(arg.kind, Kind::Pointer(Space::Said)) {
+            part.iter_mut().for_each(|(_, text)| *text = pointer.into());
+        }
+    }
     let exprs: Vec<Expr> = parts.iter().flatten().map(|(e, _)| e.clone()).collect();
     row.read(&exprs).ok()?;
     let texts: Vec<&str> = parts.iter().flatten().map(|(_, text)| text.as_str()).collect();
