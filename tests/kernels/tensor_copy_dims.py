@@ -23,6 +23,10 @@ def stored_five(a, i, j, k, l, m):
     return a[((j - 1) * 2 + k) * 4 + m] if i == 1 and j >= 1 and l == 1 else -1
 
 
+def rounded(i):
+    return -1 - (i // 2 + (1 if i % 4 == 3 else 0)) / 1024
+
+
 # sim: loads_one
 #   A: float32[40] = i * 1 + 1
 #   B: float32[32] = 9 -> A[i + 16] if i < 24 else 0
@@ -30,6 +34,33 @@ def stored_five(a, i, j, k, l, m):
 def loads_one(A: T.Buffer((40,), "float32"), B: T.Buffer((32,), "float32")):
     A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
     T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 1, A.data, 40, 32, 1, 0, 0, 0, 0)
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "float32", align=128)
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+        T.ptx.fence.mbarrier_init()
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 128)
+        T.ptx.cp_async.bulk.tensor.g2s_cta(1, S.ptr_to([0]), bar.ptr_to([0]), T.address_of(A_map), -1, "", 16)
+    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+    for k in T.serial(1):
+        e: T.let = k * 32 + tx
+        if e < 32:
+            B[e] = S[e]
+
+
+# A map of tfloat32 (data type 11) rounds float32 to ten bits of fraction on the way in, ties to even.
+# sim: loads_tfloat32
+#   A: float32[40] = -1 - i / 2048
+#   B: float32[32] = 9 -> rounded(i + 16) if i < 24 else 0
+@T.prim_func
+def loads_tfloat32(A: T.Buffer((40,), "float32"), B: T.Buffer((32,), "float32")):
+    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 1, A.data, 40, 32, 1, 0, 0, 0, 0, 11)
     T.device_entry()
     bx = T.cta_id([1])
     tx = T.thread_id([32])

@@ -213,6 +213,71 @@ def add_float16(A: T.Buffer((32,), "float16"), B: T.Buffer((32,), "float16")):
         T.ptx.cp_async.bulk.wait_group(0, False)
 
 
+# sim: min_float16
+#   A: float16[32] = (i * 5) % 7 - 3
+#   B: float16[32] = (i * 3) % 5 - 2 -> min(A[i], B[i])
+@T.prim_func
+def min_float16(A: T.Buffer((32,), "float16"), B: T.Buffer((32,), "float16")):
+    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "float16", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
+    T.device_entry()
+    bx = T.cta_id([2])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((16,), "float16", align=128)
+    if tx < 16:
+        S[tx] = A[bx * 16 + tx]
+    T.ptx.fence.proxy_async("shared::cta")
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "min", bx * 16)
+        T.ptx.cp_async.bulk.commit_group()
+        T.ptx.cp_async.bulk.wait_group(0, False)
+
+
+# sim: max_bfloat16
+#   A: bfloat16[32] = (i * 5) % 7 - 3
+#   B: bfloat16[32] = (i * 3) % 5 - 2 -> max(A[i], B[i])
+@T.prim_func
+def max_bfloat16(A: T.Buffer((32,), "bfloat16"), B: T.Buffer((32,), "bfloat16")):
+    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "bfloat16", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
+    T.device_entry()
+    bx = T.cta_id([2])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((16,), "bfloat16", align=128)
+    if tx < 16:
+        S[tx] = A[bx * 16 + tx]
+    T.ptx.fence.proxy_async("shared::cta")
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "max", bx * 16)
+        T.ptx.cp_async.bulk.commit_group()
+        T.ptx.cp_async.bulk.wait_group(0, False)
+
+
+# The copy engine adds no int64.
+# sim: add_int64
+#   A: int64[32] = (i * 5) % 7 - 3
+#   B: int64[32] = (i * 3) % 5 - 2
+#   fault: a tensor copy cannot combine elements of int64 by `add`
+@T.prim_func
+def add_int64(A: T.Buffer((32,), "int64"), B: T.Buffer((32,), "int64")):
+    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "int64", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
+    T.device_entry()
+    bx = T.cta_id([2])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((16,), "int64", align=128)
+    if tx < 16:
+        S[tx] = A[bx * 16 + tx]
+    T.ptx.fence.proxy_async("shared::cta")
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "add", bx * 16)
+        T.ptx.cp_async.bulk.commit_group()
+        T.ptx.cp_async.bulk.wait_group(0, False)
+
+
 # All blocks add to the same box.
 # sim: all_add
 #   A: int32[4x16] = i * 16 + j

@@ -31,12 +31,13 @@ pub(super) fn update(op: AtomicOp, kind: Kind, old: u64, value: u64, compare: u6
         AtomicOp::Or => Some(old | kind.store(value)),
         AtomicOp::Xor => Some(old ^ kind.store(value)),
         AtomicOp::Min | AtomicOp::Max => {
-            let least = op == AtomicOp::Min;
-            let bin = match (least, kind.is_signed()) {
-                (true, true) => Bin::MinS,
-                (true, false) => Bin::MinU,
-                (false, true) => Bin::MaxS,
-                (false, false) => Bin::MaxU,
+            let bin = match (op == AtomicOp::Min, kind.is_float(), kind.is_signed()) {
+                (true, true, _) => Bin::MinF,
+                (true, _, true) => Bin::MinS,
+                (true, ..) => Bin::MinU,
+                (false, true, _) => Bin::MaxF,
+                (false, _, true) => Bin::MaxS,
+                (false, ..) => Bin::MaxU,
             };
             let before = kind.load(old);
             let new = if kind.wide() {
