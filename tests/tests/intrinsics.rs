@@ -257,7 +257,7 @@ fn call(row: &'static Row, all: &[Vec<Choice>], at: &[usize]) -> Option<String> 
             space if space.starts_with("shared") => "S.ptr_to([0])",
             _ => "G.ptr_to([0])",
         };
-        if matches!(arg.kind, Kind::Pointer(Space::Said)) {
+        if matches!(arg.kind, Kind::Pointer(Space::FromModifiers)) {
             part.iter_mut().for_each(|(_, text)| *text = pointer.into());
         }
     }

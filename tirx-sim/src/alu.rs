@@ -29,7 +29,7 @@ impl Bin {
         matches!(self, DivS | DivU | ModS | ModU | FloorDivS | FloorModS)
     }
 
-    /// Whether it is undefined for some operands, or told as such.
+    /// Whether the operation is undefined for some operands, or overflow is to be reported.
     pub(crate) fn may_trap(self) -> bool {
         self.divides_integers() || self.checks_overflow()
     }
@@ -200,8 +200,8 @@ fn nonzero64(b: u64) -> u64 {
     if b == 0 { 1 } else { b }
 }
 
-// In each table `$run` is given what a compiler makes vector instructions of, `$rare` the rest: its lanes are computed one by
-// one, by the scalar form, so that there is one copy of it.
+// In each table `$run` lists the operations that the compiler turns into vector instructions, `$rare` the others: those
+// are computed lane by lane through the scalar form, so that there is one copy of each.
 
 macro_rules! bin32 {
     ($op:expr, $run:ident, $rare:ident) => {{
@@ -438,7 +438,8 @@ fn put_some<T: Copy>(d: &mut [T; LANES], value: &[T; LANES], mask: u32) {
     }
 }
 
-/// What a register holds, where not all lanes are to change: the others get it back ([`restore`]).
+/// The register's value before an operation that may not change all lanes: [`restore`] gives the inactive lanes theirs
+/// back.
 #[inline(always)]
 fn held<T: Copy>(register: &[T; LANES], mask: u32) -> Option<[T; LANES]> {
     (mask != FULL).then_some(*register)

@@ -1,4 +1,4 @@
-//! What does a `cvt` of PTX give? Values are taken apart exactly, rounded once, and put together.
+//! What does a `cvt` of PTX compute? Values are decomposed exactly, rounded once, and encoded.
 
 use tirx_ir::intrin::convert::{Conversion, Element, Format};
 use tirx_ir::{DType, Minifloat};
@@ -9,7 +9,7 @@ pub(crate) struct Cvt {
     to: &'static Format,
     from: &'static Format,
     rounding: Rounding,
-    /// To a whole number.
+    /// To an integer.
     whole: bool,
     ftz: bool,
     sat: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Cvt {
     satfinite: bool,
 }
 
-/// How a value between two of a format becomes one of them.
+/// How a value between two representable values is rounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rounding {
     Nearest,
@@ -29,7 +29,7 @@ pub(crate) enum Rounding {
 }
 
 impl Rounding {
-    /// What a modifier of PTX asks for; to the nearest even where there is none.
+    /// The rounding that a PTX modifier names; round-to-nearest-even where there is none.
     pub(crate) fn of(modifier: &str) -> Result<Rounding, String> {
         Ok(match modifier {
             "rz" | "rzi" => Rounding::Zero,
@@ -315,7 +315,7 @@ impl Cvt {
         }
     }
 
-    /// Rounded to a whole number, where the conversion is within one float format.
+    /// Rounded to an integer, where the conversion is within one float format.
     fn whole(&self, value: Real) -> Real {
         let Real::Finite {
             negative,
@@ -335,7 +335,7 @@ impl Cvt {
         }
     }
 
-    /// An integer, the nearest there is.
+    /// To an integer: the nearest one.
     fn integer(&self, value: Real, dtype: DType) -> u64 {
         let (least, greatest) = (dtype.min_int().unwrap_or(0), dtype.max_int().unwrap_or(0));
         let whole = match value {

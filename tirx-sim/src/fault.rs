@@ -1,4 +1,4 @@
-//! What can go wrong while a kernel runs, and how it is told.
+//! What can go wrong while a kernel runs, and how it is reported.
 
 use std::fmt;
 
@@ -21,20 +21,20 @@ pub enum FaultKind {
     Uninitialized,
     /// Integer division or modulo by zero.
     DivisionByZero,
-    /// A sum, difference or product of `int32` or `int64` outside of it: told where
+    /// A sum, difference or product of `int32` or `int64` that overflows; reported where
     /// [`CompileOptions::check_overflow`](crate::CompileOptions) asks for it.
     Overflow,
-    /// Two unordered accesses, at least one a write.
+    /// Two unordered accesses, at least one of them a write.
     Race,
-    /// Nothing can run any more.
+    /// Deadlock: no thread can continue.
     Deadlock,
     /// A block barrier that some threads of the block never reach.
     BarrierDivergence,
-    /// A named barrier that no block has.
+    /// A named barrier with a number or thread count that PTX does not have.
     InvalidBarrier,
     /// An mbarrier, an asynchronous operation or an instruction of tensor cores against the rules of the PTX ISA.
     Asynchronous,
-    /// A shuffle or vote that names or reads a lane that takes no part.
+    /// A shuffle or vote that names, or reads from, a lane that does not take part.
     InvalidLanes,
     /// An assertion in the kernel failed.
     Assertion,
@@ -76,7 +76,7 @@ pub struct FaultLocation {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// Bytes of the file that are at fault, from the first to one past the last.
+    /// Byte range of the faulty text in the file: the first byte and one past the last.
     pub bytes: (u32, u32),
     /// Line and column after the last character at fault.
     pub end: (u32, u32),
@@ -109,7 +109,7 @@ impl FaultLocation {
     }
 }
 
-/// Another place that has part in a fault: the other access of a race, a waiting thread of a deadlock.
+/// Another place involved in a fault: the other access of a race, a waiting thread of a deadlock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultNote {
     /// What happened there.
@@ -151,14 +151,14 @@ pub struct FaultReport {
     pub block: [u32; 3],
     /// `threadIdx` of the thread.
     pub thread: [u32; 3],
-    /// Other places that have part in it.
+    /// Other places involved.
     pub notes: Vec<FaultNote>,
-    /// What the kernel had printed until then.
+    /// What the kernel had printed before.
     pub output: String,
 }
 
 impl Fault {
-    /// The form that diagnostics of the compiler have: what, where, and notes with block and thread.
+    /// The fault in the form of the compiler's diagnostics: message, place, and notes with block and thread.
     pub fn to_diagnostic(&self) -> Message {
         let mut message = Message::new(Level::Error, self.head());
         message.place = self.location.as_ref().map(FaultLocation::place);

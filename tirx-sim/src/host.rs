@@ -1,4 +1,5 @@
-//! Running the host function's IR: checks and launch extents on the simulator are those of the launchers.
+//! Runs the host function's IR, so that the simulator makes the same argument checks and launch extents as the
+//! launchers.
 //!
 //! A tree walk; host functions are short. Integers are computed in 128 bits and wrapped to the IR's dtypes.
 
@@ -17,7 +18,7 @@ use tirx_ir::{
 use crate::memory::{Allocation, Memory};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
 
-/// What a caller passes.
+/// An argument of a call.
 #[derive(Clone, Debug)]
 pub enum Argument {
     /// A compact tensor.
@@ -31,7 +32,7 @@ pub enum Argument {
         /// Bytes from the address to the first element.
         byte_offset: u64,
     },
-    /// An integer in the 64 bits that a packed call has for it: a `uint64` above `i64::MAX` as the negative number of
+    /// An integer as the 64 bits that a packed call holds it in: a `uint64` above `i64::MAX` is the negative number of
     /// the same bits.
     Int(i64),
     /// A number.
@@ -51,7 +52,7 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Blocks of a cluster.
     pub cluster: [u32; 3],
-    /// Preferred blocks of a cluster; ones: none are.
+    /// Preferred blocks of a cluster; all ones: no preference.
     pub preferred_cluster: [u32; 3],
     /// May start before the previous kernel of the stream has ended.
     pub programmatic: bool,
@@ -59,9 +60,9 @@ pub struct Launch {
     pub cooperative: bool,
     /// Bytes of dynamic shared memory.
     pub shared_bytes: u32,
-    /// Pointers and scalars as bits; of a tensor map its number in `tensor_maps`.
+    /// Pointers and scalars as bits; for a tensor map, its number in `tensor_maps`.
     pub args: Vec<u64>,
-    /// The tensor maps that the host encoded, with the argument that each is.
+    /// The tensor maps that the host encoded, each with its argument's position.
     pub tensor_maps: Vec<(usize, TensorMap)>,
 }
 
@@ -142,17 +143,17 @@ struct Machine<'a> {
     names: &'a [String],
     arguments: &'a [Argument],
     values: HashMap<Var, Value>,
-    /// Integers that names are bound to, as numbers that have not wrapped.
+    /// Integers bound to names, computed without wrapping.
     exact: HashMap<Var, i128>,
     launch: &'a mut dyn FnMut(&Launch) -> Result<(), String>,
-    /// The values of packed arguments, in a host function that puts them there.
+    /// The stack of packed arguments, in a host function that builds one.
     stack: Vec<Option<Expr>>,
     /// Tensor maps encoded so far.
     maps: Vec<TensorMap>,
     steps: u64,
 }
 
-/// Statements after which a host function is taken to loop for ever.
+/// Number of statements after which a host function is assumed to loop forever.
 const MOST_STEPS: u64 = 10_000_000;
 
 type Result<T, E = String> = std::result::Result<T, E>;
@@ -458,14 +459,14 @@ impl Machine<'_> {
         Ok(self.int(condition)? != 0)
     }
 
-    /// An integer as the number that arithmetic without widths gives, for launch extents; `None` for other than
-    /// arithmetic, and for what leaves 64 bits.
+    /// An integer expression computed in unlimited width, for launch extents; `None` for anything but arithmetic, and
+    /// for what does not fit 64 bits.
     fn exact(&mut self, expr: &Expr, depth: usize) -> Option<i128> {
         self.unbounded(expr, depth)
             .filter(|value| i64::try_from(*value).is_ok())
     }
 
-    /// An integer of a tensor map or a launch: exact where it is computed.
+    /// An integer of a tensor map or a launch, computed without wrapping.
     fn number(&mut self, expr: &Expr) -> Result<i128> {
         match self.exact(expr, 0) {
             Some(value) => Ok(value),
@@ -677,7 +678,7 @@ impl Machine<'_> {
                 Argument::Tensor { .. } => Value::Handle(Handle::Tensor(position)),
                 Argument::Int(v) => Value::Int((*v).into()),
                 Argument::Bool(v) => Value::Int((*v).into()),
-                // A Select evaluates the branch for integers, too.
+                // Only the selected operand is evaluated, for integers too.
                 Argument::Float(v) if dtype.is_floating() => Value::Float(*v),
                 Argument::Float(v) => Value::Int(*v as i128),
             },
@@ -692,7 +693,7 @@ impl Machine<'_> {
             (Handle::Tensor(_), Field::DeviceId) => Value::Int(0),
             (Handle::Tensor(_), Field::DeviceType) => Value::Int(DEVICE_CUDA),
             (Handle::Shape(i), Field::Int64Element) => {
-                // Rank was checked before; a shape that is read all the same has no such dimension.
+                // The rank was checked before, so this fails only in a host function that reads a dimension it did not check.
                 let extent = tensor(i)?.1.get(position).copied();
                 Value::Int(
                     extent

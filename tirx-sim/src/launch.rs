@@ -24,9 +24,9 @@ const MOST_THREADS: u64 = 1024;
 pub const MOST_SHARED: u64 = 227 * 1024;
 /// Most blocks of a grid along x, y, z.
 const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
-/// Most blocks of a grid that are run: more would take hours.
+/// Largest grid, in blocks, that is run: more would take hours.
 const MOST_RUN: u64 = 1 << 26;
-/// Branches and loop turns of a block after which it is taken for one that never ends.
+/// Branches and loop iterations of a block after which the block is considered endless.
 const MOST_STEPS: u64 = 1 << 28;
 /// Most blocks of a cluster.
 const MOST_IN_CLUSTER: u64 = 16;
@@ -46,7 +46,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The branch or loop of some block that was come to last, looked at every 65,536 of them; `None` before that.
+    /// The branch or loop that some block reached last, sampled every 65,536 of them; `None` before the first sample.
     pub fn location(&self) -> Option<FaultLocation> {
         match self.turn.load(Ordering::Relaxed) {
             NOWHERE => None,
@@ -55,7 +55,7 @@ impl Position {
     }
 }
 
-/// A position that nobody has come to.
+/// No position has been sampled yet.
 const NOWHERE: usize = usize::MAX;
 
 /// What a kernel parameter is.
@@ -81,7 +81,7 @@ pub struct Launch<'a> {
     pub cluster: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub shared_bytes: u32,
-    /// One a parameter: addresses, and scalars as little-endian bits.
+    /// One per parameter: addresses, and scalars as little-endian bits.
     pub args: &'a [u64],
 }
 
@@ -90,8 +90,8 @@ pub struct Launch<'a> {
 pub struct LaunchOptions {
     /// Whether unordered accesses to shared and global memory are errors.
     pub check_races: bool,
-    /// Most branches and loop turns of one block, against kernels that never end. `None`: no limit. Unless
-    /// said otherwise 2²⁸, some seconds to a minute.
+    /// Most branches and loop iterations of one block, against kernels that never end. `None`: no limit. The default is
+    /// 2²⁸, some seconds to a minute.
     pub step_limit: Option<u64>,
     /// Chooses when asynchronous copies and matrix operations take effect, and whether the first or the last warp, and
     /// lane of an atomic, comes first. Each number gives one schedule.
@@ -99,7 +99,7 @@ pub struct LaunchOptions {
     /// Whether the launch is a programmatic dependent one, and all global memory may have been written by the grid before
     /// it: each access must come behind `griddepcontrol.wait`.
     pub dependent: bool,
-    /// The linear index of a block whose timeline is wanted.
+    /// The linear index of the block whose timeline is recorded.
     pub timeline: Option<u64>,
 }
 
@@ -124,7 +124,7 @@ pub struct Stats {
     pub lane_ops: u64,
     /// What the kernel printed, by block.
     pub output: String,
-    /// What the block that [`LaunchOptions::timeline`] names did.
+    /// The events of the block that [`LaunchOptions::timeline`] names.
     pub timeline: Vec<TimelineEvent>,
 }
 
@@ -137,7 +137,7 @@ impl Program {
         Program::compile_with(module, function, CompileOptions::default())
     }
 
-    /// As [`Program::compile`], with checks that are not made unless asked for.
+    /// As [`Program::compile`], with optional checks.
     ///
     /// # Errors
     /// As of [`Program::compile`].
@@ -153,7 +153,7 @@ impl Program {
         })
     }
 
-    /// Where launches of the program are, for whoever waits for one.
+    /// The position of the program's launches, for another thread that watches them.
     pub fn position(&self) -> Position {
         Position {
             code: self.code.clone(),
@@ -410,7 +410,7 @@ impl Program {
 /// Bytes that a pool of dynamic shared memory is aligned to.
 const POOL_ALIGN: u32 = 1024;
 
-/// A grid at work.
+/// A grid that is running.
 struct Run {
     total: u64,
     inner: Mutex<Inner>,
@@ -421,11 +421,11 @@ struct Inner {
     lane_ops: u64,
     timeline: Vec<TimelineEvent>,
     output: Vec<(u64, String)>,
-    /// With the block it is of.
+    /// The fault and the linear index of its block.
     fault: Option<(u64, Fault)>,
-    /// Groups that wait for memory, with the version of the grid they last looked at.
+    /// Groups that wait for memory, each with the version of the grid that it last looked at.
     waiting: VecDeque<(u64, Group)>,
-    /// Grows whenever a group gets anywhere.
+    /// Incremented whenever a group makes progress.
     version: u64,
     running: u32,
 }
@@ -435,7 +435,7 @@ impl Run {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What one thread does: fresh groups first, then those that wait, as long as others get anywhere.
+    /// The work of one thread: fresh groups first, then those that wait, as long as others make progress.
     fn work(&self, ctx: &Context<'_>) {
         let mut spare: Option<Group> = None;
         loop {
@@ -469,7 +469,7 @@ impl Run {
                 continue;
             }
             if inner.running == 0 {
-                // Everybody has looked, and nobody got anywhere.
+                // Every group has looked, and none made progress.
                 let stuck = inner
                     .waiting
                     .iter_mut()
@@ -487,7 +487,7 @@ impl Run {
         }
     }
 
-    /// Runs a group. Its room, where it is done.
+    /// Runs a group; returns its storage when it is done.
     fn run(&self, ctx: &Context<'_>, mut group: Group, version: u64) -> Option<Group> {
         let result = group.run(ctx);
         let (lane_ops, output) = group.harvest();
@@ -506,7 +506,7 @@ impl Run {
             }
             Ok(GroupStop::Waiting(moved)) => {
                 inner.version += moved as u64;
-                // What others did since it started it may have missed: it looks again before it is stuck.
+                // It may have missed what others did since it started: it looks again before it counts as stuck.
                 inner.waiting.push_back((version, group));
                 None
             }

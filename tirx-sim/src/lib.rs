@@ -37,7 +37,7 @@
 //! | `launch` | [`Program`], launch checks, blocks in parallel |
 //! | `host` | host functions: argument checks and launches, as a launcher does them |
 //! | `tensor` | what tensor cores compute |
-//! | `stand_in` | Rust closures in the place of raw CUDA functions |
+//! | `stand_in` | Rust closures in place of raw CUDA functions |
 //! | `timeline` | when warps ran and waited |
 //! | `tensor_map` | tensor maps of the copy engine |
 //! | `fault` | errors |

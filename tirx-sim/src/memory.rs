@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 /// The first address handed out. Low addresses are never valid, so that small integers are no pointers.
 const FIRST_ADDRESS: u64 = 0x0000_7000_0000_0000;
-/// Distance kept between allocations: an access just past one never reaches the next.
+/// Gap between allocations: an access just past one never reaches the next.
 const GUARD: u64 = 256;
 /// Alignment of every allocation, that of `cudaMalloc`.
 const ALIGN: u64 = 256;
-/// How many locks serve 64-bit atomics.
+/// Number of locks for 64-bit atomics.
 const LOCKS: usize = 64;
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct Registry {
 
 struct Inner {
     registry: RwLock<Registry>,
-    /// 64-bit atomics touch two words; the lock of the address makes them one step.
+    /// 64-bit atomics touch two words; the lock of the address makes them atomic.
     locks: Vec<Mutex<()>>,
 }
 
@@ -92,7 +92,7 @@ impl Memory {
         (address - start <= storage.bytes as u64).then_some(storage)
     }
 
-    /// The lock that makes 64-bit atomics at `address` one step.
+    /// The lock that makes 64-bit atomics at `address` atomic.
     pub(crate) fn lock(&self, address: u64) -> &Mutex<()> {
         &self.0.locks[(address / 8) as usize % LOCKS]
     }

@@ -51,7 +51,7 @@ impl Kind {
         })
     }
 
-    /// The Rust type of a value, as a stand-in takes it.
+    /// The Rust type of a value, as a stand-in receives it.
     pub(crate) fn rust(self) -> &'static str {
         match self {
             Kind::Bool => "bool",

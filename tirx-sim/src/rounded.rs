@@ -1,5 +1,5 @@
-//! What do `add`, `sub`, `mul` and `fma` of PTX give where they do not just round to the nearest: `.rz`, `.rm`, `.rp`,
-//! `.ftz`, `.sat`? Sums and products are formed exactly, as whole numbers of a power of two, and rounded once.
+//! What do `add`, `sub`, `mul` and `fma` of PTX compute with the modifiers `.rz`, `.rm`, `.rp`, `.ftz` and `.sat`? Sums
+//! and products are formed exactly, as an integer times a power of two, and rounded once.
 
 use crate::cvt::{DOUBLE, Float, Real, Rounding, SINGLE};
 
@@ -63,8 +63,9 @@ impl Term {
         self.exponent + 127 - self.magnitude.leading_zeros() as i32
     }
 
-    /// The sum. Bits of the smaller term below the last of 126 are gathered in that one: no value of a format and no
-    /// middle between two lies between the sum and what is given for it. `exact_zero` is the sign of `x - x`.
+    /// The sum. Bits of the smaller term below the last of 126 are collected in that last bit (a sticky bit): the
+    /// result lies on the same side of every representable value and of every midpoint as the exact sum. `exact_zero`
+    /// is the sign of `x - x`.
     fn plus(self, other: Term, exact_zero: bool) -> Term {
         if self.magnitude == 0 && other.magnitude == 0 && self.negative == other.negative {
             return self;
@@ -121,7 +122,7 @@ impl Term {
     }
 }
 
-/// A magnitude without its lowest bits; the last one that stays is set if one of them was.
+/// A magnitude without its lowest bits; its last remaining bit is set if one of them was (a sticky bit).
 fn gathered(magnitude: u128, lower: u32) -> u128 {
     if lower >= 128 {
         return (magnitude != 0) as u128;

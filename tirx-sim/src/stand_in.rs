@@ -118,7 +118,7 @@ impl StandIns {
         StandIns::default()
     }
 
-    /// Registers (or replaces) the stand-in of a function. The closure is called once a thread and returns the
+    /// Registers (or replaces) the stand-in of a function. The closure is called once per thread and returns the
     /// result's bits (`f32::to_bits(x) as u64`, `x as u32 as u64`; anything for `void`), or what went wrong.
     pub fn register<F>(&mut self, name: impl Into<String>, function: F) -> &mut StandIns
     where

@@ -1,4 +1,4 @@
-//! Tensor maps: what `cuTensorMapEncodeTiled` is told of a tensor, as the copy engine needs it.
+//! Tensor maps: the arguments of `cuTensorMapEncodeTiled`, in the form that the copy engine reads.
 //!
 //! A map is 128 bytes that a kernel passes around by address, as on a GPU. The bytes here are the simulator's own: a
 //! mark, the global address, extents, strides, box, element strides, and one byte for each mode.
@@ -107,7 +107,7 @@ impl TensorMapSwizzle {
     }
 }
 
-/// What `cuTensorMapEncodeTiled` is told. Dimension 0 is the innermost one.
+/// The arguments of `cuTensorMapEncodeTiled`. Dimension 0 is the innermost one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
     /// Type of the elements.
@@ -138,7 +138,7 @@ impl TensorMap {
         self.dims.len()
     }
 
-    /// The bytes of the map, as a kernel is given them.
+    /// The bytes of the map, as a kernel receives them.
     pub fn encode(&self) -> [u8; TENSOR_MAP_BYTES] {
         let mut out = [0; TENSOR_MAP_BYTES];
         let rank = self.rank().min(MOST_DIMENSIONS);

@@ -1,4 +1,4 @@
-//! When a block's warps ran and waited, and when its asynchronous operations were under way.
+//! When a block's warps ran and waited, and when its asynchronous operations were in flight.
 //!
 //! Time is counted in instructions of a warp. A warp that waits goes on when the last of those it waits for has come; an
 //! operation takes a fixed time. So a timeline shows who waits for whom, not how long a GPU takes.
@@ -25,7 +25,7 @@ pub struct TimelineEvent {
     pub location: Option<FaultLocation>,
     /// Instructions of the warp from its start on.
     pub start: u64,
-    /// The same, not before `start`.
+    /// The end, in the same unit; not before `start`.
     pub end: u64,
 }
 

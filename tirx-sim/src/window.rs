@@ -1,4 +1,5 @@
-//! The part of an allocation that an argument is: a view of a tensor may not be left, whatever lies around it.
+//! The part of an allocation that an argument covers: a kernel may not access memory outside a view of a tensor,
+//! whatever is allocated around it.
 
 /// Elements of an allocation: those of a tensor or of a view of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,7 +8,7 @@ pub struct Window {
     address: u64,
     /// Bits of an element.
     bits: u64,
-    /// Extent and step in elements of each dimension, the widest step first, none of extent one.
+    /// Extent and stride in elements of each dimension, the largest stride first, without dimensions of extent one.
     dims: Vec<(u64, u64)>,
     /// As the caller gave them.
     shape: Vec<usize>,
@@ -54,7 +55,7 @@ impl Window {
         rest == 0
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) fn describe(&self) -> String {
         format!("shape {:?}, strides {:?}", self.shape, self.strides)
     }

@@ -1,4 +1,4 @@
-//! Asynchronous copies, mbarriers and tensor maps: right kernels, and the same with one thing wrong.
+//! Asynchronous copies, mbarriers and tensor maps: correct kernels, and the same kernels with one mistake each.
 
 use tirx_core::script::{KernelFile, NoImports};
 use tirx_core::source::SourceMap;
@@ -92,7 +92,7 @@ impl Case {
         result.map(drop).map_err(|f| f.to_string())
     }
 
-    /// What the kernel makes of 0, 1, 2, …, under several schedules.
+    /// The kernel's output for the input 0, 1, 2, …, under several schedules.
     fn result(&self, count: i32, out: usize) -> Result<Vec<i32>, String> {
         let mut last = None;
         for seed in 0..4 {

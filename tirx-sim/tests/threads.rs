@@ -1,4 +1,4 @@
-//! Threads together: divergence, barriers, shuffles, atomics, waiting for each other.
+//! Threads that interact: divergence, barriers, shuffles, atomics, waiting.
 
 mod kernel;
 
@@ -429,7 +429,7 @@ fn histogram_in_shared_memory() {
 
 #[test]
 fn lanes_of_a_warp_take_a_lock_in_turn() {
-    // The classic that hangs a GPU without independent thread scheduling: spin, critical section, release.
+    // The classic that deadlocks a GPU without independent thread scheduling: spin, critical section, release.
     let out = output(64, 2, |k, b| {
         let lock = || address(b, int(0));
         let take = call(Op::CudaAtomicCas, I32, vec![lock(), int(0), int(1)]);

@@ -1,4 +1,4 @@
-//! What is known at a point of the program, and the questions a pass asks about it.
+//! What is known at a point of the program, and the questions that a pass asks about it.
 
 use std::cell::RefCell;
 
@@ -28,30 +28,30 @@ pub struct Analyzer {
     pub(super) var_bounds: FxHashMap<Var, ConstIntBound>,
     pub(super) var_modular: FxHashMap<Var, ModularSet>,
     pub(super) var_values: FxHashMap<Var, Expr>,
-    /// Bounds of expressions that are no variables, from constraints.
+    /// Bounds of compound expressions, learned from constraints.
     pub(super) known_bounds: Vec<KnownBound>,
-    /// Conditions that hold here, literally.
+    /// Conditions that are known to hold, compared structurally.
     pub(super) literals: Vec<Expr>,
-    /// Sums that are not negative here.
+    /// Sums that are known to be non-negative.
     pub(super) facts: Vec<Sum>,
-    /// Constraints entered and not left.
+    /// Constraints that are in effect.
     pub(super) constraint_depth: usize,
-    /// Whether what is simplified becomes a lane of a vector: see [`Analyzer::within_lanes`].
+    /// Whether the expression being simplified becomes a lane of a vector: see [`Analyzer::within_lanes`].
     pub(super) lanes: bool,
-    /// How deep rules have applied to results of rules.
+    /// Nesting depth of rules applied to results of rules.
     pub(super) depth: u32,
-    /// Results of [`Analyzer::simplify`], as long as nothing is learned or forgotten.
+    /// Cached results of [`Analyzer::simplify`], valid until a fact is learned or forgotten.
     simplified: Memo<Expr>,
-    /// Results of the rewriting simplifier, as long; `None` for what stays as it is.
+    /// Cached results of the rewriting simplifier; `None` for an expression that stays as it is.
     rewritten: Memo<Option<Expr>>,
-    /// Bounds and modular sets of larger expressions, as long: a value in place of its variable is asked about again for
-    /// each operator around it.
+    /// Cached bounds and modular sets of larger expressions: a value substituted for its variable is asked about again
+    /// for each operator around it.
     pub(super) bounds: RefCell<Memo<ConstIntBound>>,
     pub(super) modular: RefCell<Memo<ModularSet>>,
     undo: Vec<Undo>,
 }
 
-/// How to take a fact back.
+/// How to undo a learned fact.
 enum Undo {
     Bound(Var, Option<ConstIntBound>),
     Modular(Var, Option<ModularSet>),
@@ -62,23 +62,23 @@ enum Undo {
     Constraint,
 }
 
-/// Marks what was known when it was taken; [`Analyzer::leave`] goes back to it.
+/// Marks a point in the sequence of learned facts; [`Analyzer::leave`] goes back to it.
 #[must_use = "leave() takes it"]
 #[derive(Debug)]
 pub struct Scope(usize);
 
 impl Analyzer {
-    /// Knows nothing.
+    /// An analyzer that knows nothing.
     pub fn new() -> Analyzer {
         Analyzer::default()
     }
 
-    /// Remembers what is known now.
+    /// Marks the current state of knowledge.
     pub fn scope(&self) -> Scope {
         Scope(self.undo.len())
     }
 
-    /// Forgets what was learned since `scope` was taken.
+    /// Forgets everything learned since `scope` was created.
     pub fn leave(&mut self, scope: Scope) {
         fn restore<V>(map: &mut FxHashMap<Var, V>, var: Var, old: Option<V>) {
             match old {
@@ -103,7 +103,8 @@ impl Analyzer {
         }
     }
 
-    /// Learns that `min <= var < min + extent`: that the loop has a turn, too, so this holds within its body.
+    /// Learns that `min <= var < min + extent`. This implies that the loop runs at least once, so it holds within the
+    /// loop's body only.
     pub fn bind(&mut self, var: &Var, min: &Expr, extent: &Expr) {
         let Some((min, extent)) = self.bind_range(var, min, extent) else {
             return;
@@ -120,8 +121,8 @@ impl Analyzer {
         }
     }
 
-    /// Learns the constant bounds of the variable of a loop and nothing else, so that it does no harm behind the loop.
-    /// Gives the simplified `min` and `extent`, unless the loop has one turn.
+    /// Learns only the constant bounds of a loop variable, which stay valid after the loop. Gives the simplified `min`
+    /// and `extent`, unless the loop has exactly one iteration.
     pub fn bind_range(&mut self, var: &Var, min: &Expr, extent: &Expr) -> Option<(Expr, Expr)> {
         if extent.is_int(1) {
             self.bind_value(var, min);
@@ -148,7 +149,7 @@ impl Analyzer {
         Some((min, extent))
     }
 
-    /// Learns that `var` equals `value`, and puts `value` in its place from here on. The value must be pure.
+    /// Learns that `var` equals `value`, and substitutes `value` for it from here on. The value must be pure.
     pub fn bind_value(&mut self, var: &Var, value: &Expr) {
         let value = self.simplify(value);
         self.bind_facts_of(var, &value);
@@ -158,8 +159,8 @@ impl Analyzer {
         }
     }
 
-    /// Learns the bounds and the modular set of `value` for `var`, without putting it in its place: for values that
-    /// read memory or must be computed once.
+    /// Learns the bounds and the modular set of `value` for `var` without substituting it: for values that read memory
+    /// or must be computed once.
     pub fn bind_facts_of(&mut self, var: &Var, value: &Expr) {
         if value.dtype.is_integer() && value.dtype == var.dtype() {
             let bound = self.const_int_bound(value);
@@ -169,7 +170,7 @@ impl Analyzer {
         }
     }
 
-    /// The value that stands for a variable, if [`Analyzer::bind_value`] gave one.
+    /// The value that is substituted for a variable, if [`Analyzer::bind_value`] gave one.
     pub fn value_of(&self, var: &Var) -> Option<&Expr> {
         self.var_values.get(var)
     }
@@ -186,14 +187,14 @@ impl Analyzer {
         self.note(Undo::Modular(var.clone(), old));
     }
 
-    /// Something was learned.
+    /// Invalidates the caches: a fact was learned.
     fn note(&mut self, undo: Undo) {
         self.undo.push(undo);
         self.forget_results();
     }
 
-    /// Says whether what comes next becomes a lane of a vector; gives what was said before. Of lanes both values of a
-    /// `Select` are computed, so its condition says nothing about either.
+    /// Sets whether the following expressions become lanes of a vector; gives the previous setting. For lanes both
+    /// values of a `Select` are computed, so its condition says nothing about either.
     pub fn within_lanes(&mut self, lanes: bool) -> bool {
         if self.lanes != lanes {
             self.forget_results();
@@ -208,7 +209,7 @@ impl Analyzer {
         self.modular.get_mut().forget();
     }
 
-    /// What the rewriting simplifier made of an expression since something was last learned.
+    /// The cached result of the rewriting simplifier.
     pub(super) fn rewritten(&self, expr: &Expr) -> Option<Expr> {
         let known = self.rewritten.get(expr)?;
         Some(match known {
@@ -228,8 +229,8 @@ impl Analyzer {
         }
     }
 
-    /// Learns that `condition` holds, until the scope returned is left. A condition that reads memory or has an
-    /// effect teaches nothing: it may be false a moment later.
+    /// Learns that `condition` holds until the returned scope is left. A condition that reads memory or has an effect
+    /// teaches nothing: it may be false later.
     pub fn enter_constraint(&mut self, condition: &Expr) -> Scope {
         let scope = self.scope();
         self.constraint_depth += 1;
@@ -239,8 +240,8 @@ impl Analyzer {
         scope
     }
 
-    /// Learns that `condition` holds for every thread alike (the length of a loop that has a turn is positive), until
-    /// the scope around it is left.
+    /// Learns a `condition` that holds for every thread alike (such as: the length of a loop that runs is positive),
+    /// until the enclosing scope is left.
     pub fn assume(&mut self, condition: &Expr) {
         let condition = self.rewrite_simplify(&strip_likely(condition));
         self.learn(&condition);
@@ -292,7 +293,7 @@ impl Analyzer {
             BinOp::Gt => return self.learn_comparison(BinOp::Lt, b, a),
             BinOp::Ge => return self.learn_comparison(BinOp::Le, b, a),
             BinOp::Eq => (y, x),
-            // Only an end can be cut off.
+            // `x != c` narrows a range only at one of its ends.
             BinOp::Ne => {
                 let cut = |known: ConstIntBound, other: ConstIntBound| match other.min == other.max {
                     true if known.min == other.min => ConstIntBound::new(known.min + 1, inf.max),
@@ -371,14 +372,14 @@ impl Analyzer {
     /// Learns that `a - b + c >= 0`.
     fn learn_not_negative(&mut self, a: &Expr, b: &Expr, c: i128) {
         let fact = self.canonical_difference(a, b).plus(c);
-        // Constant bounds say all there is to say about a single variable.
+        // For a single variable constant bounds hold all this information.
         if fact.len() > 1 {
             self.facts.push(fact);
             self.note(Undo::Fact);
         }
     }
 
-    /// The form in which equal index expressions look equal, further simplified by the rules.
+    /// The canonical form, further simplified by the rules: equal index expressions become structurally equal.
     pub fn simplify(&mut self, expr: &Expr) -> Expr {
         if is_simple(expr) && !self.has_value(expr) {
             return expr.clone();
@@ -386,7 +387,7 @@ impl Analyzer {
         if !has_effect(expr) {
             return self.simplify_pure(expr);
         }
-        /// Simplifies the operands that have no effect, so that effects stay as many and where they are.
+        /// Simplifies the operands that have no effect, so that effects keep their number and position.
         struct Around<'a>(&'a mut Analyzer);
         impl Mutator for Around<'_> {
             fn expr(&mut self, expr: &Expr) -> Expr {
@@ -404,13 +405,13 @@ impl Analyzer {
         if let Some(known) = self.simplified.get(expr) {
             return known.clone().at(expr.span);
         }
-        // Canonical first, because rewriting may hide structure that it needs; last, because it decides the order of
-        // terms.
+        // Canonical first, because rewriting may hide structure that it needs; canonical last, because it determines
+        // the order of terms.
         let first = self.canonical_simplify(expr);
         let mut result = first.clone();
         if !is_leaf(&result) {
             result = self.rewrite_simplify(&first);
-            // Terms of one index that sorting parted come together in a second round.
+            // Terms of one index that sorting separated are joined in a second round.
             if !is_leaf(&result) && (!result.same_node(&first) || has_three_terms(&result)) {
                 result = self.canonical_simplify(&result);
             }
@@ -477,7 +478,7 @@ impl Analyzer {
     }
 }
 
-/// What is inside `likely(...)`.
+/// The argument of `likely(...)`.
 fn strip_likely(expr: &Expr) -> Expr {
     match expr.as_call(Op::Likely) {
         Some([inner]) => inner.clone(),
@@ -496,7 +497,7 @@ fn is_simple(expr: &Expr) -> bool {
     is_leaf(expr)
 }
 
-/// Whether there is a sum of three terms in it.
+/// Whether the expression contains a sum of three terms.
 fn has_three_terms(expr: &Expr) -> bool {
     let is_sum = |e: &Expr| matches!(e.kind, ExprKind::Binary(BinOp::Add | BinOp::Sub, ..));
     match &expr.kind {
@@ -506,7 +507,7 @@ fn has_three_terms(expr: &Expr) -> bool {
     }
 }
 
-/// Whether evaluating the expression may do more than give a value.
+/// Whether evaluating the expression has a side effect.
 pub fn has_effect(expr: &Expr) -> bool {
     expr.has_effect()
 }

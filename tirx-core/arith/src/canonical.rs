@@ -16,9 +16,9 @@ use super::sum::{INFINITE, LARGEST, Sum, Term, sum_as_written, sum_of};
 use super::{Analyzer, fold};
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
-/// An expression on its way through the canonical simplifier.
+/// An expression in the canonical simplifier.
 pub(super) enum Canon {
-    /// Without structure.
+    /// An expression that is not a sum.
     Expr(Expr),
     /// A sum.
     Sum(Sum),
@@ -76,7 +76,7 @@ impl Analyzer {
     /// [`Analyzer::rewrite_simplify`].
     pub fn canonical_simplify(&mut self, expr: &Expr) -> Expr {
         let result = self.visit(expr, Mode::Canonical);
-        // Equal text, same node: what did not change stays shared.
+        // An equal result is replaced by the original node, so that unchanged nodes stay shared.
         if result == *expr { expr.clone() } else { result }
     }
 
@@ -114,7 +114,7 @@ impl Analyzer {
                 if x.same_node(a) && y.same_node(b) {
                     return Canon::Expr(expr.clone());
                 }
-                // The quotient of the user's line, wherever its operands were declared: it may fault.
+                // The quotient keeps the span of the user's line, because it may fault.
                 Canon::Expr(fold::binary(*op, x, y).at(expr.span))
             }
             ExprKind::Cast(a) if is_index(a.dtype) => {
@@ -122,7 +122,7 @@ impl Analyzer {
                 self.canonical_cast(inner, expr.dtype)
             }
             ExprKind::Var(v) => match self.var_values.get(v).cloned() {
-                // The value was simplified when it was bound; here it only becomes a sum again.
+                // The value was simplified when it was bound; here it is only converted to a sum again.
                 Some(value) if value.as_var().is_none() => Canon::Sum(sum_as_written(&value)),
                 Some(value) => Canon::Expr(value),
                 None => Canon::Expr(expr.clone()),
@@ -130,7 +130,7 @@ impl Analyzer {
             ExprKind::Binary(..) => {
                 let result = self.visit_node(expr, Mode::Canonical);
                 match &result.kind {
-                    // A rule made a sum of it.
+                    // A rule turned it into a sum.
                     ExprKind::Binary(Add | Sub | Mul, ..) => Canon::Sum(sum_as_written(&result)),
                     _ => Canon::Expr(result),
                 }
@@ -155,7 +155,7 @@ impl Analyzer {
             sum.scale(c);
             return Canon::Sum(sum);
         }
-        // A product of two unknowns is an atom; its constant factors become its weight.
+        // A product of two variable factors is an atom; its constant factors become the term's scale.
         fn factors(expr: &Expr, scale: &mut i128, out: &mut Vec<Expr>) {
             match (expr.as_binary(BinOp::Mul), expr.as_int()) {
                 (Some((a, b)), _) => {
@@ -179,8 +179,8 @@ impl Analyzer {
         Canon::Sum(Sum::of_term(term))
     }
 
-    /// Whether the summands can be multiplied one by one: not where the bounds show that one of the products may leave
-    /// the dtype, though their sum does not.
+    /// Whether the summands can be multiplied one by one: not if the bounds show that one of the products may leave the
+    /// dtype although their sum does not.
     fn distributes(&self, sum: &Sum, c: i128) -> bool {
         if sum.len() + usize::from(sum.base != 0) < 2 {
             return true;
@@ -193,7 +193,7 @@ impl Analyzer {
         inside(sum.base)
             && sum.terms.iter().all(|term| {
                 let bound = term.bound(self);
-                // What a division leaves of a value that may be anything is no knowledge.
+                // A division of an unbounded value gives bounds that carry no information about the program.
                 let known = stays || bound.min.saturating_abs().max(bound.max.saturating_abs()) <= most >> 7;
                 !known || (inside(bound.min) && inside(bound.max))
             })
@@ -328,7 +328,7 @@ impl Analyzer {
         if !vanishes {
             let rest = Canon::Expr(rest.into_expr(self));
             let rest = match rest {
-                // One term stays a term.
+                // A single term must stay a term of a sum.
                 Canon::Expr(e) => Canon::Sum(sum_of(&e)),
                 other => other,
             };
@@ -425,7 +425,7 @@ impl Analyzer {
         if whole.min >= 0 && whole.max < c {
             return Canon::Sum(sum);
         }
-        // The constant moves into 0..c.
+        // Moves the constant into 0..c.
         let base = fold::floor_mod(rest.base, c);
         if !truncates || bound.min - rest.base + base >= 0 && bound.min >= 0 {
             let moved = rest.clone().plus(base - rest.base);
@@ -533,7 +533,7 @@ impl Analyzer {
             }));
             quotient.add_sum(&digit.into_sum(), 1);
         }
-        // Moved to both sides so that rules see a constant on the right.
+        // Moved to both sides, because the rules expect a constant on the right.
         let base = std::mem::take(&mut quotient.base);
         let leaves = known && !self.sum_stays_within(&quotient);
         let left = quotient.into_expr(self);

@@ -1,11 +1,11 @@
-//! What bounds, modular sets and constraints decide: comparisons, minima, quotients.
+//! Comparisons, minima and quotients that bounds, modular sets and constraints decide.
 
 use super::rewrite::{Mode, is_index};
 use super::rules::INDEX_RULES;
 use super::{Analyzer, fold};
 use crate::ir::{BinOp, Expr, ExprKind};
 
-/// Which orders of two numbers are possible.
+/// Which orderings of two numbers are possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Orders {
     less: bool,
@@ -14,7 +14,7 @@ struct Orders {
 }
 
 impl Analyzer {
-    /// Which orders of two integer expressions are possible here.
+    /// Which orderings of two integer expressions are possible here.
     fn orders(&mut self, a: &Expr, b: &Expr) -> Orders {
         let (x, y) = (self.const_int_bound(a), self.const_int_bound(b));
         let mut orders = Orders {
@@ -70,7 +70,7 @@ impl Analyzer {
             (false, true) => return Some(Expr::bool(false)),
             _ => {}
         }
-        // At an end of the range one comparison says it.
+        // At an end of the range a simpler comparison is equivalent.
         let sharper = match op {
             BinOp::Le if !orders.less => Some((BinOp::Eq, a, b)),
             BinOp::Ne if !orders.greater => Some((BinOp::Lt, a, b)),
@@ -90,7 +90,7 @@ impl Analyzer {
                 }
                 self.try_rules(&INDEX_RULES, op, a, b, mode)
             }
-            // The rules know only `<` and `==`.
+            // The rules have patterns for `<` and `==` only.
             BinOp::Le if is_index(a.dtype) => {
                 let less = self.try_rules(&INDEX_RULES, BinOp::Lt, b, a, mode)?;
                 Some(self.negate(less, mode))

@@ -135,19 +135,19 @@ fn divide_end(a: i128, b: i128, divide: fn(i128, i128) -> i128) -> i128 {
     }
 }
 
-/// What a name or expression is known to lie between.
+/// The known bounds of a compound expression.
 #[derive(Clone, Debug)]
 pub(super) struct KnownBound {
     pub(super) expr: Expr,
     pub(super) bound: ConstIntBound,
 }
 
-/// Nodes from which on looking a result up is cheaper than finding it again.
+/// Number of nodes from which on a cached result is cheaper than computing it again.
 pub(super) const WORTH_REMEMBERING: u32 = 16;
 
 impl Analyzer {
-    /// Between which numbers an integer expression lies. A vector's bound holds for each lane; for an expression that
-    /// is not integer it is infinite.
+    /// The bounds of an integer expression. For a vector they hold for each lane; for a non-integer expression they are
+    /// infinite.
     pub fn const_int_bound(&self, expr: &Expr) -> ConstIntBound {
         if expr.size() < WORTH_REMEMBERING {
             return self.bound_of_node(expr);
@@ -213,7 +213,8 @@ impl Analyzer {
             }
             ExprKind::Call { op, args } => self.bound_of_call(*op, args, range),
             ExprKind::Let(var, value, body) if !self.var_bounds.contains_key(var) => {
-                // The value's bounds are not in scope of `&self`: give them when the body is just the variable.
+                // The value's bounds cannot be bound through `&self`: they are used only where the body is just the
+                // variable.
                 if body.as_var() == Some(var) {
                     self.const_int_bound(value)
                 } else {
@@ -275,8 +276,9 @@ impl Analyzer {
                 let bits = args.first().map_or(64, |a| a.dtype.bits) as i128;
                 ConstIntBound::new(0, bits)
             }
-            // A lane's value is another lane's: bounds that hold for every thread hold for it. Those that only hold
-            // under the current condition do not, but constraints bound variables for the threads that satisfy them.
+            // A shuffle gives another lane's value: bounds that hold for every thread apply to it. Bounds that hold
+            // only under the current condition do not, but constraints bound variables for the threads that satisfy
+            // them.
             _ => match (op.row().range, op.traits().passes_on) {
                 (Some((least, most)), _) => ConstIntBound::new(least.into(), most.into()),
                 (None, Some(argument)) if self.constraint_depth == 0 => arg(argument.into()),

@@ -1,4 +1,4 @@
-//! Simplifier results held against those of TVM 0.26, and the notation both are written in.
+//! Simplifier results compared with those of TVM 0.26, and the notation of the corpus.
 //!
 //! A line of the corpus is `expression => what TVM's simplifier makes of it`. In it `x y z n m` are any `int32`,
 //! `a` is in `0..256`, `b` in `0..16`, `p` any `int64`.

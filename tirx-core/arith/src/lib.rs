@@ -1,4 +1,4 @@
-//! What is provably true of integer expressions, and how to make them simpler.
+//! Integer expressions: what is provably true of them, and how to simplify them.
 //!
 //! | file | question |
 //! |---|---|

@@ -1,19 +1,19 @@
-//! What was computed of an expression, as long as nothing else is known.
+//! A cache of results by expression, valid until the analyzer's knowledge changes.
 //!
-//! A small table with one place for each hash: a later result takes the place of an earlier one. A lookup is one
-//! comparison, and forgetting everything is counting up: both are frequent, and a build script's compiler is not
-//! optimized.
+//! A direct-mapped table: a later result with the same slot overwrites an earlier one. A lookup is one comparison, and
+//! invalidating everything increments a generation counter: both are frequent, and build scripts are compiled without
+//! optimization.
 
 use crate::ir::Expr;
 
-/// Places at first, and at most; powers of two.
+/// Initial and maximal number of entries; powers of two.
 const FEWEST: usize = 16;
 const MOST: usize = 256;
 
 /// Results by expression.
 pub(super) struct Memo<V> {
     places: Vec<Option<Entry<V>>>,
-    /// Results of earlier generations are forgotten.
+    /// Results of earlier generations are invalid.
     generation: u64,
     /// Results that were put into this table.
     inserted: usize,
@@ -36,7 +36,7 @@ impl<V> Default for Memo<V> {
 }
 
 impl<V> Memo<V> {
-    /// The result for an expression, if it is still here.
+    /// The cached result for an expression, if there is one.
     pub(super) fn get(&self, expr: &Expr) -> Option<&V> {
         let entry = self.places.get(self.place(expr))?.as_ref()?;
         (entry.generation == self.generation && entry.expr == *expr).then_some(&entry.value)
@@ -66,7 +66,7 @@ impl<V> Memo<V> {
         }
     }
 
-    /// Where a result for the expression is. The high bits are the better ones of a multiplicative hash.
+    /// The slot of an expression. The high bits of a multiplicative hash are mixed best.
     fn place(&self, expr: &Expr) -> usize {
         let hash = expr.structural_hash();
         (hash ^ (hash >> 16)) as usize & self.places.len().wrapping_sub(1)

@@ -18,7 +18,7 @@ pub struct ModularSet {
 /// Steps larger than this are given up, so that no product of two overflows.
 const LARGEST: i128 = 1 << 60;
 
-/// The greatest common divisor, where zero divides nothing and is divided by all.
+/// The greatest common divisor; the gcd of zero and `x` is `x`.
 pub(super) fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.abs(), b.abs());
     while b != 0 {
@@ -82,7 +82,7 @@ impl ModularSet {
 }
 
 impl Analyzer {
-    /// Of which form an integer expression is. For a vector, of each lane.
+    /// The modular set of an integer expression; of each lane for a vector.
     pub fn modular_set(&self, expr: &Expr) -> ModularSet {
         if expr.size() < WORTH_REMEMBERING {
             return self.form_of(expr);
@@ -101,7 +101,7 @@ impl Analyzer {
         if !element.is_integer() {
             return ModularSet::EVERYTHING;
         }
-        // Wrapping keeps only what divides the modulus of the dtype, a power of two.
+        // Wrapping preserves only the factor that divides the modulus of the dtype, a power of two.
         let wraps = !(element.is_int() && matches!(element.bits, 32 | 64));
         let limit = |set: ModularSet| {
             let fits = element.min_int().is_some_and(|m| set.base >= m)
@@ -155,7 +155,7 @@ impl Analyzer {
                 op: Op::BitwiseAnd,
                 args,
             } if args.len() == 2 => match args[1].as_int() {
-                // A mask keeps what its zero bits at the bottom force: a multiple of that power of two.
+                // A mask makes the result a multiple of the power of two that its low zero bits give.
                 Some(mask) if mask > 0 => {
                     let low = 1i128 << mask.trailing_zeros();
                     let (x, full) = (self.modular_set(&args[0]), 1i128 << (128 - mask.leading_zeros()));

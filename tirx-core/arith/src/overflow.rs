@@ -1,9 +1,9 @@
-//! Would a rewriting leave the dtype where what was written does not?
+//! Could a rewritten expression overflow where the original does not?
 //!
-//! Signed overflow is undefined in C++, so a sum that is rewritten must not overflow on the way unless the sum it stands
-//! for may. Of most operands nothing is known (`n * 4 + 3` may be anything), and for them this asks nothing: the
-//! rewriting is TVM's. Where bounds show that what was written stays within its dtype at every step, they must show the
-//! same of what takes its place.
+//! Signed overflow is undefined in C++, so a rewritten sum must not have an overflowing intermediate value unless the
+//! original sum may. Most operands are unbounded (`n * 4 + 3` may be anything): for them there is no check, and the
+//! rewriting is TVM's. Where bounds show that the original stays within its dtype at every step, they must show the
+//! same of the replacement.
 
 use super::const_int_bound::ConstIntBound;
 use super::pattern::{Match, Pattern};
@@ -19,8 +19,8 @@ pub(super) fn may_overflow(op: BinOp) -> bool {
 }
 
 impl Analyzer {
-    /// Whether bounds show that no sum, difference or product of `expr` leaves its dtype. What is computed within other
-    /// operators' operands counts as theirs.
+    /// Whether bounds show that no sum, difference or product of `expr` leaves its dtype. Operands of other operators
+    /// are not entered.
     pub(super) fn stays_within(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Binary(op, a, b) if may_overflow(*op) && is_index(expr.dtype) => {
@@ -33,8 +33,8 @@ impl Analyzer {
         }
     }
 
-    /// Whether anything is known of an operand: a value that may be the least or the greatest of its dtype may be any,
-    /// and so may a sum of such values.
+    /// Whether anything is known of an operand: a value that may be the least or the greatest of its dtype may be any
+    /// value, and so may a sum of such values.
     pub(super) fn is_known(&self, expr: &Expr) -> bool {
         let range = ConstIntBound::of_dtype(expr.dtype);
         match &expr.kind {
@@ -47,7 +47,7 @@ impl Analyzer {
                 let bound = self.const_int_bound(expr);
                 let inside = [bound.min > range.min, bound.max < range.max];
                 match kind {
-                    // Taking bits away says what is left, if it is all that are not the sign.
+                    // A mask or a shift gives knowledge if it bounds either end.
                     ExprKind::Call {
                         op: Op::BitwiseAnd | Op::ShiftRight,
                         ..
@@ -95,13 +95,13 @@ impl Analyzer {
         }
     }
 
-    /// Whether the value of a sum is shown to be one of its dtype.
+    /// Whether bounds show that the value of a sum is in its dtype.
     pub(super) fn sum_stays_within(&self, sum: &Sum) -> bool {
         self.bound_of_sum(sum)
             .is_within(ConstIntBound::of_dtype(sum.dtype))
     }
 
-    /// Whether a term that two sums share leaves the dtype when it is joined, though what the sums amount to does not:
+    /// Whether a term that two sums share leaves the dtype when its occurrences are joined, although the sums do not:
     /// `m - 1 + m` of an `m` whose double is too large.
     pub(super) fn join_leaves(&self, a: &Sum, b: &Sum, by: i128) -> bool {
         let range = ConstIntBound::of_dtype(a.dtype);
@@ -118,8 +118,8 @@ impl Analyzer {
         within(x) && within(y) && within(x.add(y.mul(ConstIntBound::exactly(by))))
     }
 
-    /// Whether the product of two expressions stays within the dtype, but may leave it when it is written as a product of
-    /// `factors` and `scale`.
+    /// Whether the product of two expressions stays within the dtype, but may leave it when it is written as a product
+    /// of `factors` and `scale`.
     pub(super) fn product_leaves(&self, x: &Expr, y: &Expr, factors: &[Expr], scale: i128) -> bool {
         let range = ConstIntBound::of_dtype(x.dtype);
         let bound = |e: &Expr| self.const_int_bound(e);
@@ -134,7 +134,7 @@ impl Analyzer {
         factors.iter().any(|f| leaves(bound(f))) || leaves(ConstIntBound::exactly(scale))
     }
 
-    /// Whether a sum that stays within `range` may leave it on the way, written in the usual order.
+    /// Whether a partial sum may leave `range` in the usual order, although the whole sum stays within.
     fn usual_order_leaves(&self, terms: &[Term], base: i128, range: ConstIntBound) -> bool {
         if terms.len() + usize::from(base != 0) < 2 {
             return false;
@@ -157,11 +157,11 @@ impl Analyzer {
         outside && sum.add(ConstIntBound::exactly(base.min(0))).is_within(range)
     }
 
-    /// Terms and a constant as an expression, in another order than the usual (additions, the constant if it is
-    /// positive, subtractions) where that order may leave the dtype on the way, the sum does not, and another order stays
-    /// within.
+    /// Terms and a constant as an expression. The usual order is additions, the constant if it is positive,
+    /// subtractions; where a partial sum of it may leave the dtype and the whole sum does not, another order is used if
+    /// there is one.
     pub(super) fn written_within(&self, dtype: DType, terms: &[Term], base: i128) -> Option<Expr> {
-        /// What is added or subtracted.
+        /// The operands of the additions and subtractions.
         enum Part {
             Added(Term),
             Subtracted(Term),
@@ -171,11 +171,11 @@ impl Analyzer {
         if !self.usual_order_leaves(terms, base, range) {
             return None;
         }
-        // A constant that is none of the dtype is two.
+        // A constant outside the dtype is written as two.
         let near = base.clamp(range.min, range.max);
         let constants = [near, base - near].map(|c| (Part::Constant(c), ConstIntBound::exactly(c)));
         let (added, subtracted): (Vec<&Term>, Vec<&Term>) = terms.iter().partition(|t| t.is_added());
-        // A product that leaves the dtype may have an opposite that does not.
+        // A product outside the dtype may have an opposite within it.
         let part = |term: &Term, added: bool| {
             let bound = term.bound(self);
             let opposite = term.times(-term.scale);
@@ -207,11 +207,11 @@ impl Analyzer {
     }
 }
 
-/// An order of summands in which no sum on the way leaves `range`, as near to the given one as it can be; `None` if there
-/// is none or it takes long to find.
+/// An order of summands in which no partial sum leaves `range`, as close to the given one as possible; `None` if there
+/// is none or the search takes too long.
 fn order_within(summands: &[ConstIntBound], range: ConstIntBound) -> Option<Vec<usize>> {
     let mut tries = 200u32;
-    // The summands taken, and the sum before each.
+    // The summands taken, and the partial sum before each.
     let mut taken: Vec<(usize, ConstIntBound)> = Vec::with_capacity(summands.len());
     let mut sum = ConstIntBound::exactly(0);
     let mut from = 0;
@@ -241,8 +241,8 @@ mod tests {
     use crate::ir::Var;
     use crate::ir::print_expr;
 
-    /// What an expression becomes of `n`, of which nothing is known, `x` and `y`, from -2^30 to 2^30 - 4, and `z`, from 0
-    /// to 2^30.
+    /// The simplified form of an expression of `n`, of which nothing is known, `x` and `y`, from -2^30 to 2^30 - 4, and
+    /// `z`, from 0 to 2^30.
     fn simplified(expr: impl Fn([Expr; 4]) -> Expr) -> String {
         let vars = ["n", "x", "y", "z"].map(|name| Var::new(name, DType::INT32));
         let half = 1 << 30;

@@ -1,10 +1,10 @@
-//! How a rewrite rule is written, read and matched.
+//! Rewrite rules: their notation, how they are read, and how they are matched.
 //!
-//! A rule is three texts: a pattern, its replacement and conditions (joined by `&`). In them `c1 … c3` stand for integer
-//! constants, other identifiers for any expression, `lanes` is the vector length of `ramp` and `bcast`, numbers
-//! are themselves. A leading `~` means that the rule also holds with the operands of its commutative operators
-//! swapped; those variants are made, as the rest of the row is read, when a node asks for the row. A condition `fits …` says that the sum or product has
-//! bounds that are known to be within the dtype.
+//! A rule is three texts: a pattern, its replacement and conditions (joined by `&`). In them `c1 … c3` stand for
+//! integer constants, other identifiers for any expression, `lanes` is the vector length of `ramp` and `bcast`, numbers
+//! are themselves. A leading `~` means that the rule also holds with the operands of its commutative operators swapped;
+//! those variants are made, as the rest of the row is read, when a node asks for the row. A condition `fits …` requires
+//! that the bounds of the sum or product are within the dtype.
 //!
 //! Rows are grouped by the operator at the root. Which rows of a group accept an operand of a kind (constant, sum,
 //! product, …) is a set of bits; the rows tried on a node are those in the sets of both operands, a few of up to a
@@ -51,7 +51,7 @@ pub(super) struct Rule {
     pub(super) condition: Arc<[Pattern]>,
     /// What must not overflow.
     pub(super) fits: Arc<[Pattern]>,
-    /// Names that occur other than once on a side: what they match must not have effects. A bit each.
+    /// A bit for each name that does not occur exactly once on each side: what it matches must not have effects.
     pub(super) moved: u16,
     /// The replacement has a sum, difference or product.
     pub(super) computes: bool,
@@ -59,7 +59,7 @@ pub(super) struct Rule {
     kinds: [u8; 2],
 }
 
-/// What a match found.
+/// The bindings of a match.
 #[derive(Clone, Debug)]
 pub(super) struct Match<'e> {
     any: [Option<&'e Expr>; NAMES],
@@ -86,7 +86,7 @@ struct Group {
     sets: Vec<u64>,
 }
 
-/// A row of the table, read when it is first tried: most programs need few of them.
+/// A row of the table, read when it is first tried: most programs need few rows.
 struct Row {
     texts: Texts,
     /// The kinds of the root's operands.
@@ -150,7 +150,7 @@ pub(super) struct Candidates<'a> {
     right: u8,
     word: usize,
     bits: u64,
-    /// What is left of the row that is tried.
+    /// The remaining variants of the current row.
     rules: std::slice::Iter<'a, Rule>,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Iterator for Candidates<'a> {
     }
 }
 
-/// A number for the kind of a node, 0 for "any" in patterns.
+/// The kind of a node as a number, 0 for "any" in patterns.
 fn kind_of(expr: &Expr) -> u8 {
     match &expr.kind {
         ExprKind::Int(_) => 1,
@@ -205,7 +205,7 @@ fn kind_of_pattern(pattern: &Pattern) -> u8 {
 }
 
 impl RuleSet {
-    /// Reads a table. A row that does not parse is left out; a test keeps that from happening.
+    /// Reads a table. A row that does not parse is left out; a test checks that all rows parse.
     pub(super) fn read(rows: &'static [Texts]) -> RuleSet {
         let mut set = RuleSet::default();
         set.by_op.resize_with(BinOp::Or as usize + 1, Group::default);
@@ -339,7 +339,7 @@ fn count(pattern: &Pattern, name: u8) -> usize {
 fn commute(pattern: &Pattern) -> Vec<Pattern> {
     match pattern {
         Pattern::Binary(op, a, b) => {
-            // As written first, so that operands keep their order where they can.
+            // The written order first, so that operands keep their order where they can.
             let (mut out, mut swapped) = (Vec::new(), Vec::new());
             for x in commute(a) {
                 for y in commute(b) {
@@ -468,7 +468,7 @@ impl<'e> Match<'e> {
             Pattern::Any(n) => self.any(*n)?.as_int(),
             Pattern::Binary(op, a, b) => {
                 let (a, b) = (self.constant(a)?, self.constant(b)?);
-                // Wide enough that nothing wraps: whether a constant of the replacement fits is checked there.
+                // 128 bits, so that nothing wraps: whether a constant of the replacement fits is checked there.
                 match op {
                     BinOp::Mul => a.checked_mul(b),
                     BinOp::Or => Some((a != 0 || b != 0) as i128),

@@ -1,4 +1,4 @@
-//! Whatever the analyzer says of an expression is true of its values.
+//! Property tests: everything that the analyzer derives about an expression holds for its values.
 
 use proptest::prelude::*;
 
@@ -146,7 +146,7 @@ fn exact(op: BinOp, x: i128, y: i128) -> i128 {
     }
 }
 
-/// Whether evaluation leaves `int32` nowhere: overflow is taken not to happen.
+/// Whether evaluation stays within `int32`: overflow is assumed not to happen.
 fn stays_in_range(expr: &Expr, vars: &Vars, values: &Values) -> bool {
     let wide = |e: &Expr| eval(e, vars, values).is_some_and(|v| v.abs() < 1 << 30);
     let here = match &expr.kind {
@@ -196,7 +196,7 @@ fn is_shown_within(analyzer: &Analyzer, expr: &Expr) -> bool {
         }
         _ => ConstIntBound::exactly(0),
     };
-    // What may be the least or the greatest there is counts as unknown.
+    // A value that may be the least or the greatest of its dtype counts as unknown.
     let known = !matches!(expr.kind, ExprKind::Select(..) | ExprKind::Call { .. }) || analyzer.is_known(expr);
     quotient.is_within(ConstIntBound::of_dtype(expr.dtype))
         && known

@@ -1,9 +1,9 @@
 //! Rewriting one node at a time: rules, constraints, comparisons by bounds.
 //!
 //! **Idea.** Operands are simplified first; then the node is built by [`Analyzer::make`], which folds constants, asks
-//! the bounds, the constraints and the modular sets, and applies the first rule of the table that holds. What a rule
-//! puts in its place is built by `make` again, node by node; operands that it moves are not visited again.
-//! Both simplifiers share this walk; in canonical mode, integer arithmetic goes through [`super::canonical`].
+//! the bounds, the constraints and the modular sets, and applies the first rule of the table that holds. The
+//! replacement is built by `make` again, node by node; operands that it moves are not visited again. Both simplifiers
+//! share this walk; in canonical mode, integer arithmetic goes through [`super::canonical`].
 //!
 //! **Termination.** Rules nest at most [`DEEPEST`] deep; past that a node is only folded.
 //!
@@ -18,17 +18,17 @@ use super::{Analyzer, fold};
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
-/// Most rules applied to the result of a rule.
+/// Deepest nesting of rules applied to the result of a rule.
 const DEEPEST: u32 = 8;
 
-/// Which simplifier is at work.
+/// Which simplifier is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Rewrite,
     Canonical,
 }
 
-/// A signed scalar that index arithmetic is done in: it does not overflow.
+/// A signed scalar of an index dtype: its arithmetic is assumed not to overflow.
 pub(super) fn is_index(dtype: DType) -> bool {
     dtype.is_int() && dtype.is_scalar() && matches!(dtype.bits, 32 | 64)
 }
@@ -43,7 +43,8 @@ impl Analyzer {
         if mode == Mode::Canonical && is_index(expr.dtype) {
             return self.canonical(expr).into_expr_or(self, expr);
         }
-        // Statements of one kernel share index arithmetic. Within a rule the result may depend on how deep rules nest.
+        // Results are cached, since statements of one kernel share index arithmetic. Within a rule the result may
+        // depend on the nesting depth, so it is not.
         if mode == Mode::Rewrite && expr.size() > 2 && self.depth == 0 {
             if let Some(known) = self.rewritten(expr) {
                 return known;
@@ -55,7 +56,7 @@ impl Analyzer {
         self.visit_node(expr, mode)
     }
 
-    /// Visits a node whose kind has no canonical form of its own.
+    /// Rewrites a node whose kind has no canonical form of its own.
     pub(super) fn visit_node(&mut self, expr: &Expr, mode: Mode) -> Expr {
         let span = expr.span;
         match &expr.kind {
@@ -79,7 +80,7 @@ impl Analyzer {
             ExprKind::Select(c, t, f) => {
                 let c2 = self.visit(c, mode);
                 match c2.as_int() {
-                    // The operands have no effect, so the value not chosen can go.
+                    // The operands have no effect, so the unused value can be dropped.
                     Some(0) => return self.visit(f, mode),
                     Some(_) => return self.visit(t, mode),
                     None => {}
@@ -121,7 +122,7 @@ impl Analyzer {
                 indices,
                 predicate,
             } => {
-                // Most loads stay as they are, and need no list.
+                // Most loads do not change and need no list.
                 let mut new: Option<Vec<Expr>> = None;
                 for (i, old) in indices.iter().enumerate() {
                     let index = self.visit(old, mode);
@@ -178,7 +179,7 @@ impl Analyzer {
         exprs.iter().map(|e| self.visit(e, mode)).collect()
     }
 
-    /// Both arms of a choice, each where the condition has the value that leads there.
+    /// Simplifies both arms of a choice, each under the condition that leads there.
     fn visit_choices(&mut self, condition: &Expr, t: &Expr, f: &Expr, mode: Mode) -> (Expr, Expr) {
         if condition.dtype != DType::BOOL {
             return (self.visit(t, mode), self.visit(f, mode));
@@ -253,7 +254,7 @@ impl Analyzer {
                 *lanes,
             );
         }
-        // A detour through a wider integer changes nothing.
+        // A cast through a wider integer changes nothing.
         if let ExprKind::Cast(inner) = &value.kind
             && inner.dtype == dtype
             && dtype.is_integer()
@@ -326,7 +327,7 @@ impl Analyzer {
         }
     }
 
-    /// The value of a condition that a constraint says literally.
+    /// The value of a condition that a constraint states.
     fn literal_value(&mut self, condition: &Expr) -> Option<bool> {
         if condition.dtype != DType::BOOL || self.literals.is_empty() || condition.as_int().is_some() {
             return None;
@@ -409,7 +410,7 @@ impl Analyzer {
             return None;
         }
         if rule.moved != 0 {
-            // What is dropped or doubled must have no effect.
+            // A dropped or duplicated operand must have no effect.
             let mut names = rule.moved;
             while names != 0 {
                 if found.any(names.trailing_zeros() as u8).is_some_and(has_effect) {

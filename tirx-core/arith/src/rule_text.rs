@@ -1,16 +1,17 @@
-//! How is the text of a rewrite rule read?
+//! The parser of rewrite rules.
 //!
-//! The notation is Python's, with its precedence (see [`super::pattern`]). A process reads the tables that it needs once,
-//! a build script without optimization: operators are told apart by their bytes, and an operator's operands are read
-//! by how tightly it binds, not by a function a level.
+//! The notation is Python's, with its precedence (see [`super::pattern`]). A process reads the tables that it needs
+//! once, a build script without optimization: operators are distinguished by their bytes, and operands are read by
+//! precedence climbing rather than by one function per level.
 
 use super::pattern::{CONSTANTS, NAMES, Pattern};
 use crate::ir::BinOp;
 
-/// How tightly comparisons bind, the operators that `not` takes with its operand.
+/// Precedence of comparisons, the operators that `not` takes with its operand.
 const COMPARISON: u8 = 2;
 
-/// Reads an expression. Names are numbered as they appear, from those that are known on; `None` if the text is none.
+/// Reads an expression. Names are numbered as they appear, after those that are known; `None` if the text is not an
+/// expression.
 pub(super) fn read<'a>(text: &'a str, names: &mut Vec<&'a str>) -> Option<Pattern> {
     let mut reader = Reader { text, at: 0, names };
     let pattern = reader.expression(0)?;
@@ -45,7 +46,7 @@ fn operator(rest: &[u8]) -> Option<(BinOp, u8, usize)> {
 }
 
 impl<'a> Reader<'a, '_> {
-    /// What is left, without spaces in front.
+    /// The rest of the text, without leading spaces.
     fn rest(&mut self) -> &'a [u8] {
         let bytes = self.text.as_bytes();
         while bytes.get(self.at) == Some(&b' ') {
@@ -54,14 +55,14 @@ impl<'a> Reader<'a, '_> {
         bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// The next byte is this one, and passed.
+    /// Whether the next byte is this one; consumes it if so.
     fn eat(&mut self, byte: u8) -> bool {
         let here = self.rest().first() == Some(&byte);
         self.at += usize::from(here);
         here
     }
 
-    /// Operators that bind as tightly as `loosest`, or more.
+    /// Operators of precedence `loosest` or higher.
     fn expression(&mut self, loosest: u8) -> Option<Pattern> {
         let mut left = self.atom()?;
         while let Some((op, binds, length)) = operator(self.rest())
@@ -74,7 +75,7 @@ impl<'a> Reader<'a, '_> {
         Some(left)
     }
 
-    /// `N` expressions and the bracket behind them.
+    /// `N` expressions and the closing bracket.
     fn arguments<const N: usize>(&mut self) -> Option<[Pattern; N]> {
         let mut parts = Vec::with_capacity(N);
         for i in 0..N {

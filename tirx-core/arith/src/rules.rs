@@ -210,7 +210,7 @@ const INDEX: &[Texts] = &[
         "mod(x, c2)",
         "c1 > 0 & c2 > 0 & c1 % c2 == 0",
     ),
-    // Minimum and maximum; that one operand is always the smaller is seen before.
+    // Minimum and maximum; the case in which one operand is always the smaller is handled before.
     (
         "min(select(x, y, z), select(x, v, w))",
         "select(x, min(y, v), min(z, w))",
@@ -271,7 +271,7 @@ const INDEX: &[Texts] = &[
     ("x < x - y", "y < 0", ""),
     ("y - x < z - x", "y < z", ""),
     ("x - y < x - z", "z < y", ""),
-    // What crosses the sign must not leave the dtype where the operands did not.
+    // Moving a term to the other side must not leave the dtype where the operands did not.
     ("x + c1 < y + c2", "x < y + (c2 - c1)", "c2 > c1 & c1 >= 0"),
     ("x + c1 < y + c2", "x + (c1 - c2) < y", "c1 >= c2 & c2 >= 0"),
     (

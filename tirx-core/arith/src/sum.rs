@@ -1,6 +1,6 @@
-//! Sums of terms: what the canonical form is made of.
+//! Sums of terms: the data of the canonical form.
 //!
-//! See [`super::canonical`] for the idea. Here is the data: how terms are added, joined, ordered and printed back as an
+//! See [`super::canonical`] for the idea. This file defines how terms are added, joined, ordered and printed back as an
 //! expression, and what is known of their values.
 
 use super::const_int_bound::ConstIntBound;
@@ -11,7 +11,7 @@ use crate::ir::{BinOp, DType, Expr, ExprKind};
 /// No upper factor.
 pub(super) const INFINITE: i128 = i128::MAX;
 
-/// Factors beyond this are not computed with.
+/// Factors larger than this are not combined.
 pub(super) const LARGEST: i128 = 1 << 62;
 
 /// `(index % upper) // lower * scale`; `upper` is a multiple of `lower` or infinite.
@@ -31,7 +31,7 @@ pub(super) struct Sum {
     pub(super) dtype: DType,
     pub(super) terms: Vec<Term>,
     pub(super) base: i128,
-    /// It is one term and was never added to: its negative prints as `x * -1`, not `0 - x`.
+    /// It is one term and nothing was added to it: its negative prints as `x * -1`, not `0 - x`.
     pub(super) single: bool,
 }
 
@@ -46,7 +46,7 @@ impl Term {
         }
     }
 
-    /// Without division both roundings are one.
+    /// Without division the two kinds of rounding are the same.
     pub(super) fn rounds_as(&self, truncates: bool) -> bool {
         self.truncates == truncates || (self.lower == 1 && self.upper == INFINITE)
     }
@@ -63,7 +63,7 @@ impl Term {
         }
     }
 
-    /// Whether the term is written as an addition: so is a weight whose opposite is no value of the dtype.
+    /// Whether the term is written as an addition: also one with a negative scale whose opposite is outside the dtype.
     pub(super) fn is_added(&self) -> bool {
         self.scale > 0 || self.index.dtype.max_int().is_some_and(|most| -self.scale > most)
     }
@@ -265,7 +265,7 @@ impl Sum {
         self.base /= by;
     }
 
-    /// The part whose coefficients `by` divides, and the rest.
+    /// The part whose coefficients are divisible by `by`, and the rest.
     pub(super) fn split(&self, by: i128) -> (Sum, Sum) {
         let (mut divisible, mut rest) = (Sum::constant(self.dtype, 0), Sum::constant(self.dtype, 0));
         let base = if self.base % by == 0 {
@@ -285,7 +285,7 @@ impl Sum {
         (divisible, rest)
     }
 
-    /// Joins digits whose weights fit and orders the terms.
+    /// Joins digits that fit together and orders the terms.
     pub(super) fn joined(mut terms: Vec<Term>) -> Vec<Term> {
         for i in 0..terms.len() {
             if terms[i].scale == 0 {
@@ -336,8 +336,8 @@ impl Sum {
         self.into_expr_or(analyzer, None)
     }
 
-    /// The sum as an expression: `like` itself where that is what would be made. Most sums are canonical already, and
-    /// comparing is cheaper than making.
+    /// The sum as an expression: `like` itself where the result would be equal. Most sums are canonical already, and
+    /// comparing is cheaper than building.
     pub(super) fn into_expr_or(self, analyzer: &Analyzer, like: Option<&Expr>) -> Expr {
         let dtype = self.dtype;
         // A constant index would be folded.
@@ -444,7 +444,7 @@ pub(super) fn sum_of(expr: &Expr) -> Sum {
     sum
 }
 
-/// The same, a multiple of a sum left whole: multiplied out its summands could leave the dtype.
+/// The same, but a multiple of a sum stays whole: multiplied out its summands could leave the dtype.
 pub(super) fn sum_as_written(expr: &Expr) -> Sum {
     let mut sum = Sum::constant(expr.dtype, 0);
     collect(expr, 1, false, &mut sum);

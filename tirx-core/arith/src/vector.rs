@@ -43,7 +43,7 @@ impl Analyzer {
             && op == Lt
             && base.dtype.is_scalar()
         {
-            // All lanes alike where the ends agree.
+            // All lanes are equal where both ends are.
             let (first, limit) = (self.const_int_bound(a), self.const_int_bound(value));
             if first.max < limit.min {
                 return Some(Expr::broadcast(Expr::bool(true), *lanes));
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(divided(BinOp::FloorMod, 4, 1, 16), "T.Ramp(a % 4 * 4, 1, 4)");
         assert_eq!(divided(BinOp::FloorDiv, 8, 2, 8), "T.Broadcast(a, 4)");
         assert_eq!(divided(BinOp::FloorMod, 8, 2, 8), "T.Ramp(0, 2, 4)");
-        // Here it may come to the next multiple.
+        // These ramps may reach the next multiple.
         let open = divided(BinOp::FloorDiv, 2, 1, 16);
         assert!(open.contains("//"), "{open}");
         assert_eq!(

@@ -8,7 +8,7 @@ use super::{DType, Expr, Type, Var};
 use crate::layout::Layout;
 use crate::source::Span;
 
-/// What a buffer is. See [`Buffer`].
+/// The description of a [`Buffer`].
 #[derive(Clone, Debug)]
 pub struct BufferNode {
     /// The name the user gave.
@@ -19,17 +19,17 @@ pub struct BufferNode {
     pub dtype: DType,
     /// Extents, outermost first. Empty for a zero-dimensional buffer.
     pub shape: Vec<Expr>,
-    /// Steps in elements, one a dimension, or empty: compact row-major.
+    /// Strides in elements, one per dimension; empty means compact row-major.
     pub strides: Vec<Expr>,
-    /// Elements from `data` to the element at coordinate zero; `None` where nothing was said (zero).
+    /// Elements from `data` to the element at coordinate zero; `None` means zero.
     pub elem_offset: Option<Expr>,
-    /// The physical mapping; `None` where it is plain strides (flattened, or declared so).
+    /// The mapping from coordinates to storage; `None` means plain strides (a flattened buffer, or one declared so).
     pub layout: Option<Layout>,
     /// Alignment of `data` in bytes.
     pub align: u32,
     /// `elem_offset` is a multiple of this many elements.
     pub offset_factor: u32,
-    /// Columns of tensor memory: the address of a `tmem` buffer.
+    /// The column address of a buffer in tensor memory (`tmem`).
     pub allocated_addr: Vec<Expr>,
     /// Where it was declared.
     pub span: Span,
@@ -89,8 +89,8 @@ impl Buffer {
         Buffer::new(node)
     }
 
-    /// The buffer over `data`, with `f` applied to each expression of its description; itself if all stay the same
-    /// nodes.
+    /// The buffer over `data`, with `f` applied to each expression of its description; the buffer itself if nothing
+    /// changes.
     pub fn map_exprs(&self, data: Var, mut f: impl FnMut(&Expr) -> Expr) -> Buffer {
         let mut changed = data != self.data;
         let mut part = |e: &Expr| {

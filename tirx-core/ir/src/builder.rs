@@ -18,8 +18,8 @@
 //! # Ok::<(), Box<tirx_source::Diagnostic>>(())
 //! ```
 //!
-//! A mistake, such as operands that have no common type, is kept and is the error of [`FuncBuilder::finish`]; what is made of a value
-//! with a mistake has it, too.
+//! A mistake, such as operands that have no common type, is recorded and becomes the error of [`FuncBuilder::finish`];
+//! a value computed from a mistaken one carries the mistake on.
 
 use std::ops;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::{
     ScopeIdDef, ScopeIdKind, Stmt, StmtKind, Var, verify_func,
 };
 
-/// A value of a kernel that is being built: an expression, a number of Rust, or a mistake.
+/// A value of a kernel under construction: an expression, a Rust number, or a recorded mistake.
 #[derive(Clone, Debug)]
 pub struct Value(Result<Operand>);
 
@@ -191,7 +191,7 @@ pub struct FuncBuilder {
     buffer_map: Vec<(Var, Buffer)>,
     /// Statements of each open block; the outermost is the function.
     blocks: Vec<Vec<Stmt>>,
-    /// How many statements of the function stand before the kernel begins.
+    /// Number of statements before the kernel begins.
     host: Option<usize>,
     mistake: Option<Box<Diagnostic>>,
 }
@@ -370,7 +370,7 @@ impl FuncBuilder {
         self.emit(StmtKind::If(condition, then, None));
     }
 
-    /// Two ways.
+    /// Runs one of two bodies, by the condition.
     pub fn if_else(
         &mut self,
         condition: impl Into<Value>,

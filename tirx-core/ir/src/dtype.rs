@@ -138,7 +138,7 @@ impl DType {
     pub fn is_bfloat16(self) -> bool {
         self.code == TypeCode::BFloat
     }
-    /// A float of 8, 6 or 4 bits: kept in memory, computed with as float32.
+    /// A float of 8, 6 or 4 bits: a storage format, computed with as float32.
     pub fn is_small_float(self) -> bool {
         self.is_floating() && self.bits <= 8
     }

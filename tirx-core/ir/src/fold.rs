@@ -1,8 +1,8 @@
 //! Constructors of expressions that fold what is constant at once.
 //!
-//! They fold two constants, and the identities `x + 0`, `x * 1`, `x * 0`, `x / 1`, `x // 1`, `x % 1`, boolean
-//! constants under `and`/`or`/`not`. Integer division by a constant zero is left for code generation to report. Integer
-//! results wrap to the dtype. Everything cleverer is the simplifier's.
+//! They fold two constants, and the identities `x + 0`, `x * 1`, `x * 0`, `x / 1`, `x // 1`, `x % 1`, boolean constants
+//! under `and`/`or`/`not`. Integer division by a constant zero is left for code generation to report. Integer results
+//! wrap to the dtype. All other simplification is done by `tirx-arith`.
 
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
@@ -56,7 +56,7 @@ fn eval_float(op: BinOp, a: f64, b: f64) -> Option<f64> {
         Sub => a - b,
         Mul => a * b,
         Div if b != 0.0 => a / b,
-        // As on the machine, a negative zero is less than a positive one.
+        // As in hardware, a negative zero is less than a positive one.
         Min if a == b => {
             if a.is_sign_negative() {
                 a
@@ -103,7 +103,8 @@ fn try_fold(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
             };
             return Some(Expr::bool(v));
         }
-        // Operations on small floats are done in float32, and a chain of them rounds at its end: not here.
+        // Operations on small floats are computed in float32, and a chain of them rounds once at its end, so nothing is
+        // folded here.
         if dtype.is_small_float() && !matches!(op, Min | Max) {
             return None;
         }
@@ -175,7 +176,7 @@ pub fn not(a: Expr) -> Expr {
     }
 }
 
-/// `a` as `dtype`; constants are converted at once.
+/// `a` as `dtype`; constants are converted immediately.
 pub fn cast(a: Expr, dtype: DType) -> Expr {
     if a.dtype == dtype || dtype.is_vector() {
         return a.cast(dtype);
@@ -189,7 +190,7 @@ pub fn cast(a: Expr, dtype: DType) -> Expr {
         ExprKind::Float(v) if matches!(dtype.bits, 16 | 32 | 64) && dtype.is_floating() => {
             Some(Expr::float(dtype, v))
         }
-        // Out of range or NaN is undefined in C; leave it to the machine.
+        // Out of range or NaN is undefined in C: the conversion is left to run time.
         ExprKind::Float(v) if dtype.is_integer() => {
             let t = v.trunc();
             let fits = dtype.min_int().is_some_and(|m| t >= m as f64)

@@ -96,7 +96,7 @@ pub struct PrimFunc {
     pub attrs: Attrs,
     /// What it does.
     pub body: Stmt,
-    /// The definition's first line (`def name(...)`).
+    /// The first line of the definition (`def name(...)`).
     pub span: Span,
 }
 

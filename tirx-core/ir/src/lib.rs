@@ -32,7 +32,7 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
-// Modules of this crate and of those above name things by where they live: `crate::ir`, `crate::source`.
+// The paths under which this crate and those above refer to modules: `crate::ir`, `crate::source`.
 use crate as ir;
 use tirx_source::{diagnostic, source};
 

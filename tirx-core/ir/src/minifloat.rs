@@ -104,8 +104,8 @@ impl Minifloat {
         self.decode(self.encode(odd_f32(value))).into()
     }
 
-    /// The nearest code, ties to even; what is too large becomes the largest finite value, as CUDA's
-    /// conversions with saturation do.
+    /// The nearest code, ties to even; a value that is too large becomes the largest finite value, as CUDA's saturating
+    /// conversions do.
     pub fn encode(self, value: f32) -> u32 {
         if self.style == MiniStyle::PowerOfTwo {
             if value.is_nan() || value < 0.0 {
@@ -139,8 +139,8 @@ impl Minifloat {
     }
 }
 
-/// A float32 that rounds to narrower floats as the number does: where it is not exact it is the neighbour with the odd last
-/// bit, never one on which a tie could be seen.
+/// A float32 that rounds to narrower floats as the number does: where it is not exact it is the neighbour with the odd
+/// last bit, so that a later rounding never sees a false tie (round to odd).
 pub fn odd_f32(value: f64) -> f32 {
     let nearest = value as f32;
     if value.is_nan() || f64::from(nearest) == value {

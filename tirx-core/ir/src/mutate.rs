@@ -1,4 +1,4 @@
-//! Rewriting walks. What does not change is shared, not copied.
+//! Rewriting walks. Unchanged nodes are shared, not copied.
 
 use rustc_hash::FxHashMap;
 
@@ -42,12 +42,12 @@ pub trait Mutator {
         buffer.clone()
     }
 
-    /// Each of a list.
+    /// Each expression of a list.
     fn exprs(&mut self, exprs: &[Expr]) -> Vec<Expr> {
         exprs.iter().map(|e| self.expr(e)).collect()
     }
 
-    /// Each of a list, if any changed; most lists stay, and need no copy.
+    /// Each element of a list, if any changed; most lists do not change and need no copy.
     fn changed_exprs(&mut self, exprs: &[Expr]) -> Option<Vec<Expr>> {
         let mut changed: Option<Vec<Expr>> = None;
         for (i, old) in exprs.iter().enumerate() {
@@ -309,7 +309,7 @@ pub trait Mutator {
     }
 }
 
-/// An operand that may be missing, rewritten, and whether it is still the same.
+/// An optional operand, rewritten, and whether it is unchanged.
 fn optional<M: Mutator + ?Sized>(mutator: &mut M, old: &Option<Expr>) -> (Option<Expr>, bool) {
     let new = old.as_ref().map(|e| mutator.expr(e));
     let same = old.iter().zip(&new).all(|(a, b)| a.same_node(b));
@@ -409,7 +409,7 @@ struct Substitute<'a, F> {
 impl<F: Fn(&Var) -> Option<Expr>> Mutator for Substitute<'_, F> {
     fn expr(&mut self, expr: &Expr) -> Expr {
         match &expr.kind {
-            // What replaces a use stands where the use stood, also when it was written elsewhere.
+            // The replacement takes the span of the use that it replaces.
             ExprKind::Var(v) => (self.map)(v).map_or_else(|| expr.clone(), |e| e.at(expr.span)),
             _ => self.walk_expr(expr),
         }

@@ -23,13 +23,13 @@ pub enum ForKind {
 /// The key of the [`Attr`](StmtKind::Attr) that `T.hint` makes; its node is a [`Dict`](AttrNode::Dict).
 pub const HINT: &str = "tirx_hint";
 
-/// The word of a hint that is its message.
+/// The keyword of a hint that holds its message.
 pub const HINT_MESSAGE: &str = "message";
 
-/// What an [`Attr`](StmtKind::Attr) is about.
+/// The subject of an [`Attr`](StmtKind::Attr).
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttrNode {
-    /// Nothing in particular: `T.attr({"key": value})`.
+    /// No subject: `T.attr({"key": value})`.
     None,
     /// A name: `T.attr("default", …)`.
     Str(Arc<str>),
@@ -39,11 +39,12 @@ pub enum AttrNode {
     Buffer(Buffer),
     /// A variable or expression.
     Expr(Expr),
-    /// Words about the region, in the order they were written: `T.hint("message", key=value)`.
+    /// A message and keywords about the region, in the order in which they were written:
+    /// `T.hint("message", key=value)`.
     Dict(Vec<(Arc<str>, AttrValue)>),
 }
 
-/// Which position in the launch hierarchy a scope id names: parent → child.
+/// Which level of the launch hierarchy a scope id counts: parent → child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names are the language's: T.cta_id, T.warp_id, …")]
 pub enum ScopeIdKind {
@@ -98,7 +99,7 @@ impl ScopeIdKind {
 pub struct ScopeIdDef {
     /// What they count.
     pub kind: ScopeIdKind,
-    /// One variable a dimension, `int32`.
+    /// One variable per dimension, `int32`.
     pub vars: Vec<Var>,
     /// Their extents; `None` where they are inferred from the siblings.
     pub extents: Option<Vec<Expr>>,
@@ -106,29 +107,29 @@ pub struct ScopeIdDef {
     pub preferred: Option<Vec<Expr>>,
 }
 
-/// A fact about the region `body`.
+/// An attribute of the region `body` (TVM's `AttrStmt`).
 #[derive(Clone, Debug)]
 pub struct Attr {
-    /// What it is about.
+    /// Its subject.
     pub node: AttrNode,
-    /// Which fact: `thread_extent`, `tirx.device_entry`, …
+    /// Its key: `thread_extent`, `tirx.device_entry`, …
     pub key: Arc<str>,
     /// Its value.
     pub value: Expr,
-    /// Where it holds.
+    /// The region that it applies to.
     pub body: Stmt,
 }
 
 /// `buffer[indices] = value`.
 #[derive(Clone, Debug)]
 pub struct BufferStore {
-    /// Where to.
+    /// The buffer that is written.
     pub buffer: Buffer,
-    /// One index a dimension, the last may be a vector.
+    /// One index per dimension; the last may be a vector.
     pub indices: Vec<Expr>,
-    /// What; as many lanes as the place has.
+    /// The value; it has as many lanes as the indices select.
     pub value: Expr,
-    /// Lanes to store, where not all.
+    /// Mask of the lanes to store; `None` stores all.
     pub predicate: Option<Expr>,
 }
 
@@ -139,7 +140,7 @@ pub struct ForLoop {
     pub var: Var,
     /// First value.
     pub min: Expr,
-    /// Length of the range; as many turns where `step` is one.
+    /// Length of the range; the number of iterations where `step` is one.
     pub extent: Expr,
     /// How it runs.
     pub kind: ForKind,
@@ -147,7 +148,7 @@ pub struct ForLoop {
     pub thread: Option<IterVar>,
     /// Hints to passes.
     pub annotations: Vec<(Arc<str>, AttrValue)>,
-    /// Step, where not one; positive.
+    /// Step, where it is not one; positive.
     pub step: Option<Expr>,
     /// What is repeated.
     pub body: Stmt,
@@ -169,7 +170,7 @@ impl ForLoop {
     }
 }
 
-/// Stops the function with an error unless the condition holds, flat.
+/// Stops the function with an error unless the condition holds. A flat statement.
 #[derive(Clone, Debug)]
 pub struct Assert {
     /// What must hold.
@@ -185,7 +186,7 @@ pub struct Assert {
 pub enum StmtKind {
     /// An immutable binding (`x: T.let = value`), flat.
     Bind(Var, Expr),
-    /// A fact about a region.
+    /// An attribute of a region.
     Attr(Attr),
     /// `buffer[indices] = value`.
     BufferStore(BufferStore),
@@ -197,13 +198,13 @@ pub enum StmtKind {
     ScopeId(ScopeIdDef),
     /// One after the other. Never holds a `Seq` directly; see [`Stmt::seq`].
     Seq(Vec<Stmt>),
-    /// An expression for its effect.
+    /// An expression evaluated for its effect.
     Evaluate(Expr),
     /// A loop over a range.
     For(ForLoop),
     /// A loop while the condition holds.
     While(Expr, Stmt),
-    /// Two ways.
+    /// A branch.
     If(Expr, Stmt, Option<Stmt>),
     /// A check, flat.
     Assert(Assert),
@@ -303,7 +304,7 @@ impl Stmt {
         Stmt::new(StmtKind::Evaluate(Expr::int32(0)), Span::NONE)
     }
 
-    /// Whether it is a constant evaluated for nothing, or an empty sequence.
+    /// Whether it evaluates a constant, or is an empty sequence.
     pub fn is_nop(&self) -> bool {
         match &self.kind {
             StmtKind::Evaluate(e) => e.as_int().is_some(),
@@ -312,7 +313,7 @@ impl Stmt {
         }
     }
 
-    /// An expression for its effect.
+    /// An expression evaluated for its effect.
     pub fn evaluate(expr: Expr) -> Stmt {
         let span = expr.span;
         Stmt::new(StmtKind::Evaluate(expr), span)
@@ -334,7 +335,7 @@ impl Stmt {
         Stmt::new(StmtKind::Bind(var.clone(), value), span)
     }
 
-    /// A region with a fact.
+    /// A region with an attribute.
     pub fn attr(node: AttrNode, key: impl Into<Arc<str>>, value: Expr, body: Stmt, span: Span) -> Stmt {
         let key = key.into();
         let attr = Attr {
@@ -351,7 +352,7 @@ impl Stmt {
         Stmt::new(ForLoop::new(ForKind::Serial, var, extent, body), span)
     }
 
-    /// Two ways.
+    /// A branch.
     pub fn if_else(condition: Expr, then: Stmt, otherwise: Option<Stmt>, span: Span) -> Stmt {
         Stmt::new(StmtKind::If(condition, then, otherwise), span)
     }

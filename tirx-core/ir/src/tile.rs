@@ -1,17 +1,18 @@
 //! Tile primitives: operations that the threads of an execution scope perform together on regions of buffers.
 //!
 //! A [`TileCall`] says what is computed (a [`TileOp`] on [`BufferRegion`]s and scalars) and who computes it (an
-//! [`ExecScope`]); how is for LowerTIRx to choose. It writes its outputs from its inputs as if all inputs were read
-//! first, element by element of the logical regions: the layouts of the buffers only say where elements lie.
+//! [`ExecScope`]); LowerTIRx chooses how. It writes its outputs from its inputs as if all inputs were read first,
+//! element by element of the logical regions: the layouts of the buffers only say where elements lie.
 //!
-//! What the operations are called and which arguments they take is said once, in [`OPERATIONS`]; the parser, the
+//! What the operations are called and which arguments they take is listed once, in [`OPERATIONS`]; the parser, the
 //! printer and the verifier read it.
 
 use std::sync::Arc;
 
 use super::{Attrs, Buffer, Expr, Stmt, Var};
 
-/// The name of the warning about a copy that no variant spreads over threads: `# tirx: allow(name)` turns it off.
+/// The name of the warning about a copy that runs in a single thread because no other variant applies;
+/// `# tirx: allow(name)` turns it off.
 pub const COPY_BY_ONE_THREAD: &str = "copy-by-one-thread";
 
 /// The threads that perform a tile primitive together.
@@ -46,7 +47,7 @@ impl ExecScope {
         }
     }
 
-    /// The namespace of `T` that TVM prints it with: `T.tile.copy`, `T.wg.copy`.
+    /// The namespace that TVM prints it with: `T.tile.copy`, `T.wg.copy`.
     pub fn namespace(self) -> &'static str {
         match self {
             ExecScope::Thread => "tile",
@@ -55,7 +56,7 @@ impl ExecScope {
         }
     }
 
-    /// The scope that a namespace binds: `wg` and `warpgroup` are the same.
+    /// The scope that a namespace denotes: `wg` and `warpgroup` are the same.
     pub fn from_namespace(name: &str) -> Option<ExecScope> {
         ExecScope::ALL
             .into_iter()
@@ -451,13 +452,13 @@ pub struct TileCall {
     pub op: TileOp,
     /// Who computes it.
     pub scope: ExecScope,
-    /// One argument a parameter of the operation.
+    /// One argument per parameter of the operation.
     pub args: Vec<TileArg>,
     /// Buffers that the caller lends for intermediate results.
     pub workspace: Vec<(Arc<str>, Buffer)>,
-    /// Wishes about how it is lowered.
+    /// Keyword options for lowering.
     pub config: Attrs,
-    /// The variant that must lower it.
+    /// The name of the variant that must lower it (`dispatch=`).
     pub dispatch: Option<Arc<str>>,
 }
 

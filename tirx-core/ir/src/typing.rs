@@ -1,4 +1,4 @@
-//! What TIR's operators mean: which dtype two operands meet in, what is folded at once, what is refused.
+//! Typing of TIR's operators: the common dtype of two operands, immediate folding, and what is rejected.
 //!
 //! The rules are those of TVM 0.26 at the moment a kernel is parsed, so that a kernel builds the same expression in
 //! both:
@@ -6,10 +6,10 @@
 //! - **Literals.** A Python int is `int32`, or `int64` where it does not fit; a float is `float32`; a bool is `bool`.
 //!   Then they are promoted as any other operand, so `int64_value + 1` stays `int64` (the literal is converted at
 //!   once) while `float16_value * 2.5` is `float32`. In *comparisons* a literal takes the other operand's dtype.
-//! - **Promotion** (arithmetic, `min`, `max`, bit operations, `if_then_else`). Of two IEEE floats the wider wins; an IEEE
-//!   float wins over everything else, then bfloat16, float8, float6, float4, then integers: the wider wins, at one
-//!   width unsigned wins; bool loses to all. Two different 8-bit (6-bit) floats do not meet. A scalar meets a vector
-//!   by broadcast.
+//! - **Promotion** (arithmetic, `min`, `max`, bit operations, `if_then_else`). Of two IEEE floats the wider wins; an
+//!   IEEE float wins over everything else, then bfloat16, float8, float6, float4, then integers: the wider wins, at one
+//!   width unsigned wins; bool loses to all. Two different 8-bit (or 6-bit) floats have no common dtype. A scalar is
+//!   broadcast to the lanes of a vector.
 //! - **Comparisons** and `and`/`or`/`not` convert nothing: operands must have one dtype (bool for logic).
 //! - `T.truncmod` takes all numbers: of floats it is C's `fmod`. The other integer divisions take integers alone.
 //! - **Folding.** Arithmetic on two constants and the neutral elements (`x + 0`, `x * 1`, `x * 0`, …) fold;
@@ -45,7 +45,7 @@ impl From<Expr> for Operand {
 }
 
 impl Operand {
-    /// The dtype it has where nothing else says one.
+    /// The dtype of a number where nothing else determines one.
     pub fn dtype(&self) -> DType {
         match self {
             Operand::Expr(e) => e.dtype,
@@ -150,7 +150,7 @@ impl Arithmetic {
         matches!(self, ShiftLeft | ShiftRight | BitwiseAnd | BitwiseOr | BitwiseXor)
     }
 
-    /// Whether an operand of `dtype` is accepted, and what is.
+    /// Whether an operand of `dtype` is accepted, and which dtypes are.
     fn accepts(self, dtype: DType) -> Result<(), &'static str> {
         use Arithmetic::*;
         let (ok, what) = match self {
@@ -216,7 +216,7 @@ fn operands(op: Arithmetic, a: Operand, b: Operand, span: Span) -> Result<(Expr,
             return Err(Box::new(unsupported(op, what, left, right, span)));
         }
     }
-    // Python's `/` on two signed integers: TVM refuses to guess between floor and truncation.
+    // Python's `/` on two signed integers: TVM rejects it as ambiguous between floor and truncating division.
     let int_like = |o: &Operand| match o {
         Operand::Expr(e) => e.dtype.is_int(),
         Operand::Int(_) | Operand::Bool(_) => true,
@@ -246,8 +246,8 @@ fn operands(op: Arithmetic, a: Operand, b: Operand, span: Span) -> Result<(Expr,
     Ok((a, b))
 }
 
-/// An int literal in a bit operation takes the other operand's dtype; one that only fits as unsigned bits
-/// (`x & 0xFFFFFFFF`) takes the bits.
+/// An int literal in a bit operation takes the other operand's dtype; one that fits only as unsigned bits
+/// (`x & 0xFFFFFFFF`) is taken as bits.
 fn adopt_bits(literal: Operand, other: &Operand, span: Span) -> Result<Operand> {
     let (Operand::Int(v), Operand::Expr(e)) = (&literal, other) else {
         return Ok(literal);
@@ -287,7 +287,7 @@ fn quoted(symbol: &str) -> String {
     }
 }
 
-/// The dtype in which `a` and `b` (of one lane count) meet; `None` where they do not.
+/// The common dtype of `a` and `b` (of one lane count); `None` where they have none.
 pub fn common_dtype(a: DType, b: DType) -> Option<DType> {
     if a == b {
         return Some(a);

@@ -77,7 +77,7 @@ impl Var {
 
     /// A new variable declared at `span`.
     pub fn at(name: impl Into<Arc<str>>, ty: impl Into<Type>, span: Span) -> Var {
-        // Relaxed: only uniqueness matters. Nothing that is printed depends on the number.
+        // Relaxed: only uniqueness matters. No output depends on the number.
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         Var(Arc::new(VarNode {
             id,

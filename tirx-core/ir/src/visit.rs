@@ -180,7 +180,7 @@ pub fn uses_var(stmt: &Stmt, pred: impl Fn(&Var) -> bool) -> bool {
     uses.1
 }
 
-/// Whether evaluating `expr` reads no memory and no machine state and does nothing else: it may be evaluated
+/// Whether evaluating `expr` reads no memory and no machine state and has no side effect, so that it may be evaluated
 /// elsewhere, more often or not at all.
 pub fn is_pure(expr: &Expr) -> bool {
     expr.is_pure()

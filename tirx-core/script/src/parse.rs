@@ -19,7 +19,7 @@ pub(crate) struct ParsedFile {
     pub(crate) module: Arc<ast::ModModule>,
 }
 
-/// The first of the files that no user wrote.
+/// The id of the first library file; files from here on are not the user's.
 pub(super) const LIBRARY_FILE: FileId = FileId(u32::MAX - 64);
 
 /// The span of a node; none in files that no user wrote.
@@ -75,7 +75,7 @@ fn is_condition(line: &str) -> bool {
     words.iter().any(|word| line.trim_start().starts_with(word))
 }
 
-/// What Python writes for an operator of C that stands where the syntax is wrong.
+/// The Python spelling of a C operator found at a syntax error.
 fn operator_of_c(text: &str, at: usize) -> Option<&'static str> {
     let (before, rest) = text.split_at_checked(at)?;
     let line = before.rsplit('\n').next().unwrap_or_default();

@@ -42,12 +42,12 @@ impl Span {
         self.file != FileId::NONE
     }
 
-    /// `self` where it points at text, else `other`.
+    /// `self` where it points at text, otherwise `other`.
     pub fn or(self, other: Span) -> Span {
         if self.is_some() { self } else { other }
     }
 
-    /// The smallest span that covers both (of one file; else `self`).
+    /// The smallest span that covers both, where they are in one file; otherwise `self`.
     pub fn to(self, other: Span) -> Span {
         if self.file != other.file {
             return self.or(other);
@@ -100,7 +100,7 @@ pub struct Location<'a> {
     pub line_text: &'a str,
 }
 
-/// The texts of one compilation. Cheap to clone; adding a file to a clone leaves the original as it was.
+/// The texts of one compilation. Cheap to clone; adding a file to a clone does not change the original.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceMap {
     files: Vec<Arc<SourceFile>>,

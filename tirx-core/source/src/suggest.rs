@@ -1,12 +1,12 @@
-//! Which known name a misspelt one was meant to be.
+//! Suggestions for misspelt names.
 
-/// Letters of a name that is looked at: comparing takes as much memory as the product of the lengths.
+/// Longest name that is compared: a comparison takes memory proportional to the product of the lengths.
 const LONGEST: usize = 100;
 
 /// The closest of `known` to `name`, if it is close: one edit for short names, a third of the length for long ones.
 pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
-    // Any letter is one edit from any other; and nobody slips in a name of kilobytes.
+    // For a one-letter name every letter would be a suggestion; names of kilobytes are no typing mistakes.
     if !(2..=LONGEST).contains(&name.chars().count()) {
         return None;
     }
@@ -16,7 +16,7 @@ pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
             continue;
         }
         let d = distance(name, candidate);
-        // The first name of several equally close ones in alphabetical order, so that messages are stable.
+        // Of several equally close names the first in alphabetical order, so that messages are stable.
         if d <= limit && best.is_none_or(|(b, c)| (d, candidate) < (b, c)) {
             best = Some((d, candidate));
         }

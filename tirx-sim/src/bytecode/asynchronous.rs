@@ -11,11 +11,11 @@ pub(crate) enum Class {
     Bulk,
     /// `wgmma`, by warp: the thread is its lane 0.
     Matrix,
-    /// `tcgen05`, by thread; completions are told by commits.
+    /// `tcgen05`, by thread; completion is reported by commits.
     Tensor,
     /// NVSHMEM, by thread.
     Remote,
-    /// Told to mbarriers alone: no groups.
+    /// Reported to mbarriers alone: no groups.
     Told,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum MbarrierWhat {
     Complete,
     /// Waits for a phase.
     Wait,
-    /// Asks whether it is complete.
+    /// Tests whether it is complete.
     Test,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct BulkInst {
     pub(crate) barrier: Option<R>,
     /// A mask of ranks.
     pub(crate) ranks: Option<R>,
-    /// Of each 16 bytes those that are written.
+    /// Which of each 16 bytes are written.
     pub(crate) mask: Option<R>,
     /// Bytes at the beginning and at the end that are neither read nor written.
     pub(crate) ignored: [Option<R>; 2],
@@ -115,7 +115,7 @@ pub(crate) enum AsyncInst {
     Bulk(BulkInst),
     Tile(TileInst),
     Commit(Class),
-    /// Until at most so many groups are under way; none: nothing at all.
+    /// At most so many groups may stay in flight; `None`: none at all.
     Wait {
         class: Class,
         left: Option<u32>,
@@ -126,7 +126,7 @@ pub(crate) enum AsyncInst {
         handle: R,
         barrier: R,
     },
-    /// A thread has seen whether a cancellation was granted.
+    /// Records that a thread has seen whether a cancellation was granted.
     Queried {
         found: R,
     },
@@ -135,7 +135,7 @@ pub(crate) enum AsyncInst {
     RemoteFence,
 }
 
-/// Who does an operation of NVSHMEM together.
+/// Which threads perform an NVSHMEM operation together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RemoteScope {
     Thread,

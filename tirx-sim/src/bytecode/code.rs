@@ -1,4 +1,4 @@
-//! The code of one device function with its tables, and what follows from them.
+//! The code of one device function with its tables, and properties derived from them.
 
 use super::{
     Access, AsyncInst, AtomicInst, AtomicOp, Axis, BulkInst, Direction, ExactInst, ExternCall, Inst,
@@ -7,12 +7,12 @@ use super::{
 use crate::fault::FaultLocation;
 use crate::numeric::Kind;
 
-/// What a scalar register holds when a strand starts.
+/// A launch-time value of a scalar register.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Special {
     Param(u16),
     Index(Axis),
-    /// Linear index of the warp's first thread, by axis: uniform where the block's shape makes it so.
+    /// Linear index of the warp's first thread along an axis: uniform where the block's shape makes it so.
     WarpThread(u8),
     WarpId,
     GridDim(u8),
@@ -42,12 +42,12 @@ pub(crate) struct Code {
     pub(crate) prints: Vec<Print>,
     pub(crate) calls: Vec<ExternCall>,
     pub(crate) tensor: Vec<TensorInst>,
-    /// Registers of local arrays may belong to an asynchronous operation.
+    /// Whether registers of local arrays may belong to an asynchronous operation.
     pub(crate) wgmma: bool,
     pub(crate) messages: Vec<String>,
-    /// Pointer or kind of scalar.
+    /// Name and kind of each parameter: a pointer or a scalar.
     pub(crate) params: Vec<(String, Kind)>,
-    /// Scalars when a strand starts: constants in place, the rest from `specials`.
+    /// Initial scalar registers of a strand: constants in place, the rest filled in from `specials`.
     pub(crate) scalars: Vec<u64>,
     pub(crate) specials: Vec<(R, Special)>,
     /// 32-bit vector registers that hold threadIdx.
@@ -60,15 +60,15 @@ pub(crate) struct Code {
     pub(crate) axes: Vec<Axis>,
     /// Bytes of static shared memory.
     pub(crate) static_shared: u32,
-    /// log2 of the bits that shared memory is tracked by.
+    /// log2 of the bits that one history cell of shared memory covers.
     pub(crate) granule: u32,
-    /// The same of local memory: bytes, or halves of them.
+    /// The same for local memory: bytes, or half bytes.
     pub(crate) local_granule: u32,
-    /// More orders the threads than block and warp barriers.
+    /// Threads are ordered by more than block and warp barriers.
     pub(crate) fine: bool,
-    /// Something else than a store may write to any global memory.
+    /// Something other than a store may write to any global memory.
     pub(crate) writes_anywhere: bool,
-    /// Blocks of the whole grid run together.
+    /// All blocks of the grid run together.
     pub(crate) grid_sync: bool,
 }
 
@@ -88,7 +88,7 @@ impl Code {
         smallest.unwrap_or(coarsest).min(coarsest)
     }
 
-    /// Finds out what orders the kernel's threads.
+    /// Determines which instructions order the kernel's threads.
     pub(crate) fn settle_order(&mut self) {
         let same = |a: &Access, b: &Access| {
             a.region == b.region && (a.region != Region::Pointer || a.name == b.name)

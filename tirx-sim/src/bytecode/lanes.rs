@@ -1,4 +1,4 @@
-//! What lanes exchange and convert, and what they give to the outside.
+//! What lanes exchange and convert, and output.
 
 use super::{Operand, R};
 use crate::alu::Bin;
@@ -6,7 +6,7 @@ use crate::cvt::Cvt;
 use crate::numeric::Kind;
 use crate::rounded::Rounded;
 
-/// What is computed exactly and rounded as its modifiers say.
+/// An exact operation, rounded once as its modifiers say.
 #[derive(Clone, Debug)]
 pub(crate) enum Exact {
     /// `cvt` of PTX.
@@ -20,7 +20,7 @@ pub(crate) enum Exact {
 pub(crate) struct ExactInst {
     pub(crate) what: Exact,
     pub(crate) operands: Vec<(Kind, R)>,
-    /// Of the result.
+    /// Kind of the result.
     pub(crate) kind: Kind,
     pub(crate) d: R,
 }
@@ -43,7 +43,7 @@ pub(crate) enum ShuffleMode {
 #[derive(Clone, Debug)]
 pub(crate) struct Shuffle {
     pub(crate) mode: ShuffleMode,
-    /// Of the value.
+    /// Kind of the value.
     pub(crate) kind: Kind,
     /// Vector, or scalar where the result is uniform.
     pub(crate) d: Operand,

@@ -32,7 +32,7 @@ pub(crate) struct Strong {
     pub(crate) writes: bool,
     /// A plain access to a place that a loop polls: as strong as that loop needs it.
     pub(crate) polled: bool,
-    /// It writes what is there already.
+    /// A plain write of the value that is there already.
     pub(crate) same: bool,
 }
 
@@ -64,24 +64,24 @@ pub(crate) enum Region {
     Pointer,
 }
 
-/// What a pointer is called that is no variable.
+/// The name in messages of a pointer that is not a variable.
 pub(crate) const UNNAMED_POINTER: &str = "*pointer";
 
-/// What a load or store does.
+/// What a load or store accesses.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub(crate) region: Region,
-    /// Of one element.
+    /// Kind of one element.
     pub(crate) kind: Kind,
     /// Elements, consecutive in memory and registers.
     pub(crate) count: u16,
-    /// Bits the place must be a multiple of.
+    /// Required alignment, in bits.
     pub(crate) align: u32,
     /// The loop condition polls this place: reading it synchronizes with who wrote it.
     pub(crate) poll: bool,
     /// Some loop condition polls places of this region.
     pub(crate) polled: bool,
-    /// Some compare and swap updates places of this region, whose loop begins with a plain read.
+    /// Some compare-and-swap loop that begins with a plain read updates places of this region.
     pub(crate) swapped: bool,
     /// The buffer's name.
     pub(crate) name: String,
@@ -123,7 +123,7 @@ pub(crate) enum AtomicOp {
     Add,
     /// Compare and swap.
     Cas,
-    /// Nothing: the value alone is wanted.
+    /// Nothing is updated: only the value is wanted.
     Read,
     Exchange,
     And,
@@ -131,9 +131,9 @@ pub(crate) enum AtomicOp {
     Xor,
     Min,
     Max,
-    /// One more, and 0 after the value.
+    /// Increments, and wraps to 0 after the value.
     Inc,
-    /// One less, and the value after 0 and what is beyond it.
+    /// Decrements, and wraps to the value after 0 and from values beyond it.
     Dec,
 }
 
@@ -148,12 +148,12 @@ pub(crate) struct AtomicInst {
     pub(crate) wide: bool,
     pub(crate) plus: R,
     pub(crate) value: R,
-    /// Of compare and swap.
+    /// The expected value of compare and swap.
     pub(crate) compare: R,
     pub(crate) d: R,
 }
 
-/// log2 of the bits of a word, the coarsest that accesses are tracked by.
+/// log2 of the bits of a word, the coarsest granularity of tracking.
 pub(crate) const WORD: u32 = 5;
 
 /// log2 of the bits of a byte.

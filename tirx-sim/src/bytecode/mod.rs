@@ -1,12 +1,12 @@
 //! The instructions a device function is compiled to.
 //!
-//! A warp has vector registers of 32 lanes, in two files: 32-bit (`v`) and 64-bit (`w`). Values that are equal in
-//! all lanes of a strand live in its scalar registers (`s`, 64-bit, shared by all kinds). A write of a vector register
-//! changes the active lanes alone, so a lane's registers are its own whatever its neighbours do; scalar
-//! registers belong to a strand and are copied when strands part.
+//! A warp has vector registers of 32 lanes, in two files: 32-bit (`v`) and 64-bit (`w`). Values that are equal in all
+//! lanes of a strand live in its scalar registers (`s`, 64-bit, shared by all kinds). A write of a vector register
+//! changes the active lanes alone, so a lane's registers are its own whatever its neighbours do; scalar registers
+//! belong to a strand and are copied when strands split.
 //!
-//! Control flow is structured. `If` parts the active lanes, `Arrive` ends each side; `LoopBegin` … `LoopLatch`
-//! frame a loop whose lanes may leave at different times. Uniform branches and loops are plain jumps.
+//! Control flow is structured. `If` splits the active lanes, `Arrive` ends each side; `LoopBegin` … `LoopLatch` frame a
+//! loop whose lanes may leave at different times. Uniform branches and loops are plain jumps.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -157,7 +157,7 @@ pub(crate) enum Inst {
         d: R,
         a: R,
     },
-    /// What is computed exactly and rounded as its modifiers say.
+    /// Exact operations, rounded as their modifiers say.
     Exact {
         id: u16,
     },
@@ -198,7 +198,7 @@ pub(crate) enum Inst {
         d: R,
         a: R,
     },
-    /// Between a register and the bits that memory would hold.
+    /// Between a register and the bits as memory holds them.
     ToBits {
         kind: Kind,
         d: R,
@@ -226,7 +226,7 @@ pub(crate) enum Inst {
         b: R,
         c: R,
     },
-    /// `a * b + c`, rounded once; the kind says to what.
+    /// `a * b + c`, rounded once to the kind.
     Fma {
         kind: Kind,
         d: R,
@@ -308,9 +308,9 @@ pub(crate) enum Inst {
     Continue,
     Return,
     End,
-    /// A turn of a loop that may wait for another thread's writes.
+    /// An iteration of a loop that may wait for another thread's writes.
     Spin,
-    /// Counts work: so many IR operators follow in this block.
+    /// Counts work: the number of IR operators that follow in this block.
     Step {
         weight: u32,
     },
@@ -376,14 +376,14 @@ pub(crate) enum Inst {
     Atomic {
         id: u16,
     },
-    /// Lanes must have written bit `bit` (a promoted element); `mark` notes that they have.
+    /// Reports lanes that have not written bit `bit` (a promoted element); `mark` sets it.
     CheckInit {
         bit: u16,
     },
     MarkInit {
         bit: u16,
     },
-    /// A new turn of the declaration's scope: its contents are undefined again.
+    /// A new iteration of the declaration's scope: the contents are undefined again.
     ClearInit {
         bit: u16,
     },
@@ -397,7 +397,7 @@ pub(crate) enum Inst {
         id: u16,
     },
     WarpSync,
-    /// All lanes of the warp that run must be here.
+    /// All running lanes of the warp must have arrived.
     Converged,
     ActiveMask {
         d: R,
@@ -408,12 +408,12 @@ pub(crate) enum Inst {
         v: R,
         all: bool,
     },
-    /// Barrier `id` of so many threads.
+    /// Waits at barrier `id` for the given number of threads.
     NamedSync {
         id: R,
         threads: R,
     },
-    /// Arrives at barrier `id` of so many threads, and goes on.
+    /// Arrives at barrier `id` of the given number of threads without waiting.
     NamedArrive {
         id: R,
         threads: R,

@@ -77,7 +77,7 @@ pub(crate) enum TensorMemoryInst {
         registers: Vec<Operand>,
     },
     WaitStore,
-    /// Tells an mbarrier (64-bit), or those of a mask of ranks.
+    /// Signals an mbarrier (64-bit), or those of a mask of ranks.
     Commit {
         barrier: R,
         ranks: Option<R>,
@@ -138,7 +138,7 @@ pub(crate) struct WgmmaInst {
     pub(crate) left: LeftOperand,
     /// A 64-bit register with the descriptor of B.
     pub(crate) right: R,
-    /// A 32-bit register: whether what is in the accumulators is added.
+    /// A 32-bit register: whether the accumulators' old contents are added.
     pub(crate) keep: R,
     /// Pointers to the accumulators.
     pub(crate) sums: Vec<Operand>,

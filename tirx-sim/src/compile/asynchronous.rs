@@ -12,12 +12,13 @@ use crate::exec::engine::{Class, Direction};
 use crate::numeric::Kind;
 
 impl Compiler<'_> {
-    /// Runs an instruction of this file; its value, if it has one. `None`: it is another file's.
+    /// Compiles an operation of this file and gives its value, if it has one. `None`: the operation belongs to another
+    /// file.
     pub(super) fn asynchronous(&mut self, op: Op, args: &[Expr]) -> Result<Option<Option<Val>>> {
         use MbarrierWhat::{
             Arrive, ArriveExpect, ArriveNoComplete, Complete, Expect, Init, Inval, Test, Wait,
         };
-        // What is counted here: the families of the asynchronous engines and of tensor cores.
+        // The operations handled here: the families of the asynchronous engines and of tensor cores.
         if !matches!(
             op.info().family,
             "mbarrier" | "copies" | "matrix" | "wgmma" | "tcgen05" | "nvshmem" | "iket"
@@ -117,7 +118,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// An operand in a vector register, if it is there.
+    /// An operand in a vector register, if it is present.
     fn operand(&mut self, call: &Operands, name: &str, kind: Kind) -> Result<Option<R>> {
         let Some(e) = call.get(name) else {
             return Ok(None);

@@ -95,7 +95,7 @@ impl Compiler<'_> {
             }
             Op::PtxGriddepcontrolWait => self.emit(Inst::PriorGrid),
             Op::PtxGriddepcontrolLaunchDependents => {}
-            // Events for a tracer that is not there; what they are given is computed all the same.
+            // Events for a tracer that does not exist here; their arguments are evaluated all the same.
             Op::CudaIketMark | Op::CudaIketRangeEnd | Op::CudaIketRangePush | Op::CudaIketRangePop => {
                 self.event(args)?;
             }

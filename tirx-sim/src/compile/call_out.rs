@@ -56,7 +56,7 @@ impl Compiler<'_> {
         };
         for arg in &args[1..] {
             if let Some(text) = arg.as_str() {
-                // A constant string takes the place of its `%s`.
+                // A constant string replaces its `%s`.
                 print.format = print.format.replacen("%s", &text.replace('%', "%%"), 1);
                 continue;
             }

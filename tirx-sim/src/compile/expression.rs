@@ -1,7 +1,7 @@
-//! Expressions but for calls.
+//! Expressions other than calls.
 //!
-//! A vector value is one register a lane of the *value* (each of 32 lanes of the *warp*): vector code is scalar
-//! code repeated, except that consecutive elements are loaded and stored together.
+//! A vector value is one register per lane of the *value* (each of 32 lanes of the *warp*): vector code is scalar code
+//! repeated, except that consecutive elements are loaded and stored together.
 
 use tirx_ir::intrin::Op;
 use tirx_ir::{BinOp, DType, Expr, ExprKind};
@@ -38,7 +38,7 @@ impl Compiler<'_> {
         self.convert(value, Kind::Bool)
     }
 
-    /// The value, one `Val` a lane of the dtype.
+    /// The value, one `Val` per lane of the dtype.
     pub(super) fn values(&mut self, e: &Expr) -> Result<Vec<Val>> {
         let outer = self.span;
         self.span = e.span.or(outer);
@@ -278,7 +278,7 @@ impl Compiler<'_> {
         self.binary(BinOp::Add, addend, product).map(Some)
     }
 
-    /// Whether an expression may be evaluated where its value is not asked for.
+    /// Whether an expression may be evaluated where its value is not needed.
     fn is_harmless(&self, e: &Expr) -> bool {
         let may_overflow = self.options.check_overflow && e.operands().next().is_some();
         is_harmless(e) && !may_overflow
@@ -313,7 +313,7 @@ impl Compiler<'_> {
         let and = op == BinOp::And;
         match left.at {
             Operand::S(s) => {
-                // Where the second operand turns out uniform, so is the result.
+                // Where the second operand turns out to be uniform, so is the result.
                 let (uniform, d) = (self.temp_scalar()?, self.temp(Kind::Bool)?);
                 let copy = self.code.insts.len();
                 self.emit(Inst::Splat32 { d, s });
@@ -392,7 +392,7 @@ impl Compiler<'_> {
                 let skip = self.jump(Inst::JumpIfNot { s, pc: 0 });
                 self.label = self.code.insts.len();
                 let first = self.values(t)?;
-                // Room for the moves, made once it is known whether the other side is uniform too.
+                // Placeholders for the moves, filled in once it is known whether the other side is uniform too.
                 let room = self.code.insts.len();
                 for _ in 0..lanes {
                     self.emit(Inst::Step { weight: 0 });
@@ -455,7 +455,7 @@ impl Compiler<'_> {
         self.reinterpret_values(values, a.dtype, dtype)
     }
 
-    /// The bits of `values`, which are lanes of `from`, as lanes of `dtype`.
+    /// The bits of `values`, which are lanes of `from`, reinterpreted as lanes of `dtype`.
     pub(super) fn reinterpret_values(
         &mut self,
         values: Vec<Val>,
@@ -526,7 +526,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Whether `e` is a call of `likely` or the like that stands for its argument.
+    /// Whether `e` is a call such as `likely` that stands for its argument.
     pub(super) fn is_transparent(op: Op) -> bool {
         matches!(op, Op::Likely)
     }

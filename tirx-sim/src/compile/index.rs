@@ -147,7 +147,7 @@ impl Compiler<'_> {
         self.index_of_terms(vec![terms[0], terms[1], plus])
     }
 
-    /// The index of the first element and how many follow it, or one index an element.
+    /// The index of the first of consecutive elements and their number, or one index per element.
     pub(super) fn split_index(
         &mut self,
         buffer: &Buffer,
@@ -160,7 +160,7 @@ impl Compiler<'_> {
         let Some((last, front)) = indices.split_last() else {
             return Ok((None, lanes));
         };
-        // Elements of half a byte are accessed one by one: what they make up has no alignment to rely on.
+        // Elements of half a byte are accessed one by one: a group of them has no alignment to rely on.
         let whole = buffer.dtype.storage_bits() * buffer.dtype.lanes as usize >= 8;
         let contiguous = whole && buffer.strides.last().is_none_or(|s| s.is_int(1));
         if let ExprKind::Ramp { base, stride, lanes } = &last.kind
@@ -198,7 +198,7 @@ impl Compiler<'_> {
         let mut terms = Vec::new();
         self.terms(index, &mut terms)?;
         let index = self.index_of_terms(terms)?;
-        // The scan has found it uniform; where the compiler cannot tell, all lanes hold it all the same.
+        // The scan has found it uniform; where the compiler cannot tell, every lane holds the same value.
         let at = self.first(index.at)?;
         let rest = Val::scalar(index.at.kind, index.plus);
         let sum = if index.at.is_scalar() {

@@ -1,8 +1,8 @@
-//! Calls of other functions of the module, written out.
+//! Calls of other functions of the module, inlined.
 //!
 //! A kernel that calls `Module.g(x)` is compiled with the body of `g` in place of the call. A function that binds names
 //! and returns an expression of them becomes that expression. Of any other the body stands before the statement that
-//! calls it, as a loop of one turn: a return leaves the value in a variable and then the loops around it.
+//! calls it, as a loop of one iteration: a return leaves the value in a variable and then the loops around it.
 
 use rustc_hash::FxHashMap;
 use tirx_ir::intrin::Op;
@@ -13,10 +13,10 @@ use tirx_ir::{
 use tirx_source::diagnostic::{Diagnostic, Result};
 use tirx_source::source::Span;
 
-/// Calls within calls: more is taken for recursion.
+/// Deepest nesting of calls: more counts as recursion.
 const DEEPEST: usize = 64;
 
-/// The body of a function with the calls in it written out.
+/// The body of a function with the calls in it inlined.
 pub(super) fn inlined(module: &IRModule, func: &PrimFunc) -> Result<Stmt> {
     let mut inline = Inline {
         module,
@@ -32,9 +32,9 @@ pub(super) fn inlined(module: &IRModule, func: &PrimFunc) -> Result<Stmt> {
 struct Inline<'a> {
     module: &'a IRModule,
     depth: usize,
-    /// What must run before the statement at hand.
+    /// Statements that must run before the current one.
     before: Vec<Stmt>,
-    /// Expressions around that evaluate only some of their operands, or bind names.
+    /// Enclosing expressions that evaluate only some of their operands, or bind names.
     chosen: usize,
     failed: Option<Box<Diagnostic>>,
 }
@@ -79,7 +79,7 @@ impl Inline<'_> {
                 _ => return None,
             }
         }
-        // Each call has variables of its own; what is a variable of the caller stays it.
+        // Each call gets variables of its own; the caller's variables stay as they are.
         let fresh: FxHashMap<Var, Var> = names
             .iter()
             .enumerate()
@@ -171,11 +171,11 @@ fn converted(value: &Expr, dtype: DType) -> Expr {
     }
 }
 
-/// Turns returns into leaving a loop of one turn.
+/// Turns each return into a `break` out of a loop of one iteration.
 struct Leave {
     value: Option<Buffer>,
     done: Buffer,
-    /// The function's own loops around.
+    /// The function's own loops around the statement.
     loops: usize,
 }
 
@@ -262,7 +262,7 @@ impl Mutator for Inline<'_> {
                     }
                 }
             }
-            // Its condition is evaluated at each turn.
+            // The condition is evaluated in each iteration.
             StmtKind::While(condition, body) => {
                 self.chosen += 1;
                 let condition = self.expr(condition);

@@ -1,4 +1,4 @@
-//! Packed values and PTX instructions: what each is in terms of the IR's own expressions.
+//! Packed values and PTX instructions, expressed by the IR's own expressions.
 
 use tirx_ir::intrin::Op;
 use tirx_ir::{BinOp, DType, Expr, TypeCode};
@@ -31,7 +31,7 @@ fn float(e: &Expr) -> Expr {
     e.clone().cast(DType::FLOAT32)
 }
 
-/// `op` of floats, where a NaN gives way to a number.
+/// `op` of floats, where a NaN operand yields the other one.
 fn number_of(op: BinOp, a: Expr, b: Expr) -> Expr {
     let is_nan = |e: &Expr| Expr::call(Op::Isnan, DType::BOOL.with_lanes(e.dtype.lanes), vec![e.clone()]);
     let picked = Expr::binary(op, a.clone(), b.clone());
@@ -115,7 +115,7 @@ fn meaning(op: Op, args: &[Expr]) -> Option<Expr> {
             let any = Expr::binary(BinOp::Ne, lanes, Expr::constant(DType::UINT32, 0));
             any.cast(DType::INT32)
         }
-        // The first lane that is there.
+        // The first active lane.
         Op::PtxElectSync => {
             let mask = Expr::constant(DType::UINT32, u32::MAX.into());
             let here = vec![mask, Expr::constant(DType::BOOL, 1)];
@@ -198,7 +198,7 @@ impl Compiler<'_> {
                     Err(message) => return error(self.span, message),
                 },
                 ftz: flag(at + 1),
-                // Packed ones have no such flag: what follows is `dps`.
+                // Packed forms have no such flag: the next argument is `dps`.
                 sat: dtype != F32X2 && flag(at + 2),
             };
             let values = self.rounded_lanes(rounded, (0..operands).map(value), dtype)?;
@@ -222,7 +222,7 @@ impl Compiler<'_> {
         Ok(Some((destination, self.values(&result)?)))
     }
 
-    /// The lanes of operands of a dtype, each with its like; two float32 are packed again.
+    /// The lanes of operands of a dtype, lane by lane; two float32 are packed again.
     fn rounded_lanes(
         &mut self,
         rounded: Rounded,

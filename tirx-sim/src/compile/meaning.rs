@@ -7,7 +7,7 @@ use tirx_ir::intrin::Op;
 pub(super) enum Meaning {
     /// It is compiled, by `call` and the files that it names.
     Compiled,
-    /// It never is in a final device function.
+    /// It never occurs in a final device function.
     Lowered,
     /// It belongs to host functions.
     Host,

@@ -63,7 +63,8 @@ enum Home {
     Param(u16),
     Shared(u16),
     Local(u16),
-    /// A local array in registers: one a lane of an element; where initialization is tracked, the first bit.
+    /// A local array in registers: one register per lane of an element; where initialization is tracked, the index of
+    /// its first bit.
     Registers {
         elements: Vec<R>,
         init: Option<u16>,
@@ -100,14 +101,14 @@ struct Compiler<'a> {
     /// The text of what is being compiled.
     span: Span,
     places: FxHashMap<Span, u32>,
-    /// The `Step` that counts the current block.
+    /// The `Step` instruction that counts the current block's operators.
     block: usize,
-    /// No instruction before this one may be changed: a jump leads here.
+    /// No instruction before this one may be changed: it is a jump target.
     label: usize,
     loops: Vec<Loop>,
     /// In a branch that some threads of the block may not take.
     parted: bool,
-    /// In a condition that decides whether a loop goes on.
+    /// Inside a condition that decides whether a loop continues.
     polling: bool,
 }
 
@@ -236,7 +237,7 @@ impl Compiler<'_> {
         Ok(register)
     }
 
-    /// threadIdx along an axis: a scalar where whole warps share it.
+    /// threadIdx along an axis: a scalar where it is uniform in every warp.
     fn thread_index(&mut self, dim: u8) -> Result<Val> {
         let x = self.scan.extent(Axis::Thread(0));
         let xy = x.map(|x| x * self.scan.extent(Axis::Thread(1)).unwrap_or(1));

@@ -18,7 +18,7 @@ use crate::exec::order::{Scope, Strong};
 use crate::numeric::Kind;
 
 impl Compiler<'_> {
-    /// What a data pointer stands for without computing anything: another name of a region.
+    /// The region that a data pointer is another name of, without computing anything.
     pub(super) fn alias(&self, e: &Expr) -> Option<Home> {
         match &e.kind {
             ExprKind::Var(v) => self.homes.get(v).cloned(),
@@ -98,7 +98,7 @@ impl Compiler<'_> {
         Ok(total.with_kind(Kind::Ptr))
     }
 
-    /// The place a pointer argument names, with the buffer's name.
+    /// The place that a pointer argument names, with the buffer's name.
     fn pointee_place(&mut self, e: &Expr, kind: Kind) -> Result<(Place, String)> {
         if let Some([target]) = e.as_call(Op::AddressOf)
             && let ExprKind::BufferLoad { buffer, indices, .. } = &target.kind
@@ -210,7 +210,7 @@ impl Compiler<'_> {
         self.atomic_of(op, strong, pointer, &values)
     }
 
-    /// The same of values that are at hand.
+    /// The same for operands that are already compiled.
     pub(super) fn atomic_of(
         &mut self,
         op: AtomicOp,

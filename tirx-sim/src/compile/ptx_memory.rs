@@ -26,7 +26,7 @@ fn moved(pointer: &Expr, bytes: u32) -> Expr {
     Expr::call(Op::HandleAddByteOffset, pointer.dtype, args)
 }
 
-/// What an instruction asks of the order: its modifiers say it.
+/// The memory order that an instruction's modifiers ask for.
 fn strong(access: &MemoryInstruction<'_>, reads: bool, writes: bool) -> Strong {
     let words = || access.text.split('.');
     let semantics = words().find(|w| matches!(*w, "acquire" | "release" | "acq_rel" | "sc"));
@@ -36,7 +36,7 @@ fn strong(access: &MemoryInstruction<'_>, reads: bool, writes: bool) -> Strong {
 }
 
 impl Compiler<'_> {
-    /// Runs an instruction of this file; its value, or whatever is at hand for one without.
+    /// Compiles an instruction of this file; gives its value, or an arbitrary one for an instruction without a value.
     pub(super) fn memory_instruction(&mut self, op: Op, args: &[Expr]) -> Result<Option<Val>> {
         let access = match MemoryInstruction::of(op, args) {
             Err(message) => return error(self.span, message),
@@ -110,7 +110,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The operands of a store, as the function of the CUDA text gets them.
+    /// The operands of a store, in the order in which the function of the CUDA text takes them.
     fn written(&mut self, access: &MemoryInstruction<'_>, register: Kind, kind: Kind) -> Result<Vec<Val>> {
         let mut values = Vec::new();
         for operand in access.operands {

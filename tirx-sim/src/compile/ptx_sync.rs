@@ -123,7 +123,7 @@ impl Compiler<'_> {
         self.store_pointer(tag, Kind::U64, &[own])
     }
 
-    /// Notes the time and what happened where the thread's condition holds.
+    /// Records the time and the event where the thread's condition holds.
     fn timer(&mut self, event: Option<&Expr>, args: &[Expr], what: i128) -> Result<()> {
         let [buffer, tag, offset, stride, leads] = args else {
             return Ok(());

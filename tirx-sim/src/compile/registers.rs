@@ -65,7 +65,7 @@ impl File {
 pub(super) struct Registers {
     next: [usize; 3],
     free: FxHashMap<(File, u16), Vec<R>>,
-    /// Taken and not yet given back.
+    /// Allocated and not yet freed.
     live: Vec<(File, R, u16)>,
     constants: FxHashMap<u64, R>,
     values: FxHashMap<R, u64>,
@@ -114,7 +114,7 @@ impl Registers {
         }
     }
 
-    /// Gives back what was taken since `mark` but for the register of `keep`. False where `keep` was not among it.
+    /// Frees what was allocated since `mark` except the register of `keep`. False where `keep` was not among it.
     pub(super) fn free_but(&mut self, mark: usize, keep: Val) -> bool {
         let (file, register) = match keep.at {
             Operand::S(r) => (File::S, r),
@@ -129,7 +129,7 @@ impl Registers {
         entry.is_some()
     }
 
-    /// Whether `val` is in a register taken since `mark`.
+    /// Whether `val` is in a register allocated since `mark`.
     pub(super) fn taken_since(&self, mark: usize, val: Val) -> bool {
         let (file, register) = match val.at {
             Operand::S(r) => (File::S, r),
@@ -248,7 +248,8 @@ impl Compiler<'_> {
         });
     }
 
-    /// Copies the value into a vector register; where the last instruction made it, by making that one write there.
+    /// Copies the value into a vector register; where the last instruction computed it, by changing that instruction's
+    /// destination.
     pub(super) fn move_to(&mut self, d: R, val: Val, temporaries: usize) {
         match val.at {
             Operand::S(s) => self.splat(val.kind, d, s),

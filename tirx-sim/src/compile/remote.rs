@@ -45,7 +45,7 @@ impl Compiler<'_> {
             }
         };
         match op {
-            // With one element nobody else is waited for.
+            // With one processing element there is nobody else to wait for.
             NvshmemQuiet | NvshmemBarrierAll => self.push_async(AsyncInst::Wait {
                 class: Class::Remote,
                 left: None,

@@ -14,7 +14,7 @@ use crate::numeric::Kind;
 /// Largest array, in elements, that is held in registers.
 const MOST_ELEMENTS: i128 = 256;
 
-/// Most turns of loops over constants that definite assignment follows one by one.
+/// Most iterations of loops over constants that the definite-assignment analysis follows one by one.
 const MOST_TURNS: i128 = 1024;
 
 /// Values of loop variables.
@@ -61,7 +61,7 @@ fn known(e: &Expr, values: &Values) -> Option<i128> {
     }
 }
 
-/// How many turns a nest of loops over constants makes, if it holds nothing but stores.
+/// How many iterations a nest of loops over constants makes, if it contains only stores.
 fn simple_turns(extent: &Expr, body: &Stmt) -> Option<i128> {
     let inner = match &body.kind {
         StmtKind::BufferStore(BufferStore { predicate: None, .. }) => 1,
@@ -94,13 +94,13 @@ fn simple_turns(extent: &Expr, body: &Stmt) -> Option<i128> {
 pub(super) struct Scan {
     /// Data pointers of local arrays that live in registers.
     promoted: FxHashMap<Var, usize>,
-    /// Those with an index that is not constant, but the same for all lanes.
+    /// Of these, those with an index that is not constant but uniform over the lanes.
     indexed: FxHashSet<Var>,
-    /// Those with a read that may come before a write.
+    /// Of these, those with a read that may precede every write.
     checked: FxHashSet<Var>,
-    /// Variables that follow from a thread's index.
+    /// Variables computed from a thread's index.
     of_threads: FxHashSet<Var>,
-    /// Loop variables while definite assignment follows a loop turn by turn.
+    /// Values of loop variables while the definite-assignment analysis follows a loop iteration by iteration.
     values: Values,
     extents: FxHashMap<Axis, Option<i128>>,
 }
@@ -162,7 +162,7 @@ impl Scan {
         self.extents.keys().copied().collect()
     }
 
-    /// Follows definite assignment: `written` holds the elements that every way here has written.
+    /// Definite assignment: `written` holds the elements that every path to this point has written.
     fn writes(&mut self, stmt: &Stmt, written: &mut FxHashSet<(Var, usize)>) {
         match &stmt.kind {
             StmtKind::Seq(stmts) => stmts.iter().for_each(|s| self.writes(s, written)),
@@ -258,7 +258,7 @@ impl Scan {
     }
 }
 
-/// Whether a loop body may leave a turn early.
+/// Whether a loop body may leave an iteration early.
 fn jumps_out(body: &Stmt) -> bool {
     contains_call(body, |op| {
         matches!(op, Op::BreakLoop | Op::ContinueLoop | Op::ThreadReturn)
@@ -328,7 +328,7 @@ pub(super) fn may_wait(condition: &Expr, body: &Stmt) -> bool {
     waits.0
 }
 
-/// Whether evaluating needs no memory and cannot fault: it may run for lanes that do not need it.
+/// Whether evaluating needs no memory and cannot fault, so that it may run for lanes that do not need it.
 pub(super) fn is_harmless(expr: &Expr) -> bool {
     let itself = match &expr.kind {
         ExprKind::BufferLoad { buffer, indices, .. } => {
@@ -352,11 +352,11 @@ struct Uses {
     arrays: FxHashMap<Var, (usize, Option<Kind>)>,
     /// Those that need an address.
     memory: FxHashSet<Var>,
-    /// Those with an index that is not constant, but the same for all lanes.
+    /// Those with an index that is not constant but uniform over the lanes.
     indexed: FxHashSet<Var>,
-    /// Variables that are the same for all lanes.
+    /// Uniform variables.
     uniform: FxHashSet<Var>,
-    /// Those that follow from a thread's index.
+    /// Variables computed from a thread's index.
     of_threads: FxHashSet<Var>,
     extents: FxHashMap<Axis, Option<i128>>,
 }
@@ -426,7 +426,7 @@ fn follows(e: &Expr, of_threads: &FxHashSet<Var>) -> bool {
 impl Visitor for Uses {
     fn visit_expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            // A data pointer that is used as a value: somebody may reach the array through it.
+            // A data pointer used as a value: the array may be reached through it.
             ExprKind::Var(v) => {
                 self.memory.insert(v.clone());
             }

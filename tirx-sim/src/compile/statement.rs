@@ -23,7 +23,7 @@ use crate::numeric::Kind;
 const ARRAY_ALIGN: u32 = 64;
 /// Most bytes of a thread's local array: what CUDA gives a thread in all.
 const MOST_LOCAL: u32 = 512 * 1024;
-/// Most bytes of a function's local arrays, those of copied loop bodies counted again.
+/// Most bytes of a function's local arrays; those of copied loop bodies count again.
 const MOST_LOCALS: usize = 16 << 20;
 /// Most bytes of a function's shared arrays; a launch may use less.
 const MOST_SHARED: u32 = 1 << 20;
@@ -130,7 +130,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Values that stay as they are whatever is stored later, in registers that outlive the statement.
+    /// Copies values to registers that no later store changes and that outlive the statement.
     pub(super) fn own(&mut self, mut values: Vec<Val>, mark: usize) -> Result<Vec<Val>> {
         for value in &mut values {
             if value.mutable {
@@ -152,7 +152,7 @@ impl Compiler<'_> {
             return error(self.span, "the simulator does not run virtual threads");
         }
         if let (AttrNode::IterVar(iv), keys::THREAD_EXTENT) = (node, key)
-            // What a scheduler prefers changes no result.
+            // Scheduling hints change no result.
             && !iv.thread_tag.starts_with("preferredClusterCtaIdx.")
         {
             let Some(axis) = Axis::of(&iv.thread_tag) else {
@@ -179,7 +179,7 @@ impl Compiler<'_> {
     }
 
     fn alloc(&mut self, buffer: &Buffer) -> Result<()> {
-        // Columns of tensor memory: instructions name them by number.
+        // Columns of tensor memory have no storage here: instructions name them by number.
         if buffer.scope() == "tmem" {
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl Compiler<'_> {
                 );
                 return error(buffer.span, message);
             }
-            // The launch says how large it is.
+            // The launch gives its size.
             None if scope == "shared.dyn" => 0,
             None => {
                 let message = format!("`{}` in scope \"{scope}\" has no constant size", buffer.name);
@@ -297,7 +297,7 @@ impl Compiler<'_> {
     }
 
     fn alloc_local(&mut self, buffer: &Buffer, name: String, bytes: u32) -> Home {
-        // The same declaration may be met again where a pass has copied a loop body.
+        // The same declaration may occur again where a pass has copied a loop body.
         let offset = self.code.local_words as u32;
         self.code.local_words += bytes.div_ceil(8) as usize * 2;
         let array = self.code.locals.len() as u16;
@@ -356,7 +356,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Parts the lanes; `other_side` and `meet` finish it.
+    /// Splits the active lanes; `other_side` and `meet` finish the branch.
     pub(super) fn divide(&mut self, c: u16) -> usize {
         self.emit(Inst::If { c, other: 0, join: 0 });
         self.code.insts.len() - 1
@@ -439,7 +439,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Turns as long as a condition holds, which may wait for another thread.
+    /// Iterations for as long as a condition holds, which may wait for another thread.
     pub(super) fn wait_while(&mut self, condition: impl FnOnce(&mut Self) -> Result<Val>) -> Result<()> {
         let begin = self.code.insts.len();
         self.emit(Inst::LoopBegin { latch: 0, exit: 0 });

@@ -137,7 +137,7 @@ impl Compiler<'_> {
         Ok(true)
     }
 
-    /// The bits that the row's own encoder gives.
+    /// The bits that the row's own encoder computes.
     fn instruction_descriptor(&mut self, op: Op, args: &[Expr]) -> Result<Val> {
         let row = op.row();
         let call = Operands::read(row, args).ok();

@@ -1,4 +1,4 @@
-//! Instructions of tensor cores that a warp does at once: `ldmatrix`, `stmatrix`, `mma.sync`.
+//! Synchronous warp-wide instructions of tensor cores: `ldmatrix`, `stmatrix`, `mma.sync`.
 //!
 //! Operands in registers are named by pointers to elements of local arrays. They are loaded before and stored after, as
 //! any access through a pointer is, so that what is between works on vector registers alone.
@@ -58,7 +58,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// A whole number among the arguments.
+    /// A constant non-negative integer argument.
     pub(super) fn whole(&self, e: &Expr) -> Result<usize> {
         match e.as_int().map(usize::try_from) {
             Some(Ok(value)) => Ok(value),

@@ -1,4 +1,4 @@
-//! What the lanes of a warp, and the warps of a block, do together: barriers, shuffles, votes, reductions.
+//! Collective operations of the lanes of a warp and the warps of a block: barriers, shuffles, votes, reductions.
 
 use tirx_ir::Expr;
 use tirx_source::diagnostic::{Result, error};
@@ -16,14 +16,14 @@ impl Compiler<'_> {
         self.emit(Inst::CtaSync);
     }
 
-    /// Notes the block barrier that comes next, where some threads may not come to it.
+    /// Registers the next block barrier as one that some threads may not reach.
     pub(super) fn note_barrier(&mut self) {
         if self.parted {
             self.code.parted_barriers.push(self.code.insts.len());
         }
     }
 
-    /// A barrier of some threads, at which to wait or only to arrive.
+    /// A barrier for some threads, which wait at it or only arrive.
     pub(super) fn named_barrier(&mut self, id: &Expr, threads: &Expr, waits: bool) -> Result<()> {
         let mut uniform = [0; 2];
         for (register, e) in uniform.iter_mut().zip([id, threads]) {
@@ -149,8 +149,8 @@ impl Compiler<'_> {
         Ok(Val::vector(kind, d))
     }
 
-    /// The block-wide reduction as the CUDA helper does it: each warp, one value a warp through `scratch`, the
-    /// first warp over those, and the result through `scratch[0]`.
+    /// The block-wide reduction as the CUDA helper does it: each warp, one value per warp through `scratch`, the first
+    /// warp over those, and the result through `scratch[0]`.
     pub(super) fn cta_reduce(&mut self, args: &[Expr]) -> Result<Val> {
         let value = self.value(&args[0])?;
         let kind = value.kind;
@@ -177,7 +177,7 @@ impl Compiler<'_> {
         };
         let skip = self.jump(Inst::JumpIfNot { s: first, pc: 0 });
         self.label = self.code.insts.len();
-        // The neutral element for lanes without a warp.
+        // The neutral element, for lanes that stand for no warp.
         let neutral = match op {
             Bin::AddF | Bin::Add | Bin::MaxU => self.bits(kind, 0)?,
             Bin::MaxF => self.bits(kind, kind.constant(f64::NEG_INFINITY))?,

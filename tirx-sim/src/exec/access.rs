@@ -1,8 +1,8 @@
 //! Loads and stores, with every check.
 //!
-//! Accesses to one region by an element index have a fast form: bounds and alignment of all lanes at once, then a
-//! plain gather or scatter. Where that finds something wrong, and for pointers, each lane is done by itself,
-//! which finds the lane and the words for it.
+//! Accesses to one region by an element index have a fast form: bounds and alignment of all lanes at once, then a plain
+//! gather or scatter. Where that check fails, and for pointers, lanes are processed one by one, which finds the faulty
+//! lane and its message.
 
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,7 @@ fn offsets(index: &Lanes32, plus: u32, mask: u32) -> Lanes32 {
     at
 }
 
-/// Whether all offsets are less than `limit` (a compare and an or a lane, which SSE2 has; it has no maximum).
+/// Whether all offsets are less than `limit` (a compare and an OR per lane, which SSE2 has; it has no maximum).
 #[inline(always)]
 fn all_below(at: &Lanes32, limit: u32) -> bool {
     let mut beyond = 0u32;
@@ -163,12 +163,12 @@ impl Machine<'_, '_> {
         for c in 0..access.count {
             let mut bits = self.read_spot(pc, access, lane, index, &spot, c)?;
             if access.poll {
-                // Each lane goes on only when it has seen it.
+                // Each lane continues only when it has seen the value.
                 for other in (lane + 1..LANES as u32).filter(|l| mask >> l & 1 != 0) {
                     bits = self.read_spot(pc, access, other, index, &spot, c)?;
                 }
             } else if mask.count_ones() > 1 && !matches!(spot, Spot::Local(_)) {
-                // Another lane has read it too; that matters to who writes next.
+                // Another lane has read the place too; the next write must be ordered behind that read.
                 let other = 31 - mask.leading_zeros();
                 bits = self.read_spot(pc, access, other, index, &spot, c)?;
             }

@@ -32,7 +32,7 @@ pub(crate) fn local(array: u16) -> u64 {
 }
 
 fn tagged(tag: u64, array: u16) -> u64 {
-    // The middle of the window: offsets below zero stay in it too.
+    // The middle of the window, so that small negative offsets stay in it too.
     tag | (array as u64) << 32 | 1 << 31
 }
 

@@ -1,4 +1,4 @@
-//! Atomics: lanes in order, each one step for the whole grid.
+//! Atomics: lanes in order, each update atomic for the whole grid.
 
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -93,7 +93,7 @@ impl Machine<'_, '_> {
                 machine.warp.v32[r as usize][lane] as u64
             }
         };
-        // Which lane comes first is not defined: odd seeds begin with the last.
+        // The order of lanes is not defined: odd seeds begin with the last lane.
         let backwards = self.ctx.seed & 1 == 1;
         for lane in 0..LANES {
             let lane = if backwards { LANES - 1 - lane } else { lane };

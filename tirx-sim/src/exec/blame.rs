@@ -1,4 +1,4 @@
-//! What is said of an access that was not allowed.
+//! Messages about accesses that are not allowed.
 
 use super::address::Target;
 use super::order::Conflict;
@@ -24,7 +24,7 @@ impl Machine<'_, '_> {
         first + c as i64
     }
 
-    /// The error of a finding.
+    /// The error of a failed check of a place.
     pub(super) fn found(
         &self,
         access: &Access,
@@ -68,7 +68,7 @@ impl Machine<'_, '_> {
     ) -> Box<Trap> {
         let holds = |a: &&SharedArray| byte >= a.offset && byte < a.offset + a.bytes;
         let name = match self.ctx.code.shared.iter().find(holds) {
-            // The pointer has no name: the array that it points to has one.
+            // The pointer has no name of its own: the message names the array that it points to.
             Some(array) if access.name == UNNAMED_POINTER => {
                 format!("byte {} of shared `{}`", byte - array.offset, array.name)
             }
@@ -86,7 +86,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// The instruction of an operation under way that writes a byte of the block's shared memory.
+    /// The instruction of an operation in flight that writes a byte of the block's shared memory.
     pub(super) fn writer(&self, byte: u32) -> Option<usize> {
         let (own, arrays) = (self.peers.rank() as u32, &self.ctx.code.shared);
         let here = self.shared.engine.writer(own, arrays, own, byte);
@@ -96,7 +96,7 @@ impl Machine<'_, '_> {
         })
     }
 
-    /// The error of a place that an operation under way, issued by the instruction `pc`, is still to write.
+    /// The error of a place that an operation in flight, issued by the instruction `pc`, is still to write.
     pub(super) fn under_way(&self, name: &str, lane: u32, verb: &str, pc: usize) -> Box<Trap> {
         let me = self.thread(self.id as u32 * 32 + lane);
         let message = format!(
@@ -138,7 +138,7 @@ impl Machine<'_, '_> {
         self.conflicting(&name, lane, conflict, verb)
     }
 
-    /// The same of a place that has this name.
+    /// The same for a place with this name.
     pub(super) fn conflicting(&self, name: &str, lane: u32, conflict: Conflict, verb: &str) -> Box<Trap> {
         let other = conflict.mark();
         let past = past(conflict);
@@ -157,7 +157,7 @@ impl Machine<'_, '_> {
                 .push(("the operation is issued here".to_string(), other.pc()));
             return trap;
         }
-        // Of several readers one is known by name: here the thread itself.
+        // Only the last reader is recorded, so the other thread of the message may be this one.
         let own = other.block == self.shared.order.block;
         let is_own = own && other.thread() == self.id as u32 * 32 + lane;
         let same_cluster = self.shared.order.in_cluster(other.block);
@@ -195,7 +195,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// What an access was that another is not ordered with.
+/// The verb for the earlier access of an unordered pair.
 pub(super) fn past(conflict: Conflict) -> &'static str {
     match conflict {
         Conflict::Read(_) | Conflict::Unmet(_, false) => "read",
@@ -204,6 +204,6 @@ pub(super) fn past(conflict: Conflict) -> &'static str {
     }
 }
 
-/// What is missing where accesses to tensor memory are ordered without its fences.
+/// The fence that is missing where accesses to tensor memory are ordered but not fenced.
 pub(super) const UNMET: &str = "the barrier between needs tcgen05.fence.before_thread_sync before it (unless an operation's \
                                 commit tells of it) and tcgen05.fence.after_thread_sync behind it";

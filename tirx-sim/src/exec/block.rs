@@ -1,4 +1,4 @@
-//! A block: its warps in turn, its barriers, and whether anything moves.
+//! A block: runs its warps in turn, opens its barriers, and detects lack of progress.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,21 +15,21 @@ use crate::bytecode::{Axis, Operand, Special};
 use crate::fault::{Fault, FaultKind};
 
 pub(super) struct Block {
-    /// In its cluster.
+    /// Its rank in the cluster.
     pub(super) rank: usize,
     pub(super) shared: Shared,
     pub(super) warps: Vec<Warp>,
 }
 
-/// Who waits where for what, for a deadlock report.
+/// Which threads wait where and for what, for a deadlock report.
 pub(super) struct Waiting {
     pub(super) pc: usize,
     pub(super) threads: u32,
-    /// Linear index of the first of them.
+    /// Linear index of the first of the threads.
     pub(super) first: u32,
     pub(super) what: String,
     pub(super) spins: bool,
-    /// At a block barrier.
+    /// Whether they wait at a block barrier.
     pub(super) barrier: bool,
 }
 
@@ -152,7 +152,7 @@ impl Block {
         self.warps.iter().map(|w| w.alive.count_ones()).sum()
     }
 
-    /// Runs until nothing in the block can. Whether anything moved.
+    /// Runs until nothing in the block can continue. Gives whether anything made progress.
     pub(super) fn run(&mut self, ctx: &Context<'_>, mut peers: Peers<'_>) -> Result<bool, Fault> {
         let mut any = false;
         loop {
@@ -186,7 +186,7 @@ impl Block {
         }
     }
 
-    /// A block's shared memory is there until it ends: what other blocks do with it must be ordered before that.
+    /// A block's shared memory exists until it ends: accesses by other blocks must be ordered before that.
     fn check_end(&self, ctx: &Context<'_>) -> Result<(), Fault> {
         self.check_barriers(ctx)?;
         if let Some((columns, pc)) = self.shared.bank.leak() {
@@ -226,7 +226,7 @@ impl Block {
         Err(fault(ctx, &self.shared, 0, mark.pc(), *trap))
     }
 
-    /// Performs what is still under way at the end of the block.
+    /// Performs the operations that are still in flight at the end of the block.
     fn drain(&mut self, ctx: &Context<'_>, peers: &mut Peers<'_>) -> Result<(), Fault> {
         while !self.shared.engine.is_idle() {
             self.shared.engine.hurry();
@@ -237,7 +237,7 @@ impl Block {
         Ok(())
     }
 
-    /// Bytes that were copied and not expected, or the other way round.
+    /// An mbarrier whose expected and copied bytes differ at the end of the block.
     fn check_barriers(&self, ctx: &Context<'_>) -> Result<(), Fault> {
         if let Some(barrier) = self.shared.engine.barriers.values().find(|b| b.bytes != 0) {
             let message = format!(
@@ -252,7 +252,7 @@ impl Block {
         Ok(())
     }
 
-    /// Runs each strand of a warp that is ready until it waits or yields. Whether anything moved.
+    /// Runs each ready strand of a warp until it waits or yields. Gives whether anything made progress.
     fn run_warp(&mut self, ctx: &Context<'_>, id: usize, peers: &mut Peers<'_>) -> Result<bool, Fault> {
         let mut progress = false;
         let shared = &mut self.shared;
@@ -299,7 +299,7 @@ impl Block {
                     warp.strands.push(strand);
                 }
             }
-            // Who waits for lanes of this warp may have all of them now.
+            // A strand that waits for lanes of this warp may now have all of them.
             if warp.strands.iter().any(|s| s.status != Status::Ready) {
                 let mut machine = Machine {
                     ctx,
@@ -319,7 +319,7 @@ impl Block {
         Ok(progress)
     }
 
-    /// Opens the barriers at which everybody has arrived.
+    /// Opens the barriers at which all threads have arrived.
     fn release(&mut self, ctx: &Context<'_>) -> Result<bool, Fault> {
         let alive = self.alive();
         let at = |block: &Block, pred: &dyn Fn(Status) -> bool| -> u32 {
@@ -374,12 +374,12 @@ impl Block {
                 released = true;
             }
         }
-        // Nobody need wait for it to open.
+        // Other threads need not wait for it to open.
         self.shared.named.retain(|_, a| a.count < a.threads);
         Ok(released)
     }
 
-    /// A block barrier that threads have passed by is an error, though the rest could go on.
+    /// A block barrier that some threads have skipped is an error, even if the rest could continue.
     fn check_all_came(&self, ctx: &Context<'_>) -> Result<(), Fault> {
         for (id, warp) in self.warps.iter().enumerate() {
             let mut here = warp
@@ -480,13 +480,13 @@ impl Block {
         }
     }
 
-    /// Whether a strand turns in a loop rather than waits at an instruction.
+    /// Whether a strand spins in a loop rather than waits at an instruction.
     pub(super) fn spins(&self) -> bool {
         let mut strands = self.warps.iter().flat_map(|w| &w.strands);
         strands.any(|s| s.status == Status::Ready)
     }
 
-    /// Who waits where.
+    /// Which threads wait where.
     pub(super) fn waiting(&mut self, ctx: &Context<'_>) -> Vec<Waiting> {
         let mut out: Vec<Waiting> = Vec::new();
         let mut asleep = Vec::new();
@@ -545,7 +545,7 @@ fn loop_place(ctx: &Context<'_>, pc: usize) -> usize {
 }
 
 impl Machine<'_, '_> {
-    /// Lanes arrive at a named barrier and go on.
+    /// Lanes arrive at a named barrier and continue.
     pub(super) fn arrive_named(&mut self, id: u32, threads: u32, mask: u32) {
         let released = self.shared.order.release(self.id, mask);
         match self.shared.named.entry(id) {
@@ -564,7 +564,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Lets strands go on whose warp barrier or exchange has all its lanes. On an error, with the instruction.
+    /// Resumes strands whose warp barrier or exchange has all its lanes. On an error, gives the instruction.
     fn meet_in_warp(&mut self) -> Result<bool, (usize, Box<Trap>)> {
         let mut met = false;
         let alive = self.warp.alive;
@@ -608,7 +608,7 @@ impl Machine<'_, '_> {
             let mut arguments = Arguments::new();
             let mut lanes = 0;
             for strand in self.warp.strands.iter().filter(|s| is_here(s)) {
-                // Strands that wait for others still are left out.
+                // Strands that still wait for others are left out.
                 let Status::Exchange(_, theirs) = strand.status else {
                     continue;
                 };

@@ -10,9 +10,9 @@ use super::order::{Kind, Order, Place, Strong};
 use crate::alu::Lanes32;
 use crate::bytecode::Access;
 
-/// What is known of each place.
+/// The history of each place.
 pub(super) enum Cells {
-    /// Where block and warp barriers are the only order, or nobody looks for races.
+    /// Where block and warp barriers are the only order, or races are not checked.
     Coarse(Pages),
     Fine(Vec<Place>),
 }

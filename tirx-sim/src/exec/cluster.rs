@@ -14,7 +14,7 @@ use crate::bytecode::Access;
 use crate::fault::FaultKind;
 use crate::memory::{granules, load_bits, store_bits};
 
-/// The blocks of the cluster but one.
+/// The blocks of the cluster except one.
 pub(super) struct Peers<'a> {
     rank: usize,
     before: &'a mut [Block],
@@ -58,7 +58,7 @@ impl<'a> Peers<'a> {
         ranked.map(|(rank, block)| (rank as u32, block))
     }
 
-    /// The same for a shorter time.
+    /// A reborrow for a shorter lifetime.
     pub(super) fn reborrow(&mut self) -> Peers<'_> {
         Peers {
             rank: self.rank,
@@ -67,7 +67,7 @@ impl<'a> Peers<'a> {
         }
     }
 
-    /// The block of a rank; none for the own one and where there is none.
+    /// The block of a rank; `None` for this block and where there is none.
     pub(super) fn get(&mut self, rank: u32) -> Option<&mut Block> {
         let own = self.rank;
         match (rank as usize).checked_sub(own) {
@@ -79,7 +79,7 @@ impl<'a> Peers<'a> {
 }
 
 impl Machine<'_, '_> {
-    /// Whether a rank is this block's own; an error where there is no such block, or none that still runs.
+    /// Whether a rank is this block's own; an error where no such block exists or still runs.
     pub(super) fn peer(&mut self, access: &Access, lane: u32, rank: u32, verb: &str) -> Check<bool> {
         if rank as usize == self.peers.rank {
             return Ok(true);
@@ -111,8 +111,8 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Reads, writes or updates a place in another block's shared memory: `step` gives the new bits of the old ones,
-    /// where they change. The old bits.
+    /// Reads, writes or updates a place in another block's shared memory: `step` computes the new bits from the old
+    /// ones, or `None` to leave them. Gives the old bits.
     #[expect(clippy::too_many_arguments, reason = "an access has many sides")]
     pub(super) fn far(
         &mut self,
@@ -185,7 +185,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// Lanes want to go on; whether they must wait.
+    /// Lanes wait at the cluster's barrier; gives whether they must.
     pub(super) fn cluster_wait(&mut self, mask: u32) -> Check<bool> {
         let absent = mask & !self.warp.owed;
         if absent != 0 {
@@ -207,7 +207,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// Opens the barrier of a cluster where all have arrived. Whether it did.
+/// Opens the barrier of a cluster where all have arrived. Gives whether it did.
 pub(super) fn open(cluster: &mut [Block]) -> bool {
     let some = cluster.iter().any(|b| b.warps.iter().any(|w| w.arrived != 0));
     let all = cluster
@@ -236,7 +236,7 @@ pub(super) fn open(cluster: &mut [Block]) -> bool {
     true
 }
 
-/// All of it.
+/// All lanes.
 fn joined(known: impl Iterator<Item = Known>) -> Option<Known> {
     known.reduce(|mut all, known| {
         all.join(&known);

@@ -1,13 +1,13 @@
-//! Divergence: how strands part, meet again, and run ahead.
+//! Divergence: how strands split, reconverge, and run ahead.
 
 use super::{Frame, Join, PATIENCE, Status, Strand, Warp};
 
-/// What is left of a strand after its active lanes have gone elsewhere.
+/// The state of a strand after its active lanes have stopped or moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// Other lanes go on in the same strand.
+    /// Other lanes of the strand continue.
     Running,
-    /// It waits within a join for strands that are still on their way; nothing of it is left.
+    /// It waits within a join for strands that have not arrived; no lane of it runs.
     Parked,
     /// All its lanes have ended.
     Finished,
@@ -29,7 +29,7 @@ impl Warp {
         self.settle(strand)
     }
 
-    /// The active lanes leave the innermost loop, or wait for its next turn.
+    /// The active lanes leave the innermost loop, or wait for its next iteration.
     pub(super) fn leave(&mut self, strand: &mut Strand, for_good: bool) -> Settled {
         let mask = std::mem::take(&mut strand.mask);
         let note = |frame: &mut Frame| match frame {
@@ -58,7 +58,7 @@ impl Warp {
         self.settle(strand)
     }
 
-    /// Finds lanes for a strand without active ones: those of the other side, those that wait.
+    /// Selects lanes for a strand without active ones: those of the other side, or those that wait.
     pub(super) fn settle(&mut self, strand: &mut Strand) -> Settled {
         while strand.mask == 0 {
             let go_on = match strand.frames.last_mut() {
@@ -108,7 +108,7 @@ impl Warp {
         Settled::Running
     }
 
-    /// A strand has to wait: the sides it has not run yet become strands that need not.
+    /// A strand has to wait: the sides that it has not run yet become strands of their own, which need not wait.
     pub(super) fn part(&mut self, strand: &mut Strand) {
         let mut i = 0;
         while i < strand.frames.len() {
@@ -162,7 +162,7 @@ impl Warp {
         }
     }
 
-    /// Lets lanes that wait for others of their warp go on alone. False where none wait.
+    /// Lets lanes that wait to reconverge continue alone. False where none wait.
     pub(super) fn run_ahead(&mut self) -> bool {
         for s in 0..self.strands.len() {
             for i in (0..self.strands[s].frames.len()).rev() {
@@ -198,7 +198,7 @@ impl Warp {
         false
     }
 
-    /// Makes one strand of those at a barrier that all lanes have come to, so that none waits for others elsewhere.
+    /// Merges the strands at a barrier that all lanes have reached into one, so that none waits for others elsewhere.
     pub(super) fn unite(&mut self) {
         let Some((first, rest)) = self.strands.split_first() else {
             return;
@@ -259,7 +259,8 @@ impl Warp {
     }
 }
 
-/// Takes the lanes that wait in a frame: where they go on, and whether the frame stays theirs (1) or not (0).
+/// Removes the lanes that wait in a frame: gives where they continue, and whether the frame stays theirs (1) or not
+/// (0).
 fn waiting(frame: &mut Frame) -> Option<(u32, u32, usize)> {
     let taken = match frame {
         Frame::If { joined, join, .. } => (std::mem::take(joined), *join + 1, 0),

@@ -6,7 +6,7 @@ use crate::alu::{Bin, LANES, scalar32, scalar64};
 use crate::bytecode::{Operand, Shuffle, ShuffleMode};
 use crate::fault::FaultKind;
 
-/// What the lanes that take part give besides their values.
+/// What each lane contributes besides its value.
 pub(super) struct Arguments {
     lane: [u32; LANES],
     width: [u32; LANES],
@@ -61,7 +61,7 @@ impl Machine<'_, '_> {
         fill(shuffle.mask, &mut out.mask);
     }
 
-    /// The lanes that a strand's shuffle needs, as far as they are alive.
+    /// The lanes that a strand's shuffle needs, of those that are alive.
     pub(super) fn needed(&self, shuffle: &Shuffle, strand: &Strand) -> Result<u32, Box<Trap>> {
         if let Operand::S(s) = shuffle.mask {
             let named = strand.scalars[s as usize] as u32;
@@ -88,7 +88,7 @@ impl Machine<'_, '_> {
         Ok(named & self.warp.alive)
     }
 
-    /// Exchanges the values of `lanes`, all of which are here. A uniform result is returned.
+    /// Exchanges the values of `lanes`, all of which have arrived. Gives the result where it is uniform.
     pub(super) fn exchange(
         &mut self,
         shuffle: &Shuffle,

@@ -1,4 +1,4 @@
-//! Accesses to global memory, as the ledger of the launch sees them.
+//! Accesses to global memory, checked by the launch's ledger.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 }
 
 impl Machine<'_, '_> {
-    /// The places of an allocation, where the ledger looks after it.
+    /// The histories of an allocation, where the ledger tracks it.
     fn sheet(&mut self, storage: &Storage) -> Option<Arc<Sheet>> {
         let ledger = self.ctx.ledger.as_ref()?;
         match &self.shared.sheet {
@@ -32,7 +32,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Global memory may be what the grid before this one still writes.
+    /// Global memory may be what the previous grid still writes.
     #[inline]
     fn check_prior(&self, access: &Access, mask: u32) -> Check {
         if !self.ctx.dependent {
@@ -52,7 +52,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Lanes read words; `at` are their numbers from `first` on.
+    /// Lanes read words; `at` are their word numbers relative to `first`.
     pub(super) fn note_read_words(
         &mut self,
         pc: usize,
@@ -117,7 +117,7 @@ impl Machine<'_, '_> {
                 let same = word.load(Ordering::Relaxed) == value;
                 place.write(order, mark.of(1 << lane), lane, same)?;
             }
-            // The value goes there when all its places are noted: a later lane's is compared with it.
+            // The value is written when all its places have been checked: a later lane's value is compared with it.
             if part == last {
                 word.store(value, Ordering::Relaxed);
                 part = 0;
@@ -201,7 +201,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// A lane accesses an element strongly: `step` does it, under the lock of the place.
+    /// A lane accesses an element strongly: `step` performs the access under the lock of the place.
     #[expect(clippy::too_many_arguments, reason = "an access has many sides")]
     pub(super) fn strong_global<T>(
         &mut self,
@@ -232,7 +232,7 @@ impl Machine<'_, '_> {
                 place.strong(order, mark, lane, strong)?;
             }
             left -= 1;
-            // Under the lock of the last of its places.
+            // Performed under the lock of the last of its places.
             if left == 0 {
                 result = step.take().map(|step| step());
             }
@@ -246,7 +246,7 @@ impl Machine<'_, '_> {
         done.map_err(|(_, conflict)| {
             self.unordered(access, lane, self.element(access, index, c), conflict, verb)
         })?;
-        // An element has a place at least.
+        // An element covers at least one place.
         match (result, step) {
             (None, Some(step)) => Ok(step()),
             (result, _) => result.ok_or_else(|| Trap::new(FaultKind::OutOfBounds, lane, "no place")),
@@ -254,7 +254,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// A loop's condition reads a place to wait for it.
+/// A loop condition reads a place in order to wait for it.
 pub(super) const POLL: Strong = Strong {
     scope: super::order::Scope::Gpu,
     acquires: true,

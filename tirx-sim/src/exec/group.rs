@@ -13,16 +13,16 @@ pub(crate) struct Group {
     pub(crate) number: u64,
 }
 
-/// How far a group has come.
+/// The state of a group after a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupStop {
     Done,
-    /// It waits for memory that another group may write; whether it got anywhere.
+    /// It waits for memory that another group may write; whether it made progress.
     Waiting(bool),
 }
 
 impl Group {
-    /// Room for the blocks of a group.
+    /// The storage for the blocks of a group.
     pub(crate) fn new(ctx: &Context<'_>) -> Group {
         let count = if ctx.code.grid_sync {
             ctx.grid.iter().map(|d| *d as u64).product()
@@ -44,7 +44,7 @@ impl Group {
         clusters(0) * clusters(1) * clusters(2)
     }
 
-    /// Makes it group `number`, about to start.
+    /// Resets it to group `number`, about to start.
     pub(crate) fn start(&mut self, ctx: &Context<'_>, number: u64) {
         self.number = number;
         let size = cluster_size(ctx) as u64;
@@ -57,7 +57,7 @@ impl Group {
         }
     }
 
-    /// Runs until all blocks are done or nothing in the group can run.
+    /// Runs until all blocks are done or nothing in the group can continue.
     pub(crate) fn run(&mut self, ctx: &Context<'_>) -> Result<GroupStop, Fault> {
         let mut any = false;
         let size = cluster_size(ctx);
@@ -97,7 +97,7 @@ impl Group {
         opened | open_all(&mut self.blocks, Status::Grid)
     }
 
-    /// The report of a deadlock: who waits where, for what.
+    /// The report of a deadlock: which threads wait where and for what.
     pub(crate) fn deadlock(&mut self, ctx: &Context<'_>) -> Fault {
         let mut stuck: Vec<_> = self.blocks.iter_mut().filter(|b| !b.done()).collect();
         let count = stuck.len();
@@ -106,7 +106,7 @@ impl Group {
             return fault(ctx, &self.blocks[0].shared, 0, 0, *trap);
         };
         let waiting = block.waiting(ctx);
-        // Who waits at an instruction says more than who turns in a loop.
+        // A thread that waits at an instruction says more than one that spins in a loop.
         let parted = waiting
             .iter()
             .find(|w| w.barrier && ctx.code.parted_barriers.contains(&w.pc));
@@ -158,7 +158,7 @@ impl Group {
         (lane_ops, output)
     }
 
-    /// What the block whose timeline is wanted has done since the last call.
+    /// The timeline events of the recorded block since the last call.
     pub(crate) fn timeline(&mut self, ctx: &Context<'_>) -> Vec<TimelineEvent> {
         let events = self
             .blocks

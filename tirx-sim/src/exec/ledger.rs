@@ -1,8 +1,8 @@
 //! The histories of places in global memory, for one launch.
 //!
-//! Only allocations that the kernel may store to are looked after, in pages made when first touched. A page is locked
-//! while its places are looked at, since blocks run in parallel; an atomic is done under that lock, so that what it reads
-//! and what it is ordered behind belong together.
+//! Only allocations that the kernel may store to are tracked, in pages allocated when first accessed. A page is locked
+//! while its places are checked, since blocks run in parallel; an atomic is performed under that lock, so that the
+//! value it reads and the order it acquires belong to the same write.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,7 +15,7 @@ use crate::memory::granules;
 
 /// Places of a page.
 const PAGE: usize = 1024;
-/// Most pages of a launch (48 KiB each); what lies beyond is not looked after.
+/// Most pages of a launch (48 KiB each); places beyond are not tracked.
 const MOST_PAGES: i64 = 1 << 15;
 /// Global memory of one launch.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Ledger {
     granule: u32,
     /// Stores go through pointers, so that any allocation may be written.
     all: bool,
-    /// Pages that may still be made.
+    /// Pages that may still be allocated.
     room: AtomicI64,
 }
 
@@ -68,7 +68,7 @@ impl Ledger {
         sheet.clone()
     }
 
-    /// The places of an allocation, if the kernel may store to it.
+    /// The histories of an allocation, if the kernel may store to it.
     pub(crate) fn sheet(&self, storage: &Storage) -> Option<Arc<Sheet>> {
         let sheets = self.sheets.read().unwrap_or_else(PoisonError::into_inner);
         let found = sheets.get(&storage.address).cloned();
@@ -98,7 +98,7 @@ fn stores(code: &Code) -> impl Iterator<Item = Region> {
 }
 
 impl Sheet {
-    /// The page that holds a place, unless there is no room for more.
+    /// The page that holds a place, unless the limit of pages is reached.
     fn page(&self, ledger: &Ledger, place: usize) -> Option<MutexGuard<'_, Box<[Place]>>> {
         let make = || {
             let room = ledger.room.fetch_sub(1, Ordering::Relaxed) > 0;
@@ -108,7 +108,7 @@ impl Sheet {
         Some(page.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Does `step` with each place of `lanes` in turn. Stops at the first conflict and gives its lane.
+    /// Applies `step` to each place of `lanes` in turn. Stops at the first conflict and gives its lane.
     #[inline]
     pub(crate) fn each(
         &self,
@@ -121,7 +121,7 @@ impl Sheet {
         })
     }
 
-    /// The same, for what must be done where there was no room to look after the place, too.
+    /// The same, for work that must also be done where places are not tracked.
     #[inline]
     pub(crate) fn each_or_none(
         &self,
@@ -133,7 +133,7 @@ impl Sheet {
         let mut page = None;
         for (lane, place) in lanes {
             if place / PAGE != current {
-                // One lock at a time: two threads that held one and waited for the other's would never go on.
+                // One lock at a time: two threads that each held one and waited for the other's would deadlock.
                 drop(page.take());
                 current = place / PAGE;
                 page = self.page(ledger, place);

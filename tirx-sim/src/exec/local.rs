@@ -94,7 +94,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// The word of four-byte elements of a local array, if all is in order.
+    /// The word of four-byte elements of a local array, if the access passes every check.
     fn row(&self, access: &Access, index: i64) -> Option<usize> {
         let Region::Local(array) = access.region else {
             return None;

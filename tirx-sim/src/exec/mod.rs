@@ -3,17 +3,17 @@
 //! | file | what it does |
 //! |---|---|
 //! | `run` | the instruction loop of one strand |
-//! | `control` | divergence: strands part, wait for each other, run ahead |
+//! | `control` | divergence: strands split, reconverge, run ahead |
 //! | `access` | loads and stores of all lanes |
 //! | `place` | one lane's access: where it goes, whether it may |
 //! | `local` | local arrays at one index for all lanes |
-//! | `blame` | what is said of an access that was not allowed |
+//! | `blame` | messages about accesses that are not allowed |
 //! | `atomic` | atomics |
-//! | `lanes` | computations over lanes beyond the `alu` |
+//! | `lanes` | computations over lanes that are more than one `alu` operation |
 //! | `stand_in` | stand-ins for raw CUDA functions |
 //! | `exchange` | shuffles, votes and reductions of a warp |
 //! | `cluster` | shared memory of other blocks of the cluster, the cluster's barrier |
-//! | `block` | a block: its warps in turn, barriers, progress |
+//! | `block` | a block: schedules its warps, barriers, progress |
 //! | `group` | blocks that run together; deadlock reports |
 //! | `order` | which accesses happened before which: one order for all memory |
 //! | `engine` | asynchronous operations, mbarriers |
@@ -83,27 +83,28 @@ pub(crate) struct Context<'a> {
     pub(crate) args: &'a [u64],
     /// The allocations behind pointer arguments, with the byte offset into each.
     pub(crate) params: Vec<Option<(Arc<Storage>, u64)>>,
-    /// What of its allocation a pointer argument is, where that is not all of it: any of these.
+    /// The views that a pointer argument may access, where that is not the whole allocation: an access must be within
+    /// one of them.
     pub(crate) windows: Vec<Vec<Window>>,
-    /// Where races are looked for: who accessed global memory, and the places of each parameter's allocation.
+    /// The race checker for global memory, and the histories of each parameter's allocation.
     pub(crate) ledger: Option<Ledger>,
     pub(crate) sheets: Vec<Option<Arc<Sheet>>>,
     pub(crate) stand_ins: &'a StandIns,
     pub(crate) check_races: bool,
-    /// What raw CUDA functions have released: they may synchronize, and nothing tells.
+    /// What raw CUDA functions have released: they may synchronize in ways that the simulator cannot see.
     pub(crate) raw: std::sync::Mutex<Option<order::Known>>,
     pub(crate) step_limit: u64,
-    /// The branch or loop that some block came to last, now and then.
+    /// The branch or loop that some block reached last, sampled now and then.
     pub(crate) turn: &'a AtomicUsize,
-    /// Of the schedule of asynchronous operations.
+    /// Seed of the schedule.
     pub(crate) seed: u64,
-    /// Global memory is the grid's before this one until threads have waited for it.
+    /// Global memory may belong to the previous grid until threads have waited for it.
     pub(crate) dependent: bool,
     /// The block whose timeline is wanted.
     pub(crate) timeline: Option<u64>,
-    /// The number of the next group of blocks to be run; cluster launch control takes some.
+    /// The number of the next group of blocks to run; cluster launch control takes numbers too.
     pub(crate) next: AtomicU64,
-    /// The lowest linear block index that has faulted; blocks after it need not go on.
+    /// The lowest linear block index that has faulted; blocks after it are abandoned.
     pub(crate) first_fault: AtomicU64,
 }
 
@@ -120,7 +121,7 @@ pub(crate) struct Trap {
     pub(crate) kind: FaultKind,
     pub(crate) lane: u32,
     pub(crate) message: String,
-    /// Other instructions that have part in it.
+    /// Other instructions involved.
     pub(crate) notes: Vec<(String, usize)>,
 }
 
@@ -135,7 +136,7 @@ impl Trap {
     }
 }
 
-/// A place where lanes wait for each other.
+/// A place where lanes wait to reconverge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Frame {
     /// A divergent branch.
@@ -143,13 +144,13 @@ enum Frame {
         /// Lanes that have not run their side yet, and where it starts.
         pending: u32,
         other: Pc,
-        /// Lanes that are done.
+        /// Lanes that have arrived.
         joined: u32,
         join: Pc,
     },
     /// A loop whose lanes leave at different times.
     Loop {
-        /// Lanes that wait for the next turn.
+        /// Lanes that wait for the next iteration.
         next: u32,
         latch: Pc,
         /// Lanes that have left.
@@ -163,13 +164,13 @@ enum Frame {
 /// A branch whose sides are strands.
 #[derive(Clone, Debug, Default)]
 struct Join {
-    /// What the strand that goes on continues in.
+    /// The context in which the reconverged strand continues.
     frames: Vec<Frame>,
     joined: u32,
     join: Pc,
     /// Strands that have not arrived.
     open: u32,
-    /// Those of a strand that has arrived.
+    /// Scalars of a strand that has arrived.
     scalars: Vec<u64>,
 }
 
@@ -177,10 +178,10 @@ struct Join {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Status {
     Ready,
-    /// At a block barrier, with what it wants to know of all predicates: register of the result, of the
-    /// predicate, and whether all must hold.
+    /// At a block barrier with a predicate: register of the result, register of the predicate, and whether all (rather
+    /// than any) must hold.
     Barrier(Option<(R, R, bool)>),
-    /// At a barrier, which opens for so many threads.
+    /// At a barrier, which opens for this number of threads.
     Named(u32, u32),
     WarpSync,
     /// At a shuffle, for these lanes.
@@ -199,20 +200,20 @@ struct Strand {
     frames: Vec<Frame>,
     scalars: Vec<u64>,
     status: Status,
-    /// Turns of waiting loops since it last yielded, and after how many it does.
+    /// Iterations of waiting loops since it last yielded, and the number after which it does.
     turns: u32,
     patience: u32,
-    /// The state it last yielded in.
+    /// A hash of its state when it last yielded.
     state: u64,
     /// It yielded in this round.
     spun: bool,
-    /// What it waited for since when, until it runs again.
+    /// What it waited for and since when, until it runs again.
     waits: Option<(Status, u64)>,
 }
 
-/// Turns of a loop that may wait before it yields: most loops that read memory do not wait.
+/// Iterations of a loop that may wait before it yields: most loops that read memory do not wait.
 const PATIENCE: u32 = 256;
-/// The same once it has been seen to wait.
+/// The same once the strand has been seen to wait.
 const IMPATIENCE: u32 = 4;
 
 /// Thirty-two threads.
@@ -239,9 +240,9 @@ struct Warp {
     /// Lanes that exist.
     exist: u32,
     wgmma: wgmma::Operations,
-    /// Stores to tensor memory that are not waited for.
+    /// Stores to tensor memory that have not been waited for.
     stored: Vec<tcgen05::Stored>,
-    /// Instructions it has run or waited for, and the block's count when its strand started: for the timeline.
+    /// Instructions that it has run or waited for, and the block's count when its strand started: for the timeline.
     time: u64,
     base: u64,
 }
@@ -255,12 +256,12 @@ struct Event {
     end: u64,
 }
 
-/// Threads that have arrived at a named barrier and gone on.
+/// Threads that have arrived at a named barrier without waiting.
 struct Arrivals {
     count: u32,
-    /// How many open it.
+    /// How many threads open it.
     threads: u32,
-    /// What they had done and seen.
+    /// The clock that they have released.
     before: order::Known,
 }
 
@@ -268,37 +269,37 @@ struct Arrivals {
 struct Shared {
     words: Vec<u32>,
     cells: cells::Cells,
-    /// For the timeline, if it is wanted: what has happened, and when somebody last came to a barrier.
+    /// For the timeline, if it is recorded: the events, and when a thread last arrived at a barrier.
     events: Vec<Event>,
     recorded: bool,
     latest: u64,
-    /// Operations under way, mbarriers.
+    /// Operations in flight, mbarriers.
     engine: engine::Engine,
-    /// Registers a thread that warps have set.
+    /// Registers per thread, as `setmaxnreg` of the warps has set them.
     registers: BTreeMap<usize, u16>,
     /// Whether operations have been performed.
     operations: bool,
     order: order::Order,
-    /// Who has arrived at named barriers without waiting there.
+    /// Threads that have arrived at named barriers without waiting there.
     named: BTreeMap<u32, Arrivals>,
     output: String,
     /// IR operators times active lanes.
     lane_ops: u64,
     steps: u64,
-    /// Stores and atomics that may have changed something another strand waits for.
+    /// Stores and atomics that may have changed something that another strand waits for.
     changes: u64,
-    /// What operations of warpgroups have read, by warpgroup and number.
+    /// What operations of warpgroups have read, by warpgroup and operation number.
     read_by_groups: BTreeMap<(usize, u32), wgmma::Operands>,
     /// Tensor memory.
     bank: tcgen05::Bank,
-    /// The allocation last reached through a pointer.
+    /// The allocation last accessed through a pointer.
     last: Option<Arc<Storage>>,
-    /// Its address, and its places where the ledger has them, for the allocation last looked up.
+    /// Its address, and its histories where the ledger has them, for the allocation last looked up.
     sheet: Option<(u64, Option<Arc<Sheet>>)>,
-    /// What has been released at the cluster's barrier, in its present turn and in the one before.
+    /// What has been released at the cluster's barrier, in the present phase and in the one before.
     cluster_arrived: Option<order::Known>,
     cluster_open: Option<order::Known>,
-    /// What threads of the cluster had done when they last met there, in whatever order of memory.
+    /// What threads of the cluster had done when they last met there, whatever memory order they asked for.
     cluster_met: Option<order::Known>,
     /// Whether other blocks, or operations of them, have accessed the block's shared memory.
     shared_out: bool,

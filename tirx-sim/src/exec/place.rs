@@ -1,4 +1,4 @@
-//! The place of one lane's access: found and checked, read and written.
+//! One lane's access: its place found and checked, read and written.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::memory::{Storage, granules, load_bits, store_bits};
 use crate::window::Window;
 
 impl Machine<'_, '_> {
-    /// Checks an access of a lane but for what is written there.
+    /// Checks an access of a lane, except for the contents of the place.
     pub(super) fn locate(&mut self, access: &Access, lane: u32, index: i64, verb: &str) -> Check<Spot> {
         let size = access.kind.bits() as i64;
         let total = size * access.count as i64;
@@ -121,8 +121,8 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// The view that an address in an allocation is outside of: the allocation was passed by views alone, and it is in
-    /// none of them.
+    /// The view that an address in an allocation is outside of: the allocation was passed by views alone, and the
+    /// address is in none of them.
     fn left(&self, storage: &Arc<Storage>, at: u128, len: u64) -> Option<&Window> {
         let mut first = None;
         for (param, windows) in self.ctx.params.iter().zip(&self.ctx.windows) {

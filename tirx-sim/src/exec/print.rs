@@ -1,4 +1,4 @@
-//! `printf` from the device: C's formats, a line a lane.
+//! `printf` from the device: C's formats, one line per lane.
 
 use super::run::Machine;
 use crate::alu::LANES;

@@ -14,7 +14,7 @@ impl Shared {
         self.lane_ops / LANES as u64 + self.steps
     }
 
-    /// A strand goes on: it has waited until now.
+    /// A strand continues: it has waited until now.
     pub(super) fn resume(&mut self, ctx: &Context<'_>, warp: &mut Warp, id: usize, strand: &mut Strand) {
         if let Some((status, since)) = strand.waits.take() {
             let (name, end) = match status {

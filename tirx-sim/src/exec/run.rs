@@ -17,7 +17,7 @@ use crate::fault::FaultKind;
 use crate::memory::granules;
 use crate::numeric::convert;
 
-/// One warp at work, with what it shares.
+/// One warp that runs, with the state it shares.
 pub(super) struct Machine<'m, 'c> {
     pub(super) ctx: &'m Context<'c>,
     pub(super) shared: &'m mut Shared,
@@ -26,7 +26,7 @@ pub(super) struct Machine<'m, 'c> {
     pub(super) peers: Peers<'m>,
     /// The warp's number.
     pub(super) id: usize,
-    /// The instruction of a raw call, for what its stand-in does to memory.
+    /// The instruction of a raw call, for the accesses of its stand-in.
     pub(super) call: usize,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Stop {
     /// All lanes ended, or wait within a join.
     Gone,
     Blocked(Status),
-    /// A loop that may wait has turned for a while.
+    /// A loop that may wait has run several iterations.
     Spun,
 }
 
@@ -61,7 +61,7 @@ impl Machine<'_, '_> {
                 }
             };
         }
-        /// Stops; the strand goes on behind this instruction.
+        /// Stops; the strand continues after this instruction.
         macro_rules! stop {
             ($stop:expr) => {{
                 strand.pc = pc;
@@ -69,7 +69,7 @@ impl Machine<'_, '_> {
                 return Ok($stop);
             }};
         }
-        /// Goes on with whatever lanes control flow leaves.
+        /// Continues with the lanes that control flow leaves active.
         macro_rules! settled {
             ($e:expr) => {{
                 strand.pc = pc;
@@ -477,7 +477,7 @@ impl Machine<'_, '_> {
                     let shuffle = &ctx.code.shuffles[id as usize];
                     let needed = check!(self.needed(shuffle, strand));
                     if needed & !mask != 0 {
-                        // The strand comes back to this instruction's end when the others are here.
+                        // The strand resumes at the end of this instruction when the other lanes have arrived.
                         stop!(Stop::Blocked(Status::Exchange(id, needed)));
                     }
                     let mut arguments = Arguments::new();
@@ -520,7 +520,7 @@ impl Machine<'_, '_> {
                 Inst::Async { id } => {
                     strand.mask = mask;
                     if let Some(status) = check!(self.asynchronous(pc - 1, id, mask)) {
-                        // It comes back to this instruction when it wakes.
+                        // The strand repeats this instruction when it wakes.
                         pc -= 1;
                         stop!(Stop::Blocked(status));
                     }
@@ -594,7 +594,7 @@ fn named_barrier(barrier: u32, threads: u32, mask: u32) -> Result<(), Box<Trap>>
     ))
 }
 
-/// The active lanes of the innermost loop's test leave.
+/// The active lanes that fail the innermost loop's test leave.
 fn leave_loop(strand: &mut Strand, lanes: u32) {
     if let Some(Frame::Loop { left, .. }) = strand.frames.last_mut() {
         *left |= lanes;
@@ -602,7 +602,7 @@ fn leave_loop(strand: &mut Strand, lanes: u32) {
 }
 
 impl Strand {
-    /// Notes that the strand yielded in `state`; whether anything has changed since it last did.
+    /// Records that the strand yielded in `state`; gives whether anything has changed since it last did.
     pub(super) fn yielded(&mut self, state: u64) -> bool {
         let changed = self.state != state;
         self.state = state;
@@ -612,7 +612,7 @@ impl Strand {
     }
 }
 
-/// A hash of all that a strand's loops may change.
+/// A hash of everything that a strand's loops may change.
 pub(super) fn state(warp: &Warp, strand: &Strand) -> u64 {
     use std::hash::Hasher;
     let mut hasher = rustc_hash::FxHasher::default();

@@ -1,4 +1,4 @@
-//! Stand-ins for raw CUDA functions: their calls, and the memory they reach, bytes at an address.
+//! Stand-ins for raw CUDA functions: their calls, and their accesses to memory, bytes at an address.
 
 use std::sync::PoisonError;
 
@@ -12,7 +12,7 @@ use crate::numeric::Kind;
 use crate::stand_in::{PointerAccess, StandInCall};
 
 impl Machine<'_, '_> {
-    /// Raw functions may synchronize, and nothing tells: each is ordered behind those before it.
+    /// Raw functions may synchronize in ways the simulator cannot see: each is ordered behind those before it.
     pub(super) fn order_raw(&mut self, mask: u32) {
         let order = &mut self.shared.order;
         let mut raw = self.ctx.raw.lock().unwrap_or_else(PoisonError::into_inner);

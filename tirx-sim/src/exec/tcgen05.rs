@@ -30,7 +30,7 @@ pub(super) struct Bank {
     places: Vec<Place>,
 }
 
-/// What a warp has stored and not waited for.
+/// What a warp has stored and not yet waited for.
 #[derive(Debug)]
 pub(super) struct Stored {
     pc: usize,
@@ -42,7 +42,7 @@ pub(super) struct Stored {
 enum Touch {
     Load,
     Store,
-    /// Not asynchronous: `tcgen05.fence::after_thread_sync` is not about it.
+    /// Not asynchronous: `tcgen05.fence::after_thread_sync` does not apply to it.
     Free,
 }
 
@@ -59,7 +59,7 @@ impl Bank {
         self.places.clear();
     }
 
-    /// The instruction of an allocation that is not freed.
+    /// The instruction of an allocation that has not been freed.
     pub(super) fn leak(&self) -> Option<(u32, usize)> {
         self.memory.leaked().first().map(|b| (b.columns, b.made_at))
     }
@@ -72,7 +72,7 @@ impl Bank {
         &mut self.places[((cell.lane / TOGETHER * COLUMNS + cell.column) as usize).min(last)]
     }
 
-    /// One cell of each history that some cells have.
+    /// One cell for each history that covers some of the cells.
     fn representatives(cells: impl Iterator<Item = Cell>) -> Vec<Cell> {
         let mut out: Vec<Cell> = cells
             .map(|c| Cell {
@@ -311,7 +311,8 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// `tcgen05.shift`: from the address on, a lane's 32 bytes go to the lane after it; the last lane's go nowhere.
+    /// `tcgen05.shift`: from the address on, a lane's 32 bytes move to the lane after it; those of the last lane are
+    /// dropped.
     fn shift(&self, group: usize, address: u32, lane: u32) -> Check<ShiftWork> {
         let first = Cell::of_address(address).lane;
         if !first.is_multiple_of(LANES as u32) {
@@ -429,7 +430,7 @@ fn transfer_cells(transfer: &Transfer, base: u32) -> impl Iterator<Item = Cell> 
     })
 }
 
-/// A `tcgen05.mma` under way.
+/// A `tcgen05.mma` in flight.
 struct Product {
     mma: Mma,
     d: u32,
@@ -445,7 +446,7 @@ struct Product {
     metadata: Option<u32>,
 }
 
-/// A `tcgen05.cp` under way.
+/// A `tcgen05.cp` in flight.
 struct CopyWork {
     copy: Copy,
     group: usize,
@@ -453,7 +454,7 @@ struct CopyWork {
     descriptor: Descriptor,
 }
 
-/// A `tcgen05.shift` under way.
+/// A `tcgen05.shift` in flight.
 struct ShiftWork {
     group: usize,
     address: u32,
@@ -520,7 +521,7 @@ impl Reach<'_, '_> {
         Ok(bytes)
     }
 
-    /// Notes an access to cells of tensor memory.
+    /// Records and checks an access to cells of tensor memory.
     fn note(&mut self, rank: usize, cells: &[Cell], writes: bool) -> Check {
         if !self.shared.order.check {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Tensor core instructions that a warp does at once: matrix rows and `mma.sync`.
+//! Synchronous tensor core instructions of a warp: matrix rows and `mma.sync`.
 
 use super::Trap;
 use super::access::Check;

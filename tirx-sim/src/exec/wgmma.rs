@@ -1,4 +1,4 @@
-//! `wgmma`: products that go on while their warpgroup does.
+//! `wgmma`: asynchronous products of a warpgroup.
 //!
 //! Each warp of the warpgroup computes its own sixteen rows. What it reads of shared memory is read once for all four, when
 //! the first of them waits: an operation is complete for the whole warpgroup at once, so that one thread of it may tell.
@@ -27,20 +27,20 @@ use crate::memory::granules;
 use crate::tensor::descriptor::{Descriptor, PIECE};
 use crate::tensor::matrix::Matrix;
 
-/// What a warp's operations are doing.
+/// The state of a warp's operations.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
     /// Fences so far, and how many there were when each local word was last written by a thread.
     fences: u32,
     stored: Vec<u32>,
-    /// How many operations write each local word, and how many read it.
+    /// How many operations in flight write each local word, and how many read it.
     writes: Vec<u16>,
     reads: Vec<u16>,
     /// Groups that are committed, oldest first, and operations that are in none yet.
     groups: VecDeque<Vec<Operation>>,
     open: Vec<Operation>,
     issued: u32,
-    /// Loads of tensor memory that are not waited for: their words, and the instructions.
+    /// Loads of tensor memory that have not been waited for: their words, and the instructions.
     loads: Vec<(Vec<usize>, usize)>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Operands {
     left_over: usize,
 }
 
-/// An operation under way.
+/// An operation in flight.
 #[derive(Debug)]
 struct Operation {
     /// Its number among those of the warpgroup.
@@ -64,13 +64,13 @@ struct Operation {
     /// Words of A, or its descriptor.
     left: Result<Vec<usize>, u64>,
     right: u64,
-    /// Lanes whose accumulators are added to.
+    /// Lanes whose accumulators' old contents are added.
     keep: u32,
     forked: Forked,
 }
 
 impl Operations {
-    /// The warp runs another block.
+    /// The warp starts another block.
     pub(super) fn reset(&mut self) {
         *self = Operations::default();
     }
@@ -85,7 +85,7 @@ impl Operations {
         self.loads.clear();
     }
 
-    /// Whether a thread may access a local word: else which instruction is in its way.
+    /// Whether a thread may access a local word; otherwise the instruction that conflicts.
     fn in_the_way(&self, word: usize, writes: bool) -> Option<usize> {
         let busy = |counts: &[u16]| counts.get(word).is_some_and(|n| *n > 0);
         if !(busy(&self.writes) || writes && busy(&self.reads)) {
@@ -119,7 +119,7 @@ impl Operations {
 }
 
 impl Machine<'_, '_> {
-    /// Whether threads may access a local word that `wgmma` may be using; a write is noted.
+    /// Whether threads may access a local word that `wgmma` may be using; a write is recorded.
     #[inline]
     pub(super) fn own_word(&mut self, word: usize, mask: u32, writes: bool) -> Check {
         if !self.ctx.code.wgmma {
@@ -164,7 +164,7 @@ impl Machine<'_, '_> {
             if operations.stored.len() <= word {
                 operations.stored.resize(word + 1, 0);
             }
-            // One more than the fences, so that 0 is: never.
+            // The number of fences plus one, so that 0 means "never written".
             operations.stored[word] = operations.fences + 1;
         }
         Ok(())
@@ -186,7 +186,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// `wgmma.wait_group`: at most `n` groups go on.
+    /// `wgmma.wait_group`: at most `n` groups stay in flight.
     pub(super) fn wgmma_wait(&mut self, mask: u32, n: usize) -> Check {
         self.whole_warp(mask)?;
         let mut done = Vec::new();
@@ -285,7 +285,7 @@ impl Machine<'_, '_> {
         }
         let known = self.shared.order.release(self.id, FULL);
         let number = self.warp.wgmma.issued;
-        // Even numbers are reads.
+        // Reads have even numbers.
         let first = self.id / 4 * 4;
         let mark = Mark::new(number * 2, self.shared.order.block, FULL, pc, first, Kind::Engine);
         let operation = Operation {

@@ -21,7 +21,7 @@ use super::matrix::Matrix;
 /// Bytes of a piece.
 pub(crate) const PIECE: usize = 16;
 
-/// How the pieces of a line are exchanged.
+/// How the pieces of a line are permuted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Swizzle {
     None,
@@ -169,7 +169,7 @@ impl Descriptor {
     }
 }
 
-/// How an operand lies in shared memory.
+/// The layout of an operand in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operand {
     /// Of M for A, of N for B.

@@ -1,4 +1,4 @@
-//! What is the product of two matrices, and what does an accumulator hold then?
+//! What is the product of two matrices, and how is it accumulated?
 //!
 //! Products of operands are exact in float32; a tensor core adds those of one instruction and then the accumulator. The
 //! order of additions within an instruction is the hardware's own and not documented; here it is ascending in k.

@@ -1,4 +1,4 @@
-//! Tensor cores: what their instructions compute, apart from when.
+//! Tensor cores: what their instructions compute, independent of timing.
 //!
 //! Everything here is a function of registers, bytes and descriptors: no strands, no order, no faults. Shared memory is
 //! named by byte addresses (those that descriptors hold) and read by the caller, so that each access can be checked.
@@ -30,5 +30,5 @@ pub(crate) mod tmem;
 pub(crate) mod transfer;
 pub(crate) mod wgmma;
 
-/// A value, or why there is none.
+/// A value, or the reason why there is none.
 pub(crate) type Outcome<T> = Result<T, String>;

@@ -6,7 +6,7 @@
 use super::Outcome;
 use super::matrix::Matrix;
 
-/// What four bits of metadata say.
+/// The encoding of four bits of metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sparsity {
     /// Which one of two elements.

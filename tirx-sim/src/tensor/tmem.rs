@@ -35,7 +35,7 @@ impl Cell {
 pub(crate) struct Block {
     pub(crate) first: u32,
     pub(crate) columns: u32,
-    /// What the allocator was told of it: the instruction that made it.
+    /// The instruction that allocated it.
     pub(crate) made_at: usize,
 }
 
@@ -92,7 +92,7 @@ impl TensorMemory {
         Ok(Some(first))
     }
 
-    /// Frees what an allocation has given, all of it.
+    /// Frees a whole allocation.
     pub(crate) fn free(&mut self, address: u32, columns: u32) -> Outcome<()> {
         check_columns(columns)?;
         let at = self.blocks.iter().position(|b| b.first == address);

@@ -1,4 +1,4 @@
-//! Small device functions built by hand, with a source text of one line a statement.
+//! Small device functions built by hand, with a source text of one line per statement.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -17,7 +17,7 @@ pub(crate) const I32: DType = DType::INT32;
 pub(crate) const U32: DType = DType::UINT32;
 pub(crate) const F16: DType = DType::FLOAT16;
 
-/// A device function in the making.
+/// A device function under construction.
 pub(crate) struct Kernel {
     text: RefCell<String>,
     params: Vec<Var>,

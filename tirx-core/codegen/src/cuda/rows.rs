@@ -333,7 +333,7 @@ fn parameter(arg: &Arg, item: usize, of: usize, value: &Expr, words: &Words) -> 
                 .iter()
                 .find(|(n, _)| *n == arg.name)
                 .map(|(_, ty)| *ty);
-            let ty = if ty == Ty::Said {
+            let ty = if ty == Ty::FromWords {
                 said.unwrap_or(Ty::B32)
             } else {
                 ty

@@ -59,7 +59,7 @@ impl Visitor for Calls<'_> {
                 let wanted = match arg.kind {
                     Kind::Pointer(Space::Shared) => "shared",
                     Kind::Pointer(Space::Global) => "global",
-                    Kind::Pointer(Space::Said) => operands.text("space"),
+                    Kind::Pointer(Space::FromModifiers) => operands.text("space"),
                     _ => continue,
                 };
                 let wanted = wanted.split("::").next().unwrap_or_default();
@@ -76,7 +76,7 @@ impl Visitor for Calls<'_> {
                         arg.name
                     );
                     let mut error = Diagnostic::new(e.span, message);
-                    if matches!(arg.kind, Kind::Pointer(Space::Said)) {
+                    if matches!(arg.kind, Kind::Pointer(Space::FromModifiers)) {
                         error = error.help(format!("say where it is: space=\"{found}\""));
                     }
                     self.errors.push(error);

@@ -1,17 +1,17 @@
 //! Argument checks of host functions: what is checked, and the message that says so.
 //!
-//! MakePackedAPI asserts what a host function expects of its arguments. An assertion's message is a list of parts, whose
-//! words and cuts are TVM's; it is the only form of a check that printed IR has. [`Check`] is the check as data:
-//! [`Check::message`] writes the parts and [`Check::read`] reads them, both from [`What::form`].
+//! MakePackedAPI asserts what a host function expects of its arguments. An assertion's message is a list of parts,
+//! whose wording and division are TVM's; it is the only form of a check that printed IR has. [`Check`] is the check as
+//! data: [`Check::message`] writes the parts and [`Check::read`] reads them, both from [`What::form`].
 
 use std::sync::Arc;
 
-/// Stands between what is wrong and the position of the argument.
+/// The text between the description of the error and the argument's position.
 const ON_ARGUMENT: &str = " on argument #";
-/// Stands before the signature in a message.
+/// The text before the signature in a message.
 pub const WHEN_CALLING: &str = " when calling:\n  `";
 
-/// What of an argument is checked.
+/// The property of an argument that a check is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// That it is a tensor, a pointer or a number.
@@ -22,35 +22,35 @@ pub enum What {
     DType,
     /// That a tensor's strides are those of a compact one.
     Compact,
-    /// The kind of device that a tensor is on.
+    /// The kind of device that holds a tensor.
     DeviceType,
-    /// That the elements of a tensor are within reach of its indices.
+    /// That the indices can address every element of a tensor.
     Reach,
-    /// That there is data.
+    /// That the data pointer is not null where there are elements.
     Data,
     /// The alignment of the data, in bytes.
     Alignment,
     /// The alignment of the first element, in bytes.
     OffsetAlignment,
-    /// That a field (`shape[0]`) is what another one is.
+    /// That a field (`shape[0]`) equals another field.
     Agrees(String),
     /// That a field has a value.
     Equals(String),
 }
 
-/// The words of a message.
+/// The fixed text of a message.
 struct Form {
-    /// Before the argument's name.
+    /// Text before the argument's name.
     verb: &'static str,
-    /// Behind it; `None` for a message without a name, or whose field is computed.
+    /// Text after the name; `None` for a message without a name, or whose field is computed.
     field: Option<&'static str>,
-    /// Before what is expected.
+    /// Text before the expected value.
     expected: &'static str,
-    /// Behind it.
+    /// Text after it.
     unit: &'static str,
-    /// The error.
+    /// The error class.
     error: &'static str,
-    /// What a launcher calls the field.
+    /// The field's name in a launcher.
     name: &'static str,
 }
 
@@ -59,7 +59,7 @@ const MATCH: &str = "`,\n  expected to match ";
 const ALIGNMENT: &str = "`,\n  expected data alignment=";
 
 impl What {
-    /// Those that are about a field whose name is known.
+    /// The forms about a field whose name is known.
     const FIXED: [What; 9] = [
         What::Type,
         What::Rank,
@@ -141,7 +141,7 @@ pub struct Check {
     pub argument: String,
     /// What is checked.
     pub what: What,
-    /// What is said to be expected, in the kernel's words (`A.shape[0]`, `256`); empty where nothing is.
+    /// The expected value in the kernel's words (`A.shape[0]`, `256`); empty where there is none.
     pub expected: String,
 }
 
@@ -150,7 +150,7 @@ impl Check {
     pub fn message(&self, signature: &Arc<str>) -> Vec<Arc<str>> {
         let form = self.what.form();
         let mut parts: Vec<Arc<str>> = Vec::with_capacity(9);
-        // TVM joins what is wrong and " on argument #" where neither is computed.
+        // TVM joins the description and " on argument #" into one part where neither is computed.
         match (&self.what, form.field) {
             (What::Agrees(field) | What::Equals(field), _) => {
                 let path = format!("{}.{field}", self.argument);

@@ -1,4 +1,4 @@
-//! What conditions and values of the host function are about: which argument they read, what is compared.
+//! Which argument a condition or value of the host function reads, and what a condition compares.
 
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};

@@ -14,9 +14,9 @@ pub const MIN_BLOCKS_PER_SM: &str = "tirx.launch_bounds_min_blocks_per_sm";
 pub const MAX_BLOCKS_PER_CLUSTER: &str = "tirx.launch_bounds_max_blocks_per_cluster";
 /// `calling_conv` of a device function.
 pub const DEVICE_KERNEL_LAUNCH: i64 = 2;
-/// On the region of a hardware index (`threadIdx.x`, …): its extent.
+/// Attribute of the region that binds a hardware index (`threadIdx.x`, …): its extent.
 pub const THREAD_EXTENT: &str = "thread_extent";
-/// On the region of an index that is written out for each of its values: its extent.
+/// Attribute of the region of a virtual thread, which is expanded for each of its values: its extent.
 pub const VIRTUAL_THREAD: &str = "virtual_thread";
-/// On what runs on the GPU.
+/// Attribute of a region that runs on the GPU.
 pub const DEVICE_ENTRY: &str = "tirx.device_entry";

@@ -1,4 +1,4 @@
-//! What the host function's IR means to whoever prints or runs it.
+//! The conventions of the host function's IR, for code that prints or runs it.
 //!
 //! MakePackedAPI leaves a function `(self_handle, args, num_args, result)` that reads its arguments through
 //! `tvm_struct_get`, checks them with assertions whose messages are in parts, and launches device functions with
@@ -24,7 +24,7 @@ use crate::ir::{
     AttrValue, BinOp, BufferStore, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor,
 };
 
-/// Where a launch argument goes.
+/// The meaning of a launch argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchParam {
     /// Extent of the grid in dimension x, y or z.
@@ -48,7 +48,7 @@ impl LaunchParam {
     pub fn from_tag(tag: &str) -> Option<LaunchParam> {
         match tag {
             "tirx.use_dyn_shared_memory" => return Some(LaunchParam::SharedBytes),
-            // Spelt so in TVM; the right spelling is accepted too.
+            // TVM misspells it; the right spelling is accepted too.
             "tirx.use_programtic_dependent_launch" | "tirx.use_programmatic_dependent_launch" => {
                 return Some(LaunchParam::Programmatic);
             }
@@ -71,14 +71,14 @@ impl LaunchParam {
     }
 }
 
-/// A launch: `call_packed(symbol, device arguments…, launch arguments…)`, taken apart.
+/// A parsed launch: `call_packed(symbol, device arguments…, launch arguments…)`.
 #[derive(Debug)]
 pub struct Launch<'a> {
     /// Index among the module's device functions.
     pub function: usize,
     /// The device function.
     pub device: &'a PrimFunc,
-    /// One argument a parameter of the device function.
+    /// One argument per parameter of the device function.
     pub args: &'a [Expr],
     /// The launch parameters with their values; flags have none.
     pub params: Vec<(LaunchParam, &'a str, Option<&'a Expr>)>,
@@ -143,7 +143,7 @@ pub fn host_function<'a>(module: &'a IRModule, entry: Option<&str>) -> Option<&'
     }
 }
 
-/// Takes a `call_packed` apart; `None` where it calls something else than a device function of `module`.
+/// Parses a `call_packed`; `None` where it calls something other than a device function of `module`.
 pub fn launch<'a>(module: &'a IRModule, args: &'a [Expr]) -> Option<Launch<'a>> {
     let (symbol, args) = args.split_first()?;
     let symbol = symbol.as_str()?;
@@ -175,7 +175,7 @@ pub fn launch<'a>(module: &'a IRModule, args: &'a [Expr]) -> Option<Launch<'a>> 
 
 /// Which parameters of a device function point to memory that it may write.
 pub fn written_params(func: &PrimFunc) -> Vec<bool> {
-    /// Pointers by what they were made from: views and bound pointers lead back to a parameter.
+    /// Pointers by the pointers they were derived from: views and bound pointers lead back to a parameter.
     struct Written {
         roots: Vec<(Var, Var)>,
         written: Vec<Var>,
@@ -185,7 +185,7 @@ pub fn written_params(func: &PrimFunc) -> Vec<bool> {
             let known = self.roots.iter().rfind(|(v, _)| v == var);
             known.map_or_else(|| var.clone(), |(_, root)| root.clone())
         }
-        /// All pointers that a value may be made of.
+        /// All pointers that a value may be derived from.
         fn mark(&mut self, expr: &Expr) {
             match &expr.kind {
                 ExprKind::Var(v) if v.dtype().is_handle() => {
@@ -205,7 +205,7 @@ pub fn written_params(func: &PrimFunc) -> Vec<bool> {
                         _ => args.iter().for_each(|a| self.mark(a)),
                     }
                 }
-                // A value read from memory is no pointer into it.
+                // A value read from memory is not a pointer into that memory.
                 ExprKind::BufferLoad { .. } => {}
                 _ => expr.operands().for_each(|e| self.mark(e)),
             }
@@ -247,8 +247,8 @@ pub fn written_params(func: &PrimFunc) -> Vec<bool> {
     func.params.iter().map(|p| written.written.contains(p)).collect()
 }
 
-/// Which parameters of a device function point to memory that it reads, or may read: a pointer that is handed to an
-/// instruction counts, unless that one only stores.
+/// Which parameters of a device function point to memory that it may read: a pointer that is passed to an instruction
+/// counts, unless that instruction only stores.
 pub fn read_params(func: &PrimFunc) -> Vec<bool> {
     struct Read {
         roots: Vec<(Var, Var)>,
@@ -284,7 +284,7 @@ pub fn read_params(func: &PrimFunc) -> Vec<bool> {
                             _ => {}
                         }
                         match &arg.kind {
-                            // The address of an element is not its value; its indices are read.
+                            // The address of an element does not read the element; its indices are read.
                             ExprKind::BufferLoad { .. } if *op == Op::AddressOf => self.visit_indices(arg),
                             _ => self.visit_expr(arg),
                         }

@@ -54,7 +54,7 @@ impl Target {
         Some(Target::cuda(fields.get("arch")?.as_str()?))
     }
 
-    /// Adds what a description of a target leaves to the rule: the fields that its kind has anyway.
+    /// Adds the default fields of the target's kind where the description leaves them out.
     pub fn complete(fields: &mut BTreeMap<Arc<str>, AttrValue>) {
         let implied = match fields.get("kind").and_then(AttrValue::as_str) {
             Some("cuda") => Target::cuda("").fields(None),

@@ -1,5 +1,5 @@
-//! What a host function says of a tensor map: `call_packed("runtime.cuTensorMapEncodeTiled", …)` taken apart, and the
-//! rules that its arguments must keep.
+//! Tensor maps of host functions: the parsed `call_packed("runtime.cuTensorMapEncodeTiled", …)`, and the rules that its
+//! arguments must satisfy.
 //!
 //! ```text
 //! A_map: T.let[T.TensorMap()] = T.tvm_stack_alloca("tensormap", 1)
@@ -8,9 +8,9 @@
 //!               interleave, swizzle, L2 promotion, fill out of bounds [, data type of the driver])
 //! ```
 //!
-//! Dimension 0 is the innermost one. The rules are those of the CUDA driver API, "Tensor Map Object Management", and
-//! of TVM 0.26's runtime. They are given as conditions over the host function's expressions, so that every printer and
-//! the simulator check the same; what is known to fail at compile time is an error of MakePackedAPI.
+//! Dimension 0 is the innermost one. The rules are those of the CUDA driver API, "Tensor Map Object Management", and of
+//! TVM 0.26's runtime. They are given as conditions over the host function's expressions, so that every printer and the
+//! simulator check the same; a rule that is known to fail at compile time is an error of MakePackedAPI.
 
 use crate::diagnostic::Diagnostic;
 use crate::intrin::Op;
@@ -229,8 +229,8 @@ fn parse(args: &[Expr], span: Span) -> Result<Encode<'_>, Box<Diagnostic>> {
 }
 
 impl Encode<'_> {
-    /// The map with its numbers computed in 64 bits, whatever the dtype of their parts: a stride of `n * 4` does not wrap
-    /// where `n` is an int32. `named` gives what a name stands for that the host binds to arithmetic.
+    /// The map with its numbers computed in 64 bits, whatever the dtype of their parts: a stride of `n * 4` does not
+    /// wrap where `n` is an int32. `named` gives the value of a name that the host binds to arithmetic.
     pub fn exact(mut self, named: &dyn Fn(&Expr) -> Expr) -> Self {
         let numbers = [
             &mut self.dims,
@@ -355,7 +355,7 @@ impl Encode<'_> {
     }
 }
 
-/// A constant, also as LowerTVMBuiltin widens it.
+/// A constant, also in the widened form of LowerTVMBuiltin.
 fn constant(e: &Expr) -> Option<i128> {
     match &e.kind {
         ExprKind::Cast(inner) => constant(inner),
@@ -363,8 +363,8 @@ fn constant(e: &Expr) -> Option<i128> {
     }
 }
 
-/// As `int64`, computed in that from the first operation on. Unsigned arithmetic wraps on purpose, and so does what is cast
-/// to fewer bits.
+/// Converted to `int64` before the first operation. Unsigned arithmetic wraps on purpose, and so does a cast to fewer
+/// bits.
 fn wide(e: &Expr) -> Expr {
     use BinOp::{Add, Div, FloorDiv, FloorMod, Max, Min, Mod, Mul, Sub};
     match &e.kind {

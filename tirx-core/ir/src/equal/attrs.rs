@@ -59,7 +59,7 @@ impl Comparison {
                 }
                 self.var_or_bind(&x.var, &y.var)
             }
-            // In text the index stands for itself.
+            // Printed text names the variable, not the index.
             (AttrNode::IterVar(x), AttrNode::Expr(y)) if y.as_var().is_some() => {
                 self.expr(&Expr::var(&x.var), y)
             }

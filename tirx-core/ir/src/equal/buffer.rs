@@ -10,7 +10,7 @@ impl Comparison {
             Some(x) if x == b => Ok(()),
             Some(_) => self.differ(&*a.name, &*b.name),
             None if a == b => Ok(()),
-            // Neither was declared: they are equal if their descriptions are.
+            // Neither was declared, so their descriptions are compared.
             None => self.buffer(a, b),
         }
     }
@@ -41,7 +41,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Expressions of a declaration: a variable alone that nothing has bound is bound by it.
+    /// An expression of a declaration: a lone variable that is not bound yet is bound by it.
     pub(super) fn definitions(&mut self, a: &[Expr], b: &[Expr]) -> Outcome {
         if a.len() != b.len() {
             return self.exprs(a, b);

@@ -2,7 +2,7 @@
 //!
 //! Variables and buffers that are bound (parameters, shape variables, loops, bindings, allocations, declarations) are
 //! matched pairwise where they are bound; all others must be the same variable. Spans and names take no part, nor do
-//! differences of writing: an absent element offset is zero, annotations have no order, a hardware index is its tag.
+//! differences of notation: an absent element offset is zero, annotations have no order, a hardware index is its tag.
 
 mod attrs;
 mod buffer;
@@ -17,10 +17,10 @@ use rustc_hash::FxHashMap;
 use super::{AttrValue, Attrs, Buffer, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, Type, Var, image};
 use crate::ir::print_expr;
 
-/// The first difference that was found.
+/// The first difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The way to it from the root: `main.body[3].value`.
+    /// The path to it from the root: `main.body[3].value`.
     pub path: String,
     /// What is there on the left.
     pub left: String,
@@ -42,7 +42,7 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// What can be compared and hashed by structure.
+/// IR that can be compared and hashed by structure.
 pub trait Structural {
     #[doc(hidden)]
     fn compare(&self, other: &Self, state: &mut Comparison) -> Result<(), Mismatch>;
@@ -66,7 +66,7 @@ pub fn structural_hash<T: Structural + ?Sized>(a: &T) -> u64 {
     })
 }
 
-/// A step of the way to a difference.
+/// A step of the path to a difference.
 #[derive(Clone)]
 enum Step {
     Field(&'static str),
@@ -74,7 +74,7 @@ enum Step {
     Name(Arc<str>),
 }
 
-/// Which variable of the left is which of the right.
+/// The correspondence of variables on the left with those on the right.
 #[derive(Default)]
 pub struct Comparison {
     vars: FxHashMap<Var, Var>,
@@ -196,7 +196,7 @@ impl Comparison {
     }
 }
 
-/// An attribute value without differences of writing: constants as plain values.
+/// An attribute value in normal form: constants as plain values.
 pub(super) fn plain(value: &AttrValue) -> AttrValue {
     match value {
         AttrValue::Expr(e) => match &e.kind {

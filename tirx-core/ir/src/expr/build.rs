@@ -1,4 +1,5 @@
-//! Making expressions. These constructors check nothing and fold nothing; see [`crate::fold`] and [`crate::typing`].
+//! Construction of expressions. These constructors check nothing and fold nothing; see [`crate::fold`] and
+//! [`crate::typing`].
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ impl Expr {
             span,
             depth: depth + 1,
             size,
-            // The upper half of a product is the well mixed one.
+            // The upper bits of a product are the best mixed ones.
             hash: (hash >> 32) as u32,
             does,
         }))
@@ -190,7 +191,7 @@ impl Expr {
     }
 }
 
-/// `int32` constants that programs are full of, made once a thread.
+/// Frequent `int32` constants, made once per thread.
 mod small {
     use super::{DType, Expr, ExprKind, Span};
 
@@ -207,7 +208,7 @@ mod small {
         if dtype != DType::INT32 || !(FIRST..=LAST).contains(&value) {
             return None;
         }
-        // While a thread ends there are none.
+        // A thread that is ending has none.
         let shared = CONSTANTS.try_with(|constants| {
             let mut constants = constants.try_borrow_mut().ok()?;
             let place = constants.get_mut((value - FIRST) as usize)?;

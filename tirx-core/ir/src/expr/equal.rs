@@ -77,7 +77,7 @@ pub(super) fn mix(hash: u64, value: u64) -> u64 {
     (hash.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The hash of a node without its operands, and what the node itself does.
+/// The hash of a node without its operands, and the effect of the node itself.
 pub(super) fn own_hash(kind: &ExprKind, dtype: DType) -> (u64, u8) {
     let (which, value) = match kind {
         ExprKind::Var(v) => (1, v.id() as u64),

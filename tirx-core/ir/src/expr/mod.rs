@@ -81,9 +81,9 @@ pub enum ExprKind {
     BufferLoad {
         /// The buffer.
         buffer: Buffer,
-        /// One index a dimension.
+        /// One index per dimension.
         indices: Vec<Expr>,
-        /// Lanes to load, where not all.
+        /// Mask of the lanes to load; `None` loads all.
         predicate: Option<Expr>,
     },
     /// `base, base + stride, …`, `lanes` values.
@@ -102,14 +102,14 @@ pub enum ExprKind {
         /// Count.
         lanes: u16,
     },
-    /// Lanes picked by constant `indices` from the concatenation of `vectors`.
+    /// Lanes selected by constant `indices` from the concatenation of `vectors`.
     Shuffle {
-        /// Where lanes come from.
+        /// The source vectors.
         vectors: Vec<Expr>,
         /// Which lanes.
         indices: Vec<Expr>,
     },
-    /// A call of an intrinsic; the table row says what it means.
+    /// A call of an intrinsic, whose row defines it.
     Call {
         /// The intrinsic.
         op: Op,
@@ -129,19 +129,19 @@ pub struct ExprNode {
     pub dtype: DType,
     /// The text it came from.
     pub span: Span,
-    /// Levels below and including this node.
+    /// Height of the tree, this node included.
     depth: u32,
-    /// Nodes, shared ones counted each time they are reached; `u32::MAX` stands for any more.
+    /// Number of nodes, shared ones counted once per occurrence; saturates at `u32::MAX`.
     size: u32,
-    /// Equal expressions have equal ones, so that hashing costs nothing and most inequalities are seen at once.
+    /// Equal expressions have equal hashes, so that hashing is free and most inequalities are found at once.
     hash: u32,
-    /// What evaluating it, or anything in it, does: [`UPDATES`] and [`READS`].
+    /// The effects of evaluating it: [`UPDATES`] and [`READS`].
     does: u8,
 }
 
-/// It may do more than give a value.
+/// It has a side effect.
 const UPDATES: u8 = 1;
-/// Its value depends on memory or machine state, or it updates some.
+/// Its value depends on memory or machine state, or it changes some.
 const READS: u8 = 2;
 
 /// A shared expression.
@@ -170,18 +170,18 @@ impl Expr {
         self.depth
     }
 
-    /// Nodes of the tree, shared ones counted each time they are reached: what a walk costs. `u32::MAX` or more is
+    /// Number of nodes of the tree, shared ones counted once per occurrence: the cost of a walk. Saturates at
     /// `u32::MAX`.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// Whether evaluating it may do more than give a value.
+    /// Whether evaluating it has a side effect.
     pub fn has_effect(&self) -> bool {
         self.does & UPDATES != 0
     }
 
-    /// Whether evaluating it reads no memory and no machine state and does nothing else: it may be evaluated
+    /// Whether evaluating it reads no memory and no machine state and has no side effect, so that it may be evaluated
     /// elsewhere, more often or not at all.
     pub fn is_pure(&self) -> bool {
         self.does == 0
@@ -281,7 +281,7 @@ impl Expr {
     }
 }
 
-/// The operands of an expression in order, without a list of them.
+/// The operands of an expression in order, without allocating a list.
 #[derive(Clone, Debug)]
 pub struct Operands<'a> {
     few: [Option<&'a Expr>; 3],

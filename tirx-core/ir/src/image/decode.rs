@@ -1,4 +1,4 @@
-//! Bytes to IR. Whatever the bytes are, the answer is a module or an error.
+//! Bytes to IR. For any input the result is a module or an error, never a panic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ const LINES: u64 = 1 << 22;
 
 /// The module that [`encode`](super::encode) wrote.
 ///
-/// The result is well-formed as a tree; whether it makes sense as a program is [`verify`](crate::ir::verify)'s
-/// question, worth asking where the bytes are not trusted.
+/// The result is well-formed as a tree; where the bytes are not trusted, check with [`verify`](crate::ir::verify) that
+/// it is a valid program.
 pub fn decode(bytes: &[u8]) -> Result<IRModule, ImageError> {
     let mut decoder = Decoder {
         bytes,
@@ -120,7 +120,7 @@ impl Decoder<'_> {
         ))
     }
 
-    /// A count of things that take at least one byte each.
+    /// A count of items that take at least one byte each.
     fn count(&mut self) -> Outcome<usize> {
         let count = self.uint()?;
         if count > (self.bytes.len() - self.at) as u64 {
@@ -131,7 +131,7 @@ impl Decoder<'_> {
 
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Outcome<T>) -> Outcome<Vec<T>> {
         let count = self.count()?;
-        // Not reserved: the count may lie by the size of an item.
+        // No capacity is reserved: a corrupt count could ask for far more memory than the bytes need.
         let mut list = Vec::new();
         for _ in 0..count {
             list.push(item(self)?);
@@ -216,7 +216,7 @@ impl Decoder<'_> {
                 bits: d.byte()?,
                 lanes: d.lanes()?,
             };
-            // The name decides what is a dtype.
+            // A dtype is valid if its name parses back to it.
             if dtype.to_string().parse() != Ok(dtype) {
                 return d.fail("an unknown dtype");
             }
@@ -390,7 +390,7 @@ impl Decoder<'_> {
         }
     }
 
-    // One function a form keeps the frames of this recursion small in unoptimized builds.
+    // One function per form keeps the frames of this recursion small in unoptimized builds.
     fn expr(&mut self) -> Outcome<Expr> {
         self.deeper()?;
         let tag = self.byte()?;

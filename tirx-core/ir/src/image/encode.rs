@@ -24,10 +24,10 @@ pub fn encode(module: &IRModule) -> Vec<u8> {
     encoder.finish()
 }
 
-/// Bytes under construction. Also the source of structural hashes.
+/// Bytes under construction. Also the input of structural hashes.
 pub struct Encoder {
     body: Vec<u8>,
-    /// For hashing: no names, no spans, no differences of writing.
+    /// For hashing: no names, no spans, attributes in normal form.
     structural: bool,
     sources: SourceMap,
     strings: FxHashMap<Arc<str>, u64>,
@@ -72,7 +72,7 @@ impl Encoder {
         Encoder::new(true)
     }
 
-    /// What was written, without tables: strings and dtypes are in place.
+    /// The encoded body, without tables: strings and dtypes are in place.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.body
     }
@@ -221,7 +221,7 @@ impl Encoder {
                     column: before as u32,
                     length,
                 };
-                // Spans of several lines may differ in what is cut off.
+                // Spans over several lines may differ in the part that is cut off.
                 let next = self.span_list.len() as u64 + 1;
                 let id = *self.places.entry(place).or_insert(next);
                 if id == next {
@@ -465,7 +465,7 @@ impl Encoder {
                 self.byte(1);
                 self.string(s);
             }
-            // In text such an index stands for itself.
+            // Printed text names the variable, not the index.
             AttrNode::IterVar(iter_var) if self.structural && key != keys::THREAD_EXTENT => {
                 self.byte(4);
                 self.expr(&Expr::var(&iter_var.var));

@@ -5,7 +5,7 @@
 //! point to are carried, with the names of their files, so that a fault shows the kernel's line.
 //!
 //! Format: `TIRX`, a version byte, the tables (strings, lines, spans, dtypes), then the module. Numbers are LEB128,
-//! signed ones zigzag. Operators go by name, so that the table of intrinsics may grow.
+//! signed ones zigzag. Operators are stored by name, so that the table of intrinsics may grow.
 
 mod decode;
 mod encode;
@@ -22,12 +22,12 @@ const MAGIC: &[u8; 4] = b"TIRX";
 /// The format's version; a decoder refuses others.
 const VERSION: u8 = 1;
 
-/// Why bytes are no image.
+/// Why bytes are not an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageError {
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// At which byte.
+    /// The offset of the byte where decoding failed.
     pub offset: usize,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for ImageError {
 
 impl std::error::Error for ImageError {}
 
-/// Numbers of variants, by position. Appending keeps old images readable.
+/// The number of each variant is its position. Appending keeps old images readable.
 mod variants {
     use crate::ir::{BinOp, ForKind, IterKind, TypeCode};
 

@@ -1,4 +1,4 @@
-//! Images of modules built by hand: what comes back, and what broken bytes do.
+//! Images of modules built by hand: round trips, and corrupted bytes.
 
 use super::{decode, encode};
 use crate::intrin::Op;
@@ -193,7 +193,8 @@ fn broken_bytes_are_an_error() {
     let mut longer = bytes.clone();
     longer.push(0);
     assert!(decode(&longer).unwrap_err().message.contains("after the module"));
-    // Any change of any byte: an error or some module, never a panic; what decodes can be printed and checked.
+    // Any change of any byte gives an error or some module, never a panic; a module that decodes can be printed and
+    // verified.
     let mut state = 7u32;
     for at in 0..bytes.len() {
         for _ in 0..8 {

@@ -47,7 +47,7 @@ impl Arch {
         }
     }
 
-    /// Whether a target (`sm_100a`) has it; yes for a target of another form.
+    /// Whether a target (`sm_100a`) has it; true for a target of an unknown form.
     pub fn holds(&self, target: &str) -> bool {
         let Some(rest) = target.strip_prefix("sm_") else {
             return true;
@@ -67,7 +67,7 @@ impl Arch {
         named && self.families.contains(&(number / 10 * 10))
     }
 
-    /// An architecture that has it, the least one.
+    /// The lowest architecture that has it.
     pub fn example(&self) -> String {
         match self.families.first() {
             Some(family) => format!("sm_{family}a"),

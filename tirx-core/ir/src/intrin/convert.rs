@@ -1,4 +1,5 @@
-//! What does a `cvt` of PTX convert, and how? Its call holds operands first, then what the instruction's text says.
+//! What does a `cvt` of PTX convert, and how? Its call holds the operands first, then the fields of the instruction's
+//! text.
 //!
 //! The forms are those of `cvt` in the PTX ISA; the order of a call's arguments is TVM's.
 
@@ -28,11 +29,11 @@ impl Element {
 pub struct Format {
     /// `e4m3x2`.
     pub name: &'static str,
-    /// The dtype of an argument or of the value.
+    /// The dtype of an argument or of the result.
     pub carrier: DType,
-    /// How many are packed, the first of them in the upper bits.
+    /// How many values are packed; the first is in the upper bits.
     pub lanes: u32,
-    /// Of each.
+    /// Format of each.
     pub element: Element,
 }
 
@@ -116,13 +117,13 @@ pub const FORMAT_NAMES: &[&str] = &[
     "e3m2x4", "ue8m0x2", "s2f6x2",
 ];
 
-/// Roundings; "" is none.
+/// Roundings; "" for none.
 pub const ROUNDINGS: &[&str] = &[
     "", "rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp", "rna", "rs",
 ];
-/// Modifiers that are said or not, and `scaled`, which says by what.
+/// Flags, and `scaled`, which has a value.
 pub const FLAGS: &[&str] = &["ftz", "sat", "relu", "satfinite"];
-/// What `scaled` may be.
+/// Values of `scaled`.
 pub const SCALES: &[&str] = &["", "n2::ue8m0"];
 
 const FLOAT8X2: &[&str] = &["e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2"];
@@ -133,7 +134,7 @@ const BASIC: &[&str] = &[
     "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "bf16", "f16", "f32", "f64",
 ];
 
-/// A line of the instruction's grammar. The modifiers stand in its order, those with an exclamation mark always.
+/// A line of the instruction's grammar. Modifiers stand in its order; those with an exclamation mark are required.
 struct Line {
     to: &'static [&'static str],
     from: &'static [&'static str],
@@ -208,30 +209,30 @@ static LINES: &[Line] = &[
     ),
 ];
 
-/// A call of `cvt`, understood.
+/// A parsed call of `cvt`.
 #[derive(Clone, Debug)]
 pub struct Conversion<'a> {
     /// The instruction without its operands: `cvt.rn.satfinite.e4m3x2.f32`.
     pub text: String,
-    /// What it gives.
+    /// The dtype of the result.
     pub to: &'static Format,
-    /// Of each value.
+    /// Format of each result value.
     pub from: &'static Format,
-    /// What is converted: one value, or one for each that is packed.
+    /// The source operands: one value, or one for each that is packed.
     pub values: &'a [Expr],
     /// Random bits, where the rounding is `rs`.
     pub random: Option<&'a Expr>,
     /// Two exponents (`ue8m0x2`), where the values are scaled.
     pub scale: Option<&'a Expr>,
-    /// Of [`ROUNDINGS`].
+    /// One of [`ROUNDINGS`].
     pub rounding: &'static str,
-    /// Subnormal float32 are zero.
+    /// Flush subnormal float32 to zero.
     pub ftz: bool,
-    /// To the integer's range, or to [0, 1].
+    /// Saturate: to the integer's range, or to [0, 1].
     pub sat: bool,
-    /// Negative values are zero.
+    /// Negative values become zero.
     pub relu: bool,
-    /// What is too large is the largest finite value.
+    /// Values that are too large become the largest finite value.
     pub satfinite: bool,
 }
 
@@ -354,7 +355,7 @@ impl<'a> Conversion<'a> {
     }
 }
 
-/// Which rounding conversions among integers and floats want.
+/// Which rounding conversions between integers and floats require.
 fn basic(to: &Format, from: &Format, rounding: &str) -> Result<(), String> {
     let precision = |f: &Format| match f.name {
         "bf16" => (8, 8),

@@ -1,4 +1,4 @@
-//! What does a load, store or atomic of PTX say?
+//! What does a load, store or atomic of PTX do?
 //!
 //! The forms are those of `ld`, `st`, `red` and `atom` in the PTX ISA; their arguments are described by the rows of
 //! [`super::rows`].
@@ -13,7 +13,7 @@ pub enum Access {
     Load,
     /// Writes.
     Store,
-    /// Reads and writes in one step: the operation's name.
+    /// Reads and writes atomically: the operation's name.
     Update(&'static str),
 }
 
@@ -63,28 +63,28 @@ pub const ELEMENT_NAMES: &[&str] = &[
     "b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "b128", "f32", "f64",
 ];
 
-/// A call of a load, a store or an atomic, understood.
+/// A parsed call of a load, a store or an atomic.
 #[derive(Debug)]
 pub struct MemoryInstruction<'a> {
     /// What it does.
     pub access: Access,
     /// The instruction without its operands: `ld.relaxed.gpu.global.v2.u32`.
     pub text: String,
-    /// Whether it takes part in the order of memory between threads (any but weak accesses).
+    /// Whether it takes part in the memory order between threads (every access that is not weak).
     pub strong: bool,
-    /// Where.
+    /// The address operand.
     pub address: &'a Expr,
     /// Destinations of a load, values or the one source of a store, the value of an update.
     pub operands: &'a [Expr],
-    /// Whether `operands` are pointers to what is loaded or stored.
+    /// Whether `operands` are pointers to the values rather than the values.
     pub by_pointer: bool,
     /// The cache policy, where the instruction has one.
     pub policy: Option<&'a Expr>,
     /// What is accessed.
     pub element: Element,
-    /// How many of it.
+    /// How many elements are accessed.
     pub lanes: usize,
-    /// Whether the address is one of shared memory, of local memory, or a 32-bit address of shared memory.
+    /// How the address is given: generic, shared, local, or a 32-bit shared address.
     pub space: Space,
     /// The dtype of the call's value.
     pub result: DType,
@@ -118,7 +118,7 @@ impl<'a> MemoryInstruction<'a> {
     /// # Errors
     /// What PTX does not have.
     pub fn of(op: Op, args: &'a [Expr]) -> Result<Option<MemoryInstruction<'a>>, String> {
-        // These have the type of what is accessed among their modifiers.
+        // For these the type of the access is one of the modifiers.
         if !matches!(op.info().family, "memory" | "atomics")
             || op.row().arg("ptx_type").is_none()
             || op == Op::PtxMapa
@@ -287,7 +287,7 @@ impl<'a> MemoryInstruction<'a> {
     }
 }
 
-/// The dtype of a load's value: the register's, or its signed twin for plain bits.
+/// The dtype of a load's value: the register's, or its signed counterpart for untyped bits.
 fn returned(name: &str, element: Element) -> Result<DType, String> {
     let signed = match element.ptx {
         "b32" => Some(DType::INT32),
@@ -303,7 +303,7 @@ fn returned(name: &str, element: Element) -> Result<DType, String> {
     }
 }
 
-/// An operation on elements of a type that PTX has it for.
+/// Checks that PTX has an atomic operation for an element type.
 fn operation(name: &str, verb: &str, ptx: &str) -> Result<&'static str, String> {
     const OPERATIONS: &[(&str, &[&str])] = &[
         ("and", &["b32", "b64"]),

@@ -1,4 +1,4 @@
-//! Intrinsics: the operations of the IR that are no nodes of their own.
+//! Intrinsics: the operations of the IR that are calls rather than nodes of their own.
 //!
 //! Each has a row in the file of its family in [`rows`], which says what the operation is called in the IR and in kernel
 //! text, what its arguments are, the dtype of its value, what it does besides computing a value, the GPUs that have it and
@@ -23,12 +23,12 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::{DType, Expr};
 
-/// What evaluating a call does besides giving a value. Ordered: a later one does more.
+/// The effect of evaluating a call besides its value. Ordered: a later one is stronger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// Says something about its argument (`likely`); transparent.
+    /// A hint about its argument (`likely`); transparent.
     Annotation,
-    /// Nothing: same arguments, same value; may be duplicated, moved or dropped.
+    /// None: the same arguments give the same value; may be duplicated, moved or dropped.
     Pure,
     /// Reads memory or machine state: may be dropped or duplicated, not moved across writes.
     ReadState,
@@ -36,16 +36,16 @@ pub enum Effect {
     UpdateState,
     /// Jumps: `break_loop`, `continue_loop`, `thread_return`.
     ControlJump,
-    /// Anything.
+    /// Unknown.
     Opaque,
 }
 
 /// The dtype of a call's value.
 #[derive(Clone, Copy, Debug)]
 pub enum ResultRule {
-    /// That of argument `n`.
+    /// The dtype of argument `n`.
     Arg(u8),
-    /// This one, whatever the arguments.
+    /// A fixed dtype.
     Is(DType),
     /// bool with the lanes of argument 0.
     BoolOfArg0,
@@ -53,16 +53,16 @@ pub enum ResultRule {
     IntOfBits,
     /// A pointer; of a tensor map, its address as `uint64`.
     AddressOf,
-    /// Said at the call: text has it before the arguments.
-    Said,
-    /// Said at the call: text has it behind the arguments.
-    SaidLast,
-    /// What this says of the arguments.
+    /// Given at the call; printed before the arguments.
+    Given,
+    /// Given at the call; printed after the arguments.
+    GivenLast,
+    /// Computed from the arguments.
     Of(fn(&Operands) -> DType),
 }
 
 impl Op {
-    /// The dtype of a call with these arguments; `None` where the call says it.
+    /// The dtype of a call with these arguments; `None` where the call itself gives it.
     pub fn result(self, args: &[Expr]) -> Option<DType> {
         let first = args.first();
         Some(match self.row().result {
@@ -79,25 +79,25 @@ impl Op {
                 Ok(operands) => rule(&operands),
                 Err(_) => DType::VOID,
             },
-            ResultRule::Said | ResultRule::SaidLast => return None,
+            ResultRule::Given | ResultRule::GivenLast => return None,
         })
     }
 }
 
-/// A row with what its place among the others says.
+/// A row with its family and documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct OpInfo {
-    /// What follows `T.` in text: `exp`, `cuda.cta_sync`.
+    /// Its name after `T.` in text: `exp`, `cuda.cta_sync`.
     pub script: &'static str,
-    /// The family it belongs to: the name of its file.
+    /// The family: the name of its file.
     pub family: &'static str,
-    /// What it does, in words.
+    /// Its description.
     pub doc: &'static str,
     /// The row.
     pub row: &'static Row,
 }
 
-/// Operators by what text calls them: the spelling that is printed, other spellings, and the IR's name without `tirx.`.
+/// Operators by their names in text: the spelling that is printed, other spellings, and the IR's name without `tirx.`.
 static BY_SCRIPT: LazyLock<FxHashMap<&'static str, Op>> = LazyLock::new(|| {
     let mut names = FxHashMap::default();
     for op in Op::ALL {
@@ -115,7 +115,7 @@ static BY_NAME: LazyLock<FxHashMap<&'static str, Op>> =
     LazyLock::new(|| Op::ALL.iter().map(|op| (op.name(), *op)).collect());
 
 impl Op {
-    /// Its row, with its family and what it does in words.
+    /// Its row, with family and description.
     pub fn info(self) -> &'static OpInfo {
         rows::TABLE[self as usize]
     }
@@ -130,12 +130,12 @@ impl Op {
         self.row().name
     }
 
-    /// What it does besides giving a value.
+    /// Its effect besides giving a value.
     pub fn effect(self) -> Effect {
         self.row().effect
     }
 
-    /// What it means for each lane, for memory, other threads and engines.
+    /// Its effect on vector lanes, memory, other threads and asynchronous engines.
     pub fn traits(self) -> &'static Traits {
         &self.row().traits
     }

@@ -1,4 +1,4 @@
-//! The arguments of a call node by name: a flat list read as its row describes it.
+//! The arguments of a call node by name: the flat list, divided as its row describes.
 
 use super::row::{Arg, Kind, Many, Row, Space};
 use crate::ir::{DType, Expr, ExprKind};
@@ -8,7 +8,7 @@ use crate::ir::{DType, Expr, ExprKind};
 pub struct Operands<'a> {
     /// The row.
     pub row: &'static Row,
-    /// One list for each of the row's arguments.
+    /// One list for each argument of the row.
     parts: Vec<&'a [Expr]>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Operands<'a> {
         let mut left = &args[head..args.len() - tail];
         let middle = head..row.args.len() - tail;
         for i in middle.clone() {
-            // What must remain for the arguments behind this one.
+            // The minimum number of arguments that the later names need.
             let behind = row.args[i + 1..middle.end]
                 .iter()
                 .filter(|a| !variable(a))
@@ -129,7 +129,7 @@ impl<'a> Operands<'a> {
         usize::try_from(self.parts[at].first()?.as_int()?).ok()
     }
 
-    /// All that stands for an argument.
+    /// All arguments given for a name.
     pub fn list(&self, name: &str) -> &'a [Expr] {
         let at = self.row.args.iter().position(|a| a.name == name);
         at.map_or(&[], |at| self.parts[at])
@@ -140,12 +140,12 @@ impl<'a> Operands<'a> {
         self.list(name).first()
     }
 
-    /// The text of an argument; empty where there is none.
+    /// The text of an argument; empty where it is absent.
     pub fn text(&self, name: &str) -> &'a str {
         self.get(name).and_then(Expr::as_str).unwrap_or_default()
     }
 
-    /// The number of an argument that is known.
+    /// The integer value of an argument, if it is constant.
     pub fn int(&self, name: &str) -> Option<i128> {
         self.get(name).and_then(Expr::as_int)
     }
@@ -155,7 +155,7 @@ impl<'a> Operands<'a> {
         self.int(name).is_some_and(|v| v != 0)
     }
 
-    /// The row's arguments with what stands for each.
+    /// The row's arguments with the values given for each.
     pub fn each(&self) -> impl Iterator<Item = (&'static Arg, &'a [Expr])> + '_ {
         self.row.args.iter().zip(self.parts.iter().copied())
     }
@@ -181,7 +181,7 @@ impl Row {
 }
 
 impl Arg {
-    /// Whether an expression may stand for the argument.
+    /// Checks that an expression is valid for the argument.
     ///
     /// # Errors
     /// What it must be.
@@ -221,7 +221,7 @@ impl Arg {
             Kind::Pointer(space) => {
                 let pointer = e.dtype.is_handle() && e.as_str().is_none();
                 let address = match space {
-                    Space::Said => e.dtype == DType::UINT32,
+                    Space::FromModifiers => e.dtype == DType::UINT32,
                     Space::Shared => matches!(e.dtype, DType::UINT32 | DType::UINT64 | DType::INT32),
                     Space::Global | Space::Generic => matches!(e.dtype, DType::UINT64 | DType::INT64),
                 };

@@ -1,4 +1,4 @@
-//! What can be said of one operation, once: the schema of a row.
+//! The schema of a row: everything that the compiler knows of one operation, stated once.
 //!
 //! A row names an operation of the IR, its arguments in the order of a call node (which is the order in which TVM
 //! prints them), how kernel text writes it, what a GPU must have for it, what it does besides computing, and the CUDA
@@ -12,9 +12,10 @@ use crate::ir::DType;
 
 /// Fills arguments that a signature does not name.
 pub type Complete = fn(&mut Given) -> Result<(), String>;
-/// Says which combination of modifiers PTX does not have; a second line of the message is what to do instead.
+/// Checks the combination of modifiers; an error names the one that PTX does not have, and its second line what to do
+/// instead.
 pub type Check = fn(&Operands) -> Result<(), String>;
-/// Says which GPUs have a call that fewer have, and what of the call it is.
+/// The GPUs that a particular call needs, and the part of the call that needs them.
 pub type NeedsBy = fn(&Operands) -> Option<(&'static str, Arch)>;
 /// Makes the words of a template.
 pub type MakeWords = fn(&Operands, Machine) -> Result<Words, String>;
@@ -27,7 +28,7 @@ pub type Release = (u32, u32);
 pub struct Row {
     /// The IR's name: `tirx.ptx.mbarrier_init`.
     pub name: &'static str,
-    /// What follows `T.` in text, the spelling that is printed: `ptx.mbarrier.init`.
+    /// Its name after `T.` in text, the spelling that is printed: `ptx.mbarrier.init`.
     pub script: &'static str,
     /// Other spellings of the same function.
     pub also: &'static [&'static str],
@@ -36,31 +37,31 @@ pub struct Row {
     pub signature: Option<&'static str>,
     /// The arguments of a call node, in order.
     pub args: &'static [Arg],
-    /// Parameters of the signature that are no arguments of the node: `complete` reads them.
+    /// Parameters of the signature that are not arguments of the node: `complete` reads them.
     pub words: &'static [Arg],
-    /// Fills arguments that the signature does not name, from those that it does.
+    /// Fills arguments that the signature does not name from those that it does.
     pub complete: Option<Complete>,
-    /// What the kinds of the arguments do not say: combinations that PTX does not have.
+    /// Checks what the kinds of the arguments cannot express: combinations that PTX does not have.
     pub check: Option<Check>,
     /// The dtype of the call's value.
     pub result: ResultRule,
-    /// What it does besides giving a value.
+    /// Its effect besides giving a value.
     pub effect: Effect,
-    /// What it means for other threads and engines.
+    /// Its effect on other threads and engines.
     pub traits: Traits,
     /// The GPUs that have it.
     pub arch: Arch,
-    /// Modifiers that fewer GPUs have: argument, its text, the GPUs.
+    /// Modifier values that fewer GPUs have: argument, value, GPUs.
     pub needs: &'static [(&'static str, &'static str, Arch)],
-    /// The same for what follows from several arguments: what of the call, the GPUs.
+    /// The same for combinations of arguments.
     pub needs_by: Option<NeedsBy>,
-    /// Modifiers that releases of CUDA before one do not know: argument, its text, the release (`(13, 2)`).
+    /// Modifier values that only later releases of CUDA know: argument, value, first release (`(13, 2)`).
     pub since: &'static [(&'static str, &'static str, Release)],
-    /// The least and greatest value, for integers.
+    /// The least and greatest value of the result, for integers.
     pub range: Option<(i64, i64)>,
     /// The CUDA it becomes.
     pub cuda: Cuda,
-    /// The section of the PTX ISA, or of the CUDA programming guide.
+    /// The section of the PTX ISA, or of the CUDA programming guide, that describes it.
     pub section: &'static str,
 }
 
@@ -69,63 +70,63 @@ pub struct Row {
 pub struct Arg {
     /// Its name, as in the signature.
     pub name: &'static str,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// How many there are of it.
+    /// How many values it takes.
     pub many: Many,
 }
 
-/// What an argument is.
+/// The kind of an argument.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// The value of a register. Integers of other widths are converted as C does; floats have the dtype itself.
+    /// The value of a register. Integers of other widths are converted as in C; floats must have the dtype itself.
     Value(DType),
     /// A value of any dtype.
     Any,
-    /// Any node, texts among them.
+    /// Any expression, strings included.
     Node,
     /// A bool, or an integer that is tested against 0.
     Condition,
-    /// Lanes of a warp, a bit for each.
+    /// A lane mask of a warp, one bit per lane.
     Mask,
     /// A pointer to elements of a dtype.
     Array(DType),
-    /// Where something is in memory: a pointer, or for shared memory its 32-bit address there (a `uint64` is the address
-    /// of another block's shared memory, as `T.ptx.mapa` gives it).
+    /// A location in memory: a pointer, or for shared memory its 32-bit shared address (a `uint64` is an address in
+    /// another block's shared memory, as `T.ptx.mapa` gives it).
     Pointer(Space),
     /// A variable of the thread that the instruction reads or writes, given by its address; of [`Kind::Element`] text
     /// names the element itself and the node has its address.
     Register(Access, Ty),
     /// The same, written as the element: `acc[i]`.
     Element(Access, Ty),
-    /// One of these words, a part of the instruction's name.
+    /// One of these words, which is a part of the instruction's name.
     Text(&'static [&'static str]),
     /// The name of a dtype, in PTX or in TVM's words.
     DTypeName,
     /// The name of a dtype of the language, such as `"uint32"`; `"void"` for none.
     DType,
-    /// Any text.
+    /// Any string.
     Name,
-    /// 0 or 1, known when compiling.
+    /// 0 or 1, known at compile time.
     Flag,
-    /// A bool that is known when compiling.
+    /// A bool known at compile time.
     Bool,
-    /// An integer from the first to the second, known when compiling.
+    /// An integer in this inclusive range, known at compile time.
     Immediate(i64, i64),
-    /// 0 or 1: whether the argument of this name is there. Text does not write it.
+    /// 0 or 1: whether the named argument is present. Not written in text.
     Has(&'static str),
-    /// How many arguments of this name there are. Text does not write it.
+    /// How many values the named argument has. Not written in text.
     Count(&'static str),
 }
 
-/// How many arguments stand for one name.
+/// How many values an argument takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Many {
     /// One.
     One,
     /// One or none.
     Optional,
-    /// As many as this says, of what comes before the list; `None` for all that are left.
+    /// The number that this computes from the arguments before the list; `None` takes all that are left.
     List(Option<fn(&Operands) -> usize>),
 }
 
@@ -138,11 +139,11 @@ pub enum Space {
     Global,
     /// Any: a generic address.
     Generic,
-    /// What the modifiers say: a pointer, or a 32-bit address in shared memory.
-    Said,
+    /// Determined by the modifiers: a pointer, or a 32-bit address in shared memory.
+    FromModifiers,
 }
 
-/// What an instruction does with a register.
+/// How an instruction uses a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Reads it.
@@ -166,16 +167,16 @@ pub enum Ty {
     F32,
     /// float64.
     F64,
-    /// What [`Cuda::words`] says under this argument's name.
-    Said,
+    /// As [`Cuda::words`] determines for this argument's name.
+    FromWords,
 }
 
 impl Ty {
-    /// Its C++ type and its letter in the constraints of `asm`.
+    /// Its C++ type and its constraint letter in `asm`.
     pub fn spelling(self) -> (&'static str, &'static str) {
         match self {
             Ty::B16 => ("unsigned short", "h"),
-            Ty::B32 | Ty::Said => ("unsigned int", "r"),
+            Ty::B32 | Ty::FromWords => ("unsigned int", "r"),
             Ty::B64 => ("unsigned long long", "l"),
             Ty::F32 => ("float", "f"),
             Ty::F64 => ("double", "d"),
@@ -183,30 +184,30 @@ impl Ty {
     }
 }
 
-/// What an operation means for the lanes of vectors, for memory, for other threads and for asynchronous engines.
+/// The effect of an operation on vector lanes, memory, other threads and asynchronous engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
-    /// Whether it does the same to each lane of vectors, by itself.
+    /// Whether it applies to each lane of vectors separately.
     pub elementwise: bool,
-    /// Whether it computes with numbers, so that dtypes without arithmetic are widened for it.
+    /// Whether it is arithmetic, so that dtypes without arithmetic are widened for it.
     pub arithmetic: bool,
-    /// Whether a vector that it gives is made as one value, not lane by lane.
+    /// Whether a vector result is produced as one value, not lane by lane.
     pub whole_vector: bool,
-    /// The argument of which each lane gets one of the lanes' values.
+    /// The argument whose values it passes between lanes.
     pub passes_on: Option<u8>,
-    /// What it does to memory that other threads may see.
+    /// Its effect on memory that other threads may see.
     pub memory: Memory,
-    /// Threads that must execute it together, each one once.
+    /// The threads that must execute it together, each once.
     pub collective: Collective,
-    /// The engine that does the work after the instruction is done.
+    /// The engine that completes the work asynchronously.
     pub engine: Engine,
     /// Whether it may wait for another thread or engine.
     pub waits: bool,
-    /// Whose accesses it orders, or whom it lets proceed.
+    /// Whose accesses it orders, or which threads it releases.
     pub synchronizes: Synchronizes,
 }
 
-/// What an operation does to memory that other threads may see.
+/// The effect of an operation on memory that other threads may see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// Nothing.
@@ -224,13 +225,13 @@ pub enum Memory {
 pub enum Synchronizes {
     /// Nobody.
     Nobody,
-    /// Nobody waits, but accesses to memory are ordered.
+    /// No thread waits, but memory accesses are ordered.
     Memory,
     /// The lanes of a warp.
     Warp,
     /// The warps of a warpgroup.
     Warpgroup,
-    /// Threads of a block, and engines that work for it.
+    /// The threads of a block, and the engines that work for it.
     Block,
     /// Threads of a cluster.
     Cluster,
@@ -253,10 +254,10 @@ pub enum Collective {
     Block,
 }
 
-/// An engine that works beside the threads.
+/// An engine that works asynchronously to the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// None: the work is done with the instruction.
+    /// None: the work is complete when the instruction is.
     None,
     /// Copies of `cp.async`, in the generic proxy.
     AsyncCopy,
@@ -269,7 +270,7 @@ pub enum Engine {
 }
 
 impl Traits {
-    /// An instruction of one thread that nothing waits for.
+    /// An instruction of one thread, with no asynchronous work.
     pub const PLAIN: Traits = Traits {
         elementwise: false,
         arithmetic: false,
@@ -281,7 +282,7 @@ impl Traits {
         waits: false,
         synchronizes: Synchronizes::Nobody,
     };
-    /// It orders memory or lets others of the block proceed.
+    /// It orders memory or releases other threads of the block.
     pub const SYNC: Traits = Traits {
         synchronizes: Synchronizes::Block,
         ..Traits::PLAIN
@@ -292,27 +293,27 @@ impl Traits {
         ..Traits::SYNC
     };
 
-    /// The same, done by an engine.
+    /// The same, performed by an engine.
     pub const fn by(self, engine: Engine) -> Traits {
         Traits { engine, ..self }
     }
 
-    /// The same, of several threads together.
+    /// The same, collective over several threads.
     pub const fn of(self, collective: Collective) -> Traits {
         Traits { collective, ..self }
     }
 
-    /// The same between others than the threads of a block.
+    /// The same, synchronizing other threads than those of a block.
     pub const fn synchronizes(self, synchronizes: Synchronizes) -> Traits {
         Traits { synchronizes, ..self }
     }
 
-    /// The same with accesses to memory.
+    /// The same, with accesses to memory.
     pub const fn memory(self, memory: Memory) -> Traits {
         Traits { memory, ..self }
     }
 
-    /// The same for each lane of vectors.
+    /// The same, applied to each lane of vectors.
     pub const fn elementwise(self) -> Traits {
         Traits {
             elementwise: true,
@@ -320,7 +321,7 @@ impl Traits {
         }
     }
 
-    /// The same, computing with the numbers of each lane of vectors.
+    /// The same, arithmetic on each lane of vectors.
     pub const fn arithmetic(self) -> Traits {
         Traits {
             arithmetic: true,
@@ -328,7 +329,7 @@ impl Traits {
         }
     }
 
-    /// The same, giving its vectors as one value.
+    /// The same, producing a vector as one value.
     pub const fn whole_vector(self) -> Traits {
         Traits {
             whole_vector: true,
@@ -336,7 +337,7 @@ impl Traits {
         }
     }
 
-    /// The same, giving each lane the argument of one of them.
+    /// The same, giving each lane one of the lanes' arguments.
     pub const fn passes_on(self, argument: u8) -> Traits {
         Traits {
             passes_on: Some(argument),
@@ -353,9 +354,9 @@ impl Traits {
 /// The CUDA that an operation becomes.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuda {
-    /// How it is written.
+    /// Its form.
     pub form: Form,
-    /// Words of the template that are no arguments, types of registers, and what else follows from the modifiers.
+    /// Words of the template that are not arguments, types of registers, and anything else derived from the modifiers.
     pub words: Option<MakeWords>,
     /// Headers that the text needs.
     pub headers: &'static [&'static str],
@@ -363,23 +364,23 @@ pub struct Cuda {
     pub helpers: &'static [&'static str],
 }
 
-/// What the words of a template may depend on besides the call.
+/// The machine that a template's words may depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     /// Ten times the major compute capability plus the minor one; 0 where the target is not known.
     pub capability: u32,
 }
 
-/// Words for a template, by name.
+/// The words of a template, by name.
 #[derive(Debug, Default)]
 pub struct Words {
     /// Texts; an empty one counts as absent for `{?name:…}`.
     pub texts: Vec<(&'static str, String)>,
-    /// Types of registers whose kind says [`Ty::Said`].
+    /// Types of registers whose kind is [`Ty::FromWords`].
     pub types: Vec<(&'static str, Ty)>,
 }
 
-/// How CUDA writes an operation.
+/// The form of an operation in CUDA.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// A function of CUDA C++ that takes the arguments as they are.
@@ -392,22 +393,23 @@ pub enum Form {
     /// where it is; `{{` and `}}` are braces, outside of conditions. `{result}` is the call's value. Instructions that declare registers are put
     /// within braces.
     Ptx(&'static str),
-    /// As [`Form::Ptx`] without the clobber of memory and not volatile: nothing but the result.
+    /// As [`Form::Ptx`], but pure: no clobber of memory and not volatile.
     PurePtx(&'static str),
-    /// As [`Form::Ptx`] without the clobber of memory: it reads or changes what the thread is, and runs as often as written.
+    /// As [`Form::Ptx`] without the clobber of memory: it reads or changes thread state, and runs exactly as often as
+    /// written.
     StatePtx(&'static str),
     /// The body of a C++ function whose parameters have the arguments' names; `$name$` is a modifier or word.
     Code(&'static str),
-    /// Written by the code generator itself, for the dtypes and places of its operands: an operator of C++, a function of
-    /// the dtype, a jump.
+    /// Written by hand in the code generator, where the text depends on dtypes and kinds of memory: a C++ operator, a
+    /// function of the dtype, a jump.
     Special,
-    /// Not there: a pass replaces it.
+    /// Never printed: a pass replaces it.
     Lowered,
-    /// Not there: host functions have it.
+    /// Never printed: it occurs in host functions only.
     Host,
 }
 
-/// What a call in text gives, by parameter, while it is bound.
+/// The arguments of a call in text, by parameter, during binding.
 #[derive(Debug, Default)]
 pub struct Given {
     /// Expressions by parameter; none for one that is left out.
@@ -415,13 +417,13 @@ pub struct Given {
 }
 
 impl Given {
-    /// What stands for a parameter.
+    /// The values of a parameter.
     pub fn get(&self, name: &str) -> &[crate::ir::Expr] {
         let found = self.values.iter().find(|(n, _)| *n == name);
         found.map_or(&[], |(_, list)| list.as_slice())
     }
 
-    /// The text of a parameter; empty where there is none.
+    /// The text of a parameter; empty where it is absent.
     pub fn text(&self, name: &str) -> &str {
         self.get(name)
             .first()
@@ -429,7 +431,7 @@ impl Given {
             .unwrap_or_default()
     }
 
-    /// The number of a parameter.
+    /// The integer value of a parameter.
     pub fn int(&self, name: &str) -> Option<i128> {
         self.get(name).first().and_then(|e| e.as_int())
     }
@@ -448,7 +450,7 @@ impl Given {
     }
 }
 
-/// An argument of which there is one.
+/// An argument with one value.
 pub const fn arg(name: &'static str, kind: Kind) -> Arg {
     Arg {
         name,
@@ -457,7 +459,7 @@ pub const fn arg(name: &'static str, kind: Kind) -> Arg {
     }
 }
 
-/// An argument that may be left out.
+/// An optional argument.
 pub const fn optional(name: &'static str, kind: Kind) -> Arg {
     Arg {
         name,
@@ -466,7 +468,7 @@ pub const fn optional(name: &'static str, kind: Kind) -> Arg {
     }
 }
 
-/// A list of as many arguments as `len` says.
+/// A list of values whose length `len` computes.
 pub const fn list(name: &'static str, kind: Kind, len: fn(&Operands) -> usize) -> Arg {
     Arg {
         name,
@@ -475,7 +477,7 @@ pub const fn list(name: &'static str, kind: Kind, len: fn(&Operands) -> usize) -
     }
 }
 
-/// A list of all arguments that are left.
+/// A list of all remaining values.
 pub const fn rest(name: &'static str, kind: Kind) -> Arg {
     Arg {
         name,
@@ -489,7 +491,7 @@ pub const fn ptx(template: &'static str) -> Cuda {
     Cuda::new(Form::Ptx(template))
 }
 
-/// Inline assembly that does nothing but compute its value.
+/// Inline assembly without effects besides its value.
 pub const fn pure_ptx(template: &'static str) -> Cuda {
     Cuda::new(Form::PurePtx(template))
 }
@@ -514,17 +516,17 @@ pub const fn expression(text: &'static str) -> Cuda {
     Cuda::new(Form::Expression(text))
 }
 
-/// The code generator's own text.
+/// Text written by hand in the code generator.
 pub const fn special() -> Cuda {
     Cuda::new(Form::Special)
 }
 
-/// Nothing: a pass replaces it.
+/// No text: a pass replaces it.
 pub const fn lowered() -> Cuda {
     Cuda::new(Form::Lowered)
 }
 
-/// Nothing: host functions have it.
+/// No text: it occurs in host functions only.
 pub const fn host() -> Cuda {
     Cuda::new(Form::Host)
 }
@@ -559,7 +561,7 @@ impl Cuda {
 }
 
 impl Row {
-    /// A row without arguments and value whose runs and order are kept.
+    /// A row without arguments and result, which runs exactly as often and in the order written.
     pub const fn new(name: &'static str, script: &'static str, cuda: Cuda) -> Row {
         Row {
             name,
@@ -601,7 +603,7 @@ impl Row {
         Row { also, ..self }
     }
 
-    /// The same with parameters that become others.
+    /// The same with parameters from which other arguments are computed.
     pub const fn completed(
         self,
         words: &'static [Arg],
@@ -630,12 +632,12 @@ impl Row {
         }
     }
 
-    /// The same with a value whose dtype follows from a rule.
+    /// The same with a result whose dtype a rule computes.
     pub const fn value(self, result: ResultRule) -> Row {
         Row { result, ..self }
     }
 
-    /// The same with bounds of its value.
+    /// The same with bounds of its result.
     pub const fn range(self, least: i64, most: i64) -> Row {
         Row {
             range: Some((least, most)),
@@ -643,7 +645,7 @@ impl Row {
         }
     }
 
-    /// The same with what fewer GPUs have.
+    /// The same with architectures that depend on several arguments.
     pub const fn needs_by(self, needs: NeedsBy) -> Row {
         Row {
             needs_by: Some(needs),
@@ -656,7 +658,7 @@ impl Row {
         Row { effect, ..self }
     }
 
-    /// The same with what it means for others.
+    /// The same with traits.
     pub const fn traits(self, traits: Traits) -> Row {
         Row { traits, ..self }
     }
@@ -671,7 +673,7 @@ impl Row {
         Row { needs, ..self }
     }
 
-    /// The same with modifiers that releases of CUDA before one do not know.
+    /// The same with modifier values that only later releases of CUDA know.
     pub const fn since(self, since: &'static [(&'static str, &'static str, Release)]) -> Row {
         Row { since, ..self }
     }

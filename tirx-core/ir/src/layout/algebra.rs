@@ -1,5 +1,4 @@
-//! Layouts taken apart and put together: every operation gives a layout whose map from coordinates to places follows
-//! from that of its operands.
+//! Operations on layouts: each gives a layout whose map from coordinates to places follows from that of its operands.
 //!
 //! A layout maps a row-major number to a place on each axis; a *group* of iterators is what one dimension of a shape is
 //! split over. Extents must be constants where an iterator has to be split; strides, offsets and the bounds of a slice
@@ -11,7 +10,7 @@ use super::{Axis, Iter, Layout, TileLayout};
 use crate::fold;
 use crate::{BinOp, Expr};
 
-/// What a slice asks about its bounds. The analyzer of `tirx-arith` knows.
+/// Questions that slicing asks about its bounds. The analyzer of `tirx-arith` answers them.
 pub trait Facts {
     /// The expression in its simplest form.
     fn simplified(&mut self, e: &Expr) -> Expr;
@@ -19,7 +18,7 @@ pub trait Facts {
     fn is_less(&mut self, e: &Expr, bound: i128) -> bool;
 }
 
-/// Axes that make one: a step on the first is as far as so many on the second, and both are places on the third.
+/// Pairs of axes that form one: axis, axis within it, places of the second per step of the first, combined axis.
 const FUSED: [(&str, &str, i128, &str); 4] = [
     ("wid_in_wg", "laneid", 32, "tid_in_wg"),
     ("warpid", "laneid", 32, "tx"),
@@ -138,7 +137,7 @@ impl TileLayout {
                 }
                 let Some(last) = rest.pop() else { break };
                 match (need.as_int(), last.extent.as_int()) {
-                    // Of one digit, and not all that the dimension has: it says nothing.
+                    // An iterator of extent one, while the dimension still needs more: it contributes nothing.
                     (_, Some(1)) if !need.is_int(1) => {}
                     _ if same(&last.extent, &need) => {
                         run.push(last);
@@ -191,8 +190,8 @@ impl TileLayout {
         Some((layout, starts))
     }
 
-    /// As [`TileLayout::group`]; where the iterators as written do not split along the shape, neighbours that go on
-    /// where the next ends are taken as one first.
+    /// As [`TileLayout::group`]; where the iterators as written do not split along the shape, adjacent ones that
+    /// continue each other are merged first.
     pub(super) fn split_along(&self, shape: &[Expr]) -> Option<(TileLayout, Vec<usize>)> {
         self.group(shape).or_else(|| {
             let fused = TileLayout {
@@ -223,9 +222,9 @@ impl TileLayout {
         self.permuted(&flat)
     }
 
-    /// The same map in fewest words: no iterators of one digit, neighbours that go on where the next ends taken as one,
-    /// no zero offsets. With `threads`, a layout over two axes of which one is within the other (warps and lanes) is over
-    /// the axis that both make (threads).
+    /// The same map in its shortest form: no iterators of extent one, adjacent iterators merged where one continues the
+    /// other, no zero offsets. With `threads`, places on two nested axes (warps and lanes) are combined on the axis
+    /// that both form (threads).
     pub fn canonical(&self, threads: bool) -> TileLayout {
         let wide = |list: &[Iter]| list.iter().filter(|i| !i.extent.is_int(1)).cloned().collect();
         let mut layout = TileLayout {
@@ -253,7 +252,7 @@ impl TileLayout {
         layout
     }
 
-    /// Places on the two axes of a pair of [`FUSED`] as places on the one that they make.
+    /// Places on the two axes of a pair of [`FUSED`] as places on the combined axis.
     fn fuse_axes(&mut self) {
         for (outer, inner, count, whole) in FUSED {
             let is_on = |this: &TileLayout, axis: &str| {
@@ -288,7 +287,7 @@ impl TileLayout {
         facts: &mut dyn Facts,
     ) -> Option<TileLayout> {
         let written = self.slice_written(shape, ranges, facts);
-        // A part may begin or end within iterators that are one when taken together.
+        // A part may begin or end within iterators that form one when merged.
         written.or_else(|| {
             let fused = TileLayout {
                 shard: fused(&self.shard),
@@ -327,7 +326,7 @@ impl TileLayout {
         Some(sliced)
     }
 
-    /// The last `chunk` elements in an iterator or several of their own, splitting at most one.
+    /// Splits off the last `chunk` elements as iterators of their own, splitting at most one iterator.
     pub fn carved(iters: &[Iter], chunk: i128) -> Option<Vec<Iter>> {
         let mut left = chunk;
         let mut work = iters.to_vec();
@@ -487,7 +486,7 @@ fn slice_run(
         None => count <= size && (count == 1 || facts.is_less(&end, size + 1)),
     };
     if within {
-        // All in one turn of the last iterator.
+        // All in one step of the next outer iterator.
         let one = Expr::constant(extent.dtype, 1);
         let (mut iters, mut offsets) = slice_run(outer, &carry, &one, facts)?;
         iters.push(Iter {
@@ -497,7 +496,7 @@ fn slice_run(
         offsets.extend(moved(&digit));
         return Some((iters, offsets));
     }
-    // Half in one turn and half in the next.
+    // Half in one step of the next outer iterator and half in the next.
     let (digit, carry) = (digit.as_int()?, carry.as_int()?);
     let first = size - digit;
     let next = outer.iter().rev().find(|i| !i.extent.is_int(1))?;

@@ -82,7 +82,8 @@ impl Layout {
         sum
     }
 
-    /// How many elements lie between the first and the last that the memory axis reaches, both included.
+    /// Number of elements between the first and the last that the memory axis reaches, both included. A swizzle moves
+    /// elements within aligned blocks, so the span of its iterators is rounded up to a whole block.
     ///
     /// A swizzle moves elements within aligned blocks, so that the span of its iterators is rounded up to one.
     pub fn memory_span(&self) -> Expr {
@@ -138,7 +139,7 @@ impl Swizzle {
         self.per_element + self.swizzle_len + self.atom_len
     }
 
-    /// Where offset `at` lands.
+    /// The place that offset `at` is mapped to.
     pub fn apply_const(&self, at: i128) -> i128 {
         let chunk = at >> self.per_element;
         let low = (1i128 << self.swizzle_len) - 1;
@@ -150,8 +151,8 @@ impl Swizzle {
         (mixed << self.per_element) | (at & ((1 << self.per_element) - 1))
     }
 
-    /// Where offset `at` lands, as an expression. Chunks and places within them are kept apart, so that a vector
-    /// within a chunk stays one.
+    /// The place that offset `at` is mapped to, as an expression. Chunks and places within them are computed
+    /// separately, so that a vector within a chunk stays one.
     pub fn apply(&self, at: &Expr) -> Expr {
         if let Some(at) = at.as_int() {
             return Expr::constant(at_dtype(at), self.apply_const(at));
@@ -340,7 +341,7 @@ fn split(sum: &mut Option<Expr>, wanted: &str, coordinate: &Expr, run: &[Iter]) 
     }
 }
 
-/// The same iterators, neighbours that go on where the next one ends taken as one: its digits need no division.
+/// The same iterators, adjacent ones that continue each other merged: merged digits need no division.
 fn fused(run: &[Iter]) -> Cow<'_, [Iter]> {
     let goes_on = |outer: &Iter, inner: &Iter| {
         let span = binary(BinOp::Mul, inner.stride.clone(), inner.extent.clone());

@@ -1,16 +1,17 @@
-//! Layouts of layouts: one repeated at the places of another, places of two added, and either taken out again.
+//! Composition of layouts: repeating one at the places of another, adding the places of two, and recovering either
+//! operand.
 //!
-//! Both compositions interleave dimensions: an *outer* layout over `(o0, o1, …)` and an *inner* one over `(i0, i1, …)` make
-//! one over `(o0 * i0, o1 * i1, …)`. A *tiling* counts the outer places in spans of the inner layout, a *direct sum* adds
-//! places as they are. What takes a layout out of a composition composes again what it found and compares, so that its
-//! answer is one by definition.
+//! Both compositions interleave dimensions: an *outer* layout over `(o0, o1, …)` and an *inner* one over `(i0, i1, …)`
+//! make one over `(o0 * i0, o1 * i1, …)`. A *tiling* counts the outer places in spans of the inner layout, a *direct
+//! sum* adds places as they are. An operation that recovers an operand composes its result again and compares, so that
+//! the result is right by construction.
 
 use super::algebra::{add, mul};
 use super::apply::binary;
 use super::{Axis, Iter, Layout, TileLayout};
 use crate::{BinOp, Expr};
 
-/// The places of one axis scaled by what `by` says of it.
+/// Places on each axis scaled by the factor that `by` gives for it.
 fn scaled(layout: &TileLayout, by: impl Fn(&Axis) -> Expr) -> TileLayout {
     let scale = |i: &Iter| Iter {
         stride: mul(&i.stride, &by(&i.axis)),
@@ -27,7 +28,7 @@ fn scaled(layout: &TileLayout, by: impl Fn(&Axis) -> Expr) -> TileLayout {
     }
 }
 
-/// The reverse of [`scaled`]; `None` where a place is no multiple.
+/// The reverse of [`scaled`]; `None` where a place is not a multiple.
 fn unscaled(layout: &TileLayout, by: impl Fn(&Axis) -> Expr) -> Option<TileLayout> {
     let part = |e: &Expr, axis: &Axis| -> Option<Expr> {
         let by = by(axis);
@@ -38,7 +39,7 @@ fn unscaled(layout: &TileLayout, by: impl Fn(&Axis) -> Expr) -> Option<TileLayou
     };
     let iters = |list: &[Iter]| -> Option<Vec<Iter>> {
         let scale = |i: &Iter| {
-            // Of one digit: its stride says nothing.
+            // An iterator of extent one: its stride has no effect.
             let stride = if i.extent.is_int(1) {
                 i.stride.clone()
             } else {

@@ -59,7 +59,7 @@ pub struct TileLayout {
 pub struct Swizzle {
     /// Elements of a chunk, as a power of two.
     pub per_element: u32,
-    /// How many bits are exchanged.
+    /// Number of bits that are exclusive-ored.
     pub swizzle_len: u32,
     /// How far the two groups of bits are apart; at least `swizzle_len`.
     pub atom_len: u32,
@@ -100,7 +100,7 @@ impl Layout {
         }
     }
 
-    /// Compact row-major on the memory axis: what a buffer has when nothing is said.
+    /// Compact row-major on the memory axis: the default layout.
     pub fn row_major(shape: &[Expr]) -> Layout {
         let mut stride: Option<Expr> = None;
         let mut shard: Vec<Iter> = Vec::with_capacity(shape.len());

@@ -6,7 +6,7 @@ use crate::ir::{AttrValue, Buffer, DEFAULT_ALIGN, DType, Expr, ExprKind, Var, Vi
 use crate::layout::{Iter, Layout, Swizzle};
 use std::sync::Arc;
 
-/// Where a description stands; decides what may be left out.
+/// The position of a description in the text, which decides what may be left out.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Place {
     /// A parameter: new variables of the shape are written as strings.
@@ -17,7 +17,7 @@ pub(super) enum Place {
     Body,
 }
 
-/// What to say besides the description.
+/// Further arguments besides the description.
 #[derive(Default)]
 struct Extra<'a> {
     data: Option<&'a str>,
@@ -62,7 +62,7 @@ impl Printer {
     /// The right-hand side of an allocation.
     pub(super) fn allocation(&mut self, buffer: &Buffer, annotations: &[(Arc<str>, AttrValue)]) -> String {
         let (function, scope) = match buffer.scope() {
-            // A place that is given is declared, not allocated.
+            // A buffer at a given address is declared, not allocated.
             scope if !buffer.allocated_addr.is_empty() => ("decl_buffer", Some(scope)),
             "local" => ("alloc_local", None),
             "shared" => ("alloc_shared", None),
@@ -78,7 +78,8 @@ impl Printer {
         format!("T.{function}({args})")
     }
 
-    /// The right-hand side of a declaration: a method of the buffer it is derived from, where that says it all.
+    /// The right-hand side of a declaration: a method of the buffer it is derived from, where that describes it
+    /// completely.
     pub(super) fn declaration(&mut self, buffer: &Buffer) -> String {
         if let Some(parent) = self.names.parent(&buffer.data).cloned()
             && let Some(text) = self.derivation(&parent, buffer)
@@ -209,7 +210,7 @@ impl Printer {
                 };
                 out.push_str(&format!(", elem_offset={text}"));
             }
-            // A factor alone would declare a variable offset.
+            // `offset_factor` alone would declare a variable offset.
             _ if signature && buffer.offset_factor != 1 => out.push_str(", elem_offset=0"),
             _ => {}
         }
@@ -254,8 +255,8 @@ impl Printer {
         out
     }
 
-    /// Whether a parameter's strides or offset have variables that an annotation cannot declare: it gives each the dtype
-    /// of the first extent, and has them alone.
+    /// Whether a parameter's strides or offset have variables that an annotation cannot declare: there every variable
+    /// gets the dtype of the first extent.
     pub(super) fn declares_its_own(&self, buffer: &Buffer) -> bool {
         let index = buffer.shape.first().map_or(DType::INT32, |e| e.dtype);
         let mut shape = Unknown(self, Vec::new());
@@ -268,7 +269,7 @@ impl Printer {
         })
     }
 
-    /// An expression of a signature. One that holds variables nobody has defined yet becomes a string.
+    /// An expression of a signature. One with variables that are not defined yet becomes a string.
     fn signature_expr(&mut self, e: &Expr, place: Place, new_vars: &mut Vec<Var>) -> String {
         let mut free = Unknown(self, Vec::new());
         free.visit_expr(e);

@@ -6,7 +6,7 @@ use crate::intrin::row::Kind;
 use crate::intrin::{Op, Operands, ResultRule, Row};
 use crate::ir::{AttrValue, BinOp, Buffer, DType, Expr, ExprKind, Type, Var};
 
-/// How tightly an operator binds, as in Python.
+/// Precedence of operators, as in Python.
 mod level {
     pub(super) const ANY: u8 = 0;
     pub(super) const OR: u8 = 1;
@@ -40,7 +40,7 @@ fn function(op: BinOp) -> &'static str {
     }
 }
 
-/// Python's operator for a node on operands of `dtype`, with its level.
+/// Python's operator for a node on operands of `dtype`, with its precedence.
 fn operator(op: BinOp, dtype: DType) -> Option<(&'static str, u8)> {
     Some(match op {
         BinOp::Add => ("+", level::SUM),
@@ -65,19 +65,19 @@ fn is_number(e: &Expr) -> bool {
     matches!(e.kind, ExprKind::Int(_) | ExprKind::Float(_))
 }
 
-/// Whether the front end, reading operator text, would fold the node away. Two numbers stand in function form always,
-/// and so does one under `and` and `or`.
+/// Whether the parser would fold the node when it reads operator text. Operations on two numbers are always printed in
+/// function form, and so is one under `and` and `or`.
 fn folds(op: BinOp, a: &Expr, b: &Expr) -> bool {
     let (left, right) = (is_number(a), is_number(b));
     if matches!(op, BinOp::Min | BinOp::Max) && a.same_node(b) && a.as_var().is_none() {
-        // One node here, two where the text is read.
+        // `a` is one shared node here; read back from text it would be two.
         return false;
     }
     (left && right) || (op.is_logical() && (left || right)) || typing::folds(op, a, b)
 }
 
-/// Whether `T.name(args)` would be folded by the front end: the call is then said with `T.call_intrin`, which builds it
-/// as it is.
+/// Whether the parser would fold `T.name(args)`: the call is then printed as `T.call_intrin`, which it builds without
+/// folding.
 fn call_folds(op: Op, args: &[Expr]) -> bool {
     match (op, args) {
         (
@@ -109,7 +109,7 @@ impl Printer {
         out
     }
 
-    /// Writes an expression where the surroundings bind as tightly as `min`.
+    /// Writes an expression in a context of precedence `min`.
     fn operand(&mut self, out: &mut String, e: &Expr, min: u8) {
         match &e.kind {
             ExprKind::Var(var) => {
@@ -171,7 +171,7 @@ impl Printer {
     }
 
     fn binary(&mut self, out: &mut String, op: BinOp, a: &Expr, b: &Expr, min: u8) {
-        // Of vectors, `and` and `or` mean the bitwise operators.
+        // On vectors, `and` and `or` are the bitwise operators.
         let folded = folds(op, a, b) || (op.is_logical() && a.dtype.is_vector());
         match operator(op, a.dtype) {
             Some((symbol, own)) if !folded => parenthesized(out, own < min, |out| {
@@ -308,12 +308,12 @@ impl Printer {
             _ => format!("\"{dtype}\""),
         };
         out.push_str(&format!("T.{}(", row.script));
-        if let ResultRule::Said = row.result {
+        if let ResultRule::Given = row.result {
             out.push_str(&said);
             out.push_str(if shown.is_empty() { "" } else { ", " });
         }
         self.list(out, &shown);
-        if let ResultRule::SaidLast = row.result {
+        if let ResultRule::GivenLast = row.result {
             out.push_str(&format!(", {said}"));
         }
         out.push(')');
@@ -373,7 +373,7 @@ impl Printer {
     }
 }
 
-/// What gives a new variable: `T.int32()`, `T.handle("float32", "global")`.
+/// The expression that makes a new variable: `T.int32()`, `T.handle("float32", "global")`.
 pub(super) fn constructor(var: &Var) -> String {
     match var.ty() {
         Type::Prim(dtype) => format!("T.{dtype}()"),
@@ -415,7 +415,7 @@ fn int(out: &mut String, dtype: DType, value: i128) {
     }
 }
 
-/// Whether an expression binds a variable: said twice, as in a slice, it would bind two.
+/// Whether an expression binds a variable: printed twice, as in a slice, it would bind two.
 fn has_let(e: &Expr) -> bool {
     matches!(e.kind, ExprKind::Let(..)) || e.operands().any(has_let)
 }

@@ -60,7 +60,7 @@ pub(super) fn as_written(dtype: DType, value: f64) -> f64 {
         (16, false) => half::bf16::from_f32(odd_f32(v)).to_f64(),
         _ => v,
     };
-    // The largest number is not written as a decimal but asked for.
+    // The largest float32 keeps all its digits: its shortest decimal is above it.
     let largest = dtype.bits == 32 && value.abs() == f64::from(f32::MAX);
     if dtype.bits == 64 || dtype.bits < 16 || largest {
         return value;

@@ -2,10 +2,10 @@
 //!
 //! The text is the shortest that reads back as the same IR: parsing it gives a module that
 //! [`structural_equal`](crate::ir::structural_equal) accepts, at every stage of lowering. Where the form TVM prints
-//! would read back as something else (a scalar that is not local, a comparison of comparisons, a node that the
-//! parser would fold), the text says it explicitly instead.
+//! would read back as something else (a scalar that is not local, a comparison of comparisons, a node that the parser
+//! would fold), a longer, explicit form is printed.
 //!
-//! Names are those of the IR, made unique with `_1`, `_2`, … and given free again when their scope ends.
+//! Names are those of the IR, made unique with `_1`, `_2`, … and released when their scope ends.
 
 mod buffer;
 mod expr;
@@ -87,7 +87,7 @@ struct Printer {
     prescan: Rc<Prescan>,
     /// Parameters of the function being printed.
     params: Vec<Var>,
-    /// Lines to print before the current one: declarations it turned out to need.
+    /// Lines to print before the current one: declarations that it needs.
     before: Vec<String>,
 }
 
@@ -130,7 +130,7 @@ impl Printer {
                     format!("{name}: {ty}")
                 }
                 None => {
-                    // A shape may have named it already.
+                    // A shape may have defined it already.
                     let name = match self.names.var(param) {
                         Some(name) => name,
                         None => self.names.define_var(param),

@@ -1,4 +1,4 @@
-//! Which text names a variable or buffer where the printer stands: unique names, released when a scope ends.
+//! Names of variables and buffers at the current position of the printer: unique, and released when a scope ends.
 
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ pub(super) struct BufferName {
     pub(super) parameter: bool,
 }
 
-/// What a scope defined, to be undone at its end.
+/// A definition of a scope, to be undone at its end.
 enum Definition {
     Name {
         text: Rc<str>,
@@ -36,11 +36,11 @@ enum Definition {
     Buffer(Buffer),
 }
 
-/// The names in sight.
+/// The visible names.
 pub(super) struct Names {
     vars: FxHashMap<Var, Rc<str>>,
     buffers: FxHashMap<Buffer, BufferName>,
-    /// Buffers in sight over a data pointer, in order of declaration.
+    /// Visible buffers over a data pointer, in order of declaration.
     by_data: FxHashMap<Var, Vec<Buffer>>,
     taken: FxHashSet<Rc<str>>,
     /// For a base name, a suffix below which none is free (0 is the bare name).
@@ -128,7 +128,7 @@ impl Names {
         text
     }
 
-    /// Lets a variable stand for an expression such as `A.elem_offset`.
+    /// Lets a variable be printed as an expression such as `A.elem_offset`.
     pub(super) fn define_var_as(&mut self, var: &Var, text: Rc<str>) {
         self.vars.insert(var.clone(), text);
         self.record(Definition::Var(var.clone()));
@@ -157,8 +157,8 @@ impl Names {
         self.buffers.get(buffer)
     }
 
-    /// The text of a variable: its name, or `A.data` where it is the pointer of a buffer in sight. A flattened view
-    /// speaks for its pointer before the pointer's own name and before the parameter it was made from.
+    /// The text of a variable: its name, or `A.data` where it is the pointer of a visible buffer. A flattened view
+    /// takes precedence over the pointer's own name, and that over the parameter it was made from.
     pub(super) fn var(&self, var: &Var) -> Option<Rc<str>> {
         if let Some(buffer) = self.view(var) {
             return Some(self.data_of(buffer));

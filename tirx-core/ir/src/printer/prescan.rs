@@ -1,5 +1,5 @@
-//! What must be known of a function before its first line is printed: which one-element buffers may be written as
-//! scalars, and which hardware indices are declared ahead of the regions that share them.
+//! Facts about a function that must be known before its first line is printed: which one-element buffers may be printed
+//! as scalars, and which hardware indices are declared ahead of the regions that share them.
 
 use crate::ir::abi::keys;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,10 +9,10 @@ use crate::ir::{
     StmtKind, Var, Visitor,
 };
 
-/// The answers.
+/// The results.
 #[derive(Default)]
 pub(super) struct Prescan {
-    /// Data pointers and buffers that are used in ways a scalar has no text for.
+    /// Data pointers and buffers with uses that cannot be printed for a scalar.
     not_scalar: FxHashSet<Var>,
     /// By the address of a body: hardware indices to declare at its start.
     env_threads: FxHashMap<usize, Vec<IterVar>>,
@@ -84,7 +84,7 @@ struct ThreadUses {
     /// Bodies that hold all uses, outermost first.
     path: Vec<usize>,
     regions: usize,
-    /// Used where no region binds it.
+    /// Used outside every region that binds it.
     outside: bool,
 }
 

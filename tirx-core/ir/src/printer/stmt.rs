@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl Printer {
-    /// The text of a variable; one that nobody defined is declared ahead of the line.
+    /// The text of a variable; an undeclared one is declared ahead of the line.
     pub(super) fn var_text(&mut self, var: &Var) -> Rc<str> {
         if let Some(text) = self.names.var(var) {
             return text;
@@ -23,7 +23,7 @@ impl Printer {
         text
     }
 
-    /// The name of a buffer and whether it is a scalar; one that nobody declared is declared ahead of the line.
+    /// The name of a buffer and whether it is a scalar; an undeclared one is declared ahead of the line.
     pub(super) fn buffer_text(&mut self, buffer: &Buffer) -> (Rc<str>, bool) {
         if let Some(name) = self.names.buffer(buffer) {
             return (name.text.clone(), name.scalar);
@@ -36,7 +36,7 @@ impl Printer {
         (name, false)
     }
 
-    /// One line, after the declarations it turned out to need.
+    /// One line, after the declarations that it needs.
     pub(super) fn line(&mut self, text: &str) {
         for before in std::mem::take(&mut self.before) {
             self.raw_line(&before);
@@ -114,7 +114,7 @@ impl Printer {
         }
     }
 
-    /// A statement. `whole`: it is all of a body, so that a region may be written flat.
+    /// A statement. `whole`: it is all of a body, so that a region may be printed flat.
     fn stmt(&mut self, stmt: &Stmt, whole: bool) {
         match &stmt.kind {
             StmtKind::Seq(_) => self.block(stmt),
@@ -226,7 +226,7 @@ impl Printer {
         self.line(&text);
     }
 
-    /// A region: a flat line if it is all of its body, else a `with`.
+    /// A region: a flat line if it is all of its body, otherwise a `with`.
     fn region(&mut self, text: &str, body: &Stmt, whole: bool) {
         if whole {
             self.line(text);
@@ -240,7 +240,7 @@ impl Printer {
     fn attr(&mut self, stmt: &Stmt, node: &AttrNode, key: &str, value: &Expr, body: &Stmt, whole: bool) {
         match node {
             AttrNode::None => {
-                // Facts about nothing in particular share a line.
+                // Attributes without a subject share a line.
                 let mut facts: Vec<(Arc<str>, AttrValue)> = Vec::new();
                 let mut inner = stmt;
                 while let StmtKind::Attr(Attr {
@@ -401,7 +401,7 @@ impl Printer {
             super::literal::string(&mut text, &thread.thread_tag);
         }
         if !annotations.is_empty() {
-            // In order of their names, as attributes are.
+            // Sorted by name, as attributes are.
             let mut sorted: Vec<&(Arc<str>, AttrValue)> = annotations.iter().collect();
             sorted.sort_by(|a, b| a.0.cmp(&b.0));
             text.push_str(", annotations=");
@@ -420,7 +420,7 @@ impl Printer {
     }
 }
 
-/// The value that `next` stores into a fresh scalar, unless it reads the scalar itself.
+/// The value that `next` stores into a newly declared scalar, unless it reads the scalar itself.
 fn initial_value<'a>(buffer: &Buffer, next: &'a Stmt) -> Option<&'a Expr> {
     struct Reads<'a>(&'a Buffer, bool);
     impl Visitor for Reads<'_> {
@@ -443,7 +443,7 @@ fn initial_value<'a>(buffer: &Buffer, next: &'a Stmt) -> Option<&'a Expr> {
     }
 }
 
-/// The loops from `stmt` inwards that one `T.grid` says, and what they repeat.
+/// The nested loops from `stmt` inwards that one `T.grid` expresses, and their body.
 fn grid(stmt: &Stmt) -> (Vec<(&Var, &Expr)>, &Stmt) {
     struct Reads<'a>(&'a [(&'a Var, &'a Expr)], bool);
     impl Visitor for Reads<'_> {

@@ -1,4 +1,4 @@
-//! The text of IR built by hand, held against what TVM 0.26 prints for the same program.
+//! The text of IR built by hand, compared with what TVM 0.26 prints for the same program.
 
 use super::{print, print_expr, print_stmt};
 use crate::intrin::Op;
@@ -293,7 +293,7 @@ if T.bool(True):
     y_1: T.float32
 "
     );
-    // One whose address is taken by its data pointer keeps its brackets.
+    // A scalar whose address is taken through its data pointer keeps its brackets.
     let body = Stmt::seq([alloc(&x), store(&x, vec![c(0)], c(3)), Stmt::evaluate(e(&x.data))]);
     assert_eq!(
         print_stmt(&body),
@@ -329,7 +329,7 @@ fn operators_and_parentheses() {
         ),
         (bin(Or, &b, &bin(Or, &b, &b)), "b or (b or b)"),
         (bin(Max, &n, &c(3)), "T.max(n, 3)"),
-        // What the parser would fold is said as a node.
+        // A node that the parser would fold is printed in function form.
         (bin(Add, &c(1), &c(2)), "T.Add(1, 2)"),
         (bin(Mul, &n, &c(1)), "T.Mul(n, 1)"),
         (bin(Add, &bin(Add, &n, &m), &c(0)), "T.Add(n + m, 0)"),
@@ -423,7 +423,7 @@ fn views_and_slices() {
             vec![c(0), ramp(c(0), 0)],
             Expr::load(&k, vec![c(0), ramp(e(&n) * c(4), 1)]),
         ),
-        // In a slice the binding would stand twice.
+        // In a slice the binding would occur twice.
         store(
             &k,
             vec![c(0), ramp(Expr::let_in(&let_var, c(1), e(&let_var)), 1)],

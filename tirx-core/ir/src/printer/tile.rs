@@ -7,7 +7,7 @@ use crate::ir::tile::TileParam;
 use crate::ir::{BufferRegion, Expr, ExprKind, TileArg, TileCall};
 
 impl Printer {
-    /// A line, or for `compose_op` a `with` block.
+    /// One line, or for `compose_op` a `with` block.
     pub(super) fn tile(&mut self, call: &TileCall) {
         let info = call.op.info();
         let mut items: Vec<String> = Vec::new();

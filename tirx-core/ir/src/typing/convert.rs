@@ -1,11 +1,11 @@
-//! Literals and casts: which constant a number becomes, what fits, and when a cast folds.
+//! Literals and casts: the constant that a number becomes, range checks, and folding of casts.
 
 use super::Operand;
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{DType, Expr, ExprKind, TypeCode};
 use crate::source::Span;
 
-/// A number as an expression of the dtype it has by itself: `int32` (`int64` where it does not fit), `float32`, `bool`.
+/// A number as an expression of its default dtype: `int32` (`int64` where it does not fit), `float32`, `bool`.
 pub fn literal(operand: Operand, span: Span) -> Result<Expr> {
     let dtype = operand.dtype();
     match operand {
@@ -62,7 +62,7 @@ pub fn float_constant(dtype: DType, value: f64, span: Span) -> Result<Expr> {
     Ok(Expr::float(dtype, value).at(span))
 }
 
-/// Whether a number just above the largest value is only that value written with fewer digits.
+/// Whether a number just above the largest value is that value written with fewer digits.
 fn rounds_to_finite(dtype: DType, value: f64) -> bool {
     match dtype.code {
         TypeCode::Float if dtype.bits == 32 => (value as f32).is_finite(),
@@ -119,7 +119,7 @@ fn extreme(
         return error(span, format!("{name} needs a scalar number dtype, got {dtype}"));
     }
     match (int(dtype), max_finite(dtype)) {
-        // TVM's constants are signed 64-bit; larger ones are spelled as two halves.
+        // TVM's constants are signed 64-bit; larger ones are built from two halves.
         (Some(v), _) if v > i64::MAX as i128 => {
             let half = |v: i128| Expr::constant(DType::UINT32, v & 0xFFFF_FFFF).at(span);
             let args = vec![half(v), half(v >> 32)];

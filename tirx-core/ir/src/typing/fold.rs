@@ -1,4 +1,4 @@
-//! What arithmetic folds when an expression is made: two constants, and neutral elements.
+//! Folding of arithmetic when an expression is made: two constants, and neutral elements.
 //!
 //! Operands have one dtype already. Bit operations fold on `int32` and `int64` alone (the dtypes of indices), float
 //! arithmetic on `float32` and `float64`, `min`/`max` on all.

@@ -44,7 +44,7 @@ impl Verifier<'_> {
         });
     }
 
-    /// Checks an access; gives the dtype of the place.
+    /// Checks an access; gives the dtype of the accessed element.
     pub(super) fn access(
         &mut self,
         span: Span,

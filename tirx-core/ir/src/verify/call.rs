@@ -1,4 +1,4 @@
-//! Calls have the arguments that the row of their operation says, and its result.
+//! Calls have the arguments and the result that the row of their operation requires.
 
 use super::Verifier;
 use crate::intrin::{Effect, Op, ResultRule};
@@ -16,7 +16,7 @@ impl Verifier<'_> {
                     self.follows(e, arg.dtype);
                 }
             }
-            // One value a lane, as `clz` of a vector has.
+            // One value per lane, as for `clz` of a vector.
             ResultRule::Is(dtype) if dtype.is_integer() && op.effect() == Effect::Pure => {
                 let lanes = args.first().map_or(1, |a| a.dtype.lanes);
                 self.follows(e, dtype.with_lanes(lanes));
@@ -30,7 +30,7 @@ impl Verifier<'_> {
             ResultRule::IntOfBits | ResultRule::AddressOf | ResultRule::Of(_) => {
                 self.follows(e, op.result(args).unwrap_or(e.dtype))
             }
-            ResultRule::Said | ResultRule::SaidLast => {}
+            ResultRule::Given | ResultRule::GivenLast => {}
         }
         if matches!(op, Op::BreakLoop | Op::ContinueLoop) {
             self.check(self.loops > 0, e.span, || {

@@ -4,12 +4,12 @@
 //! * each variable and buffer is declared before it is used, in a scope that holds the use, and not declared again
 //!   where it is already in sight;
 //! * operands have the dtypes their operator wants, and each node the dtype that follows from its operands;
-//! * accesses have one index a dimension, of which at most one is a vector;
+//! * accesses have one index per dimension, of which at most one is a vector;
 //! * calls have the arguments that the table of intrinsics says, and its result;
 //! * conditions are scalar bools, loop bounds have the loop variable's dtype, `break` and `continue` are in loops.
 //!
 //! A division by the constant zero is well-formed: unrolling makes `tx % 0` of `tx % i`, perhaps where no thread gets.
-//! What is left of it when code is generated is the program's mistake, and reported there.
+//! One that remains when code is generated is a mistake of the program and is reported there.
 //!
 //! A violation is a bug of the compiler (or of a hand-made module), so messages speak of IR.
 
@@ -27,7 +27,7 @@ use super::{AttrValue, Buffer, IRModule, PrimFunc, Var};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::Span;
 
-/// More errors than this are not collected.
+/// At most this many errors are collected.
 const MOST: usize = 20;
 
 /// Checks every function of a module.
@@ -67,14 +67,14 @@ pub fn verify_func(name: &str, func: &PrimFunc) -> Result<(), Diagnostics> {
 struct Verifier<'a> {
     function: &'a str,
     errors: Vec<Diagnostic>,
-    /// Variables and buffers in sight.
+    /// Visible variables and buffers.
     vars: FxHashSet<Var>,
     buffers: FxHashSet<Buffer>,
     /// What each scope declared, the innermost last.
     scopes: Vec<Vec<Declared>>,
-    /// Loops around the statement.
+    /// Number of enclosing loops.
     loops: u32,
-    /// Of the statement being checked, for nodes without a span.
+    /// The span of the statement being checked, for nodes without one.
     span: Span,
 }
 
@@ -107,7 +107,7 @@ impl Verifier<'_> {
                     buffer.name
                 )
             });
-            // The signature binds what its descriptions mention: the caller's tensors give the values.
+            // The signature binds the variables that its descriptions mention: the caller's tensors give their values.
             if !self.vars.contains(&buffer.data) {
                 self.define(&buffer.data, buffer.span);
             }
@@ -117,7 +117,7 @@ impl Verifier<'_> {
             self.description(buffer);
             self.declare(buffer);
         }
-        // An attribute says what its author wrote: it may name a parameter of the signature that a pass has replaced.
+        // An attribute keeps what its author wrote: it may name a parameter that a pass has replaced.
         for value in func.attrs.values() {
             if let AttrValue::Expr(e) = value {
                 self.scope(|this| {

@@ -1,10 +1,10 @@
-//! What is in sight where: each variable and buffer is declared once, before its uses.
+//! Visibility: each variable and buffer is declared once, before its uses.
 
 use super::Verifier;
 use crate::ir::{Buffer, Expr, Var};
 use crate::source::Span;
 
-/// What a scope declared, and takes away where it ends.
+/// The declarations of a scope, removed where it ends.
 pub(super) enum Declared {
     Var(Var),
     Buffer(Buffer),

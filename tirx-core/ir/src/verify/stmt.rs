@@ -62,7 +62,8 @@ impl Verifier<'_> {
                     });
                     self.define(&buffer.data, buffer.span);
                 }
-                // Nothing computes the extent of a flat view: in a kernel it may mention what the host alone knows.
+                // The extent of a flat view is not computed: in a kernel it may mention variables that only the host
+                // knows.
                 if buffer.shape.len() == 1 {
                     buffer.shape.iter().for_each(|e| self.define_free(e));
                 }
@@ -154,7 +155,7 @@ impl Verifier<'_> {
         self.scope(|s| {
             match node {
                 AttrNode::IterVar(iter_var) => {
-                    // A region may bind an index again that an outer region binds: it is the same hardware index.
+                    // A region may bind an index that an outer region binds already: it is the same hardware index.
                     if !s.vars.contains(&iter_var.var) {
                         s.define(&iter_var.var, iter_var.var.span());
                     }

@@ -1,4 +1,4 @@
-//! Arguments of a call, and how they are matched with the parameters of a function written in Rust.
+//! Arguments of a call, and how they are matched with the parameters of a builtin function.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ pub struct Args {
     pub positional: Vec<(Value, Span)>,
     /// By name, in order of writing.
     pub keyword: Vec<(Rc<str>, Value, Span)>,
-    /// What the result will be called, where the call is all of the right side of an assignment in a kernel:
-    /// `x = f()` gives `["x"]`, `bx, by = f()` gives `["bx", "by"]`, `with f() as x` and `for x in f()` likewise.
-    /// Empty otherwise. New buffers and variables take their names from here.
+    /// The names of the call's result, where the call is the whole right side of an assignment in a kernel: `x = f()`
+    /// gives `["x"]`, `bx, by = f()` gives `["bx", "by"]`, `with f() as x` and `for x in f()` likewise. Empty
+    /// otherwise. New buffers and variables take their names from here.
     pub names: Vec<Arc<str>>,
     /// Whether the target is a tuple, `bx, = f()` included.
     pub names_are_tuple: bool,
 }
 
-/// A parameter of a function written in Rust.
+/// A parameter of a builtin function.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
     /// Its name.
@@ -43,7 +43,7 @@ pub const fn required(name: &'static str) -> Param {
     }
 }
 
-/// A parameter that may be left out.
+/// An optional parameter.
 pub const fn optional(name: &'static str) -> Param {
     Param {
         name,
@@ -52,7 +52,7 @@ pub const fn optional(name: &'static str) -> Param {
     }
 }
 
-/// A parameter that may be left out and is only given by name.
+/// An optional keyword-only parameter.
 pub const fn keyword(name: &'static str) -> Param {
     Param {
         name,
@@ -70,12 +70,12 @@ impl Args {
         }
     }
 
-    /// The name for what is created, or `default`.
+    /// The name for the created object, or `default`.
     pub fn name_or(&self, default: &str) -> Arc<str> {
         self.name_at(0, 1, default)
     }
 
-    /// The name for number `index` of `count` things created: of the tuple target, or `name_index` for a plain one.
+    /// The name for object `index` of `count` created ones: from the tuple target, or `name_index` for a plain one.
     pub fn name_at(&self, index: usize, count: usize, default: &str) -> Arc<str> {
         if self.names_are_tuple || (count == 1 && self.names.len() == 1) {
             if let Some(name) = self.names.get(index) {
@@ -87,7 +87,7 @@ impl Args {
         default.into()
     }
 
-    /// A keyword argument, taken out.
+    /// Removes a keyword argument and gives it.
     pub fn take_keyword(&mut self, name: &str) -> Option<(Value, Span)> {
         let at = self.keyword.iter().position(|(n, ..)| &**n == name)?;
         let (_, value, span) = self.keyword.remove(at);

@@ -1,4 +1,4 @@
-//! Statements under construction: the function being built, its open blocks and what will close around them.
+//! Statements under construction: the function being built, its open blocks and the regions that will wrap around them.
 
 use std::sync::Arc;
 
@@ -21,26 +21,26 @@ pub struct FunctionBuilder {
     pub attrs: Attrs,
     /// What it returns.
     pub ret: Option<Type>,
-    /// `private=True`: nobody outside its module calls it.
+    /// `private=True`: not callable from outside its module.
     pub is_private: bool,
     /// `s_tir=True`: buffers get no default layout.
     pub is_s_tir: bool,
-    /// Hardware indices that have a variable before they have an extent (`T.env_thread`).
+    /// Hardware indices that have a variable but no extent yet (`T.env_thread`).
     pub env_threads: Vec<IterVar>,
-    /// What follows runs on the device (`T.device_entry`).
+    /// Whether the following statements run on the device (`T.device_entry`).
     pub on_device: bool,
-    /// Where the host function returns before the kernel begins, whatever its arguments are.
+    /// Where the host function returns unconditionally before the kernel begins.
     pub returned: Option<Span>,
 }
 
-/// Closes around the statements that follow a flat marker.
+/// A region that wraps the statements after a flat marker.
 pub type Wrap = Box<dyn FnOnce(Stmt) -> Stmt>;
 
 /// A block of statements under construction.
 #[derive(Default)]
 pub(super) struct Block {
     stmts: Vec<Stmt>,
-    /// Where each flat marker stands, and what it puts around the rest.
+    /// The position of each flat marker, and the region that it puts around the rest.
     wraps: Vec<(usize, Wrap)>,
 }
 
@@ -93,7 +93,7 @@ impl Interpreter {
         if let StmtKind::AllocBuffer(b, _) | StmtKind::DeclBuffer(b) = &stmt.kind
             && matches!(&b.shape[..], [one] if one.is_int(1))
         {
-            // Until it is bound to a name, a load of it is the scalar itself: `s = T.local_scalar("int32")`.
+            // Until it is bound to a name, a load of it denotes the scalar itself: `s = T.local_scalar("int32")`.
             self.fresh_scalars.insert(b.id());
         }
         match self.blocks.last_mut() {

@@ -178,14 +178,14 @@ const REFUSED: &[(&str, &str)] = &[
     ("complex", "complex numbers are not supported in kernel files"),
 ];
 
-/// What a name of Python's own stands for.
+/// The meaning of a builtin name.
 #[derive(Clone, Copy)]
 enum Meaning {
     /// A class without methods of its own, under another one.
     Class(Option<&'static str>),
     Function(Function),
     Refused(&'static str),
-    /// What another name stands for.
+    /// Another name for the same meaning.
     Alias(&'static str),
     NotImplemented,
     Ellipsis,
@@ -220,7 +220,7 @@ static MEANINGS: LazyLock<FxHashMap<&'static str, Meaning>> = LazyLock::new(|| {
     all
 });
 
-/// The names that every file sees. A value is made when it is first asked for; most files use a handful.
+/// The builtin names. A value is made when it is first asked for; most files use a handful.
 #[derive(Default)]
 pub(super) struct Builtins {
     made: RefCell<FxHashMap<&'static str, Value>>,
@@ -359,7 +359,7 @@ fn sum(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
         return Ok(total);
     };
     for item in interp.iterate(items, *at)? {
-        // `0 + x` of a run-time x is x, as TVM folds it.
+        // `0 + x` of a run-time x is x, as in TVM.
         total = match (&total, &item) {
             (Value::Int(0), Value::Expr(_)) => item,
             _ => interp.binary(ruff_python_ast::Operator::Add, &total, &item, span)?,

@@ -36,7 +36,7 @@ impl Interpreter {
                 ),
             },
             Value::Unavailable(why) => self.unavailable(why, span),
-            // Host code that launches it.
+            // A call of a kernel outside of kernels is host code that launches it.
             Value::Kernel(k) if !self.is_building() => Ok(super::modules::host_only(&k.name)),
             Value::Kernel(k) => Err(Box::new(
                 Diagnostic::new(
@@ -136,7 +136,7 @@ impl Interpreter {
         self.scope = saved_scope;
         self.file = saved_file;
         result.map_err(|mut e| {
-            // An error in a function of the library is one of its caller.
+            // An error in a library function is reported at its caller.
             e.span = e.span.or(span);
             if e.notes.len() < 6 && span.is_some() {
                 e.notes.push(crate::diagnostic::Note {
@@ -169,7 +169,7 @@ impl Interpreter {
         }
     }
 
-    /// Matches arguments with parameters and sets them in `scope`.
+    /// Matches arguments with parameters and defines them in `scope`.
     pub(super) fn bind_parameters(
         &mut self,
         name: &str,
@@ -307,7 +307,7 @@ impl Interpreter {
         }))
     }
 
-    /// Notes that a function holds the current scope.
+    /// Registers a scope that a function holds.
     pub(super) fn close_over(&mut self) {
         let noted = self
             .closed_over

@@ -60,7 +60,7 @@ impl Object for Descriptor {
 }
 
 impl Interpreter {
-    /// A class of Python itself.
+    /// A builtin class of Python.
     pub(super) fn builtin_class(name: &str, bases: &[&Rc<Class>]) -> Rc<Class> {
         let mut mro = Vec::new();
         for base in bases {
@@ -141,7 +141,7 @@ impl Interpreter {
         if !fields.is_empty() && matches!(kind, ClassKind::Plain) {
             kind = ClassKind::NamedTuple(Rc::new(DataClass::tuple(vec![])));
         }
-        // The library's classes of this kind keep their values in a field themselves.
+        // Classes of the library that derive from this kind keep their values in a field of their own.
         if matches!(kind, ClassKind::Plain)
             && self.file < crate::parse::LIBRARY_FILE
             && let Some(base) = bases.iter().find(|c| c.holds_builtin_values())
@@ -196,7 +196,7 @@ impl Interpreter {
         Ok(class)
     }
 
-    /// Tells the attributes of a new class their names, and its bases about it.
+    /// Calls `__set_name__` of the attributes of a new class and `__init_subclass__` of its bases.
     fn announce_class(
         &mut self,
         class: &Rc<Class>,
@@ -247,7 +247,7 @@ impl Interpreter {
             .find_map(|c| c.dict.borrow().get(name).cloned())
     }
 
-    /// `__get__`, `__set__` or `__set_name__` of an object that stands in a class.
+    /// `__get__`, `__set__` or `__set_name__` of an object stored in a class attribute.
     fn descriptor_method(&self, value: &Value, name: &str) -> Option<Value> {
         match value {
             Value::Instance(i) => self.class_attribute(&i.class, name),
@@ -255,7 +255,8 @@ impl Interpreter {
         }
     }
 
-    /// An object with `__get__` that stands in a class, seen through an object of the class or, without one, the class.
+    /// A descriptor (an object with `__get__`) in a class attribute, accessed through an object of the class or,
+    /// without one, through the class.
     pub(super) fn described(
         &mut self,
         value: Value,
@@ -273,7 +274,7 @@ impl Interpreter {
         }
     }
 
-    /// A class attribute seen through an object: functions become methods, properties are computed.
+    /// A class attribute accessed through an object: functions become methods, properties are evaluated.
     pub(super) fn bind_attribute(&mut self, value: Value, receiver: &Value, span: Span) -> Result<Value> {
         match &value {
             Value::Function(_) => Ok(method(receiver.clone(), value)),
@@ -484,12 +485,12 @@ impl Interpreter {
     }
 }
 
-/// A function with its first argument.
+/// A function bound to its first argument.
 pub(super) fn method(receiver: Value, function: Value) -> Value {
     Value::Method(Rc::new(Method { receiver, function }))
 }
 
-/// Tells functions the class they belong to, for `super()`.
+/// Records in each function the class that it belongs to, for `super()`.
 fn set_class(value: &Value, class: &Rc<Class>) {
     match value {
         Value::Function(f) => {
@@ -507,7 +508,7 @@ fn set_class(value: &Value, class: &Rc<Class>) {
     }
 }
 
-/// The function with another mode of running.
+/// The function with another way of running its body.
 pub(super) fn with_mode(function: &Rc<Function>, mode: FunctionMode, scope: Rc<Scope>) -> Rc<Function> {
     Rc::new(Function {
         name: function.name.clone(),

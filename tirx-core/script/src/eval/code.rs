@@ -1,4 +1,4 @@
-//! What a function's text says before it runs: its parameters and which names are its own.
+//! The static properties of a function's text: its parameters and its local names.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::parse::span_of;
 use crate::source::FileId;
 
 impl Interpreter {
-    /// The code of a `def`; one and the same for each time the definition runs.
+    /// The code of a `def`; the same object each time the definition runs.
     pub(super) fn code_of_def(&mut self, def: &ast::StmtFunctionDef) -> Rc<Code> {
         let key = (self.file, def.range.start().to_u32());
         if let Some(code) = self.codes.get(&key) {
@@ -35,7 +35,7 @@ impl Interpreter {
         code
     }
 
-    /// Where a `def` stands. What stands at module level is not copied: kernels are long.
+    /// The location of a `def`. A definition at module level is not copied, because kernels are long.
     fn body_of_def(&self, def: &ast::StmtFunctionDef) -> CodeBody {
         if let Some(module) = self.modules.get(&self.file) {
             let start = def.range.start();
@@ -141,7 +141,7 @@ pub(super) fn annotations(node: &ast::Parameters) -> Vec<Option<&ast::Expr>> {
     list
 }
 
-/// The names that a definition reads, in its signature, its body and the functions in it.
+/// The names that a definition reads, in its signature, its body and its nested functions.
 pub(super) fn read_names(def: &ast::StmtFunctionDef) -> FxHashSet<Name> {
     #[derive(Default)]
     struct Reads(FxHashSet<Name>);
@@ -163,7 +163,7 @@ pub(super) fn read_names(def: &ast::StmtFunctionDef) -> FxHashSet<Name> {
     reads.0
 }
 
-/// Collects the names that a body assigns, without those of functions, classes and comprehensions in it.
+/// Collects the names that a body assigns, without those of nested functions, classes and comprehensions.
 #[derive(Default)]
 struct Names {
     assigned: FxHashSet<Name>,
@@ -240,14 +240,14 @@ impl<'a> Visitor<'a> for Names {
     }
 }
 
-/// Whether a statement has a `yield` of the function that it stands in.
+/// Whether a statement contains a `yield` that belongs to the enclosing function.
 pub(super) fn has_yield(stmt: &ast::Stmt) -> bool {
     let mut names = Names::default();
     names.visit_stmt(stmt);
     names.is_generator
 }
 
-/// Whether an expression has a `yield` of the function that it stands in.
+/// Whether an expression contains a `yield` that belongs to the enclosing function.
 pub(super) fn expr_has_yield(expr: &ast::Expr) -> bool {
     let mut names = Names::default();
     names.visit_expr(expr);

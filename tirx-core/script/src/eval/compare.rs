@@ -215,7 +215,7 @@ impl Interpreter {
         result
     }
 
-    /// Which comes first; `None` where there is no order.
+    /// Python's ordering; `None` where there is no order.
     pub(super) fn order(&mut self, a: &Value, b: &Value, span: Span) -> Result<Option<Ordering>> {
         let (a, b) = (
             &self.plain_number(a).plain_tuple(),

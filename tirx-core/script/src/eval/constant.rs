@@ -8,7 +8,7 @@ use super::Value;
 pub enum ConstValue {
     None,
     Bool(bool),
-    /// What an int64 or a uint64 holds.
+    /// The range of int64 and uint64.
     Int(i128),
     Float(f64),
     Str(String),

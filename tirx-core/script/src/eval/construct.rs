@@ -9,8 +9,7 @@ use super::{Args, Interpreter, args, suggest};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::source::Span;
 
-/// The classes behind one with these bases, in the order in which a name is searched (C3); `None` where the bases
-/// contradict each other.
+/// The method resolution order (C3) of a class with these bases; `None` where the bases contradict each other.
 pub(super) fn resolution_order(bases: &[Rc<Class>]) -> Option<Vec<Rc<Class>>> {
     let mut lists: Vec<Vec<Rc<Class>>> = bases
         .iter()
@@ -23,7 +22,7 @@ pub(super) fn resolution_order(bases: &[Rc<Class>]) -> Option<Vec<Rc<Class>>> {
         if lists.is_empty() {
             return Some(order);
         }
-        // The first head that no list wants later.
+        // The first head that occurs in no list's tail.
         let next = lists
             .iter()
             .map(|l| &l[0])
@@ -38,19 +37,19 @@ pub(super) fn resolution_order(bases: &[Rc<Class>]) -> Option<Vec<Rc<Class>>> {
     }
 }
 
-/// How an object gets its first attributes.
+/// How an object gets its initial attributes.
 enum Initializer {
-    /// `__init__` of the text.
+    /// `__init__` of the kernel file.
     Function(Value),
-    /// That of a dataclass.
+    /// The generated `__init__` of a dataclass.
     Fields(Rc<DataClass>),
-    /// The arguments are kept: exceptions.
+    /// Exceptions store their arguments.
     Arguments,
-    /// There is none; arguments are an error.
+    /// No initializer: arguments are an error.
     Nothing,
 }
 
-/// The first initializer that a class of the list brings.
+/// The first initializer among the classes.
 fn initializer<'a>(classes: impl Iterator<Item = &'a Rc<Class>>) -> Initializer {
     for class in classes {
         if let Some(function) = class.dict.borrow().get("__init__") {
@@ -65,7 +64,7 @@ fn initializer<'a>(classes: impl Iterator<Item = &'a Rc<Class>>) -> Initializer 
     Initializer::Nothing
 }
 
-/// `super()` within a method: what comes after `class` in the order of the receiver's own class.
+/// `super()` within a method: the classes after `class` in the resolution order of the receiver's own class.
 pub(super) struct Super {
     pub(super) class: Rc<Class>,
     pub(super) receiver: Value,
@@ -302,7 +301,7 @@ impl Interpreter {
     }
 }
 
-/// What a `staticmethod` or `classmethod` wraps; any other value as it is.
+/// The function within a `staticmethod` or `classmethod`; any other value unchanged.
 pub(super) fn static_function(value: &Value) -> Value {
     match value {
         Value::Object(o) => match o.as_any().downcast_ref::<super::class::Descriptor>() {

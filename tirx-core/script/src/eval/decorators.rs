@@ -1,4 +1,4 @@
-//! The names of `T` and `I` that belong to the evaluator: decorators, `T.constexpr`, `T.let`, `T.meta_var`.
+//! The names of `T` and `I` that the evaluator itself defines: decorators, `T.constexpr`, `T.let`, `T.meta_var`.
 
 use std::any::Any;
 use std::rc::Rc;

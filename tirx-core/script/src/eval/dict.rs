@@ -14,7 +14,7 @@ pub enum Key {
     Unit(u8),
     /// An integer, bool or integral number.
     Int(i128),
-    /// Bits of another number.
+    /// Bits of a non-integral number.
     Float(u64),
     /// A text.
     Str(Rc<str>),
@@ -100,19 +100,19 @@ pub fn key(value: &Value) -> Result<Key, String> {
 pub struct Dict {
     index: FxHashMap<Key, usize>,
     entries: Vec<Option<(Value, Value)>>,
-    /// What makes the value of a key that is looked up and not there (`defaultdict`).
+    /// Makes the value of a missing key (`defaultdict`).
     pub factory: Option<Value>,
-    /// Whether the set that this is the inside of is a `frozenset`.
+    /// Whether the set that is stored here is a `frozenset`.
     pub frozen: bool,
 }
 
 impl Dict {
-    /// How many.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
@@ -143,13 +143,13 @@ impl Dict {
         }
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     pub fn remove(&mut self, key: &Key) -> Option<Value> {
         let at = self.index.remove(key)?;
         self.entries[at].take().map(|(_, v)| v)
     }
 
-    /// Takes the last entry out.
+    /// Removes the last entry.
     pub fn pop_last(&mut self) -> Option<(Value, Value)> {
         while let Some(entry) = self.entries.pop() {
             if let Some((name, value)) = entry {
@@ -167,7 +167,7 @@ impl Dict {
         self.entries.iter().flatten().map(|(k, v)| (k, v))
     }
 
-    /// Empties it.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         *self = Dict::default();
     }
@@ -185,7 +185,7 @@ impl Set {
         }
     }
 
-    /// Whether an item is in it.
+    /// Whether an item is in the set.
     pub fn contains(&self, key: &Key) -> bool {
         self.0.get(key).is_some()
     }

@@ -35,7 +35,7 @@ fn member_name(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether members count as what they stand for (`IntEnum`, `StrEnum`, `class E(int, Enum)`).
+/// Whether members behave as their values (`IntEnum`, `StrEnum`, `class E(int, Enum)`).
 fn is_number(class: &Class) -> bool {
     matches!(&*class.kind.borrow(), ClassKind::Enum { integer: true })
 }
@@ -70,7 +70,7 @@ impl Interpreter {
         {
             return member.clone();
         }
-        // There is one object for each combination; no name of a text can be like this one.
+        // There is one object per combination, stored under a name that no text can contain.
         let hidden: Rc<str> = format!("|{bits}").into();
         if let Some(made) = class.dict.borrow().get(&hidden) {
             return made.clone();

@@ -16,7 +16,7 @@ use crate::lang;
 use crate::parse::span_of;
 use crate::source::Span;
 
-/// Names that kernels give to a thread's indices, and what declares one.
+/// Usual names of thread indices, and the functions that declare them.
 const INDEX_NAMES: &[(&[&str], &str)] = &[
     (
         &["tx", "ty", "tz", "tid", "tid_x", "thread_id", "thread_idx"],
@@ -65,7 +65,7 @@ impl Interpreter {
         self.eval_for(expr, None)
     }
 
-    /// Evaluates an expression whose value will be bound to `target`: what it creates takes its names from there.
+    /// Evaluates an expression whose value will be bound to `target`: objects that it creates are named after it.
     pub(super) fn eval_for(&mut self, expr: &ast::Expr, target: Option<&ast::Expr>) -> Result<Value> {
         let span = self.span(expr);
         self.step(span)?;
@@ -78,7 +78,7 @@ impl Interpreter {
         self.depth -= 1;
         let value = match result {
             Ok(value) => value,
-            // Outside of a kernel, what is made of a value of the host is one.
+            // Outside of kernels, an expression that needs a host value is a host value itself.
             Err(e) => self.inert(&e).map(Value::Unavailable).ok_or(e)?,
         };
         match &value {
@@ -96,7 +96,7 @@ impl Interpreter {
             | Value::Object(_)
             | Value::Annotation(_)
             | Value::Frame(_) => match expr {
-                // What a name stands for was counted when it was made.
+                // The value of a name was counted when it was created.
                 ast::Expr::Name(_) => {}
                 _ => self.count_object(span)?,
             },
@@ -109,7 +109,7 @@ impl Interpreter {
         Ok(value)
     }
 
-    /// Evaluates an operand: what `T.meta_var` wraps counts.
+    /// Evaluates an operand; a `T.meta_var` is unwrapped.
     pub(super) fn eval_operand(&mut self, expr: &ast::Expr) -> Result<Value> {
         Ok(match self.eval(expr)? {
             Value::MetaVar(v) => (*v).clone(),
@@ -290,13 +290,13 @@ impl Interpreter {
         Ok(match name.as_str() {
             "T" | "I" | "Tx" => Some(Value::namespace(name)),
             host if super::modules::HOST_BUILTINS.contains(&host) => Some(super::modules::host_only(host)),
-            // In a shape of a parameter every other name is a variable.
+            // In the shape of a parameter every other name is a new variable.
             _ if self.match_names.is_some() => None,
             other => lang::attribute("layout", other),
         })
     }
 
-    /// The error for a name that is usually one of a thread's indices and was not declared.
+    /// The error for an undeclared name that is usually a thread index.
     fn undeclared<T>(&mut self, name: &str, span: Span) -> Result<T> {
         let d = Diagnostic::new(span, format!("\"{name}\" is not defined"));
         let d = match INDEX_NAMES.iter().find(|(names, _)| names.contains(&name)) {
@@ -317,7 +317,7 @@ impl Interpreter {
         if indexed && self.mode == Mode::Kernel && !known {
             return self.undeclared(name, span);
         }
-        // The file's own names are meant more often than those that every file has.
+        // Names defined in the file are suggested before those that every file has.
         let own = self.scope.visible();
         let mut known = Vec::new();
         known.extend(Builtins::names().map(String::from));
@@ -383,7 +383,7 @@ impl Interpreter {
         }
     }
 
-    /// Items of a display, stars expanded.
+    /// Items of a list or tuple expression, stars expanded.
     pub(super) fn eval_items(
         &mut self,
         elts: &[ast::Expr],
@@ -496,7 +496,7 @@ impl Interpreter {
                 .help("assign it in a statement of its own"),
             ));
         }
-        // In a comprehension the name belongs to the function around it.
+        // In a comprehension the name belongs to the enclosing function.
         let saved = self.scope.clone();
         while matches!(self.scope.kind, ScopeKind::Comprehension) {
             match self.scope.parent.clone() {
@@ -535,7 +535,8 @@ impl Interpreter {
         for (op, right) in e.ops.iter().zip(&e.comparators) {
             let right_value = self.eval_operand(right)?;
             let pair = self.span(&*e.left).to(self.span(right));
-            // TVM prints `(a < b) == c` without the brackets. As a chain it has no meaning: `b` is no truth value.
+            // TVM prints `(a < b) == c` without the brackets. A chain would have no meaning here, because `b` is not a
+            // bool.
             if let (CmpOp::Eq | CmpOp::NotEq, Some(before)) = (*op, &result)
                 && is_bool(before)
                 && is_bool(&right_value)
@@ -583,7 +584,7 @@ impl Interpreter {
                 }
                 Some(_) => value,
             };
-            // A value known now decides at once, as in Python; `0 and f()` does not call `f`.
+            // A value known at compile time decides immediately, as in Python; `0 and f()` does not call `f`.
             if !combined.is_ir() && self.truth(&combined, self.span(part))? != is_and {
                 return Ok(combined);
             }
@@ -621,7 +622,7 @@ impl Interpreter {
         match self.call_value(&callee, args, span) {
             Ok(Value::Expr(x)) => Ok(Value::Expr(x.or_at(span))),
             Ok(other) => Ok(other),
-            // What failed for a value of the host says so.
+            // A failure caused by a host value names that value.
             Err(e) => match host {
                 Some((why, at)) if !self.fatal => self.unavailable(&why, at),
                 _ => Err(e),
@@ -719,7 +720,7 @@ impl Interpreter {
         Ok(Value::Dict(Rc::new(std::cell::RefCell::new(dict))))
     }
 
-    /// Runs `body` for each turn of a comprehension's loops.
+    /// Runs `body` for each iteration of a comprehension's loops.
     fn comprehend(
         &mut self,
         generators: &[ast::Comprehension],
@@ -736,7 +737,7 @@ impl Interpreter {
         let source = self.eval_operand(&first.iter)?;
         let items = self.iterator(&source, self.span(&first.iter))?;
         let saved = (self.scope.clone(), self.mode);
-        // All turns of all loops share their names; what is looped over first belongs to the outside.
+        // All iterations of all loops share one scope; the first iterable is evaluated in the enclosing one.
         if outermost {
             self.scope = Scope::new(ScopeKind::Comprehension, Some(self.scope.clone()));
         }
@@ -792,7 +793,7 @@ pub(super) fn at(value: Value, span: Span) -> Value {
     }
 }
 
-/// Whether a value of a kernel is a truth value.
+/// Whether a run-time value is a bool.
 fn is_bool(value: &Value) -> bool {
     value.as_expr().is_some_and(|e| e.dtype.is_bool())
 }

@@ -1,4 +1,4 @@
-//! Values as text: `str`, `repr`, format specifications of f-strings, `%`.
+//! Conversion of values to text: `str`, `repr`, format specifications of f-strings, `%`.
 
 use ruff_python_ast as ast;
 
@@ -111,7 +111,7 @@ impl Interpreter {
         Ok(text)
     }
 
-    /// The `repr` of an object whose class does not say.
+    /// The `repr` of an object whose class does not define one.
     pub(super) fn repr_of_object(&mut self, value: &Value, span: Span) -> Result<String> {
         let Value::Instance(i) = value else {
             return self.repr(value, span);
@@ -384,7 +384,7 @@ impl Interpreter {
     }
 }
 
-/// Where the `}` of the `{` at the beginning is.
+/// The position of the `}` that matches the `{` at the beginning.
 fn closing(chars: &[char]) -> Option<usize> {
     let mut open = 0;
     for (i, c) in chars.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! Generators: functions with `yield`, and generator expressions.
 //!
-//! A generator stops in the middle of its body and goes on later, so its body does not run on the stack of the
-//! evaluator: it is laid out as [`Step`]s, and what it is in the middle of is a list of [`Frame`]s. Only statements with
-//! a `yield` in them are laid out; all others are one step each, which the evaluator runs as everywhere. A `yield`
-//! within an expression becomes a step before the statement, and its value a name that the text cannot say.
+//! A generator is suspended in the middle of its body, so the body cannot run on the stack of the evaluator: it is
+//! converted to [`Step`]s, and the state of execution is a list of [`Frame`]s. Only statements that contain a `yield`
+//! are converted; each other statement is one step, which the evaluator runs as usual. A `yield` within an expression
+//! becomes a step before the statement, and its value gets a name that no kernel file can contain.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -34,7 +34,7 @@ pub(super) enum Step {
     Try(Box<TryStep>),
     /// Context, target, body.
     With(ast::Expr, Option<ast::Expr>, Steps),
-    /// A `yield` that cannot stand where it does.
+    /// A `yield` in a position that is not supported.
     Refused(TextRange),
 }
 
@@ -48,7 +48,8 @@ pub(super) struct TryStep {
 
 pub(super) type Steps = Rc<[Step]>;
 
-/// What a generator is in the middle of. All but blocks name their step: number `.1` of `.0`.
+/// The execution state of a generator: a stack of frames. All but blocks refer to their step as step number `.1` of
+/// `.0`.
 enum Frame {
     Block(Steps, usize),
     While(Steps, usize),
@@ -64,19 +65,19 @@ enum Phase {
     Body,
     Else,
     Handler,
-    /// How the statement ends after its `finally`.
+    /// How the statement ends after its `finally` block.
     Finally(Result<Flow>, Option<(String, Raised)>),
 }
 
-/// A generator that waits.
+/// A suspended generator.
 pub(super) struct Generator {
     name: Rc<str>,
     file: FileId,
     scope: Rc<Scope>,
-    /// The call that it belongs to; none for an expression.
+    /// The call that it belongs to; `None` for a generator expression.
     call: Option<(Option<Rc<super::Class>>, Option<Value>)>,
     frames: Vec<Frame>,
-    /// The name that waits for the value of the `yield`.
+    /// The name that receives the value of the `yield`.
     waiting: Option<Name>,
     /// Exceptions that it handles.
     handling: Vec<Value>,
@@ -117,7 +118,7 @@ impl Interpreter {
         Ok(self.start_generator(name, call, vec![Frame::Block(steps, 0)]))
     }
 
-    /// `(element for target in iterable …)`: what is looped over first is evaluated now, all else later.
+    /// `(element for target in iterable …)`: the first iterable is evaluated immediately, everything else later.
     pub(super) fn generator_expression(&mut self, e: &ast::ExprGenerator, span: Span) -> Result<Value> {
         let Some(first) = e.generators.first() else {
             return error(span, "a comprehension needs a loop");
@@ -229,7 +230,7 @@ impl Interpreter {
             Resume::Raise(value) => self.raise_anything(value, span),
         };
         loop {
-            // How the innermost thing ended goes to what it stands in.
+            // The outcome of the innermost frame is passed to the enclosing one.
             let Some(frame) = g.frames.pop() else {
                 g.returned = match outcome? {
                     Flow::Return(value) => value,
@@ -291,7 +292,7 @@ impl Interpreter {
         self.raise_value(value, span)
     }
 
-    /// Begins a step.
+    /// Starts a step.
     fn generator_step(&mut self, g: &mut Generator, steps: &Steps, at: usize) -> Result<Went> {
         match &steps[at] {
             Step::Plain(stmt) => self.exec(stmt).map(Went::On),
@@ -479,13 +480,13 @@ impl Interpreter {
     }
 }
 
-/// What a step did.
+/// The outcome of a step.
 enum Went {
     Yielded(Value),
     On(Flow),
 }
 
-/// Lays out a body.
+/// Converts a body to steps.
 #[derive(Default)]
 struct Layout {
     hidden: RefCell<usize>,
@@ -505,7 +506,7 @@ impl Layout {
         steps.into()
     }
 
-    /// An expression without its `yield`s, which become steps.
+    /// An expression with its `yield`s moved out into steps.
     fn expr(&self, expr: &ast::Expr, steps: &mut Vec<Step>) -> ast::Expr {
         let mut expr = expr.clone();
         self.visit_expr(&mut expr);
@@ -592,7 +593,7 @@ impl Layout {
         }
     }
 
-    /// A part of an expression that may not run must not have a `yield`.
+    /// A part of an expression that is evaluated conditionally must not contain a `yield`.
     fn refuse(&self, expr: &ast::Expr) {
         if super::code::expr_has_yield(expr) {
             self.found.borrow_mut().push(Step::Refused(expr.range()));
@@ -608,7 +609,7 @@ impl Layout {
 impl Transformer for Layout {
     fn visit_expr(&self, expr: &mut ast::Expr) {
         match expr {
-            // Their `yield`s are not this generator's.
+            // Nested functions have their own `yield`s.
             ast::Expr::Lambda(_)
             | ast::Expr::ListComp(_)
             | ast::Expr::SetComp(_)

@@ -1,5 +1,5 @@
-//! Host code in kernel files: torch, NumPy, `tvm.compile`, tests and benchmarks. Its values have no value here; outside
-//! of kernels they are inert, and what needs one says so.
+//! Host code in kernel files: torch, NumPy, `tvm.compile`, tests and benchmarks. Host values are opaque here; outside
+//! of kernels operations on them are skipped, and an operation that needs their content is an error that names them.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::diagnostic::{Diagnostic, Result, error};
 use crate::source::Span;
 
 impl Interpreter {
-    /// Why an expression has no value here, where that is no error yet: outside of kernels.
+    /// The reason why an expression has no value, where that is not an error yet: outside of kernels.
     pub(super) fn inert(&mut self, e: &Diagnostic) -> Option<Rc<str>> {
         if self.fatal || self.mode != Mode::Meta || self.is_building() {
             return None;
@@ -32,7 +32,8 @@ impl Interpreter {
         }
     }
 
-    /// The argument that has no value here, of a call that may fail for it: one of a function of Python or of `T`.
+    /// The host value among the arguments of a call that may have failed because of it: a call of a function of Python
+    /// or of `T`.
     pub(super) fn host_argument(&self, callee: &Value, args: &Args) -> Option<(Rc<str>, Span)> {
         let native = match callee {
             Value::Builtin(_) | Value::DType(_) | Value::Object(_) | Value::Kernel(_) => true,
@@ -60,8 +61,8 @@ impl Interpreter {
         })
     }
 
-    /// A statement that needs a value of the host is left out, and the names that it assigns have no value. Within a
-    /// function that is an error where the rest of the function may depend on it.
+    /// A statement that needs a host value is skipped, and the names that it assigns become host values. Within a
+    /// function it is an error where the rest of the function may depend on it.
     pub(super) fn skip_host(&mut self, stmt: &ast::Stmt, mut e: Box<Diagnostic>) -> Result<Flow> {
         let Some(why) = self.inert(&e) else {
             return Err(e);
@@ -69,7 +70,7 @@ impl Interpreter {
         let in_function = !self.calls.is_empty() || matches!(self.scope.kind, ScopeKind::Function(_));
         let mut written = Written::default();
         written.visit_stmt(stmt);
-        // What a host's condition guards with `raise` is not for here; `raise` itself is.
+        // A `raise` under a condition on host values is skipped; an unconditional `raise` is not.
         let leaves = written.leaves || matches!(stmt, ast::Stmt::Raise(_));
         if in_function && leaves {
             self.raised = Some((e.message.clone(), Raised::Unavailable));
@@ -118,12 +119,12 @@ impl Interpreter {
     }
 }
 
-/// What a statement assigns, and whether it may end what it stands in.
+/// The names that a statement assigns, and whether it may leave its enclosing body.
 #[derive(Default)]
 struct Written {
     names: Vec<ast::name::Name>,
     leaves: bool,
-    /// Loops around what is visited.
+    /// Loops around the visited statement.
     loops: usize,
 }
 
@@ -179,7 +180,7 @@ impl Object for KernelModule {
     }
 }
 
-/// What `tvm.compile` gives: for a kernel file it is what was compiled.
+/// The result of `tvm.compile`: for a kernel file, the kernel itself.
 struct Executable {
     compiled: Value,
 }
@@ -202,7 +203,7 @@ impl Object for Executable {
     }
 }
 
-/// Functions of TVM that host code hands kernels to, by path.
+/// Functions of TVM that host code passes kernels to, by path.
 pub(super) fn tvm_value(path: &str) -> Option<Value> {
     match path {
         "tvm.IRModule" | "tvm.ir.IRModule" | "tvm.ir.module.IRModule" => {
@@ -246,22 +247,21 @@ pub(super) fn tvm_value(path: &str) -> Option<Value> {
 
 const MODULE_PARAMETERS: [&str; 3] = ["functions", "attrs", "global_infos"];
 
-/// A kernel, or an `@I.ir_module`, that a value of a kernel file holds, and what it is called there.
+/// A kernel, or an `@I.ir_module`, in a value of a kernel file, with its name there.
 pub(crate) struct Held {
     /// Its key, where it has one (`{"forward": f}`), else its own name.
     pub(crate) name: String,
-    /// What stands between brackets to take it out of what holds it: a key or a position; `None` for the value itself.
+    /// The key or position that selects it from its container; `None` for the value itself.
     pub(crate) key: Option<String>,
     /// The kernel or the module.
     pub(crate) value: Value,
 }
 
-/// The kernels and modules that a value holds: a kernel, what was compiled of one, a module, or a tuple, list or dict of
-/// such.
+/// The kernels and modules in a value: a kernel, a compiled kernel, a module, or a tuple, list or dict of these.
 pub(crate) fn held(value: &Value) -> Vec<Held> {
     let mut found = Vec::new();
     hold(value, None, 0, &mut found);
-    // Several of one name are told apart by where they stand.
+    // Several of one name are distinguished by their position.
     let names: Vec<String> = found.iter().map(|h| h.name.clone()).collect();
     for h in &mut found {
         if names.iter().filter(|n| **n == h.name).count() > 1
@@ -273,7 +273,7 @@ pub(crate) fn held(value: &Value) -> Vec<Held> {
     found
 }
 
-/// Where a value stands: its key, and whether the key is a name for it.
+/// Position of a value in its container: its key, and whether the key names it.
 type Place = Option<(String, bool)>;
 
 fn hold(value: &Value, place: Place, depth: usize, found: &mut Vec<Held>) {

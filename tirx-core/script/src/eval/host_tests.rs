@@ -1,4 +1,5 @@
-//! Kernel files as TIRx users have them: functions that make kernels, beside tests, benchmarks and data of the host.
+//! Kernel files as TIRx users write them: functions that make kernels, beside tests, benchmarks and data of the host
+//! program.
 
 use std::collections::BTreeMap;
 
@@ -156,7 +157,7 @@ fn a_function_that_returns_a_kernel_is_an_entry() {
         "{text}"
     );
 
-    // A function that compiles and runs the kernel itself makes it all the same.
+    // A function that compiles and runs the kernel itself still returns the kernel.
     let built = build(MAKER, "benchmark", &[("M", int(32)), ("N", int(8))]);
     assert_eq!(built[0].0, "scaled");
 }

@@ -22,7 +22,7 @@ impl Interpreter {
                 let first = path.split('.').next().unwrap_or(path);
                 let value = match (first == path, &module) {
                     (true, _) => module,
-                    // A package of kernel files need not be a file itself.
+                    // A package of kernel files may be a folder without a file of its own.
                     (false, Value::Module(_)) if !self.is_file(first) => self.nest_module(path, module),
                     (false, _) => self.find_module(first, span)?,
                 };
@@ -71,7 +71,7 @@ impl Interpreter {
                 match (&module, modules::module(&full)) {
                     (Value::Unavailable(why), _) => modules::host_part(why, name),
                     (Value::Namespace(_), Some(v)) if !matches!(v, Value::Unavailable(_)) => v,
-                    // What a module of Python has beyond what is known here belongs to the host.
+                    // Names of a Python module that are not supported here count as host values.
                     (Value::Namespace(path), _) if modules::is_python(path) => {
                         match self.find_attribute(&module, name, span)? {
                             Some(value) => value,
@@ -125,8 +125,8 @@ impl Interpreter {
         }
     }
 
-    /// Whether a path means a kernel file. The library's modules do not change their meaning because a kernel file
-    /// has their name (`kernels/math.py`), and a file named as a host package may import that package.
+    /// Whether a path denotes a kernel file. A module of the library keeps its meaning even if a kernel file has its
+    /// name (`kernels/math.py`), and a file named like a host package may import that package.
     fn is_file(&self, path: &str) -> bool {
         self.files.contains_key(path)
             && match modules::module(path) {
@@ -143,7 +143,8 @@ impl Interpreter {
         if let Some(v) = modules::module(path) {
             return Ok(v);
         }
-        // Kernel files stand beside host code, whose packages are not here: what is missing is told when it is used.
+        // Kernel files stand beside host code, whose packages are not available here: a missing one is reported when it
+        // is used.
         let files: Vec<String> = self.files.keys().cloned().collect();
         let known = files
             .iter()

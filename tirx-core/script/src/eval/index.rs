@@ -156,7 +156,7 @@ impl Interpreter {
         }
     }
 
-    /// A position within `len`, negative ones from the end.
+    /// An index within `len`; negative ones count from the end.
     pub(super) fn position(&mut self, index: &Value, len: usize, span: Span) -> Result<usize> {
         let number = self.plain_number(index);
         let number = self.by_method(&number, &["__index__"], span)?.unwrap_or(number);

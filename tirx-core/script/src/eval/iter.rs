@@ -1,4 +1,4 @@
-//! Items one by one: what `iter`, `zip`, `map`, generators and the like give. Nothing is computed before it is asked for.
+//! Iterators: the values of `iter`, `zip`, `map`, generators and the like. They are lazy.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,33 +9,33 @@ use super::{Args, Interpreter};
 use crate::diagnostic::{Result, error};
 use crate::source::Span;
 
-/// Items taken one by one, front to back.
+/// An iterator.
 pub struct Iter {
     source: RefCell<Source>,
-    /// What the generator returned, once it has.
+    /// The return value of a finished generator.
     pub(super) returned: RefCell<Value>,
 }
 
 /// What gives the next item; `None` at the end.
 type Next = dyn FnMut(&mut Interpreter, Span) -> Result<Option<Value>>;
 
-/// Where items come from.
+/// The source of an iterator's items.
 enum Source {
-    /// Items that are there.
+    /// A fixed list of items.
     Items(std::vec::IntoIter<Value>),
-    /// A list, which may grow meanwhile.
+    /// A list, which may grow during iteration.
     List(Rc<RefCell<Vec<Value>>>, usize),
     /// Integers.
     Range(Range, usize),
     /// `itertools.count`: the next value, and the step.
     Count(Value, Value),
-    /// Code of the compiler.
+    /// A Rust closure.
     Native(Box<Next>),
-    /// Code of the text.
+    /// A generator of the kernel file.
     Generator(Box<Generator>),
-    /// There are no more.
+    /// Exhausted.
     Done,
-    /// It is computing the next item.
+    /// The next item is being computed.
     Running,
 }
 
@@ -47,7 +47,7 @@ impl Iter {
         }))
     }
 
-    /// Items that are there.
+    /// An iterator over a fixed list of items.
     pub(super) fn items(items: Vec<Value>) -> Value {
         Iter::over(Source::Items(items.into_iter()))
     }
@@ -62,34 +62,34 @@ impl Iter {
         Iter::over(Source::Generator(Box::new(generator)))
     }
 
-    /// Items that a function makes.
+    /// An iterator over items that a closure makes.
     pub(super) fn native(
         next: impl FnMut(&mut Interpreter, Span) -> Result<Option<Value>> + 'static,
     ) -> Value {
         Iter::over(Source::Native(Box::new(next)))
     }
 
-    /// Ends it.
+    /// Marks it as exhausted.
     pub(super) fn stop(&self) {
         drop(self.source.replace(Source::Done));
     }
 
-    /// Whether it certainly never ends.
+    /// Whether it is certainly infinite.
     fn is_endless(&self) -> bool {
         matches!(&*self.source.borrow(), Source::Count(..))
     }
 
-    /// Whether it is a generator of the text.
+    /// Whether it is a generator of the kernel file.
     pub(super) fn is_generator(&self) -> bool {
         matches!(&*self.source.borrow(), Source::Generator(_))
     }
 }
 
-/// What a generator is resumed with.
+/// How a generator is resumed.
 pub(super) enum Resume {
-    /// The value of the `yield` it waits in.
+    /// With the value of the suspended `yield`.
     Value(Value),
-    /// An exception raised there.
+    /// With an exception raised there.
     Raise(Value),
 }
 
@@ -99,7 +99,7 @@ impl Interpreter {
         self.resume_item(it, Resume::Value(Value::None), span)
     }
 
-    /// The next item of an iterator that is told something.
+    /// The next item of an iterator, resumed with a value or exception.
     pub(super) fn resume_item(&mut self, it: &Iter, with: Resume, span: Span) -> Result<Option<Value>> {
         self.step(span)?;
         let mut source = it.source.replace(Source::Running);
@@ -188,7 +188,7 @@ impl Interpreter {
         }
     }
 
-    /// The values of a method until it raises an exception; with numbers from `from` as its arguments.
+    /// An iterator over a method's results until it raises an exception; with numbers from `from` as its arguments.
     fn until(&self, method: Value, receiver: Value, end: &'static str, from: Option<i128>) -> Value {
         let mut at = from;
         Iter::native(move |interp, span| {

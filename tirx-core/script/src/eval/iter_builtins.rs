@@ -1,4 +1,4 @@
-//! Python's builtin functions that take or give items one by one: `iter`, `next`, `zip`, `map`, ….
+//! Python's builtin functions on iterators: `iter`, `next`, `zip`, `map`, ….
 
 use super::value::{Iter, Value};
 use super::{Args, Interpreter, args};

@@ -18,7 +18,7 @@ use crate::ir::{
 use crate::lang;
 use crate::source::{SourceMap, Span};
 
-/// What a parameter of a kernel is.
+/// The role of a kernel's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParameterRole {
     /// Passed at run time.
@@ -58,7 +58,7 @@ impl Interpreter {
             .collect()
     }
 
-    /// Builds a kernel that was just decorated, if it is the one.
+    /// Builds a kernel that was just decorated, if it is the wanted one.
     pub(super) fn build_where_decorated(&mut self, kernel: &Rc<Kernel>) {
         if self.mode == Mode::Meta && !kernel.is_jit && self.wanted == Some(kernel.number) {
             self.built = Some(self.build_kernel(kernel, &[]));
@@ -136,7 +136,7 @@ impl Interpreter {
         if kernel.is_persistent {
             attrs.insert("tirx.persistent_kernel".into(), AttrValue::Bool(true));
         }
-        // Buffers that the body matches stand where their parameters do.
+        // Buffers that the body matches take the position of their parameters.
         let mut buffer_map = function.buffer_map;
         buffer_map.sort_by_key(|(param, _)| function.params.iter().position(|p| p == param));
         let func = PrimFunc {
@@ -162,7 +162,7 @@ impl Interpreter {
             let all = given.iter().chain(&kernel.constexprs);
             all.rev().find(|(n, _)| &**n == name).map(|(_, v)| v.clone())
         };
-        // Constexprs first: annotations of any parameter may use them.
+        // Constexprs first: annotations of other parameters may use them.
         let mut missing = Vec::new();
         for (name, role, default, at) in &parameters {
             if *role == ParameterRole::Constexpr {
@@ -412,7 +412,7 @@ impl Interpreter {
         }
     }
 
-    /// Puts the final names of buffers and variables in.
+    /// Substitutes the final names of buffers and variables.
     fn finish_names(&mut self, func: PrimFunc) -> PrimFunc {
         let buffers = std::mem::take(&mut self.renamed_buffers);
         let vars = std::mem::take(&mut self.renamed_vars);
@@ -470,8 +470,7 @@ impl Interpreter {
     }
 }
 
-/// What the annotation of a parameter says about its role, by its text alone: a value may need constexprs.
-/// A hardware index that is declared must be launched around what reads it.
+/// The role that a parameter's annotation declares, by its text alone: its value may need constexprs.
 fn check_launched(body: &Stmt, declared: &[IterVar]) -> Result<()> {
     struct Search<'a>(&'a [IterVar], Vec<Var>, Option<(usize, Span)>);
     impl Visitor for Search<'_> {

@@ -1,4 +1,4 @@
-//! Assignment in a kernel body: what is stored, what is bound, and what takes the name it is given.
+//! Assignment in a kernel body: stores, bindings, and naming of created objects.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::ir::{Buffer, DType, Expr, ExprKind, Stmt, Var};
 use crate::lang;
 use crate::source::Span;
 
-/// How deep lists within lists are looked into for what takes a name.
+/// How deep nested lists are searched for objects to name.
 const NESTED: usize = 8;
 
 impl Interpreter {
@@ -39,7 +39,7 @@ impl Interpreter {
         let at = self.span(target);
         match target {
             ast::Expr::Name(n) => {
-                // A function around the kernel may use the name for something of its own, later.
+                // An enclosing function may rebind the name later.
                 let before = self.lookup(&n.id, at).unwrap_or(None);
                 if let Some(buffer) = before.as_ref().and_then(scalar_buffer)
                     && self.store_scalar(&buffer, &value, span)?
@@ -106,7 +106,7 @@ impl Interpreter {
         let Some(before) = self.scope.get_own(name) else {
             return Ok(());
         };
-        // A printed host function declares a symbol that its attributes mention, and gives it its value later.
+        // A printed host function declares a symbol that its attributes mention, and assigns its value later.
         let split = |f: &FunctionBuilder| f.attrs.contains_key("calling_conv");
         let help = match (&before, value) {
             (Value::Expr(e), _) if e.as_var().is_some() && self.function.as_ref().is_some_and(split) => {
@@ -123,7 +123,7 @@ impl Interpreter {
             {
                 "pass the buffer and the index, and store there: buffer[index] = …".into()
             }
-            // The next turn of a loop at compile time defines its names again.
+            // The next iteration of a compile-time loop defines its names again.
             _ if self.within_meta_loop() => return Ok(()),
             (Value::Expr(e), _) => match (&e.kind, scalar_buffer(&before)) {
                 (_, Some(_)) => format!("assign without an annotation, {name} = …, or take another name"),
@@ -171,15 +171,15 @@ impl Interpreter {
             Some(ast::Expr::List(t)) if t.elts.len() == targets.len() => Some(&t.elts),
             _ => None,
         };
-        // The right side is complete before the first name changes: `a, b = b, a` reads both scalars first.
+        // The right side is evaluated completely before the first name changes: `a, b = b, a` reads both scalars first.
         let value = match (&value, sources) {
             (Value::Tuple(items), Some(_)) => Value::tuple(self.settle(items, targets, span)?),
             _ => value,
         };
-        // What a name holds has no names of its own.
+        // An element of a named tuple or list has no source text of its own.
         let source = source.filter(|s| !matches!(s, ast::Expr::Name(_)));
         let mut index = 0;
-        // What several values are kept out of the kernel for holds for each of them.
+        // A `T.meta_var` around several values applies to each of them.
         let kept_out = matches!(value, Value::MetaVar(_));
         self.unpack(targets, &value, span, &mut |interp, target, item| {
             let from = sources.map(|s| &s[index]).or(source);
@@ -286,7 +286,7 @@ impl Interpreter {
         Ok(value)
     }
 
-    /// Whether a list holds nothing but what a kernel computes with, so that TVM takes it for a value of the kernel.
+    /// Whether a list holds only values that kernels compute with, so that TVM treats it as a value of the kernel.
     fn are_kernel_values(&self, value: &Value, depth: usize) -> bool {
         match value {
             Value::Tuple(_) | Value::List(_) if depth <= NESTED => {
@@ -301,14 +301,14 @@ impl Interpreter {
         }
     }
 
-    /// As in TVM, a name for a list computes the list's values there and then: into `xs_0`, `xs_1`. The list keeps what it
-    /// holds, so that nothing reads these scalars.
+    /// As in TVM, binding a list to a name computes its values immediately, into `xs_0`, `xs_1`. The list keeps its own
+    /// items, so nothing reads these scalars.
     fn items_to_scalars(&mut self, name: &str, value: &Value, span: Span) -> Result<()> {
         for (i, item) in value.as_items().unwrap_or_default().iter().enumerate() {
             let name = format!("{name}_{i}");
             match item {
                 Value::Tuple(_) | Value::List(_) => self.items_to_scalars(&name, item, span)?,
-                // A variable without a name has taken this one.
+                // A variable without a name takes this one.
                 Value::Expr(e) if e.as_var().is_some_and(|v| !self.known_vars.contains(v)) => {}
                 Value::Expr(e) => {
                     let is_named = matches!(&e.kind, ExprKind::BufferLoad { buffer, .. }
@@ -335,7 +335,7 @@ impl Interpreter {
             && !self.known_vars.contains(var)
             && !matches!(source, Some(ast::Expr::Name(_)))
         {
-            // No name stands for it yet, wherever it was kept: it is this name's variable.
+            // It has no name yet, wherever it was stored: this becomes its name.
             self.known_vars.insert(var.clone());
             self.rename_var(&var.clone(), name);
             return Ok(e);
@@ -453,7 +453,7 @@ impl Interpreter {
                         ));
                     }
                     let e = match (ty, &value) {
-                        // A float is no integer by being bound to one.
+                        // Binding a float to an integer variable does not convert it.
                         (Some(ty), Value::Float(_)) if !ty.dtype().is_floating() => {
                             lang::to_expr(&value, span)?
                         }
@@ -463,7 +463,7 @@ impl Interpreter {
                         (_, Value::Str(text)) => Expr::string(&**text).at(span),
                         _ => lang::to_expr(&value, span)?,
                     };
-                    // Printed IR calls the type of a string void.
+                    // Printed IR calls the type of a string `void`.
                     let said = ty
                         .as_ref()
                         .filter(|t| t.dtype() != DType::VOID || e.as_str().is_none());

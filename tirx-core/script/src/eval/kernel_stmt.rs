@@ -1,4 +1,4 @@
-//! Statements of a kernel body: what is known now is decided now, the rest becomes statements of the IR.
+//! Statements of a kernel body: values known at compile time are decided here, the rest becomes statements of the IR.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Interpreter {
             ast::Stmt::AnnAssign(s) => self.kernel_annotated(s, span),
             ast::Stmt::AugAssign(s) => {
                 let (before, value) = self.augmented(s, span)?;
-                // What was known before and is known now stays known.
+                // An augmented assignment of compile-time values gives a compile-time value.
                 let value = match before.is_ir() || value.is_ir() {
                     true => value,
                     false => Value::MetaVar(Rc::new(value)),
@@ -84,7 +84,7 @@ impl Interpreter {
         }
     }
 
-    /// A block that the kernel may leave out.
+    /// A block that the kernel may skip.
     fn conditional_block(
         &mut self,
         span: Span,
@@ -199,7 +199,7 @@ impl Interpreter {
             return error(span, "\"async for\" is not supported in kernel files");
         }
         let source = match &*s.iter {
-            // `range` in a kernel is a loop of the kernel, whatever its bounds are.
+            // `range` in a kernel is a run-time loop, whatever its bounds are.
             ast::Expr::Call(c) if matches!(&*c.func, ast::Expr::Name(n) if n.id == "range") => {
                 let at = self.span(&*s.iter);
                 let args = self.eval_arguments(&c.arguments, Some(&s.target))?;
@@ -252,7 +252,7 @@ impl Interpreter {
             [one] if !matches!(*s.target, ast::Expr::Tuple(_) | ast::Expr::List(_)) => one.clone(),
             _ => Value::tuple(vars),
         };
-        // Only the names are the loops' own; nothing is stored.
+        // Only the loop variables are new names; nothing is stored.
         let (names, is_tuple) = target_names(&s.target);
         if is_tuple && names.len() == loops.len() {
             for (name, l) in names.iter().zip(loops) {
@@ -264,7 +264,7 @@ impl Interpreter {
             self.known_vars.insert(l.var.clone());
         }
         for _ in 1..loops.len() {
-            // Each loop is a level of its own.
+            // Each loop is a nesting level of its own.
             if self.blocks.len() + loops.len() > super::limits::NESTING {
                 return self.limit(span, "too many nested loops");
             }
@@ -311,7 +311,7 @@ impl Interpreter {
             None => Value::str(format!("{} does not hold", self.text_of(s.test.range()))),
         };
         let holds = test.is_ir() || self.truth(&test, span)?;
-        // What may never be reached is for the kernel to say.
+        // An assertion in a block that may be skipped is left to run time.
         if !holds && self.choices == 0 {
             let text = match &message {
                 Value::Tuple(parts) if parts.len() == 2 => {
@@ -366,7 +366,7 @@ impl Interpreter {
             Value::Frame(frame) => {
                 self.enter_flat(&frame, span)?;
             }
-            // The declaration was emitted; a lone variable is nothing to evaluate.
+            // The declaration was emitted; a lone variable needs no evaluation.
             Value::Expr(e) if e.as_var().is_some() => {}
             Value::Expr(e) if e.as_str().is_some() => {}
             Value::Expr(e) => self.emit(Stmt::evaluate(e.or_at(span)))?,
@@ -418,7 +418,7 @@ impl Interpreter {
                 if !why.starts_with("\"pytest.raises\"") {
                     return result;
                 }
-                // What a test expects to be refused is none of its kernels.
+                // Kernels that a test expects to be rejected are dropped.
                 self.made.truncate(before);
                 match result {
                     Err(_) if !self.fatal => {
@@ -465,7 +465,7 @@ impl Interpreter {
         }
     }
 
-    /// `__exit__`, which may swallow an exception.
+    /// `__exit__`, which may suppress an exception.
     pub(super) fn leave_context(&mut self, context: &Value, result: Result<Flow>, at: Span) -> Result<Flow> {
         let about = match &result {
             Err(_) if self.fatal => return result,
@@ -555,7 +555,7 @@ impl Interpreter {
                 return Ok(());
             }
             Frame::If(condition) => {
-                // The body of T.If is nothing but its branches, which were collected by the frames above.
+                // The body of T.If consists of its branches, which the frames above have collected.
                 let (then, otherwise) = self.branches.pop().unwrap_or_default();
                 Stmt::if_else(condition.clone(), then.unwrap_or_else(Stmt::nop), otherwise, span)
             }
@@ -616,7 +616,7 @@ impl Interpreter {
         }
     }
 
-    /// Opens a region for the rest of the block; gives what a name for it is bound to.
+    /// Opens a region for the rest of the block; gives the value that its name is bound to.
     pub(super) fn enter_flat(&mut self, frame: &Rc<Frame>, span: Span) -> Result<Value> {
         match &**frame {
             Frame::Region { value, .. } => {

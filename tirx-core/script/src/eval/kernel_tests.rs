@@ -1,4 +1,4 @@
-//! What statements of a kernel build, and what is refused.
+//! The IR that statements of a kernel build, and statements that are rejected.
 
 use std::collections::BTreeMap;
 
@@ -485,7 +485,7 @@ fn hostile_kernels_end_in_an_error() {
     );
 }
 
-/// Every statement and expression that a user wrote points at text.
+/// Every user-written statement and expression points at text.
 #[test]
 fn nodes_carry_their_spans() {
     struct Check(Vec<String>);
@@ -548,7 +548,7 @@ fn a_printed_host_function_gives_a_declared_symbol_its_value() {
         )
     };
     build(&text("\"calling_conv\": 1, ")).unwrap();
-    // In a kernel as it is written, a name is defined once.
+    // In kernel files as users write them, a name is defined once.
     let error = build(&text("")).expect_err("defined twice");
     assert!(error.contains("\"n\" is an immutable name here"), "{error}");
 }

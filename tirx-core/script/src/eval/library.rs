@@ -1,4 +1,4 @@
-//! Modules of Python's own that are written in Python: they run when a name of theirs is first asked for.
+//! Python modules of the library that are written in Python: they run when one of their names is first used.
 
 use std::borrow::Cow;
 use std::sync::{LazyLock, OnceLock};
@@ -10,7 +10,7 @@ use crate::diagnostic::{Result, error};
 use crate::parse::{LIBRARY_FILE, parse_file};
 use crate::source::{FileId, Span};
 
-/// Texts by module. Errors in them are shown at the call in the kernel file.
+/// Texts by module. Errors in them are reported at the call in the kernel file.
 const TEXTS: &[(&str, &str)] = &[
     ("itertools", include_str!("library/itertools.py")),
     ("functools", include_str!("library/functools.py")),
@@ -64,14 +64,14 @@ const TAKEN: &[(&str, &[&str])] = &[
     ("T", &["tvm.backend.cuda.lang.alloc_pool"]),
 ];
 
-/// Packages above the modules, which have no names of their own.
+/// Packages that contain modules but no names of their own.
 const PACKAGES: &[&str] = &[
     "tvm.backend",
     "tvm.backend.cuda",
     "tvm.backend.cuda.tile_primitive",
 ];
 
-/// Where a module is that has moved: TVM keeps older paths, and kernels of older releases import them.
+/// The current path of a module that has moved: TVM keeps the older paths, and kernels of older releases import them.
 pub(super) fn current(path: &str) -> Cow<'_, str> {
     const MOVED: &[(&str, &str)] = &[
         ("tvm.tirx.lang", "tvm.backend.cuda.lang"),
@@ -104,7 +104,7 @@ pub(super) fn modules() -> impl Iterator<Item = &'static str> {
     texts.chain(["tvm.backend.cuda.lang"])
 }
 
-/// The names that the text of a module defines. Each text is read once a process.
+/// The names that the text of a module defines. Each text is read once per process.
 pub(super) fn names(path: &str) -> impl Iterator<Item = &'static str> {
     static NAMES: LazyLock<Vec<OnceLock<Vec<&'static str>>>> =
         LazyLock::new(|| TEXTS.iter().map(|_| OnceLock::new()).collect());

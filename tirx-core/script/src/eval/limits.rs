@@ -1,11 +1,11 @@
-//! How much a kernel file may use before it is refused. A hostile file ends in an error, never in a crash.
+//! Limits on what a kernel file may use. A hostile file ends in an error, never in a crash.
 
 use super::Interpreter;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::Expr;
 use crate::source::Span;
 
-/// A limit, or the smaller one under which fuzzing runs: inputs that use up a limit teach nothing and take long.
+/// A limit, or the smaller one used in fuzzing: inputs that exhaust a limit find nothing and take long.
 const fn limit(real: u64, fuzzing: u64) -> u64 {
     if cfg!(fuzzing) { fuzzing } else { real }
 }
@@ -30,10 +30,10 @@ pub const DEPTH: usize = limit(4000, 400) as usize;
 pub const STACK: usize = 256 << 20;
 /// Items of one list, tuple, set, dictionary or range that is expanded; bytes of one text.
 pub const ITEMS: usize = limit(4 << 20, 1 << 16) as usize;
-/// Lists, functions, objects and other values that may hold values. Each may hold the one before: freeing such a
-/// chain takes as many stack frames, about 600 bytes each without optimization.
+/// Lists, functions, objects and other values that may hold values. Each may hold the one before: freeing such a chain
+/// takes as many stack frames, about 600 bytes each without optimization.
 pub const OBJECTS: usize = limit(300_000, 20_000) as usize;
-/// Bits of an integer of compile-time Python, its sign aside: that of [`Value::Int`](super::Value::Int).
+/// Bits of an integer of compile-time Python without its sign: that of [`Value::Int`](super::Value::Int).
 pub const INTEGER_BITS: u64 = 127;
 /// Open brackets within brackets.
 pub const BRACKETS: usize = 100;

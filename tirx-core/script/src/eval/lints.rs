@@ -1,4 +1,4 @@
-//! What is no error and most likely a mistake: statements that do nothing, values that are cut.
+//! Likely mistakes that are not errors: statements without effect, constants that are truncated.
 //!
 //! Each lint has a name, and `# tirx: allow(name)` on its line, on the line before it or at the head of the file turns
 //! it off.
@@ -12,7 +12,7 @@ use crate::ir::tile::COPY_BY_ONE_THREAD;
 use crate::ir::{DType, ExprKind};
 use crate::source::Span;
 
-/// A mistake that does not keep a kernel from being built.
+/// A likely mistake that does not prevent a kernel from being built.
 #[derive(Clone, Debug)]
 pub struct Lint {
     /// Its name, for `# tirx: allow(name)`.
@@ -21,7 +21,7 @@ pub struct Lint {
     pub diagnostic: Diagnostic,
 }
 
-/// The names of all lints and what each is about.
+/// The name of each lint and what it reports.
 pub const LINTS: &[(&str, &str)] = &[
     (
         "uncalled-function",
@@ -51,7 +51,7 @@ pub const LINTS: &[(&str, &str)] = &[
 ];
 
 impl Interpreter {
-    /// Notes a mistake, unless the file allows it.
+    /// Reports a lint, unless the file allows it.
     pub(crate) fn lint(&mut self, name: &'static str, span: Span, message: String, help: &str) {
         if self.sources.allows(name, span) {
             return;

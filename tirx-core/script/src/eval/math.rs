@@ -375,7 +375,7 @@ fn erfc_fraction(x: f64) -> f64 {
     p / q * x * (-square).exp() / std::f64::consts::PI.sqrt()
 }
 
-/// The sum, rounded once: partial sums that do not overlap hold what rounding loses (Shewchuk, "Adaptive precision
+/// The sum, rounded once: non-overlapping partial sums hold what rounding loses (Shewchuk, "Adaptive precision
 /// floating-point arithmetic", 1997).
 fn exact_sum(items: &[f64]) -> f64 {
     let mut partials: Vec<f64> = Vec::new();
@@ -406,7 +406,7 @@ fn exact_sum(items: &[f64]) -> f64 {
     {
         return special;
     }
-    // From the largest down; what is left decides a tie.
+    // From the largest down; the remainder decides a tie.
     let mut rest = partials.into_iter().rev();
     let Some(mut total) = rest.next() else { return 0.0 };
     while let Some(next) = rest.next() {

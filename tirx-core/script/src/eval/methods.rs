@@ -1,4 +1,4 @@
-//! Methods of Python's own types.
+//! Methods of Python's builtin types.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -382,7 +382,7 @@ pub(super) fn sort(
     }
 }
 
-/// A stable sort that does not mind an order that contradicts itself (the standard one may panic).
+/// A stable sort that tolerates an inconsistent order (the standard one may panic).
 fn merge_sort<T: Clone>(
     items: &mut [T],
     reverse: bool,

@@ -1,4 +1,4 @@
-//! Mistakes that once gave a wrong program silently: they are refused, or there is a warning.
+//! Mistakes that could silently give a wrong program: each is an error or a warning.
 
 use std::collections::BTreeMap;
 

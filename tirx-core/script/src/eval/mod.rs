@@ -106,27 +106,27 @@ use builder::Block;
 /// How statements run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// As Python.
+    /// As Python, at compile time.
     Meta,
     /// As part of a kernel.
     Kernel,
 }
 
-/// A loop that statements stand in.
+/// A loop around the current statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LoopKind {
-    /// It runs at compile time; so many blocks were open where it began.
+    /// A compile-time loop, with the number of blocks that were open where it began.
     Meta(usize),
-    /// It is a loop of the kernel.
+    /// A run-time loop of the kernel.
     Run,
 }
 
-/// What an error was raised as.
+/// How an error was raised.
 #[derive(Clone)]
 enum Raised {
     /// An exception, which `except` may catch.
     Exception(Value),
-    /// The use of a value of the host.
+    /// The use of a host value.
     Unavailable,
 }
 
@@ -149,7 +149,7 @@ pub struct Interpreter {
     codes: FxHashMap<(FileId, u32), Rc<Code>>,
     /// The syntax of the files that run or ran: a function's code refers to it.
     modules: FxHashMap<FileId, Arc<ast::ModModule>>,
-    /// The names of the language that were looked up (`T.cuda.cta_sync`), where somebody asks.
+    /// The names of the language that were looked up (`T.cuda.cta_sync`), if they are recorded.
     pub(crate) looked_up: Option<BTreeSet<String>>,
     // Python.
     scope: Rc<Scope>,
@@ -159,7 +159,7 @@ pub struct Interpreter {
     calls: Vec<CallInfo>,
     loops: Vec<LoopKind>,
     generators: FxHashMap<(FileId, TextRange), generator::Steps>,
-    /// Modules written in Python that have run, by number.
+    /// Library modules written in Python that have run, by number.
     library: FxHashMap<usize, Rc<Scope>>,
     raised: Option<(String, Raised)>,
     handling: Vec<Value>,
@@ -169,38 +169,38 @@ pub struct Interpreter {
     function: Option<FunctionBuilder>,
     blocks: Vec<Block>,
     branches: Vec<(Option<Stmt>, Option<Stmt>)>,
-    /// Frames whose `__enter__` was called, with the depth of blocks then.
+    /// Frames whose `__enter__` was called, with the number of open blocks at that time.
     entered: Vec<(Rc<value::Frame>, usize)>,
     module_attrs: Attrs,
-    /// The functions of the module that is being built: they call each other.
+    /// The functions of the module that is being built, which may call each other.
     module_functions: Vec<Rc<Kernel>>,
-    /// Blocks around the current one that the kernel may leave out.
+    /// Number of enclosing blocks that the kernel may skip.
     choices: usize,
     /// Variables that have a name.
     known_vars: FxHashSet<Var>,
-    /// Variables that shapes of parameters made.
+    /// Variables created by shapes of parameters.
     match_vars: FxHashMap<Name, Var>,
-    /// While a shape of a parameter is evaluated: dtypes of the names it may make.
+    /// While the shape of a parameter is evaluated: dtypes of the names it may create.
     match_names: Option<Rc<FxHashMap<Name, DType>>>,
-    /// The text of a string is evaluated, in which such a shape may make any name.
+    /// Whether the text of a string is evaluated, in which such a shape may create any name.
     in_text: bool,
-    /// One-element buffers that no name is bound to yet.
+    /// One-element buffers that are not bound to a name yet.
     fresh_scalars: FxHashSet<usize>,
-    /// Names of blocks that have ended, for messages.
+    /// Names of blocks that have ended, for error messages.
     ended_names: FxHashMap<Name, Span>,
     renamed_buffers: FxHashMap<usize, (Buffer, Arc<str>)>,
     renamed_vars: FxHashMap<Var, Arc<str>>,
-    /// Mistakes that keep nothing from being built.
+    /// Lints found so far.
     pub(crate) lints: Vec<Lint>,
-    /// Around a name, a layout is described: axes mean themselves.
+    /// Number of enclosing expressions that describe a layout, in which axis names denote axes.
     layouts: usize,
     /// Kernels decorated so far.
     decorated: usize,
     /// Kernels and modules made so far, for functions that make one and return nothing.
     pub(crate) made: Vec<Value>,
-    /// The number of the kernel that is built where it is decorated: the file may change afterwards what it reads.
+    /// The number of the kernel that is built where it is decorated, because the file may later change what it reads.
     wanted: Option<usize>,
-    /// What came of it.
+    /// The result of building it.
     built: Option<Result<PrimFunc>>,
     // Limits.
     emitted: usize,
@@ -208,17 +208,17 @@ pub struct Interpreter {
     objects: usize,
     depth: usize,
     fatal: bool,
-    // Scopes that functions hold and classes that methods hold: they hold each other, so they are emptied at the end.
+    // Scopes and classes may form reference cycles with their functions and methods, so they are emptied at the end.
     closed_over: Vec<Weak<Scope>>,
     classes: Vec<Weak<Class>>,
-    /// Iterators may hold themselves, too, by what they loop over.
+    /// Iterators may form cycles with what they iterate over.
     iterators: Vec<Weak<Iter>>,
 }
 
 impl Drop for Interpreter {
     fn drop(&mut self) {
         for scope in self.closed_over.drain(..).filter_map(|s| s.upgrade()) {
-            // What a scope is in may hold its functions too: a module the kernels of a class in it.
+            // An enclosing scope may hold functions too: a module holds the kernels of a class in it.
             let mut level = Some(&scope);
             while let Some(scope) = level {
                 drop(scope.vars.take());
@@ -309,7 +309,7 @@ impl Interpreter {
         Some(self.build_module(module, sources))
     }
 
-    /// Whether a value is an `@I.ir_module`, and where its class is.
+    /// Whether a value is an `@I.ir_module`, and the span of its class.
     pub(crate) fn module_span(value: &Value) -> Option<Span> {
         match value {
             Value::Object(o) => o
@@ -333,7 +333,7 @@ impl Default for Interpreter {
 }
 
 impl Class {
-    /// Whether it is a class of Python whose values are no objects with fields here.
+    /// Whether it is a builtin class whose values are not objects with fields here.
     fn holds_builtin_values(&self) -> bool {
         const VALUES: [&str; 9] = [
             "list",
@@ -358,7 +358,7 @@ impl Class {
         own(self).or_else(|| self.mro.iter().find_map(|c| own(c)))
     }
 
-    /// Whether it is the class of Python's own with this name, or under it.
+    /// Whether it is the builtin class with this name, or a subclass of it.
     fn is_named(&self, name: &str) -> bool {
         let own = |c: &Class| &*c.name == name && c.span == Span::NONE;
         own(self) || self.mro.iter().any(|c| own(c))

@@ -1,4 +1,4 @@
-//! Modules that kernel files may import: those of Python that need no host, and the names TIRx documents.
+//! Importable modules: Python modules that need no host, and the documented names of TIRx.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,7 +22,7 @@ const LANGUAGE: &[(&str, &str)] = &[
     ("tvm.script.I", "I"),
 ];
 
-/// Modules of Python and packages with a namespace of their own here.
+/// Modules of Python and packages that have a namespace here.
 const NAMESPACES: &[&str] = &[
     "math",
     "functools",
@@ -43,7 +43,7 @@ const NAMESPACES: &[&str] = &[
     "numbers",
 ];
 
-/// Packages of the host: importing them is fine, using them in a kernel file is not.
+/// Packages of the host: importing them is allowed, using them in a kernel is an error.
 const HOST_ONLY: &[&str] = &[
     "torch",
     "numpy",
@@ -118,7 +118,7 @@ pub(super) fn module_names() -> impl Iterator<Item = &'static str> {
         .chain(super::library::modules())
 }
 
-/// The text of the error for a value of the host program, behind its quoted path.
+/// The error text for a host value, after its quoted path.
 const HOST: &str = " belongs to the host program";
 
 /// A value of the host.
@@ -126,19 +126,19 @@ pub(super) fn host_only(path: &str) -> Value {
     Value::Unavailable(format!("\"{path}\"{HOST}: it has no value in a kernel file").into())
 }
 
-/// A module that no kernel file or package known here is.
+/// A module that is neither a kernel file nor a known package.
 pub(super) fn not_found(path: &str, near: Option<&str>) -> Value {
     let near = near.map_or(String::new(), |near| format!(" (did you mean \"{near}\"?)"));
     Value::Unavailable(format!("\"{path}\"{HOST}: there is no kernel file or module \"{path}\"{near}").into())
 }
 
-/// The path of a value of the host; `None` for a name of the language that is not supported.
+/// The path of a host value; `None` for an unsupported name of the language.
 pub(super) fn host_path(why: &str) -> Option<&str> {
     let (path, rest) = why.strip_prefix('"')?.split_once('"')?;
     rest.starts_with(HOST).then_some(path)
 }
 
-/// `value.name` of something that has no value here: what it is part of says why.
+/// An attribute of a host value: the error names the whole path.
 pub(super) fn host_part(why: &Rc<str>, name: &str) -> Value {
     let Some(path) = host_path(why) else {
         return Value::Unavailable(why.clone());
@@ -156,7 +156,7 @@ pub(super) fn is_python(path: &str) -> bool {
     NAMESPACES.contains(&path) && !path.starts_with("tvm")
 }
 
-/// Python's functions that reach outside of a kernel file.
+/// Python functions that access the outside world.
 pub(super) const HOST_BUILTINS: &[&str] = &[
     "open",
     "input",
@@ -370,7 +370,7 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
 }
 
 impl Interpreter {
-    /// Classes of modules: there is one of each.
+    /// Classes of modules: one object each.
     pub(super) fn builtin_module_class(&mut self, path: &str, name: &str) -> Option<Value> {
         let kind = match (path, name) {
             ("enum", "Enum" | "Flag") => ClassKind::Enum { integer: false },

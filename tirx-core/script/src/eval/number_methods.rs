@@ -113,7 +113,7 @@ pub(super) fn from_bytes(interp: &mut Interpreter, args: Args, span: Span) -> Re
         let Some(byte @ 0..=255) = item.as_int() else {
             return interp.raise("ValueError", *at, "bytes must be in range(0, 256)");
         };
-        // The last byte of a signed number brings its sign.
+        // The most significant byte of a signed number holds the sign.
         let byte = match signed && i + 1 == items.len() && byte > 127 {
             true => byte - 256,
             false => byte,

@@ -52,7 +52,7 @@ fn in_place_name(op: Operator) -> &'static str {
 }
 
 impl Interpreter {
-    /// What `a op= b` leaves in `a`: lists, dicts and sets are changed in place, objects as they say.
+    /// The value of `a` after `a op= b`: lists, dicts and sets are changed in place, objects as their methods define.
     pub(super) fn binary_in_place(
         &mut self,
         op: Operator,
@@ -359,7 +359,7 @@ impl Interpreter {
         }
     }
 
-    /// The number behind an `IntEnum` member; any other value as it is.
+    /// The value of an `IntEnum` member; any other value unchanged.
     pub(super) fn plain_number(&self, value: &Value) -> Value {
         value.member_number().unwrap_or_else(|| value.clone())
     }

@@ -1,4 +1,4 @@
-//! Values that CPython gives: what the meta level computes is held against it.
+//! Compile-time Python compared with the values that CPython gives.
 
 use crate::source::SourceMap;
 use crate::{KernelFile, NoImports};

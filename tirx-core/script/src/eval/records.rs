@@ -12,7 +12,7 @@ use super::{Args, Interpreter, keyword, required};
 use crate::diagnostic::{Result, error};
 use crate::source::Span;
 
-/// What `@dataclass(…)` says.
+/// The arguments of `@dataclass(…)`.
 #[derive(Clone, Copy)]
 pub(super) struct Options {
     frozen: bool,
@@ -185,7 +185,7 @@ pub(super) fn dataclasses(name: &str) -> Option<Value> {
             let Value::Instance(i) = &object else {
                 return error(at, "dataclasses.replace() needs a dataclass");
             };
-            // Attributes that are no fields are made anew, by `__post_init__`.
+            // Attributes that are not fields are computed again by `__post_init__`.
             let Some(data) = dataclass_of(&object) else {
                 return error(at, "dataclasses.replace() needs a dataclass");
             };

@@ -1,4 +1,4 @@
-//! Names and what they mean where.
+//! Scopes: names and their values.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use ruff_python_ast::name::Name;
 use super::Value;
 use super::value::Code;
 
-/// What a scope belongs to.
+/// The kind of a scope.
 pub enum ScopeKind {
     /// A kernel file.
     Module,
@@ -18,7 +18,7 @@ pub enum ScopeKind {
     Function(Rc<Code>),
     /// A class body: its names are not seen from the methods.
     Class,
-    /// The body of a kernel or of a statement in it: names end with it.
+    /// The body of a kernel or of a statement in it: its names end with it.
     Block,
     /// A comprehension.
     Comprehension,
@@ -56,7 +56,7 @@ impl Scope {
         self.vars.borrow_mut().insert(name.into(), value);
     }
 
-    /// The name's value here or further out. Class levels other than this one are skipped, as in Python.
+    /// The name's value here or in an enclosing scope. Enclosing class scopes are skipped, as in Python.
     pub fn lookup(self: &Rc<Scope>, name: &str) -> Option<Value> {
         let mut scope = self;
         let mut first = true;
@@ -91,8 +91,8 @@ impl Scope {
         names
     }
 
-    /// A level in front of this one that keeps the values that `names` have now. A name that has none yet gets what it
-    /// has when it is read.
+    /// A scope in front of this one that captures the present values of `names`. A name without a value yet is looked
+    /// up when it is read.
     pub fn captured(self: &Rc<Scope>, names: impl IntoIterator<Item = Name>) -> Rc<Scope> {
         let captured = Scope::new(ScopeKind::Block, Some(self.clone()));
         for name in names {
@@ -110,7 +110,7 @@ impl Scope {
         captured
     }
 
-    /// A copy of everything visible from here, so that later assignments do not show.
+    /// A copy of everything visible from here, unaffected by later assignments.
     pub fn snapshot(self: &Rc<Scope>) -> Rc<Scope> {
         let mut levels = Vec::new();
         let mut scope = Some(self);
@@ -132,7 +132,7 @@ impl Scope {
     }
 }
 
-/// How many scopes there are: those that hold each other must not outlive the evaluation.
+/// How many scopes are alive, for a test that cycles are freed.
 #[cfg(test)]
 pub(crate) mod living {
     use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Statements, as Python runs them; those of a kernel body are in [`super::kernel_stmt`].
+//! Statements run as Python; those of a kernel body are in [`super::kernel_stmt`].
 
 use std::rc::Rc;
 
@@ -141,7 +141,7 @@ impl Interpreter {
         }
     }
 
-    /// Statements that mean the same in a kernel.
+    /// Statements with the same meaning in a kernel.
     pub(super) fn exec_common(&mut self, stmt: &ast::Stmt, span: Span) -> Result<Flow> {
         match stmt {
             ast::Stmt::Pass(_) => Ok(Flow::Normal),
@@ -179,7 +179,7 @@ impl Interpreter {
         }
     }
 
-    /// A loop over values that are known now.
+    /// A loop over compile-time values.
     pub(super) fn exec_meta_for(&mut self, s: &ast::StmtFor, source: &Value, span: Span) -> Result<Flow> {
         if s.is_async {
             return error(span, "\"async for\" is not supported in kernel files");
@@ -308,7 +308,7 @@ impl Interpreter {
         }
     }
 
-    /// Spreads a value over the parts of a tuple target.
+    /// Unpacks a value into the parts of a tuple target.
     pub(super) fn unpack(
         &mut self,
         targets: &[ast::Expr],
@@ -322,7 +322,7 @@ impl Interpreter {
         };
         let star = targets.iter().position(|t| matches!(t, ast::Expr::Starred(_)));
         let items = match &value {
-            // One more than needed tells whether there are too many; there may be no end.
+            // One item more than needed shows whether there are too many; the iterator may be infinite.
             Value::Iterator(it) if star.is_none() => {
                 let mut items = Vec::new();
                 while items.len() <= targets.len()
@@ -440,7 +440,7 @@ impl Interpreter {
         }
         let mut value = Value::Function(self.make_function(s)?);
         for (decorator, span) in decorators.into_iter().rev() {
-            // What the host does with a function (`@pytest.mark.parametrize`) is nothing here.
+            // A host decorator (`@pytest.mark.parametrize`) has no effect here.
             if matches!(&decorator, Value::Unavailable(why) if super::modules::host_path(why).is_some()) {
                 continue;
             }
@@ -456,7 +456,7 @@ impl Interpreter {
         }
         let class = self.make_class(s)?;
         let mut value = Value::Class(class);
-        // Decorators that need the text of the class find it here.
+        // Decorators find the text of the class here.
         let saved = self.class_def.replace(Rc::new(s.clone()));
         let mut result = Ok(());
         for (decorator, span) in decorators.into_iter().rev() {
@@ -636,8 +636,8 @@ impl Interpreter {
         Err(e)
     }
 
-    /// The scope of a function that keeps the values which the names in it have when it is decorated. In a kernel they
-    /// are looked up when it is called.
+    /// A scope for the function that captures the present values of the names in it: in a kernel they would otherwise
+    /// be looked up when it is called.
     pub(super) fn captured_scope(&mut self, function: &super::value::Function) -> Rc<super::Scope> {
         match function.code.body.def() {
             Some(def) if self.mode == Mode::Meta => {

@@ -1,4 +1,4 @@
-//! What Python means here, and what its errors say.
+//! Semantics of compile-time Python, and its error messages.
 
 use std::collections::BTreeMap;
 
@@ -530,7 +530,7 @@ fn imports_between_kernel_files() {
         &Files,
     )
     .unwrap();
-    // A kernel file may have the name of a module of the library, which keeps its meaning.
+    // A kernel file may have the name of a library module; the library module keeps its meaning.
     run_with(
         "import math\nimport random\nassert math.pi < 3.2 and random.SEED == 7\n",
         &Files,

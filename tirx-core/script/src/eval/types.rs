@@ -1,4 +1,4 @@
-//! Python's own types: making values of them, and what a value is an instance of.
+//! Python's builtin types: conversions to them, `type` and `isinstance`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -174,7 +174,7 @@ impl Interpreter {
         })
     }
 
-    /// What the first of these methods gives, where an object's class has one.
+    /// The result of the first of these methods that an object's class has.
     pub(super) fn by_method(&mut self, value: &Value, names: &[&str], span: Span) -> Result<Option<Value>> {
         let Value::Instance(i) = value else {
             return Ok(None);
@@ -276,7 +276,7 @@ impl Interpreter {
                 _ => Ok(false),
             },
             Value::DType(d) => Ok(value.as_expr().is_some_and(|e| e.dtype == *d)),
-            // Names of the host (`torch.Tensor`) have no values here.
+            // Host names (`torch.Tensor`) are no types here.
             Value::Unavailable(why) if why.contains("\"tvm") => {
                 let last = why
                     .split('"')

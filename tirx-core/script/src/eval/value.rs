@@ -1,4 +1,4 @@
-//! What an expression of a kernel file evaluates to: meta values, which vanish, and values of the IR.
+//! The values of expressions of a kernel file: meta values, which exist at compile time only, and values of the IR.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -46,11 +46,11 @@ pub enum Value {
     Slice(Rc<Slice>),
     /// `range(a, b, c)`.
     Range(Range),
-    /// What `iter`, `zip`, `map`, … give: items that are taken once.
+    /// An iterator: `iter`, `zip`, `map`, …
     Iterator(Rc<Iter>),
     /// A `def` or `lambda`, run at meta level.
     Function(Rc<Function>),
-    /// A function with its first argument.
+    /// A function bound to its first argument.
     Method(Rc<Method>),
     /// A function written in Rust.
     Builtin(Rc<Builtin>),
@@ -58,13 +58,13 @@ pub enum Value {
     Class(Rc<Class>),
     /// An object of a class.
     Instance(Rc<Instance>),
-    /// A `@T.prim_func` or `@T.jit`, not built yet.
+    /// A `@T.prim_func` or `@T.jit` that has not been built yet.
     Kernel(Rc<Kernel>),
     /// A module or namespace by its path: `T`, `T.cuda`, `math`.
     Namespace(Rc<str>),
     /// A kernel file that was imported: its names.
     Module(Rc<Module>),
-    /// Something of the host (`torch`, `tvm.compile`): the error that using it gives.
+    /// A host value (`torch`, `tvm.compile`): the error that using it gives.
     Unavailable(Rc<str>),
     /// A dtype: called, it is a conversion or a fresh variable; subscripted, an annotation.
     DType(DType),
@@ -76,19 +76,19 @@ pub enum Value {
     Buffer(Buffer),
     /// A rectangular part of a buffer.
     Region(Rc<Region>),
-    /// A statement with a body, before it has one.
+    /// A statement with a body, before its body exists.
     Frame(Rc<Frame>),
-    /// What may stand after the colon of a name: `T.let`, `T.f32[2]`, `T.constexpr`.
+    /// An annotation after the colon of a name: `T.let`, `T.f32[2]`, `T.constexpr`.
     Annotation(Rc<Annotation>),
-    /// `T.meta_var(x)`: binding it binds `x` itself.
+    /// `T.meta_var(x)`: binding it to a name binds `x` itself.
     MetaVar(Rc<Value>),
-    /// Anything else that the language knows.
+    /// Any other object of the language.
     Object(Rc<dyn Object>),
 }
 
-/// A value that brings its own behaviour.
+/// A value with its own behaviour.
 pub trait Object {
-    /// What messages call it.
+    /// Its type's name in messages.
     fn type_name(&self) -> &str;
     /// `value.name`; `None` for no such attribute.
     fn attribute(&self, _interp: &mut Interpreter, _name: &str, _span: Span) -> Result<Option<Value>> {
@@ -113,7 +113,7 @@ pub trait Object {
     ) -> Result<Option<Value>> {
         Ok(None)
     }
-    /// Whether both are equal; identity where not said.
+    /// Whether both are equal; identity by default.
     fn equals(&self, _other: &dyn Object) -> bool {
         false
     }
@@ -144,7 +144,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// How many.
+    /// Number of items.
     pub fn len(&self) -> usize {
         let count = if self.step > 0 {
             (self.stop.saturating_sub(self.start).saturating_add(self.step - 1)) / self.step
@@ -158,12 +158,12 @@ impl Range {
         usize::try_from(count.max(0)).unwrap_or(usize::MAX)
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Number `index`.
+    /// Item `index`.
     pub fn get(&self, index: usize) -> i128 {
         self.start + self.step * index as i128
     }
@@ -173,7 +173,7 @@ impl Range {
 pub struct Function {
     /// Its name; `<lambda>`.
     pub name: Rc<str>,
-    /// What it does.
+    /// Its code.
     pub code: Rc<Code>,
     /// Default values of the parameters that have one, by position in [`Code::parameters`].
     pub defaults: Vec<(usize, Value)>,
@@ -185,7 +185,7 @@ pub struct Function {
     pub class: RefCell<Option<Rc<Class>>>,
 }
 
-/// How a function's body runs.
+/// How the body of a function runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionMode {
     /// As Python.
@@ -263,7 +263,7 @@ pub enum ParameterKind {
     VarKeyword,
 }
 
-/// A function with its first argument.
+/// A function bound to its first argument.
 pub struct Method {
     /// The first argument.
     pub receiver: Value,
@@ -271,14 +271,14 @@ pub struct Method {
     pub function: Value,
 }
 
-/// What a builtin does.
+/// A builtin function.
 pub type BuiltinCall = dyn Fn(&mut Interpreter, Args, Span) -> Result<Value>;
 
 /// A function written in Rust.
 pub struct Builtin {
-    /// The name that messages use, e.g. `T.alloc_buffer`.
+    /// Its name in messages, e.g. `T.alloc_buffer`.
     pub name: Rc<str>,
-    /// What it does.
+    /// Its implementation.
     pub call: Box<BuiltinCall>,
 }
 
@@ -294,7 +294,7 @@ pub struct Class {
     pub dict: RefCell<FxHashMap<Rc<str>, Value>>,
     /// Names in order of definition.
     pub order: RefCell<Vec<Rc<str>>>,
-    /// What it is besides a plain class.
+    /// Its kind.
     pub kind: RefCell<ClassKind>,
     /// `@T.meta_class`: buffers in attributes of its objects get names.
     pub is_meta: Cell<bool>,
@@ -302,7 +302,7 @@ pub struct Class {
     pub span: Span,
 }
 
-/// What a class is besides a plain one.
+/// The kind of a class.
 #[derive(Clone)]
 pub enum ClassKind {
     /// Nothing.
@@ -311,7 +311,7 @@ pub enum ClassKind {
     DataClass(Rc<DataClass>),
     /// `enum.Enum` and its kind.
     Enum {
-        /// Whether members count as what they stand for (`IntEnum`, `StrEnum`).
+        /// Whether members behave as their values (`IntEnum`, `StrEnum`).
         integer: bool,
     },
     /// `NamedTuple`: its fields.
@@ -346,7 +346,7 @@ impl DataClass {
         }
     }
 
-    /// What an object is compared and hashed by.
+    /// The values that objects are compared and hashed by.
     pub(super) fn compared(&self, object: &Instance) -> Vec<Value> {
         let fields = self.fields.iter().filter(|f| f.compare);
         fields.filter_map(|f| object.get(&f.name)).collect()
@@ -415,7 +415,7 @@ impl Instance {
     }
 }
 
-/// A kernel that was defined and waits to be built.
+/// A kernel that was defined and has not been built.
 pub struct Kernel {
     /// The name of its `def`.
     pub name: Rc<str>,
@@ -475,13 +475,13 @@ pub struct Region {
     pub written: usize,
 }
 
-/// A statement with a body, before it has one.
+/// A statement with a body, before its body exists.
 pub enum Frame {
     /// Loops, outermost first: `T.serial(n)`, `T.grid(m, n)`.
     For(Vec<ForLoop>),
     /// A region: `T.attr(…)`, `T.launch_thread(…)`.
     Region {
-        /// What `as` binds.
+        /// The value that `as` binds.
         value: Value,
         /// The statement around the body.
         wrap: Box<dyn Fn(Stmt) -> Stmt>,
@@ -498,7 +498,7 @@ pub enum Frame {
     While(Expr),
 }
 
-/// What may stand after the colon of a name.
+/// An annotation after the colon of a name.
 pub enum Annotation {
     /// `T.let`, `T.let[type]`.
     Let(Option<Type>),
@@ -547,7 +547,7 @@ impl Value {
         Value::Namespace(path.into())
     }
 
-    /// What messages call its type.
+    /// Its type's name in messages.
     pub fn type_name(&self) -> String {
         match self {
             Value::None => "None",
@@ -601,7 +601,7 @@ impl Value {
         }
     }
 
-    /// The number or text behind a member of an `IntEnum` or `StrEnum`.
+    /// The value of a member of an `IntEnum` or `StrEnum`.
     pub fn member_number(&self) -> Option<Value> {
         match self {
             Value::Instance(i) if matches!(&*i.class.kind.borrow(), ClassKind::Enum { integer: true }) => {
@@ -627,7 +627,7 @@ impl Value {
         }
     }
 
-    /// A named tuple as a tuple; any other value as it is.
+    /// A named tuple as a tuple; any other value unchanged.
     pub(super) fn plain_tuple(&self) -> Value {
         match self {
             Value::Instance(i) if i.class.is_named_tuple() => {

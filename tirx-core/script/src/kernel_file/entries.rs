@@ -1,4 +1,4 @@
-//! What of a kernel file can be built, and how it is named.
+//! Which definitions of a kernel file can be built, and how they are named.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::eval::constant::{ConstValue, from_value};
 use crate::eval::{FunctionMode, Interpreter, Kernel, ParameterKind, ParameterRole, Scope, Value, held};
 use crate::source::{FileId, Span};
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// `@T.prim_func`, or a `@T.jit` that the file has specialized.
@@ -27,13 +27,13 @@ pub enum EntryKind {
 pub struct ConstexprParam {
     /// Its name.
     pub name: String,
-    /// Its default, where it has one that can be said here.
+    /// Its default, where it has one that can be given as a constant.
     pub default: Option<ConstValue>,
     /// Whether a value must be given.
     pub required: bool,
 }
 
-/// Something in a kernel file that can be built.
+/// A definition of a kernel file that can be built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Its name in the file.
@@ -42,7 +42,8 @@ pub struct Entry {
     pub kind: EntryKind,
     /// Its compile-time parameters.
     pub constexprs: Vec<ConstexprParam>,
-    /// Its `T.Optional` parameters: the value `None` leaves one out of what is built, and no other value is possible.
+    /// Its `T.Optional` parameters: the value `None` leaves a parameter out of the built kernel; no other value is
+    /// possible.
     pub optionals: Vec<String>,
     /// Its definition.
     pub span: Span,
@@ -55,7 +56,7 @@ impl Entry {
         constexprs.chain(self.optionals.iter().map(String::as_str))
     }
 
-    /// What a specialization says that gives a string where a value that is no string is meant: `"None"` for a
+    /// The value that a string of a specialization stands for where the parameter takes no strings: `"None"` for a
     /// `T.Optional` parameter, in formats that have no null.
     pub fn value_of(&self, name: &str, value: &ConstValue) -> ConstValue {
         match value {
@@ -162,7 +163,7 @@ fn describe_kernel(interp: &mut Interpreter, kernel: &Rc<Kernel>, entry: &mut En
     }
 }
 
-/// `make["forward"]`, `make.forward`: `make[forward]`.
+/// Another spelling of an entry, `make["forward"]` or `make.forward`, as `make[forward]`.
 pub(super) fn canonical(name: &str) -> String {
     let bare = |key: &str| key.trim().trim_matches(['"', '\'']).to_string();
     if let Some((base, rest)) = name.split_once('[') {

@@ -51,15 +51,15 @@ pub struct KernelFile {
     functions: Vec<Entry>,
     /// How many kernels are decorated before each entry that is one.
     numbers: BTreeMap<String, usize>,
-    /// Mistakes found so far.
+    /// Lints found so far.
     lints: RefCell<Vec<Lint>>,
     /// The names of the language that were looked up; recorded within [`KernelFile::names_looked_up`] only.
     looked_up: RefCell<Option<BTreeSet<String>>>,
 }
 
-/// A kernel that an entry gave.
+/// A kernel of an entry.
 pub struct Built {
-    /// What it is called among the kernels of its entry: its key, or the name of its `def`.
+    /// Its name among the kernels of its entry: its key, or the name of its `def`.
     pub name: String,
     /// The kernel, as a module.
     pub module: IRModule,
@@ -122,13 +122,14 @@ impl KernelFile {
         Ok(loaded)
     }
 
-    /// What can be built, in the order of definition: kernels, modules, and those that tuples, lists and dicts hold
-    /// (`kernels[128]`). In a file without any, the functions that look as if they made kernels.
+    /// The entries in the order of definition: kernels, modules, and those that tuples, lists and dicts hold
+    /// (`kernels[128]`). In a file without any, the functions that seem to make kernels.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The value of a name of the file's own level: `None` where there is no such name, or its value cannot be said here.
+    /// The value of a module-level name of the file: `None` where there is no such name, or its value cannot be
+    /// expressed as a constant.
     ///
     /// # Errors
     /// What running the file's own level says.
@@ -138,7 +139,7 @@ impl KernelFile {
         })
     }
 
-    /// What was found in loading and building so far that is no error and most likely a mistake.
+    /// The lints that loading and building have found so far.
     pub fn lints(&self) -> Vec<Lint> {
         self.lints.borrow().clone()
     }
@@ -261,7 +262,7 @@ impl KernelFile {
             }
             Ok(all)
         };
-        // A @T.prim_func is built where it is decorated, so which ones are wanted must be known before.
+        // A @T.prim_func is built where it is decorated, so the wanted ones must be known before.
         let wanted: Vec<(String, Option<usize>)> = self.run(None, |interp, scope| {
             let all = results(interp, &scope)?;
             let names: Vec<String> = all.iter().map(|h| h.name.clone()).collect();
@@ -301,7 +302,7 @@ impl KernelFile {
         Ok(all)
     }
 
-    /// The functions that look as if they made kernels: they decorate or specialize one, or call such a function.
+    /// The functions that seem to make kernels: they decorate or specialize one, or call such a function.
     fn makers(&self) -> Vec<Entry> {
         let mut makers: Vec<&Entry> = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! Elements and parts of buffers: `A[i, j]`, `A[0:4]`, `A[i] = x`, and what a region means as a value.
+//! Elements and parts of buffers: `A[i, j]`, `A[0:4]`, `A[i] = x`, and the value of a region.
 
 use std::rc::Rc;
 
@@ -115,7 +115,7 @@ fn check_range(buffer: &Buffer, dim: usize, index: &Expr, span: Span) -> Result<
     let (low, high) = match &index.kind {
         ExprKind::Int(v) => (*v, *v),
         ExprKind::Ramp { base, stride, lanes } => match (base.as_int(), stride.as_int()) {
-            // A vector may run over the end of a row into the next one.
+            // A vector may continue from the end of a row into the next one.
             (Some(b), _) if buffer.shape.len() > 1 => (b, b),
             (Some(b), Some(s)) => {
                 let last = b + s * (*lanes as i128 - 1);
@@ -299,7 +299,7 @@ fn indices(buffer: &Buffer, parsed: Vec<Index>, span: Span) -> Result<Vec<Expr>>
     Ok(indices)
 }
 
-/// The elements of a region as one value: each dimension is one element or, the last, a constant number.
+/// The elements of a region as one value: each dimension has one element, except the last, which has a constant number.
 pub(super) fn region_load(region: &Region, span: Span) -> Result<Expr> {
     let buffer = &region.buffer;
     let (dims, written) = (buffer.shape.len(), region.written);
@@ -390,7 +390,7 @@ pub(super) fn store_stmt(
     ))
 }
 
-/// A value as a store to a place of dtype `place` takes it: cast, but never broadcast.
+/// A value converted for a store to an element of dtype `place`: cast, but never broadcast.
 pub(super) fn stored(value: &Value, place: DType, name: &str, span: Span) -> Result<Expr> {
     let Some(operand) = convert::operand(value, span) else {
         let message = format!("cannot store {} in {name}", convert::describe(value));

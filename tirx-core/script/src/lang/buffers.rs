@@ -1,4 +1,4 @@
-//! Buffers come into being: `T.match_buffer`, `T.Buffer`, `T.alloc_*`, `T.decl_buffer`, scalars.
+//! Creation of buffers: `T.match_buffer`, `T.Buffer`, `T.alloc_*`, `T.decl_buffer`, scalars.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ const ALLOC: &[Param] = &[
     optional("allocated_addr"),
     optional("annotations"),
 ];
-/// `T.alloc_shared` and `T.alloc_local`: the scope is said.
+/// `T.alloc_shared` and `T.alloc_local`: the scope is fixed.
 const ALLOC_IN: &[Param] = &[
     required("shape"),
     optional("dtype"),
@@ -139,7 +139,7 @@ fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter:
         v => return call.fail(format!("offset_factor must not be negative, found {v}")),
     };
     let mut elem_offset = elem_offset(call, dtype)?;
-    // A parameter's offset is read from the tensor; in the body nothing would give it a value.
+    // A parameter's offset is read from the tensor; in the body it would have no value.
     if parameter && elem_offset.is_none() && offset_factor != 0 {
         let index = shape.first().map_or(DType::INT32, |e| e.dtype);
         elem_offset = Some(Expr::var(&Var::at("elem_offset", index, call.span)).at(call.span));
@@ -159,7 +159,7 @@ fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter:
     })
 }
 
-/// Refuses a parameter whose description reads memory: the host looks at it before anything is launched.
+/// Rejects a parameter whose description reads memory: the host evaluates it before the launch.
 pub fn check_parameter(buffer: &Buffer) -> Result<()> {
     let Some(e) = buffer.exprs().into_iter().find(|e| !e.is_pure()) else {
         return Ok(());
@@ -252,7 +252,7 @@ fn elem_offset(call: &Call, dtype: DType) -> Result<Option<Expr>> {
     .map(Some)
 }
 
-/// Where a buffer of tensor memory is: a column, or several numbers.
+/// The location of a buffer in tensor memory: a column, or several numbers.
 fn allocated_addr(call: &Call) -> Result<Vec<Expr>> {
     let Some((value, _)) = call.get("allocated_addr") else {
         return Ok(Vec::new());
@@ -472,7 +472,7 @@ fn pointer_scope(data: &Var) -> Arc<str> {
     }
 }
 
-/// A scalar is its element, and the name stands for the element: so the value is bound as it is.
+/// A scalar denotes its element, so the value is bound as it is.
 fn scalar(buffer: &Buffer, span: Span) -> Value {
     let load = Expr::load(buffer, vec![Expr::int32(0).at(span)]).at(span);
     Value::MetaVar(Rc::new(Value::Expr(load)))

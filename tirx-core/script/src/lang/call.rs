@@ -1,4 +1,4 @@
-//! A call of a function of the language: its row in a table, its matched arguments, and typed access to them with
+//! Calls of language functions: the table row of a function, its matched arguments, and typed access to them with
 //! messages that name the function, the parameter and what it expects.
 
 use std::rc::Rc;
@@ -80,11 +80,11 @@ pub(super) struct Call {
     values: Vec<Option<(Value, Span)>>,
     /// Positional arguments beyond the parameters.
     pub rest: Vec<(Value, Span)>,
-    /// Keyword arguments beyond the parameters, of a function that takes any.
+    /// Keyword arguments beyond the parameters, for a function that accepts any.
     pub words: Vec<(Rc<str>, Value, Span)>,
     /// The place of the call.
     pub span: Span,
-    /// The names of what is created; see [`Args::names`].
+    /// The names of the results; see [`Args::names`].
     pub names: Args,
 }
 
@@ -116,7 +116,7 @@ impl Call {
                 args.take_keyword(ignored);
             }
         }
-        // `T.hint` takes whatever else its reader understands.
+        // `T.hint` accepts any keywords.
         let mut words = Vec::new();
         if function == "T.hint" {
             let (known, others) = std::mem::take(&mut args.keyword)
@@ -143,7 +143,7 @@ impl Call {
     }
 
     fn index(&self, name: &str) -> usize {
-        // A row's function asks only for its own parameters; the fallback gives "absent".
+        // Each row's function asks only for its own parameters, so this is unreachable; it counts as absent.
         self.params
             .iter()
             .position(|p| p.name == name)
@@ -222,7 +222,7 @@ impl Call {
         }
     }
 
-    /// An integer known now.
+    /// A compile-time integer.
     pub(super) fn int(&self, name: &str) -> Result<i128> {
         let (value, _) = self.need(name, "an integer constant")?;
         match convert::const_int(value) {
@@ -231,7 +231,7 @@ impl Call {
         }
     }
 
-    /// An integer known now, or `default`.
+    /// A compile-time integer, or `default`.
     pub(super) fn int_or(&self, name: &str, default: i128) -> Result<i128> {
         if self.get(name).is_some() {
             self.int(name)
@@ -240,7 +240,7 @@ impl Call {
         }
     }
 
-    /// Whether something holds, known now: `True`, `T.bool(True)`, 1.
+    /// A compile-time flag: `True`, `T.bool(True)`, 1.
     pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool> {
         match self.get(name) {
             Some((Value::Bool(set), _)) => Ok(*set),
@@ -298,7 +298,7 @@ impl Call {
         }
     }
 
-    /// A shape: extents as expressions; one extent may stand alone.
+    /// A shape: extents as expressions; a single extent may be given without a tuple.
     pub(super) fn shape(&self, name: &str) -> Result<Vec<Expr>> {
         const EXPECTED: &str = "an extent or a tuple of extents";
         let (_, span) = self.need(name, EXPECTED)?;

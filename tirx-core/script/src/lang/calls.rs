@@ -214,7 +214,7 @@ fn ptr_byte_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> 
 
 fn buffer_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let load = match call.get("load") {
-        // The printer writes the dtype first.
+        // Printed text has the dtype first.
         Some((Value::Str(_), _)) if !call.rest.is_empty() => call.rest_args()?.remove(0),
         _ => call.expr("load")?,
     };
@@ -325,7 +325,7 @@ fn target(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Object(std::rc::Rc::new(TargetValue(config))))
 }
 
-/// Refuses a target that names no machine this compiler makes code for.
+/// Rejects a target that names no supported kind of machine.
 fn check_target(fields: &BTreeMap<Arc<str>, AttrValue>, span: Span) -> Result<()> {
     const HELP: &str =
         "as in T.target({\"kind\": \"cuda\", \"arch\": \"sm_90a\"}); the host's kind is \"llvm\"";
@@ -405,7 +405,7 @@ fn shuffle(call: &mut Call, op: Op, lane: &str) -> Result<Value> {
     Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
 }
 
-/// A call whose dtype stands first, or is `default` where it is left out.
+/// A call whose dtype is the first argument, or `default` where it is left out.
 fn explicit(call: &mut Call, op: Op, default: DType) -> Result<Value> {
     let mut dtype = default;
     if let Some((first, span)) = call.rest.first()
@@ -429,7 +429,7 @@ fn dp4a(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     if matches!(call.rest.first(), Some((Value::Str(_), _))) {
         return explicit(call, Op::Dp4a, DType::INT32);
     }
-    // By position: two vectors and an accumulator that may be left out.
+    // By position: two vectors and an optional accumulator.
     if call.rest.len() == 2 {
         call.rest.push((Value::Int(0), call.span));
     }
@@ -446,7 +446,7 @@ fn print_buffer(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         args.push(typing::cast(call.operand(flag)?, DType::BOOL, call.span)?);
     }
     args.push(typing::cast(call.operand("dim_num")?, DType::UINT32, call.span)?);
-    // The extents come one by one or as one tuple.
+    // The extents are given one by one or as one tuple.
     let flat: Vec<Value> = match &call.rest[..] {
         [(value, _)] if value.as_items().is_some() => value.as_items().unwrap_or_default(),
         rest => rest.iter().map(|(v, _)| v.clone()).collect(),

@@ -1,4 +1,4 @@
-//! Functions that are several operations, or an operation in an older form: registers as a pointer and an offset.
+//! Functions that expand to several operations, or that have an older form: registers as a pointer and an offset.
 
 use super::super::eval::{Interpreter, Param, Value, optional, required};
 use super::call::{Call, Function, function, variadic};
@@ -38,7 +38,7 @@ fn positional(call: &Call, count: usize, names: &str) -> Result<Vec<Expr>> {
     }
 }
 
-/// The bytes of what a pointer points to.
+/// The number of bytes of the element that a pointer points to.
 fn element_bytes(pointer: &Expr) -> i128 {
     match convert::expr_type(pointer) {
         Type::Pointer { element, .. } if !element.is_void() => {
@@ -48,7 +48,7 @@ fn element_bytes(pointer: &Expr) -> i128 {
     }
 }
 
-/// A pointer moved by elements and bytes, to a dtype.
+/// A pointer advanced by elements and bytes, to a dtype.
 fn moved(pointer: &Expr, offset: &Expr, element: i128, bytes: i128, dtype: DType) -> Expr {
     let scale = Expr::constant(offset.dtype, element);
     let distance = fold::add(
@@ -63,7 +63,7 @@ fn moved(pointer: &Expr, offset: &Expr, element: i128, bytes: i128, dtype: DType
     )
 }
 
-/// Pointers to `count` registers that follow each other.
+/// Pointers to `count` consecutive registers.
 fn registers(pointer: &Expr, offset: &Expr, count: usize, dtype: DType) -> Vec<Expr> {
     let (element, bytes) = (element_bytes(pointer), i128::from(dtype.bits / 8));
     (0..count)
@@ -83,7 +83,7 @@ fn cp_async(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
         .and_then(|e| e.as_str())
         .map(str::to_string);
     let args = positional(call, 5, "dst_ptr, dst_offset, src_ptr, src_offset, cp_size")?;
-    // Offsets count elements of the dtype that is said, or of what the pointers point to.
+    // Offsets count elements of the given dtype, or of the pointers' element type.
     let dtype: Option<DType> = said.and_then(|name| name.parse().ok());
     let bytes = |p: &Expr| dtype.map_or(element_bytes(p), |d| i128::from(d.bits) / 8);
     let list = vec![

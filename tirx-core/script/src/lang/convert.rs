@@ -1,4 +1,4 @@
-//! From values of the evaluator to parts of the IR.
+//! Conversion of evaluator values to IR.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{AttrValue, Buffer, DType, Expr, ExprKind, Type, is_pure};
 use crate::source::Span;
 
-/// What a message calls a value.
+/// The name of a value in a message.
 pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Str(s) if s.len() <= 40 => format!("the string \"{s}\""),
@@ -22,7 +22,7 @@ pub(super) fn describe(value: &Value) -> String {
     }
 }
 
-/// A value as an operand; `None` where it is none.
+/// A value as an operand; `None` where it cannot be one.
 pub(super) fn operand(value: &Value, span: Span) -> Option<Result<Operand>> {
     Some(Ok(match value {
         Value::Expr(e) => Operand::Expr(e.clone().or_at(span)),
@@ -70,7 +70,7 @@ pub(super) fn argument(value: &Value, span: Span, function: &str) -> Result<Expr
     }
 }
 
-/// An integer known now.
+/// A compile-time integer.
 pub(super) fn const_int(value: &Value) -> Option<i128> {
     match value {
         Value::Expr(e) => e.as_int(),
@@ -79,7 +79,7 @@ pub(super) fn const_int(value: &Value) -> Option<i128> {
     }
 }
 
-/// A text, given as one or as a string of the IR.
+/// A compile-time string, or a string of the IR.
 pub(super) fn text(value: &Value) -> Option<Arc<str>> {
     match value {
         Value::Str(s) => Some((&**s).into()),
@@ -148,7 +148,7 @@ pub(super) fn extent(value: &Value, span: Span) -> Option<Result<Expr>> {
     }))
 }
 
-/// Refuses a buffer with elements that its indices do not reach: they have the widest dtype of the extents.
+/// Rejects a buffer with more elements than its indices, which have the widest dtype of the extents, can reach.
 pub(super) fn check_reach(shape: &[Expr], strides: &[Expr], span: Span) -> Result<()> {
     let extents = || shape.iter().map(|e| e.as_int().unwrap_or(1));
     let count = match strides {
@@ -194,7 +194,7 @@ pub(super) fn attr(value: &Value, span: Span) -> Result<AttrValue> {
         }
         Value::Dict(_) => AttrValue::Dict(attr_dict(value, span)?),
         Value::Expr(e) => match &e.kind {
-            // Constants of the default dtypes are what the plain Python value means.
+            // Constants of the default dtypes are the same as the plain Python value.
             ExprKind::Int(v) if e.dtype.is_bool() => AttrValue::Bool(*v != 0),
             ExprKind::Int(v) if e.dtype == DType::INT32 => AttrValue::Int(*v as i64),
             ExprKind::Float(v) if e.dtype == DType::FLOAT32 => AttrValue::Float(*v),

@@ -1,4 +1,4 @@
-//! `T.cuda.*`: functions whose arguments follow from each other, and short names.
+//! `T.cuda.*`: functions with arguments that are derived from others, and short names.
 
 use super::super::eval::{Interpreter, Param, Value, keyword, optional, required};
 use super::super::typing::{self, Operand};
@@ -43,7 +43,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.cuda.cta_min", CTA, |_, c| cta_reduce(c, "min")),
 ];
 
-/// The address of an atomic operation and the dtype behind it, where it is known.
+/// The address of an atomic operation and the element dtype behind it, where it is known.
 fn address(call: &Call, name: &str) -> Result<(Expr, Option<DType>)> {
     let (value, span) = call.need(name, "a pointer such as A.ptr_to([i])")?;
     // An element stands for its address.
@@ -68,7 +68,7 @@ fn address(call: &Call, name: &str) -> Result<(Expr, Option<DType>)> {
     Ok((pointer, element))
 }
 
-/// A value for a place of dtype `element`: literals take it, other dtypes are refused.
+/// A value for an element of dtype `element`: literals are converted, other dtypes are rejected.
 fn operand_for(call: &Call, name: &str, element: Option<DType>) -> Result<Expr> {
     match (call.operand(name)?, element) {
         (Operand::Expr(e), Some(element)) if e.dtype != element => call.fail_with(

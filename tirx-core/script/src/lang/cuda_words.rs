@@ -1,7 +1,6 @@
-//! What is a word of CUDA C++ here?
+//! CUDA C++ names and their TIRx equivalents.
 //!
-//! Those who know CUDA write its names first. Where a name is unknown and stands in this table, the message says what
-//! TIRx calls it.
+//! Where a kernel uses an unknown name that is in this table, the error suggests the TIRx equivalent.
 
 /// Words of CUDA C++ without leading underscores and without a math function's `f`, and what to write instead.
 const WORDS: &[(&str, &str)] = &[
@@ -103,7 +102,7 @@ const WORDS: &[(&str, &str)] = &[
     ("iinfo", "write T.max_value(\"int32\") or T.min_value(\"int32\")"),
 ];
 
-/// Dtypes as C, PyTorch and Triton call them.
+/// Dtypes as C, PyTorch and Triton name them.
 const DTYPES: &[(&str, &str)] = &[
     ("int", "int32"),
     ("long", "int64"),
@@ -128,7 +127,7 @@ const DTYPES: &[(&str, &str)] = &[
     ("ue8m0", "float8_e8m0fnu"),
 ];
 
-/// The dtype that others call `name`.
+/// The dtype with this foreign name.
 pub(super) fn dtype(name: &str) -> Option<&'static str> {
     DTYPES
         .iter()
@@ -136,7 +135,7 @@ pub(super) fn dtype(name: &str) -> Option<&'static str> {
         .map(|(_, ours)| *ours)
 }
 
-/// What TIRx says for a word of CUDA C++.
+/// The TIRx equivalent of a CUDA C++ name.
 pub fn cuda_word(name: &str) -> Option<&'static str> {
     let find = |word: &str| {
         WORDS

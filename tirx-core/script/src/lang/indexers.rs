@@ -16,7 +16,7 @@ use crate::ir::{Buffer, DType, Expr};
 use crate::layout::{Axis, Iter, Layout, TileLayout};
 use crate::source::Span;
 
-/// Fixes dimension `dim` at `index` and drops it; `what` is the method in messages.
+/// Fixes dimension `dim` at `index` and drops it; `what` is the method's name in messages.
 fn dropped(
     interp: &mut Interpreter,
     what: &str,
@@ -94,7 +94,7 @@ fn moved(
     };
     let layout = layout_of(buffer);
     if let Some(Layout::Compose(swizzle, _)) = layout {
-        // The swizzle acts on the place in the whole storage, so the offset is one of the layout.
+        // The swizzle acts on places in the whole storage, so the offset becomes an offset of the layout.
         match tile.offset.iter_mut().find(|(axis, _)| axis.is_memory()) {
             Some((_, base)) => *base = add(base.clone(), offset, span)?,
             None => tile.offset.push((Axis::memory(), offset)),
@@ -120,7 +120,7 @@ fn moved(
     declare(interp, buffer, name, change, span)
 }
 
-/// Keeps `start .. start + length` of dimension `dim`.
+/// Restricts dimension `dim` to `start .. start + length`.
 fn narrowed(
     interp: &mut Interpreter,
     buffer: &Buffer,
@@ -198,7 +198,7 @@ fn reshaped(
     declare(interp, buffer, name, change, span)
 }
 
-/// `A.sub`: indexed, it gives a view.
+/// `A.sub`: indexing it gives a view.
 pub(super) fn sub(buffer: &Buffer) -> Value {
     Value::Object(Rc::new(Indexer {
         buffer: buffer.clone(),
@@ -268,7 +268,7 @@ enum IndexerKind {
     Tile(Vec<(usize, Vec<Value>)>),
 }
 
-/// A view that waits for its indices.
+/// A view that is made when it is indexed.
 struct Indexer {
     buffer: Buffer,
     kind: IndexerKind,
@@ -421,7 +421,7 @@ fn tile_index(
         parts.push((*dim, factors, picks));
         rest = more;
     }
-    // From the last dimension on, so that earlier ones keep their numbers.
+    // From the last dimension on, so that earlier dimensions keep their numbers.
     parts.sort_by_key(|(dim, ..)| std::cmp::Reverse(*dim));
     let mut buffer = of.clone();
     for (dim, factors, picks) in parts {

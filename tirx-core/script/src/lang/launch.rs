@@ -85,7 +85,7 @@ fn extents(call: &Call, name: &str) -> Result<Option<Vec<Expr>>> {
     let Some((value, _)) = call.get(name) else {
         return Ok(None);
     };
-    // A text would be the name of a symbolic extent, which nothing here gives a value.
+    // A string would name a symbolic extent, which would have no value here.
     let text = |items: &[Value]| items.iter().any(|item| matches!(item, Value::Str(_)));
     match value.as_items() {
         None => return call.expected(name, EXPECTED),
@@ -137,7 +137,7 @@ fn declare(
     extents: Option<Vec<Expr>>,
     preferred: Option<Vec<Expr>>,
 ) -> Result<Value> {
-    // Without extents the dimensions are those that are unpacked.
+    // Without extents the number of dimensions is that of the unpacked names.
     let count = match &extents {
         Some(e) => e.len(),
         None if call.names.names_are_tuple => call.names.names.len().clamp(1, 3),
@@ -186,7 +186,7 @@ fn any_scope_id(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     declare(interp, call, kind, extents, None)
 }
 
-/// A region that stands for `with …:` or, alone, for the rest of its block.
+/// A region for `with …:` or, as a statement of its own, for the rest of its block.
 fn region(value: Value, wrap: impl Fn(Stmt) -> Stmt + 'static) -> Rc<Frame> {
     Rc::new(Frame::Region {
         value,
@@ -213,7 +213,7 @@ const KEYS: [&str; 7] = [
     keys::DEVICE_ENTRY,
 ];
 
-/// An attribute that is almost one of [`KEYS`].
+/// Finds an attribute key of [`KEYS`] that is a near miss.
 fn lint_key(interp: &mut Interpreter, key: &str, span: Span) {
     if KEYS.contains(&key) || !key.starts_with("tirx.") {
         return;
@@ -402,7 +402,7 @@ fn launch_thread(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     })))
 }
 
-/// The hardware index that a variable of `T.env_thread` is.
+/// The hardware index of a variable of `T.env_thread`.
 fn environment(interp: &Interpreter, value: &Value) -> Option<IterVar> {
     let ExprKind::Var(var) = &value.as_expr()?.kind else {
         return None;
@@ -422,7 +422,7 @@ fn env_thread(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(value)
 }
 
-/// `T.hint("message", key=value)`: words to whoever reads the kernel. They have no meaning here and stay in the IR.
+/// `T.hint("message", key=value)`: notes for readers of the kernel. They have no effect and stay in the IR.
 fn hint(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     interp.function_mut("T.hint", call.span)?;
     let message = call.text_or("message", "")?;

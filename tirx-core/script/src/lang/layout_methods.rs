@@ -1,4 +1,4 @@
-//! Methods of layouts that take them apart and put them together: `layout.slice(…)`, `layout.tile(…)`.
+//! Methods of layouts for decomposition and composition: `layout.slice(…)`, `layout.tile(…)`.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::layout::apply::binary;
 use crate::layout::{Axis, Iter, Layout, TileLayout};
 use crate::source::Span;
 
-/// What a method does.
+/// The implementation of a method.
 pub(super) type Method = fn(&Layout, Args, Span) -> Result<Value>;
 
 const GROUP: &[Param] = &[required("shape")];
@@ -187,7 +187,7 @@ const PART: &[Param] = &[required("whole"), required("whole_shape"), required("s
 
 /// The other layout of a tiling or a direct sum of which this one is a part; `None` where it is not.
 fn part_of(layout: &Layout, args: Args, span: Span, full: &'static str) -> Result<Value> {
-    // The parameters have other names for each of the four; they are given by position.
+    // The parameters are named differently in each of the four methods; they are given by position.
     let call = Call::new(full, PART, false, args, span)?;
     let name = full.trim_start_matches("TileLayout.");
     let whole = layout_argument(&call, "whole")?;
@@ -226,7 +226,7 @@ fn part_of(layout: &Layout, args: Args, span: Span, full: &'static str) -> Resul
         "is_direct_sum_right" => part.left_of_sum(whole_tile, outer, inner),
         _ => part.right_of_sum(whole_tile, outer, inner),
     };
-    // The swizzle is the inner layout's.
+    // The swizzle belongs to the inner layout.
     let fits = if own_is_inner {
         layout.swizzle() == whole.swizzle()
     } else {
@@ -359,7 +359,7 @@ fn permute_by_groups(layout: &Layout, args: Args, span: Span) -> Result<Value> {
 /// Elements of a bank of Trainium's accumulators.
 const BANK: i128 = 512;
 
-/// Columns of a Trainium layout in banks: `F` becomes `Bank` and `F` within one.
+/// Converts columns of a Trainium layout to banks: `F` becomes `Bank` and `F` within one.
 fn to_psum(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     let call = Call::new("TileLayout.to_psum", &[], false, args, span)?;
     let mut shard = Vec::new();

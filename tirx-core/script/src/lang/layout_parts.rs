@@ -1,4 +1,4 @@
-//! What views need of layouts: elements of another width, the memory part, runs of iterators per dimension.
+//! Operations on layouts that views need: elements of another width, the memory part, runs of iterators per dimension.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) fn storage(layout: &Layout) -> Layout {
     })
 }
 
-/// The swizzle of elements `num` times as wide (`wider`) or as narrow: chunks keep their bytes.
+/// The swizzle for elements `num` times as wide (`wider`) or as narrow: chunks keep their size in bytes.
 fn resized(layout: &Layout, tile: TileLayout, num: i128, wider: bool, span: Span) -> Result<Layout> {
     let Some(swizzle) = layout.swizzle() else {
         return Ok(Layout::Tile(Arc::new(tile)));
@@ -146,7 +146,7 @@ pub(super) fn group(tile: &TileLayout, shape: &[Expr], span: Span) -> Result<Opt
                 _ => return Ok(None),
             }
         }
-        // A dimension of one element that no iterator stands for.
+        // A dimension of one element, which no iterator represents.
         if run.is_empty() {
             run.push(Iter {
                 extent: Expr::constant(extent.dtype, 1).at(span),

@@ -1,4 +1,4 @@
-//! Layouts as text writes them: `TileLayout(S[(4, 8):(8 @ laneid, 1)] + R[2:4 @ warpid] + 1 @ laneid)`.
+//! Layouts in kernel text: `TileLayout(S[(4, 8):(8 @ laneid, 1)] + R[2:4 @ warpid] + 1 @ laneid)`.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -233,7 +233,7 @@ impl Object for Offset {
         if op != Operator::Add {
             return Ok(None);
         }
-        // A layout specification adds itself; see there.
+        // A layout specification handles its own addition.
         let Some(other) = offset(other, span)? else {
             return Ok(None);
         };
@@ -666,8 +666,8 @@ pub(super) fn attribute(layout: &Layout, name: &str) -> Result<Option<Value>> {
     }))
 }
 
-/// `layout.apply(i, j)`: where a coordinate lies on each axis. One coordinate counts all elements; several count in
-/// `shape`, or in the iterators.
+/// `layout.apply(i, j)`: the place of a coordinate on each axis. A single coordinate is the row-major number of the
+/// element; several are coordinates in `shape`, or in the iterators.
 fn apply(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     let call = Call::new(
         "TileLayout.apply",
@@ -716,7 +716,7 @@ pub(super) fn axis_of(value: &Value) -> Option<Axis> {
     AXES.contains(&name).then(|| Axis(name.into()))
 }
 
-/// `layout.size()`: how many elements; `layout.size("laneid")`: over how many places of an axis.
+/// `layout.size()`: number of elements; `layout.size("laneid")`: number of places on an axis.
 fn size(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     let call = Call::new(
         "TileLayout.size",

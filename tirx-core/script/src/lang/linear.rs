@@ -11,7 +11,7 @@ pub(super) fn difference(a: &Expr, b: &Expr, span: Span) -> Result<Expr> {
     if !a.dtype.is_scalar() || !b.dtype.is_scalar() {
         return plain();
     }
-    // `b + x` is how a range is printed: `x` comes back as it was.
+    // `b + x` is how a range is printed: `x` is recovered exactly.
     if let Some((start, length)) = a.as_binary(BinOp::Add)
         && start == b
     {

@@ -140,8 +140,8 @@ fn make(
     })
 }
 
-/// `stop - min`, simplified. A range from zero is as written, and so is the length of `range(min, min + length)`:
-/// what is printed so reads back as it was.
+/// `stop - min`, simplified. A range from zero is unchanged, and so is the length of `range(min, min + length)`, so
+/// that printed text parses back exactly.
 fn extent(min: &Expr, stop: Expr, span: Span) -> Result<Expr> {
     if min.is_int(0) {
         return Ok(stop);
@@ -236,7 +236,7 @@ fn grid(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
             None => extent.clone(),
         };
         let made = make(name, start, stop, ForKind::Serial, None, Vec::new(), call.span)?;
-        // As written: only ranges are simplified.
+        // Unchanged: only ranges are simplified.
         let extent = typing::cast(extent.into(), made.var.dtype(), at)?;
         loops.push(ForLoop { extent, ..made });
     }
@@ -311,6 +311,6 @@ fn assert(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         }),
         call.span,
     ))?;
-    // What a `with` has for its body simply follows.
+    // The body of this `with` is the statements in it, without a region.
     Ok(frame(Frame::Many(Vec::new())))
 }

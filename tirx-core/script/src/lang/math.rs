@@ -241,7 +241,7 @@ fn reinterpret(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         Some((v @ (Value::Expr(_) | Value::Buffer(_)), span)) => convert::argument(v, span, call.function)?,
         _ => call.expr("value")?,
     };
-    // Pointers to different elements are one dtype here, and the conversion says something to the reader.
+    // Pointers to different elements have one dtype here, and the conversion documents the intent.
     if value.dtype == dtype && !dtype.is_handle() {
         return Ok(Value::Expr(value));
     }
@@ -278,7 +278,7 @@ fn float_unary(call: &mut Call, op: Op) -> Result<Value> {
     Ok(Value::Expr(Expr::call(op, dtype, vec![x]).at(call.span)))
 }
 
-/// Integers are whole already; constants round at once.
+/// Integers are unchanged; constants are rounded immediately.
 fn round(call: &mut Call, op: Op, f: fn(f64) -> f64) -> Result<Value> {
     let x = call.expr("x")?;
     if x.dtype.is_integer() {
@@ -311,7 +311,7 @@ fn adopt(operand: Operand, dtype: DType, call: &Call) -> Result<Expr> {
 
 fn float_binary(call: &mut Call, op: Op) -> Result<Value> {
     let (a, b) = (call.operand("x1")?, call.operand("x2")?);
-    // A literal in front takes the other's dtype.
+    // A literal first operand takes the other's dtype.
     let dtype = match (&a, &b) {
         (Operand::Expr(e), _) | (_, Operand::Expr(e)) => e.dtype,
         _ => DType::FLOAT32,

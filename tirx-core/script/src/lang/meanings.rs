@@ -1,8 +1,8 @@
-//! What do the names of `T` mean that are no operations? A sentence each, for the reference page.
+//! Descriptions of the names of `T` that are not operations, one sentence each, for the reference page.
 //!
-//! Operations say it in their rows; dtypes need no more than their names.
+//! Operations are described in their rows; dtypes need no description.
 
-/// Names without `T.`, sorted, and what they mean.
+/// Names without `T.`, sorted, with their descriptions.
 const MEANINGS: &[(&str, &str)] = &[
     ("Add", "The sum as a node, not folded."),
     (
@@ -333,7 +333,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What a name means that is no operation: `T.alloc_buffer`.
+/// The description of a name that is not an operation: `T.alloc_buffer`.
 pub(super) fn of(name: &str) -> Option<&'static str> {
     let name = name.strip_prefix("T.")?;
     let found = MEANINGS.iter().find(|(known, _)| *known == name);

@@ -126,7 +126,7 @@ static METHODS: &[Function] = &[
     ),
 ];
 
-/// The buffer whose method runs.
+/// The buffer whose method is called.
 pub(super) fn this(call: &Call) -> Result<Buffer> {
     match call.get(SELF) {
         Some((Value::Buffer(b), _)) => Ok(b.clone()),
@@ -209,7 +209,7 @@ pub(super) fn buffer(buffer: &Buffer, name: &str, span: Span) -> Result<Value> {
     })
 }
 
-/// What a buffer has in place of a method that arrays of other libraries have.
+/// The equivalent for a method that arrays of other libraries have.
 fn array_method(name: &str) -> Option<&'static str> {
     Some(match name {
         "reshape" | "flatten" | "ravel" => "to see the elements in another shape, use .view(shape…)",
@@ -275,7 +275,7 @@ pub(super) fn expression(e: &Expr, name: &str, span: Span) -> Result<Value> {
         ("indices", ExprKind::BufferLoad { indices, .. }) => {
             Value::tuple(indices.iter().map(layouts::number).collect())
         }
-        // A scalar is its element: what a buffer has, it has.
+        // A scalar denotes its element; attributes of buffers apply to it as well.
         (_, ExprKind::BufferLoad { buffer: b, .. }) if b.shape.len() == 1 && b.shape[0].is_int(1) => {
             return buffer(b, name, span);
         }
@@ -305,7 +305,7 @@ pub(super) fn dtype(d: DType, name: &str, span: Span) -> Result<Value> {
     })
 }
 
-/// One index a dimension, as a tuple.
+/// One index per dimension, as a tuple.
 fn indices(call: &Call, name: &str) -> Result<Value> {
     let buffer = this(call)?;
     let items = call.items(name, "a list of indices")?;
@@ -365,7 +365,7 @@ fn vector_index(call: &Call, buffer: &Buffer, wanted: DType) -> Result<Value> {
         && let Some(last) = items.last_mut()
     {
         let base = convert::expr(last, call.span)?;
-        // An index that has its lanes already (printed IR) stays.
+        // An index that already has the lanes (printed IR) is unchanged.
         if base.dtype.is_scalar() {
             let one = Expr::constant(base.dtype, 1).at(call.span);
             *last = Value::Expr(Expr::ramp(base, one, lanes).at(call.span));
@@ -400,7 +400,7 @@ fn predicate_for(call: &Call, predicate: Expr, dtype: DType) -> Result<Expr> {
     Ok(predicate)
 }
 
-/// Emits the store at once: as a statement of a kernel that is where it stands.
+/// Emits the store immediately, at the position of the statement in the kernel.
 fn vstore(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let buffer = this(call)?;
     let value = call.expr("value")?;

@@ -74,8 +74,8 @@ pub fn attribute(path: &str, name: &str) -> Option<Value> {
     namespace::attribute(path, name)
 }
 
-/// How text writes a name and what it means: `(a, b, *, c=…)`, empty for what is not called, and a sentence. For the
-/// reference page.
+/// The signature of a name in text and its description: `(a, b, *, c=…)`, empty for names that are not called, and a
+/// sentence. For the reference page.
 pub fn described(name: &str) -> Option<(String, String)> {
     namespace::described(name)
 }
@@ -144,7 +144,7 @@ pub fn subscript(interp: &mut Interpreter, value: &Value, index: &Value, span: S
         Value::Annotation(a) if matches!(**a, Annotation::Let(None)) => {
             dtypes::let_annotation(interp, index, span)
         }
-        // `x[0]` of a scalar: what its name stands for, written out.
+        // `x[0]` of a scalar: the element that its name denotes.
         Value::Expr(_) => match convert::buffer(value) {
             Some(b) if b.shape.len() == 1 && b.shape[0].is_int(1) => {
                 check_scalar_index(&b, index, span)?;
@@ -156,7 +156,7 @@ pub fn subscript(interp: &mut Interpreter, value: &Value, index: &Value, span: S
     }
 }
 
-/// A scalar has one element, which its name stands for.
+/// A scalar has one element, which its name denotes.
 fn check_scalar_index(scalar: &Buffer, index: &Value, span: Span) -> Result<()> {
     let index = match index {
         Value::Tuple(items) if items.len() == 1 => &items[0],
@@ -178,7 +178,7 @@ fn check_scalar_index(scalar: &Buffer, index: &Value, span: Span) -> Result<()> 
     ))))
 }
 
-/// How the elements behind a pointer are reached.
+/// Access to the elements behind a pointer.
 const OVER_A_POINTER: &str = "match a parameter to a buffer: A = T.match_buffer(a, shape, dtype); declare one over another \
                               pointer: T.decl_buffer(shape, dtype, data=pointer)";
 

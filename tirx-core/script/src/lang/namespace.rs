@@ -1,4 +1,4 @@
-//! What a dotted path means: functions from the tables, dtypes, namespaces, layout names, and refusals.
+//! Resolution of dotted paths: functions of the tables, dtypes, namespaces, layout names, and rejected names.
 
 use std::rc::Rc;
 use std::sync::LazyLock;
@@ -56,12 +56,12 @@ pub(super) fn is_function(full: &str) -> bool {
             .is_some_and(|script| Op::from_script(script).is_some())
 }
 
-/// Operators whose calls are bound as their rows say.
+/// Operators whose calls are bound according to their rows.
 fn generic(script: &str) -> Option<Value> {
     Op::from_script(script).map(rows::lookup)
 }
 
-/// The signature of a function and what it means.
+/// The signature of a function and its description.
 pub(super) fn described(name: &str) -> Option<(String, String)> {
     let op = name.strip_prefix("T.").and_then(Op::from_script);
     let signature = match (INDEX.get(name), op) {
@@ -160,7 +160,7 @@ pub(super) fn names(path: &str) -> Vec<String> {
     let prefix = format!("{path}.");
     let direct = |full: &str| -> Option<String> {
         let rest = full.strip_prefix(&prefix)?;
-        // For a function within a nested namespace this is the name of that namespace.
+        // For a function within a nested namespace, the name of that namespace.
         rest.split('.').next().map(str::to_string)
     };
     let mut names: Vec<String> = TABLES
@@ -251,7 +251,7 @@ fn static_assert() -> Value {
     })
 }
 
-/// Things that are called or subscripted with an annotation inside.
+/// Names that are called or subscripted within an annotation.
 enum Wrapper {
     /// `T.Optional[annotation]`
     Optional,

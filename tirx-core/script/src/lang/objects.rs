@@ -60,11 +60,11 @@ impl Object for TargetValue {
     }
 }
 
-/// How the text of a string begins that stands in the metadata.
+/// The beginning of a string that refers to the metadata.
 pub(super) const METADATA_STRING: &str = "metadata[\"tirx.StringImm\"][";
 
-/// `metadata`: a table that TVM keeps beside printed IR and does not print. What the text says of it is which kind and
-/// which number; for a string (message parts with line breaks) that reference stands for the string itself.
+/// `metadata`: a table that TVM keeps beside printed IR and does not print. The text refers to an entry by kind and
+/// number; for a string (message parts with line breaks) the reference stands for the string.
 pub(super) enum Metadata {
     /// The table.
     Table,

@@ -103,7 +103,7 @@ pub(super) fn compare(
             return refused(op.as_str(), a, b, "compare values with `==`", span);
         }
     };
-    // Things that are no numbers are equal or not, at once.
+    // Values that are not numbers are compared at compile time.
     if matches!(op, CmpOp::Eq | CmpOp::NotEq)
         && let Some(equal) = same(a, b, span)
     {

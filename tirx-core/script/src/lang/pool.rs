@@ -34,7 +34,7 @@ const ALLOC_OPERAND: &[Param] = &[
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function("T.SMEMPool", POOL, new),
-    // Names of the library, which the namespace finds first.
+    // Names of the library, which take precedence over the namespace's own.
     function("T.TMEMPool", TMEM_POOL, |interp, call| {
         let (pool, _) = call.need("pool", "a pool of shared memory")?;
         let pool = vec![pool.clone()];
@@ -63,7 +63,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Where the library has them.
+/// The module of the library that defines them.
 const LIBRARY: &str = "tvm.backend.cuda.lang.alloc_pool";
 const REGISTERS: &[Param] = &[required("elem_per_thread"), optional("dtype")];
 const FRAGMENT: &[Param] = &[
@@ -81,7 +81,7 @@ struct State {
     data: Var,
     /// The cursor, in bytes.
     offset: Cell<i128>,
-    /// The highest place of the cursor.
+    /// The largest value of the cursor.
     high: Cell<i128>,
 }
 
@@ -195,7 +195,7 @@ fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Res
     if bits > i64::from(i32::MAX) as i128 {
         return call.fail("the tile is larger than any shared memory");
     }
-    // The arguments of a declaration, at the cursor.
+    // The arguments of a declaration at the cursor.
     let mut args = Args {
         names: args.names,
         names_are_tuple: args.names_are_tuple,
@@ -219,7 +219,7 @@ fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Res
     Ok(buffer)
 }
 
-/// An operand of tensor cores: `alloc` with the layout that the swizzle and the shape give.
+/// An operand of tensor cores: `alloc` with the layout that the swizzle and the shape determine.
 fn alloc_operand(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Result<Value> {
     let call = Call::new(
         "SMEMPool.alloc_tcgen05_mma_AB",

@@ -33,7 +33,7 @@ fn rounding(call: &Call, name: &str) -> Result<()> {
     call.fail(format!("the rounding must be rn, rz, rm or rp, found \"{name}\""))
 }
 
-/// Two float32 in a uint64: a vector gives its bits.
+/// Two float32 as a uint64: a vector is reinterpreted.
 fn bits(call: &Call, value: &Value) -> Result<Expr> {
     let e = convert::argument(value, call.span, call.function)?;
     match e.dtype {
@@ -49,7 +49,7 @@ fn bits(call: &Call, value: &Value) -> Result<Expr> {
 }
 
 fn packed(call: &mut Call, op: Op, operands: usize) -> Result<Value> {
-    // Printed IR has the modifiers by position, a string first.
+    // Printed IR has the modifiers by position, beginning with a string.
     let printed = call.rest.iter().position(|(v, _)| matches!(v, Value::Str(_)));
     let count = printed.unwrap_or(call.rest.len());
     let modifiers: Vec<Value> = call.rest[count..].iter().map(|(v, _)| v.clone()).collect();

@@ -1,6 +1,6 @@
-//! Names of TVM's `T` that this compiler does not have, by family, with what the user is told.
+//! Names of TVM's `T` that this compiler does not support, by family, with the message for the user.
 
-/// Why `path.name` is not there; `None` for a name that TVM does not have either.
+/// The reason why `path.name` is not supported; `None` for a name that TVM does not have either.
 pub(super) fn reason(path: &str, name: &str) -> Option<String> {
     let full = format!("{path}.{name}");
     let has = |list: &[&str]| list.contains(&name);
@@ -115,7 +115,7 @@ pub(super) fn reason(path: &str, name: &str) -> Option<String> {
     }
 }
 
-/// What an instruction that is not there yet belongs to.
+/// The family of an unsupported instruction.
 fn family(full: &str) -> Option<&'static str> {
     const FAMILIES: &[(&str, &[&str])] = &[("tensor cores", &["T.cuda.mma_fill", "T.cuda.mma_store"])];
     let holds = |names: &[&str]| names.iter().any(|name| full.starts_with(name));

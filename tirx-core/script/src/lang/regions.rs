@@ -9,7 +9,7 @@ use crate::diagnostic::{Result, error};
 use crate::ir::Expr;
 use crate::source::Span;
 
-/// `region.region[i]`: where it begins in a dimension, and how long it is.
+/// `region.region[i]`: the begin and the length of a dimension.
 struct Range {
     min: Expr,
     extent: Expr,
@@ -53,7 +53,7 @@ pub(super) fn attribute(region: &Region, name: &str) -> Option<Value> {
     }
 }
 
-/// `region[…]`: the part that begins so far behind its first element; a dimension that is not named is whole.
+/// `region[…]`: a part relative to its first element; a dimension that is not given is whole.
 pub(super) fn part(region: &Region, index: &Value, span: Span) -> Result<Value> {
     let items = index.as_items().unwrap_or_else(|| vec![index.clone()]);
     if items.len() > region.ranges.len() {

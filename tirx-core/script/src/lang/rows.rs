@@ -1,6 +1,6 @@
 //! How is a call in text bound to a row of the intrinsics?
 //!
-//! A call stands in one of two forms: as users write it, by the row's signature, or flat, as printed IR has it, with all
+//! A call has one of two forms: the user's form, by the row's signature, or the flat form of printed IR, with all
 //! arguments of the node by position. Both give the same node.
 
 use std::sync::{LazyLock, OnceLock};
@@ -17,12 +17,12 @@ use crate::intrin::{Op, Operands, Row};
 use crate::ir::{DType, Expr, ExprKind};
 use crate::source::Span;
 
-/// How text writes the calls of a row.
+/// The signature of a row's calls in text.
 struct Signature {
     /// `T.ptx.mbarrier.init`.
     name: String,
     params: Vec<Param>,
-    /// What stands for a parameter that is left out; as many as `params`.
+    /// Defaults; as many as `params`.
     defaults: Vec<Default>,
     /// The name of `*rest`.
     rest: Option<&'static str>,
@@ -246,7 +246,8 @@ fn written(row: &'static Row, signature: &'static Signature, args: Args, span: S
     Ok(out)
 }
 
-/// What a value gives for an argument: the items of a tuple or list for an argument of many.
+/// The expressions that a value provides for an argument: the items of a tuple or list for an argument that takes
+/// several.
 fn items(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Vec<Expr>> {
     match value.as_items() {
         Some(items) if matches!(arg.many, Many::List(_)) => items
@@ -257,7 +258,7 @@ fn items(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Vec<Exp
     }
 }
 
-/// A value as an argument of a kind. What it must be is checked by [`Arg::accepts`].
+/// A value as an argument of a kind. Validity is checked by [`Arg::accepts`].
 fn convert(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Expr> {
     let plain = || convert::argument(value, span, function);
     // A member of an enumeration stands for its number.
@@ -305,7 +306,7 @@ fn convert(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Expr>
             Some(v) => Expr::int32(v),
             None => plain()?,
         },
-        // A buffer of one element stands for it.
+        // A buffer of one element stands for that element.
         Kind::Value(_) if matches!(value, Value::Buffer(b) if b.shape.iter().all(|n| n.is_int(1))) => {
             first_element(value).unwrap_or(plain()?)
         }
@@ -344,7 +345,7 @@ fn first_element(value: &Value) -> Option<Expr> {
     ))
 }
 
-/// A number as a register of a dtype: literals take it, where int32 does not hold them.
+/// A number as a register of a dtype: literals take the dtype where int32 cannot hold them.
 fn number(operand: Operand, dtype: DType, span: Span) -> Result<Expr> {
     match operand {
         Operand::Expr(e) if dtype.is_float() && matches!(e.kind, ExprKind::Float(_) | ExprKind::Int(_)) => {

@@ -411,7 +411,7 @@ fn conditions_are_bool() {
     assert!(condition(&p, Span::NONE).is_err());
 }
 
-/// What TVM 0.26 exports as `T`, without dtypes and the decorators (which the evaluator knows).
+/// The names that TVM 0.26 exports as `T`, without dtypes and the decorators (which the evaluator defines).
 const EXPORTED: &str = "\
     Add And Assert Bind Break Broadcast Buffer BufferLoad Call CallEffectKind Cast CommReducer ComposeLayout \
     Continue Div DtypeConstructor EQ Else ExecScope FloatImm FloorDiv FloorMod GE GT If IntImm Iter IterVar \

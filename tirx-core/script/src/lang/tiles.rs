@@ -1,4 +1,4 @@
-//! Tile primitives as text writes them: `Tx.cta.copy(A_smem[0:32, 0:32], A[0:32, 0:32], dispatch="gmem_smem")`.
+//! Tile primitives in kernel text: `Tx.cta.copy(A_smem[0:32, 0:32], A[0:32, 0:32], dispatch="gmem_smem")`.
 //!
 //! The namespaces `Tx`, `T.tile` and the scopes in them and in `T` (`thread`, `warp`, `wg`, `warpgroup`, `cta`,
 //! `cluster`) have every operation of [`OPERATIONS`]; arguments follow the operation's row. Text that TVM prints leaves
@@ -25,10 +25,10 @@ pub(super) static FUNCTIONS: &[Function] = &[function("I.Op", const { &[required
     }
 })];
 
-/// Roots under which the operations and the scopes stand.
+/// Namespaces that contain the operations and the scopes.
 const ROOTS: [&str; 2] = ["Tx", "T.tile"];
 
-/// The scope that calls through a namespace have; `None` if it is no namespace of tile primitives.
+/// The scope of calls through a namespace; `None` if it is not a namespace of tile primitives.
 pub(super) fn scope_of(path: &str) -> Option<ExecScope> {
     if ROOTS.contains(&path) {
         return Some(ExecScope::Thread);
@@ -209,8 +209,8 @@ fn workspace(full: &str, args: &mut Args, span: Span) -> Result<Vec<(Arc<str>, c
 
 type Bound = Vec<Option<(Value, Span)>>;
 
-/// Arguments to parameters: by name, and by position to the next parameter that can take the value. What is left in
-/// `args.keyword` is configuration.
+/// Matches arguments with parameters: by name, and by position with the next parameter that can take the value. What
+/// remains in `args.keyword` is configuration.
 fn bind(full: &str, info: &Operation, args: &mut Args, span: Span) -> Result<Bound> {
     let mut values: Bound = vec![None; info.params.len()];
     for (i, (name, _)) in info.params.iter().enumerate() {
@@ -219,7 +219,7 @@ fn bind(full: &str, info: &Operation, args: &mut Args, span: Span) -> Result<Bou
         }
     }
     if info.op == TileOp::ReduceNegate && args.positional.len() > 2 {
-        // The function takes the operation third, printed text has it last.
+        // The function has the operation as its third argument, printed text as its last.
         if is_operation(&args.positional[2].0) {
             let op = args.positional.remove(2);
             values[4] = Some(op);
@@ -262,7 +262,7 @@ fn is_operation(value: &Value) -> bool {
     }
 }
 
-/// A value of the configuration: constants, expressions, lists of them.
+/// A configuration value: constants, expressions, lists of them.
 fn config_value(value: &Value, span: Span) -> Result<crate::ir::AttrValue> {
     use crate::ir::AttrValue;
     Ok(match value {
@@ -289,7 +289,7 @@ fn config_value(value: &Value, span: Span) -> Result<crate::ir::AttrValue> {
     })
 }
 
-/// One argument on its way to its parameter.
+/// An argument that is being matched with its parameter.
 struct Argument<'a> {
     full: &'a str,
     name: &'a str,
@@ -464,7 +464,7 @@ fn check_copy(call: &TileCall, full: &str, span: Span) -> Result<()> {
     if !matches!(call.op, TileOp::Copy | TileOp::CopyAsync) {
         return Ok(());
     }
-    // TMA operands carry the same number of bytes, whatever their shapes.
+    // TMA operands have the same number of bytes, whatever their shapes.
     if matches!(call.dispatch.as_deref(), Some("tma_auto" | "tma_explicit")) {
         return Ok(());
     }

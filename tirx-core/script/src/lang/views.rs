@@ -27,7 +27,7 @@ pub(super) fn product(list: &[Expr], span: Span) -> Result<Expr> {
         .try_fold(Expr::int32(1).at(span), |p, e| mul(p, e.clone(), span))
 }
 
-/// What changes in a view; `None` keeps what the buffer has.
+/// The changes that a view makes; `None` keeps the buffer's own.
 #[derive(Default)]
 pub(super) struct Change {
     pub shape: Vec<Expr>,
@@ -48,7 +48,7 @@ pub(super) fn declare(
         node.name = name;
         node.shape = change.shape;
         node.layout = change.layout;
-        // They are in the layout.
+        // Strides are part of the layout.
         node.strides.clear();
         node.dtype = change.dtype.unwrap_or(node.dtype);
         if let Some(offset) = change.elem_offset {
@@ -67,7 +67,7 @@ fn no_layout<T>(what: &str, buffer: &Buffer, span: Span) -> Result<T> {
     )
 }
 
-/// The layout of a buffer. Strides beside the default layout are one of their own: views are made of it.
+/// The layout of a buffer. Strides beside the default layout are a layout of their own, from which views are made.
 pub(super) fn layout_of(buffer: &Buffer) -> Option<Layout> {
     let plain = |l: &Layout| l.is_row_major(&buffer.shape);
     if buffer.strides.is_empty() || !buffer.layout.as_ref().is_none_or(plain) {
@@ -144,7 +144,7 @@ pub(super) fn view(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         shape[i] = typing::binary(Arithmetic::FloorDiv, total.into(), given.into(), call.span)?;
     } else if layout.is_none()
         && let (Some(t), Some(g)) = (total.as_int(), given.as_int())
-        // Printed IR says a declaration over the front of storage so, or over a pool, whose size is not written.
+        // Printed IR expresses a declaration over the front of storage so, or over a pool, whose size is not written.
         && g > t
         && t != 0
     {
@@ -175,7 +175,7 @@ fn view_as(interp: &mut Interpreter, call: &Call, buffer: &Buffer, dtype: DType)
     let Some((last, outer)) = buffer.shape.split_last() else {
         return call.fail("a buffer without dimensions cannot be viewed as another dtype");
     };
-    // Storage that is flat already has elements in order.
+    // Flat storage already has its elements in order.
     let tile = layout_of(buffer);
     let packed = |ratio| {
         tile.as_ref()

@@ -1,4 +1,4 @@
-//! A diagnostic with its places resolved: what is shown to people and written for editors.
+//! A diagnostic with its places resolved, ready to be shown to people or written for editors.
 //!
 //! A [`Message`] owns its texts, so that it outlives the [`SourceMap`]; all forms of output are made from it.
 
@@ -6,16 +6,16 @@ use crate::source::{SourceMap, Span};
 
 use super::Diagnostic;
 
-/// How bad it is, or what part of a message this is.
+/// Severity of a message, or the role of a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Nothing can be built.
+    /// An error: nothing can be built.
     Error,
-    /// Something is left out.
+    /// A warning: the build continues.
     Warning,
     /// An explanation.
     Note,
-    /// What to do.
+    /// A suggested fix.
     Help,
 }
 
@@ -31,7 +31,7 @@ impl Level {
     }
 }
 
-/// A piece of a file.
+/// A range of a file's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file as the user named it.
@@ -44,7 +44,7 @@ pub struct Place {
     pub end: (u32, u32),
     /// The text of the first line.
     pub text: String,
-    /// What stands under the mark; empty for nothing.
+    /// The label under the underline; empty for none.
     pub label: String,
 }
 
@@ -67,7 +67,7 @@ impl Place {
         })
     }
 
-    /// Characters of the first line that are marked; at least one.
+    /// Number of characters of the first line that are underlined; at least one.
     fn width(&self) -> usize {
         let rest = (self.text.trim_end().chars().count() + 1).saturating_sub(self.start.1 as usize);
         let width = match self.end.0 == self.start.0 {
@@ -81,7 +81,7 @@ impl Place {
 /// A message or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it is.
+    /// Its severity or role.
     pub level: Level,
     /// What it says.
     pub text: String,

@@ -24,11 +24,11 @@ pub struct Diagnostic {
     pub message: String,
     /// The text that is wrong.
     pub span: Span,
-    /// What stands under the marked text; empty for none.
+    /// The label under the underlined text; empty for none.
     pub label: String,
-    /// Places that explain the error.
+    /// Further places that explain the error.
     pub notes: Vec<Note>,
-    /// What to do, where it is known.
+    /// The suggested fix, where one is known.
     pub help: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds the text under the marked place.
+    /// Sets the label under the underlined text.
     pub fn label(mut self, label: impl Into<String>) -> Diagnostic {
         self.label = label.into();
         self
@@ -59,13 +59,13 @@ impl Diagnostic {
         self
     }
 
-    /// Adds what to do.
+    /// Adds a suggested fix.
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
         self
     }
 
-    /// The span, where there is none yet.
+    /// Sets the span where there is none yet.
     pub fn or_span(mut self, span: Span) -> Diagnostic {
         self.span = self.span.or(span);
         self
@@ -125,7 +125,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// A result whose error is one diagnostic (boxed: the happy path stays small).
+/// A result whose error is one diagnostic (boxed, so that the result stays small).
 pub type Result<T, E = Box<Diagnostic>> = std::result::Result<T, E>;
 
 impl From<Box<Diagnostic>> for Diagnostics {

@@ -1,4 +1,4 @@
-//! Cluster launch control (PTX ISA, "clusterlaunchcontrol"): a cluster that has not started is taken off the grid.
+//! Cluster launch control (PTX ISA, "clusterlaunchcontrol"): a cluster that has not started is removed from the grid.
 //!
 //! The request is an asynchronous operation. It takes the next cluster of the launch's queue, which then runs no more, and
 //! writes a response of 16 bytes to the same place of each block of the cluster: x, y and z of the first block taken, and a
@@ -15,13 +15,13 @@ use crate::exec::{Context, group};
 /// Bytes of a response.
 const BYTES: u32 = 16;
 
-/// A request under way; addresses of the responses.
+/// A request in flight; addresses of the responses.
 struct Cancel {
     to: Vec<u64>,
 }
 
 impl Context<'_> {
-    /// Takes the next cluster off the grid: the index of its first block.
+    /// Takes the next cluster off the grid; gives the index of its first block.
     fn cancel(&self) -> Option<[u32; 3]> {
         let total = group::Group::count(self);
         let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

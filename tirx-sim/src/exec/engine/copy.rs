@@ -3,7 +3,7 @@
 use super::{Reach, Work};
 use crate::exec::access::Check;
 
-/// `cp.async` and `cp.async.bulk` but for tensors.
+/// `cp.async` and `cp.async.bulk`, except tensor copies.
 pub(crate) struct Bytes {
     /// Addresses; a copy may have several destinations.
     pub(crate) to: Vec<u64>,

@@ -46,7 +46,7 @@ impl Machine<'_, '_> {
         self.shared.engine.issue(issue, (self.id, lane), pc, forked, time);
     }
 
-    /// Runs an asynchronous instruction. The status to wait with, where the strand has to.
+    /// Runs an asynchronous instruction. Gives the status to wait with, where the strand has to.
     pub(in crate::exec) fn asynchronous(&mut self, pc: usize, id: u16, mask: u32) -> Check<Option<Status>> {
         let code = self.ctx.code;
         let inst = &code.asynchronous[id as usize];
@@ -180,7 +180,7 @@ impl Machine<'_, '_> {
         Ok(None)
     }
 
-    /// `fence.mbarrier_init`, or a proxy fence: mbarriers that the lanes know of are visible to copies.
+    /// `fence.mbarrier_init`, or a proxy fence: mbarriers that the lanes know of become visible to copies.
     pub(in crate::exec) fn fence_barriers(&mut self, mask: u32) {
         let Shared { engine, order, .. } = &mut *self.shared;
         for barrier in engine.barriers.values_mut() {
@@ -215,7 +215,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// The lanes that stand for those of a mask in a class.
+    /// The lanes that represent those of a mask in a class.
     fn members(&self, class: Class, mask: u32) -> impl Iterator<Item = u32> + use<> {
         lanes(if class == Class::Matrix { 1 } else { mask })
     }
@@ -382,7 +382,7 @@ impl Machine<'_, '_> {
         Ok((rank.filter(|_| !own), byte))
     }
 
-    /// Does something with an mbarrier that a lane may use.
+    /// Performs an operation on an mbarrier that a lane may use.
     fn with_barrier<T>(
         &mut self,
         lane: u32,
@@ -568,7 +568,7 @@ impl Machine<'_, '_> {
         Ok(None)
     }
 
-    /// Whether a sleeping strand can go on; what it waits for.
+    /// Whether a sleeping strand can continue; otherwise what it waits for.
     fn awake(&self, id: u16, mask: u32) -> Result<(), String> {
         match &self.ctx.code.asynchronous[id as usize] {
             AsyncInst::Wait { class, left, .. } => {
@@ -631,7 +631,7 @@ fn barrier_name(ctx: &Context<'_>, byte: u32) -> String {
 }
 
 impl Block {
-    /// What sleeping strands of a warp wait for, as far as they cannot go on.
+    /// What sleeping strands of a warp wait for, of those that cannot continue.
     pub(in crate::exec) fn sleeps_for(
         &mut self,
         ctx: &Context<'_>,
@@ -649,7 +649,7 @@ impl Block {
         machine.awake(id, mask).err()
     }
 
-    /// Wakes the strands whose wait is over. Whether there were any.
+    /// Wakes the strands whose wait is over. Gives whether there were any.
     pub(in crate::exec) fn wake(&mut self, ctx: &Context<'_>) -> bool {
         let mut any = false;
         for warp in 0..self.warps.len() {
@@ -668,7 +668,7 @@ impl Block {
         any
     }
 
-    /// Performs the operations that are due. Whether there were any.
+    /// Performs the operations that are due. Gives whether there were any.
     pub(in crate::exec) fn perform(
         &mut self,
         ctx: &Context<'_>,
@@ -703,7 +703,7 @@ impl Block {
         }
         let mut known = Known::nothing(ctx.blocks());
         if commits {
-            // Matrix operations come behind what their thread knew; who sees the commit does so too.
+            // Matrix operations are ordered behind what their thread knew; so is a thread that observes the commit.
             known.join(&operation.forked.known);
         }
         let (own, after) = (operation.forked.mark, &operation.forked.after);

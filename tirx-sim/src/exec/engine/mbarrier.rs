@@ -15,7 +15,7 @@ pub(crate) struct Mbarrier {
     pub(crate) count: u32,
     /// Those that the current phase still waits for.
     pub(crate) pending: u32,
-    /// Bytes expected and not copied yet; copies may come before they are expected.
+    /// Bytes expected and not copied yet; negative where copies came before they were expected.
     pub(crate) bytes: i64,
     /// Phases that are complete.
     pub(crate) phase: u64,
@@ -55,7 +55,7 @@ impl Mbarrier {
         }
     }
 
-    /// So many arrivals. An error says which rule forbids them.
+    /// Arrivals. An error says which rule forbids them.
     pub(crate) fn arrive(&mut self, count: u32) -> Result<(), String> {
         if count > self.pending {
             return Err(format!(
@@ -68,13 +68,13 @@ impl Mbarrier {
         Ok(())
     }
 
-    /// Expects so many bytes.
+    /// Adds expected bytes.
     pub(crate) fn expect(&mut self, bytes: u32) -> Result<(), String> {
         self.bytes += i64::from(bytes);
         self.check()
     }
 
-    /// So many bytes have been copied.
+    /// Subtracts copied bytes.
     pub(crate) fn copied(&mut self, bytes: u32) -> Result<(), String> {
         self.bytes -= i64::from(bytes);
         self.check()?;
@@ -106,7 +106,7 @@ impl Mbarrier {
         }
     }
 
-    /// What the current phase waits for.
+    /// What the current phase still waits for, for messages.
     pub(crate) fn missing(&self) -> String {
         let arrivals = format!("{} of {} arrivals", self.pending, self.count);
         match self.bytes {

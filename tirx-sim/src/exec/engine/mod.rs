@@ -1,11 +1,11 @@
 //! Asynchronous operations: issued by a thread, performed later.
 //!
-//! An [`Operation`] is put into its block's queue with what its issuer knew, and performed ([`Work::run`]) when a seeded
-//! schedule says so: at the earliest when the issuing strand has stopped, at the latest when nothing else can run. So a
-//! missing wait leaves old values in place, and is reported too: an operation is an actor of its own in the order of memory
-//! (`order`), and who has not waited for its completion is not ordered behind it.
+//! An [`Operation`] is put into its block's queue with what its issuer knew, and performed ([`Work::run`]) at a time
+//! chosen by a seeded schedule: at the earliest when the issuing strand has stopped, at the latest when nothing else
+//! can run. So a missing wait leaves old values in place, and is reported too: an operation is an actor of its own in
+//! the order of memory (`order`), and a thread that has not waited for its completion is not ordered behind it.
 //!
-//! It tells its completion to mbarriers ([`mbarrier`]) and to the groups of the threads that issued it ([`Groups`]).
+//! It signals its completion to mbarriers ([`mbarrier`]) and to the groups of the threads that issued it ([`Groups`]).
 //!
 //! | file | what |
 //! |---|---|
@@ -37,7 +37,7 @@ use crate::bytecode::SharedArray;
 
 /// What an operation does when its time has come.
 pub(crate) trait Work: Send {
-    /// Does all of it.
+    /// Performs all of it.
     ///
     /// # Errors
     /// Where it may not: races, places outside of arrays.
@@ -54,13 +54,13 @@ pub(crate) trait Work: Send {
     }
 }
 
-/// Whom an operation tells that it is complete, besides the groups it belongs to.
+/// What an operation signals when it is complete, besides the groups it belongs to.
 #[derive(Clone, Debug)]
 pub(crate) enum Completion {
-    /// So many bytes of the current phase of an mbarrier: rank in the cluster (its own block without), and the byte in
-    /// shared memory.
+    /// Bytes of the current phase of an mbarrier: rank in the cluster (`None` for this block), and the byte in shared
+    /// memory.
     Bytes(Option<u32>, u32, u32),
-    /// So many arrivals there.
+    /// Arrivals there.
     Arrive(Option<u32>, u32, u32),
 }
 
@@ -73,27 +73,27 @@ pub(crate) struct Operation {
     pub(crate) lane: u32,
     pub(crate) pc: usize,
     pub(crate) forked: Forked,
-    /// What it is called in messages: "the bulk copy".
+    /// Its name in messages: "the bulk copy".
     pub(crate) name: &'static str,
     work: Option<Box<dyn Work>>,
     completions: Vec<Completion>,
     /// Operations that must be complete before it is performed.
     after: Vec<u64>,
-    /// When it is performed.
+    /// The round in which it is performed.
     due: u64,
     /// On the timeline: when it was issued.
     time: u64,
 }
 
-/// What a thread issues.
+/// An operation as a thread issues it.
 pub(crate) struct Issue {
     pub(crate) class: Class,
     pub(crate) name: &'static str,
     pub(crate) proxy: Kind,
-    /// `None` for what only tells completions.
+    /// `None` for an operation that only signals completions.
     pub(crate) work: Option<Box<dyn Work>>,
     pub(crate) completions: Vec<Completion>,
-    /// Whether it comes after all operations that the thread has issued in this class.
+    /// Whether it is ordered after all operations that the thread has issued in this class.
     pub(crate) in_order: bool,
 }
 
@@ -112,7 +112,7 @@ struct Groups {
     closed: VecDeque<Vec<Issued>>,
 }
 
-/// The asynchronous side of a block.
+/// The asynchronous state of a block.
 #[derive(Default)]
 pub(super) struct Engine {
     queue: Vec<Operation>,
@@ -120,7 +120,7 @@ pub(super) struct Engine {
     /// By byte in shared memory.
     pub(super) barriers: BTreeMap<u32, mbarrier::Mbarrier>,
     issued: u64,
-    /// Operations of each instruction.
+    /// Number of operations that each instruction has issued.
     numbers: BTreeMap<usize, u32>,
     now: u64,
     seed: u64,
@@ -128,11 +128,11 @@ pub(super) struct Engine {
     fenced: BTreeMap<u32, Known>,
     /// Whether a thread has seen that a cancellation was not granted.
     pub(super) refused: bool,
-    /// On the timeline: when an operation was last complete, or a warp arrived at an mbarrier.
+    /// For the timeline: when an operation was last complete, or a warp last arrived at an mbarrier.
     pub(super) latest: u64,
 }
 
-/// Most rounds of a block's warps that an operation is put off.
+/// Most rounds of a block's warps by which an operation is delayed.
 const MOST_DELAY: u64 = 4;
 
 impl Engine {
@@ -144,13 +144,13 @@ impl Engine {
         };
     }
 
-    /// Whether nothing is under way.
+    /// Whether no operation is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// The instruction of an operation under way that writes a byte of shared memory: of the block of rank `rank`, as
-    /// many bytes behind its first. The operations are those of the block of rank `own`.
+    /// The instruction of an operation in flight that writes a byte of shared memory of the block of rank `rank`. The
+    /// operations are those of the block of rank `own`.
     pub(super) fn writer(&self, own: u32, arrays: &[SharedArray], rank: u32, byte: u32) -> Option<usize> {
         let holds = |(to, bytes): (u64, u64)| {
             let (at, array, offset) = match address::decode(to) {
@@ -171,7 +171,7 @@ impl Engine {
         self.queue.iter().find(writes).map(|o| o.pc)
     }
 
-    /// The instruction of an operation under way that writes tensor memory.
+    /// The instruction of an operation in flight that writes tensor memory.
     pub(super) fn tensor_writer(&self) -> Option<usize> {
         let writes = |o: &&Operation| o.work.as_ref().is_some_and(|work| work.writes_tensor_memory());
         self.queue.iter().find(writes).map(|o| o.pc)
@@ -182,14 +182,14 @@ impl Engine {
         self.now += 1;
     }
 
-    /// Nothing else can run: the next operation that waits for no other is due.
+    /// Nothing else can run: the next operation that waits for no other becomes due.
     pub(super) fn hurry(&mut self) {
         let free = self.queue.iter().filter(|o| !self.waits(o));
         let due = free.map(|o| o.due).min();
         self.now = self.now.max(due.unwrap_or(0));
     }
 
-    /// Whether an operation comes after one that is under way.
+    /// Whether an operation is ordered after one that is still in flight.
     fn waits(&self, operation: &Operation) -> bool {
         let under_way = |number: &u64| self.queue.iter().any(|o| o.number == *number);
         operation.after.iter().any(under_way)
@@ -214,7 +214,7 @@ impl Engine {
         time: u64,
     ) {
         let count = self.numbers.entry(pc).or_default();
-        // Reads have even numbers, writes odd ones: one can wait for the reads alone.
+        // Reads have even numbers, writes odd ones: a wait can be for the reads alone.
         forked.mark = Mark::new(*count * 2, forked.mark.block, 1 << lane, pc, warp, issue.proxy);
         *count += 1;
         let groups = self
@@ -223,7 +223,7 @@ impl Engine {
             .or_default();
         let mut after = Vec::new();
         if issue.in_order || issue.work.is_none() {
-            // Of NVSHMEM what came before the last fence.
+            // For NVSHMEM: the operations before the last fence.
             let open = &groups.open[..if issue.class == Class::Remote {
                 0
             } else {
@@ -261,7 +261,7 @@ impl Engine {
         });
     }
 
-    /// The operation that a thread has issued last counts as another's too.
+    /// Marks the last operation that a thread has issued as one of another thread's too.
     fn share(&mut self, class: Class, thread: u32, other: u32) {
         let last = |engine: &Engine| engine.groups.get(&(class, thread))?.open.last().copied();
         if let Some(issued) = last(self) {
@@ -269,7 +269,7 @@ impl Engine {
         }
     }
 
-    /// `commit_group`: what the thread has issued since the last one.
+    /// `commit_group`: groups what the thread has issued since the last one.
     pub(super) fn commit(&mut self, class: Class, thread: u32) {
         let groups = self.groups.entry((class, thread)).or_default();
         let group = std::mem::take(&mut groups.open);
@@ -295,7 +295,8 @@ impl Engine {
         !waited.any(|issued| self.queue.iter().any(|o| o.number == issued.number))
     }
 
-    /// Forgets the groups that a thread has waited for: what it knows now. `read` waits know of the reads alone.
+    /// Drops the groups that a thread has waited for and adds their operations to what it knows. `read` waits add the
+    /// reads alone.
     pub(super) fn retire(&mut self, class: Class, thread: u32, left: usize, read: bool) -> Vec<Mark> {
         let Some(groups) = self.groups.get_mut(&(class, thread)) else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Memory as an asynchronous operation accesses it: bytes at addresses, each checked.
+//! Memory as an asynchronous operation accesses it: bytes at addresses, each access checked.
 
 use crate::exec::access::Check;
 use crate::exec::address::{Target, decode};
@@ -10,7 +10,7 @@ use crate::exec::{Context, Shared, Trap, thread_of};
 use crate::fault::FaultKind;
 use crate::memory::granules;
 
-/// What an operation can get at.
+/// What an operation can access.
 pub(crate) struct Reach<'m, 'c> {
     pub(crate) ctx: &'m Context<'c>,
     pub(in crate::exec) shared: &'m mut Shared,
@@ -22,9 +22,9 @@ pub(crate) struct Reach<'m, 'c> {
 enum Use<'b> {
     Read(&'b mut [u8]),
     Write(&'b [u8]),
-    /// Each byte becomes what a function of the old ones says.
+    /// Each byte becomes a function of the old bytes.
     Update(usize, &'b mut dyn FnMut(&mut [u8])),
-    /// The same, and releases what is known.
+    /// The same, and releases what the operation knows.
     Signal(usize, &'b mut dyn FnMut(&mut [u8]), &'b Known),
 }
 
@@ -80,7 +80,7 @@ impl Reach<'_, '_> {
         self.access(address, Use::Update(count, step))
     }
 
-    /// Updates bytes strongly, as a signal that releases what is known.
+    /// Updates bytes strongly, as a signal that releases what the operation knows.
     ///
     /// # Errors
     /// As of [`Reach::read`].
@@ -277,7 +277,7 @@ impl Reach<'_, '_> {
         Ok(())
     }
 
-    /// The error of a place that the operation may not access; `None`: nobody has written it.
+    /// The error of a place that the operation may not access; with `None`, a place that nobody has written.
     pub(in crate::exec) fn conflict(&self, place: &str, verb: &str, conflict: Option<Conflict>) -> Box<Trap> {
         let name = self.operation.name;
         let Some(conflict) = conflict else {

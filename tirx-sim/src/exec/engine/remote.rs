@@ -1,7 +1,8 @@
 //! NVSHMEM with one processing element: copies and signals are asynchronous operations of the thread that issues them.
 //!
-//! `quiet` waits for them, `fence` puts later ones behind earlier ones. A signal is a strong write: who waits for it is
-//! ordered behind the copy that it belongs to, the operations before the last fence, and what its thread knew there.
+//! `quiet` waits for them, `fence` puts later ones behind earlier ones. A signal is a strong write: a thread that waits
+//! for it is ordered behind the copy that it belongs to, the operations before the last fence, and what its thread knew
+//! there.
 
 use super::copy::Bytes;
 use super::instruction::{lanes, misuse};
@@ -61,7 +62,7 @@ impl Work for Remote {
 }
 
 impl Engine {
-    /// `nvshmem_fence` of a thread, which knows so much.
+    /// `nvshmem_fence` of a thread, with what the thread knows.
     pub(super) fn fence_remote(&mut self, thread: u32, known: Known) {
         self.commit(Class::Remote, thread);
         self.fenced.insert(thread, known);
@@ -90,7 +91,7 @@ impl Machine<'_, '_> {
         self.issue_remote(pc, inst, mask.trailing_zeros() % 32, mask)
     }
 
-    /// Issues for the lanes of a mask what the registers of one of them say.
+    /// Issues one operation for the lanes of a mask, from the registers of one of them.
     fn issue_remote(&mut self, pc: usize, inst: &RemoteInst, lane: u32, mask: u32) -> Check {
         let pe = self.word(inst.pe, lane) as i32;
         if pe != 0 {

@@ -49,7 +49,8 @@ impl Tile {
             .collect()
     }
 
-    /// Elements from one of the box to the next along a dimension. Without interleaving the innermost one has no stride.
+    /// Distance in elements between neighbours along a dimension. Without interleaving the innermost dimension has no
+    /// stride.
     fn step(map: &TensorMap, d: usize) -> u64 {
         match d {
             0 => 1,
@@ -66,7 +67,7 @@ impl Tile {
         Tile::extents(map, gather).iter().product::<u64>() / elements * bytes
     }
 
-    /// What a copy may not be, told of the rule.
+    /// Checks the rules of PTX for tensor copies; an error names the rule that is broken.
     pub(crate) fn check(&self) -> Result<(), String> {
         let rank = self.map.rank();
         if self.gather && (rank != 2 || self.at.len() != 5) {
@@ -245,7 +246,7 @@ impl Tile {
     }
 }
 
-/// What elements beyond the tensor are.
+/// The value that elements beyond the tensor are filled with.
 fn fill(map: &TensorMap) -> Vec<u8> {
     let nan = match map.dtype {
         _ if !map.nan_fill => return vec![0],

@@ -13,15 +13,15 @@ use crate::alu::LANES;
 
 /// Warps of the largest block.
 pub(crate) const WARPS: usize = 32;
-/// Branches of a node of the tree.
+/// Children per node of the tree.
 const FAN: u32 = 32;
 
 /// What is known of one block's threads and operations.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BlockClock {
-    /// For each warp the first segment that is not known of some lane.
+    /// For each warp the first segment that is not known for some lane.
     pub(crate) floor: [u32; WARPS],
-    /// Warps whose lanes are known to differ: the same for each lane.
+    /// Warps whose lanes are known up to different segments.
     lanes: Vec<(u8, [u32; LANES])>,
     /// Asynchronous operations, by the instruction that issued them: sorted ranges of their numbers.
     issued: Vec<(u32, Vec<(u32, u32)>)>,
@@ -163,12 +163,12 @@ enum Node {
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     root: Option<Arc<Node>>,
-    /// Height of the tree: the launch's blocks say it.
+    /// Height of the tree, which follows from the number of blocks.
     levels: u8,
 }
 
 impl Clock {
-    /// The clock of a thread of a launch of so many blocks that has seen nothing.
+    /// The initial clock of a thread, in a launch of `blocks` blocks.
     pub(crate) fn new(blocks: u64) -> Clock {
         let mut levels = 0;
         while u64::from(FAN).pow(levels) < blocks {
@@ -231,7 +231,7 @@ impl Clock {
         });
     }
 
-    /// What another clock knows is known here too.
+    /// Joins: what another clock knows is known here too.
     pub(crate) fn join(&mut self, other: &Clock) {
         let Some(theirs) = &other.root else {
             return;
@@ -246,7 +246,7 @@ impl Clock {
         }
     }
 
-    /// Whether two clocks are one and the same; equal ones may be two.
+    /// Whether two clocks share one node; equal clocks may be two nodes.
     pub(crate) fn is(&self, other: &Clock) -> bool {
         match (&self.root, &other.root) {
             (None, None) => true,
@@ -256,7 +256,7 @@ impl Clock {
     }
 }
 
-/// Both; `None` where the first covers the second.
+/// The join of both; `None` where the first covers the second.
 fn join(a: &Arc<Node>, b: &Arc<Node>) -> Option<Arc<Node>> {
     if Arc::ptr_eq(a, b) {
         return None;

@@ -19,7 +19,7 @@ const SEGMENT_AND_WARP: u64 = 0xffff_ffff << 32 | 31 << 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp(u64);
 
-/// Nobody has written: read by a check as if by an access that is never ordered.
+/// Nobody has written: a check reads it as an access that is never ordered.
 const NEVER: Stamp = Stamp(u64::MAX);
 
 impl Stamp {
@@ -53,7 +53,7 @@ impl Stamp {
         )
     }
 
-    /// This read after `last` of the same warp: of several lanes, if both are of one segment and not of one lane.
+    /// This read after `last` of the same warp: covers several lanes, if both are of one segment and different lanes.
     #[inline(always)]
     fn together_with(self, last: Stamp) -> Stamp {
         let difference = last.0 ^ self.0;
@@ -68,7 +68,7 @@ impl Stamp {
     }
 }
 
-/// What is known of one place.
+/// The history of one place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
     write: Stamp,
@@ -84,17 +84,17 @@ impl Cell {
         readers: 0,
     };
 
-    /// Written, and nothing more: where nobody looks for races.
+    /// Written, and nothing more: where races are not checked.
     pub(crate) fn touch(&mut self) {
         self.write = Stamp(0);
     }
 }
 
-/// What a check found.
+/// The result of a failed check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
     Uninitialized,
-    /// Not ordered with another access.
+    /// The access is not ordered with another one.
     Conflict(Conflict),
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn read_lanes(
     if !doubtful {
         return Ok(());
     }
-    // Rare: places that the warp itself has written since it last synchronized, and errors.
+    // The rare cases: places that the warp itself has written since it last synchronized, and errors.
     let seen = order.floor(stamp.warp());
     for lane in (0..LANES as u32).filter(|l| mask >> l & 1 != 0) {
         let write = cells[places[lane as usize] as usize].write;
@@ -184,7 +184,7 @@ fn read_all<const ALL: bool, const CHECK: bool>(
         }
         let cell = &mut cells[*place as usize];
         if *place == last {
-            // What several lanes read together is looked at once.
+            // What several lanes read together is checked once.
             if CHECK {
                 cell.read.0 |= MULTIPLE;
             }
@@ -199,7 +199,7 @@ fn read_all<const ALL: bool, const CHECK: bool>(
     doubtful
 }
 
-/// Notes a read of this epoch that was allowed.
+/// Records a read of this epoch that was allowed.
 pub(crate) fn record_read(cell: &mut Cell, stamp: Stamp, lane: u32, epoch: u32) {
     record(
         cell,
@@ -246,7 +246,7 @@ fn check_reads(order: &Order, cell: &Cell, stamp: Stamp) -> Result<(), Finding> 
     Ok(())
 }
 
-/// Notes a read; `epoch` and `bit` are the epoch and the warp as `Cell::readers` has them.
+/// Records a read; `epoch` and `bit` are the epoch and the warp as `Cell::readers` has them.
 #[inline(always)]
 fn record(cell: &mut Cell, stamp: u64, epoch: u64, bit: u64) {
     cell.read = Stamp(stamp).together_with(cell.read);

@@ -1,4 +1,4 @@
-//! What is known of one place of memory, and which accesses to it are allowed.
+//! The history of one place of memory, and which accesses to it are allowed.
 
 use super::mark::{Kind, Mark};
 use super::{Known, Order};
@@ -13,7 +13,7 @@ fn kind(scope: Scope) -> Kind {
     }
 }
 
-/// What was released at a place, and how far it reaches.
+/// What was released at a place, and within which scope.
 #[derive(Clone, Debug)]
 struct Release {
     scope: Scope,
@@ -21,17 +21,17 @@ struct Release {
     known: Known,
 }
 
-/// What few places have.
+/// Fields that few places need.
 #[derive(Clone, Debug, Default)]
 struct Extra {
-    /// Reads since the last write, but for the last one.
+    /// Reads since the last write, except the last one.
     reads: Vec<Mark>,
     /// Strong writes since the last plain one.
     strong: Vec<Mark>,
     released: Vec<Release>,
 }
 
-/// What is known of a place.
+/// The history of a place.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     write: Mark,
@@ -39,14 +39,14 @@ pub(crate) struct Place {
     extra: Option<Box<Extra>>,
 }
 
-/// The access that another is not ordered with.
+/// An access that another one is not ordered with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
     Write(Mark),
     Read(Mark),
     /// Ordered, but without a proxy fence.
     Unfenced(Mark),
-    /// Ordered, but without the fences of `tcgen05`; whether it wrote.
+    /// Ordered, but without the fences of `tcgen05`; whether the access was a write.
     Unmet(Mark, bool),
 }
 
@@ -62,19 +62,19 @@ impl Conflict {
     }
 }
 
-/// The order as an operation sees it: as it was when it was issued, and itself.
+/// The order as an asynchronous operation sees it: the issuing thread's when it was issued, plus the operation itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Forked {
-    /// What the issuing thread knew, with what it had done.
+    /// What the issuing thread knew, including its own accesses.
     pub(crate) known: Known,
     /// The operation.
     pub(crate) mark: Mark,
-    /// Others that it follows in its queue.
+    /// Other operations that it follows in its queue.
     pub(crate) after: Vec<Mark>,
 }
 
 impl Forked {
-    /// The mark of what the operation writes; `mark` is that of what it reads.
+    /// The mark of the operation's writes; `mark` is that of its reads.
     fn write(&self) -> Mark {
         self.mark.written()
     }
@@ -88,7 +88,7 @@ impl Forked {
             || mark.is_operation() && self.after.contains(&mark)
     }
 
-    /// The same of an access to tensor memory, with its fences.
+    /// The same for an access to tensor memory, with its fences.
     pub(crate) fn tensor_fenced(&self, mark: Mark) -> bool {
         mark.is_never()
             || mark == self.mark
@@ -112,12 +112,12 @@ impl Place {
         extra: None,
     };
 
-    /// Whether anybody has written.
+    /// Whether the place has been written.
     pub(crate) fn is_written(&self) -> bool {
         !self.write.is_never() || self.extra.as_ref().is_some_and(|e| !e.strong.is_empty())
     }
 
-    /// An access by another block, or an operation of one, that is not known; and whether it wrote.
+    /// An access by another block, or by an operation of one, that is not known; and whether it wrote.
     pub(crate) fn left_behind(&self, block: u32, known: &super::Clock) -> Option<(Mark, bool)> {
         let far = |m: &Mark| {
             let of_others = m.block != block || m.kind() == Kind::Engine;
@@ -129,7 +129,7 @@ impl Place {
         read.or_else(|| writes.copied().find(|m| far(m)).map(|m| (m, true)))
     }
 
-    /// An access to tensor memory that another which `writes`, or reads, is not behind.
+    /// An access to tensor memory that is not ordered before one that `writes` or reads.
     pub(crate) fn unmet(&self, writes: bool, fenced: impl Fn(Mark) -> bool) -> Option<Conflict> {
         let unmet = match fenced(self.write) {
             false => Conflict::Write(self.write),
@@ -139,7 +139,7 @@ impl Place {
         Some(Conflict::Unmet(unmet.mark(), matches!(unmet, Conflict::Write(_))))
     }
 
-    /// `me`, of one lane, reads. `lenient` reads race with no strong writes: a loop of compare and swap starts so.
+    /// A read by one lane. A `lenient` read does not race with strong writes: a compare-and-swap loop begins with one.
     pub(crate) fn read(&mut self, order: &Order, me: Mark, lane: u32, lenient: bool) -> Result<(), Conflict> {
         let warp = me.warp();
         self.read_if(me, lenient, |mark| order.ordered(mark, warp, lane))
@@ -164,7 +164,7 @@ impl Place {
         Ok(())
     }
 
-    /// Notes a read; those that are ordered before it need not be remembered.
+    /// Records a read; reads that are ordered before it are dropped.
     fn note_read(&mut self, me: Mark, ordered: impl Fn(Mark) -> bool) {
         if self.read.together(me) {
             self.read.lanes |= me.lanes;
@@ -185,7 +185,7 @@ impl Place {
         reads.push(last);
     }
 
-    /// A read or strong write that `me` may not write over.
+    /// A read or strong write that `me` may not overwrite.
     fn blocked(&self, ordered: &impl Fn(Mark) -> bool) -> Option<Conflict> {
         if !ordered(self.read) {
             return Some(Conflict::Read(self.read));
@@ -201,7 +201,7 @@ impl Place {
             .map(|m| Conflict::Read(*m))
     }
 
-    /// `me`, of one lane, writes; `same` says that the place holds the value already.
+    /// A write by one lane; `same` says that the place holds the value already.
     pub(crate) fn write(&mut self, order: &Order, me: Mark, lane: u32, same: bool) -> Result<(), Conflict> {
         if !same {
             self.write_if(|mark| order.ordered(mark, me.warp(), lane))?;
@@ -230,7 +230,7 @@ impl Place {
         self.extra = None;
     }
 
-    /// `me`, of one lane, accesses strongly.
+    /// A strong access by one lane.
     pub(crate) fn strong(
         &mut self,
         order: &mut Order,
@@ -321,7 +321,7 @@ impl Place {
         Ok(())
     }
 
-    /// A strong read sees what was released here.
+    /// A strong read acquires what was released here.
     fn acquire(&self, order: &mut Order, warp: usize, lane: u32, access: Strong) {
         let Some(extra) = &self.extra else {
             return;
@@ -338,7 +338,7 @@ impl Place {
         }
     }
 
-    /// An asynchronous operation reads memory that no proxy fence concerns: tensor memory.
+    /// An asynchronous operation reads memory to which proxy fences do not apply: tensor memory.
     pub(crate) fn read_in_order(&mut self, operation: &Forked) -> Result<(), Conflict> {
         if !operation.ordered(self.write) {
             return Err(Conflict::Write(self.write));
@@ -382,7 +382,7 @@ impl Place {
         Ok(())
     }
 
-    /// An asynchronous operation updates strongly, and releases what it knows: a signal.
+    /// An asynchronous operation updates strongly and releases what it knows: a signal.
     pub(crate) fn signal_by(&mut self, operation: &Forked, released: &Known) -> Result<(), Conflict> {
         self.update_by(operation)?;
         let extra = self.extra.get_or_insert_default();
@@ -397,7 +397,7 @@ impl Place {
         Ok(())
     }
 
-    /// An asynchronous operation updates atomically: others that do are not in conflict with it.
+    /// An asynchronous operation updates atomically: it does not conflict with others that do.
     pub(crate) fn update_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
         let allowed = |mark: Mark| mark.is_strong() || operation.ordered(mark);
         if !allowed(self.write) {

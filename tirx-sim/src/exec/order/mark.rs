@@ -1,4 +1,4 @@
-//! An access as histories keep it: who made it, when, and how.
+//! An access as histories record it: by whom, when, and how.
 
 use super::clock::WARPS;
 
@@ -8,7 +8,7 @@ use super::clock::WARPS;
 pub(crate) enum Kind {
     /// A weak access.
     Plain,
-    /// A strong one, ordered with others of threads within its scope.
+    /// A strong one, ordered with those of other threads within its scope.
     Cta,
     Cluster,
     Gpu,
@@ -37,7 +37,7 @@ pub(crate) struct Mark {
     pub(crate) segment: u32,
     /// The block's number in the launch.
     pub(crate) block: u32,
-    /// Who; the lane that issued an operation.
+    /// The lane; for an operation, the lane that issued it.
     pub(crate) lanes: u32,
     /// Instruction, warp, kind.
     what: u32,
@@ -48,7 +48,7 @@ const PC_SHIFT: u32 = 9;
 const MOST_PC: usize = (1 << (32 - PC_SHIFT)) - 1;
 
 impl Mark {
-    /// Nobody has.
+    /// No access yet.
     pub(crate) const NEVER: Mark = Mark {
         segment: u32::MAX,
         block: u32::MAX,
@@ -92,23 +92,23 @@ impl Mark {
         }
     }
 
-    /// Whether a strong access of a thread.
+    /// Whether it is a strong access of a thread.
     pub(crate) fn is_strong(self) -> bool {
         matches!(self.kind(), Kind::Cta | Kind::Cluster | Kind::Gpu)
     }
 
-    /// Whether an asynchronous operation accessed.
+    /// Whether it is an access by an asynchronous operation.
     #[inline(always)]
     pub(crate) fn is_operation(self) -> bool {
         self.what & 15 >= Kind::Copy as u32
     }
 
-    /// Whether lanes of a warp accessed.
+    /// Whether it is an access by lanes of a warp.
     pub(crate) fn of_warp(self, block: u32, warp: usize) -> bool {
         self.block == block && !self.is_operation() && self.warp() == warp
     }
 
-    /// The mark of what an operation writes; its own is that of what it reads.
+    /// The mark of an operation's writes; its own is that of its reads.
     pub(crate) fn written(self) -> Mark {
         Mark {
             segment: self.segment | 1,

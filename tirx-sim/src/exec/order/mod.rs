@@ -2,12 +2,12 @@
 //!
 //! The source is the memory model of the PTX ISA ("Memory Consistency Model", "Async proxy"). Every access to shared,
 //! global or distributed shared memory is a [`Mark`]; two marks of one place *conflict* if one of them writes, unless
-//! both are strong and each is in the other's scope. Two that conflict and are not ordered are a race, whatever value
-//! came out.
+//! both are strong and each is in the other's scope. Two that conflict and are not ordered are a race, even if the
+//! result is right.
 //!
-//! **Actors.** Each lane of each warp is one; so is each asynchronous operation (a copy, a matrix operation), which is
-//! forked where it is issued and performs its accesses later. Program order holds within an actor and orders no two
-//! lanes: lockstep is no synchronization.
+//! **Actors.** Each lane of each warp is an actor; so is each asynchronous operation (a copy, a matrix operation),
+//! which is forked where it is issued and performs its accesses later. Program order holds within an actor and orders
+//! no two lanes: lockstep is no synchronization.
 //!
 //! **Clocks.** What an actor is ordered behind is a [`Clock`]. An edge is a *release* (the clock as it is, with what the
 //! releasing lane itself has done; its warp enters a new segment) and an *acquire* (the clock joins it).
@@ -28,24 +28,25 @@
 //! | wait for groups | | the operations of the groups |
 //! | `griddepcontrol.wait` | | the grid before this one |
 //!
-//! Releases and acquires at a place hold within the narrower of the two scopes. A shuffle or vote orders nothing. A loop
-//! condition that polls a place by plain loads counts as a strong read with *acquire*, and plain writes there as strong
-//! ones with *release*: CUDA programs mean it so, with `volatile`.
+//! Releases and acquires at a place hold within the narrower of the two scopes. A shuffle or vote orders nothing. A
+//! loop condition that polls a place by plain loads counts as a strong read with *acquire*, and plain writes there as
+//! strong ones with *release*: CUDA programs express such loops with `volatile`.
 //!
-//! **Proxies.** A clock comes twice: all that is ordered before, and of it what a proxy fence has made visible to
-//! asynchronous operations ([`Known::fenced`]). An operation of the async proxy that reads what threads (or `cp.async`)
-//! wrote needs the write in the second one. The way back needs no fence: waiting for a completion implies it.
+//! **Proxies.** An actor has two clocks: all that is ordered before it, and the part of it that a proxy fence has made
+//! visible to asynchronous operations ([`Known::fenced`]). An operation of the async proxy that reads what threads (or
+//! `cp.async`) wrote needs the write in the second one. The way back needs no fence: waiting for a completion implies
+//! it.
 //!
-//! **Tensor memory** is in the order of all memory, and needs `tcgen05` fences besides: a barrier tells others of a thread's
-//! accesses only once it has done `tcgen05.fence::before_thread_sync` (a commit does so too, [`Known::told`]), and a thread's
-//! operations come behind what it has been told only from its `tcgen05.fence::after_thread_sync` on ([`Known::met`]). Within a
-//! warp, and between operations of one thread, no fence is needed.
+//! **Tensor memory** is in the order of all memory, and needs `tcgen05` fences besides: a barrier publishes a thread's
+//! accesses only after its `tcgen05.fence::before_thread_sync` (a commit does so too, [`Known::told`]), and a thread's
+//! later operations are ordered behind what it learned at a barrier only after its `tcgen05.fence::after_thread_sync`
+//! ([`Known::met`]). Within a warp, and between operations of one thread, no fence is needed.
 //!
 //! **History.** A place ([`Place`]) holds its last write, its reads since, the strong accesses and what they released.
-//! That is enough: a write that is ordered behind all earlier ones stands for them. Kernels whose blocks synchronize by
-//! block and warp barriers alone have no clocks, and cells of 24 bytes instead ([`coarse`]): there an epoch, counted
-//! by block barriers, and a segment a warp say the same; reads of what was written before the last block barrier are
-//! noted together ([`pages`]).
+//! That is enough: a write that is ordered behind all earlier accesses represents them. Kernels whose blocks
+//! synchronize by block and warp barriers alone have no clocks, and cells of 24 bytes instead ([`coarse`]): there an
+//! epoch, counted by block barriers, and a segment a warp say the same; reads of what was written before the last block
+//! barrier are noted together ([`pages`]).
 
 pub(crate) mod clock;
 pub(crate) mod coarse;
@@ -63,20 +64,20 @@ use crate::alu::LANES;
 /// What an actor is ordered behind.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    /// Everything.
+    /// All accesses.
     pub(crate) all: Clock,
-    /// What of it asynchronous operations may read.
+    /// Of these, those that asynchronous operations may read.
     pub(crate) fenced: Clock,
-    /// What of it the one who accessed tensor memory has told of by a fence or commit.
+    /// Of these, accesses to tensor memory that their threads have published by a fence or commit.
     pub(crate) told: Clock,
-    /// What of that this actor's operations on tensor memory come behind. Not passed on.
+    /// Of those, the ones that this actor's operations on tensor memory are ordered behind. Not passed on.
     pub(crate) met: Clock,
-    /// Whether that includes the grid before this one.
+    /// Whether that includes the previous grid.
     pub(crate) prior: bool,
 }
 
 impl Known {
-    /// Nothing, in a launch of so many blocks.
+    /// Knows nothing, in a launch of `blocks` blocks.
     pub(crate) fn nothing(blocks: u64) -> Known {
         Known {
             all: Clock::new(blocks),
@@ -94,7 +95,7 @@ impl Known {
         self.prior |= other.prior;
     }
 
-    /// What another lane of the warp knows, which becomes one with this.
+    /// Joins what another lane of the warp knows, which becomes one strand with this.
     fn merge(&mut self, other: &Known) {
         self.join(other);
         self.met.join(&other.met);
@@ -116,16 +117,16 @@ impl Known {
     }
 }
 
-/// What a lane's fences and relaxed reads have left.
+/// The effect of a lane's fences and relaxed reads.
 #[derive(Clone, Debug, Default)]
 struct Fences {
-    /// Released by a fence of at least this scope, for relaxed writes.
+    /// Released by a fence of at least this scope, for later relaxed writes.
     released: [Option<Known>; 3],
-    /// Seen by relaxed reads within this scope, for fences.
+    /// Seen by relaxed reads within this scope, for later fences.
     pending: [Option<Known>; 3],
 }
 
-/// A warp's place in the order.
+/// The state of a warp in the order.
 #[derive(Debug)]
 struct Time {
     segment: u32,
@@ -136,7 +137,7 @@ struct Time {
     own: u32,
     /// What all lanes know.
     known: Known,
-    /// What each knows, where they differ.
+    /// What each lane knows, where lanes differ.
     lanes: Option<Box<[Known]>>,
     fences: Option<Box<[Fences; LANES]>>,
     /// For each warp of the block a segment up to which, exclusive, all lanes know it.
@@ -152,15 +153,15 @@ pub(crate) struct Order {
     warps: Vec<Time>,
     /// Counts block barriers.
     epoch: u32,
-    /// Whether there are clocks.
+    /// Whether clocks are kept.
     fine: bool,
-    /// Whether races are looked for.
+    /// Whether races are checked.
     pub(crate) check: bool,
     blocks: u64,
 }
 
 impl Order {
-    /// The order of a block with warps of these lanes, in a launch of so many blocks.
+    /// The order of a block with warps of these lanes, in a launch of `blocks` blocks.
     pub(crate) fn new(check: bool, fine: bool, exist: &[u32], blocks: u64) -> Order {
         let time = |exist: &u32| Time {
             segment: 1,
@@ -191,7 +192,7 @@ impl Order {
         self.cluster = cluster;
     }
 
-    /// Lanes have ended: nobody waits for them.
+    /// Lanes have ended: no barrier waits for them.
     pub(crate) fn ended(&mut self, warp: usize, mask: u32) {
         self.warps[warp].exist &= !mask;
     }
@@ -257,7 +258,7 @@ impl Order {
         self.within(Scope::Cluster, block)
     }
 
-    /// Whether two threads' strong accesses are in each other's scope.
+    /// Whether two threads' strong accesses are within each other's scope.
     fn within(&self, scope: Scope, block: u32) -> bool {
         match scope {
             Scope::Cta => block == self.block,
@@ -325,7 +326,7 @@ impl Order {
             Some(lanes) => lanes,
             none => none.insert(vec![time.known.clone(); LANES].into()),
         };
-        // Lanes that knew the same know the same afterwards.
+        // Lanes that knew the same still do afterwards.
         let mut last: Option<(Known, Known)> = None;
         for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
             match &last {
@@ -351,7 +352,7 @@ impl Order {
         }
     }
 
-    /// All lanes of a warp that are alive meet.
+    /// All live lanes of a warp meet.
     pub(crate) fn warp_sync(&mut self, warp: usize) {
         let block = self.block;
         let time = &mut self.warps[warp];
@@ -471,14 +472,14 @@ impl Order {
         }
     }
 
-    /// `fence.proxy.async`: what a lane knows and has done, asynchronous operations may read.
+    /// `fence.proxy.async`: asynchronous operations may read what a lane knows and has done.
     pub(crate) fn fence_proxy(&mut self, warp: usize, mask: u32) {
         if !self.fine {
             return;
         }
         let exist = self.warps[warp].exist;
         if mask & exist == exist {
-            // Each lane fences what it has done itself; others' come with the barrier that tells of it.
+            // Each lane fences its own accesses; those of others come with the barrier that publishes them.
             let known = self.release(warp, mask);
             self.change(warp, mask, |own| own.fenced.join(&known.all));
             return;
@@ -489,7 +490,7 @@ impl Order {
         }
     }
 
-    /// `tcgen05.fence::before_thread_sync`: others may be told of what lanes have done in tensor memory.
+    /// `tcgen05.fence::before_thread_sync`: publishes what lanes have done in tensor memory.
     pub(crate) fn tensor_fence_before(&mut self, warp: usize, mask: u32) {
         if !self.fine {
             return;
@@ -502,7 +503,8 @@ impl Order {
         });
     }
 
-    /// `tcgen05.fence::after_thread_sync`: what lanes do in tensor memory comes behind what they have been told.
+    /// `tcgen05.fence::after_thread_sync`: lanes' later accesses to tensor memory are ordered behind what they have
+    /// been told.
     pub(crate) fn tensor_fence_after(&mut self, warp: usize, mask: u32) {
         self.change(warp, mask, |known| {
             let told = known.told.clone();
@@ -525,7 +527,7 @@ impl Order {
         });
     }
 
-    /// Lanes are ordered behind the grid before this one.
+    /// Lanes are ordered behind the previous grid.
     pub(crate) fn behind_prior_grid(&mut self, warp: usize, mask: u32) {
         self.change(warp, mask, |known| known.prior = true);
     }

@@ -1,10 +1,10 @@
-//! Which reads of shared memory need no look at their cells?
+//! Which reads of shared memory need no check of their cells?
 //!
 //! Most kernels write shared memory, meet at a block barrier, and then read it many times. A page of 64 places that
-//! nobody has written since the last block barrier is *quiet*: whatever was written there is ordered before each read, and
-//! whether it was written at all is a bit for each place. A read of quiet pages goes to a log. The next block barrier drops
-//! the log, since reads before it are in nobody's way; a write to a page in the log first enters the log into the
-//! cells ([`coarse`]), which then say what they would have said without it.
+//! nobody has written since the last block barrier is *quiet*: whatever was written there is ordered before each read,
+//! and a bit for each place says whether it was written at all. A read of quiet pages goes to a log. The next block
+//! barrier drops the log, since reads before it conflict with nothing later; a write to a page in the log first enters
+//! the log into the cells ([`coarse`]), which then hold what they would have held without the log.
 
 use super::Order;
 use super::coarse::{self, Cell, Finding, Stamp};
@@ -12,7 +12,7 @@ use crate::alu::{FULL, LANES, Lanes32};
 
 /// log2 of the places of a page.
 const PAGE: usize = 6;
-/// Reads in the log before they are entered all the same.
+/// Reads in the log after which it is entered into the cells anyway.
 const MOST: usize = 2048;
 /// Places that the log can name.
 const NAMED: usize = 1 << 16;
@@ -29,9 +29,10 @@ struct Logged {
 #[derive(Debug)]
 pub(crate) struct Pages {
     cells: Vec<Cell>,
-    /// A bit a place that has been written, a word a page.
+    /// One bit per place that has been written, one word per page.
     written: Vec<u64>,
-    /// A bit a page: all of it has been written; some of it has been, since the last block barrier; it is in the log.
+    /// One bit per page: `full`, all of it has been written; `loud`, some of it has been written since the last block
+    /// barrier; `logged`, it is in the log.
     full: Vec<u64>,
     loud: Vec<u64>,
     logged: Vec<u64>,
@@ -104,7 +105,7 @@ impl Pages {
         (low..=high).all(|page| Pages::is_set(bits, page))
     }
 
-    /// Whether anybody has written a place.
+    /// Whether a place has been written.
     #[inline(always)]
     pub(crate) fn is_written(&self, at: usize) -> bool {
         self.written[at >> PAGE] >> (at & 63) & 1 != 0
@@ -119,7 +120,7 @@ impl Pages {
         }
     }
 
-    /// Written, and nothing more: where nobody looks for races.
+    /// Written, and nothing more: where races are not checked.
     pub(crate) fn touch(&mut self, at: usize) {
         self.cells[at].touch();
         self.note_written(at);
@@ -150,7 +151,7 @@ impl Pages {
         mask: u32,
     ) -> Result<(), (u32, Finding)> {
         self.follow(order);
-        // Lanes that do not read have the place of one that does.
+        // Lanes that do not read take the place of one that does.
         let mut at = *places;
         if mask != FULL {
             let other = places[mask.trailing_zeros() as usize % LANES];
@@ -199,7 +200,7 @@ impl Pages {
         }
     }
 
-    /// What is done to a place by itself comes after the log.
+    /// An access to a single place comes after the log.
     #[inline(always)]
     fn settle(&mut self, order: &Order, at: usize) {
         self.follow(order);

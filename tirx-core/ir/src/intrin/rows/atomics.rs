@@ -46,8 +46,8 @@ rows! { $ atomics {
     CudaAtomicCas = Row::new("tirx.cuda.atomic_cas", "cuda.atomic_cas", special())
         .args(&[arg("ptr", GENERIC), arg("old_val", ANY), arg("new_val", ANY)]).value(ResultRule::Arg(1)).traits(UPDATE)
         .section("Atomic Functions");
-    /// Updates the element at `address` with `value` in one step and gives what was there.
+    /// Updates the element at `address` with `value` atomically and gives its old value.
     PtxAtomScalar = update("tirx.ptx.atom_scalar", "ptx.atom_scalar").value(ResultRule::Of(value_dtype)).section("atom");
-    /// Updates the element at `address` with `value` in one step.
+    /// Updates the element at `address` with `value` atomically.
     PtxRedScalar = update("tirx.ptx.red_scalar", "ptx.red_scalar").section("red");
 } }

@@ -47,7 +47,7 @@ rows! { $ bits {
         .section("fns");
     /// A `uint64` constant from its low and high 32 bits.
     LargeUintImm = Row::new("tirx.large_uint_imm", "large_uint_imm", special())
-        .args(&[arg("low", ANY), arg("high", ANY)]).value(ResultRule::Said).effect(Pure);
+        .args(&[arg("low", ANY), arg("high", ANY)]).value(ResultRule::Given).effect(Pure);
     /// Fixed-point multiply, round, shift.
     QMultiplyShift = Row::new("tirx.q_multiply_shift", "q_multiply_shift", lowered())
         .args(&[arg("x", ANY), arg("y", ANY), arg("q", ANY), arg("s", ANY)]).gives(DType::INT32).effect(Pure);
@@ -57,5 +57,5 @@ rows! { $ bits {
         .gives(DType::INT32).effect(Pure);
     /// Dot product of four bytes plus an accumulator.
     Dp4a = Row::new("tirx.dp4a", "dp4a", special()).args(&[arg("vec1", ANY), arg("vec2", ANY), arg("acc", ANY)])
-        .value(ResultRule::Said).effect(Pure);
+        .value(ResultRule::Given).effect(Pure);
 } }

@@ -1,29 +1,30 @@
-//! Calls out of the language, and what host functions do: arguments in structures, launches, errors.
+//! Calls to functions outside the language, and operations of host functions: arguments in structures, launches,
+//! errors.
 
 use super::kinds::*;
 use crate::intrin::row::*;
 use crate::intrin::{Effect::*, ResultRule};
 use crate::ir::DType;
 
-/// What is called may read and write memory.
+/// The called function may read and write memory.
 const FOREIGN: Traits = Traits::PLAIN.memory(Memory::ReadsAndWrites);
 
 rows! { $ calls {
     /// Calls a C function by name (argument 0, a string).
     CallExtern = Row::new("tirx.call_extern", "call_extern", special())
-        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Said).effect(Opaque)
+        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Given).effect(Opaque)
         .traits(FOREIGN.whole_vector());
     /// Calls a C function without side effects.
     CallPureExtern = Row::new("tirx.call_pure_extern", "call_pure_extern", special())
-        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Said).effect(Pure)
+        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Given).effect(Pure)
         .traits(Traits::PLAIN.whole_vector());
     /// Calls another function of the module by name (argument 0): `Module.g(x)` in text.
     CallFunction = Row::new("tirx.call_function", "call_function", special())
-        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Said).effect(Opaque)
+        .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Given).effect(Opaque)
         .traits(Traits::PLAIN.whole_vector());
     /// Calls a CUDA function whose text is given.
     CudaFuncCall = Row::new("tirx.cuda.func_call", "cuda.func_call", special())
-        .args(&[arg("func_name", NAME), arg("source_code", NAME), rest("args", NODE)]).value(ResultRule::Said)
+        .args(&[arg("func_name", NAME), arg("source_code", NAME), rest("args", NODE)]).value(ResultRule::Given)
         .effect(Opaque).traits(FOREIGN.whole_vector());
     /// `printf(format, …)` from the device.
     CudaPrintf = Row::new("tirx.cuda.printf", "cuda.printf", special()).args(&[arg("fmt", NAME), rest("args", NODE)]);
@@ -36,12 +37,12 @@ rows! { $ calls {
         .gives(DType::INT32).effect(Opaque);
     /// Field `kind` (argument 2) of element `index` (1) of a structure (0).
     TvmStructGet = Row::new("tirx.tvm_struct_get", "tvm_struct_get", host())
-        .args(&[arg("arr", NODE), arg("index", NODE), arg("field", NODE)]).value(ResultRule::SaidLast)
+        .args(&[arg("arr", NODE), arg("index", NODE), arg("field", NODE)]).value(ResultRule::GivenLast)
         .effect(ReadState);
     /// Sets a field of a structure.
     TvmStructSet = Row::new("tirx.tvm_struct_set", "tvm_struct_set", host())
         .args(&[arg("arr", NODE), arg("index", NODE), arg("field", NODE), arg("value", NODE)]).gives(DType::INT32);
-    /// Room on the stack.
+    /// Allocates on the stack.
     TvmStackAlloca = Row::new("tirx.tvm_stack_alloca", "tvm_stack_alloca", host())
         .args(&[arg("dtype", NODE), arg("num", NODE)]).gives(DType::HANDLE);
     /// Raises the last error.

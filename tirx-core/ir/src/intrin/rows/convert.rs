@@ -41,8 +41,8 @@ rows! { $ convert {
     /// Eight float32 in memory to eight float16: source, destination.
     CudaFloat8tohalf8 = Row::new("tirx.cuda.float8tohalf8", "cuda.float8tohalf8", code("#pragma unroll\nfor (int i = 0; i < 4; ++i) {\n  static_cast<half2*>(dst_addr)[i] = __float22half2_rn(static_cast<const float2*>(src_addr)[i]);\n}").headers(&["cuda_fp16.h"]))
         .args(&[arg("src_addr", IN32), arg("dst_addr", OUT32)]).traits(Traits::PLAIN.memory(Memory::ReadsAndWrites));
-    /// Converts values to the PTX type `dtype` from `atype`: one, or as many as `dtype` packs. `rbits` are the random bits of
-    /// `rounding="rs"`, `scale_factor` the factor of `scaled`.
+    /// Converts values to the PTX type `dtype` from `atype`: one value, or as many as `dtype` packs. `rbits` are the
+    /// random bits of `rounding="rs"`, `scale_factor` is the factor of `scaled`.
     PtxCvt = Row::new("tirx.ptx.cvt", "ptx.cvt", special())
         .args(&[
             rest("values", ANY), optional("rbits", U32), optional("scale_factor", U16),

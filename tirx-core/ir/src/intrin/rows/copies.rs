@@ -51,7 +51,7 @@ fn multicast(given: &mut Given) -> Result<(), String> {
     Ok(())
 }
 
-/// Coordinates: one for each dimension; a gather has the column and four rows.
+/// Coordinates: one per dimension; a gather has the column and four rows.
 fn coordinates(call: &Operands) -> usize {
     match call.text("load_mode") {
         "tile_gather4" => 5,
@@ -69,7 +69,7 @@ fn group(call: &Operands) -> Result<(), String> {
     }
 }
 
-/// `.cta_group::n` of a tensor copy: where GPUs have pairs of blocks.
+/// `.cta_group::n` of a tensor copy, on GPUs with CTA pairs.
 fn tensor_words(call: &Operands, machine: Machine) -> Result<Words, String> {
     let group = match call.int("cta_group") {
         Some(2) => ".cta_group::2",
@@ -146,19 +146,19 @@ rows! { $ copies {
         .completed(HINT, policy).checked(cp_async_check)
         .arch(Arch::least(80)).traits(Traits::PLAIN.by(Engine::AsyncCopy)).section("cp.async");
 
-    /// Makes a group of this thread's `cp.async` that are in none yet.
+    /// Makes a group of this thread's `cp.async` copies that are in no group yet.
     PtxCpAsyncCommitGroup = Row::new("tirx.ptx.cp_async_commit_group", "ptx.cp_async.commit_group",
         ptx("cp.async.commit_group;"))
         .arch(Arch::least(80)).section("cp.async.commit_group");
 
-    /// Waits until at most the `num` latest groups of this thread's `cp.async` are under way.
+    /// Waits until at most the `num` latest groups of this thread's `cp.async` copies are in flight.
     PtxCpAsyncWaitGroup = Row::new("tirx.ptx.cp_async_wait_group", "ptx.cp_async.wait_group",
         ptx("cp.async.wait_group {num};"))
         .signature("(num=0)").args(&[arg("num", Kind::Immediate(0, 64))])
         .arch(Arch::least(80)).traits(Traits::WAIT).section("cp.async.wait_group");
 
-    /// Makes the mbarrier `bar` track this thread's `cp.async`: it arrives once they are complete. Unless `noinc`, the count of
-    /// pending arrivals grows by that arrival first.
+    /// Makes the mbarrier `bar` track this thread's `cp.async` copies: it arrives once they are complete. Unless
+    /// `noinc` is given, the count of pending arrivals is first incremented by that arrival.
     PtxCpAsyncMbarrierArrive = Row::new("tirx.ptx.cp_async_mbarrier_arrive", "ptx.cp_async.mbarrier.arrive",
         ptx("cp.async.mbarrier.arrive{?noinc:.noinc}.{space}.b64 [{bar}];"))
         .signature("(bar, noinc=False, space='shared')")
@@ -223,13 +223,13 @@ rows! { $ copies {
         .completed(HINT, policy).checked(masked)
         .arch(SM_90).needs(&[("cp_mask", "1", Arch::least(100))]).traits(BULK).section("cp.async.bulk");
 
-    /// Makes a bulk group of this thread's bulk copies that are in none yet.
+    /// Makes a bulk group of this thread's bulk copies that are in no group yet.
     PtxCpAsyncBulkCommitGroup = Row::new("tirx.ptx.cp_async_bulk_commit_group", "ptx.cp_async.bulk.commit_group",
         ptx("cp.async.bulk.commit_group;"))
         .arch(SM_90).section("cp.async.bulk.commit_group");
 
-    /// Waits until at most the `n` latest bulk groups of this thread are under way; with `read`, until they have read their
-    /// sources (so that shared memory may be written again).
+    /// Waits until at most the `n` latest bulk groups of this thread are in flight; with `read`, only until they have
+    /// read their sources (so that shared memory may be written again).
     PtxCpAsyncBulkWaitGroup = Row::new("tirx.ptx.cp_async_bulk_wait_group", "ptx.cp_async.bulk.wait_group",
         ptx("cp.async.bulk.wait_group{?read:.read} {n};"))
         .signature("(n=0, read=True)").args(&[arg("n", Kind::Immediate(0, 64)), arg("read", Kind::Bool)])
@@ -300,7 +300,7 @@ rows! { $ copies {
         .completed(HINT, policy)
         .arch(SM_90).traits(BULK).section("cp.reduce.async.bulk.tensor");
 
-    /// Brings a box of the tensor of a tensor map, at `coords`, to the L2 cache.
+    /// Prefetches a box of the tensor of a tensor map, at `coords`, to the L2 cache.
     PtxCpAsyncBulkTensorPrefetch = Row::new("tirx.ptx.cp_async_bulk_tensor_prefetch", "ptx.cp_async.bulk.tensor.prefetch",
         ptx("cp.async.bulk.prefetch.tensor.{dim}d.L2.global.tile{?has_cache_policy:.L2::cache_hint} \
              [{tensormap_addr}, {{{coords}}}]{?has_cache_policy:, {cache_policy}};"))
@@ -312,7 +312,7 @@ rows! { $ copies {
         .completed(HINT, policy)
         .arch(SM_90).section("cp.async.bulk.prefetch.tensor");
 
-    /// Brings a tensor map into the cache of the copy engine.
+    /// Prefetches a tensor map into the cache of the copy engine.
     PtxPrefetchTensormap = Row::new("tirx.ptx.prefetch_tensormap", "ptx.prefetch_tensormap",
         ptx("prefetch{.space}.tensormap [{tensormap_addr}];"))
         .signature("(tensormap_addr, space='')")
@@ -327,8 +327,8 @@ rows! { $ copies {
         .args(&[arg("handle", SHARED), arg("mbar", SHARED)])
         .arch(Arch::families(&[100, 110, 120])).traits(BULK).section("clusterlaunchcontrol.try_cancel");
 
-    /// What a cancellation gave: the x index of the first block of the cancelled cluster, or 0xffffffff where none was. Orders
-    /// its read before later writes by the async proxy.
+    /// The result of a cancellation: the x index of the first block of the cancelled cluster, or 0xffffffff where none
+    /// was cancelled. Orders its read before later writes by the async proxy.
     PtxClcQueryCancel = Row::new("tirx.ptx.clc_query_cancel", "ptx.clc_query_cancel",
         ptx(".reg .pred canceled; .reg .b128 response; ld{?use_ld_acquire:.acquire.cta}.shared.b128 response, [{handle}]; \
              clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 canceled, response; mov.u32 {result}, 0xffffffff; \

@@ -50,14 +50,14 @@ fn matrix_words(call: &Operands, _: Machine) -> Result<Words, String> {
     })
 }
 
-/// The extents of `m16n8k16`.
+/// The extents of a shape such as `m16n8k16`.
 fn shape(text: &str) -> Option<(u32, u32, u32)> {
     let (m, rest) = text.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
     Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
 }
 
-/// Registers that a lane has of a matrix.
+/// Registers per lane of a matrix.
 fn fragment(dtype: &str, rows: u32, columns: u32, threads: u32) -> u32 {
     let register = if ptx_name(dtype) == Some("f64") { 64 } else { 32 };
     rows * columns * bits(dtype).unwrap_or(0) / threads / register
@@ -75,7 +75,7 @@ const SHAPES: &[(&[&str], &[&str])] = &[
     (&["e4m3", "e5m2"], &["m16n8k16", "m16n8k32"]),
 ];
 
-/// The dtypes that `mma` of a dtype adds products in.
+/// The accumulator dtypes of `mma` for a dtype.
 fn sums_of(a: &str) -> &'static [&'static str] {
     match a {
         "f16" | "e4m3" | "e5m2" => &["f16", "f32"],
@@ -102,7 +102,7 @@ fn mma(call: &Operands) -> Result<(), String> {
     let text = call.text("shape");
     let [c, d] = ["c_type", "d_type"].map(|name| ptx_name(call.text(name)).unwrap_or_default());
     let sums = sums_of(a);
-    // Only m8n8k4 adds products to sums of another dtype.
+    // Only m8n8k4 may have C and D of different dtypes.
     if !sums.contains(&c) || !sums.contains(&d) || c != d && text != "m8n8k4" {
         return Err(format!(
             "mma of {a} adds {}: c_type and d_type are both one of these, found {c} and {d}",
@@ -256,8 +256,8 @@ fn mma_complete(given: &mut Given) -> Result<(), String> {
 }
 
 const WARP: Traits = Traits::PLAIN.of(Collective::Warp);
-const ANY_OUT: Kind = Kind::Register(Access::Out, Ty::Said);
-const ANY_IN: Kind = Kind::Register(Access::In, Ty::Said);
+const ANY_OUT: Kind = Kind::Register(Access::Out, Ty::FromWords);
+const ANY_IN: Kind = Kind::Register(Access::In, Ty::FromWords);
 
 rows! { $ matrix {
     /// Loads `num` 8x8 matrices of 16-bit elements from shared memory: lane `8 * i + r` gives the address of row `r` of matrix `i`,
@@ -318,7 +318,7 @@ rows! { $ matrix {
             arg("shape", Kind::DTypeName), arg("a_type", Kind::DTypeName), arg("b_type", Kind::DTypeName),
             arg("c_type", Kind::DTypeName), arg("selector", Kind::Immediate(0, 3)), arg("saturate", Kind::Bool),
             arg("metadata", IN32),
-            list("acc", Kind::Register(Access::InOut, Ty::Said), |call| sparse_of(call).map_or(0, |n| n[0])),
+            list("acc", Kind::Register(Access::InOut, Ty::FromWords), |call| sparse_of(call).map_or(0, |n| n[0])),
             list("a_regs", IN32, |call| sparse_of(call).map_or(0, |n| n[1])),
             list("b_regs", IN32, |call| sparse_of(call).map_or(0, |n| n[2])),
         ])

@@ -52,21 +52,22 @@ fn wait_order(call: &Operands) -> Result<(), String> {
 const SM_90: Arch = Arch::least(90);
 
 rows! { $ mbarrier {
-    /// Initializes the mbarrier `bar`: each phase waits for `thread_count` arrivals; the first phase is 0. One thread does it,
-    /// before any other uses the barrier (`T.ptx.fence.mbarrier_init` or a barrier of the block makes it known).
+    /// Initializes the mbarrier `bar`: each phase waits for `thread_count` arrivals; the first phase is 0. One thread
+    /// does it, before any other uses the barrier (`T.ptx.fence.mbarrier_init` or a barrier of the block makes the
+    /// initialization visible).
     PtxMbarrierInit = Row::new("tirx.ptx.mbarrier_init", "ptx.mbarrier.init",
         ptx("mbarrier.init.shared.b64 [{bar}], {thread_count};"))
         .args(&[arg("bar", SHARED), arg("thread_count", U32)])
         .arch(Arch::least(80)).traits(Traits::SYNC).section("mbarrier.init");
 
-    /// Ends the life of the mbarrier `bar`: its memory may hold something else afterwards.
+    /// Invalidates the mbarrier `bar`: its memory may be used for something else afterwards.
     PtxMbarrierInval = Row::new("tirx.ptx.mbarrier_inval", "ptx.mbarrier.inval",
         ptx("mbarrier.inval.shared.b64 [{bar}];"))
         .args(&[arg("bar", SHARED)])
         .arch(Arch::least(80)).section("mbarrier.inval");
 
-    /// Arrives at the mbarrier `bar` once, or `count` times. `remote` is the rank in the cluster of the block whose barrier
-    /// at the same address is meant; nothing happens where `pred` is 0. Order: `release` at scope `cta` unless said.
+    /// Arrives at the mbarrier `bar` once, or `count` times. `remote` is the cluster rank of the block whose barrier at
+    /// the same address is meant; nothing happens where `pred` is 0. The default order is `release` at scope `cta`.
     PtxMbarrierArrive = Row::new("tirx.ptx.mbarrier_arrive", "ptx.mbarrier.arrive",
         ptx("{?remote:.reg .b32 there; }{?pred:.reg .pred p; setp.ne.s32 p, {pred}, 0; }\
              {?remote:{?pred:@p }mapa.shared::cluster.u32 there, {bar}, {remote}; }\

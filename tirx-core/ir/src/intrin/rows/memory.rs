@@ -11,7 +11,7 @@ use crate::intrin::{Effect::*, ResultRule};
 use crate::ir::{DType, Expr, ExprKind, Type};
 
 /// A pointer, or an address in shared memory.
-pub(super) const PLACE: Kind = Kind::Pointer(Space::Said);
+pub(super) const PLACE: Kind = Kind::Pointer(Space::FromModifiers);
 pub(super) const TYPE: Kind = Kind::Text(ELEMENT_NAMES);
 pub(super) const SPACE: Kind = Kind::Text(&["global", "shared", "shared::cta", "shared::cluster", "local"]);
 pub(super) const CLUSTER: &[(&str, &str, Arch)] =
@@ -30,7 +30,7 @@ const L2: Kind = Kind::Text(&["", "L2::evict_normal", "L2::evict_first", "L2::ev
 const PREFETCH: Kind = Kind::Text(&["", "L2::64B", "L2::128B", "L2::256B"]);
 const LOAD_CACHE: Kind = Kind::Text(&["", "ca", "cg", "cs", "lu", "cv"]);
 const STORE_CACHE: Kind = Kind::Text(&["", "wb", "cg", "cs", "wt"]);
-/// The name of a cache policy, which becomes the policy itself.
+/// A named cache policy, which is replaced by its value.
 pub(super) const HINT: &[Arg] = &[arg(
     "cache_hint",
     Kind::Text(&["", "evict_normal", "evict_first", "evict_last"]),
@@ -157,7 +157,7 @@ const ORDERED_LOAD: &str = "(addr, return_type, ptx_type, *, scope='gpu', space=
 const ORDERED_STORE: &str = "(address, *values, src=None, scope='gpu', space='global', vec='', ptx_type, cache_hint='', \
                              cache_policy=None, l1_evict='', l2_evict='')";
 
-/// The bits of the integer that a pointer points to.
+/// The untyped dtype of the integer that a pointer points to.
 fn pointee_bits(pointer: &Expr) -> Option<u8> {
     let dtype = match &pointer.kind {
         ExprKind::Call { args, .. } => match &args.first()?.kind {
@@ -250,7 +250,7 @@ fn bulk_words(call: &Operands, _: Machine) -> Result<Words, String> {
 }
 
 rows! { $ memory {
-    /// Loads what `addr` points to: the value, or to where `dst` points to. Weak unless said otherwise.
+    /// Loads the value at `addr`: as the result, or to where `dst` points. Weak unless specified otherwise.
     PtxLd = load("tirx.ptx.ld", "ptx.ld")
         .args(loaded!(arg("cache_policy", U64), arg("weak", Kind::Flag), arg("space", SPACE), arg("cop", LOAD_CACHE)))
         .signature("(addr, return_type, ptx_type, *, dst=None, weak=False, space='global', cop='', vec='', cache_hint='', \
@@ -262,23 +262,24 @@ rows! { $ memory {
         .signature("(addr, return_type, ptx_type, *, dst=None, cop='', vec='', cache_hint='', cache_policy=None, l1_evict='', \
                     l2_evict='', prefetch_size='')")
         .traits(LOAD).needs(&[]).section("ld.global.nc");
-    /// Loads in one step that threads of `scope` see whole.
+    /// Loads relaxed: atomically with respect to the threads of `scope`.
     PtxLdRelaxed = load("tirx.ptx.ld_relaxed", "ptx.ld_relaxed")
         .args(loaded!(arg("cache_policy", U64), arg("scope", SCOPE), arg("space", SPACE)))
         .signature(ORDERED_LOAD);
-    /// Loads; what threads of `scope` wrote before they stored the value (with release) is visible behind it.
+    /// Loads with acquire: what threads of `scope` wrote before they stored the value (with release) is visible
+    /// afterwards.
     PtxLdAcquire = load("tirx.ptx.ld_acquire", "ptx.ld_acquire")
         .args(loaded!(optional("cache_policy", U64), arg("scope", SCOPE), arg("space", SPACE)))
         .completed(HINT, policy_of_destination)
         .signature(ORDERED_LOAD);
-    /// Loads each time the program says so.
+    /// A volatile load.
     PtxLdVolatile = load("tirx.ptx.ld_volatile", "ptx.ld_volatile")
         .args(&[
             rest("dst", GENERIC), arg("addr", PLACE), arg("return_type", Kind::DType), arg("space", SPACE), arg("vec", VEC),
             arg("ptx_type", TYPE), arg("to_dst", Kind::Count("dst")), arg("prefetch_size", PREFETCH),
         ])
         .signature("(addr, return_type, ptx_type, *, space='global', vec='', dst=None, prefetch_size='')");
-    /// Loads from the memory of a device.
+    /// Loads from memory-mapped device memory (MMIO).
     PtxLdMmio = load("tirx.ptx.ld_mmio", "ptx.ld_mmio")
         .args(&[
             rest("dst", GENERIC), arg("addr", PLACE), arg("return_type", Kind::DType), arg("sem", Kind::Text(&["relaxed"])),
@@ -293,22 +294,22 @@ rows! { $ memory {
         .signature("(address, *values, src=None, weak=False, space='shared', cop='', vec='', ptx_type, cache_hint='', \
                     cache_policy=None, l1_evict='', l2_evict='')")
         .traits(STORE);
-    /// Stores in one step that threads of `scope` see whole.
+    /// Stores relaxed: atomically with respect to the threads of `scope`.
     PtxStRelaxed = store("tirx.ptx.st_relaxed", "ptx.st_relaxed")
         .args(stored!(arg("scope", SCOPE), arg("space", SPACE)))
         .signature(ORDERED_STORE);
-    /// Stores; threads of `scope` that load the value (with acquire) see what this thread wrote before.
+    /// Stores with release: threads of `scope` that load the value (with acquire) see what this thread wrote before.
     PtxStRelease = store("tirx.ptx.st_release", "ptx.st_release")
         .args(stored!(arg("scope", SCOPE), arg("space", SPACE)))
         .signature(ORDERED_STORE);
-    /// Stores each time the program says so.
+    /// A volatile store.
     PtxStVolatile = store("tirx.ptx.st_volatile", "ptx.st_volatile")
         .args(&[
             arg("address", PLACE), list("values", ANY, values), optional("src", GENERIC), arg("space", SPACE), arg("vec", VEC),
             arg("ptx_type", TYPE), arg("from_src", Kind::Has("src")),
         ])
         .signature("(address, *values, src=None, space='global', vec='', ptx_type)");
-    /// Stores to the memory of a device.
+    /// Stores to memory-mapped device memory (MMIO).
     PtxStMmio = store("tirx.ptx.st_mmio", "ptx.st_mmio")
         .args(&[
             arg("address", PLACE), arg("value", ANY), arg("sem", Kind::Text(&["relaxed"])), arg("scope", Kind::Text(&["sys"])),
@@ -317,11 +318,11 @@ rows! { $ memory {
         .completed(&[], mmio)
         .signature("(address, value, *, sem='relaxed', ptx_type)");
     /// `__ldg(addr)`: loads from memory that does not change while the kernel runs.
-    CudaLdg = Row::new("tirx.cuda.ldg", "cuda.ldg", special()).args(&[arg("addr", ANY)]).value(ResultRule::SaidLast)
+    CudaLdg = Row::new("tirx.cuda.ldg", "cuda.ldg", special()).args(&[arg("addr", ANY)]).value(ResultRule::GivenLast)
         .effect(ReadState).traits(LOAD.whole_vector());
     /// Loads an integer of 32 or 64 bits into the element `res`, acquiring at the scope of the GPU.
     PtxLdGlobalAcquire = Row::new("tirx.ptx.ld_global_acquire", "ptx.ld_global_acquire", ptx("ld.acquire.gpu.global.{width} {res}, [{addr}];").words(acquired_words))
-        .args(&[arg("res", Kind::Element(Access::Out, Ty::Said)), arg("addr", GLOBAL)]).traits(STRONG_LOAD)
+        .args(&[arg("res", Kind::Element(Access::Out, Ty::FromWords)), arg("addr", GLOBAL)]).traits(STRONG_LOAD)
         .checked(acquired).section("ld");
     /// Loads the float32 element `addr` into `reg[local_addr]` where `guard` holds, else 0.
     PtxLdg32 = Row::new("tirx.ptx.ldg32", "ptx.ldg32", code("asm volatile(\"{ .reg .pred p; setp.ne.b32 p, %2, 0; @!p mov.b32 %0, 0; @p ld.global.nc.f32 %0, [%1]; }\" : \"=f\"(reg[local_addr]) : \"l\"(addr), \"r\"((int)guard));"))

@@ -22,7 +22,7 @@ macro_rules! rows {
     };
 }
 
-/// Goes through the families, each adding the names of its operators, and ends with the enumeration.
+/// Collects the operators of each family in turn and declares the enumeration.
 macro_rules! chain {
     (($next:ident $($rest:ident)*) $($names:tt)*) => { $next! { ($($rest)*) $($names)* } };
     (() $($(#[$doc:meta])* $op:ident,)*) => {

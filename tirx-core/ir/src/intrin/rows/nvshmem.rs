@@ -1,4 +1,4 @@
-//! NVSHMEM: memory that several GPUs see, and signals between them.
+//! NVSHMEM: memory shared by several GPUs, and signals between them.
 //!
 //! The functions are those of NVSHMEM's device API (`nvshmem.h`, `nvshmemx.h`); a kernel that uses them is compiled against its
 //! headers and linked with its device library.

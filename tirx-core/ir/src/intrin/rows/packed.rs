@@ -19,7 +19,7 @@ const fn brain(body: &'static str) -> Cuda {
 const ALWAYS: Kind = Kind::Text(&["rn", "rz", "rm", "rp"]);
 const ROUNDING: Kind = Kind::Text(&["", "rn", "rz", "rm", "rp"]);
 
-/// Nothing where there is a destination, else what the call says.
+/// No result where there is a destination, otherwise the dtype that the call gives.
 fn stored_or_given(call: &Operands) -> DType {
     match call.get("d_addr") {
         Some(_) => DType::VOID,
@@ -53,7 +53,7 @@ const TWO: &[Arg] = &[
     arg("dps", Kind::Has("d_addr")),
     arg("return_dtype", Kind::DType),
 ];
-/// The same with a rounding that is always said.
+/// The same with a mandatory rounding.
 const SUB: &[Arg] = &[
     optional("d_addr", OUT64),
     arg("a", U64),
@@ -99,25 +99,25 @@ rows! { $ packed {
     /// Two packed bfloat16 as packed float32.
     CudaBfloat1622float2 = Row::new("tirx.cuda.bfloat1622float2", "cuda.bfloat1622float2", brain("return tirx_bit_cast<unsigned long long>(__bfloat1622float2(tirx_bit_cast<__nv_bfloat162>(packed)));"))
         .args(&[arg("packed", U32)]).gives(DType::UINT64).effect(Pure);
-    /// The lesser of packed bfloat16, and the number where one is NaN.
+    /// The lesser of packed bfloat16; where one is NaN, the other one.
     CudaHmin2 = Row::new("tirx.cuda.hmin2", "cuda.hmin2", brain("return tirx_bit_cast<unsigned int>(__hmin2(tirx_bit_cast<__nv_bfloat162>(a), tirx_bit_cast<__nv_bfloat162>(b)));"))
         .args(&[arg("a", U32), arg("b", U32)]).gives(DType::UINT32).effect(Pure);
-    /// The greater of packed bfloat16, and the number where one is NaN.
+    /// The greater of packed bfloat16; where one is NaN, the other one.
     CudaHmax2 = Row::new("tirx.cuda.hmax2", "cuda.hmax2", brain("return tirx_bit_cast<unsigned int>(__hmax2(tirx_bit_cast<__nv_bfloat162>(a), tirx_bit_cast<__nv_bfloat162>(b)));"))
         .args(&[arg("a", U32), arg("b", U32)]).gives(DType::UINT32).effect(Pure);
     /// Four float32 as packed float8_e4m3fn, saturating.
     CudaFp8x4E4m3FromFloat4 = Row::new("tirx.cuda.fp8x4_e4m3_from_float4", "cuda.fp8x4_e4m3_from_float4", bits("return tirx_bit_cast<unsigned int>(__nv_fp8x4_e4m3(make_float4(x, y, z, w)));").headers(&["cuda_fp8.h"]))
         .args(&[arg("x", F32), arg("y", F32), arg("z", F32), arg("w", F32)]).gives(DType::UINT32).effect(Pure);
-    /// `add.f32x2`: of the two numbers of `a` and `b` each; into the variable at `d_addr` unless `dps=False`.
+    /// `add.f32x2`: adds both numbers of `a` and `b`; into the variable at `d_addr` unless `dps=False`.
     PtxAddF32x2 = packed("tirx.ptx.add_f32x2", "ptx.add_f32x2",
         "add{.rounding}{?ftz:.ftz}.f32x2 {?d_addr:{d_addr}}{!d_addr:{result}}, {a}, {b};").section("add");
-    /// `sub.f32x2`: of the two numbers of `a` and `b` each; into the variable at `d_addr` unless `dps=False`.
+    /// `sub.f32x2`: subtracts both numbers of `a` and `b`; into the variable at `d_addr` unless `dps=False`.
     PtxSubF32x2 = packed("tirx.ptx.sub_f32x2", "ptx.sub_f32x2",
         "sub{.rounding}{?ftz:.ftz}.f32x2 {?d_addr:{d_addr}}{!d_addr:{result}}, {a}, {b};").args(SUB).section("sub");
-    /// `mul.f32x2`: of the two numbers of `a` and `b` each; into the variable at `d_addr` unless `dps=False`.
+    /// `mul.f32x2`: multiplies both numbers of `a` and `b`; into the variable at `d_addr` unless `dps=False`.
     PtxMulF32x2 = packed("tirx.ptx.mul_f32x2", "ptx.mul_f32x2",
         "mul{.rounding}{?ftz:.ftz}.f32x2 {?d_addr:{d_addr}}{!d_addr:{result}}, {a}, {b};").section("mul");
-    /// `fma.f32x2`: `a * b + c` of the two numbers each, rounded once; into the variable at `d_addr` unless `dps=False`.
+    /// `fma.f32x2`: `a * b + c` for both numbers, rounded once; into the variable at `d_addr` unless `dps=False`.
     PtxFmaF32x2 = packed("tirx.ptx.fma_f32x2", "ptx.fma_f32x2",
         "fma{.rounding}{?ftz:.ftz}.f32x2 {?d_addr:{d_addr}}{!d_addr:{result}}, {a}, {b}, {c};").args(FMA).section("fma");
 } }

@@ -6,7 +6,7 @@ use crate::intrin::row::*;
 use crate::intrin::{Effect::*, ResultRule};
 use crate::ir::{DType, Expr, ExprKind};
 
-/// Of the widest dtype of the element's indices and its buffer's extents, at least int32.
+/// The widest dtype of the element's indices and its buffer's extents, at least int32.
 fn offset_dtype(call: &Operands) -> DType {
     let mut dtype = DType::INT32;
     if let Some(ExprKind::BufferLoad { buffer, indices, .. }) = call.get("load").map(|e: &Expr| &e.kind) {
@@ -38,7 +38,7 @@ rows! { $ pointers {
     TvmAccessPtr = Row::new("tirx.tvm_access_ptr", "tvm_access_ptr", special())
         .args(&[arg("ptype", NODE), arg("data", ANY), arg("offset", ANY), arg("extent", ANY), arg("rw_mask", ANY)])
         .gives(DType::HANDLE).effect(Pure);
-    /// A hint to load.
+    /// A prefetch hint.
     Prefetch = Row::new("tirx.prefetch", "prefetch", special())
         .args(&[arg("address", NODE), arg("rw", NODE), arg("locality", NODE), arg("cache", NODE)]).effect(Opaque);
     /// Prints a buffer from the device.

@@ -34,10 +34,10 @@ rows! { $ sync {
     /// Barrier of the grid (cooperative launch).
     CudaGridSync = Row::new("tirx.cuda.grid_sync", "cuda.grid_sync", expression("cooperative_groups::this_grid().sync()").headers(&["cooperative_groups.h"]))
         .traits(Traits::WAIT.of(Collective::Block).synchronizes(Synchronizes::Grid)).section("Cooperative Groups");
-    /// Block barrier; whether the predicate holds in all threads.
+    /// Block barrier; gives whether the predicate holds in all threads.
     CudaSyncthreadsAnd = Row::new("tirx.cuda.syncthreads_and", "cuda.syncthreads_and", function("__syncthreads_and"))
         .args(&[arg("cond", CONDITION)]).gives(DType::INT64).traits(BLOCK).section("Synchronization Functions");
-    /// Block barrier; whether the predicate holds in any thread.
+    /// Block barrier; gives whether the predicate holds in any thread.
     CudaSyncthreadsOr = Row::new("tirx.cuda.syncthreads_or", "cuda.syncthreads_or", function("__syncthreads_or"))
         .args(&[arg("cond", CONDITION)]).gives(DType::INT64).traits(BLOCK).section("Synchronization Functions");
     /// Reduces `value` over the block's threads; `scratch` points to shared memory for `num_warps` values. Each thread gets the result.
@@ -47,12 +47,12 @@ rows! { $ sync {
     /// Device-wide memory fence.
     CudaThreadFence = Row::new("tirx.cuda.thread_fence", "cuda.thread_fence", function("__threadfence"))
         .traits(Traits::SYNC.synchronizes(Synchronizes::Memory)).section("Memory Fence Functions");
-    /// Orders this thread's accesses before it with those behind it, as threads of `scope` see them.
+    /// Orders this thread's memory accesses before it with those after it, as threads of `scope` observe them.
     PtxFence = Row::new("tirx.ptx.fence", "ptx.fence", ptx("fence.{sem}.{scope};"))
         .args(&[arg("sem", Kind::Text(&["sc", "acq_rel"])), arg("scope", Kind::Text(&["cta", "cluster", "gpu", "sys"]))])
         .traits(Traits::SYNC.synchronizes(Synchronizes::Memory)).needs(&[("scope", "cluster", SM_90)])
         .section("membar / fence");
-    /// Makes initialized barriers known to the cluster.
+    /// Makes the initialization of mbarriers visible to the cluster.
     PtxFenceMbarrierInit = Row::new("tirx.ptx.fence_mbarrier_init", "ptx.fence.mbarrier_init", ptx("fence.mbarrier_init.release.cluster;"))
         .traits(Traits::SYNC.synchronizes(Synchronizes::Cluster)).arch(SM_90).section("membar / fence");
     /// Orders accesses of threads and of asynchronous engines to a state space; `""`: to all.
@@ -60,19 +60,19 @@ rows! { $ sync {
         .args(&[arg("space", Kind::Text(&["", "global", "shared::cta", "shared::cluster"]))])
         .traits(Traits::SYNC.synchronizes(Synchronizes::Memory)).signature("(space='')").arch(SM_90)
         .section("membar / fence");
-    /// Arrives at the barrier of the cluster. With `aligned` all lanes of the warp do it together.
+    /// Arrives at the barrier of the cluster. With `aligned` all lanes of the warp execute it together.
     PtxBarrierClusterArrive = Row::new("tirx.ptx.barrier_cluster_arrive", "ptx.barrier.cluster.arrive", ptx("barrier.cluster.arrive{.sem}{?aligned:.aligned};"))
         .args(&[arg("sem", Kind::Text(&["", "release", "relaxed"])), arg("aligned", Kind::Bool)])
         .traits(Traits::SYNC.synchronizes(Synchronizes::Cluster)).signature("(sem='', aligned=True)").arch(SM_90)
         .section("barrier.cluster");
-    /// Waits until all threads of the cluster have arrived. With `aligned` all lanes of the warp do it together.
+    /// Waits until all threads of the cluster have arrived. With `aligned` all lanes of the warp execute it together.
     PtxBarrierClusterWait = Row::new("tirx.ptx.barrier_cluster_wait", "ptx.barrier.cluster.wait", ptx("barrier.cluster.wait{?acquire:.acquire}{?aligned:.aligned};"))
         .args(&[arg("acquire", Kind::Bool), arg("aligned", Kind::Bool)]).traits(CLUSTER)
         .signature("(acquire=False, aligned=True)").arch(SM_90).section("barrier.cluster");
-    /// Waits for the grids that this one depends on.
+    /// Waits for the grids that this one depends on (programmatic dependent launch).
     PtxGriddepcontrolWait = Row::new("tirx.ptx.griddepcontrol_wait", "ptx.griddepcontrol.wait", ptx("griddepcontrol.wait;"))
         .traits(GRIDS).arch(SM_90).section("griddepcontrol");
-    /// Lets dependent grids start.
+    /// Allows dependent grids to start (programmatic dependent launch).
     PtxGriddepcontrolLaunchDependents = Row::new("tirx.ptx.griddepcontrol_launch_dependents", "ptx.griddepcontrol.launch_dependents", ptx("griddepcontrol.launch_dependents;"))
         .traits(Traits::SYNC.synchronizes(Synchronizes::Grids)).arch(SM_90).section("griddepcontrol");
 } }

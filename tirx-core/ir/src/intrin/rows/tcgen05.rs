@@ -12,13 +12,13 @@ use crate::intrin::row::*;
 use crate::ir::Expr;
 
 const BLACKWELL: Arch = Arch::families(&[100, 110]);
-/// What no family has in common.
+/// Targets common to all families.
 const EXACT: Arch = Arch::exact(&[100, 110]);
 const GROUP: Kind = Kind::Immediate(1, 2);
 const WARP: Traits = Traits::PLAIN.of(Collective::Warp);
 const ENGINE: Traits = Traits::PLAIN.by(Engine::Tcgen05);
 
-/// Which matrix product takes dtypes: `.kind::f16`, ….
+/// The kind of matrix product for these dtypes: `.kind::f16`, ….
 ///
 /// # Errors
 /// Dtypes that no product takes.
@@ -65,7 +65,7 @@ fn kind_of(call: &Operands) -> Result<&'static str, String> {
     )
 }
 
-/// What an M x N x K product must be, for its kind.
+/// The constraints on the M x N x K extents of a product, for its kind.
 fn check_shape(kind: &str, call: &Operands) -> Result<(), String> {
     let at = |name: &str| call.int(name).unwrap_or(0);
     let (m, n, k) = (at("M"), at("N"), at("K"));
@@ -304,21 +304,23 @@ fn commit_words(call: &Operands, _: Machine) -> Result<Words, String> {
 const SHAPES: Kind = Kind::Text(&["16x32bx2", "16x64b", "16x128b", "16x256b", "32x32b"]);
 
 rows! { $ tcgen05 {
-    /// Orders what `tcgen05` instructions of this thread did before what follows its next synchronization with other threads.
+    /// Orders this thread's earlier `tcgen05` instructions before the instructions that follow its next synchronization
+    /// with other threads.
     PtxTcgen05FenceBeforeThreadSync = Row::new("tirx.ptx.tcgen05_fence_before_thread_sync",
         "ptx.tcgen05.fence.before_thread_sync", ptx("tcgen05.fence::before_thread_sync;"))
         .arch(BLACKWELL).traits(Traits::SYNC).section("tcgen05.fence");
 
-    /// Orders `tcgen05` instructions of this thread after what preceded its last synchronization with other threads.
+    /// Orders this thread's later `tcgen05` instructions after the instructions that preceded its last synchronization
+    /// with other threads.
     PtxTcgen05FenceAfterThreadSync = Row::new("tirx.ptx.tcgen05_fence_after_thread_sync",
         "ptx.tcgen05.fence.after_thread_sync", ptx("tcgen05.fence::after_thread_sync;"))
         .arch(BLACKWELL).traits(Traits::SYNC).section("tcgen05.fence");
 
-    /// Waits for this thread's `tcgen05.ld`: their registers may be read afterwards.
+    /// Waits for this thread's `tcgen05.ld` instructions: their registers may be read afterwards.
     PtxTcgen05WaitLd = Row::new("tirx.ptx.tcgen05_wait_ld", "ptx.tcgen05.wait.ld", ptx("tcgen05.wait::ld.sync.aligned;"))
         .arch(BLACKWELL).traits(Traits::WAIT.of(Collective::Warp)).section("tcgen05.wait");
 
-    /// Waits for this thread's `tcgen05.st`.
+    /// Waits for this thread's `tcgen05.st` instructions.
     PtxTcgen05WaitSt = Row::new("tirx.ptx.tcgen05_wait_st", "ptx.tcgen05.wait.st", ptx("tcgen05.wait::st.sync.aligned;"))
         .arch(BLACKWELL).traits(Traits::WAIT.of(Collective::Warp)).section("tcgen05.wait");
 
@@ -337,7 +339,7 @@ rows! { $ tcgen05 {
         .args(&[arg("taddr", U32), arg("n_cols", U32), arg("cta_group", GROUP)])
         .arch(BLACKWELL).traits(WARP).section("tcgen05.alloc");
 
-    /// This CTA allocates no more tensor memory.
+    /// Promises that this CTA allocates no more tensor memory.
     PtxTcgen05RelinquishAllocPermit = Row::new("tirx.ptx.tcgen05_relinquish_alloc_permit",
         "ptx.tcgen05.relinquish_alloc_permit", ptx("tcgen05.relinquish_alloc_permit.cta_group::{cta_group}.sync.aligned;"))
         .signature("(cta_group=1)").args(&[arg("cta_group", GROUP)])
@@ -394,8 +396,8 @@ rows! { $ tcgen05 {
         .checked(cp)
         .arch(BLACKWELL).traits(ENGINE).section("tcgen05.cp");
 
-    /// Makes the mbarrier `bar` (of each CTA of `cta_mask`) track this thread's `tcgen05` instructions: one arrival when they are
-    /// complete. Nothing happens where `pred` is 0.
+    /// Makes the mbarrier `bar` (of each CTA of `cta_mask`) track this thread's `tcgen05` instructions: it receives one
+    /// arrival when they are complete. Nothing happens where `pred` is 0.
     PtxTcgen05Commit = Row::new("tirx.ptx.tcgen05_commit", "ptx.tcgen05.commit",
         ptx("{?pred:.reg .pred p; setp.ne.b32 p, {pred}, 0; @p }tcgen05.commit.cta_group::{cta_group}.mbarrier::arrive::one.\
              shared::cluster{?multicast:.multicast::cluster}.b64 [{bar}]{?multicast:, {cta_mask}};").words(commit_words))
@@ -467,7 +469,8 @@ rows! { $ tcgen05 {
         .completed(&[], complete_masks).checked(mma)
         .arch(BLACKWELL).traits(ENGINE).section("tcgen05.mma");
 
-    /// The same of a sparse A: two of four elements, which `sp_tmem_addr` in tensor memory says.
+    /// The same for a sparse A: two of four elements are stored, chosen by the metadata at `sp_tmem_addr` in tensor
+    /// memory.
     PtxTcgen05MmaSp = Row::new("tirx.ptx.tcgen05_mma_sp", "ptx.tcgen05.mma.sp",
         ptx(".reg .pred p; setp.ne.b32 p, {enable_input_d}, 0; tcgen05.mma.sp.cta_group::{cta_group}.kind::{kind} \
              [{d_tmem_addr}], {?use_a_tmem:[{a_operand}]}{!use_a_tmem:{a_operand}}, {b_desc}, [{sp_tmem_addr}], {i_desc}, \
@@ -501,7 +504,7 @@ rows! { $ tcgen05 {
         .checked(mma)
         .arch(EXACT).traits(ENGINE).section("tcgen05.mma");
 
-    /// The same of a sparse A.
+    /// The same for a sparse A.
     PtxTcgen05MmaSpBlockScale = Row::new("tirx.ptx.tcgen05_mma_sp_block_scale", "ptx.tcgen05.mma.sp.block_scale",
         ptx(".reg .pred p; setp.ne.b32 p, {enable_input_d}, 0; \
              tcgen05.mma.sp.cta_group::{cta_group}.kind::{kind}.block_scale.scale_vec::{vector} [{d_tmem_addr}], \

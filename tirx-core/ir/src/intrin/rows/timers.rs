@@ -1,7 +1,7 @@
 //! Clocks, special registers, and the timers of a profile.
 //!
-//! A profile is a buffer of `uint64`: its first element says how many blocks and groups there are, each group of threads
-//! writes records behind it: a time, what happened, and who.
+//! A profile is a buffer of `uint64`: its first element says how many blocks and groups there are, each group of
+//! threads writes records after it: a time, an event, and the group.
 
 use super::kinds::*;
 use crate::intrin::row::*;
@@ -26,7 +26,7 @@ const FINAL: &[Arg] = &[
     arg("leader_cond", CONDITION),
 ];
 
-/// Writes the time and what happened, and moves on to the thread's next place.
+/// Writes a time and an event, and advances to the thread's next record.
 macro_rules! record {
     ($before:literal, $what:literal, $after:literal) => {
         code(concat!(
@@ -44,7 +44,7 @@ rows! { $ timers {
     /// The cycle counter.
     CudaClock64 = Row::new("tirx.cuda.clock64", "cuda.clock64", expression("(uint64_t)clock64()").headers(&["cstdint"]))
         .gives(DType::UINT64).effect(ReadState).section("Time Function");
-    /// Sleeps about so many nanoseconds.
+    /// Sleeps for about this many nanoseconds.
     CudaNanoSleep = Row::new("tirx.cuda.nano_sleep", "cuda.nano_sleep", function("__nanosleep"))
         .args(&[arg("time", U32)]).traits(Traits::WAIT).section("Nanosleep Function");
     /// Linear index of the thread in its block.

@@ -9,7 +9,7 @@ use crate::ir::DType;
 
 /// All lanes of the mask take part.
 const LANES: Traits = Traits::SYNC.of(Collective::Warp).synchronizes(Synchronizes::Warp);
-/// A lane's value is another lane's.
+/// The result is another lane's value.
 const SHUFFLE: Traits = LANES.passes_on(1);
 pub(super) const OPERATION: Kind = Kind::Text(&["sum", "max", "min"]);
 
@@ -48,23 +48,23 @@ fn register_count(call: &Operands) -> Result<(), String> {
 }
 
 rows! { $ warp {
-    /// Value of lane `arg`: mask, value, arg, width, warp size.
+    /// `value` of lane `warp_id` of the segment of `width` lanes.
     TvmWarpShuffle = Row::new("tirx.tvm_warp_shuffle", "tvm_warp_shuffle", special())
         .args(&[arg("mask", ANY), arg("value", ANY), arg("warp_id", ANY), arg("width", ANY), arg("warp_size", ANY)])
         .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
-    /// Value of the lane `arg` below: mask, value, arg, width, warp size.
+    /// `value` of the lane whose number is lower by `offset`.
     TvmWarpShuffleUp = Row::new("tirx.tvm_warp_shuffle_up", "tvm_warp_shuffle_up", special())
         .args(&[arg("mask", ANY), arg("value", ANY), arg("offset", ANY), arg("width", ANY), arg("warp_size", ANY)])
         .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
-    /// Value of the lane `arg` above: mask, value, arg, width, warp size.
+    /// `value` of the lane whose number is higher by `offset`.
     TvmWarpShuffleDown = Row::new("tirx.tvm_warp_shuffle_down", "tvm_warp_shuffle_down", special())
         .args(&[arg("mask", ANY), arg("value", ANY), arg("offset", ANY), arg("width", ANY), arg("warp_size", ANY)])
         .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
-    /// Value of the lane whose number differs by xor: mask, value, lane mask, width, warp size.
+    /// `value` of the lane whose number is this lane's exclusive-ored with `lane_mask`.
     TvmWarpShuffleXor = Row::new("tirx.tvm_warp_shuffle_xor", "tvm_warp_shuffle_xor", special())
         .args(&[arg("mask", ANY), arg("value", ANY), arg("lane_mask", ANY), arg("width", ANY), arg("warp_size", ANY)])
         .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
-    /// Mask of the lanes that are here.
+    /// Mask of the active lanes.
     TvmWarpActivemask = Row::new("tirx.tvm_warp_activemask", "tvm_warp_activemask", function("__activemask"))
         .gives(DType::UINT32).effect(ReadState).section("Warp Vote Functions");
     /// `__shfl_sync(mask, value, arg, width)`.
@@ -90,7 +90,7 @@ rows! { $ warp {
     CudaBallotSync = Row::new("tirx.cuda.ballot_sync", "cuda.ballot_sync", function("__ballot_sync"))
         .args(&[arg("mask", MASK), arg("pred", CONDITION)]).gives(DType::UINT32).traits(LANES)
         .section("Warp Vote Functions");
-    /// Whether any lane of a mask has a predicate.
+    /// Whether the predicate holds in any lane of a mask.
     PtxAnySync = Row::new("tirx.ptx.any_sync", "ptx.any_sync", function("__any_sync"))
         .args(&[arg("mask", MASK), arg("pred", CONDITION)]).gives(DType::INT32).traits(LANES).section("vote");
     /// Sum over the lanes of a mask.
@@ -107,12 +107,12 @@ rows! { $ warp {
         .value(ResultRule::Arg(0)).traits(LANES).signature("(value, op, width=32)").checked(reduced);
     /// Reduction over threads.
     TvmThreadAllreduce = Row::new("tirx.tvm_thread_allreduce", "tvm_thread_allreduce", lowered())
-        .args(&[rest("args", NODE)]).value(ResultRule::Said)
+        .args(&[rest("args", NODE)]).value(ResultRule::Given)
         .traits(LANES.of(Collective::Block).synchronizes(Synchronizes::Block));
     /// 1 in one lane of the warp, 0 in the others.
     PtxElectSync = Row::new("tirx.ptx.elect_sync", "ptx.elect_sync", state_ptx(".reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 {result}, 1, 0, p;"))
         .gives(DType::UINT32).traits(LANES).arch(SM_90).section("elect.sync");
-    /// Raises (`inc`) or lowers how many registers each thread of the warpgroup may use; a raise waits until they are free.
+    /// Raises (`inc`) or lowers the number of registers per thread of the warpgroup; a raise waits until they are free.
     PtxSetmaxnreg = Row::new("tirx.ptx.setmaxnreg", "ptx.setmaxnreg", state_ptx("setmaxnreg.{way}.sync.aligned.u32 {reg_count};").words(way))
         .args(&[arg("inc", Kind::Bool), arg("reg_count", Kind::Immediate(24, 256))])
         .traits(Traits::PLAIN.of(Collective::Warpgroup))

@@ -117,7 +117,7 @@ fn register_words(call: &Operands, _: Machine) -> Result<Words, String> {
 
 const DIM: Kind = Kind::Immediate(0, 256);
 const SIGN: Kind = Kind::Immediate(-1, 1);
-const ACCUMULATOR: Kind = Kind::Element(Access::InOut, Ty::Said);
+const ACCUMULATOR: Kind = Kind::Element(Access::InOut, Ty::FromWords);
 
 rows! { $ wgmma {
     /// Orders accesses to registers and shared memory before the `wgmma` that follow; needed before the first one and whenever
@@ -126,12 +126,12 @@ rows! { $ wgmma {
         .also(&["ptx.wgmma.arrive"])
         .arch(HOPPER).traits(TOGETHER).section("wgmma.fence");
 
-    /// Makes a group of the `wgmma` of this warpgroup that are in none yet.
+    /// Makes a group of this warpgroup's `wgmma` operations that are in no group yet.
     PtxWgmmaCommitGroup = Row::new("tirx.ptx.wgmma_commit_group", "ptx.wgmma.commit_group",
         ptx("wgmma.commit_group.sync.aligned;"))
         .arch(HOPPER).traits(TOGETHER).section("wgmma.commit_group");
 
-    /// Waits until at most the `n` latest groups of this warpgroup are under way.
+    /// Waits until at most the `n` latest groups of this warpgroup are in flight.
     PtxWgmmaWaitGroup = Row::new("tirx.ptx.wgmma_wait_group", "ptx.wgmma.wait_group",
         ptx("wgmma.wait_group.sync.aligned {n};"))
         .args(&[arg("n", Kind::Immediate(0, 7))])
@@ -140,7 +140,7 @@ rows! { $ wgmma {
     /// No instruction: keeps the compiler from moving accesses to the register `reg` across it.
     PtxWgmmaNoopBarrier = Row::new("tirx.ptx.wgmma_noop_barrier", "ptx.wgmma.noop_barrier",
         ptx("/* {reg} */").words(register_words))
-        .args(&[arg("reg", Kind::Element(Access::InOut, Ty::Said))])
+        .args(&[arg("reg", Kind::Element(Access::InOut, Ty::FromWords))])
         .section("wgmma.fence");
 
     /// Writes the descriptor of a matrix in shared memory to `desc`: its address, the byte offsets of the leading and the strided
@@ -178,7 +178,7 @@ rows! { $ wgmma {
             arg("descB", U64), list("a_regs", Kind::Element(Access::In, Ty::B32), a_registers),
             list("accums", ACCUMULATOR, accumulators),
         ])
-        .completed(&[rest("reg_list", Kind::Element(Access::InOut, Ty::Said))], |given| {
+        .completed(&[rest("reg_list", Kind::Element(Access::InOut, Ty::FromWords))], |given| {
             let all = given.get("reg_list").to_vec();
             given.values.push(("accums", all));
             Ok(())
