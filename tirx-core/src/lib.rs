@@ -13,7 +13,7 @@
 //! | [`intrin`] | `tirx-ir` | the table of intrinsics: one row each, read by every other part |
 //! | [`layout`] | `tirx-ir` | how a logical coordinate becomes a physical offset |
 //! | [`arith`] | `tirx-arith` | what is provably true of integer expressions |
-//! | [`transform`] | `tirx-lower` | the lowering pipeline, one pass a file |
+//! | [`transform`] | `tirx-lower` | the lowering pipeline, one pass per file |
 //! | [`codegen`] | `tirx-codegen` | final IR to CUDA C++ and launcher code |
 //! | [`script`] | `tirx-script` (feature `frontend`), printer in `tirx-ir` | TVMScript text to IR and back |
 

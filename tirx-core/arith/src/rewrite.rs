@@ -299,7 +299,7 @@ impl Analyzer {
             }
             _ => Expr::binary(op, a, b),
         };
-        // Only constants fold.
+        // Only constants are folded.
         let constant = |e: &Expr| matches!(e.kind, ExprKind::Int(_) | ExprKind::Float(_));
         if constant(&a) || constant(&b) {
             let folded = fold::binary(op, a.clone(), b.clone());

@@ -15,12 +15,12 @@ use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
 pub(super) struct Printer {
     known: FxHashMap<Var, String>,
     taken: FxHashMap<String, u32>,
-    /// Whether something printed since this was cleared may divide by zero.
+    /// Whether the text printed since this was last cleared may divide by zero.
     pub(super) divides: bool,
 }
 
 impl Printer {
-    /// From here on `var` is `text`.
+    /// Prints `var` as `text` from here on.
     pub(super) fn define(&mut self, var: &Var, text: impl Into<String>) {
         self.known.insert(var.clone(), text.into());
     }
@@ -32,7 +32,7 @@ impl Printer {
             .collect();
         let count = self.taken.entry(base.clone()).or_insert(0);
         *count += 1;
-        // No word of C and no name of the runtime begins so.
+        // The prefix occurs in no keyword of C and no name of the runtime.
         let name = match *count {
             1 => format!("v_{base}"),
             n => format!("v{}_{base}", n - 1),
@@ -112,7 +112,7 @@ impl Printer {
                     BinOp::Sub => '-',
                     _ => '*',
                 };
-                // Narrow integers are computed as `int` and cut.
+                // Narrow integers are computed as `int` and truncated.
                 return Ok(match dtype.is_floating() || dtype.bits >= 32 {
                     true => format!("({x} {sign} {y})"),
                     false => format!("(({})({x} {sign} {y}))", self.c_type(e)?),

@@ -8,9 +8,9 @@ use super::Result;
 use super::expr::Printer;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Var, print_expr, substitute};
 
-/// How many names an extent goes through at most.
+/// Most names that an extent is followed through.
 const DEEPEST_BINDINGS: usize = 16;
-/// The largest extent, in nodes, that is computed in one expression.
+/// The largest extent, in nodes, that is written as one expression.
 const LARGEST: u32 = 256;
 
 /// The statements that compute the extent `place` of a launch configuration.
@@ -24,7 +24,7 @@ pub(super) fn print(
     let exact = written_out(value, arithmetic);
     let mut values = Vec::new();
     let computed = matches!(exact.kind, ExprKind::Binary(..) | ExprKind::Cast(_));
-    // What is there already needs no arithmetic.
+    // A plain value needs no checked arithmetic.
     let text = match computed && exact.size() <= LARGEST {
         true => wide(printer, &exact, &mut values)?,
         false => None,
@@ -60,7 +60,7 @@ pub(super) fn print(
     Ok(lines)
 }
 
-/// The extent with the arithmetic that the host binds to names written out.
+/// The extent with names of arithmetic values expanded.
 pub(super) fn written_out(value: &Expr, arithmetic: &FxHashMap<Var, Expr>) -> Expr {
     let mut value = value.clone();
     for _ in 0..DEEPEST_BINDINGS {
@@ -73,7 +73,7 @@ pub(super) fn written_out(value: &Expr, arithmetic: &FxHashMap<Var, Expr>) -> Ex
     value
 }
 
-/// The text of a `tirx_wide`; `None` where the expression is something else than arithmetic of integers.
+/// The text of a `tirx_wide`; `None` where the expression contains anything but integer arithmetic.
 pub(super) fn wide(
     printer: &mut Printer,
     expr: &Expr,
@@ -101,7 +101,7 @@ pub(super) fn wide(
             };
             Ok(Some(format!("tirx_wide_{function}({a}, {b})")))
         }
-        // What is computed is the number itself, which must fit in the end.
+        // The uncast number is computed; the range check at the end covers the cast.
         ExprKind::Cast(inner) if inner.dtype.is_integer() && is_arithmetic(inner) => {
             wide(printer, inner, values)
         }
@@ -130,7 +130,7 @@ pub(super) fn wide(
     }
 }
 
-/// Whether an expression computes something.
+/// Whether an expression contains arithmetic.
 pub(super) fn is_arithmetic(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Binary(op, ..) => !op.is_comparison() && !op.is_logical(),

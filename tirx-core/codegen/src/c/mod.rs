@@ -47,14 +47,14 @@ pub fn c_scalar(dtype: DType) -> Option<&'static str> {
         (TypeCode::UInt, 64) => "uint64_t",
         (TypeCode::Float, 32) => "float",
         (TypeCode::Float, 64) => "double",
-        // Their bits.
+        // The bits of such a value.
         (TypeCode::Float | TypeCode::BFloat, 16) => "uint16_t",
         (TypeCode::Handle, _) => "void*",
         _ => return None,
     })
 }
 
-/// Prints the C launcher of a kernel. `name` is the C function's, `shown` the kernel's in messages (`add::n256`),
+/// Prints the C launcher of a kernel. `name` is the C function's name, `shown` the kernel's in messages (`add::n256`),
 /// `signature` the Rust launcher's.
 ///
 /// # Errors
@@ -76,7 +76,7 @@ pub fn launcher(name: &str, shown: &str, signature: &Signature, module: &IRModul
     })
 }
 
-/// A name that C takes: of `add::n256` `add_n256`.
+/// A valid C name: `add_n256` for `add::n256`.
 pub fn c_name(path: &str) -> String {
     let name: String = path
         .replace("::", "_")
@@ -89,7 +89,7 @@ pub fn c_name(path: &str) -> String {
     }
 }
 
-/// Words of C and C++ that no function can have as its name, and names of C's library that it should not have.
+/// Keywords of C and C++, which cannot name a function, and names of C's library, which should not.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",

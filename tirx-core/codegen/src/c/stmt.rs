@@ -20,7 +20,7 @@ struct HostPrinter<'a> {
     name: &'a str,
     names: Vec<String>,
     printer: Printer,
-    /// What names stand for that are bound to integer arithmetic: launch extents compute it without wrapping.
+    /// Values of names that are bound to integer arithmetic: launch extents compute them without wrapping.
     arithmetic: FxHashMap<Var, Expr>,
     out: String,
     indent: usize,
@@ -68,7 +68,7 @@ impl HostPrinter<'_> {
         self.out.push('\n');
     }
 
-    /// After a line that may have divided by zero.
+    /// Emitted after a line that may have divided by zero.
     fn check_division(&mut self) {
         if std::mem::take(&mut self.printer.divides) {
             self.line("if (divided_by_zero) return tirx_fail_check(kernel, \"RuntimeError\", \"division by zero\");");
@@ -78,7 +78,7 @@ impl HostPrinter<'_> {
     fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
         match &stmt.kind {
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s))?,
-            // Facts for passes.
+            // Attributes for passes: no text.
             StmtKind::Attr(Attr { body, .. }) => self.stmt(body)?,
             StmtKind::DeclBuffer(_) => {}
             StmtKind::Bind(var, value) => {
@@ -157,7 +157,7 @@ impl HostPrinter<'_> {
     }
 
     fn bind(&mut self, var: &Var, value: &Expr) -> Result<()> {
-        // Room for a tensor map: it has a value where it is encoded.
+        // Storage for a tensor map: it has a value once it is encoded.
         if var.ty().is_tensor_map() && value.as_call(Op::TvmStackAlloca).is_some() {
             return Ok(());
         }
@@ -170,7 +170,7 @@ impl HostPrinter<'_> {
         self.fits(value, &name)
     }
 
-    /// An extent or stride that does not fit the `int32` that it is read as.
+    /// Checks an extent or stride that is read as `int32`: it must fit.
     fn fits(&mut self, value: &Expr, name: &str) -> Result<()> {
         let Some(wide) = abi::descriptor_value(value) else {
             return Ok(());
@@ -202,7 +202,7 @@ impl HostPrinter<'_> {
         Ok(())
     }
 
-    /// What a failed check gives: the argument, what of it, what it is and what was expected.
+    /// The error of a failed check: the argument, its property, the actual and the expected value.
     fn failure(
         &mut self,
         check: &Check,
@@ -357,7 +357,7 @@ impl HostPrinter<'_> {
         Ok(())
     }
 
-    /// Checks the rules of a tensor map and encodes it, where it is not known from an earlier launch.
+    /// Checks the rules of a tensor map and encodes it, unless an earlier launch has encoded the same one.
     fn tensor_map(&mut self, encode: &Encode<'_>) -> Result<()> {
         let map = encode.map.name().to_string();
         let encode = encode
@@ -369,7 +369,7 @@ impl HostPrinter<'_> {
             }
             let condition = self.printer.expr(&rule.condition)?;
             let value = self.printer.expr(&rule.value)?;
-            // What is computed may leave 64 bits, too.
+            // Computed values may exceed 64 bits, too.
             let fits = match extent::wide(&mut self.printer, &rule.value, &mut Vec::new())? {
                 Some(wide) if extent::is_arithmetic(&rule.value) => format!(" || !{wide}.fits"),
                 _ => String::new(),

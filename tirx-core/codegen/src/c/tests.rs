@@ -1,4 +1,4 @@
-//! Names and constants of C text. What whole launchers do is tested by calling them (`tests/tests/c_api.rs`).
+//! Names and constants of C text. Whole launchers are tested by calling them (`tests/tests/c_api`).
 
 use super::expr::integer;
 use super::*;

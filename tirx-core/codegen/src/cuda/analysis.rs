@@ -1,4 +1,4 @@
-//! What must be known of a function before its first line is written?
+//! Facts about a function that must be known before its first line is written.
 
 use crate::ir::abi::keys;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use crate::ir::{
     Attr, AttrNode, BinOp, Buffer, BufferStore, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor,
 };
 
-/// How the memory behind a data pointer is used.
+/// The uses of the memory behind a data pointer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PointerUse {
     /// Something is loaded through it.
     pub(super) read: bool,
     /// Something is stored through it.
     pub(super) written: bool,
-    /// A value that is stored through it does something else as well, so that it is computed whether it is read or not.
+    /// A stored value has a side effect, so that it is computed whether it is read or not.
     pub(super) kept: bool,
-    /// The pointer itself is an operand: its address is known elsewhere.
+    /// The pointer itself is an operand, so that its address is known elsewhere.
     pub(super) escapes: bool,
     /// It is accessed by a constant zero index alone, as its own element type.
     pub(super) only_first: bool,
     /// Bytes of the widest access.
     pub(super) widest: usize,
-    /// It is accessed as something else than its first access's dtype.
+    /// It is accessed with several element types.
     pub(super) retyped: bool,
     dtype: Option<DType>,
 }
@@ -40,7 +40,7 @@ pub(super) struct Facts {
     pub(super) uses: FxHashMap<Var, u32>,
     /// Uses of data pointers.
     pub(super) pointers: FxHashMap<Var, PointerUse>,
-    /// Not everything is computed by every thread: there is a loop, a branch or a choice.
+    /// Whether some threads skip parts of it: there is a loop, a branch or a choice.
     pub(super) branches: bool,
     /// `thread_extent` attributes in order: tag and extent.
     pub(super) threads: Vec<(Arc<str>, Expr)>,
@@ -51,7 +51,7 @@ pub(super) struct Facts {
     pub(super) extremes: bool,
     /// Two 16-bit integers are added, neither a constant.
     pub(super) adds_16_bits: bool,
-    /// The function waits for the kernel before it.
+    /// Whether the function waits for the previous kernel.
     pub(super) waits: bool,
 }
 
@@ -162,6 +162,6 @@ impl Visitor for Facts {
         self.walk_stmt(stmt);
     }
 
-    // What a declaration says of shapes and strides is not code.
+    // Shapes and strides of a declaration generate no code.
     fn visit_buffer_def(&mut self, _buffer: &Buffer) {}
 }

@@ -1,4 +1,4 @@
-//! Templates of inline assembly: which text do a template, the modifiers of a call and its operands give?
+//! Instantiates templates of inline assembly from the modifiers of a call and its operands.
 //!
 //! The language of templates is described at [`crate::intrin::row::Form::Ptx`].
 
@@ -6,25 +6,25 @@ use super::rows::{is_operand, modifier};
 use crate::intrin::Operands;
 use crate::intrin::row::Words;
 
-/// A place in the text that the compiler fills.
+/// A placeholder in the text, filled by the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// An operand: the argument's name and which of its list.
+    /// An operand: the argument's name and its position in the argument's list.
     Operand(&'static str, usize),
-    /// The value.
+    /// The result.
     Result,
 }
 
 /// A part of a filled template.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece {
-    /// As it stands.
+    /// Literal text.
     Text(String),
-    /// A place.
+    /// A placeholder.
     Slot(Slot),
 }
 
-/// Fills in modifiers and words; operands remain as slots.
+/// Substitutes modifiers and words; operands remain as slots.
 ///
 /// # Errors
 /// A name that neither the row nor the words have.
@@ -32,7 +32,7 @@ pub(super) fn fill(template: &str, operands: &Operands, words: &Words) -> Result
     let mut out = Vec::new();
     let mut rest = template;
     part(&mut rest, operands, words, (true, false), &mut out)?;
-    // Declared registers and labels are the block's own.
+    // Braces make declared registers and labels local.
     let declares = out
         .iter()
         .any(|p| matches!(p, Piece::Text(t) if t.contains(".reg ")));
@@ -43,7 +43,7 @@ pub(super) fn fill(template: &str, operands: &Operands, words: &Words) -> Result
     Ok(out)
 }
 
-/// One part up to the brace that ends it, or to the end of the text; whether it is shown, and whether it is within a
+/// One part up to the closing brace, or to the end of the text; whether it is included, and whether it is within a
 /// condition, where braces are not doubled.
 fn part(
     rest: &mut &str,
@@ -100,7 +100,7 @@ fn word<'w>(name: &str, words: &'w Words) -> Option<&'w str> {
         .map(|(_, text)| text.as_str())
 }
 
-/// Whether a modifier says something, or an operand is there.
+/// Whether a modifier is non-empty, or an operand is present.
 fn is_set(name: &str, operands: &Operands, words: &Words) -> Result<bool, String> {
     if let Some(text) = word(name, words) {
         return Ok(!text.is_empty());
@@ -115,7 +115,7 @@ fn is_set(name: &str, operands: &Operands, words: &Words) -> Result<bool, String
     })
 }
 
-/// What a name stands for.
+/// The value of a name.
 fn named(name: &str, operands: &Operands, words: &Words) -> Result<Vec<Piece>, String> {
     if name == "result" {
         return Ok(vec![Piece::Slot(Slot::Result)]);
@@ -147,7 +147,7 @@ fn named(name: &str, operands: &Operands, words: &Words) -> Result<Vec<Piece>, S
     Ok(pieces)
 }
 
-/// The text with the places numbered as in `order`; `%` before a name of PTX is doubled by the template itself.
+/// The text with placeholders numbered as in `order`; `%` before a name of PTX is doubled by the template itself.
 pub(super) fn text(pieces: &[Piece], order: &[Slot]) -> String {
     let mut out = String::new();
     for piece in pieces {

@@ -1,4 +1,4 @@
-//! How is a call of an intrinsic written?
+//! The text of intrinsic calls.
 
 use super::code::{Code, Width, level, string_literal};
 use super::emitter::Emitter;
@@ -14,9 +14,9 @@ use crate::ir::{DType, Expr, ExprKind};
 use crate::source::Span;
 
 impl Emitter<'_, '_> {
-    /// A call with a scalar value, or none.
+    /// A call with a scalar result, or without a result.
     pub(super) fn call(&mut self, e: &Expr, op: Op, args: &[Expr]) -> Result<Code> {
-        // It speaks of this call, not of those among its arguments.
+        // The flag is about this call only, not about calls among its arguments.
         let discards = std::mem::take(&mut self.discards_value);
         let row = op.row();
         if !matches!(row.cuda.form, Form::Special) {
@@ -82,7 +82,7 @@ impl Emitter<'_, '_> {
                 _ => error(e.span, "`large_uint_imm` takes two constants"),
             },
             Op::Dp4a => {
-                // The bytes say whether there are signs.
+                // The sign bits are read from the bytes themselves.
                 let word = if args[0].dtype.is_uint() {
                     DType::UINT32
                 } else {
@@ -100,7 +100,7 @@ impl Emitter<'_, '_> {
             }
 
             Op::IfThenElse => {
-                // ptxas makes shorter code of an `if` statement than of `?:` where an arm reads memory.
+                // ptxas generates shorter code for an `if` statement than for `?:` where an arm reads memory.
                 let statement = args[1..].iter().any(super::vector::reads_memory)
                     && args[1..].iter().all(|arm| effect(arm) <= Effect::ReadState);
                 let (x, y) = (args[1].clone(), args[2].clone());
@@ -283,7 +283,7 @@ impl Emitter<'_, '_> {
         let x = self.widen_half(x, dtype);
         if op == Op::Isnan {
             let wide = if dtype.bits < 32 { DType::FLOAT32 } else { dtype };
-            // A name would be a statement, and `&&` around it then several: what is only read is written twice.
+            // A name would need a statement, and an `&&` around it several: a cheap operand is written twice instead.
             let x = match &arg.kind {
                 ExprKind::Var(_) => x,
                 ExprKind::BufferLoad { indices, .. } if indices.iter().all(|i| i.size() <= 8) => x,
@@ -307,7 +307,7 @@ impl Emitter<'_, '_> {
     fn bits(&mut self, sign: &str, at: u8, args: &[Expr], dtype: DType) -> Result<Code> {
         let (a, b) = (self.expr(&args[0])?, self.expr(&args[1])?);
         let width = a.width.max(b.width).max(Width::Promoted);
-        // A chain of one operator reads well without parentheses; a mix does not.
+        // A chain of one operator needs no parentheses for the reader; a mix does.
         let left = if a.level == at { a.text } else { a.at(level::UNARY) };
         let code = Code::new(format!("{left} {sign} {}", b.at(level::UNARY)), at);
         if dtype.is_bool() {

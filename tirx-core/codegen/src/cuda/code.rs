@@ -1,9 +1,9 @@
-//! What is a piece of C++ text, so that parentheses and casts stand only where they must?
+//! Pieces of C++ text with their precedence, so that parentheses and casts are written only where they are needed.
 
 use super::types;
 use crate::ir::DType;
 
-/// Binding strength of C++ operators, weakest first.
+/// Precedence of C++ operators, lowest first.
 pub(super) mod level {
     pub(in super::super) const TERNARY: u8 = 2;
     pub(in super::super) const OR: u8 = 3;
@@ -20,14 +20,15 @@ pub(super) mod level {
     pub(in super::super) const PRIMARY: u8 = 17;
 }
 
-/// How the C++ value of an 8- or 16-bit integer expression stands to its dtype. C++ computes such values in `int`.
+/// The relation between an 8- or 16-bit integer and the C++ value that represents it: C++ computes such values in
+/// `int`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Width {
     /// The C++ type is the dtype's own.
     Exact,
     /// An `int` whose value is in the dtype's range.
     Promoted,
-    /// An `int` of which only the low bits are right.
+    /// An `int` of which only the low bits are valid.
     Dirty,
 }
 
@@ -36,7 +37,7 @@ pub(super) enum Width {
 pub(super) struct Code {
     /// The text.
     pub(super) text: String,
-    /// How strongly its outermost operator binds.
+    /// The precedence of its outermost operator.
     pub(super) level: u8,
     /// For narrow integers and bools; `Exact` for all others.
     pub(super) width: Width,
@@ -48,7 +49,7 @@ impl Code {
         Code::new(text, level::PRIMARY)
     }
 
-    /// An expression whose outermost operator binds at `level`.
+    /// An expression whose outermost operator has precedence `level`.
     pub(super) fn new(text: impl Into<String>, level: u8) -> Code {
         Code {
             text: text.into(),
@@ -67,7 +68,7 @@ impl Code {
         Code::new(format!("({ty}){}", self.at(level::UNARY)), level::UNARY)
     }
 
-    /// The text as an operand of an operator that binds at `level`: in parentheses where it binds less.
+    /// The text as an operand of an operator of precedence `level`: in parentheses where its own is lower.
     pub(super) fn at(self, level: u8) -> String {
         if self.level < level {
             format!("({})", self.text)
@@ -93,7 +94,7 @@ impl Code {
         }
     }
 
-    /// Whether repeating the text costs nothing: a name or a literal.
+    /// Whether the text can be repeated at no cost: a name or a literal.
     pub(super) fn is_trivial(&self) -> bool {
         let plain = |t: &str| {
             t.bytes()

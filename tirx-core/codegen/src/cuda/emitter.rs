@@ -16,22 +16,21 @@ use crate::ir::abi::Target;
 use crate::ir::{DType, PrimFunc, Type, Var};
 use crate::source::Span;
 
-/// What a data pointer is called and points to.
+/// The name and the pointee of a data pointer.
 #[derive(Clone, Debug)]
 pub(super) struct Pointer {
     pub(super) name: Arc<str>,
     /// The C++ type of an element.
     pub(super) element: Cow<'static, str>,
-    /// Nothing is stored through it.
+    /// Whether nothing is stored through it.
     pub(super) constant: bool,
 }
 
-/// The text of one function and what is known about it. Each function has its own; what it leaves to the others is
-/// in `unit`.
+/// The state of printing one function. State that functions share is in `unit`.
 pub(super) struct Emitter<'u, 'm> {
     pub(super) unit: &'u mut Unit<'m>,
     pub(super) out: String,
-    /// The statement under way: where the lines that are written come from.
+    /// The current statement, which is the origin of the written lines.
     pub(super) place: Span,
     pub(super) indent: usize,
     pub(super) names: Names,
@@ -42,15 +41,15 @@ pub(super) struct Emitter<'u, 'm> {
     pub(super) facts: Facts,
     pub(super) static_shared: usize,
     pub(super) dynamic_shared: bool,
-    /// How often an index of a thread is used, of the axes that were bound.
+    /// How often the most used index of a thread is read, of the axes bound so far.
     pub(super) most_thread_uses: u32,
-    /// The value of the call under way is not used.
+    /// Whether the value of the current call is unused.
     pub(super) discards_value: bool,
-    /// The function gives a value.
+    /// Whether the function returns a value.
     pub(super) returns_value: bool,
-    /// The statement under way computes with vectors of bytes.
+    /// Whether the current statement computes with vectors of bytes.
     pub(super) byte_arithmetic: bool,
-    /// Of the GPU that the function is for, as 90; 0 where that is not said.
+    /// The architecture of the function's GPU, as 90; 0 where it is not known.
     pub(super) capability: u32,
 }
 
@@ -84,7 +83,7 @@ impl<'u, 'm> Emitter<'u, 'm> {
         }
     }
 
-    /// The function's text, and what a launcher must know of it.
+    /// The function's text, and the facts that a launcher needs.
     pub(super) fn definition(
         mut self,
         symbol: &str,
@@ -154,7 +153,7 @@ impl<'u, 'm> Emitter<'u, 'm> {
         }
     }
 
-    /// A line at the block's depth.
+    /// A line at the current indentation.
     pub(super) fn line(&mut self, text: &str) {
         for _ in 0..self.indent {
             self.out.push_str("  ");
@@ -164,7 +163,7 @@ impl<'u, 'm> Emitter<'u, 'm> {
         self.out.push('\n');
     }
 
-    /// Lines that were written at the block's depth, one level deeper.
+    /// Indents lines that were written at the current indentation one level deeper.
     pub(super) fn push_indented(&mut self, text: &str) {
         for line in text.lines() {
             self.out.push_str("  ");

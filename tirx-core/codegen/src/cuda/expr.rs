@@ -1,8 +1,8 @@
-//! How is an expression written?
+//! The text of scalar expressions.
 //!
-//! An expression becomes a [`Code`]. What cannot stand inside a C++ expression (a `Let`, a vector temporary) is
-//! written as statements before the one that is under way; where that would run something that must only run
-//! under a condition, the condition becomes an `if` statement too.
+//! An expression becomes a [`Code`]. What cannot stand inside a C++ expression (a `Let`, a vector temporary) is written
+//! as statements before the current one; where that would evaluate something that must only be evaluated under a
+//! condition, the condition becomes an `if` statement too.
 
 use std::borrow::Cow;
 
@@ -114,7 +114,7 @@ impl Emitter<'_, '_> {
         }
         let alias = match &value.kind {
             ExprKind::Int(_) | ExprKind::Float(_) => true,
-            // Another name of the same value says nothing new; but a hardware index takes the user's name.
+            // A second name for the same value is not written; but a hardware index takes the user's name.
             ExprKind::Var(_) => code.level == level::PRIMARY && code.is_trivial(),
             _ => false,
         };
@@ -129,7 +129,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// `value` under a new name, so that it can be used several times.
+    /// Binds `value` to a new name, so that it can be used several times.
     pub(super) fn temporary(&mut self, hint: &str, dtype: DType, value: Code, span: Span) -> Result<Code> {
         if value.is_trivial() {
             return Ok(value);
@@ -199,7 +199,7 @@ impl Emitter<'_, '_> {
             ("||", level::OR)
         };
         if self.out.len() == before {
-            // `||` beside `&&` is legal without parentheses, and misread.
+            // `||` beside `&&` is legal without parentheses, but misleading.
             let side = |c: Code| {
                 if c.level == level::AND || c.level == level::OR {
                     if c.level == at {
@@ -225,7 +225,7 @@ impl Emitter<'_, '_> {
         Ok(Code::primary(name))
     }
 
-    /// A choice that evaluates only what it chooses: `?:`, or an `if` where that is asked for or must be.
+    /// A choice that evaluates only the chosen value: `?:`, or an `if` statement where that is requested or necessary.
     pub(super) fn lazy_choice(
         &mut self,
         condition: &Expr,
@@ -264,7 +264,7 @@ impl Emitter<'_, '_> {
         self.indent -= 1;
     }
 
-    /// A value that may be compared with zero.
+    /// A value in a form that may be compared with zero.
     fn hidden(&mut self, code: Code, dtype: DType) -> Code {
         let code = code.in_range(dtype);
         if !defects::hides(dtype, &self.facts) {
@@ -317,7 +317,7 @@ impl Emitter<'_, '_> {
                 code
             });
         }
-        // C++ computes with bools as `int`; what comes out of it here is a bool again.
+        // C++ computes with bools as `int`; the result is converted back to bool here.
         let narrow = types::is_promoted(dtype) || dtype.is_bool();
         let simple = |sign: &str, at: u8, a: Code, b: Code| {
             let (mut text, right) = (a.at(at), b.at(at + 1));
@@ -330,7 +330,7 @@ impl Emitter<'_, '_> {
         };
         let (a, b) = match op {
             BinOp::Add | BinOp::Sub if !dtype.is_bool() => (a, b),
-            // What nvcc may take for a comparison with zero.
+            // Whether nvcc may recognize the expression as a comparison with zero.
             _ if op.is_comparison() && (matches!(op, BinOp::Eq | BinOp::Ne) || dtype.is_uint()) => {
                 if a_const.is_none() {
                     (self.hidden(a, dtype), b.in_range(dtype))
@@ -547,8 +547,8 @@ impl Emitter<'_, '_> {
             .collect()
     }
 
-    /// How `a op b` is computed. What is known of the operands' ranges makes floor division truncating division where
-    /// nothing is negative, if need be after moving the dividend up by a multiple of the divisor.
+    /// How to compute `a op b`. Where the operands' ranges exclude negative values, floor division becomes truncating
+    /// division, if necessary after adding a multiple of the divisor to the dividend.
     fn way_of(&self, op: BinOp, a: &Expr, b: &Expr) -> Way {
         let dtype = a.dtype.element();
         let divides =
@@ -616,16 +616,16 @@ fn division_by_zero(span: Span) -> Diagnostic {
     Diagnostic::new(span, "division by zero").help(help)
 }
 
-/// How a binary operator is computed.
+/// A way to compute a binary operator.
 #[derive(Clone, Copy)]
 enum Way {
     /// As this operator.
     Is(BinOp),
-    /// A floor division or its remainder, after adding `up`, which is `turns` divisors.
+    /// Truncating division or its remainder, after adding `up`, which is `turns` times the divisor.
     MovedUp { op: BinOp, turns: i128, up: i128 },
 }
 
-/// The integer that an expression, or each of its lanes, is.
+/// The constant that an expression, or each of its lanes, equals.
 fn constant(e: &Expr) -> Option<i128> {
     match &e.kind {
         ExprKind::Broadcast { value, .. } => value.as_int(),

@@ -1,6 +1,6 @@
-//! Which headers and device helper functions does a kernel need, and what is their text?
+//! Headers and device helper functions that a kernel needs.
 //!
-//! Each is emitted once a module, in the order of the enums, and only where something asks for it.
+//! Each is emitted once per module, in the order of the enums, and only where it is requested.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ impl Header {
         }
     }
 
-    /// The header of a file's name.
+    /// The header with this file name.
     pub(super) fn named(file: &str) -> Option<Header> {
         const ALL: [Header; 14] = [
             Header::Cassert,
@@ -67,7 +67,7 @@ impl Header {
         ALL.into_iter().find(|header| header.file() == file)
     }
 
-    /// The headers that raw source text relies on, told by the names it uses.
+    /// The headers that raw source text needs, recognized by the names it uses.
     pub(super) fn wanted_by(source: &str) -> impl Iterator<Item = Header> + '_ {
         const SIGNS: &[(&str, Header)] = &[
             ("_t", Header::Cstdint),
@@ -90,7 +90,7 @@ impl Header {
     }
 }
 
-/// A device function (or type) of our own.
+/// A helper function (or type) of the generated text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Helper {
     /// `tirx_vec<T, N>`: a vector CUDA has no built-in type for.
@@ -142,7 +142,7 @@ pub(super) enum Helper {
 }
 
 impl Helper {
-    /// The helper of a function that rows name.
+    /// The helper with this name, for rows.
     pub(super) fn named(name: &str) -> Option<Helper> {
         match name {
             "tirx_bit_cast" => Some(Helper::BitCast),
@@ -215,7 +215,7 @@ impl Helper {
     }
 }
 
-/// Headers and helpers asked for so far.
+/// The headers and helpers requested so far.
 #[derive(Default)]
 pub(super) struct Needs {
     pub(super) headers: BTreeSet<Header>,
@@ -226,7 +226,7 @@ impl Needs {
     /// The `#include` lines and the helpers' text.
     pub(super) fn preamble(&self) -> String {
         let mut helpers = self.helpers.clone();
-        // One level of uses is all there is.
+        // Helpers used by helpers use no further ones.
         helpers.extend(self.helpers.iter().flat_map(|h| h.uses()));
         let mut headers = self.headers.clone();
         headers.extend(helpers.iter().flat_map(|h| h.headers()));
@@ -270,7 +270,7 @@ impl Needs {
     }
 }
 
-/// What nvcc says where NVSHMEM is not installed.
+/// The error of nvcc where NVSHMEM is not installed.
 const WITHOUT_NVSHMEM: &str = "\
 #if !__has_include(<nvshmem.h>)
 #error \"T.nvshmem needs NVSHMEM's headers: install PyPI's nvidia-nvshmem-cu13 and pass its include folder to nvcc, -I...\"

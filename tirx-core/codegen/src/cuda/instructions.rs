@@ -1,4 +1,5 @@
-//! Functions that hold one instruction, written once before the kernels that call them: for what no template of a row says.
+//! Functions that wrap one instruction each, written once before the kernels that call them: for instructions that no
+//! row template can express.
 
 use super::code::Code;
 use super::emitter::Emitter;
@@ -6,7 +7,7 @@ use super::helpers::Header;
 use crate::diagnostic::{Result, error};
 use crate::ir::Expr;
 
-/// A function that holds one instruction.
+/// A function that wraps one instruction.
 pub(super) struct Instruction {
     /// Its name.
     pub name: String,
@@ -17,7 +18,7 @@ pub(super) struct Instruction {
 }
 
 impl Emitter<'_, '_> {
-    /// A call of the function of an instruction, which is written once.
+    /// A call of the function of an instruction, which is defined once.
     pub(super) fn call_instruction(&mut self, instruction: Instruction, args: &[Expr]) -> Result<Code> {
         let Instruction {
             name,
@@ -36,7 +37,7 @@ impl Emitter<'_, '_> {
         Ok(call)
     }
 
-    /// `T.ptx.fetch_register(bits, name)` of a register that has no function of its own.
+    /// `T.ptx.fetch_register(bits, name)` for a register without a helper function.
     pub(super) fn any_register(&mut self, e: &Expr, register: &str) -> Result<Code> {
         let legal = !register.is_empty()
             && register

@@ -1,4 +1,4 @@
-//! What is a kernel's signature, and which launch bounds does it promise?
+//! A kernel's signature and launch bounds.
 
 use super::code::Code;
 use super::defects::aliases::Promised;
@@ -9,7 +9,7 @@ use crate::diagnostic::{Result, error};
 use crate::ir::{PrimFunc, Type};
 
 impl Emitter<'_, '_> {
-    /// The parameter list; parameters become known to the body.
+    /// The parameter list; defines the parameters for the body.
     pub(super) fn parameters(&mut self, func: &PrimFunc) -> Result<(String, Vec<ParamInfo>)> {
         let promised = Promised::of(func, &self.facts);
         let mut list = Vec::with_capacity(func.params.len());

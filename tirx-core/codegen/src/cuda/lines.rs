@@ -1,7 +1,7 @@
-//! Which line of the kernel did a line of the CUDA text come from?
+//! Source lines: the kernel line that each line of the CUDA text was generated from.
 //!
-//! While the text is written, its pieces are moved, indented and joined. A line therefore carries its origin with it, as
-//! a mark before its end; [`split`] takes the marks out when the text is complete. nvcc never sees one, and no `#line` is
+//! While the text is written, its pieces are moved, indented and joined. A line therefore carries its origin as a mark
+//! before its end; [`split`] removes the marks when the text is complete. nvcc never sees one, and no `#line` is
 //! written: a comment in the kernel file moves lines, and must not change what is compiled.
 
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::source::{FileId, SourceMap, Span};
 /// Begins a mark. The emitter writes control characters of strings as escapes, so no line has one.
 const MARK: char = '\u{1}';
 
-/// Says where the line at the end of `out` came from.
+/// Marks the origin of the line at the end of `out`.
 pub(super) fn push_mark(out: &mut String, span: Span) {
     if span.is_some() {
         let _ = write!(out, "{MARK}{} {} {}", span.file.0, span.start, span.end);
@@ -22,14 +22,14 @@ pub(super) fn push_mark(out: &mut String, span: Span) {
 pub(super) fn push_raw(out: &mut String, source: &str, span: Span, sources: &SourceMap) {
     let places = raw_places(source, span, sources);
     for (i, line) in source.lines().enumerate() {
-        // A mark in a text of the user's would be taken for one of ours.
+        // A mark in user text would be mistaken for one of these.
         out.extend(line.chars().filter(|c| *c != MARK));
         push_mark(out, places.get(i).copied().unwrap_or(span));
         out.push('\n');
     }
 }
 
-/// The place of each line of a raw source: where some file holds the text as it is, else the call.
+/// The origin of each line of a raw source: its place in a file that contains the text verbatim, otherwise the call.
 fn raw_places(source: &str, span: Span, sources: &SourceMap) -> Vec<Span> {
     let found = sources.files().enumerate().find_map(|(i, file)| {
         let at = file.text.find(source)?;

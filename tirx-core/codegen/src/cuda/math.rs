@@ -1,8 +1,8 @@
-//! Which CUDA function computes each mathematical intrinsic, by dtype?
+//! The CUDA functions of mathematical intrinsics, by dtype.
 
 use crate::intrin::Op;
 
-/// Spellings of one intrinsic.
+/// The CUDA names of one intrinsic.
 pub(super) struct MathRow {
     /// The intrinsic.
     pub(super) op: Op,

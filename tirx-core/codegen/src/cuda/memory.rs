@@ -1,4 +1,4 @@
-//! How are pointers, bits in memory and atomics written?
+//! The text of pointers, reinterpreted memory and atomics.
 
 use super::code::{Code, level};
 use super::emitter::{Emitter, Pointer};
@@ -97,7 +97,7 @@ impl Emitter<'_, '_> {
         Ok(Code::new(format!("&{}", element.at(level::UNARY)), level::UNARY))
     }
 
-    /// What the C++ type of a pointer expression points to, where that is known.
+    /// The C++ pointee type of a pointer expression, where it is known.
     pub(super) fn pointee(&self, e: &Expr) -> Option<DType> {
         match &e.kind {
             ExprKind::Var(var) => match var.ty() {
@@ -195,7 +195,7 @@ impl Emitter<'_, '_> {
                 format!("there is no atomic compare-and-swap of `{dtype}`"),
             );
         }
-        // Overloads exist for these; others go by their bits.
+        // Overloads exist for these; other types are passed as their bits.
         let (ty, bits) = match dtype.bits {
             16 => ("unsigned short", DType::UINT16),
             32 if dtype.is_int() => ("int", DType::INT32),

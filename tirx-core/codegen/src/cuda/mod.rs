@@ -27,8 +27,8 @@
 //! | `lines` | which line of the kernel a line of the text came from |
 //! | `helpers` | headers and device functions of our own |
 //!
-//! **Integers.** C++ computes 8- and 16-bit integers in `int`. A cast back stands wherever the upper bits could be
-//! seen (`code::Width`), so such arithmetic wraps as the IR says. 32- and 64-bit arithmetic is C++'s own.
+//! **Integers.** C++ computes 8- and 16-bit integers in `int`. A cast back is written wherever the upper bits could be
+//! observed (`code::Width`), so such arithmetic wraps as the IR says. 32- and 64-bit arithmetic is C++'s own.
 
 mod analysis;
 mod asm;
@@ -83,7 +83,7 @@ pub struct ParamInfo {
     pub kind: ParamKind,
 }
 
-/// A kernel of the text.
+/// A generated kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelInfo {
     /// Its name in the image.
@@ -94,7 +94,7 @@ pub struct KernelInfo {
     pub threads_per_block: Option<u32>,
     /// Bytes of static shared memory.
     pub static_shared_bytes: usize,
-    /// Whether the launcher says how much dynamic shared memory there is.
+    /// Whether the launch specifies a size of dynamic shared memory.
     pub uses_dynamic_shared: bool,
 }
 
@@ -103,14 +103,14 @@ pub struct KernelInfo {
 pub struct CudaSource {
     /// The text.
     pub text: String,
-    /// Where each line of the text came from; `Span::NONE` for lines that no user wrote. What nvcc says of a line is
-    /// said of that place.
+    /// The origin of each line of the text; `Span::NONE` for lines without one. Messages of nvcc about a line are
+    /// reported there.
     pub lines: Vec<Span>,
     /// Its kernels, in order.
     pub kernels: Vec<KernelInfo>,
-    /// Names of the raw functions it calls (`T.cuda.func_call`): the simulator needs a stand-in for each.
+    /// Names of the raw functions that it calls (`T.cuda.func_call`): the simulator needs a stand-in for each.
     pub stand_ins: Vec<String>,
-    /// What releases of CUDA before one do not know.
+    /// Features of the text that earlier releases of CUDA do not know.
     pub since: Vec<Since>,
 }
 
@@ -121,7 +121,7 @@ pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
     let functions = module.functions.iter();
     let subroutines = functions.clone().filter(|(_, func)| is_subroutine(func));
     let launched = functions.filter(|(_, func)| is_device(func));
-    // What is called stands before what calls it.
+    // A called function stands before its callers.
     let each = subroutines.map(|f| (f, false)).chain(launched.map(|f| (f, true)));
     for ((name, func), is_kernel) in each {
         if let Some(target) = func.attr("target").and_then(Target::from_attr) {

@@ -1,4 +1,4 @@
-//! How are variables spelled so that CUDA C++ accepts them and none hides another?
+//! Identifiers that are valid in CUDA C++ and do not hide each other.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -155,7 +155,7 @@ const RESERVED: &[&str] = &[
     "NULL",
 ];
 
-/// Whether `name` means something to CUDA C++ already.
+/// Whether CUDA C++ already gives `name` a meaning.
 ///
 /// Names that begin with an underscore followed by an underscore or a capital belong to the compiler, those with `tirx_` to our helpers;
 /// `CUDART_*`, `M_PI` and other all-capital names with an underscore may be macros.
@@ -196,18 +196,18 @@ pub(super) fn sanitize(name: &str) -> String {
     out
 }
 
-/// The names that are taken, block by block.
+/// The names in use, by block.
 #[derive(Default)]
 pub(super) struct Names {
     taken: FxHashSet<String>,
     /// Names of each open block, innermost last.
     blocks: Vec<Vec<String>>,
-    /// Where the search for a free suffix goes on.
+    /// Where the search for a free suffix continues.
     next: FxHashMap<String, u32>,
 }
 
 impl Names {
-    /// Takes `name` for good (a function, something a raw source calls).
+    /// Reserves `name` for the whole text (a function, something that a raw source calls).
     pub(super) fn reserve(&mut self, name: &str) {
         self.taken.insert(name.to_string());
     }

@@ -1,4 +1,4 @@
-//! How is a `cvt` of PTX written?
+//! The text of `cvt` instructions.
 
 use super::code::Code;
 use super::emitter::Emitter;
@@ -8,7 +8,7 @@ use crate::diagnostic::{Result, error};
 use crate::intrin::convert::{Conversion, Format};
 use crate::ir::{DType, Expr};
 
-/// The dtype of a register that carries a format (there are none of 8 bits), and its letter in `asm`.
+/// The dtype of the register that holds a format (there are none of 8 bits), and its constraint letter in `asm`.
 fn register(format: &Format) -> (DType, &'static str) {
     match (format.name, format.carrier) {
         ("s8", _) => (DType::INT32, "r"),
@@ -22,7 +22,7 @@ fn register(format: &Format) -> (DType, &'static str) {
     }
 }
 
-/// Whether it is held in a `.b8` of its own.
+/// Whether it is held in a `.b8` variable.
 fn is_byte(format: &Format) -> bool {
     format.name == "e2m1x2"
 }
@@ -44,7 +44,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// The function of a conversion, which takes its operands.
+/// The function of a conversion, which takes the instruction's operands.
 fn instruction(conversion: &Conversion<'_>) -> Instruction {
     let operands = conversion.operands();
     let (result, letter) = register(conversion.to);

@@ -1,4 +1,4 @@
-//! How are the loads, stores and atomics of PTX written?
+//! The text of the loads, stores and atomics of PTX.
 
 use super::code::Code;
 use super::emitter::Emitter;
@@ -82,7 +82,7 @@ fn memory(access: &MemoryInstruction<'_>) -> (Instruction, Vec<Expr>) {
     }
     let mut inputs = address.to_string();
     let mut body = String::new();
-    // Where value `i` is in memory.
+    // The location of value `i` in memory.
     let place = |i: usize| match pointers {
         1 => format!("static_cast<{in_memory}*>(p0)[{i}]"),
         _ => format!("*static_cast<{in_memory}*>(p{i})"),

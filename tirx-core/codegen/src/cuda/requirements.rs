@@ -1,4 +1,5 @@
-//! Which operations does a GPU not have, or not in one kernel, and which does not every release of CUDA know?
+//! Operations that a GPU does not have, that cannot be combined in one kernel, or that some releases of CUDA do not
+//! know.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::row::Release;
@@ -7,8 +8,8 @@ use crate::ir::abi::{is_device, is_subroutine};
 use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Visitor};
 use crate::source::Span;
 
-/// What the functions of a module use that a target (`sm_90a`) does not have: of its device functions, or of all where it
-/// is not lowered.
+/// The operations of a module that a target (`sm_90a`) does not have: those of its device functions, or of all
+/// functions where it is not lowered.
 ///
 /// # Errors
 /// One message for each call, at its line.
@@ -76,16 +77,16 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
     calls.errors.into_iter().map(|e| e.or_span(func.span)).collect()
 }
 
-/// What of a kernel releases of CUDA before one do not know.
+/// A feature that earlier releases of CUDA do not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Since {
-    /// The first release that does.
+    /// The first release that knows it.
     pub release: Release,
-    /// The error with an earlier one, at the call.
+    /// The error with an earlier release, at the call.
     pub error: Diagnostic,
 }
 
-/// What a function calls that not every release of CUDA knows.
+/// The operations of a function that not every release of CUDA knows.
 pub(super) fn releases(func: &PrimFunc) -> Vec<Since> {
     struct Calls(Vec<Since>, Span);
     impl Visitor for Calls {
@@ -131,7 +132,7 @@ fn said(operands: &Operands, name: &str, value: &str) -> Option<String> {
     said.then_some(word)
 }
 
-/// `cta_group` of a tcgen05 operation: PTX has one value of it in a kernel.
+/// `cta_group` of a tcgen05 operation: PTX allows one value of it per kernel.
 fn tcgen05_group(row: &'static Row, args: &[Expr]) -> Option<i128> {
     if !row.name.starts_with("tirx.ptx.tcgen05") {
         return None;
@@ -139,7 +140,7 @@ fn tcgen05_group(row: &'static Row, args: &[Expr]) -> Option<i128> {
     Operands::read(row, args).ok()?.int("cta_group")
 }
 
-/// The first thing of a call that a target does not have.
+/// The first feature of a call that a target does not have.
 fn missing(row: &'static Row, args: &[Expr], target: &str) -> Option<(String, Arch)> {
     if !row.arch.holds(target) {
         return Some((String::new(), row.arch));

@@ -1,4 +1,4 @@
-//! How is an operation that has a row written?
+//! The text of operations that have a row.
 //!
 //! Each becomes a small function, written once before the kernels that call it, of the operands that its template names.
 //! The function's name follows from the row and its modifiers.
@@ -56,7 +56,7 @@ impl Emitter<'_, '_> {
                 for (arg, value) in values(&operands) {
                     text = text.replace(&format!("${}$", arg.name), &self.argument(arg, value)?);
                 }
-                // A cast stands in front of what it converts.
+                // An operation written as a cast has the precedence of a cast.
                 let at = if text.starts_with('(') {
                     level::UNARY
                 } else {
@@ -196,8 +196,8 @@ impl Emitter<'_, '_> {
         self.row_function(function_name(operands), result, &parameters, &body, &passed)
     }
 
-    /// A call of a function with this body, which is written once. Where another of the name has another text, the name
-    /// gets a number.
+    /// A call of a function with this body, which is defined once. Where another function of the same name has another
+    /// body, the name gets a number.
     fn row_function(
         &mut self,
         name: String,
@@ -240,7 +240,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// Operands of `asm` behind their colon.
+/// The operands of `asm` after their colon.
 fn spaced(list: &[String]) -> String {
     if list.is_empty() {
         String::new()
@@ -249,7 +249,7 @@ fn spaced(list: &[String]) -> String {
     }
 }
 
-/// Whether an argument is passed on; the others are in the function's name.
+/// Whether an argument is passed to the function; the others are part of its name.
 pub(super) fn is_operand(arg: &Arg) -> bool {
     matches!(
         arg.kind,
@@ -265,7 +265,7 @@ pub(super) fn is_operand(arg: &Arg) -> bool {
     )
 }
 
-/// The arguments that are passed on.
+/// The arguments that are passed.
 fn values<'a>(operands: &Operands<'a>) -> Vec<(&'static Arg, &'a Expr)> {
     let operands = operands.each().filter(|(arg, _)| is_operand(arg));
     operands

@@ -1,8 +1,8 @@
-//! Is a pointer in the state space that its instruction takes?
+//! Checks that each pointer is in the state space that its instruction requires.
 //!
-//! An instruction of shared memory converts a generic address to that of the window of shared memory: of a pointer to
-//! anything else comes some address there. What a pointer is made of is known where it is a kernel's tensor or an
-//! allocation; other pointers (mapped ones, parameters of subroutines) may be anything.
+//! An instruction on shared memory converts a generic address to one in the shared window; for a pointer to any other
+//! memory the result is a meaningless address. The space of a pointer is known where it is derived from a kernel's
+//! tensor or an allocation; other pointers (mapped ones, parameters of subroutines) may be anything.
 
 use crate::diagnostic::Diagnostic;
 use crate::intrin::row::{Kind, Space};
@@ -25,7 +25,7 @@ struct Calls<'a> {
 }
 
 impl Calls<'_> {
-    /// The memory that a pointer is known to be in, and the name of what is there.
+    /// The memory space that a pointer is known to be in, and the name of the buffer there.
     fn memory<'e>(&self, pointer: &'e Expr) -> Option<(&'static str, &'e str)> {
         let (data, name) = match &pointer.kind {
             ExprKind::Var(var) => (var, var.name()),

@@ -1,4 +1,4 @@
-//! How is a statement written?
+//! The text of statements.
 
 use crate::ir::abi::keys;
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ use crate::ir::{
 use crate::source::Span;
 
 impl Emitter<'_, '_> {
-    /// A statement, in the open block.
+    /// A statement in the current block.
     pub(super) fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
         let outer = self.place;
         self.place = stmt.span.or(outer);
@@ -51,7 +51,7 @@ impl Emitter<'_, '_> {
                 value,
                 predicate,
             }) => {
-                // What nothing reads need not be computed.
+                // A register that nothing reads need not be computed.
                 if self.is_register(buffer) && !self.is_needed(buffer) {
                     return Ok(());
                 }
@@ -71,7 +71,7 @@ impl Emitter<'_, '_> {
             }
             StmtKind::AllocBuffer(buffer, _) => self.allocate(buffer, stmt.span),
             StmtKind::DeclBuffer(buffer) => {
-                // The binding of a pointer that nothing reads through is not written.
+                // A pointer binding that nothing reads through is not written.
                 let needed = self.facts.uses.contains_key(&buffer.data);
                 if !needed || self.pointers.contains_key(&buffer.data) {
                     return Ok(());
@@ -125,7 +125,7 @@ impl Emitter<'_, '_> {
         stmts.iter().try_for_each(|stmt| self.stmt(stmt))
     }
 
-    /// A block's statements, one level deeper.
+    /// The statements of a nested block, one level deeper.
     pub(super) fn block(&mut self, body: &Stmt) -> Result<()> {
         self.indent += 1;
         self.names.open();
@@ -180,7 +180,7 @@ impl Emitter<'_, '_> {
         self.block(then)?;
         let mut otherwise = otherwise;
         while let Some(stmt) = otherwise {
-            // A chain of alternatives stays flat where the next condition needs no statements of its own.
+            // A chain of `else if` stays flat where the next condition needs no statements of its own.
             if let StmtKind::If(condition, then, next) = &stmt.kind {
                 let before = self.out.len();
                 let code = self.expr(condition)?;
@@ -201,7 +201,7 @@ impl Emitter<'_, '_> {
     }
 
     fn while_loop(&mut self, condition: &Expr, body: &Stmt) -> Result<()> {
-        // As TVM 0.26 has it: a loop whose count is unknown is not worth copies of its body.
+        // As in TVM 0.26: a loop with an unknown count is not worth unrolling.
         self.line("#pragma unroll 1");
         let before = self.out.len();
         self.indent += 1;
@@ -209,7 +209,7 @@ impl Emitter<'_, '_> {
         self.indent -= 1;
         let code = code?;
         let inner = self.out.split_off(before);
-        // The form that TVM's text has: nvcc makes other code of `while (condition)`.
+        // The form of TVM's text: nvcc generates other code for `while (condition)`.
         self.line("while (true) {");
         self.out.push_str(&inner);
         self.indent += 1;
@@ -229,7 +229,7 @@ impl Emitter<'_, '_> {
         body: &Stmt,
         span: Span,
     ) -> Result<()> {
-        // A thread runs a parallel loop turn by turn.
+        // Each thread runs a parallel loop sequentially.
         if !matches!(kind, ForKind::Serial | ForKind::Parallel | ForKind::Unrolled) {
             return error(span, format!("a loop of kind {kind:?} is left in the final IR"));
         }
@@ -288,7 +288,7 @@ impl Emitter<'_, '_> {
                 span,
                 format!("attribute `{key}` is left in the final IR without a hardware index"),
             ),
-            // A fact that the whole function shares, and facts for passes, need no text.
+            // Attributes that apply to the whole function, and attributes for passes, need no text.
             _ => {
                 let _ = value;
                 Ok(())
@@ -302,7 +302,7 @@ impl Emitter<'_, '_> {
             tag @ ("threadIdx.x" | "threadIdx.y" | "threadIdx.z" | "blockIdx.x" | "blockIdx.y"
             | "blockIdx.z") => Code::primary(tag).cast(&ty),
             tag @ ("clusterCtaIdx.x" | "clusterCtaIdx.y" | "clusterCtaIdx.z") => {
-                // In clusters of one dimension the rank is the index, and quicker to read.
+                // In one-dimensional clusters the rank equals the index, and is quicker to read.
                 let others = [
                     "clusterCtaIdx.y",
                     "clusterCtaIdx.z",
@@ -321,7 +321,7 @@ impl Emitter<'_, '_> {
                 self.unit.needs.helpers.insert(helper);
                 Code::primary(name)
             }
-            // Says how to launch; nothing reads it.
+            // A launch parameter, which nothing reads.
             tag if tag.starts_with("preferredClusterCtaIdx.") => return Ok(()),
             tag => return error(span, format!("CUDA has no hardware index `{tag}`")),
         };
@@ -335,8 +335,9 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// nvcc reads the registers of a thread's index in each branch that uses them. TVM's kernels read them before the first
-    /// one, for the index of the warp, which they all compute; a use without instructions does the same, and spares a few.
+    /// nvcc reads the special registers of a thread's index in each branch that uses them. TVM's kernels read them once
+    /// before the first branch, for the warp index that they all compute; a use that generates no instruction has the
+    /// same effect and saves a few instructions.
     fn read_thread_index(&mut self, iv: &IterVar) {
         let uses = self.facts.uses.get(&iv.var).copied().unwrap_or(0);
         self.most_thread_uses = self.most_thread_uses.max(uses);
@@ -349,7 +350,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// The part of a thread's index that differs between warps: axes whose rows lie within one warp are left out.
+    /// The part of a thread's index that differs between warps: axes that vary only within one warp are left out.
     fn index_of_warp(&self) -> String {
         let extent = |axis: &str| self.facts.extent(axis).map_or(Some(1), Expr::as_int);
         let (Some(x), Some(y), Some(z)) = (
@@ -376,7 +377,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Whether a buffer is one private element whose address nobody takes: a register.
+    /// Whether a buffer is one private element whose address is not taken: a register.
     fn is_register(&self, buffer: &Buffer) -> bool {
         let use_ = self.facts.pointers.get(&buffer.data);
         matches!(buffer.scope(), "local" | "")
@@ -385,22 +386,22 @@ impl Emitter<'_, '_> {
             && use_.is_none_or(|u| u.only_first && !u.escapes && !u.retyped)
     }
 
-    /// Whether something reads a register, or its value is computed for what that does.
+    /// Whether a register is read, or its value has a side effect.
     fn is_needed(&self, buffer: &Buffer) -> bool {
         let use_ = self.facts.pointers.get(&buffer.data);
         use_.is_some_and(|u| u.read || u.kept)
     }
 
-    /// New storage.
+    /// Allocates storage.
     fn allocate(&mut self, buffer: &Buffer, span: Span) -> Result<()> {
         if buffer.scope() == "tmem" {
-            // Columns of tensor memory are no C++ object: instructions name them by number.
+            // Columns of tensor memory are no C++ objects: instructions name them by number.
             return Ok(());
         }
         let ty = self.spell(buffer.dtype, span)?;
         if self.is_register(buffer) {
-            // An array, as in TVM's text: nvcc promotes it later than it would a variable, and makes the same code as of
-            // TVM's text. Of variables it makes shorter code here and longer code there.
+            // An array, as in TVM's text: nvcc promotes arrays later than variables, so that the generated code is the
+            // same as for TVM's text. With variables some kernels get shorter code and others longer code.
             let name = self.names.fresh(&buffer.name);
             if self.is_needed(buffer) {
                 self.line(&format!("{ty} {name}[1];"));
@@ -436,8 +437,9 @@ impl Emitter<'_, '_> {
                 } else {
                     use_.widest
                 };
-                // The buffer's own alignment as well: nvcc keeps an aligned array in memory, where it would turn one whose
-                // index is computed into a chain of selects over registers, many times as long.
+                // The buffer's own alignment counts as well: nvcc keeps an aligned array in memory, whereas it would
+                // turn an unaligned one with a computed index into a chain of selects over registers, which is many
+                // times longer.
                 let align = wanted.next_power_of_two().min(32);
                 let align = align.max((buffer.align as usize).max(1).next_power_of_two());
                 let prefix = if align > natural.min(16) {
@@ -479,7 +481,7 @@ impl Emitter<'_, '_> {
             );
         }
         self.dynamic_shared = true;
-        // Such arrays of all kernels of a file are one symbol each: the name is taken for good.
+        // Such arrays of all kernels of a file share one symbol: the name is reserved for the whole text.
         let name = self.names.fresh(&buffer.name);
         self.names.reserve(&name);
         self.unit.reserved.push(name.clone());
@@ -499,7 +501,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// What evaluating `e` does, all of it.
+/// The combined effect of evaluating `e`.
 pub(super) fn effect(e: &Expr) -> Effect {
     let own = match &e.kind {
         ExprKind::Call { op, .. } => op.effect(),
@@ -509,12 +511,12 @@ pub(super) fn effect(e: &Expr) -> Effect {
     e.operands().map(effect).fold(own, Effect::max)
 }
 
-/// Calls that are no more than pure by their row, and are written all the same.
+/// Calls whose row says that they are at most pure, but which are written all the same.
 fn keeps(op: Op) -> bool {
     matches!(op, Op::Assume)
 }
 
-/// Whether an expression has the same value in each turn of a loop: constants, variables and arithmetic on them.
+/// Whether an expression has the same value in each iteration of a loop: constants, variables and arithmetic on them.
 fn is_fixed(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::BufferLoad { .. } | ExprKind::Let(..) => false,

@@ -132,19 +132,19 @@ fn parameters_of(body: impl Fn(&Buffer, &Buffer, Expr, Expr) -> Vec<Stmt>) -> St
 fn loads_that_can_become_one_load_are_not_taken_for_constant_memory() {
     let promised = "const float* __restrict__ A_ptr, float* __restrict__ B_ptr";
     let taken_back = "const float* A_ptr, float* __restrict__ B_ptr";
-    // One or the other of what is only read and what is written.
+    // One load of a buffer that is only read, and one of a buffer that is written: either of them is executed.
     let select = |c, a, b| Expr::select(c, a, b);
     assert_eq!(
         parameters(|a, b, c, tx| select(c, load(a, tx.clone()), load(b, tx))),
         taken_back
     );
-    // One of them always, the other sometimes.
+    // One is always executed, the other sometimes.
     let zero = || Expr::float(DType::FLOAT32, 0.0);
     assert_eq!(
         parameters(|a, b, c, tx| load(a, tx.clone()) + select(c, load(b, tx), zero())),
         taken_back
     );
-    // Both, in the same branch or without any; or both of what is only read.
+    // Both in the same branch or unconditionally; or both of a buffer that is only read.
     assert_eq!(
         parameters(|a, b, c, tx| select(c, load(a, tx.clone()) + load(b, tx), zero())),
         promised
@@ -170,7 +170,7 @@ fn what_was_stored_is_seen_by_a_load_that_becomes_one_with_another() {
             vec![c, load(b, Expr::int32(3)), load(a, tx)],
         )
     };
-    // After a store, before it, and before it in a loop.
+    // After a store, before one, and before one in a loop.
     assert_eq!(
         parameters_of(|a, b, c, tx| vec![
             store(b, tx.clone(), one()),
@@ -194,7 +194,7 @@ fn what_was_stored_is_seen_by_a_load_that_becomes_one_with_another() {
         )]),
         "const float* A_ptr, float* B_ptr"
     );
-    // Both of what is written; a sum is no load of a chosen address.
+    // Both of a buffer that is written; a sum is not a load from a selected address.
     assert_eq!(
         parameters_of(|_, b, c, tx| vec![
             store(b, tx.clone(), one()),

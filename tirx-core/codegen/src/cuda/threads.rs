@@ -1,4 +1,4 @@
-//! How do threads of a warp or a block work together: shuffles, ranks, reductions?
+//! The text of shuffles, thread ranks and reductions.
 
 use super::code::{Code, Width, level};
 use super::emitter::Emitter;
@@ -123,7 +123,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// The value that every other exceeds (or that exceeds every other).
+/// The neutral value of a minimum or maximum: every other value exceeds it (or is below it).
 fn extreme(dtype: DType, least: bool) -> Expr {
     if dtype.is_floating() {
         return Expr::float(dtype, if least { f64::NEG_INFINITY } else { f64::INFINITY });

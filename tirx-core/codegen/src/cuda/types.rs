@@ -1,4 +1,4 @@
-//! What is each dtype called in CUDA C++, and which header declares it?
+//! The CUDA C++ types of dtypes, and the headers that declare them.
 
 use std::borrow::Cow;
 
@@ -45,16 +45,16 @@ fn header(dtype: DType) -> Option<Header> {
     }
 }
 
-/// How a vector type is built and taken apart.
+/// How a vector type is constructed and accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum VectorForm {
-    /// A built-in type with fields `x`, `y`, `z`, `w`; made by this function.
+    /// A built-in type with fields `x`, `y`, `z`, `w`, made by this function.
     Fields(&'static str),
     /// `tirx_vec<T, N>`.
     Array,
     /// CUDA's packed type of two or four bytes; its lanes are those of a `tirx_vec` of the same bits.
     Bytes,
-    /// Two lanes a byte: CUDA's type of two or four lanes, `tirx_fp4_vec<N>` of more.
+    /// Two lanes per byte: CUDA's type for two or four lanes, `tirx_fp4_vec<N>` for more.
     Nibbles,
 }
 
@@ -109,7 +109,7 @@ pub(super) fn vector(dtype: DType) -> Option<(String, VectorForm)> {
         }
         _ => "",
     };
-    // Three lanes of a narrow type have no natural alignment to rely on; the built-in ones are packed, as wanted.
+    // Three lanes of a narrow type have no natural alignment; CUDA's built-in ones are packed, as wanted.
     if !builtin.is_empty() && (2..=4).contains(&dtype.lanes) {
         let make = MAKERS.iter().find(|m| m.0 == builtin && m.1 == dtype.lanes)?.2;
         return Some((format!("{builtin}{}", dtype.lanes), VectorForm::Fields(make)));
@@ -144,7 +144,7 @@ const MAKERS: [(&str, u16, &str); 24] = [
     ("double", 2, "make_double2"),
 ];
 
-/// The C++ type of a dtype, noting what it needs; `None` where CUDA has none.
+/// The C++ type of a dtype, whose headers and helpers are requested; `None` where CUDA has none.
 pub(super) fn spell(dtype: DType, needs: &mut Needs) -> Option<Cow<'static, str>> {
     if dtype.is_void() {
         return Some("void".into());

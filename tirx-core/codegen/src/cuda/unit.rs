@@ -1,4 +1,4 @@
-//! The translation unit: what the functions of a module share, and the text that they become together.
+//! The translation unit: state shared by the functions of a module, and the text that they are joined to.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +16,15 @@ pub(super) struct RawSource {
     pub(super) span: Span,
 }
 
-/// What the functions of a module share: the translation unit around them.
+/// State shared by the functions of a module.
 pub(super) struct Unit<'m> {
     pub(super) module: &'m IRModule,
     /// Headers, and device functions of our own.
     pub(super) needs: Needs,
     pub(super) raw: Vec<RawSource>,
-    /// Functions that hold one instruction, by name.
+    /// Functions that wrap one instruction, by name.
     pub(super) generated: BTreeMap<String, String>,
-    /// Names that no later function may give to something else.
+    /// Names that no later function may reuse.
     pub(super) reserved: Vec<String>,
     /// Declarations of the functions that kernels call.
     pub(super) prototypes: String,

@@ -8,14 +8,14 @@ use crate::intrin::Op;
 use crate::ir::abi;
 use crate::ir::{BinOp, DType, Expr, ExprKind, TypeCode, Var, print_expr};
 
-/// An integer to compute.
+/// An integer that is computed.
 pub(super) struct Checked {
     /// The Rust expression of a `::tirx_rt::host::Wide`.
     pub(super) text: String,
     found: Found,
 }
 
-/// What an expression is computed from.
+/// The variables of a checked expression.
 #[derive(Default)]
 struct Found {
     /// Name in the kernel and Rust text of each value.
@@ -25,7 +25,7 @@ struct Found {
 }
 
 impl Checked {
-    /// The call that gives the extent as the driver takes it.
+    /// The call that gives the extent in the driver's type.
     pub(super) fn extent(&self, tag: &str, value: &Expr) -> String {
         let values: Vec<String> = (self.found.values.iter())
             .map(|(name, text)| format!("({name:?}, {text})"))
@@ -48,7 +48,7 @@ impl Checked {
     }
 }
 
-/// The checked form of an integer expression; `None` where it holds something else than arithmetic.
+/// The checked form of an integer expression; `None` where it contains anything but arithmetic.
 pub(super) fn checked(
     printer: &mut Printer<'_>,
     expr: &Expr,
@@ -59,8 +59,8 @@ pub(super) fn checked(
     Some(Checked { text, found })
 }
 
-/// The condition under which a check fails, its integers compared as the numbers they are; `None` where nothing in it is
-/// computed or narrowed.
+/// The condition under which a check fails, computed without wrapping; `None` where the condition contains no
+/// arithmetic or narrowing.
 pub(super) fn failed(
     printer: &mut Printer<'_>,
     condition: &Expr,
@@ -70,7 +70,7 @@ pub(super) fn failed(
         return Ok(None);
     };
     if *op == BinOp::Or {
-        // A side that is known not to hold does not appear.
+        // A side that is known to be false is left out.
         if matches!(printer.value(a)?, Value::Int(0)) {
             return failed(printer, b, bound);
         }
@@ -124,7 +124,7 @@ pub(super) fn failed(
     Ok(None)
 }
 
-/// An integer that is there already, as an `i64`; `None` for a constant and for what has no such form.
+/// A plain integer value as an `i64`; `None` for a constant and for expressions without such a form.
 fn signed(printer: &mut Printer<'_>, expr: &Expr) -> Result<Option<Code>> {
     let expr = abi::descriptor_value(expr).unwrap_or(expr);
     Ok(match printer.value(expr)? {
@@ -199,7 +199,7 @@ fn text(
                 condition.text
             ))
         }
-        // What is computed is the number itself, which must fit in the end.
+        // The uncast number is computed; the range check at the end covers the cast.
         ExprKind::Cast(inner) if inner.dtype.is_integer() && is_arithmetic(inner, bound) => {
             text(printer, inner, bound, found, depth + 1)
         }
@@ -211,7 +211,7 @@ fn text(
     }
 }
 
-/// Whether an expression computes something.
+/// Whether an expression contains arithmetic.
 fn is_arithmetic(expr: &Expr, bound: &dyn Fn(&Var) -> Option<Expr>) -> bool {
     match &expr.kind {
         ExprKind::Binary(op, ..) => !op.is_comparison() && !op.is_logical(),
@@ -229,7 +229,7 @@ fn is_arithmetic(expr: &Expr, bound: &dyn Fn(&Var) -> Option<Expr>) -> bool {
     }
 }
 
-/// A value that is there already.
+/// A plain value.
 fn leaf(printer: &mut Printer<'_>, expr: &Expr, name: Option<&str>, found: &mut Found) -> Option<String> {
     let expr = abi::descriptor_value(expr).unwrap_or(expr);
     let text = match printer.value(expr).ok()? {

@@ -1,11 +1,11 @@
-//! Pieces of Rust: text that knows how tightly it binds and which variables it reads.
+//! Pieces of Rust text with their precedence and the variables they read.
 
 use std::fmt::Write;
 
 use super::rust_scalar;
 use crate::ir::{BinOp, DType};
 
-/// How tightly a piece of Rust binds; an operand of a looser kind stands in parentheses.
+/// Precedence of a piece of Rust; an operand of lower precedence is put in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Binds {
     /// `if … else …`, `x..y`
@@ -41,9 +41,9 @@ impl Code {
         }
     }
 
-    /// The text as an operand of something that binds like `binds`.
+    /// The text as an operand in a context of precedence `binds`.
     pub(super) fn operand(&self, binds: Binds) -> String {
-        // A conversion stands in parentheses everywhere but under another one: `as u32 < n` would begin generics.
+        // A conversion is put in parentheses except under another one: `as u32 < n` would begin generics.
         if self.binds < binds || (self.binds == Binds::Cast && binds != Binds::Cast) {
             format!("({})", self.text)
         } else {
@@ -65,7 +65,7 @@ pub(super) fn logical(op: BinOp, a: &Code, b: &Code) -> Code {
     } else {
         ("||", Binds::Or)
     };
-    // Beside the other operator parentheses are for the reader.
+    // Beside the other operator parentheses help the reader.
     let side = |code: &Code| match code.binds {
         Binds::Or | Binds::And if code.binds != binds => format!("({})", code.text),
         _ => code.operand(binds),
@@ -79,7 +79,7 @@ pub(super) fn bits(name: &str, dtype: DType) -> String {
         _ if dtype.is_handle() || dtype == DType::UINT64 => name.to_string(),
         (true, 64) => format!("{name}.to_bits()"),
         (true, _) => format!("u64::from({name}.to_bits())"),
-        // Sign extension would not be wrong, but zeros are what the high bytes are said to hold.
+        // High bytes are defined to be zero, so no sign extension.
         _ if dtype.is_int() && dtype.bits < 64 => format!("u64::from({name}.cast_unsigned())"),
         _ if dtype.is_int() => format!("{name}.cast_unsigned()"),
         _ => format!("u64::from({name})"),

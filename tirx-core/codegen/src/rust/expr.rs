@@ -1,7 +1,7 @@
 //! Host expressions as Rust expressions.
 //!
-//! Integers have the widths of the IR and wrap as the IR's do. What a typed call already proves — that argument 0 is
-//! a tensor of float32 on a CUDA device — is known here as a constant, and the checks about it fold away.
+//! Integers have the widths of the IR and wrap as the IR's do. Facts that the typed call guarantees, such as that
+//! argument 0 is a tensor of float32 on a CUDA device, are constants here, so that their checks fold away.
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ use crate::intrin::Op;
 use crate::ir::abi::{self, DEVICE_CUDA, Field, arg_type, dlpack_code, float_method, unsupported};
 use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
 
-/// A pointer of the packed calling convention; none of them exists in the Rust code.
+/// A pointer of the packed calling convention; none of these exists in the Rust code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handle {
     /// The array of arguments.
@@ -27,14 +27,14 @@ pub(super) enum Handle {
     Strides(usize),
 }
 
-/// What an expression came to.
+/// The result of printing an expression.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
-    /// An integer or bool that is known.
+    /// A constant integer or bool.
     Int(i128),
     /// A pointer of the calling convention.
     Handle(Handle),
-    /// Something to compute.
+    /// Code that computes it.
     Code(Code),
 }
 
@@ -56,12 +56,12 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// From here on `var` is `value`.
+    /// Replaces `var` by `value` from here on.
     pub(super) fn define(&mut self, var: &Var, value: Value) {
         self.known.insert(var.clone(), value);
     }
 
-    /// From here on `var` is a Rust variable of this name.
+    /// Prints `var` as a Rust variable of this name from here on.
     pub(super) fn define_name(&mut self, var: &Var, name: &str) {
         let code = Code {
             text: name.to_string(),
@@ -80,7 +80,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Code that can have a method called on it or stand alone: literals carry their type.
+    /// Code that a method can be called on, or that stands alone: literals carry their type.
     fn typed(&mut self, expr: &Expr) -> Result<Code> {
         match self.value(expr)? {
             Value::Int(v) => Ok(literal(expr.dtype, v, true)),
@@ -108,7 +108,7 @@ impl<'a> Printer<'a> {
             ExprKind::Binary(op, a, b) => self.binary(*op, a, b)?,
             ExprKind::Select(c, t, f) => self.choice(c, t, f)?,
             ExprKind::Let(var, value, body) => {
-                // Pure: the value may stand wherever the variable did.
+                // Pure: the value may replace the variable anywhere.
                 let value = self.value(value)?;
                 self.define(var, value);
                 self.value(body)?
@@ -192,7 +192,7 @@ impl<'a> Printer<'a> {
                 return self.comparison(opposite, a, b);
             }
             ExprKind::Binary(op @ (And | Or), a, b) => {
-                // A side that is known does not appear.
+                // A side with a known value is left out.
                 let neutral = (*op == And) as i128;
                 match (self.value(a)?, self.value(b)?) {
                     (Value::Int(v), _) if v == neutral => return self.negated(b),
@@ -223,7 +223,7 @@ impl<'a> Printer<'a> {
             BinOp::Gt => ">",
             _ => ">=",
         };
-        // A constant stands on the right, as people write it.
+        // A constant is put on the right.
         if a.as_int().is_some() && b.as_int().is_none() {
             let mirrored = match op {
                 BinOp::Lt => BinOp::Gt,
@@ -253,7 +253,7 @@ impl<'a> Printer<'a> {
             };
             return Ok(join(binds, text, &[&value]));
         }
-        // What a descriptor holds is compared in its own 64 bits: a value that does not fit is not equal.
+        // A field of a descriptor is compared in its own 64 bits: a value that does not fit is not equal.
         let (x, y) = match (op, abi::descriptor_value(a), abi::descriptor_value(b)) {
             (BinOp::Eq | BinOp::Ne, Some(a), Some(b)) => (self.code(a)?, self.code(b)?),
             (BinOp::Eq | BinOp::Ne, Some(a), None) => (self.code(a)?, self.widened(b)?),
@@ -302,7 +302,7 @@ impl<'a> Printer<'a> {
         if dtype.is_floating() {
             return self.float_binary(op, a, b).map(Value::Code);
         }
-        // Identities: what is left of an extent whose part was a known fact.
+        // Identities, which remain of an extent where a part of it is known.
         match (op, &x, &y) {
             (Add, Value::Int(0), _) | (Mul, Value::Int(1), _) => return Ok(y),
             (Add | Sub, _, Value::Int(0)) | (Mul | Div | FloorDiv, _, Value::Int(1)) => return Ok(x),
@@ -422,7 +422,7 @@ impl<'a> Printer<'a> {
             (Op::TvmStructGet, [object, index, field]) => self.struct_get(expr, object, index, field)?,
             (Op::IfThenElse, [c, t, f]) => self.choice(c, t, f)?,
             (Op::Likely, [a]) => self.value(a)?,
-            // The tensor's descriptor sits behind an object header; Rust has neither.
+            // The tensor's descriptor follows an object header; Rust has neither.
             (Op::HandleAddByteOffset, [pointer, offset]) => match (self.value(pointer)?, offset.as_int()) {
                 (Value::Code(_), offset)
                     if offset != Some(0) && pointer.as_call(Op::TvmStructGet).is_none() =>
@@ -572,7 +572,7 @@ impl<'a> Printer<'a> {
             (Handle::Tensor(i), Field::Data) => Value::Code(self.argument(i, "data()")),
             (Handle::Tensor(i), Field::Ndim) => Value::Code(self.argument(i, "ndim()")),
             (Handle::Tensor(i), Field::ByteOffset) => {
-                // Only a buffer with a declared offset is handed over as base and offset.
+                // Only a buffer with a declared offset is passed as base and offset.
                 match signature.params.get(i).map(|p| &p.kind) {
                     Some(ParamKind::Tensor { at_base: true, .. }) => {
                         Value::Code(self.argument(i, "byte_offset()"))

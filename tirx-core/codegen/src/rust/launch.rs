@@ -1,4 +1,4 @@
-//! Launches: a raw function for each, and its launch configuration.
+//! Launches: a raw function for each launch, and its configuration.
 
 use super::Raw;
 use super::checked::{checked, failed};
@@ -29,7 +29,7 @@ impl HostPrinter<'_> {
         let mut tensor_maps: Vec<String> = Vec::new();
         for (param, arg) in launch.device.params.iter().zip(launch.args) {
             let name = printer.names.of(param);
-            // A host variable that is an argument has the name of the parameter here.
+            // A host variable that is passed as an argument is named like the parameter here.
             if let Some(var) = arg.as_var() {
                 printer.define_name(var, &name);
             }
@@ -64,9 +64,9 @@ impl HostPrinter<'_> {
                 config.flag(*param);
                 continue;
             };
-            // What the host binds on the way is computed here, exactly.
+            // Values that the host binds along the way are computed here, without wrapping.
             let value = &self.written_out(value);
-            // What the extents are computed from and the device function does not take becomes a parameter too.
+            // Variables of the extents that the device function does not take become parameters too.
             for var in free_vars(value) {
                 if printer.value(&Expr::var(&var)).is_ok() {
                     continue;
@@ -83,7 +83,7 @@ impl HostPrinter<'_> {
                     known => printer.define(&var, known),
                 }
             }
-            // A value that is there already needs no arithmetic.
+            // A plain value needs no checked arithmetic.
             let computed = matches!(
                 value.kind,
                 ExprKind::Binary(..) | ExprKind::Cast(_) | ExprKind::Call { .. }
@@ -99,7 +99,7 @@ impl HostPrinter<'_> {
                     None => extent_call(tag, &code.text, value),
                 },
                 _ => {
-                    // Reads an argument directly: computed by the caller.
+                    // The value reads an argument directly, so the caller computes it.
                     let code = self.printer.code(value)?;
                     if let Some(checked) = exact(&mut self.printer) {
                         let name = printer.names.fresh(tag);
@@ -155,7 +155,7 @@ impl HostPrinter<'_> {
 }
 
 impl HostPrinter<'_> {
-    /// Checks the rules of a tensor map and encodes it, where it is not known from an earlier launch.
+    /// Checks the rules of a tensor map and encodes it, unless an earlier launch has encoded the same one.
     pub(super) fn tensor_map(&mut self, encode: &Encode<'_>) -> Result<()> {
         let map = string_literal(encode.map.name());
         for rule in encode.rules() {
@@ -213,7 +213,7 @@ impl HostPrinter<'_> {
             Value::Int(_) => return Ok(()),
             _ => {}
         }
-        // Each bound of a range is a condition of its own: those that are known to hold go.
+        // Each bound of a range is a condition of its own; conditions that are known to hold are dropped.
         if let Some((low, high)) = rule.condition.as_binary(BinOp::And) {
             for condition in [low, high] {
                 let condition = condition.clone();
@@ -227,7 +227,7 @@ impl HostPrinter<'_> {
             }
             return Ok(());
         }
-        // What is computed may leave 64 bits, too.
+        // Computed values may exceed 64 bits, too.
         let computed = matches!(rule.value.kind, ExprKind::Binary(..) | ExprKind::Call { .. });
         let checked = match computed {
             true => failed(&mut self.printer, &rule.condition, &|_| None)?,
@@ -253,7 +253,7 @@ impl HostPrinter<'_> {
 }
 
 impl HostPrinter<'_> {
-    /// An extent with the arithmetic that the host binds to names written out.
+    /// An extent with names of arithmetic values expanded.
     pub(super) fn written_out(&self, value: &Expr) -> Expr {
         let mut value = value.clone();
         for _ in 0..DEEPEST_BINDINGS {
@@ -267,11 +267,11 @@ impl HostPrinter<'_> {
     }
 }
 
-/// Where the documentation of a raw function stands in its item.
+/// The position of the documentation of a raw function in its item.
 pub const RAW_DOCS: &str = "/*docs*/";
-/// How many names an extent goes through at most.
+/// Most names that an extent is followed through.
 const DEEPEST_BINDINGS: usize = 16;
-/// The largest extent, in nodes, that is computed in one expression.
+/// The largest extent, in nodes, that is written as one expression.
 const LARGEST_WRITTEN_OUT: u32 = 256;
 
 fn param_text(param: &Var) -> String {
@@ -294,7 +294,7 @@ fn extent_call(tag: &str, text: &str, value: &Expr) -> String {
     )
 }
 
-/// A launch configuration being written.
+/// A launch configuration under construction.
 #[derive(Default)]
 struct Config {
     grid: [Option<String>; 3],

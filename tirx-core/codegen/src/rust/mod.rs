@@ -1,4 +1,4 @@
-//! Rust launchers: what a caller of a kernel sees, printed from the host function's IR.
+//! Rust launchers, printed from the host function's IR.
 //!
 //! For one lowered kernel this gives the pieces that a generated module is made of: the parameter list of the typed
 //! function, the function `host` that checks arguments and launches (statement by statement the IR's host function),
@@ -28,7 +28,7 @@ use crate::ir::abi::{self, Field, tensor_map};
 use crate::ir::{BinOp, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, TypeCode, Var, Visitor};
 use crate::source::Span;
 
-/// What a parameter takes.
+/// The kind of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// A tensor.
@@ -37,7 +37,7 @@ pub enum ParamKind {
         dtype: DType,
         /// Whether the kernel may write it.
         written: bool,
-        /// Whether the kernel reads it; true where that is not known.
+        /// Whether the kernel reads it; true where this is not known.
         read: bool,
         /// Extents in the kernel's words: `n`, `256`.
         shape: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Param {
     pub name: String,
     /// Rust's name for it: `a`.
     pub rust_name: String,
-    /// What it takes.
+    /// Its kind.
     pub kind: ParamKind,
 }
 
@@ -114,7 +114,7 @@ impl Param {
     }
 }
 
-/// What is around the element type of a tensor parameter. Behind a reference to a type that is inferred, views need no
+/// The text around the element type of a tensor parameter. With an inferred type behind the reference, views need no
 /// `&mut *`: `&mut b.slice_mut(0, 10..20)?`.
 pub fn tensor_type(written: bool) -> (&'static str, &'static str) {
     match written {
@@ -123,7 +123,7 @@ pub fn tensor_type(written: bool) -> (&'static str, &'static str) {
     }
 }
 
-/// What a caller passes, in order.
+/// The parameters of the typed function, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The parameters.
@@ -131,7 +131,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The types in order: equal for two specializations that one Rust function can choose between.
+    /// The types in order: equal for two specializations that one Rust function can dispatch between.
     pub fn types(&self) -> Vec<String> {
         self.params.iter().map(Param::rust_type).collect()
     }
@@ -142,7 +142,7 @@ impl Signature {
 pub struct Function {
     /// Its symbol.
     pub symbol: String,
-    /// What each parameter is.
+    /// The kinds of its parameters.
     pub params: Vec<FunctionParam>,
 }
 
@@ -158,7 +158,7 @@ pub enum FunctionParam {
 }
 
 impl FunctionParam {
-    /// What a variable is as a parameter.
+    /// The kind of a variable as a parameter.
     pub fn of(var: &Var) -> FunctionParam {
         match var.dtype() {
             _ if var.ty().is_tensor_map() => FunctionParam::TensorMap,
@@ -184,7 +184,7 @@ pub struct Raw {
 /// The pieces of a launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launcher {
-    /// What a caller passes.
+    /// The parameters of the typed function.
     pub signature: Signature,
     /// The device functions in the image's order.
     pub functions: Vec<Function>,
@@ -263,7 +263,7 @@ pub fn is_bit_pattern(dtype: DType) -> bool {
     }
 }
 
-/// Prints the launcher of a kernel: `authored` is the function as written, `module` what lowering made of it.
+/// Prints the launcher of a kernel: `authored` is the function as written, `module` the lowered module.
 pub fn launcher(authored: &PrimFunc, module: &IRModule) -> Result<Launcher, Diagnostics> {
     let host = abi::host_function(module, None).ok_or_else(|| {
         Diagnostics::from(
@@ -368,7 +368,7 @@ fn extent_text(expr: &Expr) -> String {
     go(expr, false)
 }
 
-/// The positions of arguments by what launches do with them.
+/// The positions of arguments, by their use in launches.
 #[derive(Default)]
 struct Used {
     read: Vec<usize>,

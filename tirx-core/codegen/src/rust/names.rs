@@ -1,10 +1,10 @@
-//! Rust names for the kernel's names: snake case, no keyword, none twice.
+//! Rust names for the kernel's names: snake case, no keywords, unique.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ir::Var;
 
-/// Hands out names of one function.
+/// Generates the names of one function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     taken: FxHashSet<String>,
@@ -12,7 +12,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Names that are in use already.
+    /// Names in use.
     pub(super) fn reserving(names: &[&str]) -> Names {
         Names {
             taken: names.iter().map(|n| n.to_string()).collect(),

@@ -17,7 +17,7 @@ use super::{Raw, Signature, internal, message_text, rust_scalar, string_literal}
 
 pub(super) type Result<T> = std::result::Result<T, Diagnostics>;
 
-/// A line of output with the Rust variables it reads; a `let` is dropped where nothing reads what it defines.
+/// A line of output with the Rust variables that it reads; a `let` is dropped where nothing reads its variable.
 pub(super) struct Line {
     text: String,
     defines: Option<String>,
@@ -68,7 +68,7 @@ pub(super) struct HostPrinter<'a> {
     pub(super) signature: &'a Signature,
     kernel_names: Vec<String>,
     pub(super) printer: Printer<'a>,
-    /// What names stand for that are bound to integer arithmetic: launch extents compute it without wrapping.
+    /// Values of names that are bound to integer arithmetic: launch extents compute them without wrapping.
     pub(super) arithmetic: FxHashMap<Var, Expr>,
     pub(super) lines: Vec<Line>,
     pub(super) raw: Vec<Raw>,
@@ -109,7 +109,7 @@ pub(super) fn print(func: &PrimFunc, module: &IRModule, signature: &Signature) -
     Ok((item, host.raw))
 }
 
-/// The lines without those that define what nothing reads.
+/// The lines without definitions that nothing reads.
 fn live_lines(lines: Vec<Line>) -> String {
     let mut read = std::collections::BTreeSet::new();
     let mut kept = Vec::new();
@@ -128,7 +128,7 @@ fn live_lines(lines: Vec<Line>) -> String {
 }
 
 impl HostPrinter<'_> {
-    /// Prints a statement; `tail` where the function ends after it.
+    /// Prints a statement; `tail` where it is the last of the function.
     fn stmt(&mut self, stmt: &Stmt, tail: bool) -> Result<()> {
         match &stmt.kind {
             StmtKind::Seq(stmts) => {
@@ -137,7 +137,7 @@ impl HostPrinter<'_> {
                     self.stmt(s, tail && i == last)?;
                 }
             }
-            // Facts for passes.
+            // Attributes for passes: no text.
             StmtKind::Attr(Attr { body, .. }) => self.stmt(body, tail)?,
             StmtKind::DeclBuffer(_) => {}
             StmtKind::Bind(var, value) => {
@@ -169,7 +169,7 @@ impl HostPrinter<'_> {
                 let end = crate::arith::fold::binary(BinOp::Add, min.clone(), extent.clone());
                 let (first, end) = (self.printer.code(min)?, self.printer.code(&end)?);
                 let ty = rust_scalar(var.dtype()).unwrap_or("i32");
-                // The type of the range is that of its ends, which may both be bare literals.
+                // The type of the range is that of its ends, which may both be untyped literals.
                 let first_text = if min.as_int().is_some() {
                     format!("{}_{ty}", first.text)
                 } else {
@@ -204,7 +204,7 @@ impl HostPrinter<'_> {
     }
 
     fn bind(&mut self, var: &Var, value: &Expr) -> Result<()> {
-        // Room for a tensor map: it has a value where it is encoded.
+        // Storage for a tensor map: it has a value once it is encoded.
         if var.ty().is_tensor_map() && value.as_call(Op::TvmStackAlloca).is_some() {
             return Ok(());
         }
@@ -232,7 +232,7 @@ impl HostPrinter<'_> {
         Ok(())
     }
 
-    /// Checks that an extent or stride was not cut when it was read as an `int32`.
+    /// Checks that an extent or stride read as `int32` was not truncated.
     fn fits(&mut self, wide: &Expr, name: &str) -> Result<()> {
         let Value::Code(code) = self.printer.value(wide)? else {
             return Ok(());
@@ -278,13 +278,13 @@ impl HostPrinter<'_> {
             self.lines.push(Line::new("} else {"));
             self.stmt(otherwise, false)?;
         } else if empty {
-            // All that was checked inside is known.
+            // Every check inside folded away.
             self.lines.pop();
             return Ok(());
         } else if self.lines.len() == at + 2
             && let Some((failed, error)) = self.lines[at + 1].check.take()
         {
-            // One check under a condition is one condition.
+            // One check under a condition becomes one condition.
             let reads = std::mem::take(&mut self.lines[at + 1].reads);
             self.lines.truncate(at);
             self.lines
@@ -328,7 +328,7 @@ impl HostPrinter<'_> {
         Ok(())
     }
 
-    /// An argument's name as the caller of the launcher knows it.
+    /// An argument's name as the launcher's caller knows it.
     fn rust_name(&self, index: usize) -> String {
         let param = self.signature.params.get(index);
         param.map_or_else(|| "?".to_string(), |param| param.rust_name.clone())
@@ -353,7 +353,7 @@ impl HostPrinter<'_> {
         text + rest
     }
 
-    /// The error of a failed check, with the values that differ.
+    /// The error of a failed check, with the differing values.
     fn mismatch(&mut self, check: &Check, condition: &Expr) -> Result<(String, Vec<String>)> {
         let mut field = check.what.field().to_string();
         let (expected, actual, reads) = if check.what == What::Data {
@@ -383,7 +383,7 @@ impl HostPrinter<'_> {
                 } else {
                     (a, b)
                 };
-            // "strides" says which by what is read.
+            // For "strides" the expression that is read tells which stride.
             if check.what == What::Compact
                 && let Some(position) = abi::element_position(actual)
             {
@@ -424,7 +424,7 @@ impl HostPrinter<'_> {
         Ok((text, reads))
     }
 
-    /// A value for a message: what is computed does not wrap.
+    /// A value in a message, computed without wrapping.
     pub(super) fn number(&mut self, expr: &Expr) -> Result<Code> {
         let arithmetic = &self.arithmetic;
         let bound = |var: &Var| arithmetic.get(var).cloned();

@@ -1,4 +1,4 @@
-//! Launchers of small kernels against committed text: `testdata/*.rs`. `UPDATE_EXPECT=1` writes them anew.
+//! Launchers of small kernels compared with committed text: `testdata/*.rs`. `UPDATE_EXPECT=1` rewrites it.
 
 use std::path::Path;
 
@@ -113,7 +113,7 @@ fn a_launcher_checks_and_launches() {
 
 #[test]
 fn names_of_variables_do_not_reach_the_text() {
-    // Variables are numbered across a process; the text must not notice.
+    // Variables are numbered per process; the text must not depend on it.
     let once = lowered("scale_rows", scale_rows());
     let again = lowered("scale_rows", scale_rows());
     let print = |(authored, module): &(PrimFunc, IRModule)| text(&launcher(authored, module).unwrap());

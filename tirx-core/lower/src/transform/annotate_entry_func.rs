@@ -1,4 +1,4 @@
-//! AnnotateEntryFunc: the function that callers see is marked `tirx.is_entry_func`.
+//! AnnotateEntryFunc: marks the function that callers see with `tirx.is_entry_func`.
 //!
 //! A module of one function has that one as its entry; in a module of several the entry is the only one that is
 //! exported (has a `global_symbol`), if there is exactly one. Already marked modules stay as they are.
@@ -11,7 +11,7 @@ use crate::ir::{AttrValue, IRModule};
 /// The attribute.
 pub const IS_ENTRY_FUNC: &str = "tirx.is_entry_func";
 
-/// Marks the entry.
+/// Marks the entry function.
 pub fn run(mut module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
     if module
         .functions

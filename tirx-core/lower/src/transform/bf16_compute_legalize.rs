@@ -1,4 +1,4 @@
-//! BF16ComputeLegalize: bfloat16 arithmetic where the target has none.
+//! BF16ComputeLegalize: bfloat16 arithmetic for targets that have none.
 //!
 //! CUDA has bfloat16 arithmetic from compute capability 8.0 on, so for those targets nothing changes, as in
 //! TVM 0.26. For older ones operations are done in float32 (see `legalize_compute`).

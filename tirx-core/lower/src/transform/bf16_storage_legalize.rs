@@ -1,4 +1,4 @@
-//! BF16StorageLegalize: bfloat16 memory where the target's language has no such type.
+//! BF16StorageLegalize: bfloat16 memory for targets whose language has no such type.
 //!
 //! CUDA C++ has `nv_bfloat16`, so device functions stay; in host functions it is `uint16` memory
 //! (see `legalize_storage`).

@@ -1,8 +1,8 @@
-//! BindTarget: every function says which machine it runs on.
+//! BindTarget: gives every function the target that it runs on.
 //!
 //! A function without a `target` gets the GPU of the compilation with its host: its launches go to the GPU, the rest
 //! runs on the host. A private function that has no launch of its own and that another function calls is code of the
-//! GPU alone. (TVM 0.26 wants such a function to say so and fails on one that does not.)
+//! GPU alone. (TVM 0.26 requires an attribute on such a function and fails without it.)
 
 use crate::ir::abi::keys;
 use rustc_hash::FxHashSet;

@@ -1,7 +1,7 @@
-//! CommonSubexprElim: what is computed more than once from variables alone gets a name.
+//! CommonSubexprElim: binds expressions of variables that are computed more than once to names.
 //!
-//! **What is eligible.** A scalar number computed by operators and casts from variables and constants. Not: whatever
-//! reads memory (a store in between may change it), calls, conditions, vectors; their operands are looked into.
+//! **What is eligible.** A scalar number computed by operators and casts from variables and constants. Not eligible:
+//! reads of memory (a store in between may change it), calls, conditions, vectors; their operands are considered.
 //!
 //! **Which are named.** Equal expressions are one *class*; a class knows the classes that contain it. Classes are
 //! visited from the largest to the smallest. The uses of a class are its occurrences outside of other classes, plus one
@@ -15,7 +15,7 @@
 //! **Names.** `cse_v1, cse_v2, …`: small expressions first, then in program order, so that the result does not depend
 //! on anything but the program.
 //!
-//! **Cost.** A node knows its hash, and what was seen before is not looked into again: the pass is linear in the program,
+//! **Cost.** A node knows its hash, and a known expression is not traversed again: the pass is linear in the program,
 //! times the nesting depth of bodies.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -65,14 +65,14 @@ struct Scope {
     depth: u32,
 }
 
-/// What an expression is to the pass.
+/// The role of an expression in the pass.
 #[derive(Clone, Copy)]
 enum Seen {
-    /// Not made of operators on variables.
+    /// Contains something other than operators on variables.
     Other,
     /// A variable or a constant.
     Leaf,
-    /// Its class.
+    /// Its class number.
     Class(u32),
 }
 
@@ -85,20 +85,20 @@ fn is_operator(expr: &Expr) -> bool {
     }
 }
 
-/// Equal expressions.
+/// A class of equal expressions.
 struct Class {
     expr: Expr,
     depth: u32,
-    /// May get a name.
+    /// Whether it may get a name.
     nameable: bool,
-    /// Holds a division that may be by zero.
+    /// Whether it contains a division by a value that may be zero.
     risky: bool,
-    /// Uses outside of other classes.
+    /// Number of uses outside of other classes.
     uses: u64,
-    /// One entry for each operand of another class that it is.
+    /// The classes that contain it, one entry per occurrence as an operand.
     parents: Vec<u32>,
     place: Option<Place>,
-    /// Where it is certainly computed, if risky.
+    /// Where it is computed unconditionally, if `risky`.
     computed: Vec<Place>,
 }
 
@@ -107,13 +107,13 @@ struct Table {
     classes: Vec<Class>,
     by_expr: FxHashMap<Expr, u32>,
     scopes: Vec<Scope>,
-    /// Bound within an expression: not known outside of it.
+    /// Variables bound within an expression, which are not visible outside of it.
     inner_vars: FxHashSet<Var>,
 }
 
 impl Table {
-    /// Sees an expression at a place. Operands that have a class in one that has none are used here. `lazy`: it may not
-    /// be computed here.
+    /// Records an expression at a place. Where an expression has no class, its operands with classes are counted as
+    /// used here. `lazy`: it may not be evaluated here.
     fn see(&mut self, expr: &Expr, place: Place, lazy: bool) -> Seen {
         if is_operator(expr)
             && let Some(known) = self.by_expr.get(expr)
@@ -190,7 +190,8 @@ impl Table {
         Seen::Class(id)
     }
 
-    /// Sees the operands of one node: `None` where one is not made of operators, and the classes of the others are used.
+    /// Records the operands of one node: gives `None` where one is not made of operators, and counts the classes of the
+    /// others as used.
     fn see_all<const N: usize>(&mut self, exprs: [&Expr; N], place: Place, lazy: bool) -> Option<[Seen; N]> {
         let seen = exprs.map(|e| self.see(e, place, lazy));
         if !seen.iter().any(|s| matches!(s, Seen::Other)) {
@@ -223,7 +224,7 @@ impl Table {
         }
     }
 
-    /// The last place that comes before both.
+    /// The last place that precedes both.
     fn common(&self, mut a: Place, mut b: Place) -> Place {
         let lift = |place: Place| {
             let scope = &self.scopes[place.scope as usize];
@@ -351,9 +352,9 @@ fn bodies(stmt: &Stmt) -> Vec<&Stmt> {
 }
 
 struct Rewriter {
-    /// The variable of an expression that has a name.
+    /// The variable that names an expression.
     vars: FxHashMap<Expr, Var>,
-    /// What is to be defined at a place, in order.
+    /// The definitions to insert at a place, in order.
     definitions: FxHashMap<Place, Vec<(Var, Expr)>>,
     /// Declared buffers whose description changed.
     buffers: FxHashMap<Buffer, Buffer>,
@@ -395,7 +396,7 @@ impl Rewriter {
                 .into_iter()
                 .flatten()
             {
-                // Its own name is not defined yet; those of its operands are.
+                // The expression's own name is not defined yet; those of its operands are.
                 let value = self.walk_expr(&expr);
                 out.push(Stmt::bind(&var, value, stmt.span));
                 changed = true;

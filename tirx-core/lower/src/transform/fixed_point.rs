@@ -1,4 +1,4 @@
-//! What TIR's two fixed-point products mean in plain arithmetic.
+//! TIR's two fixed-point products in plain arithmetic.
 //!
 //! | operator | meaning |
 //! |---|---|
@@ -10,7 +10,7 @@
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
-/// `q_multiply_shift` of lowered operands; none where there are not four of them, all integers.
+/// `q_multiply_shift` of lowered operands; `None` unless there are four, all integers.
 pub(super) fn multiply_shift(args: &[Expr]) -> Option<Expr> {
     let [x, y, q, s] = args else { return None };
     if !are_integers(args) {
@@ -47,7 +47,7 @@ fn are_integers(args: &[Expr]) -> bool {
     args.iter().all(|a| a.dtype.is_integer())
 }
 
-/// `q_multiply_shift_per_axis` of lowered operands; none where there are not seven of them, the first five integers.
+/// `q_multiply_shift_per_axis` of lowered operands; `None` unless there are seven, the first five integers.
 pub(super) fn multiply_shift_per_axis(args: &[Expr]) -> Option<Expr> {
     if !are_integers(args.get(..5)?) {
         return None;
@@ -73,8 +73,7 @@ fn product(x: &Expr, y: &Expr, left: Option<&Expr>, right: &Expr) -> Expr {
         let shifted = Expr::call(Op::ShiftLeft, wide, vec![value.clone(), spread(left)]);
         value = match left.as_int() {
             Some(_) => shifted,
-            // The same, in the form that nvcc makes less code of.
-            // A shift that is given, not chosen by a sign.
+            // The same value, in the form for which nvcc generates less code.
             None if !matches!(left.kind, ExprKind::Select(..)) => shifted,
             None => {
                 let zero = Expr::constant(left.dtype, 0);

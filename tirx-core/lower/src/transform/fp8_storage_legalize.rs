@@ -1,4 +1,4 @@
-//! FP8StorageLegalize: float8 memory where the target's language has no such type.
+//! FP8StorageLegalize: float8 memory for targets whose language has no such type.
 //!
 //! CUDA C++ has the narrow types, so device functions stay; in host functions they are `uint8` memory
 //! (see `legalize_storage`).

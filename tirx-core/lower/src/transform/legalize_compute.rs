@@ -1,9 +1,9 @@
-//! What the two compute legalizations share: arithmetic of a type that the target lacks is done in float32.
+//! The common part of the two compute legalizations: arithmetic of a type that the target lacks is done in float32.
 //!
-//! **Idea.** Values of the type stay what they are in memory, in variables and in casts; each operation on them — arithmetic, comparison,
-//! minimum, select of computed values, math function — has its operands converted to float32, and its result
-//! converted back where it is of the type. Between two operations nothing is converted back, so a chain of operations
-//! rounds once at its end, as TVM 0.26 does; a conversion that the program asks for always rounds.
+//! **Idea.** Values of the type stay what they are in memory, in variables and in casts; each operation on them —
+//! arithmetic, comparison, minimum, select of computed values, math function — has its operands converted to float32,
+//! and its result converted back where it is of the type. Intermediate results are not converted back, so a chain of
+//! operations rounds once at its end, as in TVM 0.26; a conversion that the program asks for always rounds.
 //!
 //! **Invariants.** Bits that are only moved (loads, stores, shuffles, reinterpretation, calls of raw functions) are not
 //! converted. **Cost.** One walk.
@@ -27,8 +27,8 @@ impl Legalize {
         DType::FLOAT32.with_lanes(dtype.lanes)
     }
 
-    /// An operand, legalized and in float32. The result of an operation is not rounded on its way into the next one;
-    /// what the program itself converts is.
+    /// An operand, legalized and in float32. The result of an operation is not rounded before it enters the next one; a
+    /// conversion that the program asks for is.
     fn promoted(&mut self, expr: &Expr) -> Expr {
         if !(self.unsupported)(expr.dtype) {
             return self.expr(expr);
@@ -44,7 +44,7 @@ impl Legalize {
         }
     }
 
-    /// An operation whose result is of the type, done in float32 and left there.
+    /// An operation whose result is of the type, computed in float32 and left so.
     fn widened(&mut self, expr: &Expr) -> Option<Expr> {
         if !(self.unsupported)(expr.dtype) {
             return None;
@@ -56,7 +56,7 @@ impl Legalize {
             }
             ExprKind::Select(c, t, f) => Expr::select(self.expr(c), self.promoted(t), self.promoted(f)),
             ExprKind::Call { op, args } if self.is_computed(expr) => {
-                // The condition of a choice is of another type, and stays what it is.
+                // The condition of a choice has another type and is not converted.
                 let args = args.iter().map(|a| self.promoted(a)).collect();
                 Expr::new(
                     ExprKind::Call { op: *op, args },
@@ -69,8 +69,8 @@ impl Legalize {
         Some(wide.at(expr.span))
     }
 
-    /// Whether a value of the type comes from an operation. A lazy choice is one where it chooses between results of
-    /// operations: the same is computed whether or not its condition is known when the kernel is compiled.
+    /// Whether a value of the type is the result of an operation. A lazy choice counts as one where it chooses between
+    /// results of operations, so that the same is computed whether or not its condition is known at compile time.
     fn is_computed(&self, expr: &Expr) -> bool {
         (self.unsupported)(expr.dtype)
             && match &expr.kind {
@@ -104,7 +104,7 @@ impl Mutator for Legalize {
             return wide.cast(expr.dtype);
         }
         match &expr.kind {
-            // What is left of these has a result of another type: comparisons.
+            // The remaining cases have a result of another type: comparisons.
             ExprKind::Binary(op, a, b) if (self.unsupported)(a.dtype) => {
                 Expr::binary(*op, self.promoted(a), self.promoted(b)).at(span)
             }

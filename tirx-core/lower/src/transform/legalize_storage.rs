@@ -1,5 +1,5 @@
-//! What the two storage legalizations share: memory of a type that the target's language lacks is memory of unsigned
-//! integers of the same width.
+//! The common part of the two storage legalizations: memory of a type that the target's language lacks becomes memory
+//! of unsigned integers of the same width.
 //!
 //! **Idea.** Buffers of the type become buffers of the integers, and so do the pointers to them. A load is reinterpreted as
 //! the type, a store's value as the integer. **Invariants.** A function's scalars keep their types; no bit changes.
@@ -118,7 +118,7 @@ impl Mutator for Legalize {
     }
 }
 
-/// Whether a function runs on the host: its target is none that has the GPU's types.
+/// Whether a function runs on the host: its target has none of the GPU's types.
 pub(super) fn runs_on_host(func: &PrimFunc) -> bool {
     func.attr("target")
         .is_some_and(|t| super::Target::from_attr(t).is_none())

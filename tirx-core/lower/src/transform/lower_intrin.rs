@@ -1,4 +1,4 @@
-//! LowerIntrin: operators that C has no operator for become those that it has.
+//! LowerIntrin: replaces operators that C does not have by those that it has.
 //!
 //! **Floor division.** CUDA's `/` and `%` truncate. With `q = a / b`, `r = a % b` (truncating):
 //!
@@ -20,7 +20,7 @@
 //! Device functions are lowered, and host functions where they are finalized: a launcher is printed from a host function
 //! that is not, in a language that has floor division.
 //!
-//! **Cost.** One walk; bounds are computed once a division.
+//! **Cost.** One walk; bounds are computed once per division.
 
 use crate::ir::abi::keys;
 use rustc_hash::FxHashMap;
@@ -59,7 +59,7 @@ struct LowerIntrin {
 }
 
 impl LowerIntrin {
-    /// Lowers a body where `condition` holds.
+    /// Lowers a body in which `condition` holds.
     fn under(&mut self, condition: &Expr, body: impl FnOnce(&mut Self) -> Stmt) -> Stmt {
         let scope = self.analyzer.enter_constraint(condition);
         let result = body(self);
@@ -74,7 +74,7 @@ impl LowerIntrin {
         result
     }
 
-    /// `a // b` (or `a % b`) of lowered operands; what is known is asked of the original ones.
+    /// `a // b` (or `a % b`) of lowered operands; the analyzer is asked about the original ones.
     fn floor(&mut self, modulo: bool, original: (&Expr, &Expr), a: Expr, b: Expr, span: Span) -> Expr {
         let dtype = a.dtype;
         let constant = const_value(&b);
@@ -111,7 +111,7 @@ impl LowerIntrin {
                     Expr::binary(BinOp::Sub, quotient(moved, b), Expr::constant(dtype, count))
                 };
             }
-            // The remainder is written out twice where that costs nothing; else it gets a name.
+            // The remainder is repeated where that costs nothing; otherwise it gets a name.
             return named(&a, |a| {
                 named(&b, |b| {
                     let rest = remainder(a.clone(), b.clone());
@@ -211,7 +211,7 @@ impl LowerIntrin {
                 ))
     }
 
-    /// How many times `b` must be added to `a` to make it not negative, where that is known and cannot overflow.
+    /// How many times `b` must be added to `a` to make it non-negative, where that is known and cannot overflow.
     fn shift(&mut self, a: &Expr, b: i128) -> Option<i128> {
         let bound = self.analyzer.const_int_bound(a);
         let (least, most) = (a.dtype.min_int()?, a.dtype.max_int()?);
@@ -219,7 +219,7 @@ impl LowerIntrin {
             return None;
         }
         let count = (-bound.min + b - 1) / b;
-        // The number that is added is one of the dtype, too.
+        // The added number must be in the dtype, too.
         let added = count * b;
         (added <= most && bound.max.min(most) + added <= most).then_some(count)
     }
@@ -233,7 +233,7 @@ fn const_value(expr: &Expr) -> Option<i128> {
     }
 }
 
-/// An operand that is written several times gets a name where it does something, or is large: nested divisions would
+/// An operand that is used several times gets a name if it has an effect or is large: nested divisions would otherwise
 /// grow without bound.
 fn named(operand: &Expr, body: impl FnOnce(Expr) -> Expr) -> Expr {
     const LARGE: u32 = 32;
@@ -245,7 +245,8 @@ fn named(operand: &Expr, body: impl FnOnce(Expr) -> Expr) -> Expr {
     Expr::let_in(&var, operand.clone(), body)
 }
 
-/// Whether evaluating twice gives the same and does no more: reading memory is fine within one expression.
+/// Whether evaluating twice gives the same value and has no further effect: reading memory is fine within one
+/// expression.
 fn repeatable(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::BufferLoad { indices, .. } => indices.iter().all(repeatable),
@@ -263,7 +264,7 @@ impl Mutator for LowerIntrin {
             ExprKind::Binary(op @ (BinOp::FloorDiv | BinOp::FloorMod), a, b) => {
                 let (x, y) = (self.expr(a), self.expr(b));
                 if expr.dtype.is_floating() {
-                    // Floor of the exact quotient, and what it leaves.
+                    // The floor of the exact quotient, and its remainder.
                     let quotient = Expr::binary(BinOp::Div, x.clone(), y.clone());
                     let floor = Expr::call(Op::Floor, expr.dtype, vec![quotient]);
                     return match op {
@@ -314,7 +315,7 @@ impl Mutator for LowerIntrin {
                 Expr::binary(BinOp::Div, constant(1.0), sum).at(span)
             }
             ExprKind::Call { op, args } if shuffle(*op).is_some() && args.len() == 5 => {
-                // CUDA's take no warp size: it is always 32.
+                // CUDA's shuffles take no warp size: it is always 32.
                 let args = self.exprs(&args[..4]);
                 let op = shuffle(*op).unwrap_or(*op);
                 Expr::new(ExprKind::Call { op, args }, expr.dtype, span)

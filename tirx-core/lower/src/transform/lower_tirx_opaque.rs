@@ -1,4 +1,4 @@
-//! LowerTIRxOpaque: what remains of the language above plain TIR goes.
+//! LowerTIRxOpaque: removes what remains of the language above plain TIR.
 //!
 //! **Phases**, in one walk: loops of kind `ThreadBinding` become `thread_extent` attributes again, the form in which
 //! the later passes and code generation know the launch; loops that run once and carry no annotation become their
@@ -29,7 +29,7 @@ pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnos
 
 #[derive(Default)]
 struct Opaque {
-    /// The only values of the variables of removed loops.
+    /// The single values of the variables of removed loops.
     values: FxHashMap<Var, Expr>,
 }
 
@@ -109,7 +109,7 @@ fn jumps(body: &Stmt) -> bool {
         fn visit_expr(&mut self, _: &Expr) {}
         fn visit_stmt(&mut self, stmt: &Stmt) {
             match &stmt.kind {
-                // Theirs are their own.
+                // Inner loops have their own.
                 StmtKind::For(_) | StmtKind::While(..) => {}
                 StmtKind::Evaluate(e) => {
                     self.0 |= e.as_call(Op::BreakLoop).is_some() || e.as_call(Op::ContinueLoop).is_some()

@@ -1,7 +1,7 @@
-//! LowerTVMBuiltin: packed calls of the host function become what TVM's C interface takes.
+//! LowerTVMBuiltin: packed calls of the host function take the form of TVM's C interface.
 //!
 //! A packed function takes an array of tagged values. `call_packed("f", a, b)` becomes stores into a stack that the
-//! function allocates once, one element an argument and an empty one behind the last, and the call over its range:
+//! function allocates once, one element per argument and an empty one after the last, and the call over its range:
 //!
 //! ```text
 //! stack_ffi_any = tvm_stack_alloca("tvm_ffi_any", 3)      the most that any call needs
@@ -12,8 +12,8 @@
 //! call_packed_lowered("f", stack_ffi_any, 0, 2)
 //! ```
 //!
-//! Integers and truth values are passed as `int64`, floats as `float64`, a pointer as a pointer or, where it is null, as
-//! none; strings as themselves. The attributes that say which device is meant have done their work and go.
+//! Integers and truth values are passed as `int64`, floats as `float64`, a pointer as a pointer or, where it is null,
+//! as none; strings as themselves. The attributes that name the device are removed.
 //!
 //! This form is for callers in C, with [`Options::finalize_host`](super::Options::finalize_host): launchers in Rust are
 //! printed from the calls themselves, and device functions have none.
@@ -64,14 +64,14 @@ impl LowerTVMBuiltin {
         Stmt::evaluate(Expr::call(Op::TvmStructSet, DType::INT32, args).at(span))
     }
 
-    /// Stores an argument, with what it is.
+    /// Stores an argument and its type.
     fn argument(&self, element: i32, arg: &Expr, into: &mut Vec<Stmt>) {
         let span = arg.span;
         let dtype = arg.dtype;
         let kind = |kind: i128| self.set(element, Field::ArgType, Expr::int32(kind as i32), span);
         let widened = |dtype: DType| match arg.dtype == dtype {
             true => arg.clone(),
-            // Not folded: the value is a constant of the launch as it was written.
+            // Not folded: the value stays the constant that was written in the launch.
             false => Expr::new(ExprKind::Cast(arg.clone()), dtype, span),
         };
         let (what, value) = if arg.as_str().is_some() {

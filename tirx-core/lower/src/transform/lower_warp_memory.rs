@@ -1,4 +1,4 @@
-//! LowerWarpMemory: memory that a warp shares becomes registers of its lanes and shuffles.
+//! LowerWarpMemory: memory of scope `warp` becomes registers of the lanes and shuffles.
 //!
 //! **Idea.** A buffer of scope `warp` with `N` elements is spread over the lanes of a warp, `N / 32` registers each.
 //! Which lane holds an element follows from how the program writes it: every store's index must be
@@ -12,7 +12,7 @@
 //!
 //! **Phases.** Find `threadIdx.x`; collect the stores of each warp buffer and their coefficient `m`; rewrite.
 //!
-//! Lanes chosen by their bits (`lane ^ 3`, `lane & 28`): the bits within a warp and those above it are taken apart, as
+//! Lanes chosen by their bits (`lane ^ 3`, `lane & 28`): the bits within a warp and those above it are separated, as
 //! `(high ^ high) * 32 + (low ^ low)`, and the low ones are a number below 32 of which nothing else is known.
 //!
 //! **Invariants.** A store reaches its own lane only, and a load's register number is the same in every lane (it may not
@@ -103,7 +103,7 @@ fn lower(func: PrimFunc) -> Result<PrimFunc> {
     }
 }
 
-/// Warp buffers, their stores, and what is known of the variables.
+/// Warp buffers, their stores, and the facts known about variables.
 #[derive(Default)]
 struct Collect {
     thread: Option<Var>,
@@ -137,7 +137,7 @@ impl Visitor for Collect {
                 }
             }
             StmtKind::For(ForLoop { var, min, extent, .. }) => {
-                // Bounds alone: they are asked for again when the whole function is known.
+                // Only bounds are asked for: they are asked again when the whole function is known.
                 self.analyzer.bind_range(var, min, extent);
             }
             StmtKind::Bind(var, value) if var.dtype().is_integer() => {
@@ -163,12 +163,12 @@ impl Visitor for Collect {
     }
 }
 
-/// How a buffer is spread.
+/// How a buffer is distributed over the lanes.
 struct Part {
-    /// Neighbouring elements of one lane.
+    /// Number of neighbouring elements in one lane.
     coefficient: i128,
     span: Span,
-    /// The registers of a lane; known once the size is divided.
+    /// Registers per lane; known once the size has been divided.
     registers: Option<(Var, i128)>,
 }
 
@@ -179,14 +179,14 @@ struct Lower {
     analyzer: Analyzer,
     parts: FxHashMap<Var, Part>,
     buffers: FxHashMap<Buffer, Buffer>,
-    /// Lanes chosen by their bits: a variable, and what it stands for.
+    /// Lane expressions with bit operations: a variable, and the expression it stands for.
     bits: Vec<(Var, Expr)>,
     failed: Option<Box<Diagnostic>>,
 }
 
 const BITS: [Op; 3] = [Op::BitwiseAnd, Op::BitwiseOr, Op::BitwiseXor];
 
-/// Takes operations on the bits of integers apart into those within a warp and those above.
+/// Separates bit operations on integers into the bits within a warp and those above.
 struct TakeBits<'a>(&'a mut Lower);
 
 impl Mutator for TakeBits<'_> {
@@ -211,7 +211,7 @@ impl Mutator for TakeBits<'_> {
 }
 
 impl Lower {
-    /// A new variable for a value below the warp size; the analyzer knows its range and nothing else.
+    /// A new variable for a value below the warp size; the analyzer knows only its range.
     fn bits_of(&mut self, low: Expr) -> Expr {
         if low.as_int().is_some() || low.as_var().is_some() {
             return low;
@@ -226,7 +226,7 @@ impl Lower {
         Expr::var(&var)
     }
 
-    /// An index in terms of the lane: `threadIdx.x` is `warp * 32 + lane`.
+    /// An index by lane: `threadIdx.x` is written as `warp * 32 + lane`.
     fn by_lane(&mut self, index: &Expr) -> Expr {
         let thread = fold::add(
             fold::mul(Expr::var(&self.warp), Expr::int32(Target::WARP_SIZE as i32)),
@@ -238,7 +238,7 @@ impl Lower {
         self.analyzer.simplify(&known)
     }
 
-    /// Takes the coefficient of a store's index.
+    /// Derives the coefficient of a store's index.
     fn learn(&mut self, buffer: &Buffer, index: &Expr, span: Span) -> Result<()> {
         let here = self.by_lane(index);
         let next = Expr::var(&self.lane) + Expr::int32(1);
@@ -298,7 +298,7 @@ impl Lower {
         Ok(())
     }
 
-    /// The lane and the register of an element, by lane.
+    /// The lane and the register of an element, both expressed by lane.
     fn place(&mut self, buffer: &Buffer, index: &Expr) -> Option<(Expr, Expr)> {
         let m = self.parts.get(&buffer.data)?.coefficient;
         let here = self.by_lane(index);
@@ -315,7 +315,7 @@ impl Lower {
         Some((self.analyzer.simplify(&lane), self.analyzer.simplify(&register)))
     }
 
-    /// An expression by lane in terms of the program's variables again.
+    /// Converts an expression by lane back to the program's variables.
     fn back(&self, expr: &Expr) -> Expr {
         let size = || Expr::int32(Target::WARP_SIZE as i32);
         let thread = || Expr::var(&self.thread);
@@ -367,7 +367,7 @@ impl Lower {
         }
         let mut lanes = FxHashSet::default();
         vars_of(&register, &mut lanes);
-        // Bits of the lane count as the lane, unless they hold none of it.
+        // Bits of the lane number count as the lane, unless they contain none of it.
         for (var, low) in self.bits.iter().rev() {
             if lanes.contains(var) {
                 vars_of(low, &mut lanes);
@@ -552,7 +552,7 @@ mod tests {
         );
         let text = program(64, |x| x, |x| bits(Op::BitwiseXor, x, 33)).unwrap();
         assert!(text.contains("w[T.bitwise_xor(tx // 32, 1)]"), "{text}");
-        // A register that the lane's bits choose is none that all lanes read.
+        // A register chosen by the lane's bits differs between lanes.
         let chosen = |x: Expr| bits(Op::BitwiseAnd, x, 1) * Expr::int32(32) + Expr::int32(3);
         let error = program(64, |x| x, chosen).unwrap_err().message;
         assert!(error.contains("register depends on the lane"), "{error}");

@@ -1,10 +1,11 @@
-//! NarrowDataType: `int64` loop variables, bindings and indices become `int32` where that is provably the same.
+//! NarrowDataType: `int64` loop variables, bindings and indices become `int32` where that provably gives the same
+//! values.
 //!
 //! **Idea.** A *region* is a tree of `int64` arithmetic: an index, both sides of a comparison, an operand of a cast, a
-//! bound value, the range of a loop. It can be narrow if every value in it fits `int32`. A variable can be narrow if
-//! it and every region it occurs in can; a region that can't makes its variables wide, and these their regions.
-//! What is left is rewritten: variables are declared anew as `int32`, casts from 32-bit integers go, and where a
-//! narrow region meets a place that takes an `int64` (a stored value, an argument) it is cast back.
+//! bound value, the range of a loop. It can be narrow if every value in it fits `int32`. A variable can be narrow if it
+//! and every region it occurs in can; a region that can't makes its variables wide, and these their regions. What is
+//! left is rewritten: variables are declared anew as `int32`, casts from 32-bit integers go, and where a narrow region
+//! stands in a position that takes an `int64` (a stored value, an argument) it is cast back.
 //!
 //! Parameters keep their dtype, so everything computed from an `int64` parameter stays wide. Memory does too.
 //!
@@ -92,7 +93,7 @@ fn inner<'a>(analyzer: &Analyzer, expr: &'a Expr) -> Option<Vec<&'a Expr>> {
             op: Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor,
             args,
         } => Some(args.iter().collect()),
-        // A shift by 32 bits and more is none of an int32.
+        // A shift by 32 bits or more is invalid for an int32.
         ExprKind::Call {
             op: Op::ShiftLeft | Op::ShiftRight,
             args,
@@ -103,7 +104,7 @@ fn inner<'a>(analyzer: &Analyzer, expr: &'a Expr) -> Option<Vec<&'a Expr>> {
         {
             Some(args.iter().collect())
         }
-        // A cast from a narrower integer is where the region ends.
+        // A cast from a narrower integer ends the region.
         ExprKind::Cast(a) if a.dtype.is_integer() && a.dtype.bits <= 32 => Some(vec![]),
         _ => None,
     }
@@ -223,7 +224,7 @@ impl Visitor for Collector {
                 body,
                 ..
             }) => {
-                // Bounds alone: they are asked for again when the whole function is known.
+                // Only bounds are asked for: they are asked again when the whole function is known.
                 self.analyzer.bind_range(var, min, extent);
                 if is_wide_integer(var.dtype()) {
                     let end = fold::add(min.clone(), extent.clone());
@@ -308,7 +309,7 @@ impl Rewriter {
         result.at(expr.span)
     }
 
-    /// For a place that takes any integer.
+    /// A region in a position that takes any integer.
     fn index(&mut self, expr: &Expr) -> Expr {
         if is_wide_integer(expr.dtype) && self.is_narrow(expr) {
             self.narrowed(expr)
@@ -328,7 +329,7 @@ impl Mutator for Rewriter {
         match &expr.kind {
             ExprKind::Int(_) => expr.clone(),
             _ if is_wide_integer(expr.dtype) => {
-                // Only worth it if a variable changes; the cast back would cost otherwise.
+                // Only worthwhile if a variable changes; otherwise the cast back would cost more.
                 let uses = |v: &Var| self.vars.contains_key(v);
                 if self.is_narrow(expr) && mentions(expr, &uses) {
                     let dtype = expr.dtype;
@@ -375,7 +376,7 @@ impl Mutator for Rewriter {
         }
     }
 
-    /// A buffer whose description reads a narrowed variable reads it cast back.
+    /// In the description of a buffer a narrowed variable is cast back.
     fn buffer_use(&mut self, buffer: &Buffer) -> Buffer {
         if self.vars.is_empty() {
             return buffer.clone();

@@ -1,8 +1,8 @@
 //! The order of the passes, and the manager that runs them.
 //!
-//! The order is that of the TIRx pipeline of TVM 0.26, followed by its finalization of host and device functions.
-//! The list holds what is built: a pass that is missing here does not exist. Each entry's name is unique, so that a
-//! run can be stopped after it; the second run of a pass has its number appended (`StmtSimplify2`).
+//! The order is that of the TIRx pipeline of TVM 0.26, followed by its finalization of host and device functions. The
+//! list is complete. Each entry's name is unique, so that a run can be stopped after it; the second run of a pass has
+//! its number appended (`StmtSimplify2`).
 
 use std::cell::RefCell;
 use std::fmt;
@@ -25,15 +25,15 @@ pub struct Options {
     pub disable_vectorize: bool,
     /// No common-subexpression elimination (`tir.disable_cse_tir`).
     pub disable_cse: bool,
-    /// Host functions are taken to their last form too (LowerTVMBuiltin, LowerIntrin): the one for a caller in C.
-    /// Launchers are printed from the form before it.
+    /// Host functions are lowered to their final form too (LowerTVMBuiltin, LowerIntrin), for callers in C. Launchers
+    /// are printed from the form before it.
     pub finalize_host: bool,
-    /// Names of passes that are left out: to look at what one does, and to hold a program against itself with fewer
-    /// transformations. Later passes and the back ends need most of them.
+    /// Names of passes to skip, to see the effect of one or to compare a program lowered with fewer transformations.
+    /// Later passes and code generation need most passes.
     pub skip: Vec<String>,
 }
 
-/// What a pass may read besides the module, and where it says what is no error.
+/// The inputs of a pass besides the module, and its warnings.
 #[derive(Clone, Debug)]
 pub struct PassContext {
     /// The GPU.
@@ -62,12 +62,13 @@ impl PassContext {
         }
     }
 
-    /// Says what is no error and most likely not what is wanted.
+    /// Reports a warning.
     pub fn warn(&self, warning: Diagnostic) {
         self.warnings.borrow_mut().push(warning);
     }
 
-    /// The GPUs that a function with these attributes is made for: those of the context, or the one it names itself.
+    /// The GPUs that a function with these attributes is compiled for: those of the context, or the one that it names
+    /// itself.
     pub fn targets(&self, func: &PrimFunc) -> Vec<Target> {
         match func.attr("target").and_then(Target::from_attr) {
             Some(own) if own != self.target => vec![own],
@@ -76,7 +77,7 @@ impl PassContext {
     }
 }
 
-/// What a pass is.
+/// A pass.
 pub type PassFn = fn(IRModule, &PassContext) -> Result<IRModule, Diagnostics>;
 
 /// An entry of the pipeline.
@@ -138,14 +139,14 @@ pub fn pass_names() -> Vec<&'static str> {
     PIPELINE.iter().map(|p| p.name).collect()
 }
 
-/// What an observer sees after each pass.
+/// The argument of an observer, after each pass.
 #[derive(Debug)]
 pub struct Step<'a> {
     /// Position in the pipeline.
     pub index: usize,
     /// The pass that ran.
     pub pass: &'static str,
-    /// What it made.
+    /// The resulting module.
     pub module: &'a IRModule,
     /// How long it took, where there is a timer.
     pub nanoseconds: Option<u64>,
@@ -156,7 +157,7 @@ pub type Observer<'a> = &'a mut dyn FnMut(&Step<'_>);
 
 /// How to lower.
 pub struct Lowering<'a> {
-    /// For which GPU. A function that has a `target` attribute keeps it.
+    /// The target GPU. A function that has a `target` attribute keeps it.
     pub target: Target,
     /// Other GPUs that the same code will be compiled for: it must keep to their limits too.
     pub also: Vec<Target>,
@@ -164,13 +165,13 @@ pub struct Lowering<'a> {
     pub options: Options,
     /// The name of the last pass to run; `None` runs all.
     pub stop_after: Option<&'a str>,
-    /// Check that the IR is well formed before the first pass and after each.
+    /// Whether to verify the IR before the first pass and after each.
     pub verify: bool,
-    /// Sees the module after each pass.
+    /// Called with the module after each pass.
     pub observer: Option<Observer<'a>>,
-    /// A clock in nanoseconds (this crate looks at none itself).
+    /// A clock in nanoseconds (this crate does not read one itself).
     pub timer: Option<&'a dyn Fn() -> u64>,
-    /// What passes found that is no error: [`lower`] adds to it.
+    /// Warnings of passes: [`lower`] appends to it.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -244,7 +245,7 @@ pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, 
     Ok(module)
 }
 
-/// Where a pass is in the pipeline.
+/// The position of a pass in the pipeline.
 fn position(name: &str) -> Result<usize, Diagnostics> {
     PIPELINE.iter().position(|p| p.name == name).ok_or_else(|| {
         let message = format!("there is no pass named \"{name}\"");
@@ -264,7 +265,7 @@ fn verified(module: &IRModule, pass: &str) -> Result<(), Diagnostics> {
     })
 }
 
-/// Gives each function that names no target the one of the run.
+/// Gives each function without a target the one of the run.
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! The passes that simplify, vectorize, unroll and share, each on a body made by hand.
+//! The passes that simplify, vectorize, unroll and eliminate common subexpressions, each on a body built by hand.
 
 use super::*;
 use crate::arith::fold;
@@ -164,7 +164,7 @@ fn bindings_bounds_and_conditions_simplify() {
     );
 }
 
-/// What memory held is no fact after a store.
+/// Facts about memory do not survive a store.
 #[test]
 fn conditions_on_memory_are_not_remembered() {
     let p = Parts::new();
@@ -419,7 +419,7 @@ fn repeated_arithmetic_gets_names() {
         // Memory is read again each time.
         store(&p.d, int(0), load(&p.d, int(1)) * load(&p.d, int(1))),
         store(&p.d, int(2), load(&p.d, int(1)) * load(&p.d, int(1))),
-        // Dividing by what may be zero stays under its guard.
+        // A division by a value that may be zero stays under its guard.
         when(
             lt(int(0), p.n()),
             store(&p.d, fold::floordiv(p.tx(), p.n()), fold::floordiv(p.tx(), p.n())),

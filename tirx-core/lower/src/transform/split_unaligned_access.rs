@@ -1,10 +1,10 @@
-//! SplitUnalignedAccess: a vector access that may not lie at a multiple of its width becomes one access a lane.
+//! SplitUnalignedAccess: a vector access that may not lie at a multiple of its width becomes one access per lane.
 //!
 //! **Idea.** `A[base:base + 4]` is one instruction where `base` is a multiple of four and a fault where it is not. A
 //! load stays one where that is proved, as TVM 0.26's CUDA text has it. A store stays one unless it is *refuted*: a
-//! parameter of the kernel or a value from memory is trusted to be a multiple, for that is what whoever vectorized it by
-//! hand knows and the compiler cannot; what loops, blocks and threads count is not, for they count everything. (TVM
-//! keeps all vector stores, and faults.)
+//! parameter of the kernel or a value from memory is trusted to be a multiple, for the author who vectorized it by hand
+//! knows that and the compiler cannot; loop variables and block and thread indices are not trusted, because they take
+//! every value. (TVM keeps all vector stores, and faults.)
 //!
 //! Storage begins at a multiple of any width. A pointer into it (`A.ptr_to([i])`) begins where its index says, and is trusted
 //! as a store is.
@@ -26,7 +26,7 @@ use crate::ir::{
     Buffer, BufferStore, Expr, ExprKind, ForLoop, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var,
 };
 
-/// What trusted values are taken to be multiples of: more than any vector has lanes.
+/// The alignment that trusted values are assumed to have: larger than any number of lanes.
 const TRUSTED: i128 = 1 << 12;
 
 /// Splits the accesses of the device functions.
@@ -50,15 +50,15 @@ fn split(func: PrimFunc) -> PrimFunc {
 }
 
 struct Split {
-    /// What is known.
+    /// Facts that hold in any case.
     proved: Analyzer,
-    /// What is known if parameters and values from memory are multiples.
+    /// Facts that hold if parameters and values from memory are aligned.
     trusted: Analyzer,
-    /// How many bytes into their storage pointers point.
+    /// Offset in bytes of pointers into their storage.
     starts: FxHashMap<Var, ModularSet>,
 }
 
-/// An index with zero in the place of what is read from memory.
+/// Replaces reads of memory in an index by zero.
 struct WithoutMemory;
 
 impl Mutator for WithoutMemory {
@@ -79,7 +79,7 @@ impl Split {
         let ExprKind::Ramp { base, stride, lanes } = &index.kind else {
             return None;
         };
-        // What the width is a multiple of for sure: of three elements, one.
+        // The largest power of two that divides the width: for three elements, one.
         let power = i128::from(*lanes & lanes.wrapping_neg());
         let one_access = stride.is_int(1) && base.dtype.is_scalar() && power > 1;
         if !one_access || !buffer.dtype.is_scalar() || buffer.dtype.bits < 8 {
@@ -128,7 +128,7 @@ impl Split {
         self.trusted.bind_facts_of(var, &WithoutMemory.expr(value));
     }
 
-    /// Learns what a loop variable counts.
+    /// Learns the values of a loop variable.
     fn learn_loop(&mut self, var: &Var, min: &Expr, step: Option<&Expr>) {
         for (analyzer, min) in [
             (&mut self.proved, min.clone()),
@@ -239,7 +239,7 @@ mod tests {
             Stmt::bind(&t, e(&i) * c(4), Span::NONE),
             copy(e(&i) * c(4), e(&i) * c(8) + c(4)),
             copy(e(&t) + c(4), e(&i) * c(2)),
-            // A parameter may be trusted by a store.
+            // A store may trust a parameter.
             copy(e(&i) * e(&n), e(&i) * e(&n)),
             copy(e(&i) * c(4) + c(1), e(&t)),
             copy(e(&i) * c(3) + e(&n), c(8)),

@@ -1,9 +1,9 @@
-//! StmtSimplify: every expression simplified with what is known where it stands.
+//! StmtSimplify: simplifies every expression with the facts known at its position.
 //!
-//! **Idea.** One walk in program order feeds the analyzer: thread indices and loop variables have ranges, pure
-//! bindings (`T.let`) stand for their values, conditions hold in the branches they guard. Each expression is
-//! simplified there. Conditions that become constant choose their branch; a store of what is already there goes.
-//! Bindings stay where they are, though their uses are replaced: what is unused costs nothing in CUDA.
+//! **Idea.** One walk in program order feeds the analyzer: thread indices and loop variables have ranges, pure bindings
+//! (`T.let`) stand for their values, conditions hold in the branches they guard. Each expression is simplified there. A
+//! condition that becomes constant selects its branch; a store of the value that is already there is removed. Bindings
+//! stay, though their uses are replaced: an unused one costs nothing in CUDA.
 //!
 //! **Memory.** A binding or condition that reads memory is no fact (a later store may change it): it is neither put
 //! in the place of its variable nor assumed. (TVM 0.26 assumes such conditions, which is wrong after a store.)
@@ -54,7 +54,7 @@ struct Simplifier {
     analyzer: Analyzer,
 }
 
-/// The condition that `likely(...)` is about.
+/// The condition inside `likely(...)`.
 fn without_likely(condition: &Expr) -> &Expr {
     match condition.as_call(Op::Likely) {
         Some([inner]) => inner,
@@ -70,11 +70,11 @@ impl Simplifier {
         body
     }
 
-    /// `for`, with what its variable is known to be.
+    /// A `for` loop, in which the range of its variable is known.
     fn loop_body(&mut self, var: &crate::ir::Var, min: &Expr, extent: &Expr, body: &Stmt) -> Stmt {
         let scope = self.analyzer.scope();
         if extent.as_int().is_none() {
-            // The body runs, so there is a turn.
+            // The body runs, so the loop has at least one iteration.
             let zero = Expr::constant(extent.dtype, 0);
             let runs = Expr::binary(BinOp::Lt, zero, extent.clone());
             self.analyzer.assume(&runs);
@@ -86,7 +86,7 @@ impl Simplifier {
     }
 }
 
-/// Whether the store writes what it reads.
+/// Whether the store writes the value that it reads from the same place.
 fn stores_itself(stmt: &Stmt) -> bool {
     let StmtKind::BufferStore(BufferStore {
         buffer,
@@ -104,8 +104,8 @@ fn stores_itself(stmt: &Stmt) -> bool {
     )
 }
 
-/// Whether a variable of this value holds less than an expression around the value sees: operations on small floats are
-/// done in float32, and rounded where their result is kept.
+/// Whether the named value carries less information than its expression: operations on small floats are computed in
+/// float32, and rounded where their result is stored.
 fn rounds(value: &Expr) -> bool {
     let operation = !matches!(
         value.kind,
@@ -231,7 +231,7 @@ impl Mutator for Simplifier {
             }
             StmtKind::Assert(Assert { condition, .. }) => {
                 let new = self.walk_stmt(stmt);
-                // What was asserted holds from here on; the walk leaves the scopes around this statement.
+                // An assertion's condition holds from here on; the walk leaves the scopes around this statement.
                 let condition = match &new.kind {
                     StmtKind::Assert(Assert { condition, .. }) => condition,
                     _ => condition,

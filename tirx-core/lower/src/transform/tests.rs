@@ -1,4 +1,4 @@
-//! The pipeline as a whole, on functions made by hand: the listings of the TIRx documentation, up to names.
+//! The whole pipeline on functions built by hand: the listings of the TIRx documentation, up to names.
 
 use super::*;
 use crate::arith::fold;

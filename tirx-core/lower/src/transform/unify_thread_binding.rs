@@ -1,4 +1,4 @@
-//! UnifyThreadBinding: each hardware index of a launch is bound once.
+//! UnifyThreadBinding: binds each hardware index of a launch once.
 //!
 //! **Idea.** A launch may be written as nested attributes (`T.launch_thread`) or loops (`T.thread_binding`), and may
 //! bind the same hardware index several times, nested or one after the other. They all mean the same index, so the
@@ -38,7 +38,7 @@ fn unify(func: PrimFunc) -> Result<PrimFunc> {
     }
 }
 
-/// One hardware index of the launch at hand.
+/// One hardware index of the current launch.
 struct Axis {
     tag: Arc<str>,
     var: Var,
@@ -48,9 +48,9 @@ struct Axis {
 
 #[derive(Default)]
 struct Unify {
-    /// The launch at hand; `None` on the host.
+    /// The current launch; `None` on the host.
     launch: Option<Vec<Axis>>,
-    /// What replaces the variables of bindings.
+    /// Replacements for the variables of bindings.
     replaced: FxHashMap<Var, Expr>,
     /// Values bound inside the launch.
     inside: FxHashMap<Var, Expr>,
@@ -146,7 +146,7 @@ fn disagreement(tag: &str, axis: &Axis, extent: &Expr, span: Span) -> Diagnostic
     Diagnostic::new(span, message).note(axis.span, "the other binding")
 }
 
-/// A hardware index; others are left alone.
+/// A hardware index; other kinds are left alone.
 fn is_hardware(tag: &str) -> bool {
     [
         "blockIdx.",

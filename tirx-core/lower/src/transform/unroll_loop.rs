@@ -1,14 +1,14 @@
-//! UnrollLoop: `T.unroll` loops of constant length become their turns, one after the other.
+//! UnrollLoop: replaces `T.unroll` loops of constant length by one copy of the body per iteration.
 //!
-//! **Idea.** The body is copied once a turn with the loop variable replaced by its value. All that a copy declares
-//! (bindings, buffers, inner loop variables) is new in it, so that each is still defined once. A loop that has no
-//! turn goes, whatever its kind.
+//! **Idea.** The body is copied once per iteration with the loop variable replaced by its value. Everything that a copy
+//! declares (bindings, buffers, inner loop variables) is new in it, so that each is still defined once. A loop without
+//! iterations is removed, whatever its kind.
 //!
 //! A loop that can't be copied stays a `T.unroll` loop, which CUDA prints under `#pragma unroll`: one whose length is
 //! not constant, one that `break` or `continue` leaves early, and one annotated `pragma_unroll_explicit = False`.
 //! Serial loops stay as they are, unless `pragma_auto_unroll_max_step` around them allows as many statements as the
 //! copies make; then they are treated like `T.unroll` loops. Both pragmas are attributes here (LowerTIRxOpaque makes
-//! them from a loop's annotations) and go.
+//! them from a loop's annotations) and are removed.
 //!
 //! **Cost.** That of the copies. Loops are unrolled inside out; a function may grow to `LARGEST` statements,
 //! beyond that the loop is an error.
@@ -43,9 +43,9 @@ pub fn run(module: IRModule, _ctx: &PassContext) -> Result<IRModule, Diagnostics
 }
 
 struct Unroller {
-    /// Whether loops are copied rather than left to CUDA's compiler.
+    /// Whether loops are copied here rather than left to CUDA's compiler.
     explicit: bool,
-    /// Serial loops of so many statements, all turns together, are unrolled too.
+    /// Serial loops with at most this many statements over all iterations are unrolled too.
     most_steps: i128,
     error: Option<Diagnostic>,
 }
@@ -124,7 +124,7 @@ pub(super) fn copy_with(body: &Stmt, var: &Var, value: Expr) -> Stmt {
     copy.stmt(body)
 }
 
-/// Replaces variables, and makes declared variables and buffers new.
+/// Replaces variables, and gives new identities to declared variables and buffers.
 #[derive(Default)]
 struct Copy {
     vars: FxHashMap<Var, Expr>,

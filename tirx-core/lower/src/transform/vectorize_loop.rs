@@ -1,16 +1,16 @@
 //! VectorizeLoop: `T.vectorized` loops become vector loads, stores and arithmetic.
 //!
-//! **Idea.** The loop variable becomes the vector `ramp(min, 1, lanes)`; what it flows into becomes a vector, all
-//! else stays a scalar and is broadcast where it meets one. Sums and products of a ramp and a scalar stay ramps, so
-//! that a contiguous access is seen as one. A binding of a vector value is a vector variable.
+//! **Idea.** The loop variable becomes the vector `ramp(min, 1, lanes)`; expressions that depend on it become vectors,
+//! all others stay scalars and are broadcast where they are combined with one. Sums and products of a ramp and a scalar
+//! stay ramps, so that a contiguous access is seen as one. A binding of a vector value is a vector variable.
 //!
-//! **Fallbacks.** The loop is a promise that its turns are independent, yet nothing is computed wrongly where the promise
-//! can't be used:
+//! **Fallbacks.** The loop is a promise that its iterations are independent; where a body cannot be vectorized, or the
+//! promise does not hold, the result is still right:
 //! - a statement that has no vector form (a condition that differs between lanes, a call that is not elementwise,
 //!   effects) becomes a serial loop of its own, its variable named `<name>_s`, as in TVM;
-//! - the whole loop becomes serial if its turns share a place: a buffer allocated in it, a place that all turns
-//!   write with different values or that is read as well (`s[0] = s[0] + A[v]`), `break`, `continue`.
-//!   (TVM 0.26 vectorizes these and lets the last lane win.)
+//! - the whole loop becomes serial if its iterations share a place: a buffer allocated in it, a place that all
+//!   iterations write with different values or that is read as well (`s[0] = s[0] + A[v]`), `break`, `continue`. (TVM
+//!   0.26 vectorizes these and lets the last lane win.)
 //!
 //! Vectors have at most `MOST_LANES` lanes and `MOST_BITS` bits; a longer loop is split into a serial one around a
 //! vectorized one. A vectorized loop inside another is serial. A length that is not constant is an error.
@@ -51,7 +51,7 @@ pub fn run(module: IRModule, ctx: &PassContext) -> Result<IRModule, Diagnostics>
 }
 
 struct Pass {
-    /// Make every vectorized loop serial.
+    /// Makes every vectorized loop serial.
     serial: bool,
     error: Option<Diagnostic>,
 }
@@ -136,17 +136,17 @@ impl Mutator for Pass {
     }
 }
 
-/// What a loop body does to memory, as far as vectorizing it cares.
+/// The memory accesses of a loop body, as far as vectorization depends on them.
 struct Scan {
     /// The loop variable and bindings that depend on it.
     varying: FxHashSet<Var>,
-    /// Stores to a place that is the same in all turns: where, and whether the value differs.
+    /// Stores to a place that is the same in all iterations: the place, and whether the value differs.
     fixed_stores: Vec<(Var, bool)>,
     reads: FxHashSet<Var>,
     shares_a_place: bool,
     /// The widest element that is loaded, stored or converted, in bits.
     widest: u8,
-    /// Inside an index.
+    /// Whether the walk is inside an index.
     in_index: bool,
 }
 
@@ -194,7 +194,7 @@ impl Visitor for Scan {
                 predicate,
             } => {
                 self.reads.insert(buffer.data.clone());
-                // An index that all lanes share, or that lanes count from, is no vector in the end.
+                // An index that is uniform, or the base of a ramp, does not become a vector.
                 if !self.in_index || self.varies(expr) {
                     self.widest = self.widest.max(buffer.dtype.bits);
                 }
@@ -261,7 +261,7 @@ struct Vectorizer {
     lanes: u16,
     /// Bindings that became vectors.
     vectors: FxHashMap<Var, Var>,
-    /// A statement without a vector form uses one of them: give up.
+    /// A statement without a vector form uses one of them: vectorization is abandoned.
     stuck: bool,
 }
 
@@ -384,7 +384,7 @@ impl Vectorizer {
         Ok(result.at(span))
     }
 
-    /// One vector index, the last, into scalar elements.
+    /// At most one index is a vector, the last, into scalar elements.
     fn is_access(&self, indices: &[Expr], element: DType) -> bool {
         let leading = indices.split_last().map_or(&[][..], |(_, rest)| rest);
         element.is_scalar() && leading.iter().all(|i| i.dtype.is_scalar())
@@ -466,7 +466,7 @@ impl Vectorizer {
                         self.vectors.insert(var.clone(), vector.clone());
                         Stmt::bind(&vector, new, span)
                     }
-                    // What follows needs the binding, so it can't be a loop of its own.
+                    // The following statements need the binding, so it cannot become a loop of its own.
                     Err(NoVector) => {
                         self.stuck = true;
                         stmt.clone()
@@ -482,7 +482,7 @@ impl Vectorizer {
                 let (at, what) = (self.all(indices)?, self.expr(value)?);
                 let place_varies = at.iter().zip(indices).any(|(a, b)| !a.same_node(b));
                 if !place_varies {
-                    // The scan saw that nobody reads it.
+                    // The scan has shown that nothing reads the place.
                     return if what.same_node(value) {
                         Ok(stmt.clone())
                     } else {

@@ -1,7 +1,7 @@
 //! VerifyMemory: host code does not touch device memory.
 //!
 //! **Idea.** A tensor parameter points to memory of the GPU. Outside a launch the program runs on the host, where
-//! dereferencing such a pointer would crash (or worse, not). Each load and store outside of every `thread_extent`
+//! dereferencing such a pointer would crash or corrupt memory. Each load and store outside of every `thread_extent`
 //! region whose buffer lies in memory that came with a parameter is an error at the access.
 //!
 //! **Cost.** One walk of the host part.
@@ -74,7 +74,7 @@ impl Host<'_> {
 impl Visitor for Host<'_> {
     fn visit_expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            // The address alone is no access; what its indices read is.
+            // Taking the address is no access; its indices are read.
             ExprKind::Call {
                 op: Op::AddressOf,
                 args,

@@ -470,7 +470,7 @@ impl Interpreter {
     }
 }
 
-/// The role that a parameter's annotation declares, by its text alone: its value may need constexprs.
+/// A declared hardware index must be bound by a launch around its uses.
 fn check_launched(body: &Stmt, declared: &[IterVar]) -> Result<()> {
     struct Search<'a>(&'a [IterVar], Vec<Var>, Option<(usize, Span)>);
     impl Visitor for Search<'_> {
@@ -504,6 +504,7 @@ fn check_launched(body: &Stmt, declared: &[IterVar]) -> Result<()> {
     ))))
 }
 
+/// The role that a parameter's annotation declares, by its text alone: its value may need constexprs.
 fn role(annotation: &ast::Expr) -> ParameterRole {
     match annotation {
         ast::Expr::StringLiteral(s) => match s.value.to_str().trim() {

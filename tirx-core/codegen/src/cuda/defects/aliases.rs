@@ -1,10 +1,11 @@
-//! Which pointers of a kernel are promised to alias no other (`__restrict__`)?
+//! Which pointer parameters of a kernel are declared `__restrict__`.
 //!
-//! Those of a function that says so (`tirx.noalias`), but for promises that break kernels; see the first two entries of
-//! [the list](super).
+//! Those of a function with the attribute `tirx.noalias`, except where `__restrict__` makes nvcc generate wrong code;
+//! see the first two entries of [the list](super).
 //!
-//! For merged loads, the pointer that is only read loses its promise, and so does a pointer that is loaded from after a
-//! store, where that load is all of an arm. Everything else that is written keeps it, so that loads stay free to move.
+//! Where loads can be merged, the pointer that is only read is not `__restrict__`, and neither is a pointer that is
+//! loaded from after a store where that load is a whole arm. All other pointers stay `__restrict__`, so that nvcc may
+//! reorder loads.
 
 use rustc_hash::FxHashSet;
 
@@ -14,7 +15,7 @@ use crate::ir::abi::LaunchParam;
 use crate::ir::abi::keys::KERNEL_LAUNCH_PARAMS;
 use crate::ir::{BinOp, BufferStore, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Type, Var, Visitor};
 
-/// The pointers of a kernel that are promised to alias no other.
+/// The pointers of a kernel that are declared `__restrict__`.
 #[derive(Debug)]
 pub(in crate::cuda) struct Promised {
     any: bool,
@@ -22,7 +23,7 @@ pub(in crate::cuda) struct Promised {
 }
 
 impl Promised {
-    /// Those of a function.
+    /// Those of one function.
     pub(in crate::cuda) fn of(func: &PrimFunc, facts: &Facts) -> Promised {
         let noalias = func.attr("tirx.noalias").and_then(|v| v.as_int());
         let tags = func.attr(KERNEL_LAUNCH_PARAMS).and_then(|v| v.as_list());
@@ -40,7 +41,7 @@ impl Promised {
         }
     }
 
-    /// Whether a parameter is promised to have no alias.
+    /// Whether a parameter may be declared `__restrict__`.
     pub(in crate::cuda) fn holds(&self, var: &Var) -> bool {
         self.any && !self.except.contains(var)
     }
@@ -56,13 +57,13 @@ struct Load {
     from: Var,
     bytes: usize,
     count: u32,
-    /// Those that are all of a value: of an arm of a choice, or of what is stored or named.
+    /// Loads that are the whole value of an arm of a choice, or of a store or a binding.
     whole: u32,
-    /// One of these comes after a store through the pointer.
+    /// Whether one of these comes after a store through the pointer.
     after_store: bool,
 }
 
-/// Loads, an entry for each pointer and width.
+/// Loads, one entry per pointer and width.
 type Loads = Vec<Load>;
 
 fn add(loads: &mut Loads, load: &Load) {
@@ -79,7 +80,7 @@ fn add(loads: &mut Loads, load: &Load) {
     }
 }
 
-/// What is left of `all` without two parts of it.
+/// The loads of `all` that are in neither of two parts of it.
 fn without(all: &Loads, first: &Loads, second: &Loads) -> Loads {
     let mut rest = all.clone();
     for load in first.iter().chain(second) {
@@ -93,7 +94,7 @@ fn without(all: &Loads, first: &Loads, second: &Loads) -> Loads {
     rest
 }
 
-/// Parameters of which a load can become one with another load, so that what was stored would not be seen.
+/// Parameters of which a load can be merged with another load, so that a stored value would not be seen.
 fn merged(func: &PrimFunc, facts: &Facts) -> FxHashSet<Var> {
     let mut walk = Branches {
         facts,
@@ -113,11 +114,11 @@ fn merged(func: &PrimFunc, facts: &Facts) -> FxHashSet<Var> {
             for (a, b) in [(one, other), (other, one)] {
                 for load in a {
                     let lost = match facts.is_constant(&load.from) {
-                        // Taken for a load of constant memory.
+                        // The merged load is treated as a load of constant memory.
                         true => b
                             .iter()
                             .any(|l| l.bytes == load.bytes && !facts.is_constant(&l.from)),
-                        // Taken for a load of other memory than was stored to.
+                        // The merged load is treated as one of other memory than was stored to.
                         false => {
                             let merges = |l: &Load| {
                                 l.bytes == load.bytes && l.whole > 0 && (chosen || l.from != load.from)
@@ -138,7 +139,7 @@ fn merged(func: &PrimFunc, facts: &Facts) -> FxHashSet<Var> {
 /// Collects what the branches of each choice load.
 struct Branches<'a> {
     facts: &'a Facts,
-    /// Loads of what is being walked.
+    /// Loads of the part being walked.
     here: Loads,
     /// Pointers that something was stored through.
     stored: FxHashSet<Var>,
@@ -147,14 +148,14 @@ struct Branches<'a> {
 }
 
 impl Branches<'_> {
-    /// What a part loads.
+    /// The loads of a part.
     fn part(&mut self, walk: impl FnOnce(&mut Self)) -> Loads {
         let around = std::mem::take(&mut self.here);
         walk(self);
         std::mem::replace(&mut self.here, around)
     }
 
-    /// A load of global memory; `whole` if it is all of a value.
+    /// A load of global memory; `whole` if it is the whole value.
     fn load(&mut self, expr: &Expr, whole: bool) {
         let ExprKind::BufferLoad { buffer, .. } = &expr.kind else {
             return;
@@ -173,7 +174,7 @@ impl Branches<'_> {
         add(&mut self.here, &load);
     }
 
-    /// What is stored or named, or an arm of a choice.
+    /// A stored or bound value, or an arm of a choice.
     fn value(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::BufferLoad { .. } => {
@@ -231,7 +232,7 @@ impl Visitor for Branches<'_> {
                 return;
             }
             StmtKind::For(_) | StmtKind::While(..) => {
-                // What a turn stores, the next one loads.
+                // A value that one iteration stores may be loaded by the next.
                 let mut stores = Stores(&mut self.stored);
                 stores.visit_stmt(stmt);
                 return self.walk_stmt(stmt);

@@ -1,4 +1,5 @@
-//! Defects of nvcc and ptxas that the text avoids, an entry each. Whatever is written only because of one is here.
+//! Defects of nvcc and ptxas that the generated text avoids, one entry each, and the code that is needed only because
+//! of them.
 //!
 //! # Two loads become one load from a selected address
 //!
@@ -50,7 +51,7 @@ use super::helpers::Helper;
 use super::types;
 use crate::ir::DType;
 
-/// The helper that negates a value of a dtype, where the operator is not safe.
+/// The helper that negates a value of a dtype, where the operator would be miscompiled.
 pub(super) fn negation(dtype: DType, facts: &Facts) -> Option<Helper> {
     if types::is_16_bit_integer(dtype) {
         return Some(Helper::Negated);
@@ -62,7 +63,7 @@ pub(super) fn negation(dtype: DType, facts: &Facts) -> Option<Helper> {
     })
 }
 
-/// Whether nvcc must not see where a value that is compared with zero comes from.
+/// Whether a value that is compared with zero must be hidden from nvcc.
 pub(super) fn hides(dtype: DType, facts: &Facts) -> bool {
     facts.adds_16_bits && types::is_16_bit_integer(dtype)
 }

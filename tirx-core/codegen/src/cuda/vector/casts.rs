@@ -1,4 +1,4 @@
-//! Which conversions does the hardware do on several elements at once?
+//! Conversions that the hardware does on several elements at once.
 
 use super::super::code::Code;
 use super::super::emitter::Emitter;
@@ -55,7 +55,7 @@ impl Emitter<'_, '_> {
         Ok(Some(out))
     }
 
-    /// Conversions of a packed type two by two: the pairs are taken out of it whole.
+    /// Conversions of a packed type in pairs: the pairs are extracted whole.
     fn convert_pairs(&mut self, a: &Expr, to: DType, pair: &str, span: Span) -> Result<Vec<Code>> {
         self.unit.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
         let code = self.vector(a)?;

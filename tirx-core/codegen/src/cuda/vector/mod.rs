@@ -1,4 +1,4 @@
-//! How is a vector expression written?
+//! The text of vector expressions.
 //!
 //! C++ has no arithmetic on `float4`: a vector expression is written lane by lane, each lane a scalar expression
 //! over the lanes of its operands, and put together at the end. What the lanes share is computed once before the
@@ -64,7 +64,7 @@ impl Emitter<'_, '_> {
                     |s| s.vector(&y),
                 )
             }
-            // Four halves become four bytes two by two.
+            // Four halves are converted to four bytes in pairs.
             ExprKind::Cast(a)
                 if types::is_half(a.dtype.element()) && e.dtype.lanes == 4 && types::is_packed(e.dtype) =>
             {
@@ -122,7 +122,7 @@ impl Emitter<'_, '_> {
                 let lanes: Vec<String> = lanes.into_iter().map(|c| c.text).collect();
                 Code::primary(format!("tirx_fp4_join<{ty}>({})", lanes.join(", ")))
             }
-            // Braces refuse to narrow.
+            // Braces do not allow narrowing.
             VectorForm::Array => {
                 let lanes: Vec<String> = lanes.into_iter().map(|c| c.exact(element).text).collect();
                 Code::primary(format!("{ty}{{{}}}", lanes.join(", ")))
@@ -144,7 +144,7 @@ impl Emitter<'_, '_> {
             self.unit.needs.helpers.extend([Helper::Vec, Helper::BitCast]);
             name = format!("tirx_bit_cast<tirx_vec<{scalar}, {}>>({name})", dtype.lanes);
         }
-        // The fields of CUDA's vectors are `long long`, which `min` does not take together with an `int64_t`.
+        // The fields of CUDA's vectors are `long long`, which `min` does not accept together with an `int64_t`.
         let wide = fields && dtype.bits == 64 && dtype.is_integer();
         (0..dtype.lanes as usize)
             .map(|i| {
@@ -172,7 +172,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Each lane as a scalar expression. Each may be written once; they are evaluated in any order.
+    /// Each lane as a scalar expression. Each may be written once; the order of evaluation does not matter.
     pub(super) fn lanes(&mut self, e: &Expr) -> Result<Vec<Code>> {
         if !e.dtype.is_vector() && !matches!(e.kind, ExprKind::Shuffle { .. }) {
             return Ok(vec![self.expr(e)?]);
@@ -263,7 +263,7 @@ impl Emitter<'_, '_> {
                 let mut flat = Vec::new();
                 for (lanes, v) in all {
                     for lane in lanes {
-                        // A lane may be picked more than once.
+                        // A lane may be selected more than once.
                         flat.push(if v.dtype.is_vector() || indices.len() > 1 {
                             self.temporary("lane", v.dtype.element(), lane, e.span)?
                         } else {
@@ -323,7 +323,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// The lanes of a value that C++ holds as one.
+    /// The lanes of a value held as one C++ object.
     fn split_value(&mut self, e: &Expr) -> Result<Vec<Code>> {
         let code = self.vector(e)?;
         let value = self.temporary("v", e.dtype, code, e.span)?;
@@ -432,7 +432,7 @@ impl Emitter<'_, '_> {
                     .collect();
                 let call = Expr::call(op, element, args).at(e.span);
                 let lane = self.expr(&call)?;
-                // Function by function, not lane by lane: nvcc shares the constants of a function between its lanes.
+                // Function by function, not lane by lane: nvcc shares the constants of a function between lanes.
                 match math::find(op) {
                     Some(_) => self.temporary("lane", element, lane, e.span),
                     None => Ok(lane),
@@ -528,7 +528,7 @@ pub(super) fn consecutive(index: &Expr) -> Option<&Expr> {
     }
 }
 
-/// Whether a value needs a load.
+/// Whether a value contains a load.
 pub(super) fn reads_memory(e: &Expr) -> bool {
     matches!(e.kind, ExprKind::BufferLoad { .. }) || e.operands().any(reads_memory)
 }

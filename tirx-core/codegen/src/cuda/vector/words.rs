@@ -1,7 +1,7 @@
-//! When is a vector read and computed in 32-bit words?
+//! Vectors that are read and computed in 32-bit words.
 //!
-//! Four bytes fill a register: sums and bit operations of them are one instruction, or a few, where nvcc would take each
-//! byte out of it.
+//! Four bytes fill a register: sums and bit operations on them take one or a few instructions, where nvcc would extract
+//! each byte.
 
 use super::super::code::{Code, int_literal, level};
 use super::super::emitter::Emitter;
@@ -12,7 +12,7 @@ use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 impl Emitter<'_, '_> {
-    /// The lanes of a vector in memory that is read in words of 32 bits; any other vector's as ever.
+    /// The lanes of a vector in memory, read in words of 32 bits where possible.
     pub(super) fn lanes_of_words(&mut self, e: &Expr) -> Result<Vec<Code>> {
         match self.words(e)? {
             Some(words) => {
@@ -47,8 +47,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Whether four bytes that are taken apart are read as one word: where bytes are computed with, as nvcc then packs
-    /// them with fewer instructions, and signed ones from Blackwell on.
+    /// Whether a load of four bytes that are used separately is done as one word: where the bytes are operands of
+    /// arithmetic, because nvcc then packs them with fewer instructions, and for signed bytes from Blackwell on.
     pub(super) fn reads_word(&self, dtype: DType) -> bool {
         is_four_bytes(dtype) && (self.byte_arithmetic || dtype.is_int() && self.capability >= 100)
     }
@@ -69,7 +69,7 @@ impl Emitter<'_, '_> {
             },
             _ => return Ok(None),
         };
-        // Bytes that are computed one by one are not put together for it.
+        // Bytes that are computed separately are not packed for this.
         if !is_word(a) || !is_word(b) {
             return Ok(None);
         }
@@ -118,7 +118,7 @@ pub(super) fn is_four_bytes(dtype: DType) -> bool {
     dtype.is_integer() && dtype.bits == 8 && dtype.lanes == 4
 }
 
-/// The vector of 32-bit words that a vector fills, as long as CUDA has one.
+/// The vector of 32-bit words that represents a vector, where CUDA has one.
 pub(super) fn words_of(dtype: DType) -> Option<DType> {
     let bits = u32::from(dtype.bits) * u32::from(dtype.lanes);
     match bits / 32 {
@@ -127,7 +127,7 @@ pub(super) fn words_of(dtype: DType) -> Option<DType> {
     }
 }
 
-/// Whether four bytes are one word as they come: from memory, a constant, or sums and bit operations of such.
+/// Whether four bytes already form one word: from memory, a constant, or sums and bit operations of such.
 fn is_word(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Broadcast { value, .. } => value.as_int().is_some(),

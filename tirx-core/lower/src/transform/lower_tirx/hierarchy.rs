@@ -1,4 +1,4 @@
-//! Which extents follow from the declared ones, and whether they agree.
+//! Infers extents of the launch hierarchy from the declared ones, and checks that they agree.
 //!
 //! A scope id counts the children of one level of the hierarchy in a parent level: `T.warp_id` counts warps in a CTA.
 //! The levels are kernel, cluster, CTA, warpgroup, warp, thread, and an extent is known of a pair of levels. Extents
@@ -15,7 +15,7 @@ use crate::source::Span;
 pub(super) const LEVELS: [&str; 6] = ["kernel", "cluster", "CTA", "warpgroup", "warp", "thread"];
 pub(super) const CTA: usize = 2;
 pub(super) const THREAD: usize = 5;
-/// Parent and child level of a kind. A CTA's number in its pair is no extent of its own.
+/// Parent and child level of a kind. A CTA's rank in its pair has no extent of its own.
 pub(super) fn levels(kind: ScopeIdKind) -> Option<(usize, usize)> {
     Some(match kind {
         ScopeIdKind::ClusterId => (0, 1),
@@ -31,19 +31,19 @@ pub(super) fn levels(kind: ScopeIdKind) -> Option<(usize, usize)> {
     })
 }
 
-/// What the hardware fixes: parent, child, extent.
+/// Ratios fixed by the hardware: parent, child, extent.
 const HARDWARE: [(ScopeIdKind, i32, &str); 3] = [
     (ScopeIdKind::LaneId, 32, "a warp has 32 lanes"),
     (ScopeIdKind::WarpIdInWg, 4, "a warpgroup has 4 warps"),
     (ScopeIdKind::ThreadIdInWg, 128, "a warpgroup has 128 threads"),
 ];
 
-/// An extent and the declarations it follows from.
+/// An extent and the declarations that it is derived from.
 #[derive(Clone)]
 pub(super) struct Extent {
     pub(super) value: Expr,
     pub(super) from: Vec<usize>,
-    /// It also rests on what the hardware fixes, which refutes no declaration.
+    /// Whether it also relies on the hardware's ratios, which refute no declaration.
     assumed: bool,
 }
 
@@ -55,7 +55,7 @@ impl Extent {
 
 pub(super) type Table = [[Option<Extent>; 6]; 6];
 
-/// What is known of a launch from its declarations.
+/// The extents known from a launch's declarations.
 pub(super) struct Hierarchy<'a> {
     declared: &'a [Declared],
     pub(super) known: Table,
@@ -93,7 +93,7 @@ impl<'a> Hierarchy<'a> {
         Ok(this)
     }
 
-    /// Lanes and the parts of a warpgroup cannot be more than the machine has.
+    /// Lanes, and the parts of a warpgroup, cannot exceed the hardware's numbers.
     fn check_hardware(&self, one: &Declared) -> Result<()> {
         let Some((_, most, why)) = HARDWARE.iter().find(|(k, ..)| *k == one.def.kind) else {
             return Ok(());
@@ -108,7 +108,7 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
-    /// Takes an extent in.
+    /// Adds an extent.
     fn learn(&mut self, parent: usize, child: usize, extent: Extent) -> Result<bool> {
         if let Some(known) = &self.known[parent][child] {
             if same(&known.value, &extent.value) || known.assumed || extent.assumed {
@@ -120,12 +120,12 @@ impl<'a> Hierarchy<'a> {
         Ok(true)
     }
 
-    /// Applies the rule until nothing new follows. Each round that goes on fills a cell, so it ends.
+    /// Applies the rule until nothing new follows. Each round that continues fills a cell, so it terminates.
     fn close(&mut self) -> Result<()> {
         let mut changed = true;
         while changed {
             changed = false;
-            // Inner levels first, so that a contradiction is reported where it is closest.
+            // Inner levels first, so that a contradiction is reported close to its cause.
             for a in (0..6).rev() {
                 for b in a + 1..6 {
                     for c in b + 1..6 {
@@ -180,7 +180,7 @@ impl<'a> Hierarchy<'a> {
                 diagnostic = self.explain(diagnostic, &from);
                 return Err(Box::new(diagnostic));
             }
-            // `p * x` over `p`: what CTAs of clusters and threads of warps look like with symbolic counts.
+            // `p * x` divided by `p`: the form of CTAs per cluster and threads per warp with symbolic counts.
             _ => match exact_quotient(&whole.value, &part.value) {
                 Some(value) => value,
                 None => return Ok(false),
@@ -261,7 +261,7 @@ pub(super) fn same(a: &Expr, b: &Expr) -> bool {
     }
 }
 
-/// `whole / part` where `part` is a factor that `whole` visibly has.
+/// `whole / part` where `part` is a syntactic factor of `whole`.
 fn exact_quotient(whole: &Expr, part: &Expr) -> Option<Expr> {
     if same(whole, part) {
         return Some(Expr::int32(1));

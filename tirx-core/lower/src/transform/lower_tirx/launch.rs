@@ -1,4 +1,4 @@
-//! Device regions: scope ids collected, the region wrapped in its launch.
+//! Device regions: collects their scope ids and wraps each region in its launch.
 
 use crate::ir::abi::keys;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,7 +16,7 @@ use crate::transform::Target;
 /// The key of the attribute that `T.device_entry()` makes.
 const DEVICE_ENTRY: &str = keys::DEVICE_ENTRY;
 
-/// The function with its device regions wrapped.
+/// The function with its device regions wrapped in launches.
 pub(super) fn lower(func: PrimFunc, targets: &[Target], decisions: &mut Vec<Decision>) -> Result<PrimFunc> {
     let mut regions = Regions {
         targets,
@@ -82,7 +82,7 @@ impl Mutator for Regions<'_> {
     }
 }
 
-/// A region without scope ids, its tile primitives lowered: those of a single thread are possible.
+/// A region without scope ids, its tile primitives lowered: those at scope thread are possible.
 fn without_tiles(region: &Stmt, targets: &[Target], decisions: &mut Vec<Decision>) -> Result<Stmt> {
     if tile::first_call(region).is_none() {
         return Ok(region.clone());
@@ -95,7 +95,7 @@ fn without_tiles(region: &Stmt, targets: &[Target], decisions: &mut Vec<Decision
     tile::lower_region(region, &launch, targets, decisions)
 }
 
-/// The region under its launch; a region without scope ids stands as it is.
+/// The region in its launch; a region without scope ids is unchanged.
 fn wrap(region: &Stmt, span: Span, targets: &[Target], decisions: &mut Vec<Decision>) -> Result<Stmt> {
     let mut collect = Collect::default();
     let body = collect.stmt(region);
@@ -160,7 +160,7 @@ fn wrap(region: &Stmt, span: Span, targets: &[Target], decisions: &mut Vec<Decis
     Ok(launch)
 }
 
-/// What variants of tile primitives know of the launch.
+/// The launch, as variants of tile primitives see it.
 fn tile_launch(declared: &[Declared], resolved: &Resolved) -> tile::Launch {
     let mut launch = tile::Launch {
         threads: Some(tile::Threads {
@@ -184,16 +184,16 @@ fn tile_launch(declared: &[Declared], resolved: &Resolved) -> tile::Launch {
     launch
 }
 
-/// Names in an extent or a size of memory are written out up to so many nodes: each may stand for two others.
+/// Names in extents and memory sizes are replaced by their values up to this many nodes: each may double the size.
 pub(in crate::transform) const LARGEST_WRITTEN_OUT: u32 = 4096;
 
-/// Takes the scope ids out of a region. An extent that reads a value bound inside the region is written out, since
-/// the launch stands outside.
+/// Removes the scope ids from a region. An extent that reads a value bound inside the region is expanded, since the
+/// launch stands outside.
 #[derive(Default)]
 struct Collect {
     declared: Vec<Declared>,
     inside: FxHashMap<Var, Expr>,
-    /// What has a value in the launch alone: ids and loop variables.
+    /// Variables that exist inside the launch only: ids and loop variables.
     of_threads: FxHashSet<Var>,
     failed: Option<Box<Diagnostic>>,
 }

@@ -1,4 +1,4 @@
-//! Buffers made flat: each access gets one index, the element offset that the layout gives its coordinate.
+//! Flattens buffers: each access gets one index, the element offset that the layout gives its coordinate.
 
 use rustc_hash::FxHashMap;
 
@@ -29,7 +29,7 @@ pub(super) fn lower(mut func: PrimFunc) -> Result<PrimFunc> {
         }
         let plain = buffer.with(|n| n.layout = None);
         let view = apply.define(buffer, Purpose::View);
-        // The declared buffer goes on being the parameter's; what the body accesses is the view.
+        // The declared buffer stays the parameter's; the body accesses the view.
         views.push(Stmt::new(StmtKind::DeclBuffer(view), buffer.span));
         *buffer = plain;
     }
@@ -45,10 +45,10 @@ pub(super) fn lower(mut func: PrimFunc) -> Result<PrimFunc> {
     })
 }
 
-/// What a flat buffer is for: its size is counted accordingly.
+/// The kind of a flat buffer, which determines its size.
 #[derive(Clone, Copy, PartialEq)]
 enum Purpose {
-    /// Storage: as many elements as the layout reaches.
+    /// Storage: all elements that the layout reaches.
     Storage,
     /// A view: as many elements as the shape says.
     View,
@@ -56,13 +56,13 @@ enum Purpose {
 
 struct Apply {
     flat: FxHashMap<Buffer, Buffer>,
-    /// Buffers whose description reads memory, with that reading made flat.
+    /// Buffers whose description reads memory, with that access flattened.
     described: FxHashMap<Buffer, Buffer>,
     facts: Analyzer,
-    /// Offsets simplified since a fact was last learned: programs repeat them.
+    /// Simplified offsets, valid until a fact is learned: programs repeat them.
     simplified: FxHashMap<Expr, Expr>,
     failed: Option<Box<Diagnostic>>,
-    /// The statement at hand.
+    /// The current statement.
     span: Span,
 }
 
@@ -142,7 +142,7 @@ impl Apply {
         simple
     }
 
-    /// Something was learned. Clearing a table costs as much as it has room, so a large one is given up.
+    /// A fact was learned. Clearing a table costs time proportional to its capacity, so a large one is replaced.
     fn forget_offsets(&mut self) {
         if self.simplified.capacity() > 512 {
             self.simplified = FxHashMap::default();
@@ -150,8 +150,8 @@ impl Apply {
         self.simplified.clear();
     }
 
-    /// An immutable value stands for its variable in indices, unless it is large: bindings of bindings could grow
-    /// without bound.
+    /// An immutable value replaces its variable in indices, unless it is large: chains of bindings could grow without
+    /// bound.
     fn learn_value(&mut self, var: &Var, value: &Expr) {
         const LARGE: u32 = 256;
         self.forget_offsets();
@@ -180,7 +180,7 @@ fn is_flat(buffer: &Buffer) -> bool {
     buffer.layout.is_none() && buffer.strides.is_empty() && buffer.shape.len() == 1
 }
 
-/// Strides count where the layout is none or the default one.
+/// Strides apply where there is no layout or the default one.
 fn honours_strides(buffer: &Buffer) -> bool {
     buffer
         .layout
@@ -191,7 +191,7 @@ fn honours_strides(buffer: &Buffer) -> bool {
 impl Mutator for Apply {
     fn expr(&mut self, expr: &Expr) -> Expr {
         match &expr.kind {
-            // What it says of threads, tile primitives have read.
+            // Tile primitives have used its scope condition; the predicate remains.
             ExprKind::Call { op: Op::Filter, args } if let [_, predicate] = &args[..] => self.expr(predicate),
             ExprKind::BufferLoad {
                 buffer,
@@ -211,7 +211,7 @@ impl Mutator for Apply {
                     expr.span,
                 )
             }
-            // Where the element stands in its own buffer; the offset of a view is not counted.
+            // The element's offset in its own buffer; the offset of a view is not counted.
             ExprKind::Call {
                 op: Op::BufferOffset,
                 args,
@@ -232,7 +232,7 @@ impl Mutator for Apply {
     fn buffer_use(&mut self, buffer: &Buffer) -> Buffer {
         match self.flat.get(buffer) {
             Some(flat) => flat.clone(),
-            // Declared by nobody: left for the verifier, but flat like every other.
+            // An undeclared buffer: left for the verifier, but flattened like every other.
             None => self.define(buffer, Purpose::View),
         }
     }
@@ -275,7 +275,7 @@ impl Mutator for Apply {
                 kind,
                 ..
             }) => {
-                // A loop may have no turn: what is known within it is not known behind it.
+                // A loop may have no iterations: facts from its body do not hold after it.
                 let scope = this.facts.scope();
                 if *kind != ForKind::ThreadBinding || extent.dtype == DType::INT32 {
                     this.forget_offsets();

@@ -1,14 +1,13 @@
 //! LowerTIRx: from the launch hierarchy and layouts to hardware indices and flat memory.
 //!
-//! **Idea.** A kernel as written speaks of scope ids (`T.cta_id`, `T.warp_id`, …) and of buffers whose layout says
-//! how a coordinate becomes an address. Afterwards it is plain TIR: each region behind `T.device_entry()` stands
-//! under one `thread_extent` attribute a hardware index, each scope id is bound to an expression of those, and each
-//! access of a buffer has one index, an element offset.
+//! **Idea.** A kernel as written uses scope ids (`T.cta_id`, `T.warp_id`, …) and buffers whose layout maps a coordinate
+//! to an address. Afterwards it is plain TIR: each region after `T.device_entry()` stands under one `thread_extent`
+//! attribute per hardware index, each scope id is bound to an expression of those, and each access of a buffer has one
+//! index, an element offset.
 //!
 //! **Phases.** `launch` finds the device regions, collects their scope ids, has `tile` replace their tile primitives
-//! and wraps the region;
-//! `hierarchy` infers the extents and `scope_ids` says what each id is; `layouts` flattens the buffers, over the whole
-//! function, and simplifies the offsets with what is known of the variables.
+//! and wraps the region; `hierarchy` infers the extents and `scope_ids` computes each id; `layouts` flattens the
+//! buffers, over the whole function, and simplifies the offsets with what is known of the variables.
 //!
 //! **Afterwards** no `ScopeId` statement, no `tirx.device_entry` attribute and no buffer with a layout is left. A
 //! parameter's buffer keeps its shape (the host checks it) and gets a flat view `DeclBuffer` at the top of the
@@ -16,10 +15,10 @@
 //! FlattenBuffer adds it.
 //!
 //! **Differences from TVM 0.26**, all on purpose: strides of a buffer whose layout is the default are honoured (TVM
-//! ignores them); extents of lanes, of warps in a warpgroup and of threads in a warpgroup are known when nothing
-//! says otherwise (TVM asks for them); a cluster launch of several dimensions multiplies dimension by dimension (TVM
-//! makes a one-dimensional grid of the product); `warp_id_in_cta` is not computed where nothing reads it; the
-//! order of thread attributes is fixed (TVM's is that of a hash map).
+//! ignores them); extents of lanes, of warps in a warpgroup and of threads in a warpgroup have defaults (TVM requires
+//! them); a cluster launch of several dimensions multiplies dimension by dimension (TVM makes a one-dimensional grid of
+//! the product); `warp_id_in_cta` is not computed where nothing reads it; the order of thread attributes is fixed
+//! (TVM's is that of a hash map).
 //!
 //! **Cost.** Two walks of the function.
 
@@ -52,12 +51,12 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
     })
 }
 
-/// How each tile primitive of a module is lowered, in program order; the last one may be one that no variant lowers.
+/// How each tile primitive of a module is lowered, in program order; the last may be one that no variant lowers.
 pub fn explain(module: &IRModule, context: &PassContext) -> Vec<Decision> {
     let mut decisions = Vec::new();
     for (_, func) in &module.functions {
         let targets = context.targets(func);
-        // Where lowering fails, the decisions up to there are what is known.
+        // Where lowering fails, the decisions made before are kept.
         let _ = launch::lower(func.clone(), &targets, &mut decisions);
     }
     decisions

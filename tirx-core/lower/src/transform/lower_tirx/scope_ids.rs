@@ -1,4 +1,4 @@
-//! Which hardware index a scope id is, and how large the launch is.
+//! The expression of each scope id in hardware indices, and the extents of the launch.
 //!
 //! The extents of the launch are those that the declarations give, dimension by dimension, or else what follows from
 //! them ([`hierarchy`](super::hierarchy)). Each scope id is then an expression of hardware indices: blocks, threads and
@@ -12,7 +12,7 @@ use crate::intrin::Op;
 use crate::ir::{DType, Expr, ScopeIdDef, ScopeIdKind, Var};
 use crate::source::Span;
 
-/// A declaration with its place.
+/// A declaration with its span.
 pub(super) struct Declared {
     /// What is declared.
     pub(super) def: ScopeIdDef,
@@ -28,7 +28,7 @@ pub(super) struct LaunchAxis {
     pub(super) var: Var,
     /// How many.
     pub(super) extent: Expr,
-    /// The declaration that says so.
+    /// The declaration that it follows from.
     pub(super) span: Span,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Resolved {
 
 const DIMENSIONS: [char; 3] = ['x', 'y', 'z'];
 
-/// Launch dimensions: one extent a dimension, with the declaration they come from.
+/// Launch dimensions: one extent per dimension, with the declaration they come from.
 struct Dimensions {
     extents: Vec<Expr>,
     span: Span,
@@ -234,7 +234,8 @@ fn push_axes(
     vars
 }
 
-/// As many variables as extents, one to three, and only one below the CTA where a number is not a coordinate.
+/// As many variables as extents, one to three; below the CTA only one, where the id is a number rather than a
+/// coordinate.
 fn check_shape(one: &Declared) -> Result<()> {
     let name = one.def.kind.name();
     let count = one.def.vars.len();
@@ -266,7 +267,7 @@ fn check_shape(one: &Declared) -> Result<()> {
     Ok(())
 }
 
-/// Ids of warps, of warpgroups and within them mean what they say only where every warp is whole.
+/// Ids of warps and warpgroups, and ids within them, are only meaningful where every warp is whole.
 fn check_whole_warps(declared: &[Declared], block: &Dimensions) -> Result<()> {
     let by_warps = |kind: ScopeIdKind| {
         matches!(

@@ -1,4 +1,4 @@
-//! What the address of each tensor must be a multiple of.
+//! The alignment that each tensor's address must have.
 //!
 //! A kernel that loads four floats at once faults on an address that is not a multiple of 16. The host can see the
 //! data pointer alone, so this is the widest access through a parameter in the device code: an element, or the
@@ -33,7 +33,7 @@ pub(super) fn access_widths(module: &IRModule) -> Widths {
         .collect()
 }
 
-/// The alignment of each tensor parameter's data pointer, in bytes.
+/// The required alignment of each tensor parameter's data pointer, in bytes.
 pub(super) fn of_parameters(func: &PrimFunc, widths: &Widths) -> FxHashMap<Var, u32> {
     let mut calls = Calls {
         widths,

@@ -9,12 +9,12 @@ use crate::ir::print_expr;
 use crate::ir::{Assert, BinOp, DType, Expr, PrimFunc, Stmt, StmtKind, Type, Var};
 use crate::source::Span;
 
-/// The head of the function under construction.
+/// The prologue of the function under construction.
 pub(super) struct Arguments {
     pub(super) self_handle: Var,
     pub(super) args: Var,
     pub(super) num_args: Var,
-    /// What the function does first.
+    /// The statements of the prologue.
     pub(super) statements: Vec<Stmt>,
     /// `scale(A: Tensor([256], float32))`.
     pub(super) signature: Arc<str>,
@@ -190,7 +190,7 @@ pub(super) fn equal(a: Expr, b: Expr) -> Expr {
     Expr::binary(BinOp::Eq, a, b)
 }
 
-/// What a caller sees of the function: `f(A: Tensor([n, 4], float32), s: float32)`.
+/// The function's signature for callers: `f(A: Tensor([n, 4], float32), s: float32)`.
 fn signature(func: &PrimFunc, symbol: &str) -> String {
     let parameters: Vec<String> = func
         .params
@@ -223,7 +223,7 @@ fn pointer_text(param: &Var) -> String {
     }
 }
 
-/// An extent for people: constants as bare numbers whatever their dtype.
+/// An extent in a message: constants as bare numbers whatever their dtype.
 pub(super) fn extent_text(extent: &Expr) -> String {
     match extent.as_int() {
         Some(v) => v.to_string(),

@@ -2,14 +2,15 @@
 //!
 //! **Idea.** Callers pass any number of dynamically typed values. The host function becomes
 //! `(self_handle, args, num_args, result) -> int32`; it reads each argument, asserts that it is what the kernel was
-//! compiled for, binds the symbolic extents from the shapes, and then runs the body. Launchers are printed from
-//! this function, so what is checked is decided here alone.
+//! compiled for, binds the symbolic extents from the shapes, and then runs the body. Launchers are printed from this
+//! function, so the checks are decided here alone.
 //!
 //! **Phases**, in the order in which the function runs:
 //! 1. `arguments`: the count; each argument's type index and value;
 //! 2. `tensors`, first part: each tensor's rank, dtype and device type, with the variables that its shape, strides
 //!    and offset define;
-//! 3. second part: what was defined elsewhere must agree (shared extents, compact strides, one device, no null);
+//! 3. second part: fields that define the same variable must agree (shared extents, compact strides, one device, no
+//!    null);
 //! 4. third part: constants and expressions must hold;
 //! 5. data pointers, and their alignment (`alignment` says which);
 //! 6. the device is set and the body runs.
@@ -40,7 +41,7 @@ use crate::ir::{AttrNode, AttrValue, DType, Expr, IRModule, PrimFunc, Stmt, Type
 pub const C_PACKED_FUNC: i64 = 1;
 /// The packed function that makes a device current: device type, device number.
 pub const SET_DEVICE: &str = "__tvm_set_device";
-/// What stands before a packed function's name in its `global_symbol`.
+/// The prefix of a packed function's `global_symbol`.
 pub const SYMBOL_PREFIX: &str = "__tvm_ffi_";
 
 /// Packs every function that is exported and has no calling convention yet.
@@ -158,7 +159,7 @@ fn check_tensor_maps(body: &Stmt) -> Result<(), Diagnostics> {
     }
 }
 
-/// The first rule of a tensor map that is broken whatever the arguments of a launch are.
+/// The first rule of a tensor map that is broken for any arguments of a launch.
 fn broken_rule(encode: &tensor_map::Encode<'_>) -> Option<Diagnostic> {
     let mut analyzer = Analyzer::new();
     encode.rules().into_iter().find_map(|rule| {

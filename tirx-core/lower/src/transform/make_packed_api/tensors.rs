@@ -1,4 +1,4 @@
-//! The descriptors of tensor arguments: what they define, and what they must satisfy.
+//! The descriptors of tensor arguments: the variables that they define, and the conditions that they must satisfy.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ pub(super) struct Tensors<'a> {
     /// The device number of the first tensor.
     pub(super) device: Option<Var>,
     first: Arc<str>,
-    /// Variables that have a value, with the field or parameter it came from.
+    /// Defined variables, with the field or parameter that defines each.
     defined: FxHashMap<Var, Arc<str>>,
-    /// Second part: agreement of what several arguments say.
+    /// Second part: agreement between several arguments.
     agreement: Vec<Stmt>,
     /// Third part: constants and expressions.
     values: Vec<Stmt>,
@@ -29,7 +29,7 @@ pub(super) struct Tensors<'a> {
     data: Vec<Stmt>,
 }
 
-/// The tensor at hand.
+/// The current tensor.
 struct Subject<'b> {
     index: usize,
     buffer: &'b Buffer,
@@ -56,7 +56,7 @@ impl<'a> Tensors<'a> {
         }
     }
 
-    /// Whether the arguments so far give a variable its value.
+    /// Whether the arguments so far define a variable.
     pub(super) fn defines(&self, var: &Var) -> bool {
         self.defined.contains_key(var)
     }
@@ -69,7 +69,7 @@ impl<'a> Tensors<'a> {
         all
     }
 
-    /// Everything about one tensor. `align` is what its data pointer must be a multiple of, in bytes.
+    /// All checks of one tensor. `align` is the required alignment of its data pointer, in bytes.
     pub(super) fn tensor(&mut self, index: usize, buffer: &Buffer, align: u32) {
         let Some(Some(handle)) = self.arguments.handles.get(index).cloned() else {
             return;
@@ -152,7 +152,7 @@ impl<'a> Tensors<'a> {
         self.arguments.statements.push(check);
     }
 
-    /// `declared` is what the program says a field is: an unknown variable is defined by it, a known one must agree,
+    /// `declared` is the declared value of a field: an unknown variable is defined by it, a known one must agree,
     /// anything else must equal it.
     fn value(&mut self, subject: &Subject<'_>, declared: &Expr, actual: Expr, field: &str) {
         let name = &subject.buffer.name;
@@ -180,16 +180,16 @@ impl<'a> Tensors<'a> {
         self.values.push(check);
     }
 
-    /// The assertion of a check of the tensor at hand.
+    /// The assertion of a check of the current tensor.
     fn check(&self, subject: &Subject<'_>, what: What, expected: &str, condition: Expr) -> Stmt {
         let argument = (subject.index, &*subject.buffer.name);
         self.arguments
             .check(argument, what, expected, condition, subject.span)
     }
 
-    /// An expression for people, its variables named by the fields they come from.
+    /// An expression in a message, its variables named by the fields that define them.
     fn describe(&self, expr: &Expr) -> String {
-        // Printed text has identifiers only, so each variable stands in under a name of its own.
+        // Printed text can contain identifiers only, so each variable is replaced by one with a unique name.
         let mut sources: Vec<(String, Arc<str>)> = Vec::new();
         let stand_ins = std::cell::RefCell::new(&mut sources);
         let named = substitute(expr, &|v| {
@@ -360,8 +360,8 @@ impl<'a> Tensors<'a> {
     }
 }
 
-/// What must hold for indices of 32 bits to reach every element of a tensor whose extents are known at launch only;
-/// `None` where the dtypes or the check of each extent say so already.
+/// The condition under which indices of 32 bits reach every element of a tensor whose extents are known only at launch;
+/// `None` where the dtypes or the checks of the extents imply it.
 pub(super) fn within_reach(buffer: &Buffer) -> Option<Expr> {
     let known = |list: &[Expr]| list.iter().all(|e| e.as_int().is_some());
     let compact = buffer.strides.is_empty();
@@ -374,7 +374,7 @@ pub(super) fn within_reach(buffer: &Buffer) -> Option<Expr> {
     let most = Expr::int64(i32::MAX.into());
     let wide = |e: &Expr| fold::cast(e.clone(), DType::INT64);
     let count = if compact {
-        // One factor too many is kept, so that no product of 64 bits overflows.
+        // One more factor than needed is kept, so that no product of 64 bits overflows.
         let beyond = Expr::int64(1 << 31);
         let mut factors = buffer.shape.iter().map(wide);
         let first = factors.next()?;

@@ -1,4 +1,4 @@
-//! Symbols that no argument gives a value.
+//! Errors for symbols that no argument defines.
 //!
 //! `n = T.int32()` declares a symbol; a buffer's shape, stride or offset that is `n` alone defines it at each call. One
 //! that occurs only in `n * 2` or in the kernel's body has no value: that is the user's mistake.
@@ -77,7 +77,7 @@ impl Visitor for Uses {
         self.bound.insert(var.clone());
     }
 
-    /// What a view's description says is not computed.
+    /// The description of a view is not evaluated.
     fn visit_buffer_def(&mut self, _buffer: &Buffer) {}
 }
 

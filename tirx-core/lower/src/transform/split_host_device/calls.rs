@@ -1,4 +1,4 @@
-//! Which device functions does the host launch by calling them?
+//! Device functions that the host launches by calling them.
 //!
 //! A function whose target is the GPU alone and that binds threads is a kernel already: the host function that calls
 //! it (`Module.k(A.data, n)`) launches it, with the extents that the kernel computes from its parameters.
@@ -55,7 +55,7 @@ pub(super) fn kernels(module: &mut IRModule, context: &PassContext) -> Result<Fx
     Ok(callees)
 }
 
-/// The launch that a statement of the host function asks for by calling a kernel.
+/// The launch for a statement of the host function that calls a kernel.
 pub(super) fn launch(stmt: &Stmt, callees: &FxHashMap<Arc<str>, Callee>) -> Option<Stmt> {
     let StmtKind::Evaluate(call) = &stmt.kind else {
         return None;
@@ -73,7 +73,7 @@ pub(super) fn launch(stmt: &Stmt, callees: &FxHashMap<Arc<str>, Callee>) -> Opti
     Some(Stmt::new(StmtKind::Evaluate(launch), stmt.span))
 }
 
-/// Refuses what is left of calls in a host function.
+/// Rejects the remaining calls of kernels in a host function.
 pub(super) fn refuse(body: &Stmt) -> Result<()> {
     struct Find(Option<Box<Diagnostic>>);
     impl Visitor for Find {

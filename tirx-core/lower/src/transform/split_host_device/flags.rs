@@ -1,9 +1,9 @@
-//! Which launches are programmatic dependent or cooperative?
+//! Launch flags: programmatic dependent and cooperative launches.
 //!
 //! TVM 0.26 reads both from the function's `tirx.kernel_launch_params`, a list that it otherwise makes itself:
 //! `T.func_attr({"tirx.kernel_launch_params": ["tirx.use_programtic_dependent_launch"]})`. Here an attribute with the
 //! flag's name counts too, on the function (`T.func_attr`), around the launch or inside it (`T.attr`), and a kernel
-//! that calls `T.cuda.grid_sync()` is cooperative without being told: no other launch of it can succeed.
+//! that calls `T.cuda.grid_sync()` is cooperative without an attribute: no other launch of it can succeed.
 
 use crate::ir::{AttrValue, Attrs, Expr};
 
@@ -17,7 +17,7 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// The flag of a name; its right spelling is understood too.
+    /// The flag of a name; its right spelling is accepted too.
     fn named(name: &str) -> Option<Flags> {
         let mut flags = Flags::default();
         match name {
@@ -28,13 +28,13 @@ impl Flags {
         Some(flags)
     }
 
-    /// What an attribute statement says; `None` where it is about something else.
+    /// The flag of an attribute statement; `None` for other attributes.
     pub(super) fn of_attribute(key: &str, value: &Expr) -> Option<Flags> {
         let flags = Flags::named(key)?;
         Some(if value.is_int(0) { Flags::default() } else { flags })
     }
 
-    /// What a function's attributes say of its launches.
+    /// The launch flags of a function's attributes.
     pub(super) fn of_function(attrs: &Attrs) -> Flags {
         let listed = attrs.get(KERNEL_LAUNCH_PARAMS).and_then(AttrValue::as_list);
         let listed = listed.into_iter().flatten().filter_map(AttrValue::as_str);
@@ -48,7 +48,7 @@ impl Flags {
             .fold(Flags::default(), Flags::or)
     }
 
-    /// What either says.
+    /// The union of both.
     pub(super) fn or(self, other: Flags) -> Flags {
         Flags {
             programmatic: self.programmatic || other.programmatic,

@@ -1,4 +1,5 @@
-//! What does a region say about its launch?
+//! The launch parameters of a region: one walk collects extents, flags and memory, and removes the attributes that
+//! state them.
 //!
 //! One walk collects the extents, flags and memory of a launch and takes the attributes out that say so.
 
@@ -22,10 +23,10 @@ use crate::ir::{
 use crate::source::Span;
 use crate::transform::lower_tirx::LARGEST_WRITTEN_OUT;
 
-/// The attribute that says how much of a pool of dynamic shared memory is used, whose buffer has no extent.
+/// The attribute with the used size of a pool of dynamic shared memory, whose buffer has no extent.
 const POOL_BYTES: &str = "tirx.dyn_smem_bytes";
 
-/// What a launch needs.
+/// The launch parameters.
 #[derive(Default)]
 pub(super) struct Launch {
     /// The hardware indices in order of appearance, each with its extent and where it is declared.
@@ -39,13 +40,13 @@ pub(super) struct Launch {
     pool: Option<(Expr, Span)>,
     /// Arrays in static shared memory.
     pub(super) static_shared: Vec<(Buffer, Span)>,
-    /// What is bound in the region: a size that reads it is written out, since the launch stands outside.
+    /// Values bound in the region: a size that reads one is expanded, since the launch stands outside.
     inside: FxHashMap<Var, Expr>,
     pub(super) failed: Option<Box<Diagnostic>>,
 }
 
 impl Launch {
-    /// Says in a kernel's attributes how it is launched; gives the values of its launch parameters.
+    /// Records the launch in a kernel's attributes; gives the values of its launch parameters.
     pub(super) fn describe(&self, flags: Flags, symbol: Arc<str>, attrs: &mut Attrs) -> Vec<Expr> {
         let dynamic = self.dynamic_bytes().map(|(bytes, _)| bytes.clone());
         let indices = self.extents.iter().map(|(tag, ..)| tag.clone());
@@ -84,7 +85,7 @@ impl Launch {
         }
     }
 
-    /// Bytes of dynamic shared memory that the launch asks for, and where.
+    /// Bytes of dynamic shared memory of the launch, and their place.
     pub(super) fn dynamic_bytes(&self) -> Option<&(Expr, Span)> {
         self.pool.as_ref().or(self.dynamic_shared.as_ref())
     }

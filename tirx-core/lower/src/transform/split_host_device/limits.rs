@@ -1,4 +1,4 @@
-//! Which launches can no GPU make?
+//! Launches that no GPU can make.
 //!
 //! Constants are checked here, at the line that says them; what is known at run time only, the launcher checks. The
 //! limits are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", and of
@@ -37,7 +37,7 @@ fn shared_limit(target: &Target) -> i128 {
     }
 }
 
-/// Refuses what can never be launched on one of the GPUs it is made for. `body` is the kernel's.
+/// Rejects a launch that is impossible on one of its targets. `body` is the kernel's.
 pub(super) fn check(launch: &Launch, body: &Stmt, targets: &[Target]) -> Result<()> {
     dimensions(launch, "blockIdx", "a grid", "blocks", GRID, FEWER_BLOCKS)?;
     dimensions(launch, "threadIdx", "a block", "threads", BLOCK, FEWER_THREADS)?;
@@ -80,7 +80,7 @@ fn refuse(span: Span, message: String, help: impl Into<String>) -> Result<()> {
     Err(Box::new(Diagnostic::new(span, message).help(help)))
 }
 
-/// The constant extent of an axis along a dimension and where it is declared; `None` where it is symbolic or missing.
+/// The constant extent of an axis along a dimension and its place; `None` where it is symbolic or missing.
 fn extent(launch: &Launch, axis: &str, dimension: usize) -> Option<(i128, Span)> {
     let is_it = |tag: &str| tag.split_once('.') == Some((axis, DIMENSIONS[dimension]));
     let (_, extent, span) = launch.extents.iter().find(|(tag, ..)| is_it(tag))?;
@@ -121,7 +121,7 @@ fn multiple(launch: &Launch, whole: (&str, &str), part: (&str, &str)) -> Result<
         };
         let given = match extent(launch, whole.0, dimension) {
             Some(given) => given,
-            // A grid without the dimension has one block along it, and a launch without a preferred cluster is whole.
+            // A grid without the dimension has one block along it; a launch without a preferred cluster is accepted.
             None if launch.extents.iter().any(|(tag, ..)| tag.starts_with(whole.0)) => {
                 let symbolic = |tag: &str| tag.split_once('.') == Some((whole.0, along));
                 if launch.extents.iter().any(|(tag, ..)| symbolic(tag)) {

@@ -1,10 +1,10 @@
 //! SplitHostDevice: each launch becomes a device function, and a call of it on the host.
 //!
 //! **Idea.** The outermost `thread_extent` attribute of a launch and everything in it moves to a function of its own.
-//! What the region reads from outside become the parameters: first pointers, then scalars, each group in order of
-//! names. Views that the host declares over those pointers are declared again at the top of the kernel.
-//! The host calls it by name with the arguments followed by the launch parameters, one a tag of
-//! `tirx.kernel_launch_params` that has a value.
+//! Values that the region reads from outside become its parameters: first pointers, then scalars, each group in order
+//! of names. Views that the host declares over those pointers are declared again at the top of the kernel. The host
+//! calls it by name with the arguments followed by the launch parameters, one per tag of `tirx.kernel_launch_params`
+//! that has a value.
 //!
 //! **Launch parameters** are the hardware indices in order of appearance; then the flags of `flags.rs`, which have no
 //! value; then `tirx.use_dyn_shared_memory` with the bytes of the one `shared.dyn` allocation, or those
@@ -84,11 +84,11 @@ struct Split<'a> {
     prefix: String,
     targets: Vec<Target>,
     span: Span,
-    /// What the host part around a launch says of it.
+    /// Flags from the host part around a launch.
     flags: Flags,
     names: &'a mut FxHashSet<Arc<str>>,
     kernels: Vec<(Arc<str>, PrimFunc)>,
-    /// What the host declares over each pointer, last.
+    /// The last buffer that the host declares over each pointer.
     declared: FxHashMap<Var, Buffer>,
     /// Kernels that the host may call by name.
     callees: &'a FxHashMap<Arc<str>, Callee>,
@@ -149,7 +149,7 @@ impl Split<'_> {
             let key = |v: &Var| !v.dtype().is_handle();
             key(a).cmp(&key(b)).then_with(|| a.name().cmp(b.name()))
         });
-        // As TVM declares them: the one accessed first comes last.
+        // As TVM declares them: the first accessed comes last.
         let mut views: Vec<Buffer> = reads.buffers;
         views.reverse();
 
@@ -241,7 +241,7 @@ impl Mutator for Split<'_> {
 #[derive(Default)]
 struct Reads {
     order: Vec<Var>,
-    /// Where each is read first.
+    /// The first read of each.
     places: FxHashMap<Var, Span>,
     bound: FxHashSet<Var>,
     /// Buffers accessed that the region does not declare.
@@ -266,7 +266,7 @@ impl Reads {
         }
     }
 
-    /// Reads a pointer that is no access of a buffer.
+    /// A read of a pointer outside of buffer accesses.
     fn pointer(&mut self, var: &Var, span: Span) {
         self.read(var, span);
         if let Some(buffer) = self.declared.get(var).cloned() {
@@ -306,7 +306,7 @@ impl Visitor for Reads {
             StmtKind::DeclBuffer(buffer) => {
                 self.pointer(&buffer.data, stmt.span);
                 buffer.allocated_addr.iter().for_each(|e| self.visit_expr(e));
-                // A view described by memory needs that memory, though no access may.
+                // A view whose description reads memory needs that memory, though no access may read it.
                 let reading = buffer.exprs().into_iter().filter(|e| !e.is_pure());
                 reading.for_each(|e| self.visit_expr(e));
                 self.known.insert(buffer.clone());

@@ -1,10 +1,10 @@
-//! Which threads are active where a tile primitive stands.
+//! The active threads at a tile primitive.
 //!
 //! The active set is a box: a range of lanes and of warps in the CTA. A condition on a scope id narrows it for the
-//! statements under it: comparisons of an id with a constant, conjunctions of them, and `T.ptx.elect_sync()`, which leaves
-//! one lane that nobody knows, as `T.filter(lane, …)` does; an `else` is under the negation. Of another condition on scope ids it is only known what
-//! it may part: `warp % 2 == 0` takes warps as a whole, and leaves some of a CTA out. Conditions without a scope id part
-//! nothing.
+//! statements under it: comparisons of an id with a constant, conjunctions of them, and `T.ptx.elect_sync()`, which
+//! leaves one lane whose number is not known at compile time, as `T.filter(lane, …)` does; an `else` is under the
+//! negation. For any other condition on scope ids only its granularity is known: `warp % 2 == 0` excludes whole warps,
+//! so a warp is still complete and the CTA is not. Conditions without a scope id exclude no threads.
 
 use std::fmt;
 
@@ -21,9 +21,9 @@ pub(super) const WARPS: i128 = 4;
 /// Consecutive numbers on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
-    /// The first; `None` where it is not known (the elected lane).
+    /// The first number; `None` where it is not known at compile time (the elected lane).
     pub(super) first: Option<i128>,
-    /// How many.
+    /// Length.
     pub(super) count: i128,
 }
 
@@ -35,7 +35,7 @@ impl Range {
         }
     }
 
-    /// What `low..high` leaves of it; nothing that is known where its place is not.
+    /// The intersection with `low..high`; unchanged where the position is not known.
     fn narrowed(self, low: i128, high: i128) -> Range {
         let Some(first) = self.first else { return self };
         let start = first.max(low);
@@ -56,7 +56,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// What a condition takes or leaves out as a whole.
+/// The granularity at which a condition may exclude threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unit {
     Thread,
@@ -84,12 +84,12 @@ impl Unit {
 pub(super) struct Active {
     pub(super) lanes: Range,
     pub(super) warps: Range,
-    /// Of these, units of this size may be left out.
+    /// Units of this size may be partly excluded.
     parts: Unit,
 }
 
 impl Active {
-    /// All threads of a CTA of so many.
+    /// All threads of a CTA of `threads` threads.
     pub(super) fn all(threads: i128) -> Active {
         Active {
             lanes: Range::whole(LANES.min(threads)),
@@ -98,12 +98,12 @@ impl Active {
         }
     }
 
-    /// The active set where `condition` holds.
+    /// The active set under `condition`.
     pub(super) fn under(self, condition: &Expr, ids: &Ids) -> Active {
         match &condition.kind {
             ExprKind::Binary(BinOp::And, a, b) => self.under(a, ids).under(b, ids),
             ExprKind::Binary(op, a, b) if op.is_comparison() => {
-                // `elect_sync() != 0` is what a condition makes of the call.
+                // The form in which `elect_sync()` stands in a condition.
                 if is_elect(a) && b.is_int(0) && *op == BinOp::Ne {
                     return self.elected();
                 }
@@ -129,7 +129,7 @@ impl Active {
         }
     }
 
-    /// The active set where `condition` does not hold.
+    /// The active set under the negation of `condition`.
     pub(super) fn under_not(self, condition: &Expr, ids: &Ids) -> Active {
         let negated = match &condition.kind {
             ExprKind::Binary(op, a, b) => compared_id(*op, a, b, ids).and_then(|(op, kind, value)| {
@@ -149,7 +149,7 @@ impl Active {
         negated.unwrap_or_else(|| self.parted(condition, ids))
     }
 
-    /// The active set where something holds that is not followed.
+    /// The active set under a condition that is not analyzed.
     fn parted(self, condition: &Expr, ids: &Ids) -> Active {
         let mut find = Parts {
             ids,
@@ -170,7 +170,7 @@ impl Active {
         Active { lanes, ..self }
     }
 
-    /// What a comparison of an id with a constant leaves; `None` where that is no box.
+    /// The active set under a comparison of an id with a constant; `None` where that is not a box.
     fn compared(self, op: BinOp, kind: ScopeIdKind, value: i128) -> Option<Active> {
         const FAR: i128 = 1 << 40;
         let (low, high) = match op {
@@ -179,7 +179,7 @@ impl Active {
             BinOp::Le => (0, value + 1),
             BinOp::Gt => (value + 1, FAR),
             BinOp::Ge => (value, FAR),
-            // Without the first or the last it is a range again.
+            // An inequality with the first or the last value leaves a range.
             BinOp::Ne => {
                 let (first, count) = self.counted(kind)?;
                 match value - first {
@@ -205,7 +205,7 @@ impl Active {
                 ..self
             },
             ScopeIdKind::WarpIdInWg => match self.warps.first {
-                // Within one warpgroup; of several each would have a range of its own.
+                // Within one warpgroup only: several warpgroups would each have a range of their own.
                 Some(first) if first % WARPS + self.warps.count <= WARPS => {
                     let base = first / WARPS * WARPS;
                     Active {
@@ -232,7 +232,8 @@ impl Active {
         })
     }
 
-    /// The values that an id of the active threads has: the first, and how many; `None` where they are no range.
+    /// The range of an id over the active threads: the first value and the number of values; `None` where they are no
+    /// range.
     fn counted(self, kind: ScopeIdKind) -> Option<(i128, i128)> {
         let warps = self.warps;
         let first = warps.first;
@@ -250,9 +251,9 @@ impl Active {
         })
     }
 
-    /// What threads `low..high` of the CTA are: whole warps, or lanes of one; `None` where they are neither.
+    /// Threads `low..high` of the CTA as a box: whole warps, or lanes of one; `None` where they are neither.
     fn threads(self, low: i128, high: i128) -> Option<Active> {
-        // There are none behind the last active warp.
+        // No threads exist beyond the last active warp.
         let end = (self.warps.first? + self.warps.count) * LANES;
         let (low, high) = (low.max(0), high.min(end));
         if low % LANES == 0 && high % LANES == 0 {
@@ -269,7 +270,7 @@ impl Active {
         })
     }
 
-    /// Whether every unit of a scope that has active threads has all it has, but for those outside of the box.
+    /// Whether every unit of a scope that has active threads is complete, except for the bounds of the box.
     pub(super) fn is_whole(self, scope: ExecScope) -> Result<(), String> {
         let least = match scope {
             ExecScope::Thread => Unit::Thread,
@@ -289,7 +290,7 @@ impl Active {
         ))
     }
 
-    /// Whether every thread of the scope is active; the axis that is narrowed and by how much otherwise.
+    /// Whether every thread of the scope is active; otherwise the axis that is narrowed and its range.
     pub(super) fn is_full(self, scope: ExecScope, threads: i128) -> Result<(), String> {
         let narrowed = |axis: &str, range: Range, whole: i128| {
             if range == Range::whole(whole) {
@@ -297,7 +298,7 @@ impl Active {
             }
             Err(format!("{axis} narrowed to {range} vs full [0, {whole})"))
         };
-        // Where no thread is, all of them are.
+        // An empty active set needs no check.
         if scope == ExecScope::Thread || self.lanes.count == 0 || self.warps.count == 0 {
             return Ok(());
         }
@@ -325,10 +326,10 @@ impl Active {
     }
 }
 
-/// What the scope ids of a launch are.
+/// The scope ids of a launch, by variable.
 type Ids = FxHashMap<Var, ScopeIdKind>;
 
-/// A comparison of a scope id with a constant, as `id OP constant`: `id + 1 == 2` says `id == 1`.
+/// A comparison of a scope id with a constant, normalized to `id OP constant`: `id + 1 == 2` becomes `id == 1`.
 fn compared_id(op: BinOp, a: &Expr, b: &Expr, ids: &Ids) -> Option<(BinOp, ScopeIdKind, i128)> {
     if !op.is_comparison() {
         return None;
@@ -350,7 +351,7 @@ fn compared_id(op: BinOp, a: &Expr, b: &Expr, ids: &Ids) -> Option<(BinOp, Scope
     }
 }
 
-/// The least unit that an expression tells apart.
+/// The finest granularity at which an expression may differ between threads.
 struct Parts<'a> {
     ids: &'a Ids,
     parts: Unit,
@@ -384,7 +385,7 @@ impl Visitor for Parts<'_> {
     }
 }
 
-/// An expression without the constant that is added to it, and that constant.
+/// An expression split into a part and the constant added to it.
 fn plain(e: &Expr) -> (&Expr, i128) {
     match &e.kind {
         ExprKind::Binary(BinOp::Add, a, b) => match (a.as_int(), b.as_int()) {
@@ -512,7 +513,7 @@ mod tests {
         assert!(full(even(over(32)), ExecScope::Warp) && !full(even(over(32)), ExecScope::Warpgroup));
         assert!(full(even(over(128)), ExecScope::Warpgroup) && !full(even(over(128)), ExecScope::Cta));
         assert!(full(even(Expr::var(&other)), ExecScope::Cta));
-        // Beyond the last thread there is nothing to leave out.
+        // No threads exist beyond the last one.
         assert!(full(
             Expr::binary(BinOp::Lt, Expr::var(&thread), Expr::int32(300)),
             ExecScope::Cta

@@ -1,16 +1,16 @@
-//! Statements that several variants make.
+//! Construction of statements that several variants use.
 
 use crate::intrin::Op;
 use crate::ir::{Buffer, BufferNode, BufferRegion, DType, Expr, Stmt, StmtKind, Var};
 use crate::layout::{Axis, Iter, Layout, TileLayout};
 use crate::source::Span;
 
-/// The layout of a buffer. Strides beside the default layout are one of their own.
+/// The layout of a buffer. Strides beside the default layout are a layout of their own.
 pub(super) fn layout_of(buffer: &Buffer) -> Option<Layout> {
     let plain = |l: &Layout| l.is_row_major(&buffer.shape);
     if buffer.strides.is_empty() || !buffer.layout.as_ref().is_some_and(plain) {
         let layout = buffer.layout.clone()?;
-        // A swizzle alone is over the elements of the buffer in order, whatever its period.
+        // A bare swizzle applies to the elements of the buffer in order, whatever its period.
         if let Layout::Compose(swizzle, tile) = &layout {
             let own: Vec<Expr> = tile.shard.iter().map(|i| i.extent.clone()).collect();
             let elements: Option<i128> = buffer.shape.iter().map(Expr::as_int).product();
@@ -58,14 +58,15 @@ pub(super) fn address(buffer: &Buffer, indices: Vec<Expr>, span: Span) -> Expr {
     Expr::call(Op::AddressOf, DType::HANDLE, vec![element]).at(span)
 }
 
-/// A buffer of the calling thread's own, and its allocation.
+/// A buffer in the calling thread's own memory, and its allocation.
 pub(super) fn local(name: &str, elements: i128, dtype: DType, span: Span) -> (Buffer, Stmt) {
     let buffer = Buffer::fresh(name, vec![Expr::int32(elements as i32)], dtype, "local", span);
     let allocate = Stmt::new(StmtKind::AllocBuffer(buffer.clone(), Vec::new()), span);
     (buffer, allocate)
 }
 
-/// `for name in range(extent)` around what `body` makes of the variable; one turn needs no loop.
+/// `for name in range(extent)` around the statement that `body` makes of the variable; a single iteration needs no
+/// loop.
 pub(super) fn repeat(name: &str, extent: i128, span: Span, body: impl FnOnce(Expr) -> Stmt) -> Stmt {
     if extent == 1 {
         return body(Expr::int32(0));
@@ -75,7 +76,7 @@ pub(super) fn repeat(name: &str, extent: i128, span: Span, body: impl FnOnce(Exp
     Stmt::for_serial(&var, Expr::int32(extent as i32), inner, span)
 }
 
-/// How a number of bytes is loaded and stored by one instruction: `(vec, ptx_type, return_type)`.
+/// The PTX type of one load or store of this many bytes: `(vec, ptx_type, return_type)`.
 fn form(bytes: i128) -> (&'static str, &'static str, &'static str) {
     match bytes {
         32 => ("v8", "u32", "uint32"),
@@ -87,7 +88,7 @@ fn form(bytes: i128) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// What a load says about caches.
+/// Cache hints of a load.
 #[derive(Clone, Default)]
 pub(super) struct CacheHints {
     /// Through the read-only path: `ld.global.nc`.
@@ -144,7 +145,7 @@ pub(super) fn store(address: Expr, src: Expr, space: &str, bytes: i128, span: Sp
     Stmt::evaluate(Expr::call(Op::PtxSt, DType::VOID, args).at(span))
 }
 
-/// The state space of a storage scope, as instructions name it.
+/// The PTX state space of a storage scope.
 pub(super) fn space(scope: &str) -> &str {
     if scope.starts_with("shared") {
         "shared"

@@ -1,4 +1,4 @@
-//! What a variant knows of the place where its call stands.
+//! The context of a call, as a variant sees it.
 
 use super::active::{Active, LANES, WARPS};
 use crate::arith::{Analyzer, fold};
@@ -17,36 +17,36 @@ pub(in super::super) struct Threads {
 
 /// See the [module](self).
 pub(super) struct Context<'a> {
-    /// The GPUs that the kernel is made for.
+    /// The GPUs that the kernel is compiled for.
     pub(super) targets: &'a [Target],
-    /// Its threads; `None` where the kernel binds them itself.
+    /// The launch's threads; `None` where the kernel binds them itself.
     pub(super) threads: Option<&'a Threads>,
-    /// Those that are active.
+    /// The active threads.
     pub(super) active: Option<Active>,
-    /// What is known of the variables in sight.
+    /// Facts about the visible variables.
     pub(super) facts: &'a mut Analyzer,
     /// The scope of the call.
     pub(super) scope: ExecScope,
     /// The call's place.
     pub(super) span: Span,
-    /// How a variant cut the elements: rounds, threads, elements of a vector.
+    /// The partition that a variant chose: rounds, threads, elements per vector.
     pub(super) partition: Option<[i128; 3]>,
-    /// What a variant says of itself, if it is chosen.
+    /// A warning of the variant, shown if it is chosen.
     pub(super) warning: Option<Warning>,
 }
 
-/// That a variant is most likely not what is wanted.
+/// A warning that the variant is probably not what was wanted.
 pub(super) struct Warning {
     /// Its name.
     pub(super) name: &'static str,
-    /// What the variant does; the reasons of the others are added.
+    /// A description of what the variant does; the reasons why the others declined are added.
     pub(super) message: String,
-    /// How the call asks for the variant.
+    /// How a call asks for the variant explicitly.
     pub(super) instead: &'static str,
 }
 
 impl Context<'_> {
-    /// How many threads the scope has.
+    /// Number of threads in the scope.
     pub(super) fn thread_count(&self) -> Result<i128, String> {
         match (self.scope, self.threads) {
             (ExecScope::Thread, _) => Ok(1),
@@ -88,7 +88,7 @@ impl Context<'_> {
         .at(self.span)
     }
 
-    /// Whether the least of the targets has this compute capability, as `90`.
+    /// Whether the lowest target has at least this compute capability, as `90`.
     pub(super) fn has_capability(&self, least: u32) -> bool {
         self.targets.iter().all(|t| t.compute_capability() >= least)
     }

@@ -8,7 +8,7 @@
 //! `prefetch_size`, `predicate` and `fill_mode` are those of `T.ptx.cp_async`. With `direct=True` the calling thread copies its
 //! region of 4, 8 or 16 bytes by one instruction, as the caller promises that it may.
 //!
-//! **Cost.** `elements / (threads * vector)` instructions a thread. The caller commits and waits:
+//! **Cost.** `elements / (threads * vector)` instructions per thread. The caller commits and waits:
 //! `T.ptx.cp_async.commit_group()`, `T.ptx.cp_async.wait_group(n)`, then a barrier.
 
 use super::build::{address, elements, flat_view, repeat};

@@ -1,12 +1,13 @@
-//! Tile primitives become code for each thread.
+//! Lowers tile primitives to code for each thread.
 //!
-//! **Idea.** A call says what its scope's threads compute together; a *variant* is one way to do it. The
-//! [`table`] has the variants of each operation with their priorities. Of those whose predicates hold the first
-//! makes the code; if none does, the error has a row a variant with its reason. `dispatch="name"` leaves one variant.
+//! **Idea.** A call specifies what the threads of its scope compute together; a *variant* is one implementation. The
+//! [`table`] has the variants of each operation with their priorities. The first one whose predicates hold generates
+//! the code; if none does, the error lists each variant with its reason. `dispatch="name"` restricts the choice to one
+//! variant.
 //!
-//! **Phases.** The walk goes through a device region with what a variant asks about: the active threads
-//! ([`active`]), the ranges of variables, the launch. It runs before layouts are applied, so that variants may write
-//! accesses by coordinate.
+//! **Phases.** The walk through a device region tracks what variants depend on: the active threads ([`active`]), the
+//! ranges of variables, the launch. It runs before layouts are applied, so that variants may write accesses by
+//! coordinate.
 //!
 //! **Adding a variant** is a file whose head comment says idea, conditions and cost, and a row of the table.
 
@@ -35,14 +36,14 @@ use crate::transform::Target;
 
 pub use self::table::{VariantInfo, variants};
 
-/// What became of one variant at a call.
+/// The outcome for one variant at a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// It made the code.
+    /// It was chosen.
     Chosen,
-    /// It was not asked: one before it was chosen, or another was forced.
+    /// It was not tried: an earlier one was chosen, or another one was forced.
     NotAsked,
-    /// It declined for this reason.
+    /// It declined, for this reason.
     Declined(String),
 }
 
@@ -53,13 +54,13 @@ pub struct Decision {
     pub call: TileCall,
     /// Its place.
     pub span: Span,
-    /// Each variant of the operation and what became of it, in the order in which they are asked.
+    /// The operation's variants and their outcomes, in the order in which they were tried.
     pub rows: Vec<(&'static str, Outcome)>,
-    /// How the elements were cut: rounds, threads, elements of a vector.
+    /// The partition: rounds, threads, elements per vector.
     pub partition: Option<[i128; 3]>,
-    /// The code it became.
+    /// The resulting code.
     pub code: Option<Stmt>,
-    /// What is said of the choice.
+    /// A warning about the choice.
     pub warning: Option<NamedWarning>,
 }
 
@@ -72,7 +73,7 @@ pub struct NamedWarning {
     pub diagnostic: Diagnostic,
 }
 
-/// A launch as variants see it.
+/// The launch, as variants see it.
 pub(super) struct Launch {
     /// Its threads; `None` where the kernel binds them itself.
     pub(super) threads: Option<Threads>,
@@ -133,7 +134,7 @@ struct Walk<'a> {
     targets: &'a [Target],
     facts: Analyzer,
     active: Option<Active>,
-    /// The innermost condition that left out active threads.
+    /// The innermost condition that excluded active threads.
     narrowed: Option<Span>,
     decisions: &'a mut Vec<Decision>,
     failed: Option<Box<Diagnostic>>,
@@ -242,10 +243,10 @@ impl Walk<'_> {
 
 type Rows = Vec<(&'static str, Outcome)>;
 
-/// How the reason of a variant begins that is asked by its name alone.
+/// The beginning of the reason for a variant that is tried only when it is named.
 const ONLY_FORCED: &str = "only by dispatch=";
 
-/// Asks the variants of an operation in turn.
+/// Tries the variants of an operation in order.
 fn choose(call: &TileCall, context: &mut Context<'_>) -> (Rows, Option<Stmt>) {
     let mut rows = Rows::new();
     let mut code = None;
@@ -281,7 +282,8 @@ fn ask(variant: &Variant, call: &TileCall, context: &mut Context<'_>) -> Result<
     (variant.lower)(call, context)
 }
 
-/// A warning about the chosen variant with why the others were not chosen, all in its first line: a build shows no other.
+/// A warning about the chosen variant with the reasons why the others declined, all in its first line, because a build
+/// shows only that.
 fn slow(
     warning: &Warning,
     span: Span,
@@ -305,7 +307,7 @@ fn slow(
     }
 }
 
-/// Says which condition leaves out threads of the call's scope.
+/// Names the condition that excludes threads of the call's scope.
 fn under(condition: Option<Span>, diagnostic: Diagnostic) -> Diagnostic {
     match condition {
         Some(span) => diagnostic.note(span, "this condition leaves out threads of the scope"),
@@ -313,7 +315,7 @@ fn under(condition: Option<Span>, diagnostic: Diagnostic) -> Diagnostic {
     }
 }
 
-/// Why no variant lowers a call.
+/// The error for a call that no variant lowers.
 fn declined(call: &TileCall, span: Span, rows: &[(&'static str, Outcome)]) -> Diagnostic {
     let name = call.op.name();
     let scope = call.scope.name();

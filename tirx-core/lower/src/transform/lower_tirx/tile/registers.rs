@@ -1,4 +1,4 @@
-//! Regions whose elements lie in the threads' own memory: which thread holds what.
+//! Regions in the threads' own memory: which thread holds which elements.
 //!
 //! A layout with thread axes gives each element a thread and a place in that thread's memory. The region's elements in
 //! row-major order are split over the layout's iterators; a digit of an iterator on a thread axis follows from the
@@ -11,7 +11,7 @@ use crate::arith::fold;
 use crate::ir::{BinOp, BufferRegion, ExecScope, Expr};
 use crate::layout::{Axis, Iter, TileLayout};
 
-/// What of a region the threads hold.
+/// The distribution of a region over threads.
 pub(super) struct Held {
     /// The region's layout, with a run of iterators for each of its dimensions.
     pub(super) layout: TileLayout,
@@ -19,7 +19,7 @@ pub(super) struct Held {
     pub(super) starts: Vec<usize>,
 }
 
-/// Each thread axis: its name, the scope of which it numbers parts.
+/// Each thread axis: its name, and the scope within which it numbers units.
 const AXES: [(&str, ExecScope); 6] = [
     ("laneid", ExecScope::Warp),
     ("wid_in_wg", ExecScope::Warpgroup),
@@ -39,7 +39,7 @@ pub(super) fn axis_of(scope: ExecScope) -> Option<&'static str> {
     }
 }
 
-/// The calling thread's number on an axis.
+/// The calling thread's position on an axis.
 fn index_on(axis: &Axis, cx: &Context<'_>) -> Option<Expr> {
     let index = cx.threads?.index.clone();
     let constant = |v: i128| Expr::constant(index.dtype, v);
@@ -57,7 +57,7 @@ fn index_on(axis: &Axis, cx: &Context<'_>) -> Option<Expr> {
 }
 
 impl Held {
-    /// Of a region in local memory.
+    /// The distribution of a region in local memory.
     pub(super) fn of(region: &BufferRegion, cx: &mut Context<'_>) -> Result<Held, String> {
         let buffer = &region.buffer;
         let name = &buffer.name;
@@ -124,8 +124,8 @@ impl Held {
         Ok(fold::floormod(number, constant(extent)))
     }
 
-    /// The condition under which the calling thread holds a part; `None` where every thread of the launch does. On each
-    /// axis the digits of its iterators make the thread's number again, or the thread is none of the layout's.
+    /// The condition under which the calling thread holds a part; `None` where every thread of the launch does. The
+    /// digits on each axis must recombine to the thread's position; other threads hold nothing.
     pub(super) fn holds(&self, cx: &Context<'_>) -> Result<Option<Expr>, String> {
         let threads = cx.threads.and_then(|t| t.count);
         let mut all: Option<Expr> = None;
@@ -144,7 +144,7 @@ impl Held {
                 "wgid" => threads.map(|t| t / (LANES * WARPS)),
                 _ => threads,
             };
-            // Iterators of which each goes on where the one before ends count from zero without a gap.
+            // Iterators each of which continues the previous one count from zero without a gap.
             iters.sort_by_key(|i| i.stride.as_int());
             let mut counted = Some(1);
             for iter in &iters {
@@ -194,8 +194,8 @@ impl Held {
         order
     }
 
-    /// Whether all threads of the scope hold a part, each its own: the iterators over threads count the scope's axis
-    /// without gap or overlap.
+    /// Whether all threads of the scope hold a part, each its own: the iterators over threads enumerate the scope's
+    /// axis without gap or overlap.
     pub(super) fn covers_scope(&self, cx: &Context<'_>) -> Result<(), String> {
         let Some(axis) = axis_of(cx.scope) else {
             return Ok(());

@@ -1,11 +1,11 @@
-//! Addresses through a swizzle, with as little as possible of it in loops.
+//! Addresses through a swizzle, with as little computation in loops as possible.
 //!
-//! An offset is `base + fixed + Σ digit * stride`: what the thread's number says, what holds for all, and what a loop
-//! counts. A swizzle repeats with its period and is linear in exclusive-or, so that
+//! An offset is `base + fixed + Σ digit * stride`: a part that depends on the thread, a common part, and a part that
+//! loops count. A swizzle repeats with its period and is linear in exclusive-or, so that
 //! * a step by whole periods is added behind it, and folds into the address;
 //! * steps whose bits lie above those of the base are swizzled alone and exclusive-ored with the swizzled base: where the
 //!   loop is unrolled that is one operation with a constant;
-//! * only other steps take the whole computation in each turn.
+//! * only other steps need the whole computation in each iteration.
 
 use super::context::Context;
 use crate::intrin::Op;
@@ -13,7 +13,7 @@ use crate::ir::{BinOp, Expr};
 use crate::layout::Swizzle;
 use crate::layout::apply::binary;
 
-/// A digit that a loop counts, and its step.
+/// A loop variable, and its stride.
 pub(super) struct Step {
     pub(super) digit: Expr,
     pub(super) stride: Expr,

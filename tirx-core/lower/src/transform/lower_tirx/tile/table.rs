@@ -1,34 +1,34 @@
-//! The variants of each operation: name, priority, predicates, what makes the code.
+//! The variants of each operation: name, priority, predicates, and lowering function.
 
 use super::context::Context;
 use super::{copy, copy_async, elementwise, reduction};
 use crate::ir::{Stmt, TileCall, TileOp};
 
-/// A condition with a name.
+/// A named condition.
 pub(super) struct Predicate {
-    /// What it asks, for tables.
+    /// Its description, for tables.
     pub(super) name: &'static str,
-    /// Whether it holds; why not, otherwise.
+    /// Whether it holds; otherwise the reason.
     pub(super) holds: fn(&TileCall, &mut Context<'_>) -> Result<(), String>,
 }
 
-/// One way to lower an operation.
+/// One implementation of an operation.
 pub(super) struct Variant {
     /// The operations it lowers.
     pub(super) ops: &'static [TileOp],
     /// Its name, for `dispatch=`.
     pub(super) name: &'static str,
-    /// Other names of it.
+    /// Other names for it.
     pub(super) aliases: &'static [&'static str],
-    /// Higher ones are asked first; of equals the first row.
+    /// Higher ones are tried first; of equals the earlier row.
     pub(super) priority: i32,
-    /// Whether it is only asked when `dispatch=` names it.
+    /// Whether it is tried only when `dispatch=` names it.
     pub(super) only_forced: bool,
-    /// What must hold.
+    /// Its predicates.
     pub(super) predicates: &'static [Predicate],
-    /// Makes the code, or declines with a reason.
+    /// Generates the code, or declines with a reason.
     pub(super) lower: fn(&TileCall, &mut Context<'_>) -> Result<Stmt, String>,
-    /// What it does, for tables.
+    /// Its description, for tables.
     pub(super) doc: &'static str,
 }
 
@@ -46,7 +46,7 @@ static VARIANTS: &[&[Variant]] = &[
     reduction::VARIANTS,
 ];
 
-/// The variants of an operation in the order in which they are asked.
+/// The variants of an operation in the order in which they are tried.
 pub(super) fn of(op: TileOp) -> Vec<&'static Variant> {
     let all = VARIANTS.iter().flat_map(|list| list.iter());
     let mut found: Vec<&Variant> = all.filter(|v| v.ops.contains(&op)).collect();
@@ -61,13 +61,13 @@ pub struct VariantInfo {
     pub op: &'static str,
     /// The variant.
     pub name: &'static str,
-    /// Higher ones are asked first.
+    /// Higher ones are tried first.
     pub priority: i32,
     /// Whether `dispatch=` must name it.
     pub only_forced: bool,
-    /// What must hold.
+    /// Its predicates.
     pub predicates: Vec<&'static str>,
-    /// What it does.
+    /// Its description.
     pub doc: &'static str,
 }
 

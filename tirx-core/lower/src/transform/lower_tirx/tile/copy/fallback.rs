@@ -4,8 +4,8 @@
 //!
 //! **Conditions.** One dtype, layouts, the same extents. Symbolic extents and any storage scopes are fine.
 //!
-//! **Cost.** One load and one store an element, by one thread: for what no other variant takes. Builds and checks warn,
-//! with the reasons of the others, unless `dispatch="fallback"` asks for it.
+//! **Cost.** One load and one store per element, by one thread; it serves calls that no other variant accepts. Builds
+//! and checks warn, with the reasons of the others, unless `dispatch="fallback"` asks for it.
 
 use super::super::context::{Context, Warning};
 use super::{operands, wide};
@@ -29,7 +29,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         }
     }
     let span = cx.span;
-    // Nobody asks why, who named it.
+    // A call that names the variant needs no warning.
     if call.dispatch.is_none() {
         let (from, to, scope) = (src.buffer.scope(), dst.buffer.scope(), cx.scope.name());
         cx.warning = Some(Warning {

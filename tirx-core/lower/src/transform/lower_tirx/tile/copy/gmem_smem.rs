@@ -7,8 +7,8 @@
 //! **Conditions.** Scope thread, warp, warpgroup or CTA with all threads active; one side in global and one in shared
 //! memory; constant extents whose product the threads divide. Offsets and global strides may be symbolic.
 //!
-//! **Cost.** `elements / (threads * vector)` loads and stores a thread, of up to 16 bytes. No barrier: who reads what
-//! other threads copied waits itself.
+//! **Cost.** `elements / (threads * vector)` loads and stores per thread, of up to 16 bytes. No barrier: readers of
+//! elements that other threads copied must synchronize.
 
 use super::super::build::{CacheHints, address, elements, flat_view, load, local, repeat, space, store};
 use super::super::context::Context;

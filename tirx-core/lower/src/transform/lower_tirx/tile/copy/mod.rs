@@ -1,4 +1,4 @@
-//! Variants of `copy`, and what they share.
+//! Variants of `copy`, and their common predicates.
 
 mod fallback;
 mod gmem_smem;
@@ -68,19 +68,19 @@ pub(super) static VARIANTS: &[Variant] = &[
     },
 ];
 
-/// A scope that a partition can be made for.
+/// Predicate: the scope can be partitioned.
 pub(super) const SCOPE: Predicate = Predicate {
     name: "scope thread, warp, warpgroup or cta",
     holds: |_, cx| cx.thread_count().map(drop),
 };
 
-/// Every thread of the scope takes part.
+/// Predicate: every thread of the scope is active.
 pub(super) const FULL_SCOPE: Predicate = Predicate {
     name: "all threads of the scope are active",
     holds: |_, cx| full_scope(cx),
 };
 
-/// Both sides have a layout, one dtype and the same extents other than one.
+/// Predicate: both sides have a layout, one dtype and, apart from dimensions of one element, the same extents.
 pub(super) const SAME_ELEMENTS: Predicate = Predicate {
     name: "one dtype, layouts, the same extents",
     holds: same_elements,

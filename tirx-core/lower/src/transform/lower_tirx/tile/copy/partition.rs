@@ -1,4 +1,4 @@
-//! Which thread moves which elements, in which vectors, where neither side says so.
+//! The partition of a copy where neither side determines it: which thread moves which elements, in which vectors.
 //!
 //! Both layouts are brought into one order, that of falling strides in global memory, so that neighbouring threads
 //! touch neighbouring bytes there. The order is then cut into `[rounds, threads, vector]`: the widest vector of which
@@ -19,16 +19,16 @@ pub(in super::super) struct Partition {
     pub(in super::super) shared: TileLayout,
     /// The shared side's swizzle.
     pub(in super::super) swizzle: Option<Swizzle>,
-    /// Turns of the loop.
+    /// Iterations of the loop.
     pub(in super::super) rounds: i128,
     /// Threads.
     pub(in super::super) threads: i128,
-    /// Elements of a vector.
+    /// Elements per vector.
     pub(in super::super) vector: i128,
 }
 
 impl Partition {
-    /// Where the vector of thread `thread` in round `round` begins on the global side, in elements.
+    /// The offset of the vector of thread `thread` in round `round` on the global side, in elements.
     pub(in super::super) fn global_at(&self, round: &Expr, thread: &Expr) -> Expr {
         self.at(&self.global, round, thread)
     }
@@ -38,7 +38,7 @@ impl Partition {
         let Some(swizzle) = self.swizzle else {
             return self.at(&self.shared, round, thread);
         };
-        // The iterators that rounds count, then those of threads.
+        // Iterators over rounds, then those over threads.
         let mut outer = 0;
         let mut covered = 1;
         while covered < self.rounds && outer < self.shared.shard.len() {
@@ -160,7 +160,7 @@ fn in_one_order(g: TileLayout, s: TileLayout) -> Result<(TileLayout, TileLayout)
     let extents: Vec<Expr> = g.shard.iter().map(|i| i.extent.clone()).collect();
     let strides: Option<Vec<i128>> = g.shard.iter().map(|i| i.stride.as_int()).collect();
     let mut order: Vec<usize> = (0..g.shard.len()).collect();
-    // Strides that are not known now are those of a row-major tensor.
+    // Strides that are not known at compile time are assumed to be those of a row-major tensor.
     if let Some(strides) = strides {
         order.sort_by_key(|i| -strides[*i]);
     }
@@ -168,7 +168,7 @@ fn in_one_order(g: TileLayout, s: TileLayout) -> Result<(TileLayout, TileLayout)
         let s = s.permuted_groups(&starts, &order).canonical(false);
         return Ok((g.permuted(&order).canonical(false), s));
     }
-    // The shared side's iterators are the coarser ones.
+    // The shared side's iterators may be coarser.
     let extents: Vec<Expr> = s.shard.iter().map(|i| i.extent.clone()).collect();
     match g.group(&extents) {
         Some((g, _)) => Ok((g, s)),
@@ -203,7 +203,7 @@ fn cut(g: &TileLayout, s: &TileLayout, threads: i128, vector: i128) -> Option<(T
     (s.contiguous_run() % vector == 0 || vector == 1).then_some((g, s))
 }
 
-/// Whether each vector begins at a multiple of its length.
+/// Whether each vector is aligned to its length.
 fn aligned<'a>(
     g: &TileLayout,
     s: &TileLayout,

@@ -8,7 +8,7 @@
 //! swizzle, on thread axes not wider than the scope, and not beginning in the middle of one. `cache="nc"` and its like
 //! are honoured on loads from global memory.
 //!
-//! **Cost.** One load or store a vector, no other registers.
+//! **Cost.** One load or store per vector, no other registers.
 
 use super::super::build::{address, flat_view, layout_of, load, repeat, space, store};
 use super::super::context::Context;
@@ -40,7 +40,7 @@ pub(super) fn with_registers(call: &TileCall, _: &mut Context<'_>) -> Result<(),
     sides(call).map(drop)
 }
 
-/// A loop over a part of a thread's elements: how many, and the steps on both sides.
+/// A loop over a thread's elements: iterations, and the strides on both sides.
 #[derive(Clone)]
 struct Atom {
     extent: i128,
@@ -73,7 +73,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         .ok_or("the two layouts have no common iterators")?;
     let run = |i: usize| far.shard[starts[i]..starts[i + 1]].to_vec();
 
-    // The base addresses: what the thread's number says.
+    // The base addresses, which depend on the thread.
     let fixed = far.offset_of("m");
     let mut far_base = Expr::int32(0);
     let mut far_end = Some(1);
@@ -188,7 +188,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
             store(far, near, far_space, bytes, span)
         }
     });
-    // What a thread would load that holds no part is not looked at; what it would store is another thread's.
+    // A thread that holds no part may load unused elements, but must not store to another thread's.
     let body = match held.holds(cx)? {
         Some(condition) if !loads => Stmt::if_else(condition, body, None, span),
         _ => body,
@@ -196,7 +196,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     Ok(Stmt::seq([declare_far, declare_near, body]))
 }
 
-/// The loops around vectors of so many elements; `None` where those do not lie next to each other on both sides.
+/// The loops around vectors of the given length; `None` where vectors are not contiguous on both sides.
 fn without_vector(atoms: &[Atom], vector: i128) -> Option<Vec<Atom>> {
     let mut outer = atoms.to_vec();
     let mut done = 1;
@@ -224,7 +224,7 @@ fn without_vector(atoms: &[Atom], vector: i128) -> Option<Vec<Atom>> {
     (done == vector).then_some(outer)
 }
 
-/// Whether each vector begins at a multiple of its length on both sides.
+/// Whether each vector is aligned to its length on both sides.
 fn aligned(
     outer: &[Atom],
     bases: [&Expr; 3],

@@ -55,7 +55,7 @@ const PREDICATES: &[Predicate] = &[
     },
 ];
 
-/// The hints of a call's configuration.
+/// The cache hints of a call's configuration.
 pub(super) fn hints(call: &TileCall) -> Result<CacheHints, String> {
     let text = |key: &str| {
         call.config

@@ -1,4 +1,4 @@
-//! Variants of the elementwise operations, and what they share: the operands of a call and what it computes.
+//! Variants of the elementwise operations, and their common part: the operands of a call and the computed expression.
 //!
 //! One element of the output is a function of one element of each input region and of scalars. Regions of other extents
 //! than the output's are broadcast as NumPy does it: dimensions are aligned at the last, and one of extent one is
@@ -68,9 +68,9 @@ pub(super) static VARIANTS: &[Variant] = &[
 /// An input.
 #[derive(Clone)]
 pub(super) enum Source {
-    /// Its elements.
+    /// A region.
     Region(BufferRegion),
-    /// One value for all elements.
+    /// One scalar for all elements.
     Scalar(Expr),
 }
 
@@ -83,7 +83,7 @@ impl Source {
     }
 }
 
-/// What a call computes.
+/// A call's operands and operation.
 pub(super) struct Plan {
     op: TileOp,
     /// The output.
@@ -93,7 +93,7 @@ pub(super) struct Plan {
     scale: Option<Expr>,
     has_bias: bool,
     predicate: Option<(Vec<Var>, Expr)>,
-    /// How results are rounded, where operators do not say it: `rz`, `rm`, `rp`, and `rn` of a fused sum.
+    /// Rounding that operators cannot express: `rz`, `rm`, `rp`, and `rn` of a fused product and sum.
     pub(super) rounding: Option<Arc<str>>,
 }
 
@@ -117,7 +117,7 @@ impl Plan {
         };
         use TileOp::*;
         match call.op {
-            // What is read counts for nothing.
+            // `zero` has no inputs.
             Zero => {}
             Sqrt | Exp | Exp2 | Log2 => {
                 plan.sources.extend(source(1));
@@ -155,7 +155,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// `rounding_mode=`, which PTX has for sums and products of float32 and float64.
+    /// `rounding_mode=`, which PTX supports for sums and products of float32 and float64.
     fn rounding_of(&self, call: &TileCall) -> Result<Option<Arc<str>>, String> {
         let mode = match call.config.get("rounding_mode") {
             None => return Ok(None),
@@ -182,8 +182,7 @@ impl Plan {
         Ok(Some(mode.into()))
     }
 
-    /// The instruction of PTX that computes one element to where `to` points, or two of float32 that lie next to each
-    /// other.
+    /// The PTX instruction that computes one element, or two adjacent float32, into where `to` points.
     pub(super) fn instruction(&self, to: Expr, values: Vec<Expr>, pair: bool, span: Span) -> Option<Stmt> {
         let double = self.dst.buffer.dtype == DType::FLOAT64;
         let op = match (self.op, pair, double) {
@@ -214,7 +213,7 @@ impl Plan {
         Some(Stmt::evaluate(Expr::call(op, DType::VOID, args).at(span)))
     }
 
-    /// Whether two elements may be computed by one instruction: sums and products of float32 on sm_100.
+    /// Whether one instruction may compute two elements: sums and products of float32 on sm_100.
     pub(super) fn has_pairs(&self, cx: &Context<'_>) -> bool {
         let dtype = |s: &Source| s.dtype() == DType::FLOAT32;
         matches!(self.op, TileOp::Add | TileOp::Sub | TileOp::Mul | TileOp::Fma)
@@ -223,7 +222,7 @@ impl Plan {
             && cx.has_capability(100)
     }
 
-    /// A scalar or smaller first operand goes second where the operation allows it.
+    /// A scalar or smaller first operand is swapped with the second where the operation allows it.
     fn order_operands(&mut self) -> Result<(), String> {
         let [a, b] = &self.sources[..] else {
             return Err("two operands are needed".to_string());
@@ -332,7 +331,7 @@ impl Plan {
         .collect()
     }
 
-    /// The inputs' elements for the output's element at `at`.
+    /// The input values for the output element at `at`.
     pub(super) fn values(&self, at: &[Expr], number: &Expr, span: Span) -> Vec<Expr> {
         self.sources
             .iter()
@@ -345,7 +344,7 @@ impl Plan {
             .collect()
     }
 
-    /// The output's element at `at`, from the inputs' elements; converted to the output's dtype.
+    /// The value of the output element at `at`, converted to the output's dtype.
     pub(super) fn value(&self, at: &[Expr], number: &Expr, span: Span) -> Result<Expr, String> {
         let values = self.values(at, number, span);
         let coordinate: Vec<Expr> = at
@@ -356,8 +355,8 @@ impl Plan {
         self.value_of(&values, &coordinate, span)
     }
 
-    /// The output's element from the inputs' `values`, where `coordinate` counts in the region; converted to the
-    /// output's dtype.
+    /// The value of the output element from the inputs' `values`, where `coordinate` counts in the region; converted to
+    /// the output's dtype.
     pub(super) fn value_of(&self, values: &[Expr], coordinate: &[Expr], span: Span) -> Result<Expr, String> {
         let value = self
             .compute(values, coordinate, span)

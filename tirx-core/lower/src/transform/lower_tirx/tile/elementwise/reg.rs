@@ -7,8 +7,8 @@
 //! the output is spread over all of them; each input has its elements in the threads that hold the output's. A dimension
 //! that is broadcast lies within a thread.
 //!
-//! **Cost.** One operation an element, or on sm_100 one for two neighbours of float32 that are added, subtracted or
-//! multiplied; no barrier.
+//! **Cost.** One operation per element, or on sm_100 one per pair of neighbours of float32 that are added, subtracted
+//! or multiplied; no barrier.
 
 use super::super::build::{address, flat_view, layout_of, repeat};
 use super::super::context::Context;
@@ -38,7 +38,7 @@ pub(super) const ALL_LOCAL: Predicate = Predicate {
     },
 };
 
-/// An input's layout over the output's elements: broadcast dimensions stay where they are.
+/// An input's layout over the output's elements: broadcast dimensions keep their position.
 fn lifted(region: &BufferRegion, dst: &BufferRegion, cx: &mut Context<'_>) -> Result<TileLayout, String> {
     let buffer = &region.buffer;
     let name = &buffer.name;
@@ -68,7 +68,7 @@ fn lifted(region: &BufferRegion, dst: &BufferRegion, cx: &mut Context<'_>) -> Re
     Ok(TileLayout { shard, ..grouped })
 }
 
-/// The iterators over threads, in fewest words.
+/// The iterators over threads, in canonical form.
 fn over_threads(iters: &[Iter]) -> TileLayout {
     let threads = iters.iter().filter(|i| Held::is_thread(i)).cloned().collect();
     TileLayout::of(threads).canonical(true)
@@ -192,7 +192,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     }
 }
 
-/// Whether a thread's elements are pairs that lie next to each other, each at an even place.
+/// Whether a thread's elements form adjacent pairs, each at an even offset.
 fn pairs(own: &TileLayout, cx: &mut Context<'_>) -> bool {
     let Some((last, outer)) = own.shard.split_last() else {
         return false;
@@ -211,7 +211,7 @@ fn pairs(own: &TileLayout, cx: &mut Context<'_>) -> bool {
         && even(&own.offset_of("m"), cx)
 }
 
-/// Where in the region the calling thread's element `f` is.
+/// The coordinate in the region of the calling thread's element `f`.
 fn coordinate(held: &Held, order: &[usize], digits: &[Option<Expr>], f: &Expr) -> Vec<Expr> {
     let shard = &held.layout.shard;
     let mut of_iter: Vec<Expr> = digits

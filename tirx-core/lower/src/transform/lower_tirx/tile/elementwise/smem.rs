@@ -36,7 +36,7 @@ pub(super) const ALL_SHARED: Predicate = Predicate {
     },
 };
 
-/// Elements of a vector.
+/// Elements per vector.
 fn vector(plan: &Plan, total: i128, threads: i128) -> i128 {
     if total % threads != 0 {
         return 1;
@@ -61,7 +61,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     if total == 0 {
         return Err("the region is empty".to_string());
     }
-    // Instructions that round otherwise take one element.
+    // Instructions with an explicit rounding take one element.
     let vector = if plan.rounding.is_some() {
         1
     } else {
@@ -114,7 +114,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     Ok(Stmt::seq(std::iter::once(body).chain(barrier(cx))))
 }
 
-/// The first of the named barriers that warpgroups wait at, one each: a block has up to eight of them.
+/// The first of the named barriers used for warpgroups, one each: a block has up to eight warpgroups.
 const WARPGROUP_BARRIER: i32 = 8;
 
 /// The barrier of the call's scope.

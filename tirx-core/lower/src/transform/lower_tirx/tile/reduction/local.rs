@@ -1,4 +1,4 @@
-//! `sum`, `max`, `min` → `local`: each thread reduces what it holds, then lanes exchange.
+//! `sum`, `max`, `min` → `local`: each thread reduces the elements that it holds, then lanes exchange results.
 //!
 //! **Idea.** At scope thread, a loop over the outputs and one over the inputs of each. At wider scopes the layouts say
 //! which thread holds what: a thread reduces the part of an output's inputs that is its own. Where a reduced dimension is
@@ -9,7 +9,7 @@
 //! threads. The dimensions that stay are held by the same threads on both sides. Lanes that exchange are of one warp, and
 //! their number in each dimension is a power of two.
 //!
-//! **Cost.** As many operations as inputs a thread holds, and `log2(lanes)` shuffles an output.
+//! **Cost.** One operation per input that a thread holds, and `log2(lanes)` shuffles per output.
 
 use super::super::build::{flat_view, local, repeat};
 use super::super::context::Context;
@@ -105,7 +105,7 @@ fn alone(plan: &Plan<'_>, acc: &Accumulator<'_>, cx: &mut Context<'_>) -> Result
     failed.finish(body)
 }
 
-/// Iterators over threads, in fewest words.
+/// Iterators over threads, in canonical form.
 fn over_threads(iters: &[Iter]) -> TileLayout {
     let threads = iters.iter().filter(|i| Held::is_thread(i)).cloned().collect();
     TileLayout::of(threads).canonical(true)
@@ -124,7 +124,7 @@ fn together(
     let span = plan.span;
     let (src, dst) = (Held::of(plan.src, cx)?, Held::of(plan.dst, cx)?);
     let rank = plan.src.ranges.len();
-    // Which dimension of the output a dimension of the input becomes.
+    // The dimension of the output that a dimension of the input becomes.
     let kept: Vec<usize> = (0..rank).filter(|d| !plan.reduced[*d]).collect();
     let of_output: Vec<Option<usize>> = if plan.dst.ranges.len() == rank {
         (0..rank).map(Some).collect()
@@ -135,7 +135,7 @@ fn together(
             "the output has other dimensions than the input, with or without the reduced ones".to_string(),
         );
     };
-    // What a thread goes through: of what stays on both sides in one order, of what is reduced on the input's.
+    // A thread's iterators: the kept dimensions of both sides in one order, the reduced ones of the input.
     let (mut outer_src, mut outer_dst, mut inner) = (Vec::new(), Vec::new(), Vec::new());
     let mut masks = Vec::new();
     for (dim, output_dim) in of_output.into_iter().enumerate() {
@@ -213,7 +213,7 @@ fn together(
         let old = Expr::load(&flat_dst, place.clone()).at(span);
         let load =
             |input: &Expr| Expr::load(&flat_src, vec![sum(from.clone(), along(&inner, input))]).at(span);
-        // What the lanes exchange is without the old value, which all of them have.
+        // The exchanged value excludes the output's old value, which every lane has.
         let first = (plan.accumulates && masks.is_empty()).then(|| old.clone());
         let mut all = vec![failed.or(gathered(plan, acc, inputs, first, &load))];
         match acc.exchange(&masks, active) {
@@ -231,7 +231,7 @@ fn together(
     failed.finish(Stmt::seq([declare_src, declare_dst, body]))
 }
 
-/// The bits of a lane's number that iterators over lanes count.
+/// The bits of the lane number that iterators over lanes count.
 fn lanes_of(iters: &[Iter]) -> Result<Vec<i128>, String> {
     let mut masks = Vec::new();
     for iter in iters.iter().filter(|i| Held::is_thread(i) && !i.extent.is_int(1)) {

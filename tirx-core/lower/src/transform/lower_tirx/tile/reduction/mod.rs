@@ -1,4 +1,4 @@
-//! Variants of `sum`, `max` and `min`, and what they share: which inputs make an output, and how values combine.
+//! Variants of `sum`, `max` and `min`, and their common part: the inputs of an output, and the combination of values.
 
 mod local;
 mod shared;
@@ -61,18 +61,18 @@ fn operands(call: &TileCall) -> Result<(&BufferRegion, &BufferRegion), String> {
     }
 }
 
-/// What a call computes.
+/// A call's operands.
 struct Plan<'a> {
     op: TileOp,
     dst: &'a BufferRegion,
     src: &'a BufferRegion,
     /// Which dimensions of the input are reduced.
     reduced: Vec<bool>,
-    /// How many elements the output has.
+    /// Number of outputs.
     outputs: i128,
-    /// How many inputs make an output.
+    /// Number of inputs per output.
     inputs: i128,
-    /// Whether the output's old value takes part.
+    /// Whether the output's old value is included.
     accumulates: bool,
     span: Span,
 }
@@ -118,7 +118,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The output has as many elements as are left of the input.
+    /// The output must have the extents of the input's kept dimensions.
     fn check_size(&self) -> Result<(), String> {
         let extents = self.src.const_extents().unwrap_or_default();
         let dims = extents.iter().zip(&self.reduced);
@@ -136,7 +136,7 @@ impl<'a> Plan<'a> {
         self.dst.buffer.dtype
     }
 
-    /// The input's coordinate from the number of the output and that of the input among those that make it.
+    /// The input's coordinate from the number of the output and the number of the input within it.
     fn source(&self, output: &Expr, input: &Expr) -> Vec<Expr> {
         let (mut left_out, mut left_in) = (output.clone(), input.clone());
         let mut at = Vec::new();
@@ -189,14 +189,14 @@ impl Accumulator<'_> {
         Stmt::store(self.buffer, vec![Expr::int32(0)], value, self.plan.span)
     }
 
-    /// Takes one more value in.
+    /// Combines one more value.
     fn add(&self, value: Expr) -> Result<Stmt, String> {
         let next = self.plan.converted(value)?;
         Ok(self.set(self.plan.combined(self.value(), next)?))
     }
 
-    /// Takes in what lanes hold whose numbers differ in one of these bits, one after the other: then all of them hold
-    /// the same.
+    /// Combines the values of lanes whose numbers differ in these bits, one bit after the other; afterwards all of them
+    /// hold the result.
     fn exchange(&self, masks: &[i128], active: u32) -> Result<Vec<Stmt>, String> {
         let dtype = self.plan.dtype();
         if !masks.is_empty() && !can_be_exchanged(dtype) {
@@ -217,13 +217,13 @@ impl Accumulator<'_> {
     }
 }
 
-/// Whether a shuffle takes values of a dtype.
+/// Whether a shuffle supports a dtype.
 fn can_be_exchanged(dtype: DType) -> bool {
     let float = [DType::FLOAT16, DType::BFLOAT16, DType::FLOAT32, DType::FLOAT64].contains(&dtype);
     dtype.lanes == 1 && (float || dtype.is_integer() && !dtype.is_bool())
 }
 
-/// The first failure of closures that cannot give one.
+/// The first failure of a closure that cannot return one.
 #[derive(Default)]
 struct Failed(Option<String>);
 
@@ -243,7 +243,7 @@ impl Failed {
     }
 }
 
-/// The lanes of a warp of a scope with so many threads.
+/// Number of lanes of a warp in a scope of this many threads.
 fn lanes(cx: &Context<'_>) -> Result<i128, String> {
     Ok(cx.thread_count()?.min(super::active::LANES))
 }

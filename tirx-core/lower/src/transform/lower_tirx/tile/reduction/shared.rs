@@ -1,7 +1,7 @@
-//! `sum`, `max`, `min` → `shared`: each output by a group of lanes.
+//! `sum`, `max`, `min` → `shared`: each output is reduced by a group of lanes.
 //!
-//! **Idea.** A group of up to 32 neighbouring threads, a power of two that is enough for the inputs of one output, takes
-//! an output. Each of its threads goes through every so manieth input; then they exchange results by `log2(group)`
+//! **Idea.** A group of up to 32 neighbouring threads, a power of two that is enough for the inputs of one output,
+//! takes an output. Each thread of the group takes every `group`-th input; then they exchange results by `log2(group)`
 //! shuffles, and the first stores. The outputs are spread over the groups. A barrier of the scope follows.
 //!
 //! **Conditions.** All threads of the scope active and both regions in shared memory. Constant extents; the output has
@@ -35,7 +35,7 @@ pub(super) fn both_shared(call: &TileCall, _: &mut Context<'_>) -> Result<(), St
     Ok(())
 }
 
-/// Threads of an output.
+/// Threads per output.
 fn group(plan: &Plan<'_>, threads: i128) -> i128 {
     let enough = plan.inputs.max(1) as u128;
     let most = if threads < 32 || threads % 32 != 0 {
@@ -87,7 +87,8 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         let output = fold::add(fold::mul(round, constant(groups)), number.clone());
         let load = |input: &Expr| Expr::load(&plan.src.buffer, plan.source(&output, input)).at(span);
         let gather = || -> Result<Stmt, String> {
-            // Of numbers the first is one of their own; a thread without an input takes the last.
+            // For `max` and `min` the first value is one of the thread's own inputs; a thread without inputs takes the
+            // last input.
             let (first, from) = if plan.op == TileOp::Sum {
                 (zero.clone(), 0)
             } else if plan.inputs >= group {
