@@ -1,4 +1,4 @@
-//! `cargo tirx bundle`: finished kernels for builds without nvcc.
+//! `cargo tirx bundle`: compiled kernels for builds without nvcc.
 
 use std::path::{Path, PathBuf};
 
@@ -96,7 +96,7 @@ pub(crate) fn package(manifest: &Path) -> Option<PathBuf> {
         .map(Path::to_path_buf)
 }
 
-/// The sizes of a bundle: a line a kernel, and their sum.
+/// The sizes of a bundle: one line per kernel, and the sum.
 fn sizes(report: &BundleReport) -> String {
     let width = report
         .kernels
@@ -131,7 +131,7 @@ fn sizes(report: &BundleReport) -> String {
     )
 }
 
-/// What Cargo.toml here says of the license.
+/// The license in this package's Cargo.toml.
 fn license() -> String {
     let text = std::fs::read_to_string("Cargo.toml").unwrap_or_default();
     let found = text

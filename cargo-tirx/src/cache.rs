@@ -1,4 +1,4 @@
-//! `cargo tirx cache`: where compiled kernels are kept for all packages, how much that is, and less of it.
+//! `cargo tirx cache`: the store of compiled kernels that all packages share: its place, size, and pruning.
 
 use tirx_build::Environment;
 use tirx_build::store::{self, Usage};

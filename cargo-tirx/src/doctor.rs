@@ -1,4 +1,4 @@
-//! `cargo tirx doctor`: what a build here finds, what it uses of that and why, and what is missing.
+//! `cargo tirx doctor`: what a build here finds, what it uses and why, and what is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,7 +39,7 @@ const VARIABLES: [&str; 17] = [
     "CC",
 ];
 
-/// The report, and what keeps a build from making machine code.
+/// The report, and the problems that keep a build from making machine code.
 #[derive(Default)]
 struct Report {
     text: String,

@@ -43,7 +43,7 @@ pub(crate) fn run(input: &Input) -> Result<String> {
     let mut out = String::new();
     let mut calls = 0;
     for entry in &entries {
-        // A kernel of the file that wants values is left out, unless it is the one that is meant.
+        // Kernels of the file that need values are skipped, except the one that was named.
         let module = match input.build(&loaded, entry) {
             Ok(module) => module,
             Err(error) if entries.len() == 1 => return Err(error),
@@ -74,7 +74,7 @@ pub(crate) fn run(input: &Input) -> Result<String> {
     }
 }
 
-/// The variants and what became of each, the partition and the code.
+/// The variants and their outcomes, the partition and the code.
 fn describe(out: &mut String, decision: &Decision) {
     let width = decision
         .rows

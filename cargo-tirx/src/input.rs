@@ -1,4 +1,4 @@
-//! The options all commands share: which file, which entry, which compile-time values, which architecture.
+//! Options that all commands share: file, entry, compile-time values, architecture.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use tirx_core::transform::Step;
 use crate::literal;
 use crate::output::message;
 
-/// What can go wrong.
+/// An error of a command.
 pub(crate) enum Failure {
-    /// The user's kernel, file or arguments: exit code 1.
+    /// In the user's kernel, file or values: exit code 1.
     User(Vec<Message>),
-    /// The command line: exit code 2.
+    /// In the command line: exit code 2.
     Usage(Box<Message>),
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn usage(text: impl std::fmt::Display) -> Failure {
     Failure::Usage(Box::new(message(&text.to_string())))
 }
 
-/// Help that names the nearest of several names, else all.
+/// Help with the closest of several names, or all of them.
 pub(crate) fn choice(wanted: &str, names: &[&str], all: &str) -> String {
     match suggest(wanted, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -68,7 +68,7 @@ impl Options {
     }
 }
 
-/// What is built of a file, and how.
+/// What to build from a file, and how.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Options {
     /// Which definition of the file; not needed where it has one.
@@ -105,7 +105,7 @@ impl Input {
 
     /// The file, read and evaluated.
     pub(crate) fn load(&self) -> Result<Loaded> {
-        // A command line that is wrong is said to be before a file that is.
+        // An invalid command line is reported before an invalid file.
         self.values()?;
         let text = tirx_build::source::read(&self.file)
             .map_err(|error| user(format_args!("cannot read `{}`: {error}", self.file.display())))?;
@@ -118,7 +118,7 @@ impl Input {
         Ok(Loaded::new(&shown, &text, &imports)?)
     }
 
-    /// The entry that is meant.
+    /// The selected entry.
     pub(crate) fn pick(&self, loaded: &Loaded) -> Result<Entry> {
         let entries = loaded.file().entries();
         let names: Vec<&str> = entries.iter().map(|e| e.name.as_str()).collect();
@@ -161,7 +161,7 @@ impl Input {
         Ok(loaded.build_all(Some(&entry.name), &values)?)
     }
 
-    /// The values of `-D` for an entry that has and needs just these.
+    /// The values of `-D` for an entry, which must have exactly these.
     fn checked_values(&self, loaded: &Loaded, entry: &Entry) -> Result<BTreeMap<String, ConstValue>> {
         let values = self.values()?;
         if let Some(unknown) = values
@@ -211,7 +211,7 @@ impl Input {
         Ok(settings)
     }
 
-    /// A module through the pipeline. One that is lowered already (printed IR with device functions) stays as it is.
+    /// Lowers a module. One that is lowered already (printed IR with device functions) is unchanged.
     pub(crate) fn lower(
         &self,
         module: IRModule,
@@ -234,12 +234,12 @@ impl Input {
     }
 }
 
-/// Whether a module went through the pipeline already: printed IR with device functions.
+/// Whether a module is lowered already: printed IR with device functions.
 pub(crate) fn is_lowered(module: &IRModule) -> bool {
     !host::device_functions(module).is_empty()
 }
 
-/// An error about how an entry is used, with a note where it is defined.
+/// An error in the use of an entry, with a note at its definition.
 fn at_entry(loaded: &Loaded, entry: &Entry, text: String, help: String) -> Failure {
     let diagnostic = Diagnostic::new(Span::NONE, text)
         .note(entry.span, format!("`{}` is defined here", entry.name))

@@ -24,7 +24,7 @@ pub(crate) struct Show {
     svg: PathBuf,
 }
 
-/// Elements beyond which there is no table.
+/// Most elements that are printed as a table.
 const MOST: i64 = 1 << 16;
 
 pub(crate) fn run(command: &Show) -> Result<String> {
@@ -53,7 +53,7 @@ pub(crate) fn run(command: &Show) -> Result<String> {
         let columns = conflicts(&first, command.bytes);
         let _ = writeln!(
             out,
-            "bank conflicts of a warp, one element a lane: {rows}-way along a row, {columns}-way along a column"
+            "bank conflicts of a warp, one element per lane: {rows}-way along a row, {columns}-way along a column"
         );
     }
     if command.svg.as_os_str() != "-" {
@@ -65,7 +65,7 @@ pub(crate) fn run(command: &Show) -> Result<String> {
     Ok(out)
 }
 
-/// The layout of the text, evaluated as one of a buffer.
+/// The layout of the text, evaluated as the layout of a buffer.
 fn read(command: &Show) -> Result<(Layout, Vec<i64>)> {
     let text = command.layout.trim();
     let text = if text.starts_with("S[") || text.starts_with("T.S[") {
@@ -133,7 +133,7 @@ fn allocated(module: &tirx_core::ir::IRModule) -> Option<Buffer> {
     find.0
 }
 
-/// Where an element lies: a number on each axis.
+/// The place of an element: a number on each axis.
 #[derive(Clone)]
 struct Place(Vec<(String, i128)>);
 
@@ -147,7 +147,7 @@ impl Place {
         self.0.iter().find(|(name, _)| name == axis).map(|(_, n)| *n)
     }
 
-    /// What decides an element's colour: its thread, or its bank.
+    /// The value that determines an element's colour: its thread, or its bank.
     fn owner(&self, bytes: i64) -> i128 {
         match self.0.iter().find(|(name, _)| name != "m") {
             Some((_, thread)) => *thread,
@@ -196,7 +196,7 @@ fn banks(line: &[Place], bytes: i64) -> [usize; 32] {
     counts
 }
 
-/// How many words of one bank a warp touches at most: so many turns its access takes.
+/// The most words of one bank that a warp touches: the number of conflicting accesses.
 fn conflicts(line: &[Place], bytes: i64) -> usize {
     banks(line, bytes).into_iter().max().unwrap_or(0).max(1)
 }
@@ -206,8 +206,8 @@ const CELL: usize = 34;
 /// The side of a bank's cell.
 const BANK: usize = 22;
 
-/// A cell an element, coloured by its thread or its bank; under elements of memory, how many words of each bank a warp
-/// touches that takes a row, and one that takes a column.
+/// One cell per element, coloured by its thread or its bank; below elements of memory, the number of words of each bank
+/// that a warp touches when it reads a row, and when it reads a column.
 fn svg(places: &[Place], columns: usize, bytes: i64) -> String {
     let rows = places.len().div_ceil(columns);
     let in_memory = places
@@ -250,7 +250,7 @@ fn svg(places: &[Place], columns: usize, bytes: i64) -> String {
                 if line == 0 {
                     cell(70 + bank * BANK, top, BANK, "white", &bank.to_string());
                 }
-                // Two words of one bank are two turns.
+                // Two words of one bank are a two-way conflict.
                 let fill = match count {
                     0 => "white".to_string(),
                     1 => "hsl(120,60%,80%)".to_string(),

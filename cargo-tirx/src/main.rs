@@ -115,7 +115,7 @@ fn main() -> ExitCode {
     if args.get(1).is_some_and(|arg| arg == "tirx") {
         args.remove(1);
     }
-    // Prints help and usage errors itself; the latter with exit code 2.
+    // Prints help and usage errors; the latter with exit code 2.
     let cli = Cli::parse_from(args);
     let result = match &cli.command {
         Command::New(command) => new::run(command),
@@ -144,7 +144,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes to stdout; a reader that went away (`| head`) is no error.
+/// Writes to stdout; a closed pipe (`| head`) is not an error.
 fn out(text: &str) -> Result<()> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -243,7 +243,7 @@ fn check(input: &Input, output: &Output) -> Result<()> {
         }
         let checked = || -> Result<()> {
             let modules = if several {
-                // A value is for the entries that have the parameter.
+                // A value applies to the entries that have the parameter.
                 let own = values
                     .iter()
                     .filter(|(name, _)| entry.specializable().any(|known| known == *name))

@@ -1,4 +1,4 @@
-//! `new`: a crate with a kernel that runs.
+//! `cargo tirx new`: a crate with a kernel that runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! How diagnostics are shown: for people, with or without colours, in one line each, or as JSON for editors.
+//! Output of diagnostics: for people, with or without colours, in one line each, or as JSON for editors.
 
 use std::io::IsTerminal;
 
@@ -62,13 +62,13 @@ impl Output {
     }
 }
 
-/// Writes to stderr; a reader that went away (`2>&1 | true`) is no error.
+/// Writes to stderr; a closed pipe (`2>&1 | true`) is not an error.
 pub(crate) fn say(text: &str) {
     use std::io::Write;
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// One message; rustc's schema, of which `docs/diagnostics.md` says what is used.
+/// One message in rustc's schema; `docs/diagnostics.md` documents the part that is used.
 #[derive(Serialize)]
 struct JsonMessage<'a> {
     message: &'a str,
@@ -121,7 +121,7 @@ fn json(message: &Message) -> String {
     serde_json::to_string(&convert(message, true)).unwrap_or_default()
 }
 
-/// A message from text: what follows `= help:` on a line of its own is help.
+/// A message from text: the text after `= help:` on a line of its own is help.
 pub(crate) fn message(text: &str) -> Message {
     let mut parts = text.split("\n  = help: ");
     let head = Message::new(Level::Error, parts.next().unwrap_or_default());

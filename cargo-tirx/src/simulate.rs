@@ -1,4 +1,4 @@
-//! `sim`: a kernel on the simulator, arrays from files and to files.
+//! `cargo tirx sim`: runs a kernel on the simulator, with arrays from and to files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(crate) struct Simulate {
     /// Accesses that nothing orders are no faults: the run is faster.
     #[arg(long)]
     no_race_check: bool,
-    /// Most branches and loop turns of a block; 2^28, or what TIRX_SIM_STEP_LIMIT says.
+    /// Most branches and loop iterations of a block; 2^28, or what TIRX_SIM_STEP_LIMIT says.
     #[arg(long, value_name = "STEPS")]
     step_limit: Option<u64>,
     /// The order of asynchronous operations and warps: one for each number; 0, or what TIRX_SIM_SEED says.
@@ -101,7 +101,7 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
     let take = |all: &mut BTreeMap<String, String>, param: &Var, name: &str| {
         all.remove(name).or_else(|| all.remove(param.name()))
     };
-    // First what is given, then what follows from it.
+    // Given arguments first, then those that follow from them.
     let mut extents: HashMap<Var, i128> = HashMap::new();
     let mut arrays: Vec<Option<Array>> = Vec::new();
     let mut out_files: Vec<Option<PathBuf>> = Vec::new();
@@ -201,7 +201,7 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
                 let size = shape
                     .iter()
                     .try_fold(element, |size, e| size.checked_mul(usize::try_from(*e).ok()?));
-                // A terabyte of zeros is a slip.
+                // An output of a terabyte is considered a mistake.
                 let size = size.filter(|size| *size <= 1 << 34);
                 let size =
                     size.ok_or_else(|| user(format_args!("`{name}` of shape {shape:?} is too large")))?;
@@ -279,7 +279,7 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
     match (result, fault) {
         (_, Some(fault)) => return Err(Failure::User(fault)),
         (Err(message), None) => {
-            // What no launcher computes is told with its line.
+            // An error in an expression that no launcher can compute is reported at its line.
             rust::launcher(&func, &lowered).map_err(|d| Failure::User(d.messages(&lowered.sources)))?;
             let kernel = func.global_symbol().unwrap_or("main");
             return Err(user(format_args!("kernel `{kernel}`: {message}")));
@@ -311,7 +311,7 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
     Ok(())
 }
 
-/// What messages call a parameter: its buffer's name, else its own.
+/// The name of a parameter in messages: its buffer's name, otherwise its own.
 fn shown_name(func: &PrimFunc, param: &Var) -> String {
     func.buffer_of(param)
         .map_or_else(|| param.name().to_string(), |buffer| buffer.name.to_string())
@@ -346,7 +346,7 @@ fn scalar(name: &str, dtype: DType, text: &str) -> Result<Argument> {
     }
 }
 
-/// The shape of an output from what the other arguments say.
+/// The shape of an output, derived from the other arguments.
 fn inferred_shape(name: &str, shape: &[Expr], extents: &HashMap<Var, i128>) -> Result<Vec<i64>> {
     shape
         .iter()

@@ -85,7 +85,7 @@ fn release(text: &str) -> Result<Pin> {
     })
 }
 
-/// What the manifest here pins, if there is one that can be read.
+/// The release that the manifest here pins, if it can be read.
 pub(crate) fn pinned() -> Option<Pin> {
     let text = std::fs::read_to_string("kernels.toml").ok()?;
     Manifest::parse("kernels.toml", &text).ok()?.toolchain.cuda

@@ -1,4 +1,4 @@
-//! The command line as a user meets it: output, messages and exit codes.
+//! The command line as users see it: output, messages and exit codes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -381,7 +381,7 @@ fn arguments_are_checked_as_a_launcher_checks_them() {
     );
 }
 
-/// Each fault a kernel can run into: what it is, its line, its block and its thread.
+/// Each kind of fault: message, line, block and thread.
 #[test]
 fn every_fault_says_what_where_and_who() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! A fault of a running kernel is reported at the line that causes it, whatever the passes made of that line.
+//! A fault of a running kernel is reported at the line that causes it, whatever the passes did to that line.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `cargo tirx layout` and `cargo tirx explain` as a user meets them, and the pictures of the guide.
+//! `cargo tirx layout` and `cargo tirx explain` as users see them, and the pictures of the guide.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ each element: m
  5  4  7  6
 10 11  8  9
 15 14 13 12
-bank conflicts of a warp, one element a lane: 1-way along a row, 1-way along a column
+bank conflicts of a warp, one element per lane: 1-way along a row, 1-way along a column
 ",
     );
 }
@@ -180,7 +180,7 @@ fn a_copy_by_one_thread_is_warned_about() {
         "warning: this copy from shared to global at scope cta goes element by element in one thread",
         "k.py:11:5",
         "gmem_smem: region size 35 not divisible by thread_cnt=256",
-        "help: `dispatch=\"fallback\"` or `# tirx: allow(copy-by-one-thread)` on the line says that it is meant",
+        "help: `dispatch=\"fallback\"` or `# tirx: allow(copy-by-one-thread)` on the line turns the warning off",
     ] {
         assert!(found.contains(part), "{part}: {found}");
     }

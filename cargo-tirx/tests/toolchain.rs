@@ -1,4 +1,4 @@
-//! `cargo tirx toolchain` and `cargo tirx doctor` on machines that are made up: programs that are shell scripts.
+//! `cargo tirx toolchain` and `cargo tirx doctor` on simulated machines, whose programs are shell scripts.
 #![cfg(unix)]
 
 use std::fs;

@@ -24,8 +24,8 @@ pub(crate) fn mandelbrot(stream: &Stream, report: &mut Report) -> Result<Picture
         kernels::mandelbrot(stream, &mut image, view.left, view.top, view.pixel, view.limit)
     })?;
     let pixels = image.to_vec()?;
-    // Escape times near the border of the set hang on the last bit, and a GPU fuses multiply and add: a few
-    // pixels may differ.
+    // Escape times near the border of the set depend on the last bit, and a GPU fuses multiply and add: a few pixels
+    // may differ.
     let different = share_different(&pixels, &reference::mandelbrot(width, height, view));
     report.add("mandelbrot", spent, different, 0.01);
     Ok(Picture {
@@ -95,7 +95,7 @@ pub(crate) fn process(stream: &Stream, report: &mut Report, source: &Picture) ->
         kernels::blur_rows::radius3_sigma_1_5_vertical_false(stream, &equalized, &mut rows)
     })?;
     let expected = reference::blur(&picture(equalized.to_vec()?), RADIUS, SIGMA, false);
-    // A sum next to a half may round either way.
+    // A sum close to a half may be rounded either way.
     report.add(
         "blur_rows",
         spent,
@@ -119,7 +119,7 @@ pub(crate) fn process(stream: &Stream, report: &mut Report, source: &Picture) ->
     let mut edges = Tensor::zeros(stream, size)?;
     let spent = time(stream, || kernels::sobel(stream, &blurred, &mut edges))?;
     let pixels = edges.to_vec()?;
-    // The square root of a sum of squares next to an integer may be cut either way.
+    // The square root of a sum of squares close to an integer may be truncated either way.
     report.add(
         "sobel",
         spent,

@@ -1,4 +1,5 @@
-//! Plain Rust versions of the kernels, written from their definitions and not from their code. Sums are in `f64`.
+//! Plain Rust versions of the kernels, written from their definitions and not from their code. Sums are computed in
+//! `f64`.
 
 use crate::picture::Picture;
 
@@ -39,7 +40,7 @@ pub(crate) fn matmul(a: &[f32], b: &[f32], k: usize, n: usize) -> Vec<f64> {
     c
 }
 
-/// One row of attention: the values weighted by the softmax of how much each key is like the query.
+/// One row of attention: the values weighted by the softmax of the similarities of query and keys.
 pub(crate) fn attention(query: &[f32], keys: &[f32], values: &[f32]) -> Vec<f64> {
     let d = query.len();
     let like = |key: &[f32]| key.iter().zip(query).map(|(k, q)| k * q).sum::<f32>() / (d as f32).sqrt();
@@ -61,7 +62,7 @@ pub(crate) fn histogram(values: &[u8]) -> Vec<i32> {
     counts
 }
 
-/// What a Mandelbrot picture shows.
+/// The region that a Mandelbrot picture shows.
 #[derive(Clone, Copy)]
 pub(crate) struct MandelbrotView {
     pub(crate) left: f32,

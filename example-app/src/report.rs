@@ -12,7 +12,7 @@ struct Row {
     allowed: f64,
 }
 
-/// One row a kernel: time of a launch and the worst error against plain Rust.
+/// One row per kernel: time of a launch and the worst error against plain Rust.
 pub(crate) struct Report {
     device: String,
     rows: Vec<Row>,
@@ -26,7 +26,7 @@ impl Report {
         }
     }
 
-    /// Whether every kernel was within what is allowed.
+    /// Whether every kernel is within its tolerance.
     pub(crate) fn passed(&self) -> bool {
         // Not `error > allowed`: a NaN must fail.
         self.rows.iter().all(|r| r.error <= r.allowed)
@@ -63,7 +63,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Time of one launch on the host's clock, the wait for its end included. On a GPU the kernel has run once before, so
+/// Time of one launch on the host's clock, including the wait for its end. On a GPU the kernel has run once before, so
 /// that loading it is not counted; for a kernel that adds to its output this must not matter.
 pub(crate) fn time(
     stream: &Stream,

@@ -46,7 +46,7 @@ fn kernel_file(file: &[u8]) {
     if !parts.is_empty() {
         assert_eq!(fatbin::check(&fatbin::join(&parts)), Ok(()));
     }
-    // What a program does with the IR of a bundle that it opens.
+    // The handling of a bundle's IR in a program that opens it.
     crate::image::run(&kernel.ir);
 }
 

@@ -19,8 +19,8 @@ pub fn run(bytes: &[u8]) {
     run_text(&text);
 }
 
-/// Whether a text is without syntax errors: those that are not are tried, and kept out of the corpus, which would soon
-/// hold little else.
+/// Whether a text has no syntax errors: texts with errors are tested, but not kept in the corpus, which they would soon
+/// dominate.
 pub fn is_python(text: &str) -> bool {
     ruff_python_parser::parse_module(text).is_ok()
 }
@@ -42,7 +42,8 @@ fn run_text(text: &str) {
 
 fn compile(module: IRModule) {
     let sources = module.sources.clone();
-    // Printed IR may be written by hand and say anything. What is well formed must stay so; the rest must not panic.
+    // Printed IR may be written by hand with any content. A well-formed module must stay well-formed; others must not
+    // cause a panic.
     let well_formed = verify(&module).is_ok();
     if well_formed {
         round_trip(&module, "as parsed");
@@ -93,7 +94,7 @@ fn emit(lowered: &IRModule, authored: Option<&PrimFunc>, well_formed: bool) {
     }
 }
 
-/// An error is rendered without a panic, says something, and does not blame the compiler.
+/// An error is rendered without a panic, has a message, and does not blame the compiler.
 pub fn checked(errors: &Diagnostics, sources: &SourceMap) {
     let text = errors.render(sources);
     assert!(!text.trim().is_empty(), "an error without a message");
@@ -101,7 +102,7 @@ pub fn checked(errors: &Diagnostics, sources: &SourceMap) {
     assert!(!text.contains("internal error"), "{text}");
 }
 
-/// What is printed parses back to the same module, unless it is beyond a limit of the parser.
+/// Printed IR parses back to the same module, unless it exceeds a limit of the parser.
 fn round_trip(module: &IRModule, stage: &str) {
     let text = print(module);
     let mut sources = SourceMap::new();

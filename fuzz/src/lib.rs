@@ -1,4 +1,4 @@
-//! What the fuzz targets do with an input. A panic here is a finding; an error that the compiler reports is none.
+//! The fuzz targets' treatment of an input. A panic is a finding; an error that the compiler reports is not.
 
 #![forbid(unsafe_code)]
 

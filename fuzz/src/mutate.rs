@@ -60,14 +60,14 @@ pub fn lock(data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
 
 fn mutate(pool: &Pool, data: &[u8], max: usize, seed: u32, accepted: fn(&str) -> bool) -> Option<Vec<u8>> {
     let mut random = Random(u64::from(seed) + 1);
-    // One in sixteen is libFuzzer's own.
+    // One in sixteen mutations is libFuzzer's own.
     if random.below(16) == 0 || data.is_empty() || pool.lines.is_empty() {
         return None;
     }
     let text = String::from_utf8_lossy(data);
     let original: Vec<String> = text.split('\n').map(str::to_string).collect();
     let mut mutated = None;
-    // What has a syntax error teaches little: some tries for a text without one.
+    // Texts with syntax errors find little: several attempts are made to get one without.
     for _ in 0..10 {
         let mut lines = original.clone();
         for _ in 0..1 + random.below(3) {

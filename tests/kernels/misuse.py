@@ -238,7 +238,7 @@ def box_before_the_tensor(A: T.Buffer((4, 8), "float32")):
         T.ptx.cp_async.bulk.wait_group(0, False)
 
 
-# Along the innermost dimension a box begins at a multiple of 16 bytes: GPUs take another one for an illegal instruction.
+# Along the innermost dimension a box begins at a multiple of 16 bytes: any other is an illegal instruction on a GPU.
 # sim: box_between_multiples_of_16_bytes
 #   A: float32[4x8] = 0
 #   B: float32[32] = 0
@@ -463,7 +463,7 @@ def copy_of_what_is_under_way(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), 
 # sim: product_that_nothing_has_waited_for
 #   A: float16[128x16] = i + j
 #   B: float32[128x16] = 0
-#   fault: a tcgen05 operation is under way whose completion this thread has not waited for
+#   fault: a tcgen05 operation is in flight whose completion this thread has not waited for
 @T.prim_func
 def product_that_nothing_has_waited_for(A: T.Buffer((128, 16), "float16"), B: T.Buffer((128, 16), "float32")):
     T.device_entry()

@@ -1,4 +1,4 @@
-//! Kernels that copy and compute asynchronously: what they are called with, what they leave, and how they are broken.
+//! Kernels that copy and compute asynchronously: their arguments, expected results, and broken variants.
 //!
 //! Each case is a kernel of `kernels/` with sizes, inputs and a reference in plain Rust. Its broken variants replace a
 //! part of the text: a wait, a fence, a byte count. The simulator must refuse each for the reason that stands with it.
@@ -28,7 +28,7 @@ pub type Sizes = BTreeMap<&'static str, i64>;
 pub struct Tensor {
     /// Of the parameter.
     pub name: &'static str,
-    /// Of the elements.
+    /// On the GPU that is measured, its initial values.
     pub dtype: DType,
     /// Its extents.
     pub shape: fn(&Sizes) -> Vec<i64>,
@@ -58,13 +58,13 @@ pub struct Case {
     pub scalar: Option<(&'static str, f64)>,
     /// A row of the last tensor from the values of the others.
     pub row: Row,
-    /// How far an element may be off: absolutely.
+    /// Absolute tolerance per element.
     pub tolerance: f64,
     /// Floating-point operations.
     pub operations: fn(&Sizes) -> f64,
 }
 
-/// Which of a case's sizes are meant.
+/// Selects one of a case's sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// For the simulator.
@@ -87,7 +87,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// A module with arguments that nothing is compared with.
+    /// A lowered module with arguments, without expected results.
     pub fn of(module: IRModule, arguments: Vec<(String, machine::Argument)>) -> Prepared {
         Prepared {
             module,
@@ -118,12 +118,12 @@ impl Case {
         self.made(text, self.sizes(scale), scale == Scale::Large)
     }
 
-    /// The same with sizes of one's own.
+    /// The same with other sizes.
     pub fn prepare_with(&self, text: &str, sizes: Sizes) -> Result<Prepared, String> {
         self.made(text, sizes, false)
     }
 
-    /// `random` is for what is measured.
+    /// `random` is for measurements.
     fn made(&self, text: &str, sizes: Sizes, random: bool) -> Result<Prepared, String> {
         let defines: Defines = sizes
             .iter()
@@ -136,8 +136,8 @@ impl Case {
         for tensor in self.tensors {
             let shape = (tensor.shape)(&sizes);
             let count = shape.iter().product::<i64>() as usize;
-            // What is measured must be as dear as what users compute: bits that switch as seldom as those of small whole
-            // numbers let a GPU run faster.
+            // Measured inputs must cost as much power as users' data: with small integers few bits switch, which lets a
+            // GPU run faster.
             let random = random && !is_written(self, tensor) && tensor.dtype.bits > 8;
             let value = if random { random_value } else { tensor.value };
             let elements: Vec<f32> = (0..count).map(value).collect();
@@ -162,7 +162,7 @@ impl Case {
         })
     }
 
-    /// Compares what the last tensor holds; of many rows some.
+    /// Compares the last tensor; where it has many rows, a sample of them.
     pub fn compare(&self, prepared: &Prepared, contents: &[Vec<u8>]) -> Result<(), String> {
         let (Some(tensor), Some(found)) = (self.tensors.last(), contents.last()) else {
             return Err("no tensor".into());
@@ -202,7 +202,7 @@ fn is_written(case: &Case, tensor: &Tensor) -> bool {
     case.tensors.last().is_some_and(|last| last.name == tensor.name)
 }
 
-/// From -1 to below 1, all digits of it.
+/// From -1 to below 1, with full precision.
 fn random_value(i: usize) -> f32 {
     let mut x = i as u64 ^ 0x9e37_79b9_7f4a_7c15;
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! Runs on the simulator that are written beside the kernel, as expressions.
+//! Simulator runs written beside the kernel, as expressions.
 //!
 //! ```text
 //! # sim: scale
@@ -28,7 +28,7 @@ use crate::simulate::{self, Run};
 
 const COORDINATES: [&str; 6] = ["i", "j", "k", "l", "m", "n"];
 
-/// The name of the list that the written functions are called for.
+/// The name of the list of generated functions.
 const RESULT: &str = "__runs";
 
 struct Described<'a> {
@@ -129,7 +129,7 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
         }
     }
     parts.extend(fault.map(|text| format!("{:?}", format!("fault: {text}"))));
-    // What follows a tensor's values stands on its line.
+    // The initial and expected values of a tensor, on its line.
     let text = parts
         .join(" + \"\\n\" + ")
         .replace("\"\\n\" + \" -> \"", "\" -> \"");
@@ -157,7 +157,7 @@ fn extents(kind: &str) -> Result<Vec<i64>, String> {
     Ok(extents)
 }
 
-/// Nested lists of the values of an expression.
+/// Nested lists with the values of an expression.
 fn elements(expression: &str, extents: &[i64]) -> String {
     let mut text = format!("({expression})");
     for (extent, coordinate) in extents.iter().zip(COORDINATES).rev() {

@@ -50,7 +50,7 @@ use tirx_core::script::{ConstValue, KernelFile, NoImports, print};
 use tirx_core::source::{SourceMap, Span};
 use tirx_core::transform::{Lowering, Step, Target, lower};
 
-/// The workspace's root; `TIRX_ROOT` names a copy of it where a test's executable runs on another machine.
+/// The workspace's root; `TIRX_ROOT` names a copy of it for test executables that run on another machine.
 pub fn root() -> PathBuf {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::var_os("TIRX_ROOT").map_or_else(built, PathBuf::from)
@@ -95,13 +95,13 @@ pub struct Case {
     pub path: PathBuf,
     /// Its text.
     pub text: String,
-    /// The kernel that is meant.
+    /// The selected kernel.
     pub entry: Option<String>,
     /// Compile-time parameters.
     pub defines: Defines,
     /// Whether the kernels are lowered.
     pub lowered: bool,
-    /// What is asked for.
+    /// The requested checks.
     pub tests: Vec<Test>,
     /// What the error says; empty for a file without one.
     pub errors: Vec<String>,
@@ -189,7 +189,7 @@ impl Case {
         }
     }
 
-    /// The names of the kernels that are meant.
+    /// The names of the selected kernels.
     pub fn entries(&self) -> Result<Vec<String>, String> {
         if let Some(entry) = &self.entry {
             return Ok(vec![entry.clone()]);
@@ -201,8 +201,8 @@ impl Case {
         Ok(file.entries().iter().map(|e| e.name.clone()).collect())
     }
 
-    /// The names of the language that building the kernels looks up. A file that needs parameters to be built has those
-    /// of what can be built without.
+    /// The names of the language that building the kernels looks up. For a file that needs parameters, the names looked
+    /// up by the kernels that can be built without.
     pub fn names(&self) -> BTreeSet<String> {
         let mut sources = SourceMap::new();
         let name = format!("{}.py", self.name());
@@ -211,7 +211,7 @@ impl Case {
         };
         let (_, names) = file.names_looked_up(|file| {
             for entry in self.entries().unwrap_or_default() {
-                // A kernel that is not built adds what it looked up before it failed, which is reported elsewhere.
+                // A kernel that fails to build adds the names it looked up before; the failure is reported elsewhere.
                 let _ = file.build_all(Some(&entry), &self.defines);
             }
         });
@@ -270,7 +270,7 @@ impl Case {
     }
 }
 
-/// The word of a line that looks like a directive: lower case, with a colon behind it.
+/// The word of a line that looks like a directive: lower case, followed by a colon.
 fn directive(line: &str) -> Option<&str> {
     let (word, rest) = line.split_once(':')?;
     let lower = !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
@@ -299,15 +299,15 @@ pub fn build(
     all.into_iter().map(build).collect()
 }
 
-/// What is said about each kernel of a file in which all are wrong: by the front end, a pass, code generation or the
-/// launcher's, whichever finds it.
+/// The messages about each kernel of a file in which all are wrong: by the front end, a pass, code generation or the
+/// launcher's generator, whichever comes first.
 pub fn messages(name: &str, text: &str) -> Result<String, String> {
     let mut sources = SourceMap::new();
     let file = KernelFile::load(&mut sources, name, text, &NoImports).map_err(|e| e.render(&sources))?;
     let (mut all, mut unexpected) = (String::new(), Vec::new());
     for entry in file.entries() {
         let checked = file.build(Some(&entry.name), &Defines::new()).and_then(|module| {
-            // As a build does it: without the verifier, which finds mistakes of the compiler.
+            // As in a build, without the verifier, which finds mistakes of the compiler.
             let mut lowering = Lowering::new(Target::cuda("sm_90a"));
             lowering.verify = false;
             let lowered = lower(module.clone(), &mut lowering)?;
@@ -349,7 +349,7 @@ pub fn cuda_text(
     Ok(cuda::emit(&lowered).map_err(|e| e.render(&sources))?.text)
 }
 
-/// The text of one kernel of a file: without the other kernels, with the functions that it may call.
+/// The text of one kernel of a file, with the functions that it may call and without other kernels.
 pub fn only(text: &str, entry: &str) -> Option<String> {
     let mut parts = text.split("\n\n\n@");
     let mut out = parts.next()?.to_string();

@@ -1,4 +1,4 @@
-//! What a kernel runs on: the simulator, or whatever else has memory and launches ([`Machine`]).
+//! The executor of a kernel: the simulator, or another device with memory and launches ([`Machine`]).
 
 use tirx_core::ir::{DType, IRModule};
 use tirx_sim::{Allocation, CompileOptions, LaunchOptions, Memory, Program, StandIns, host};
@@ -23,7 +23,7 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// A simulator on which a block that takes more branches and loop turns than `limit` is a fault.
+    /// A simulator that stops a block after `limit` branches and loop iterations.
     pub fn with_step_limit(limit: u64) -> Simulator {
         Simulator {
             options: LaunchOptions {
@@ -94,7 +94,7 @@ pub enum Argument {
         /// Its elements.
         bytes: Vec<u8>,
     },
-    /// Anything else.
+    /// A scalar.
     Scalar(host::Argument),
 }
 

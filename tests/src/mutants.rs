@@ -1,4 +1,4 @@
-//! Kernels with one synchronization taken out: does the simulator report each of them?
+//! Kernels with one synchronization removed: does the simulator report each of them?
 //!
 //! A *mutant* is the text of a kernel file with one call of `SYNCHRONIZATIONS` replaced by nothing. It is *reported* if the
 //! run of a kernel ends in a fault; *wrong* if it ends with other values and no fault; *silent* if nothing is different.
@@ -14,7 +14,7 @@ use crate::asynchronous::{self, Scale};
 use crate::machine::{self, Simulator};
 use crate::{Case, Defines, build, root, stages};
 
-/// Calls without which threads, or threads and copies, are no longer ordered. Each is a statement of its own.
+/// Calls that order threads with threads or copies. Each is a statement of its own.
 const SYNCHRONIZATIONS: &[&str] = &[
     "T.cuda.cta_sync",
     "T.cuda.warp_sync",
@@ -46,16 +46,16 @@ const SYNCHRONIZATIONS: &[&str] = &[
     "T.nvshmem.barrier_all",
 ];
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The message of the fault.
+    /// A fault, with its message.
     Reported(String),
-    /// What is different.
+    /// Other values, and no fault.
     Wrong(String),
-    /// Nothing is.
+    /// No difference.
     Silent,
-    /// It cannot be built, or nothing runs it.
+    /// It cannot be built, or no run executes it.
     NotRun,
 }
 
@@ -73,7 +73,7 @@ pub struct Mutant {
     text: String,
 }
 
-/// The call that starts at `at`: one past its closing parenthesis.
+/// The end of the call that starts at `at`: one past its closing parenthesis.
 fn call_end(text: &str, at: usize) -> Option<usize> {
     let open = at + text[at..].find('(')?;
     let mut depth = 0;
@@ -147,8 +147,8 @@ pub fn of_text(file: &str, text: &str) -> Vec<Mutant> {
     out
 }
 
-/// An example kernel that synchronizes, with sizes and what it is called with: what is not given is found from a run of the
-/// kernel as it is.
+/// An example kernel that synchronizes, with sizes and arguments; arguments that are not given are derived from a run
+/// of the unchanged kernel.
 #[derive(Debug)]
 pub struct Example {
     /// The kernel.
@@ -291,7 +291,7 @@ impl Given {
     }
 }
 
-/// Branches and loop turns of a block after which a mutant counts as endless.
+/// Branches and loop iterations of a block after which a mutant counts as endless.
 const STEPS: u64 = 3_000_000;
 
 impl Mutant {
@@ -301,7 +301,7 @@ impl Mutant {
     /// Where the file's expectations cannot be read.
     pub fn run(&self, case: &Case) -> Result<Outcome, String> {
         let runs = case.runs()?;
-        // What a function lacks all kernels of the file lack.
+        // A mutated helper function affects all kernels of the file.
         let whole = !self.entry;
         let mut outcome = Outcome::NotRun;
         for run in runs
@@ -379,12 +379,13 @@ impl Mutant {
 }
 
 impl Outcome {
-    /// Notes a run with a seed; `values` begins the messages of other values. The outcome, where it is settled.
+    /// Records a run with a seed; `values` begins the messages about other values. Gives the outcome, once it is
+    /// decided.
     fn note(&mut self, seed: u64, result: Result<(), String>, values: &str) -> Option<Outcome> {
         match result {
             Ok(()) if *self == Outcome::NotRun => *self = Outcome::Silent,
             Ok(()) => {}
-            // Another order of atomics may leave other values.
+            // Another order of atomics may give other values.
             Err(message) if message.starts_with(values) && seed == 0 => *self = Outcome::Wrong(message),
             Err(message) if message.starts_with(values) => {}
             Err(message) => return Some(Outcome::Reported(message)),

@@ -149,7 +149,7 @@ pub fn kernel_block(block: &Block, folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Builds, lowers, emits and runs; how many kernels there are.
+/// Builds, lowers, emits and runs; gives the number of kernels.
 fn check(case: &Case) -> Result<usize, String> {
     let runs = case.runs()?;
     let modules = case.build()?;
@@ -169,7 +169,7 @@ fn check(case: &Case) -> Result<usize, String> {
     }
 }
 
-/// Whether a text is Python, whatever it does.
+/// Whether a text is valid Python.
 ///
 /// # Errors
 /// The syntax error.

@@ -1,4 +1,4 @@
-//! A kernel that says when its roles do what: how it is called.
+//! A kernel that profiles its roles: its arguments.
 
 use tirx_core::ir::DType;
 use tirx_core::script::ConstValue;
@@ -17,7 +17,7 @@ pub const GROUPS: u32 = 2;
 pub const TILES: usize = 8;
 
 const ROWS: usize = BLOCKS as usize * TILES * 64;
-/// A first word, and for each group two records an event and one of the end.
+/// A header word, and for each group two records per event and one for the end.
 const WORDS: usize = 1 + (BLOCKS * GROUPS) as usize * (TILES * 4 + 1);
 
 /// The kernel, lowered, with its arguments: what it scales, the result, the records.

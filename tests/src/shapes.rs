@@ -1,8 +1,8 @@
-//! Kernels of given sizes, each large in one way: what compiling costs must grow as the size does.
+//! Kernels of given sizes, each large in one respect, for tests that compilation cost grows linearly.
 
-/// A way to be large.
+/// A way in which a kernel is large.
 pub struct Shape {
-    /// What there is much of.
+    /// The repeated element.
     pub name: &'static str,
     /// A size, and a larger one, that show how the cost grows. The larger one is near the language's limit where there
     /// is one.

@@ -1,4 +1,4 @@
-//! What do the kernels of a filetest compute, on the simulator or another machine, against values that were computed elsewhere?
+//! Runs the kernels of a filetest, on the simulator or another machine, and compares with values computed elsewhere.
 //!
 //! `kernels/NAME.sim.txt` says for each kernel what it is called with and what it must leave; `TIRX_BLESS` does not
 //! write it, for its values come from other programs (Python's `math`, numpy, or by hand).
@@ -126,7 +126,7 @@ fn tensor(text: &str) -> Result<Tensor, String> {
     })
 }
 
-/// The bytes of `count` scalars, from values that are repeated.
+/// The bytes of `count` scalars, from a repeated list of values.
 fn elements(dtype: DType, values: &str, count: usize) -> Result<Vec<u8>, String> {
     let scalars: Vec<Vec<u8>> = values
         .split_whitespace()

@@ -1,4 +1,4 @@
-//! Random programs of tile primitives, and what they must compute.
+//! Random programs of tile primitives, and their expected results.
 //!
 //! A program copies a tensor to buffers in shared memory and registers of random layouts, computes with them, and copies
 //! them back, with a barrier after each step. Every step is done a second time on plain arrays of numbers, from what
@@ -59,7 +59,7 @@ fn bytes(dtype: DType, value: i64) -> Vec<u8> {
     }
 }
 
-/// A tensor's bytes with zeros of either sign as one.
+/// A tensor's bytes with negative zeros replaced by positive ones.
 pub fn plain(dtype: DType, bytes: &[u8]) -> Vec<u8> {
     let mut plain = bytes.to_vec();
     if dtype.is_floating() {
@@ -75,7 +75,7 @@ pub fn plain(dtype: DType, bytes: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Where a buffer lies.
+/// The memory of a buffer.
 #[derive(Clone, Copy, PartialEq)]
 enum Home {
     Global,
@@ -105,7 +105,7 @@ impl Array {
     }
 }
 
-/// Rows and columns of a region: first and how many.
+/// A region: first row and column, and number of rows and columns.
 #[derive(Clone, Copy)]
 struct Part {
     row: usize,
@@ -299,7 +299,8 @@ impl Builder {
         self.copy(to, from, part);
     }
 
-    /// How a call begins: by all threads, or by a warp, a warpgroup or a thread where no operand is spread over threads.
+    /// The scope of a call: all threads, or a warp, a warpgroup or a thread where no operand is distributed over
+    /// threads.
     fn caller(&mut self, operands: &[usize]) -> String {
         let spread = operands.iter().any(|i| self.arrays[*i].home == Home::Registers);
         if spread || self.random.chance(60) {
@@ -323,7 +324,7 @@ impl Builder {
         let caller = self.caller(&[to, from]);
         let homes = (self.arrays[from].home, self.arrays[to].home);
         if homes == (Home::Global, Home::Shared) && self.random.chance(30) {
-            // Declined where cp.async finds no four bytes: the run counts that.
+            // Declined where cp.async has no contiguous four bytes; the run counts such cases.
             self.line(&format!("{caller}copy_async({dst}, {src})"));
             self.line("T.ptx.cp_async.commit_group()");
             self.line("T.ptx.cp_async.wait_group(0)");
@@ -336,7 +337,7 @@ impl Builder {
         self.barrier();
     }
 
-    /// A part that the threads are likely to divide.
+    /// A region whose size the threads are likely to divide.
     fn part(&mut self, array: usize) -> Part {
         let Array {
             rows, columns, home, ..

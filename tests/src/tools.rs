@@ -1,5 +1,5 @@
-//! What tests run beside Cargo and a C compiler: the packages of `tools.txt`, installed once through pip into a virtual
-//! environment in the target directory, as nvcc is fetched into the user's cache; and the simulator as a driver.
+//! Tools that tests need besides Cargo and a C compiler: the packages of `tools.txt`, installed once through pip into a
+//! virtual environment in the target directory; and the simulator as a driver.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn install() -> Result<PathBuf, String> {
         move |error: std::io::Error| format!("{what}: {error}")
     };
     fs::create_dir_all(target).map_err(failed("the target directory"))?;
-    // Two test programs at once install once.
+    // A lock, so that concurrent test programs install once.
     let lock = fs::File::create(target.join("test-tools.lock")).map_err(failed("the lock"))?;
     lock.lock().map_err(failed("the lock"))?;
     let done = place.join("installed.txt");

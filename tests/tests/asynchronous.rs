@@ -7,7 +7,7 @@ use tirx_tests::asynchronous::{CASES, Case, Scale, variants};
 use tirx_tests::machine::Simulator;
 use tirx_tests::{differential, only};
 
-/// Branches and loop turns of a block after which a broken kernel counts as endless.
+/// Branches and loop iterations of a block after which a broken kernel counts as endless.
 const STEPS: u64 = 3_000_000;
 
 fn wanted(name: &str) -> bool {

@@ -169,7 +169,7 @@ fn bundles_that_are_damaged_or_lack_the_kernel_are_refused() {
     };
     let mut flipped = bytes.clone();
     flipped[bytes.len() / 2] ^= 1;
-    refused(&flipped, "is damaged: its content is not what it was hashed from");
+    refused(&flipped, "is damaged: its content does not match its hash");
     refused(&bytes[..20], "is cut off, or a length in it is wrong");
     refused(
         &[b"TIRXKRN9", &bytes[8..]].concat(),
@@ -184,7 +184,7 @@ fn bundles_that_are_damaged_or_lack_the_kernel_are_refused() {
     fs::write(&text, "hello, world").unwrap();
     let message = Bundle::open(&text).unwrap_err().to_string();
     assert!(
-        message.contains("is no bundle: it begins with other bytes"),
+        message.contains("is no bundle: its first bytes are wrong"),
         "{message}"
     );
 }

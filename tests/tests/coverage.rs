@@ -1,4 +1,4 @@
-//! `docs/language.md` says of every name of TVM's `T` what this compiler does with it.
+//! Checks that `docs/language.md` lists the support of every name of TVM's `T`.
 //!
 //! The table is made from the compiler's own tables; `UPDATE_EXPECT=1` writes it. `tvm_names.txt` are the names that
 //! TVM 0.26 exports.
@@ -12,7 +12,7 @@ use tirx_core::ir::DType;
 use tirx_core::script::eval::{Value, language_name, limits};
 use tirx_tests::{Case, Test, root};
 
-/// What becomes of a name.
+/// The support of a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Status {
     Supported(String),
@@ -25,7 +25,7 @@ fn names() -> Vec<&'static str> {
     include_str!("../tvm_names.txt").lines().collect()
 }
 
-/// What the compiler knows of a dotted name: the part of it that decides, and why it is not there if it is not.
+/// The support of a dotted name: the part of it that decides, and the reason if it is not supported.
 fn find(full: &str) -> Result<(String, Option<String>), String> {
     let mut path = String::from("T");
     for part in full.split('.').skip(1) {
@@ -88,8 +88,8 @@ fn run_in() -> BTreeMap<String, String> {
     found
 }
 
-/// The texts of tests, for names that no kernel looks up as `T.name`: dtypes as strings, imported classes, annotations, and
-/// what tests in Rust run: path and text.
+/// The texts of tests, for names that no kernel looks up as `T.name`: dtypes as strings, imported classes, annotations,
+/// and names used by tests in Rust: path and text.
 fn tested_in() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for folder in [
@@ -158,7 +158,7 @@ fn scalar_of<'a>(name: &'a str, all: &[&str]) -> Option<&'a str> {
     (lanes.parse::<u32>().is_ok() && all.contains(&scalar)).then_some(scalar)
 }
 
-/// The rows: a name (or all that begin with it) and what becomes of it.
+/// The rows: a name (or all names with a prefix) and its support.
 fn rows() -> Vec<(String, Status)> {
     let (all, files, run) = (names(), tested_in(), run_in());
     let mut gaps = Vec::new();
@@ -174,7 +174,7 @@ fn rows() -> Vec<(String, Status)> {
         let status = match why {
             Some(why) if why.contains(" yet") => Status::Later(why),
             Some(why) => Status::Refused(why),
-            // Vectors of a dtype are one row with it.
+            // Vectors of a dtype are in its row.
             None if scalar_of(full, &all).is_some() => {
                 if let Some(row) = rows.get_mut(scalar_of(full, &all).unwrap()) {
                     row.1 += 1;
@@ -212,7 +212,7 @@ fn rows() -> Vec<(String, Status)> {
         .collect()
 }
 
-/// What a kernel that stores values of a dtype is told, where the dtype exists in the IR but not in CUDA.
+/// The error for a kernel that stores values of a dtype that exists in the IR but not in CUDA.
 fn not_in_cuda(full: &str) -> Option<String> {
     let name = full.strip_prefix("T.")?;
     if !name.starts_with("float") || name.parse::<DType>().is_err() {
@@ -252,7 +252,7 @@ fn limits() -> String {
     format!("| what | at most |\n|---|---|\n{rows}")
 }
 
-/// The parameters of a name of the table and what it means.
+/// The signature of a name of the table and its description.
 fn described(name: &str) -> (String, String) {
     let first = name.split(['`', ',']).nth(1).unwrap_or_default();
     let found = tirx_core::script::lang::described(first);

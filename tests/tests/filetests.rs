@@ -1,4 +1,4 @@
-//! Runs the files of `kernels/`; see the crate's page for what their first lines mean.
+//! Runs the files of `kernels/`; their directives are documented at the top of `tests/src/lib.rs`.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -12,8 +12,8 @@ use tirx_core::script::print;
 use tirx_tests::machine::Simulator;
 use tirx_tests::{Case, Test, messages, round_trip, stages};
 
-/// The trials of a file: one a kernel, one for the comparison with texts. A file whose kernels cannot be built is one
-/// trial, which says why or expects it.
+/// The trials of a file: one per kernel, one for the comparison with texts. A file whose kernels cannot be built is one
+/// trial, which reports or expects the error.
 fn trials(path: &Path) -> Vec<Trial> {
     let stem = path
         .file_stem()

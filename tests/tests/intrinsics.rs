@@ -1,4 +1,5 @@
-//! Every function of TVM's `T.ptx`, `T.cuda` and `T.nvshmem` is there, and what the rows say is what the page says.
+//! Checks that every function of TVM's `T.ptx`, `T.cuda` and `T.nvshmem` exists, and generates the reference page from
+//! the rows.
 //!
 //! `oracle_names.txt` are the names of TVM 0.26, by namespace. `UPDATE_EXPECT=1` writes `docs/intrinsics.md`.
 
@@ -10,7 +11,7 @@ use tirx_core::ir::{DType, Expr, ExprKind, IRModule, Type, Var, Visitor};
 use tirx_core::script::eval::{Value, language_name};
 use tirx_tests::root;
 
-/// Functions that TVM's own release does not compile either, with what the user is told.
+/// Functions that TVM's own release does not compile either, with the error message.
 const REFUSED: &[&str] = &[
     "cuda.mma_store",
     "cuda.mma_fill",
@@ -49,7 +50,7 @@ fn every_function_of_tvm_is_there() {
     assert!(gaps.is_empty(), "{gaps:?}");
 }
 
-/// The page: a table for each family.
+/// The page: one table per family.
 fn page() -> String {
     let mut text = String::from(
         "# Intrinsics\n\nEvery operation (`tirx-core/ir/src/intrin/rows`), by family: how text writes it, what \
@@ -155,7 +156,7 @@ fn the_page_is_up_to_date() {
     );
 }
 
-/// What may stand for an argument, as nodes and as text: one list for each possibility.
+/// Possible values of an argument, as nodes and as text: one list per possibility.
 type Choice = Vec<(Expr, String)>;
 
 fn choices(arg: &Arg) -> Vec<Choice> {
@@ -226,7 +227,7 @@ fn choices(arg: &Arg) -> Vec<Choice> {
     }
 }
 
-/// The flat argument list of a choice for each argument; `None` where the row refuses it.
+/// The flat argument list for one choice per argument; `None` where the row rejects it.
 fn call(row: &'static Row, all: &[Vec<Choice>], at: &[usize]) -> Option<String> {
     let mut parts: Vec<Choice> = all
         .iter()
@@ -248,7 +249,7 @@ fn call(row: &'static Row, all: &[Vec<Choice>], at: &[usize]) -> Option<String> 
             parts[i] = vec![(Expr::int32(count), count.to_string())];
         }
     }
-    // A pointer whose memory another argument says.
+    // A pointer whose memory is determined by another argument.
     let space = row.args.iter().position(|arg| arg.name == "space");
     let space = space.and_then(|p| parts[p].first()).map(|(_, text)| text.clone());
     for (arg, part) in row.args.iter().zip(&mut parts) {
@@ -289,7 +290,7 @@ fn calls(row: &'static Row) -> Vec<String> {
         for value in 0..all[i].len() {
             let mut other = at.clone();
             other[i] = value;
-            // A list may have to be of another length, another flag set.
+            // Another list may need another length, or a flag another value.
             let lists: Vec<usize> = (0..at.len()).filter(|j| *j != i && all[*j].len() > 1).collect();
             let direct = call(row, &all, &other);
             let adjusted = || {
@@ -309,7 +310,7 @@ fn calls(row: &'static Row) -> Vec<String> {
     found
 }
 
-/// Whether a kernel works with pairs of CTAs.
+/// Whether a kernel works with CTA pairs.
 fn pairs(row: &'static Row, module: &IRModule) -> bool {
     struct Pairs(&'static Row, bool);
     impl Visitor for Pairs {
@@ -345,7 +346,7 @@ fn kernel(calls: &[String]) -> String {
     text
 }
 
-/// What nvcc says of calls for a target; nothing where it takes them.
+/// The messages of nvcc about calls for a target; empty where it accepts them.
 fn refused_by_nvcc(text: &str, target: &str) -> Option<String> {
     let source = tirx_tests::cuda_text("k.py", text, "k", &Default::default(), target)
         .unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -362,7 +363,7 @@ fn refused_by_nvcc(text: &str, target: &str) -> Option<String> {
     (!run.status.success()).then(|| String::from_utf8_lossy(&run.stderr).into_owned())
 }
 
-/// Whether calls of a row are made from its arguments.
+/// Whether calls of a row are generated from its arguments.
 fn called(row: &'static Row) -> bool {
     // What the code generator writes for the dtypes of its operands has kernels of its own.
     let own = matches!(row.cuda.form, Form::Special) && !row.script.starts_with("ptx.");
@@ -377,7 +378,7 @@ fn called(row: &'static Row) -> bool {
 
 #[test]
 fn each_row_at_each_modifier_is_taken_where_it_is_and_refused_below() {
-    // A kernel is of single CTAs or of pairs.
+    // A kernel has either single CTAs or CTA pairs.
     let mut by_target: BTreeMap<(usize, bool), Vec<String>> = BTreeMap::new();
     let mut none = Vec::new();
     for op in Op::ALL {
@@ -423,7 +424,8 @@ fn each_row_at_each_modifier_is_taken_where_it_is_and_refused_below() {
 /// The targets that calls are compiled for, from the first to the last.
 const TARGETS: [&str; 4] = ["sm_80", "sm_90", "sm_90a", "sm_100a"];
 
-/// A call that has a kernel of its own: the row's name, the call, the least target that takes it, and its CUDA text.
+/// A call that is tested by a kernel of its own: the row's name, the call, the lowest target that has it, and its CUDA
+/// text.
 struct Single {
     script: &'static str,
     call: String,
@@ -431,7 +433,7 @@ struct Single {
     text: String,
 }
 
-/// Every call of every row but those whose dtypes have kernels of their own.
+/// Every call of every row except those with kernels of their own.
 fn singles() -> Vec<Single> {
     let mut out = Vec::new();
     for op in Op::ALL {
@@ -499,7 +501,8 @@ fn opcodes(listing: &str) -> BTreeMap<usize, Vec<String>> {
     out
 }
 
-/// Each call of a row, compiled for the least target that takes it, holds the machine instruction that `sass.txt` names.
+/// Each call of a row, compiled for the lowest target that has it, contains the machine instruction that `sass.txt`
+/// names.
 #[test]
 fn each_call_becomes_its_machine_instruction() {
     let table = std::fs::read_to_string(root().join("tests/sass.txt")).expect("the table");
@@ -575,7 +578,7 @@ fn each_call_becomes_its_machine_instruction() {
     assert!(wrong.is_empty(), "{} calls:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Below the least target that takes it each call is an error of ours, which names the operation and the line.
+/// Below the lowest target that has it each call is rejected with an error that names the operation and the line.
 #[test]
 fn each_call_is_refused_below_its_target() {
     let mut refused = 0;

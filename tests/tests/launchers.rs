@@ -15,7 +15,7 @@ fn launcher(file: &str, entry: &str) -> rust::Launcher {
     rust::launcher(&module.functions[0].1, &lowered).unwrap()
 }
 
-/// Fields of the launch configuration of each launch of a kernel, without extents of grid and block.
+/// Fields of the launch configuration of each launch of a kernel, except the extents of grid and block.
 fn configurations(entry: &str) -> Vec<String> {
     let launcher = launcher("launch_attributes.py", entry);
     let configuration = |item: &String| {
@@ -70,7 +70,7 @@ fn launch_attributes_reach_the_launcher() {
 fn tensor_maps_are_checked_encoded_and_passed_by_number() {
     let launcher = launcher("tensor_maps.py", "map_of_arguments");
     let host = &launcher.host;
-    // What is known at compile time is not checked again.
+    // Checks that hold at compile time are not repeated.
     for absent in ["boxDim", "elementStrides", "the innermost box"] {
         assert!(!host.contains(absent), "{host}");
     }

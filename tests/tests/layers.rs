@@ -1,11 +1,11 @@
-//! Arrows go down only: which crates a crate may see, and no circle between the folders of a crate.
+//! Dependencies point downwards only: the crates that each crate may use, and no cycles between the folders of a crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tirx_tests::root;
 
-/// The crates of the compiler and what runs its output, and the crates of this workspace that each may depend on.
+/// The crates of the compiler and of its run time, and the workspace crates that each may depend on.
 const MAY_SEE: &[(&str, &[&str])] = &[
     ("tirx-core/source", &[]),
     ("tirx-core/ir", &["tirx-source"]),
@@ -16,7 +16,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("tirx-sim", &["tirx-source", "tirx-ir"]),
 ];
 
-/// Circles that stay, with the reason.
+/// Accepted cycles, with the reason.
 const ACCEPTED: &[(&str, &str, &str, &str)] = &[(
     "tirx-core/script",
     "eval",
@@ -60,7 +60,7 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// The modules of the crate that a file names: `crate::a::…`, and `super::…` from where it stands.
+/// The modules of the crate that a file refers to: `crate::a::…`, and `super::…` relative to it.
 fn named(text: &str, module: &[String]) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut from_here = |start: usize, mut at: Vec<String>| {
@@ -93,7 +93,7 @@ fn named(text: &str, module: &[String]) -> Vec<Vec<String>> {
     found
 }
 
-/// The arrows between the folders of a crate.
+/// The dependencies between the folders of a crate.
 fn arrows(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut files = Vec::new();
     sources(src, &mut files);
@@ -113,7 +113,7 @@ fn arrows(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
             module.pop();
         }
         let text = std::fs::read_to_string(&file).unwrap();
-        // What stands behind the tests of a file are its tests.
+        // The text after a file's test module is ignored.
         let text = text.split("#[cfg(test)]\nmod").next().unwrap_or_default();
         for target in named(text, &module) {
             let to = target.first().cloned().unwrap_or_default();
@@ -125,7 +125,7 @@ fn arrows(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
     arrows
 }
 
-/// Whether one folder reaches another.
+/// Whether one folder depends on another, directly or not.
 fn reaches(arrows: &BTreeMap<String, BTreeSet<String>>, from: &str, to: &str) -> bool {
     let mut seen = BTreeSet::new();
     let mut open = vec![from];

@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 fn count(bytes: usize) {
-    // While a thread ends nothing is counted.
+    // Allocations of a thread that is ending are not counted.
     let _ = COUNT.try_with(|c| {
         let (calls, sum) = c.get();
         c.set((calls + 1, sum + bytes as u64));
@@ -53,9 +53,9 @@ fn cost(text: &str, entry: &str) -> (u64, u64) {
     (more - calls, larger - bytes)
 }
 
-/// Both costs per unit may rise by a quarter: lists grow by doubling.
+/// The cost per unit may rise by a quarter at most: lists grow by doubling.
 fn is_linear(name: &str, [small, large]: [usize; 2], text: &dyn Fn(usize) -> String, entry: &str) {
-    // Tables that are read once a process are not the kernel's.
+    // Tables that are read once per process do not count for the kernel.
     cost(&text(small), entry);
     let (few, many) = (cost(&text(small), entry), cost(&text(large), entry));
     for (what, few, many) in [("allocations", few.0, many.0), ("bytes", few.1, many.1)] {

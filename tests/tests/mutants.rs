@@ -156,7 +156,7 @@ impl Filter {
     }
 }
 
-/// A mutant, and what runs it.
+/// A mutant, and the runs that execute it.
 struct Job<'a> {
     mutant: Mutant,
     subject: Subject<'a>,
@@ -179,16 +179,16 @@ impl Job<'_> {
     }
 }
 
-/// What became of the mutants so far.
+/// The outcomes of the mutants so far.
 #[derive(Default)]
 struct Tally {
     reported: usize,
     known: usize,
     not_run: usize,
     failures: Vec<String>,
-    /// Those that may be silent, with the reasons; `*` for a kernel's name is each of its file.
+    /// Mutants that may be silent, with the reasons; `*` for a kernel's name stands for every kernel of its file.
     allowed: BTreeMap<String, String>,
-    /// The entries of it that were needed.
+    /// The entries that were used.
     seen: BTreeSet<String>,
 }
 
@@ -234,7 +234,7 @@ impl Tally {
         self.failures.push(what);
     }
 
-    /// Writes a line at once: a run that is cut off has said what it knows.
+    /// Prints a line immediately, so that an interrupted run has reported its results.
     fn say(&self, what: &str) {
         let mut out = std::io::stdout();
         let written = writeln!(out, "{what}").and_then(|()| out.flush());

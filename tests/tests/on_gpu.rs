@@ -34,15 +34,15 @@ const FLAGS: &[&str] = &["-O3", "-fmad=false"];
 struct Gpu {
     stream: Stream,
     cubin: &'static [u8],
-    /// What stands before `_kernel` in the symbols of the machine code, where it is not what the IR says.
+    /// The prefix of `_kernel` in the symbols of the machine code, where it differs from the IR's.
     stem: Option<String>,
     tensors: Vec<Tensor<u8>>,
-    /// How often each launch is repeated to be measured, and the seconds that one has taken.
+    /// How often each launch is repeated for a measurement, and the time of one in seconds.
     repeats: u32,
     seconds: f64,
 }
 
-/// Kept for good: so are loaded images, and a test ends soon.
+/// Never freed, and neither are loaded images: a test ends soon.
 fn leak<T: ?Sized>(value: Box<T>) -> &'static T {
     Box::leak(value)
 }
@@ -62,7 +62,7 @@ impl Gpu {
 
 impl Machine for Gpu {
     fn alloc(&mut self, bytes: &[u8]) -> Result<u64, String> {
-        // At least a byte, so that every tensor has an address of its own.
+        // At least one byte, so that every tensor has an address of its own.
         let bytes = if bytes.is_empty() { &[0][..] } else { bytes };
         let tensor = Tensor::from_slice(&self.stream, bytes, [bytes.len()]).map_err(|e| e.to_string())?;
         let address = tensor.address();
@@ -145,7 +145,7 @@ impl Machine for Gpu {
         };
         launch()?;
         if self.repeats > 0 {
-            // The device is warm after some launches.
+            // The GPU reaches its clock after some launches.
             (0..self.repeats).try_for_each(|_| launch())?;
             self.stream.synchronize().map_err(|e| e.to_string())?;
             let start = Instant::now();
@@ -175,7 +175,7 @@ fn named(case: &Case) -> Vec<&str> {
     named.collect()
 }
 
-/// Does work on all processors; results in the order of the work.
+/// Runs work on all processors; gives the results in order.
 fn parallel<T: Sync, R: Send>(work: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, R)>> = Mutex::default();
@@ -266,14 +266,14 @@ fn filetests_leave_what_they_say() {
     for path in files.filter(|p| p.extension().is_some_and(|e| e == "py")) {
         let case = Case::read(&path).unwrap();
         let named = named(&case);
-        // Files of errors describe no runs.
+        // Files of errors have no runs.
         if !case.errors.is_empty()
             || !case.name().contains(&only)
             || !(named.is_empty() || named.contains(&ARCH))
         {
             continue;
         }
-        // The kernels of a file that names no architecture may need another one, or headers that are not here.
+        // The kernels of a file that names no architecture may need another one, or headers that are missing here.
         let must_compile = !named.is_empty();
         let runs = case.read_runs().unwrap();
         if runs.is_empty() {
@@ -282,7 +282,7 @@ fn filetests_leave_what_they_say() {
         let modules = case.build().unwrap();
         for run in runs {
             let (_, module) = modules.iter().find(|(entry, _)| *entry == run.kernel).unwrap();
-            // A GPU does not say what the simulator finds.
+            // A GPU does not report the faults that the simulator finds.
             if !run.faults() {
                 let name = format!("{}.{}", case.name(), run.kernel);
                 work.push((name, module.clone(), run, must_compile));
@@ -430,7 +430,7 @@ fn elementwise_through_shared_memory_is_as_fast_as_a_copy() {
     assert!(share >= 0.95);
 }
 
-/// What the driver takes to copy so many bytes on the device.
+/// The time of the driver for a copy of this many bytes on the device.
 fn seconds_of_a_copy(stream: &Stream, bytes: usize, repeats: u32) -> f64 {
     let cuda = stream.as_cudarc().expect("a CUDA stream");
     let from = cuda.alloc_zeros::<u8>(bytes).expect("memory");

@@ -131,7 +131,7 @@ impl Call {
         assert_eq!(ran.tensor::<T>(ran.0.len() - 1), expected, "{kernel}");
     }
 
-    /// Runs the kernel, which fails with a message that holds `text`.
+    /// Runs the kernel, which must fail with a message that contains `text`.
     fn fails(self, text: &str) {
         let kernel = self.kernel;
         match self.run() {
@@ -152,7 +152,7 @@ impl Ran {
     }
 }
 
-/// Numbers without a pattern that a wrong index would keep.
+/// Numbers without a pattern that a wrong index would preserve.
 fn numbers(count: usize) -> Vec<f32> {
     (0..count)
         .map(|i| ((i * i * 7 + i * 13) % 251) as f32 - 125.0)

@@ -1,4 +1,4 @@
-//! Random kernels mean the same by few passes and by all.
+//! Random kernels compute the same with few passes and with all.
 //!
 //! `TIRX_RANDOM_KERNELS=10000` sets how many, `TIRX_RANDOM_SEED=1` the first seed, `TIRX_NVCC=path` asks nvcc about one
 //! kernel in `TIRX_RANDOM_NVCC=5`, `TIRX_TVM_PYTHON=path` compares one kernel in `TIRX_RANDOM_TVM=20` with TVM's,
@@ -23,7 +23,7 @@ fn random_kernels_mean_the_same_however_they_are_lowered() {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         trace: std::env::var_os("TIRX_RANDOM_TRACE").is_some(),
     };
-    // What panics is reported with its kernel.
+    // A panic is reported with its kernel.
     std::panic::set_hook(Box::new(|_| {}));
     let started = std::time::Instant::now();
     let report = run_seeds(first, count, &settings);

@@ -69,14 +69,14 @@ fn random_tile_programs_compute_what_they_mean() {
     assert!(ran * 10 > count * 6, "only {ran} of {count} programs ran");
 }
 
-/// What TVM takes and lowers to something else: a part of our reason, and of its IR.
+/// Primitives that TVM accepts and lowers wrongly: a part of our error, and of its IR.
 const WRONG_IN_TVM: &[(&str, &str)] = &[
     // Rows of some threads' registers, which matrix instructions move as if they were those of all threads.
     ("begins in the middle of the axis", "T.ptx.ldmatrix("),
     ("begins in the middle of the axis", "T.ptx.stmatrix("),
 ];
 
-/// What is declined here TVM declines as well: of the same programs, without running them.
+/// TVM also rejects what is rejected here: the same programs, without running them.
 #[test]
 fn tvm_declines_what_is_declined_here() {
     let Some(python) = std::env::var_os("TIRX_TVM_PYTHON") else {
@@ -118,7 +118,7 @@ fn tvm_declines_what_is_declined_here() {
     assert!(shown.is_empty(), "{}", shown.join("\n"));
 }
 
-/// Why each variant declined, without numbers; `None` where the message is about something else.
+/// The reasons why each variant declined, without numbers; `None` where the message is about something else.
 fn reasons(message: &str) -> Option<String> {
     let (_, first) = message.split_once("no dispatch for tile primitive ")?;
     let call = first.split(':').next()?;

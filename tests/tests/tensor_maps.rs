@@ -1,4 +1,4 @@
-//! What `cuTensorMapEncodeTiled` asks of its arguments is checked before a launch, and the argument at fault is named.
+//! The rules of `cuTensorMapEncodeTiled` are checked before a launch, and the error names the argument.
 
 use tirx_core::ir::DType;
 use tirx_core::transform::{Lowering, Target, lower};

@@ -1,4 +1,4 @@
-//! One kernel from text to everything that is made of it, in memory: the only place that calls the compiler.
+//! Compiles one kernel in memory, from text to all outputs: the only place that calls the compiler.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use tirx_core::transform::{Lowering, Options, Step, Target, lower};
 
 use crate::error::Error;
 
-/// Kernel files that import each other: `import name` reads `name.py` beside the file.
+/// Imports between kernel files: `import name` reads `name.py` beside the file.
 #[derive(Debug)]
 pub struct FileImports {
     folder: PathBuf,
@@ -104,7 +104,7 @@ impl Loaded {
             .map_err(|d| Error::from_diagnostics(&d, &self.sources))
     }
 
-    /// What was found so far that is no error and most likely a mistake, as warnings.
+    /// The lints of the file so far, as warnings.
     pub fn warnings(&self) -> Vec<Message> {
         let lints = self.file.lints();
         let warning = |lint: &Lint| {
@@ -127,7 +127,7 @@ impl Loaded {
     }
 }
 
-/// How to lower.
+/// Options of lowering.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The architecture: `sm_90a`.
@@ -165,7 +165,7 @@ pub fn run_passes(
     run_and_warn(module, settings, timer, on_pass, &mut Vec::new())
 }
 
-/// As [`run_passes`]; adds to `warnings` what passes say that is no error.
+/// As [`run_passes`]; appends the warnings of passes to `warnings`.
 fn run_and_warn(
     module: IRModule,
     settings: &Settings,
@@ -193,8 +193,8 @@ fn run_and_warn(
         stop_after: settings.stop_after.as_deref(),
         observer: Some(&mut observe),
         timer,
-        // The checks find defects of the compiler, not of a kernel; they add half to the instructions that the example
-        // matmul takes, and four fifths to scale's. A dump asks for them, and the compiler's own tests lower with them.
+        // The verifier finds defects of the compiler, not of a kernel, and its cost is large (`docs/performance.md`).
+        // It runs where the IR is dumped, and in the compiler's own tests.
         verify: settings.dump.is_some(),
         also: settings
             .also
@@ -225,7 +225,7 @@ pub fn cuda_source(module: &IRModule) -> Result<CudaSource, Error> {
     cuda::emit(module).map_err(|d| render(&d, module))
 }
 
-/// The function that a user wrote, of a module that was not lowered.
+/// The user's function, in a module that has not been lowered.
 pub fn authored(module: &IRModule) -> Result<&PrimFunc, Error> {
     match module.functions.as_slice() {
         [(_, func)] => Ok(func),
@@ -243,22 +243,22 @@ pub fn authored(module: &IRModule) -> Result<&PrimFunc, Error> {
     }
 }
 
-/// Everything that is made of one specialization of a kernel.
+/// The outputs for one specialization of a kernel.
 #[derive(Debug)]
 pub struct Compiled {
     /// The function as written, specialized.
     pub authored: PrimFunc,
     /// The text that its spans point into.
     pub sources: SourceMap,
-    /// The CUDA text and what is in it.
+    /// The CUDA text and its properties.
     pub cuda: CudaSource,
     /// The IR image of the device functions.
     pub ir: Vec<u8>,
     /// The pieces of the Rust launcher.
     pub launcher: Launcher,
-    /// The lowered module, host function and all.
+    /// The lowered module, including the host function.
     pub lowered: IRModule,
-    /// What was found that is no error and most likely not what is wanted.
+    /// Warnings.
     pub warnings: Vec<Message>,
 }
 

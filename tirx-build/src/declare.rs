@@ -11,8 +11,8 @@ use crate::manifest::{self, NATIVE, Text};
 use crate::nvcc::NvccOptions;
 use crate::target::{Architecture, Targets, UnknownArchitecture};
 
-/// A kernel declared in a build script, for [`Builder::kernel`](crate::Builder::kernel). It says what `[[kernel]]` of a manifest
-/// says.
+/// A kernel declared in a build script, for [`Builder::kernel`](crate::Builder::kernel), with the settings of a
+/// `[[kernel]]` of the manifest.
 ///
 /// ```no_run
 /// use tirx_build::{Builder, Kernel};
@@ -119,7 +119,7 @@ impl Kernel {
         &self.name
     }
 
-    /// As a manifest has it.
+    /// The same as a manifest entry.
     pub(crate) fn resolve(&self, defaults: &Targets) -> Result<manifest::Kernel> {
         let wrong = |unknown: UnknownArchitecture| {
             let error = Error::new(format_args!("kernel `{}`: {}", self.name, unknown.message));

@@ -1,5 +1,5 @@
-//! The environment variables a build looks at, as a value: what was looked at can be told to Cargo, and tests
-//! need not change the process.
+//! The environment variables that a build reads, as a value: the names read can be reported to Cargo, and tests need
+//! not change the process's environment.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +50,7 @@ impl Environment {
             .cloned()
     }
 
-    /// A variable that changes no result, only how it comes about: Cargo need not watch it.
+    /// A variable that changes how a result is produced but not the result: Cargo need not watch it.
     pub fn peek(&self, name: &str) -> Option<OsString> {
         self.variables
             .get(name)
@@ -68,12 +68,12 @@ impl Environment {
         self.get(name).map(PathBuf::from)
     }
 
-    /// The names asked for so far, in order of the alphabet.
+    /// The names read so far, sorted.
     pub fn names_read(&self) -> Vec<String> {
         self.read.borrow().iter().cloned().collect()
     }
 
-    /// All variables, for a process to be started.
+    /// All variables, for a child process.
     pub fn variables(&self) -> &BTreeMap<String, OsString> {
         &self.variables
     }

@@ -1,4 +1,4 @@
-//! What can stop a build, as text for the person who reads the build's output.
+//! Errors of a build, as text for the reader of the build's output.
 
 use std::fmt;
 use std::io;
@@ -91,7 +91,7 @@ impl Error {
         self
     }
 
-    /// The messages, to be shown in another form than `Display`'s.
+    /// The messages, for other forms of output than `Display`'s.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
@@ -100,7 +100,7 @@ impl Error {
     pub fn all(errors: impl IntoIterator<Item = Error>) -> Result<()> {
         let mut messages = Vec::new();
         for message in errors.into_iter().flat_map(|e| e.messages) {
-            // Two specializations of one kernel report the same mistake once.
+            // The same mistake in two specializations of one kernel is reported once.
             if !messages.contains(&message) {
                 messages.push(message);
             }
@@ -109,7 +109,7 @@ impl Error {
     }
 }
 
-/// Gives the files that a message points into other names.
+/// Renames the files that a message points into.
 pub(crate) fn rename_files(message: &mut Message, name: &dyn Fn(&str) -> String) {
     if let Some(place) = &mut message.place {
         place.file = name(&place.file);
@@ -129,7 +129,7 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `main` prints "Error: " before it, which need not be said twice.
+        // `main` prints "Error: " before it, so the first `error: ` is omitted.
         let text = self.to_string();
         f.write_str(text.strip_prefix("error: ").unwrap_or(&text))
     }

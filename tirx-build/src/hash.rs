@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-/// SHA-256 over parts, each with its length, so that no two lists of parts run together.
+/// SHA-256 over parts, each with its length, so that different lists of parts have different inputs.
 pub(crate) fn digest<P: AsRef<[u8]>>(parts: &[P]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {

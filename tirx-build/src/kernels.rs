@@ -1,4 +1,4 @@
-//! The manifest's kernels: from their files through the compiler to what is written for them.
+//! Compiles the manifest's kernels: from their files to the outputs that are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ fn load(
     match &kernel.text {
         Text::Function(_) => Err(Error::new("a function has no text")),
         Text::Inline(text) => match manifest.inline_text(kernel) {
-            // At the manifest's lines, under its name.
+            // Errors point at the manifest's lines, under its name.
             Some(text) => Loaded::new(manifest_name, &text, &NoImports),
             None => Loaded::new(shown, text, &NoImports),
         },
@@ -169,7 +169,7 @@ fn compile_kernel(
     Ok(kernels)
 }
 
-/// The one variant of a kernel that a build script made as a function.
+/// The one variant of a kernel that a build script built as a function.
 fn compile_function(kernel: &Kernel, func: &PrimFunc, dump: Option<&Path>) -> Result<GeneratedKernel> {
     let func = match func.global_symbol() {
         Some(_) => func.clone(),
@@ -187,7 +187,7 @@ fn compile_function(kernel: &Kernel, func: &PrimFunc, dump: Option<&Path>) -> Re
     })
 }
 
-/// What is made of one module: a variant without values.
+/// A kernel made from one module: a variant without values.
 fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>) -> Result<Variant> {
     let settings = Settings {
         dump: dump.map(|folder| folder.join(&file)),
@@ -212,7 +212,7 @@ fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>)
     })
 }
 
-/// What is wrong with specializations of one kernel: the same mistake in several is said once, with their names.
+/// Errors in the specializations of one kernel: an error that several share is reported once, with their names.
 #[derive(Default)]
 struct Failures {
     messages: Vec<(Message, Vec<String>)>,
@@ -254,8 +254,8 @@ impl Failures {
     }
 }
 
-/// A tensor that one specialization writes is `&mut` in all that have it: which stores the compiler could drop
-/// (`x * 1`) is not part of a kernel's interface.
+/// A tensor that one specialization writes is `&mut` in all that have it: whether the compiler can drop a store
+/// (`x * 1`) must not change a kernel's interface.
 fn write_alike(variants: &mut [Variant]) {
     let mut all_written: BTreeSet<String> = BTreeSet::new();
     let mut all_read: BTreeSet<String> = BTreeSet::new();
@@ -284,7 +284,7 @@ fn declared<'a>(manifest: &'a Manifest, name: &str) -> Option<&'a Kernel> {
     manifest.kernels.iter().find(|k| k.name == name)
 }
 
-/// What nvcc is to compile.
+/// The texts that nvcc is to compile.
 pub(crate) fn jobs(manifest: &Manifest, kernels: &[GeneratedKernel]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for kernel in kernels {
@@ -309,7 +309,7 @@ pub(crate) fn jobs(manifest: &Manifest, kernels: &[GeneratedKernel]) -> Vec<Job>
     jobs
 }
 
-/// Writes the CUDA texts, so that what nvcc says of them can be looked up even where it fails.
+/// Writes the CUDA texts before nvcc runs, so that its messages can be looked up even if it fails.
 pub(crate) fn write_texts(kernels: &[GeneratedKernel], folder: &Path) -> Result<()> {
     for variant in kernels.iter().flat_map(|kernel| &kernel.variants) {
         let path = folder.join(format!("{}.cu", variant.file));
@@ -318,7 +318,7 @@ pub(crate) fn write_texts(kernels: &[GeneratedKernel], folder: &Path) -> Result<
     Ok(())
 }
 
-/// Fills in what is known of the images: for each variant, in order, its fat binary and the nvcc that made it.
+/// Fills in the images: for each variant, in order, its fat binary and the nvcc that made it.
 pub(crate) fn fill_in(
     manifest: &Manifest,
     kernels: &mut [GeneratedKernel],
@@ -344,7 +344,7 @@ pub(crate) fn fill_in(
     }
 }
 
-/// Writes what the generated Rust includes, and removes what earlier builds left.
+/// Writes the files that the generated Rust includes, and removes those of earlier builds.
 pub(crate) fn write_outputs(kernels: &[GeneratedKernel], folder: &Path) -> Result<()> {
     let mut keep = Vec::new();
     for variant in kernels.iter().flat_map(|kernel| &kernel.variants) {

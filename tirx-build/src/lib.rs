@@ -75,12 +75,13 @@
 //!
 //! # What is compiled again
 //!
-//! nvcc runs once a kernel and target, and only for what no store holds. The key of a result is the CUDA text, nvcc's
-//! release and build, the arguments, the target and the variables that nvcc reads (`NVCC_APPEND_FLAGS`, …), so a comment, another
-//! profile, or a target that is removed and added again compile nothing. One store is in Cargo's target directory, one is
-//! shared by all packages of the user: `TIRX_STORE=<dir>` puts it elsewhere, `TIRX_STORE=none` turns it off,
-//! `TIRX_STORE_LIMIT=<MiB>` bounds it (2 GiB otherwise), and `cargo tirx cache` shows and prunes it. Nothing that nvcc
-//! wrote is believed unseen: what is no whole fat binary is an error, and an entry that was damaged is made anew.
+//! nvcc runs once per kernel and target, and only for what no store holds. The key of a result is the CUDA text, nvcc's
+//! release and build, the arguments, the target and the variables that nvcc reads (`NVCC_APPEND_FLAGS`, …), so a
+//! comment, another profile, or a target that is removed and added again compile nothing. One store is in Cargo's
+//! target directory, one is shared by all packages of the user: `TIRX_STORE=<dir>` puts it elsewhere, `TIRX_STORE=none`
+//! turns it off, `TIRX_STORE_LIMIT=<MiB>` bounds it (2 GiB otherwise), and `cargo tirx cache` shows and prunes it.
+//! Nothing that nvcc wrote is believed unseen: what is no whole fat binary is an error, and an entry that was damaged
+//! is made anew.
 //!
 //! Builds into one `OUT_DIR` exclude each other; a build script that outlived its Cargo writes nothing once another
 //! build has begun.
@@ -97,6 +98,7 @@
 mod builder;
 pub mod bundle;
 mod c_api;
+mod claim;
 pub mod compile;
 mod declare;
 mod environment;
@@ -114,7 +116,6 @@ pub mod specialize;
 pub mod store;
 pub mod target;
 pub mod toolchain;
-mod turn;
 mod watch;
 
 use std::path::PathBuf;

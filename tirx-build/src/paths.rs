@@ -1,4 +1,5 @@
-//! How do messages name files? As rustc does: from the root of the workspace, where editors and terminals find them.
+//! File names in messages: relative to the root of the workspace, as rustc has them, so that editors and terminals find
+//! the files.
 
 use std::path::{Component, Path, PathBuf};
 

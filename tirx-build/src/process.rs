@@ -1,4 +1,4 @@
-//! Running a program that may never end.
+//! Runs programs with a time limit.
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a program came to.
+/// The outcome of a program.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// How it ended; `None` where it was stopped because its time was over.
+    /// Its exit status; `None` where it was stopped at the limit.
     pub(crate) status: Option<ExitStatus>,
     /// What it wrote to stdout.
     pub(crate) stdout: String,
@@ -17,7 +17,7 @@ pub(crate) struct Finished {
     pub(crate) stderr: String,
 }
 
-/// Runs a program for at most `limit`. `waiting` is called while it runs, every now and then, with the time so far.
+/// Runs a program for at most `limit`. `waiting` is called from time to time while it runs, with the elapsed time.
 pub(crate) fn run(
     command: &mut Command,
     limit: Option<Duration>,
@@ -45,7 +45,7 @@ pub(crate) fn run(
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     };
-    // A process that it started may hold the pipes open for longer than it lives.
+    // A child process may hold the pipes open longer than the program lives.
     let text = |reader: Receiver<Vec<u8>>| {
         let bytes = reader.recv_timeout(Duration::from_secs(2)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -57,7 +57,7 @@ pub(crate) fn run(
     })
 }
 
-/// Reads in the background, so that a full pipe stops nobody.
+/// Reads in the background, so that a full pipe blocks nobody.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -70,12 +70,12 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Ends a program, and first those that it started: nvcc is a driver of others, which would go on.
+/// Kills a program after its child processes: nvcc starts other programs, which would continue.
 fn stop(child: &mut Child) {
     let mut family = vec![child.id()];
     let mut next = 0;
     while let Some(parent) = family.get(next).copied() {
-        // Linux lists them; elsewhere the driver alone is ended.
+        // Child processes are listed on Linux only; elsewhere only the program itself is killed.
         let path = format!("/proc/{parent}/task/{parent}/children");
         let children = std::fs::read_to_string(path).unwrap_or_default();
         family.extend(

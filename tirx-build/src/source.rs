@@ -1,4 +1,4 @@
-//! Kernel files are read as UTF-8; one that is not says where.
+//! Reads kernel files as UTF-8; an error names the position of an invalid byte.
 
 use std::path::Path;
 use std::{fs, io};

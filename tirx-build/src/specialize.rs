@@ -1,6 +1,6 @@
-//! Which variants of a kernel the manifest asks for: the definition that is meant, and its values, checked.
+//! The variants of a kernel that the manifest requests: its definition, and checked compile-time values.
 //!
-//! Pure: what a file defines is given.
+//! Pure: the definitions of the file are an argument.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Specialization {
     pub name: Option<String>,
     /// The values that the manifest gives.
     pub given: BTreeMap<String, ConstValue>,
-    /// Values of all parameters that tell variants apart, defaults included, in the kernel's order.
+    /// Values of all parameters that distinguish variants, defaults included, in the kernel's order.
     pub values: Vec<(String, ConstValue)>,
 }
 
@@ -54,7 +54,7 @@ pub fn entry<'a>(manifest: &Manifest, kernel: &Kernel, entries: &'a [Entry]) -> 
     Err(Error::from_diagnostic(&diagnostic, &manifest.sources))
 }
 
-/// The variants of a kernel, and what is wrong with those that are none.
+/// The variants of a kernel, and the errors in invalid specializations.
 pub fn expand(manifest: &Manifest, kernel: &Kernel, entry: &Entry) -> (Vec<Specialization>, Vec<Error>) {
     let order: Vec<String> = entry.specializable().map(str::to_string).collect();
     let refuse = |index: usize, message: String, help: String| {
@@ -133,7 +133,7 @@ pub fn expand(manifest: &Manifest, kernel: &Kernel, entry: &Entry) -> (Vec<Speci
                 let value = given
                     .get(name)
                     .or_else(|| parameter.and_then(|p| p.default.as_ref()));
-                // A default is part of the choice only where some specialization gives that parameter.
+                // A default is part of the dispatch only where some specialization gives that parameter.
                 let used = specializations.iter().any(|s| s.contains_key(name));
                 Some((name.clone(), value.filter(|_| used)?.clone()))
             })

@@ -1,4 +1,4 @@
-//! Which GPUs a kernel is compiled for, and which nvcc can do it.
+//! The GPUs that a kernel is compiled for, and the releases of nvcc that support them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -67,9 +67,9 @@ impl fmt::Display for Architecture {
 /// A name that is no architecture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownArchitecture {
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// The nearest name, if one is near.
+    /// The closest valid name, if one is close.
     pub suggestion: Option<String>,
 }
 
@@ -121,12 +121,12 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Whether nothing is named.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.native.is_empty() && self.ptx.is_none()
     }
 
-    /// The architecture that passes and code generation see: the first one named.
+    /// The architecture that passes and code generation use: the first one named.
     pub fn primary(&self) -> String {
         match (self.native.first(), &self.ptx) {
             (Some(arch), _) => arch.sm(),

@@ -1,4 +1,4 @@
-//! What is Cargo told to watch?
+//! The files and variables that Cargo is told to watch.
 //!
 //! Cargo runs a build script again, and compiles the package again, when a file or variable that the script named has
 //! changed. PATH is named only where no nvcc was found: with one, another PATH changes nothing.
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use crate::environment::Environment;
 use crate::toolchain::{self, Nvcc};
 
-/// What the search for an nvcc came to, as far as it matters here.
+/// The outcome of the search for an nvcc, as far as it matters here.
 pub(crate) enum Found<'a> {
     /// One is used.
     Nvcc(&'a Nvcc),
-    /// None is wanted, or none is needed.
+    /// None is requested, or none is needed.
     NotWanted,
     /// There is none.
     Nothing,
@@ -41,7 +41,7 @@ pub(crate) fn directives(
         .into_iter()
         .chain(TOOLCHAIN_VARIABLES.map(String::from))
         .filter(|name| name != "PATH" || looked_for)
-        // Cargo's own: it reruns for them anyway, or they say nothing about the result.
+        // Cargo watches these itself, or they do not affect the result.
         .filter(|name| !["OUT_DIR", "HOME"].contains(&name.as_str()))
         .collect();
     lines.extend(
@@ -52,23 +52,24 @@ pub(crate) fn directives(
     lines
 }
 
-/// What decides which nvcc is used, whether or not this build got as far as to ask.
+/// The variables that determine which nvcc is used, whether or not this build has searched for one.
 const TOOLCHAIN_VARIABLES: [&str; 5] = ["TIRX_NVCC", "NVCC", "CUDA_HOME", "CUDA_PATH", "TIRX_DUMP"];
 
-/// Files and folders whose change can change which nvcc is used, or what it is. Only what exists: Cargo reruns a build
-/// script at every build while a file it named is missing.
+/// Files and folders whose change can change which nvcc is used, or its version. Only existing ones: Cargo reruns a
+/// build script at every build while a file it named is missing.
 fn toolchain_files(environment: &Environment, found: &Found<'_>) -> Vec<PathBuf> {
     let mut watches = Vec::new();
     if let Found::Nvcc(nvcc) = found {
         watches.push(nvcc.path.clone());
-        // A package manager keeps the times of files; the folder's changes when one is replaced.
+        // A package manager keeps modification times of files; the folder's time changes when a file is replaced.
         watches.extend(nvcc.path.parent().filter(|dir| small(dir)).map(Path::to_path_buf));
     }
     if !matches!(found, Found::NotWanted) {
         watches.extend(homes_without_nvcc(environment));
     }
     if matches!(found, Found::Nothing) {
-        // Where one may appear: commands, our own installations, and what the toolkit's packages add to the linker.
+        // Where an nvcc may appear: `PATH`, our own installations, and the linker configuration that the toolkit's
+        // packages add.
         let path = environment.peek("PATH").unwrap_or_default();
         watches.extend(std::env::split_paths(&path).filter(|dir| dir.is_absolute() && small(dir)));
         watches.push(PathBuf::from("/etc/ld.so.conf.d"));
@@ -79,7 +80,8 @@ fn toolchain_files(environment: &Environment, found: &Found<'_>) -> Vec<PathBuf>
     watches
 }
 
-/// For a variable that names a toolkit which has no nvcc yet: the nearest folder in which one would show.
+/// For a variable that names a toolkit without an nvcc: the nearest existing folder that would change when one is
+/// installed.
 fn homes_without_nvcc(environment: &Environment) -> Vec<PathBuf> {
     let named = ["CUDA_HOME", "CUDA_PATH"]
         .into_iter()
@@ -94,7 +96,7 @@ fn homes_without_nvcc(environment: &Environment) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether Cargo can look through a folder at every build without anybody noticing.
+/// Whether a folder is small enough for Cargo to scan at every build without a noticeable delay.
 fn small(dir: &Path) -> bool {
     let entries = fs::read_dir(dir).map(|entries| entries.flatten().take(4000).collect::<Vec<_>>());
     entries.is_ok_and(|entries| {
@@ -105,7 +107,7 @@ fn small(dir: &Path) -> bool {
     })
 }
 
-/// As [`small`], for a folder that has others in it: Cargo looks through these, too.
+/// As [`small`], for a folder with subfolders, which Cargo scans, too.
 fn few(dir: &Path) -> bool {
     let mut left = 2000usize;
     let mut folders = vec![dir.to_path_buf()];

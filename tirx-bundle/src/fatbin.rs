@@ -1,4 +1,4 @@
-//! What is a fat binary, and how are several made one?
+//! Fat binaries: checking one, and joining several.
 //!
 //! nvcc runs once a target, so that a target that is added is the only one to be compiled. The container is a header of
 //! 16 bytes (magic, version, the header's size, the size of what follows) and entries, each with a header of its own;
@@ -30,7 +30,7 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
         return Err("is empty".into());
     }
     if !bytes.starts_with(&MAGIC) {
-        return Err("is no fat binary: its first bytes are others".into());
+        return Err("is no fat binary: its first bytes are wrong".into());
     }
     let header = number(bytes, 6, 2);
     let size = number(bytes, 8, 8).and_then(|size| usize::try_from(size).ok());

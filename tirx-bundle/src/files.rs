@@ -9,9 +9,9 @@ use crate::reader::{Reader, Writer};
 use crate::seal::{self, unseal};
 use crate::{EXTENSION, Kernel, Problem};
 
-/// The file that says what each kernel was made of.
+/// The file with the inputs of each kernel.
 pub const LOCK: &str = "kernels.lock";
-/// The file that says whose work is in the bundle.
+/// The file with copyright notices.
 pub const NOTICE: &str = "NOTICE.txt";
 
 /// No file of a bundle is longer: 4 GiB.
@@ -23,7 +23,7 @@ pub struct Files {
     files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Whether a name can be a file of a bundle: it is one on every system, and in no other folder.
+/// Whether a name is valid for a file of a bundle: on every system, and without leaving the folder.
 fn is_name(name: &str) -> bool {
     let known = [LOCK, NOTICE].contains(&name)
         || name
@@ -99,7 +99,7 @@ impl Files {
         for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            // What else lies there (`.gitattributes`, an editor's copy) is not the bundle's.
+            // Other files (`.gitattributes`, an editor's copy) are ignored.
             if !is_name(&name) {
                 continue;
             }
@@ -113,7 +113,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Writes a folder, or a file where `single` says so. Kernels of an older bundle that are in this one no longer are
+    /// Writes a folder, or a file where `single` is set. Kernel files of an older bundle that are not in this one are
     /// removed.
     ///
     /// # Errors
@@ -153,12 +153,12 @@ impl Files {
         seal::seal(seal::BUNDLE, &body.out)
     }
 
-    /// Reads the one file's bytes.
+    /// Reads the bytes of a single file.
     ///
     /// # Errors
     /// They are not a whole, undamaged bundle.
     pub fn decode(file: &[u8]) -> Result<Files, Problem> {
-        let content = unseal(seal::BUNDLE, file, "is no bundle: it begins with other bytes")?;
+        let content = unseal(seal::BUNDLE, file, "is no bundle: its first bytes are wrong")?;
         let mut reader = Reader::new(content);
         let mut files = Files::new();
         for _ in 0..reader.count(12)? {
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(reason(&newer), "is of another version of the format");
         assert_eq!(
             reason(b"hello, world"),
-            "is no bundle: it begins with other bytes"
+            "is no bundle: its first bytes are wrong"
         );
         assert_eq!(reason(b"TIRX"), "is cut off, or a length in it is wrong");
         let mut long = files().encode()[seal::HEADER..].to_vec();

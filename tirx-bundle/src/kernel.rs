@@ -13,10 +13,10 @@ use crate::reader::{Reader, Writer};
 use crate::seal::{self, unseal};
 use crate::{Problem, fatbin};
 
-/// What a kernel's file ends in.
+/// The file extension of a kernel.
 pub const EXTENSION: &str = "tirxk";
 
-/// The kind of a parameter that is no scalar of so many bits.
+/// The kind of a parameter that is not a scalar.
 const TENSOR_MAP: u8 = 128;
 
 /// A parameter of a device function.
@@ -44,10 +44,10 @@ pub struct Function {
 pub struct Kernel {
     /// Its path in Rust: `add::n256`.
     pub name: String,
-    /// Hash of what a launcher does: arguments, checks, launch dimensions. A launcher compiled into a program can launch
-    /// this kernel if its own is the same.
+    /// Hash of a launcher's behaviour: arguments, checks, launch dimensions. A launcher compiled into a program can
+    /// launch this kernel if the hashes are equal.
     pub signature: String,
-    /// Hash of everything that the kernel was made of.
+    /// Hash of all inputs of the kernel.
     pub hash: String,
     /// Its device functions.
     pub functions: Vec<Function>,
@@ -184,7 +184,7 @@ pub(crate) mod tests {
         );
     }
 
-    /// Whoever makes the hash fit gets as far as the lengths.
+    /// An attacker can make the hash fit, so that the lengths are read.
     #[test]
     fn lengths_that_lie_are_found() {
         let file = kernel().encode();
@@ -193,13 +193,13 @@ pub(crate) mod tests {
                 let mut lying = file.clone();
                 lying[at..at + 4].copy_from_slice(&value.to_le_bytes());
                 lying = seal::seal(seal::KERNEL, &lying[seal::HEADER..]);
-                // Some change only a text: what counts is that it ends, and without a panic.
+                // Some changes affect only a text: what matters is that decoding ends without a panic.
                 let _ = Kernel::decode(&lying);
             }
         }
     }
 
-    /// The message for a kernel whose content was changed, behind a hash that fits.
+    /// The message for a kernel whose content was changed, behind a valid hash.
     fn refused(kernel: &Kernel, change: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut content = kernel.encode()[seal::HEADER..].to_vec();
         change(&mut content);
@@ -237,18 +237,18 @@ pub(crate) mod tests {
             refused(&good, |c| c.truncate(20)),
             "is cut off, or a length in it is wrong"
         );
-        // Behind the target: how long the image is, unpacked.
+        // Offset behind the target: the unpacked length of the image.
         let length = |c: &mut Vec<u8>, length: u64| {
             let at = find(c, b"sm_90a") + 6;
             c[at..at + 8].copy_from_slice(&length.to_le_bytes());
         };
         assert_eq!(
             refused(&good, |c| length(c, 1 << 40)),
-            "has a length that cannot be true"
+            "has an impossible length"
         );
         assert_eq!(
             refused(&good, |c| length(c, 1 << 20)),
-            "has a length that cannot be true"
+            "has an impossible length"
         );
         assert_eq!(
             refused(&good, |c| length(c, 90)),
@@ -266,7 +266,7 @@ pub(crate) mod tests {
         };
         assert_eq!(
             refused(&no_code, same),
-            "has an image for sm_90a that is no fat binary: its first bytes are others"
+            "has an image for sm_90a that is no fat binary: its first bytes are wrong"
         );
     }
 }

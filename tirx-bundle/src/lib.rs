@@ -8,9 +8,9 @@
 //! add-n256.tirxk       a kernel: images for its targets, IR, signature
 //! ```
 //!
-//! Nothing in a bundle is believed. Every length is checked before it is used, every content has a hash, what is
-//! unpacked is no longer than it says it is, and nothing in it runs on the host: machine code goes to the driver, IR to
-//! the simulator.
+//! A bundle is untrusted input. Every length is checked before it is used, every content has a hash, unpacked contents
+//! have at most the stated length, and nothing in it runs on the host: machine code goes to the driver, IR to the
+//! simulator.
 //!
 //! | file | question |
 //! |---|---|
@@ -36,12 +36,12 @@ use sha2::{Digest, Sha256};
 pub use files::{Files, LOCK, NOTICE};
 pub use kernel::{EXTENSION, Function, Kernel, Param};
 
-/// What is wrong with a bundle.
+/// An error in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The file of the bundle that is at fault; empty for the bundle itself.
+    /// The file of the bundle that is invalid; empty for the bundle itself.
     pub file: String,
-    /// What is wrong, to stand after the name: "is cut off".
+    /// The error, as it follows the name in a message: "is cut off".
     pub reason: String,
 }
 

@@ -1,13 +1,13 @@
-//! Reading bytes that may be anybody's: no length is used before it is checked.
+//! Reads untrusted bytes: no length is used before it is checked.
 
 use crate::Problem;
 
-/// Bytes that are read from the front.
+/// A reader from the front.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
 
-/// What one packed content may unpack to: far more than any kernel.
+/// Largest unpacked content: far more than any kernel.
 const LARGEST: u64 = 1 << 30;
 
 impl<'a> Reader<'a> {
@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
             .fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    /// How many things follow. Each takes at least `least` bytes, so a number that cannot be true is found here.
+    /// A count of items. Each takes at least `least` bytes, so an impossible count is rejected here.
     pub(crate) fn count(&mut self, least: usize) -> Result<usize, Problem> {
         let count = self.u32()? as usize;
         match count.checked_mul(least.max(1)) {
@@ -61,17 +61,17 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn content(&mut self) -> Result<&'a [u8], Problem> {
         let length =
-            usize::try_from(self.u64()?).map_err(|_| Problem::new("has a length that cannot be true"))?;
+            usize::try_from(self.u64()?).map_err(|_| Problem::new("has an impossible length"))?;
         self.bytes(length)
     }
 
-    /// A content that was packed.
+    /// A compressed content.
     pub(crate) fn packed(&mut self) -> Result<Vec<u8>, Problem> {
         let length = self.u64()?;
         let packed = self.content()?;
         // Deflate packs a thousand to one at best.
         if length > LARGEST || length > (packed.len() as u64 + 64).saturating_mul(1100) {
-            return Err(Problem::new("has a length that cannot be true"));
+            return Err(Problem::new("has an impossible length"));
         }
         let unpacked = miniz_oxide::inflate::decompress_to_vec_with_limit(packed, length as usize);
         match unpacked {
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The other way.
+/// The reverse: writes a value.
 #[derive(Default)]
 pub(crate) struct Writer {
     pub(crate) out: Vec<u8>,

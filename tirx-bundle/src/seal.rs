@@ -1,4 +1,5 @@
-//! What do a bundle's files begin with? Eight bytes that say what they are, and the SHA-256 of all that follows.
+//! The header of a bundle's files: eight bytes that identify the format, and the SHA-256 of everything after the
+//! header.
 
 use crate::{Problem, raw_hash};
 
@@ -6,10 +7,10 @@ use crate::{Problem, raw_hash};
 pub const HEADER: usize = 40;
 /// The first bytes of a bundle that is one file; the last of them is the version of the format.
 pub const BUNDLE: &[u8; 8] = b"TIRXBND1";
-/// Those of a kernel's file.
+/// The first bytes of a kernel's file.
 pub const KERNEL: &[u8; 8] = b"TIRXKRN1";
 
-/// A content behind its header.
+/// A content with its header.
 pub fn seal(magic: &[u8; 8], content: &[u8]) -> Vec<u8> {
     let mut file = Vec::with_capacity(HEADER + content.len());
     file.extend(magic);
@@ -18,7 +19,7 @@ pub fn seal(magic: &[u8; 8], content: &[u8]) -> Vec<u8> {
     file
 }
 
-/// The content of a file that must begin with `magic`. `foreign` is said of a file that is something else.
+/// The content of a file that must begin with `magic`. `foreign` is the message for a file of another kind.
 pub(crate) fn unseal<'a>(magic: &[u8; 8], file: &'a [u8], foreign: &str) -> Result<&'a [u8], Problem> {
     let cut = || Problem::new("is cut off, or a length in it is wrong");
     let (found, rest) = file.split_at_checked(magic.len()).ok_or_else(cut)?;
@@ -31,7 +32,7 @@ pub(crate) fn unseal<'a>(magic: &[u8; 8], file: &'a [u8], foreign: &str) -> Resu
     let (hash, content) = rest.split_at_checked(HEADER - magic.len()).ok_or_else(cut)?;
     if raw_hash(content) != hash {
         return Err(Problem::new(
-            "is damaged: its content is not what it was hashed from",
+            "is damaged: its content does not match its hash",
         ));
     }
     Ok(content)

@@ -1,4 +1,4 @@
-//! Bundles opened at run time: kernels are replaced without building the application again.
+//! Bundles opened at run time: kernels are replaced without rebuilding the application.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::{Error, Kernel, Result};
 /// # Ok::<(), tirx_rt::Error>(())
 /// ```
 ///
-/// A bundle may be anybody's: every length in it is checked, every content has a hash, nothing in it runs on the host. What
-/// its machine code does on the GPU is as trustworthy as whoever made it.
+/// A bundle is untrusted input: every length in it is checked, every content has a hash, and nothing in it runs on the
+/// host. Its machine code does run on the GPU, so open only bundles from a source you trust.
 #[derive(Clone, Debug)]
 pub struct Bundle {
     kernels: Arc<Vec<tirx_bundle::Kernel>>,

@@ -18,7 +18,7 @@ use crate::dlpack::Foreign;
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
 use crate::{Error, Result, TensorMap, limits};
 
-/// Turns a driver error into ours.
+/// Converts a driver error.
 pub(crate) fn failed(attempt: &str) -> impl Fn(DriverError) -> Error + '_ {
     move |error| {
         let text = |s: std::result::Result<&std::ffi::CStr, DriverError>| {
@@ -65,12 +65,12 @@ pub(crate) fn context(ordinal: usize) -> Result<Arc<CudaContext>> {
 pub(crate) struct CudaMemory {
     address: u64,
     ordinal: i32,
-    /// Whether it is freed with this value.
+    /// Whether it is freed when this value is dropped.
     owned: bool,
-    /// The stream that used it last, and its handle for the quick comparison.
+    /// The stream that used it last, and that stream's handle for a quick comparison.
     last: Mutex<Arc<CudaStream>>,
     last_handle: AtomicUsize,
-    /// The memory's owner where that is another library: given back with this value.
+    /// The other library that owns the memory: it is released when this value is dropped.
     #[allow(dead_code, reason = "held, not looked at")]
     owner: Option<Foreign>,
 }
@@ -212,7 +212,7 @@ impl Drop for CudaMemory {
 /// A device function that is loaded into a context.
 struct Function {
     handle: sys::CUfunction,
-    /// Dynamic shared memory that launches may use without asking the driver again.
+    /// Dynamic shared memory that launches may use without raising the function's limit.
     shared_limit: AtomicU32,
     non_portable_cluster: std::sync::atomic::AtomicBool,
 }
@@ -220,7 +220,7 @@ struct Function {
 /// The largest cluster that every device with clusters accepts.
 const PORTABLE_CLUSTER: u32 = 8;
 
-/// An image in a context. Never unloaded: it lives as long as the process, as the image does.
+/// An image loaded into a context. Never unloaded: it lives as long as the process, as the image does.
 pub(crate) struct LoadedImage {
     pub(crate) context: Arc<CudaContext>,
     functions: Vec<Function>,
@@ -269,7 +269,7 @@ pub(crate) fn load(image: &'static KernelImage, context: &Arc<CudaContext>) -> R
             "finding function `{}` of kernel `{}`",
             function.symbol, image.name
         )))?;
-        // What is left of 48 KiB by its static shared memory; a driver that does not say so is asked at each launch.
+        // 48 KiB less its static shared memory; where the driver does not report it, each launch sets the limit.
         let limit = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function was loaded just now, into the current context.
         let limit = unsafe { result::function::get_function_attribute(handle, limit) };
@@ -300,7 +300,7 @@ pub(crate) unsafe fn launch(
     args: &[u64],
     maps: &[&TensorMap],
 ) -> Result<()> {
-    /// Enough for almost every kernel; more go through the heap.
+    /// Enough for almost every kernel; more parameters are put on the heap.
     const ON_STACK: usize = 32;
     let state = &loaded.functions[function];
     loaded

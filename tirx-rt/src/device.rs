@@ -20,15 +20,15 @@ pub(crate) enum DeviceKind {
     Simulator(Arc<Simulator>),
 }
 
-/// Why [`Device::best`] gave the simulator.
+/// The reason why [`Device::best`] chose the simulator.
 #[cfg(feature = "simulator")]
 static FALLBACK: std::sync::OnceLock<String> = std::sync::OnceLock::new();
 
 impl Device {
     /// The first GPU; without one, the simulator.
     ///
-    /// Why it is the simulator says [`fallback_reason`](Device::fallback_reason), and a warning of the `log` crate with
-    /// the target `tirx`, once a process.
+    /// Where it is the simulator, [`fallback_reason`](Device::fallback_reason) gives the reason, and so does a warning
+    /// of the `log` crate with the target `tirx`, once per process.
     ///
     /// # Errors
     /// Without the feature `simulator`, where there is no GPU.
@@ -48,7 +48,7 @@ impl Device {
         }
     }
 
-    /// Why [`best`](Device::best) gave the simulator: no driver, no GPU. `None` for other devices.
+    /// The reason why [`best`](Device::best) chose the simulator: no driver, no GPU. `None` for other devices.
     ///
     /// ```
     /// let device = tirx_rt::Device::best()?;
@@ -84,7 +84,7 @@ impl Device {
         Device(DeviceKind::Simulator(simulator::shared()))
     }
 
-    /// A simulator of its own, with memory apart from every other device's.
+    /// A separate simulator, whose memory is not shared with any other device.
     #[cfg(feature = "simulator")]
     pub fn new_simulator() -> Device {
         Device(DeviceKind::Simulator(Simulator::of_environment()))
@@ -118,7 +118,7 @@ impl Device {
         }
     }
 
-    /// The stream that work goes to when nothing else is said (CUDA's null stream).
+    /// The default stream (CUDA's null stream).
     pub fn default_stream(&self) -> Stream {
         match &self.0 {
             DeviceKind::Cuda(context) => Stream(StreamKind::Cuda(context.default_stream())),
@@ -127,7 +127,7 @@ impl Device {
         }
     }
 
-    /// A stream of its own. A simulator runs each launch to its end before the call returns.
+    /// A new stream. A simulator runs each launch to its end before the call returns.
     ///
     /// # Errors
     /// Where the driver has no room for another.
@@ -156,7 +156,7 @@ impl Device {
         }
     }
 
-    /// A number that tells devices apart: the ordinal of a GPU, a negative one for simulators.
+    /// A number that identifies the device: the ordinal of a GPU, a negative number for simulators.
     pub fn id(&self) -> i32 {
         match &self.0 {
             DeviceKind::Cuda(context) => context.ordinal() as i32,
@@ -259,7 +259,7 @@ impl fmt::Debug for Stream {
     }
 }
 
-/// The error for a device that is not there.
+/// The error for a device that does not exist.
 pub(crate) fn no_device(device: impl Into<String>, reason: impl Into<String>) -> Error {
     Error::NoDevice {
         device: device.into(),

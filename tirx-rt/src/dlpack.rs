@@ -1,7 +1,7 @@
-//! DLPack: tensors to and from other libraries, without copying.
+//! DLPack: exchange of tensors with other libraries, without copying.
 //!
-//! A `DLManagedTensor` is memory with a description and the function that gives it back. One that is made here holds the
-//! tensor; one that is taken is given back when the last tensor over its memory goes.
+//! A `DLManagedTensor` is memory with a description and a function that releases it. An exported one keeps the tensor
+//! alive; an imported one is released when the last tensor over its memory is dropped.
 //!
 //! Source: DLPack, `include/dlpack/dlpack.h`, version 0.8. `unsafe` here has one reason: that structure's pointers.
 
@@ -14,9 +14,9 @@ use crate::shape::Shape;
 use crate::storage::Storage;
 use crate::{Element, Error, Result, Tensor};
 
-/// DLPack's number of CUDA memory.
+/// DLPack's device type of CUDA memory.
 const CUDA: i32 = 2;
-/// DLPack's number of memory of a device that it does not know: a simulator's.
+/// DLPack's device type for memory of an unknown kind, used for a simulator's.
 const EXTENSION: i32 = 12;
 
 /// `DLTensor`.
@@ -27,7 +27,7 @@ pub struct DlTensor {
     pub data: *mut c_void,
     /// `DLDeviceType`: 2 is CUDA.
     pub device_type: i32,
-    /// Which of those devices.
+    /// Number of the device.
     pub device_id: i32,
     /// Number of dimensions.
     pub ndim: i32,
@@ -51,13 +51,13 @@ pub struct DlTensor {
 pub struct DlManagedTensor {
     /// The description.
     pub dl_tensor: DlTensor,
-    /// The maker's own.
+    /// Private to the producer.
     pub manager_ctx: *mut c_void,
-    /// Gives the tensor back to its maker.
+    /// Called by the consumer to release the tensor.
     pub deleter: Option<unsafe extern "C" fn(*mut DlManagedTensor)>,
 }
 
-/// What is behind a tensor that was handed over.
+/// The context of an exported tensor.
 struct Held<T: Element> {
     managed: DlManagedTensor,
     shape: Vec<i64>,
@@ -73,7 +73,7 @@ unsafe extern "C" fn give_back<T: Element>(managed: *mut DlManagedTensor) {
     drop(unsafe { Box::from_raw((*managed).manager_ctx.cast::<Held<T>>()) });
 }
 
-/// A foreign tensor, given back when this goes.
+/// An imported tensor, released when this value is dropped.
 pub(crate) struct Foreign(*mut DlManagedTensor);
 
 // SAFETY: DLPack lets any thread give a tensor back, and nothing else is done with the pointer.
@@ -93,8 +93,8 @@ impl Drop for Foreign {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The tensor for another library, which calls the `deleter` when it is done. On a GPU the memory is CUDA's; wait
-    /// for the stream that wrote it before the other library reads it.
+    /// Exports the tensor; the consumer calls the `deleter` when it is done. On a GPU the memory is CUDA's; wait for
+    /// the stream that wrote it before the other library reads it.
     ///
     /// # Errors
     /// [`Error::Shape`] for elements that share bytes, which DLPack cannot address.

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use crate::float4::Float4E2m1;
 
-/// An element type as DLPack numbers it: code, bits; one lane.
+/// An element type in DLPack's encoding: code and bits; one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ElementType {
     /// DLPack's code: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 17 float4_e2m1fn.
@@ -22,7 +22,7 @@ impl ElementType {
         Some(count.div_ceil(self.in_a_byte()))
     }
 
-    /// Elements that share a byte.
+    /// Number of elements that share a byte.
     pub fn in_a_byte(self) -> usize {
         (8 / self.bits.max(1) as usize).max(1)
     }
@@ -36,7 +36,7 @@ mod sealed {
 pub trait Element:
     sealed::Sealed + Copy + Default + Send + Sync + std::fmt::Debug + PartialEq + 'static
 {
-    /// Its number.
+    /// Its DLPack encoding.
     const TYPE: ElementType;
     /// Its name in kernels, e.g. `float32`.
     const NAME: &'static str;

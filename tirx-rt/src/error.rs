@@ -9,11 +9,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device asked for is not there.
+    /// The requested device does not exist.
     NoDevice {
-        /// Which.
+        /// The device.
         device: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// A CUDA driver call failed.
@@ -33,27 +33,27 @@ pub enum Error {
         index: u32,
         /// The parameter's name in Rust.
         argument: &'static str,
-        /// What of it: `ndim`, `shape[0]`, `strides`, `data`, `device`.
+        /// The property that does not fit: `ndim`, `shape[0]`, `strides`, `data`, `device`.
         field: &'static str,
         /// What the kernel needs.
         expected: String,
         /// What was passed.
         actual: String,
     },
-    /// A host check of the kernel failed that is not about one argument.
+    /// A check of the host function failed that is not about a single argument.
     Check {
         /// The kernel.
         kernel: &'static str,
         /// The check's message.
         message: String,
     },
-    /// The specialization was not built.
+    /// The requested specialization was not built.
     NotBuilt {
         /// The kernel.
         kernel: &'static str,
-        /// What was asked for, e.g. `N = 512`.
+        /// The requested values, e.g. `N = 512`.
         requested: String,
-        /// What there is.
+        /// The specializations that exist.
         built: &'static [&'static str],
     },
     /// The image has no code for the device.
@@ -78,24 +78,24 @@ pub enum Error {
     LaunchExtent {
         /// The kernel.
         kernel: &'static str,
-        /// Which: `blockIdx.x`, `threadIdx.y`, ….
+        /// The extent: `blockIdx.x`, `threadIdx.y`, ….
         what: &'static str,
-        /// What it would be; `None` where that does not fit 64 bits.
+        /// Its value; `None` where that does not fit 64 bits.
         value: Option<i64>,
-        /// What it is computed by, as in the kernel.
+        /// The expression that computes it, as in the kernel.
         expression: &'static str,
-        /// The values in it.
+        /// The values of its variables.
         values: Vec<(&'static str, i64)>,
     },
     /// A launch that is larger than a device allows.
     LaunchLimit {
         /// The kernel.
         kernel: &'static str,
-        /// What there is too much of: `threads per block`, `blocks along y`, `bytes of dynamic shared memory`, …
+        /// The limit that is exceeded: `threads per block`, `blocks along y`, `bytes of dynamic shared memory`, …
         what: &'static str,
-        /// How much there would be.
+        /// The requested amount.
         value: u64,
-        /// How much there can be.
+        /// The maximum.
         limit: u64,
     },
     /// The simulator found a fault in the kernel.
@@ -105,13 +105,13 @@ pub enum Error {
     Image {
         /// The kernel.
         kernel: &'static str,
-        /// Why.
+        /// The reason.
         message: String,
     },
-    /// A bundle cannot be used, or a kernel of it.
+    /// A bundle, or a kernel of one, cannot be used.
     #[cfg(feature = "bundle")]
     Bundle {
-        /// Why.
+        /// The reason.
         message: String,
     },
     /// A tensor operation that its shape does not allow.

@@ -1,4 +1,4 @@
-//! What is a float of four bits?
+//! 4-bit floats.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! What generated host functions are written with: arguments as a packed call sees them, and their errors.
+//! Support for generated host functions: arguments as a packed call sees them, and their errors.
 //!
-//! Not meant to be called by hand.
+//! Called by generated code only.
 
 use std::fmt::Display;
 
@@ -55,7 +55,7 @@ impl<'a> Arg<'a> {
         Arg::new(tensor, base, tensor.address() - base)
     }
 
-    /// As [`Arg::tensor_at_base`], of one that the kernel writes.
+    /// As [`Arg::tensor_at_base`], for a tensor that the kernel writes.
     #[inline]
     pub fn tensor_mut_at_base<T: Element>(tensor: &'a mut impl AsTensorMut<T>) -> Arg<'a> {
         Arg::tensor_at_base(tensor.tensor_mut())
@@ -110,7 +110,7 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// TVM FFI's number of the type: 1 int, 2 bool, 3 float, 4 pointer, 70 tensor.
+    /// The type index of TVM's FFI: 1 int, 2 bool, 3 float, 4 pointer, 70 tensor.
     #[inline]
     pub fn type_index(&self) -> i32 {
         match self.0 {
@@ -167,7 +167,7 @@ impl<'a> Arg<'a> {
             .map_or(0, |e| *e as i64)
     }
 
-    /// Step of dimension `i` in elements; 0 where there is none.
+    /// Stride of dimension `i` in elements; 0 where there is none.
     #[inline]
     pub fn stride(&self, i: usize) -> i64 {
         self.as_tensor()
@@ -175,7 +175,7 @@ impl<'a> Arg<'a> {
             .map_or(0, |s| *s as i64)
     }
 
-    /// Whether the tensor is compact row-major, so that its strides need not be looked at.
+    /// Whether the tensor is compact row-major, so that its strides need no check.
     #[inline]
     pub fn strides_is_null(&self) -> bool {
         self.as_tensor().is_none_or(|t| t.contiguous)
@@ -211,7 +211,7 @@ impl<'a> Arg<'a> {
         1
     }
 
-    /// DLPack's device type: 2, CUDA. A simulator stands in for a CUDA device.
+    /// DLPack's device type: 2, CUDA. A simulator reports the type of a CUDA device.
     #[inline]
     pub fn device_type(&self) -> i32 {
         2
@@ -268,7 +268,7 @@ pub fn tensor_map_rule(
     }
 }
 
-/// The error of a run-time choice that was not built.
+/// The error for a specialization that was requested at run time and not built.
 #[cold]
 pub fn not_built(kernel: &'static str, requested: String, built: &'static [&'static str]) -> Error {
     Error::NotBuilt {
@@ -290,7 +290,7 @@ pub fn extent(kernel: &'static str, what: &'static str, value: i64) -> Result<u3
     })
 }
 
-/// An integer of 64 bits that launch extents and checks are computed in; none where it leaves them or is divided by zero.
+/// A 64-bit integer for launch extents and checks; `None` after overflow or division by zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wide(Option<i64>);
 
@@ -347,28 +347,28 @@ impl Wide {
         Wide(i64::try_from(value).ok())
     }
 
-    /// One of two.
+    /// Selects one of two.
     #[inline]
     #[must_use]
     pub fn choose(condition: bool, then: Wide, otherwise: Wide) -> Wide {
         if condition { then } else { otherwise }
     }
 
-    /// Whether it is this number; nothing is what leaves 64 bits.
+    /// Whether it equals this number; false after overflow.
     #[inline]
     #[must_use]
     pub fn equals(self, other: Wide) -> bool {
         self.0.is_some() && self.0 == other.0
     }
 
-    /// Whether both are numbers and it is the smaller one or the same.
+    /// Whether both are valid and it is less than or equal to the other.
     #[inline]
     #[must_use]
     pub fn at_most(self, other: Wide) -> bool {
         matches!((self.0, other.0), (Some(a), Some(b)) if a <= b)
     }
 
-    /// Whether both are numbers and it is the smaller one.
+    /// Whether both are valid and it is less than the other.
     #[inline]
     #[must_use]
     pub fn below(self, other: Wide) -> bool {
@@ -385,7 +385,7 @@ impl Display for Wide {
     }
 }
 
-/// A launch extent as the driver takes it, from its value, the expression that it was computed by and what was in it.
+/// A launch extent as the driver takes it, from its value, its expression and the values of the expression's variables.
 ///
 /// # Errors
 /// [`Error::LaunchExtent`] for one that is negative or does not fit.
@@ -452,7 +452,7 @@ divisions! {
 
 /// Before a launch: the tensors are on the stream's device, and the stream waits for earlier work on them.
 ///
-/// What it gives is held until the launches are done.
+/// Keep the result until the launches have been made.
 ///
 /// # Errors
 /// [`Error::Argument`] for the first tensor on another device.
@@ -493,7 +493,7 @@ pub fn begin(
     Ok(Launching { _private: () })
 }
 
-/// Launches with checked arguments are being made.
+/// Alive while launches with checked arguments are made.
 #[derive(Debug)]
 pub struct Launching {
     _private: (),
@@ -508,7 +508,7 @@ impl Drop for Launching {
 
 #[cfg(feature = "simulator")]
 impl TensorArg<'_> {
-    /// On the simulator, what of its allocation the tensor is, where that is not all of it.
+    /// On the simulator, the part of its allocation that the tensor covers, where that is not all of it.
     fn window(&self) -> Option<(u64, tirx_sim::Window)> {
         let bits = u32::from(self.element.bits);
         let elements = self.shape.elements()?;

@@ -1,6 +1,6 @@
 //! Compiled kernels as data.
 
-/// What a parameter of a device function is.
+/// The kind of a parameter of a device function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// A device pointer.
@@ -40,8 +40,8 @@ pub struct KernelImage {
     pub ptx: Option<&'static str>,
     /// Hash over source, specialization, compiler, nvcc, flags and targets, in hexadecimal.
     pub hash: &'static str,
-    /// Hash of what its launcher does: arguments, checks and launch dimensions. A kernel of a bundle can take the place of
-    /// this one where it has the same.
+    /// Hash of the launcher's behaviour: arguments, checks and launch dimensions. A kernel of a bundle can replace this
+    /// one if its hash is the same.
     pub signature: &'static str,
 }
 
@@ -58,7 +58,7 @@ impl KernelImage {
     }
 }
 
-/// `(major, minor, suffix)` of `sm_90a` or `compute_90`.
+/// `(major, minor, suffix)` of a name such as `sm_90a` or `compute_90`.
 fn parse(target: &str) -> Option<(i32, i32, &str)> {
     let number = target
         .strip_prefix("sm_")
@@ -94,9 +94,9 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Dynamic shared memory in bytes.
     pub shared_bytes: u32,
-    /// Blocks of a cluster in x, y, z; all ones: no cluster.
+    /// Blocks of a cluster in x, y, z; all ones means no cluster.
     pub cluster: [u32; 3],
-    /// Preferred cluster; all ones: none.
+    /// Preferred blocks of a cluster; all ones means no preference.
     pub preferred_cluster: [u32; 3],
     /// All blocks resident at once, so that the grid can synchronize.
     pub cooperative: bool,

@@ -11,16 +11,16 @@ use crate::image::{KernelImage, LaunchConfig, ParamKind};
 use crate::simulator::{Programs, Settings};
 use crate::{Error, Result, TensorMap, limits};
 
-/// An image that loads itself where it is launched. Generated code keeps one in a `static` per kernel.
+/// An image that is loaded when it is first launched. Generated code keeps one in a `static` per kernel.
 pub struct Kernel {
     built_in: &'static KernelImage,
-    /// The one that takes its place.
+    /// The image that replaces it.
     replacement: OnceLock<&'static KernelImage>,
-    /// The first context's: found without a lock.
+    /// The image loaded in the first context: found without a lock.
     first: OnceLock<LoadedImage>,
-    /// Those of further contexts.
+    /// The image loaded in further contexts.
     others: Mutex<Vec<Arc<LoadedImage>>>,
-    /// Held while loading the first, so that an image is loaded once.
+    /// Held while the image is loaded in the first context, so that it is loaded once.
     loading: Mutex<()>,
     #[cfg(feature = "simulator")]
     programs: [OnceLock<Result<Programs>>; 2],
@@ -52,10 +52,10 @@ impl Kernel {
         self.built_in
     }
 
-    /// Launches another image from now on; `false` where one was loaded or took the place already.
+    /// Launches another image from now on; `false` where the kernel was already loaded or replaced.
     #[cfg(feature = "bundle")]
     pub(crate) fn replace(&self, image: &'static KernelImage) -> bool {
-        // Nobody loads while this is held.
+        // Prevents loading while it is held.
         let _guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         #[cfg(feature = "simulator")]
         if self.programs.iter().any(|programs| programs.get().is_some()) {
@@ -64,7 +64,7 @@ impl Kernel {
         self.first.get().is_none() && self.replacement.set(image).is_ok()
     }
 
-    /// Loads the image for the stream's device, so that the first launch does not.
+    /// Loads the image for the stream's device ahead of the first launch.
     ///
     /// # Errors
     /// [`Error::NoCodeForDevice`], or the driver's.

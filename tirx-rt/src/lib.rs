@@ -63,8 +63,8 @@ pub use simulator::{StandIn, StandInScalar};
 pub use tensor::{AsTensor, AsTensorMut, Tensor, View, ViewMut};
 pub use tensor_map::{TensorMap, TensorMapCache, TensorMapSpec};
 
-/// A function of generated code that launches with device pointers. The word `unsafe` stands here and not there, so that
-/// a crate with `#![forbid(unsafe_code)]` can include its kernels.
+/// Launches a device function with device pointers, for generated code. The keyword `unsafe` is in this macro and not
+/// in the generated code, so that a crate with `#![forbid(unsafe_code)]` can include its kernels.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! raw_launch {
@@ -77,7 +77,7 @@ macro_rules! raw_launch {
     };
 }
 
-/// A call of such a function by the typed one, with checked tensors.
+/// The call of such a function by the typed function, with checked tensors.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! call_raw {

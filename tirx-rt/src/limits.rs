@@ -1,4 +1,4 @@
-//! Which launch configurations can no device run?
+//! Launch configurations that no device supports.
 //!
 //! The limits are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", the same
 //! for all GPUs that have clusters and for the simulator. Shared memory depends on the GPU: see [`shared_bytes`].
@@ -17,7 +17,7 @@ fn total(extents: [u32; 3]) -> u64 {
     extents.iter().map(|e| u64::from(*e)).fold(1, u64::saturating_mul)
 }
 
-/// Refuses what the driver would refuse without saying why.
+/// Rejects launches that the driver would reject without a reason.
 ///
 /// # Errors
 /// [`Error::LaunchLimit`] for an extent that is too large, [`Error::Launch`] for clusters that do not fit the grid.

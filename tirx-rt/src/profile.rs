@@ -1,4 +1,4 @@
-//! What `CudaProfiler` of a kernel wrote, as events, as a trace for Perfetto and as a table.
+//! The records that `CudaProfiler` of a kernel writes, decoded to events, a trace for Perfetto and a table.
 //!
 //! The buffer's first word holds the number of blocks (low half) and of groups of threads in each. Every other word that
 //! is not zero is a record: in the high half the low 32 bits of a clock, in the low half `block and group << 12 |
@@ -10,14 +10,14 @@ use std::fmt::Write;
 
 use crate::{Error, Result};
 
-/// What happened.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProfilePoint {
     /// An event began.
     Begin,
     /// It ended.
     End,
-    /// Something happened at once.
+    /// An instant event.
     Instant,
 }
 
@@ -30,20 +30,20 @@ pub struct ProfileEvent {
     pub group: u32,
     /// The event's name, or its number where it has none.
     pub name: String,
-    /// What happened.
+    /// The kind.
     pub point: ProfilePoint,
-    /// When, from the first record of the buffer on.
+    /// The time, relative to the first record of the buffer.
     pub time: u64,
 }
 
-/// What a kernel's profiler wrote.
+/// The decoded records of a kernel's profiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// Blocks of the launch.
     pub blocks: u32,
     /// Groups of each block.
     pub groups: u32,
-    /// The records, by time; those of a group in its order.
+    /// The records, sorted by time; those of a group keep their order.
     pub events: Vec<ProfileEvent>,
 }
 
@@ -75,7 +75,7 @@ impl Profile {
             ));
         }
         let rows = u64::from(blocks) * u64::from(groups);
-        // The order of a group's records is that of the buffer; clocks of 32 bits turn over.
+        // The order of a group's records is that of the buffer, because the 32-bit clock wraps around.
         let mut last: BTreeMap<u32, u64> = BTreeMap::new();
         let mut ended: Vec<u32> = Vec::new();
         let mut events = Vec::new();
@@ -92,7 +92,7 @@ impl Profile {
                 continue;
             }
             let before = last.get(&row).or(first.as_ref()).copied().unwrap_or(clock);
-            // The nearest time with these low bits: forward by less than half a turn, or back.
+            // The nearest time with these low bits: less than half a period forward, or back.
             let step = clock.wrapping_sub(before) as u32 as i32;
             let time = before.wrapping_add_signed(i64::from(step));
             first.get_or_insert(time);
@@ -165,7 +165,7 @@ impl Profile {
         out
     }
 
-    /// A line for each event: how often it happened, and how long it took.
+    /// A table with one line per event: how often it happened, and its duration.
     pub fn summary(&self) -> String {
         let mut open: BTreeMap<(u32, u32, &str), Vec<u64>> = BTreeMap::new();
         let mut spans: BTreeMap<&str, Vec<u64>> = BTreeMap::new();

@@ -5,7 +5,7 @@ use std::fmt;
 /// The most dimensions a tensor has.
 pub const MAX_RANK: usize = 8;
 
-/// Extents or steps, outermost first. Made from arrays, slices and vectors of `usize`.
+/// Extents or strides, outermost first. Made from arrays, slices and vectors of `usize`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     rank: u8,
@@ -28,7 +28,7 @@ impl Shape {
         self.iter().try_fold(1usize, |n, &e| n.checked_mul(e))
     }
 
-    /// Steps of a compact row-major tensor of this shape, in elements.
+    /// Strides of a compact row-major tensor of this shape, in elements.
     pub fn compact_strides(&self) -> Shape {
         let mut strides = *self;
         let mut step = 1usize;

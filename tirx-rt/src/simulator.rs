@@ -18,18 +18,18 @@ use crate::tensor_map::TensorMapSpec;
 use crate::{Error, Result, TensorMap, limits};
 
 thread_local! {
-    /// What the tensors of the launch that this thread makes are of their allocations.
+    /// The parts of allocations that the tensors of this thread's launch cover.
     static WINDOWS: RefCell<Vec<(u64, Window)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// From here on, launches of this thread have arguments of which these are parts of allocations.
+/// Sets the parts of allocations that arguments of this thread's launches cover.
 pub(crate) fn set_windows(windows: Vec<(u64, Window)>) {
     WINDOWS.set(windows);
 }
 
 /// A simulated device.
 pub(crate) struct Simulator {
-    /// Negative: tells simulators apart.
+    /// A negative number that identifies the simulator.
     id: i32,
     memory: Memory,
     stand_ins: RwLock<StandIns>,
@@ -39,15 +39,15 @@ pub(crate) struct Simulator {
 /// How a simulator runs kernels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// Most branches and loop turns of a block.
+    /// Most branches and loop iterations of a block.
     step_limit: Option<u64>,
     /// Whether signed overflow is a fault.
     check_overflow: bool,
-    /// Which of the possible orders of asynchronous operations and warps is taken.
+    /// The seed of the order of asynchronous operations and warps.
     seed: u64,
-    /// How long a launch may take before a note says which one is running.
+    /// How long a launch may take before a message names the kernel that is running.
     patience: Duration,
-    /// A variable of the environment that has none of its values, and what it is not.
+    /// An environment variable with an invalid value, and what it should be.
     wrong: Option<(&'static str, &'static str)>,
 }
 
@@ -55,7 +55,7 @@ const STEP_LIMIT: &str = "TIRX_SIM_STEP_LIMIT";
 const SEED: &str = "TIRX_SIM_SEED";
 
 impl Settings {
-    /// Refuses launches where the environment says something that is none of its values.
+    /// Fails launches where an environment variable has an invalid value.
     fn check(&self, kernel: &'static str) -> Result<()> {
         let Some((variable, what)) = self.wrong else {
             return Ok(());
@@ -69,8 +69,8 @@ impl Settings {
         self.check_overflow
     }
 
-    /// Those that the environment says: `TIRX_SIM_STEP_LIMIT` (a number, or `none`), `TIRX_SIM_CHECK_OVERFLOW` (`1`) and
-    /// `TIRX_SIM_SEED` (a number). What is no such value is an error of every launch.
+    /// The settings of the environment variables `TIRX_SIM_STEP_LIMIT` (a number, or `none`), `TIRX_SIM_CHECK_OVERFLOW`
+    /// (`1`) and `TIRX_SIM_SEED` (a number). Any other value is an error of every launch.
     fn of_environment() -> Settings {
         let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         let mut settings = Settings {
@@ -95,7 +95,7 @@ impl Settings {
     }
 }
 
-/// The process's own.
+/// The process-wide simulator.
 pub(crate) fn shared() -> Arc<Simulator> {
     static SHARED: OnceLock<Arc<Simulator>> = OnceLock::new();
     SHARED
@@ -103,7 +103,7 @@ pub(crate) fn shared() -> Arc<Simulator> {
         .clone()
 }
 
-/// Says which kernel is running when a launch takes long.
+/// Prints the name of the kernel when a launch takes long.
 struct Running(#[allow(dead_code, reason = "dropping it ends the wait")] Sender<()>);
 
 impl Running {
@@ -114,7 +114,7 @@ impl Running {
         say: impl FnOnce(String) + Send + 'static,
     ) -> Running {
         let (done, wait) = channel::<()>();
-        // A simulator without a thread to spare says nothing.
+        // Where no thread can be started, nothing is printed.
         let _ = std::thread::Builder::new().spawn(move || {
             if wait.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
                 let at = place().map_or(String::new(), |place| format!(", at {place}"));
@@ -165,7 +165,7 @@ impl Simulator {
         maps: &[&TensorMap],
     ) -> Result<()> {
         self.settings.check(image.name)?;
-        // A tensor map is passed by value on a GPU; here it is memory that the kernel is given the address of.
+        // A GPU takes a tensor map by value; the simulator puts it in memory and passes the address.
         let mut placed = args.to_vec();
         let mut kept = Vec::new();
         for (arg, kind) in placed.iter_mut().zip(image.functions[function].params) {
@@ -207,8 +207,7 @@ impl Simulator {
         let stats = program.launch_within(&self.memory, &launch, &stand_ins, &options, &windows);
         drop(running);
         let stats = stats?;
-        // What kernels print goes where a GPU's driver would write it.
-        // A reader that went away is no error.
+        // Prints the output of kernels where a GPU's driver would. A closed pipe is not an error.
         let _ = std::io::stdout().write_all(stats.output.as_bytes());
         Ok(())
     }
@@ -278,7 +277,7 @@ impl SimulatorMemory {
     }
 }
 
-/// The device functions of an image, ready to run.
+/// The device functions of an image, compiled for the simulator.
 pub(crate) struct Programs(Vec<Program>);
 
 impl Programs {
@@ -299,7 +298,7 @@ impl Programs {
     }
 }
 
-/// A scalar that stand-ins take and give.
+/// A scalar argument or result of a stand-in.
 pub trait StandInScalar: Copy + 'static {
     /// From the low bits of an argument.
     fn from_bits(bits: u64) -> Self;
@@ -383,8 +382,8 @@ impl Device {
         }
     }
 
-    /// A simulator on which a block is stopped after so many branches and loop turns; `None` for no limit. Otherwise
-    /// it is 2²⁸, or what `TIRX_SIM_STEP_LIMIT` says. Its memory is apart from that of the one before; a GPU stays as it is.
+    /// A simulator with a limit on the branches and loop iterations of a block; `None` for no limit. The default is
+    /// 2²⁸, or the value of `TIRX_SIM_STEP_LIMIT`. It is a new device with its own memory; a GPU is returned unchanged.
     ///
     /// ```
     /// let device = tirx_rt::Device::new_simulator().step_limit(Some(1_000_000));
@@ -396,17 +395,17 @@ impl Device {
         self.with_settings(|settings| settings.step_limit = steps)
     }
 
-    /// A simulator on which signed overflow, which is undefined in CUDA C++, is a fault; otherwise integers wrap, unless
-    /// `TIRX_SIM_CHECK_OVERFLOW` is set. Its memory is apart from that of the one before; a GPU stays as it is.
+    /// A simulator on which signed overflow, which is undefined in CUDA C++, is a fault; by default integers wrap,
+    /// unless `TIRX_SIM_CHECK_OVERFLOW` is set. It is a new device with its own memory; a GPU is returned unchanged.
     #[must_use]
     pub fn check_overflow(self, check: bool) -> Device {
         self.with_settings(|settings| settings.check_overflow = check)
     }
 
-    /// A simulator on which asynchronous copies and matrix operations take effect, and warps run, in another of the orders
-    /// that the kernel allows: one for each number. Otherwise it is 0, or what `TIRX_SIM_SEED` says; a kernel that gives
-    /// other results with another one misses synchronization. Its memory is apart from that of the one before; a GPU stays
-    /// as it is.
+    /// A simulator with another seed: asynchronous copies and matrix operations take effect, and warps run, in another
+    /// of the orders that the kernel allows, one for each seed. The default is 0, or the value of `TIRX_SIM_SEED`; a
+    /// kernel whose results depend on the seed lacks synchronization. It is a new device with its own memory; a GPU is
+    /// returned unchanged.
     ///
     /// ```
     /// for seed in 0..10 {
@@ -419,7 +418,7 @@ impl Device {
         self.with_settings(|settings| settings.seed = seed)
     }
 
-    /// On a simulator: runs `function` wherever a kernel calls the raw CUDA function `name`. On a GPU: nothing.
+    /// On a simulator: runs `function` wherever a kernel calls the raw CUDA function `name`. On a GPU: no effect.
     ///
     /// ```
     /// let device = tirx_rt::Device::simulator();

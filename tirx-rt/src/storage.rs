@@ -1,4 +1,4 @@
-//! The memory behind tensors, on either kind of device.
+//! The memory of tensors, on a GPU or the simulator.
 
 #[cfg(feature = "simulator")]
 use crate::Error;

@@ -28,10 +28,10 @@ pub struct Tensor<T: Element> {
     element: PhantomData<T>,
 }
 
-/// A borrowed, read-only part or form of a tensor.
+/// A borrowed, read-only view of a tensor: a part of it, or another shape.
 pub struct View<'a, T: Element>(Tensor<T>, PhantomData<&'a T>);
 
-/// A borrowed, exclusive part or form of a tensor.
+/// A borrowed, exclusive view of a tensor: a part of it, or another shape.
 pub struct ViewMut<'a, T: Element>(Tensor<T>, PhantomData<&'a mut T>);
 
 impl<T: Element> Deref for View<'_, T> {
@@ -52,7 +52,8 @@ impl<T: Element> DerefMut for ViewMut<'_, T> {
     }
 }
 
-/// What a launcher takes for a tensor that the kernel reads: a [`Tensor`], a [`View`] of one, or another pointer to one.
+/// The argument type of a launcher for a tensor that the kernel reads: a [`Tensor`], a [`View`] of one, or a pointer to
+/// either.
 ///
 /// ```
 /// # use tirx_rt::{AsTensor, Device, Tensor};
@@ -73,8 +74,8 @@ pub trait AsTensor<T: Element> {
     fn tensor(&self) -> &Tensor<T>;
 }
 
-/// What a launcher takes for a tensor that the kernel writes: a [`Tensor`], a [`ViewMut`] of one, or another exclusive pointer to
-/// one.
+/// The argument type of a launcher for a tensor that the kernel writes: a [`Tensor`], a [`ViewMut`] of one, or an
+/// exclusive pointer to either.
 #[diagnostic::on_unimplemented(
     message = "expected a tensor of `{T}` that can be written, found `{Self}`",
     label = "no `Tensor<{T}>` or `ViewMut` of one"
@@ -125,7 +126,7 @@ impl<T: Element> Tensor<T> {
     }
 
     pub(crate) fn new(storage: Arc<Storage>, offset: usize, shape: Shape, strides: Shape) -> Tensor<T> {
-        // A step over an extent of one is never taken.
+        // The stride of a dimension of extent one has no effect.
         let contiguous = shape.contains(&0)
             || shape
                 .iter()
@@ -186,7 +187,7 @@ impl<T: Element> Tensor<T> {
         &self.shape
     }
 
-    /// Steps in elements, outermost first.
+    /// Strides in elements, outermost first.
     pub fn strides(&self) -> &[usize] {
         &self.strides
     }
@@ -196,7 +197,7 @@ impl<T: Element> Tensor<T> {
         self.shape.iter().product()
     }
 
-    /// Whether there are none.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
@@ -269,7 +270,7 @@ impl<T: Element> Tensor<T> {
         !self.len().is_multiple_of(T::TYPE.in_a_byte())
     }
 
-    /// The elements that share the last byte with a tensor's last ones stay as they are.
+    /// Other elements that share a byte with the tensor's last ones keep their values.
     fn keep_neighbours(&self, first: usize, bytes: &mut [u8]) -> Result<()> {
         let Some((last, front)) = bytes.split_last_mut().filter(|_| self.ends_within_a_byte()) else {
             return Ok(());
@@ -313,7 +314,7 @@ impl<T: Element> Tensor<T> {
                     .map(|(i, s)| i * s)
                     .sum::<usize>()],
             );
-            // Counts up like an odometer; done when the outermost digit runs over.
+            // Counts up like an odometer; done when the outermost digit overflows.
             let mut dim = self.shape.len();
             loop {
                 let Some(d) = dim.checked_sub(1) else {
@@ -540,12 +541,12 @@ impl<T: Element> Tensor<T> {
     }
 }
 
-/// Bytes of some elements of a tensor that was allocated, so that they can be counted.
+/// Number of bytes of elements of an allocated tensor, which cannot overflow.
 fn bytes_of<T: Element>(count: usize) -> usize {
     T::TYPE.bytes_of(count).unwrap_or(usize::MAX)
 }
 
-/// That a slice, which has whole bytes for its elements, is memory as kernels see it.
+/// Checks that a slice, which has whole bytes for its elements, has the layout that kernels expect.
 fn check_slice<T: Element>(len: usize, shape: &Shape) -> Result<()> {
     if T::TYPE.bits < 8 {
         return Err(Error::Shape(format!(

@@ -27,7 +27,7 @@ impl std::fmt::Debug for TensorMap {
     }
 }
 
-/// What `cuTensorMapEncodeTiled` is told. Dimension 0 is the innermost one; the numbers of the modes are the driver's.
+/// The arguments of `cuTensorMapEncodeTiled`. Dimension 0 is the innermost one; modes are numbered as in the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorMapSpec<'a> {
     /// `CUtensorMapDataType`.
@@ -94,7 +94,7 @@ impl TensorMap {
     }
 }
 
-/// What a cached map was encoded from.
+/// The inputs that a cached map was encoded from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     device: i32,
@@ -133,12 +133,12 @@ impl Key {
     }
 }
 
-/// The maps that one place of a launcher has encoded, the one used last first. Generated code keeps one in a `static`.
+/// The tensor maps that one call site has encoded, most recently used first. Generated code keeps one in a `static`.
 pub struct TensorMapCache {
     entries: Mutex<Vec<(Key, TensorMap)>>,
 }
 
-/// Maps that are kept; a launcher that cycles through more tensors encodes again.
+/// Most cached maps; a launcher that cycles through more tensors encodes again.
 const KEPT: usize = 16;
 
 impl TensorMapCache {

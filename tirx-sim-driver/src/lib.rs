@@ -1,9 +1,9 @@
 //! The simulator as a CUDA driver: a shared library with those functions of the driver that C launchers call.
 //!
-//! The run time of C launchers opens the driver by name, and `TIRX_DRIVER` may name another library: this one. Kernels
-//! then run on the CPU, with all that the simulator checks. Device memory is the simulator's; its addresses are those
-//! that `cuMemAlloc` gives, and they are no addresses of the process. Images are IR (`tirxSimulatorLoadIr`); a fault
-//! is told by `tirxSimulatorError`.
+//! The run time of C launchers opens the driver by name, and `TIRX_DRIVER` may name another library, such as this one.
+//! Kernels then run on the CPU, with all checks of the simulator. Device memory is the simulator's; its addresses are
+//! those that `cuMemAlloc` gives, and they are no addresses of the process. Images are IR (`tirxSimulatorLoadIr`); a
+//! fault is told by `tirxSimulatorError`.
 //!
 //! `unsafe` here has one reason: the pointers of C callers, which must be what the driver API asks for.
 
@@ -22,7 +22,7 @@ use tirx_sim::{
     TensorMapSwizzle, TensorMapType,
 };
 
-/// `CUresult`s that are given.
+/// The `CUresult`s that are returned.
 mod status {
     pub(crate) const SUCCESS: i32 = 0;
     pub(crate) const INVALID_VALUE: i32 = 1;
@@ -46,7 +46,7 @@ thread_local! {
     static ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// Remembers what went wrong.
+/// Records an error.
 fn fail(status: i32, message: impl Into<String>) -> c_int {
     let message: String = message.into();
     let text = CString::new(message.replace('\0', " ")).unwrap_or_default();
@@ -54,7 +54,7 @@ fn fail(status: i32, message: impl Into<String>) -> c_int {
     status
 }
 
-/// Runs a call; a panic of the simulator is an error of the call.
+/// Runs a call; a panic of the simulator becomes an error of the call.
 fn guarded(run: impl FnOnce() -> c_int) -> c_int {
     ERROR.with(|error| *error.borrow_mut() = CString::default());
     catch_unwind(AssertUnwindSafe(run))
@@ -64,7 +64,7 @@ fn guarded(run: impl FnOnce() -> c_int) -> c_int {
 /// A module: the device functions of an image.
 struct Module(IRModule);
 
-/// What a parameter of a function is.
+/// The kind of a parameter of a function.
 #[derive(Clone, Copy)]
 enum Param {
     Pointer,
@@ -98,7 +98,7 @@ pub struct LaunchConfig {
 
 const CLUSTER_DIMENSION: c_int = 4;
 
-/// What the last call of this thread said, where it failed.
+/// The error of the last call of this thread, if it failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn tirxSimulatorError() -> *const c_char {
     ERROR.with(|error| error.borrow().as_ptr())
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn cuDeviceGet(device: *mut c_int, ordinal: c_int) -> c_in
     })
 }
 
-/// A context that stands for all.
+/// The only context.
 const CONTEXT: *mut c_void = 8 as *mut c_void;
 
 /// The context.
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn cuCtxGetCurrent(context: *mut *mut c_void) -> c_int {
     status::SUCCESS
 }
 
-/// Nothing: there is one context.
+/// No effect: there is one context.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSetCurrent(_context: *mut c_void) -> c_int {
     status::SUCCESS
@@ -196,13 +196,13 @@ pub unsafe extern "C" fn cuCtxGetDevice(device: *mut c_int) -> c_int {
     status::SUCCESS
 }
 
-/// Launches are done when they return.
+/// No effect: launches are complete when they return.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSynchronize() -> c_int {
     status::SUCCESS
 }
 
-/// Launches are done when they return.
+/// No effect: launches are complete when they return.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamSynchronize(_stream: *mut c_void) -> c_int {
     status::SUCCESS
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn cuGetErrorName(error: c_int, name: *mut *const c_char) 
     status::SUCCESS
 }
 
-/// What a status means: what the last call said.
+/// The description of a status: the message of the last call.
 ///
 /// # Safety
 /// `text` points to a place for a pointer.
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn cuGetErrorString(_error: c_int, text: *mut *const c_cha
     status::SUCCESS
 }
 
-/// Fat binaries do not run here.
+/// Fat binaries cannot run here.
 ///
 /// # Safety
 /// None is asked for.
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn cuModuleGetFunction(
     })
 }
 
-/// Limits are the simulator's own.
+/// Limits are those of the simulator.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuFuncSetAttribute(_function: *mut c_void, _attribute: c_int, value: c_int) -> c_int {
     guarded(|| match u64::try_from(value) {

@@ -506,7 +506,7 @@ fn deadlocks_say_who_waits_for_what() {
         [32, 0, 0],
         "32 threads wait at a block barrier",
     );
-    assert!(text.contains("turn in a loop"), "{text}");
+    assert!(text.contains("spin in a loop"), "{text}");
     assert!(text.contains("kernel.py:1:1"), "{text}");
 
     // A shuffle that names lanes which wait elsewhere.

@@ -1,11 +1,11 @@
-//! `cargo xtask gpu-kit`: executables that prove the kernels on a GPU machine without cargo or network.
+//! `cargo xtask gpu-kit`: executables that test the kernels on a GPU machine without cargo or network.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::process::{Result, cargo, output};
 
-/// What the kit runs, in order.
+/// The programs that the kit runs, in order.
 const RUN: &str = r#"#!/bin/sh
 # Runs every kernel on the first GPU and checks it, then measures launches and kernels. Needs an NVIDIA driver.
 set -e
@@ -36,7 +36,7 @@ else
 fi
 "#;
 
-/// compute-sanitizer over the asynchronous kernels. One process for each kernel: synccheck stops making progress when one
+/// compute-sanitizer over the asynchronous kernels. One process per kernel: synccheck stops making progress when one
 /// process loads several of them.
 const SANITIZE: &str = r#"#!/bin/sh
 # Each asynchronous kernel under each tool of compute-sanitizer, one launch at its smallest size. Needs nvcc.

@@ -25,7 +25,7 @@ fn root() -> &'static Path {
 }
 
 fn test(args: &[String]) -> Result<()> {
-    // Tests compile every kernel for real: they need nvcc, and a bare machine has none.
+    // The tests compile every kernel with nvcc, which is installed if it is missing.
     run(&mut cargo([
         "run",
         "--quiet",
@@ -36,7 +36,7 @@ fn test(args: &[String]) -> Result<()> {
         "toolchain",
         "install",
     ]))?;
-    // A test shares compiled kernels through sccache; without one it says so and passes.
+    // One test shares compiled kernels through sccache; without it the test prints a note and passes.
     let tools = root().join("target/tools/sccache");
     if !tools.is_dir() {
         let mut pip = Command::new("python3");
@@ -70,7 +70,7 @@ fn bench(args: &[String]) -> Result<()> {
         bench.arg(profile).env("TIRX_TVM_PYTHON", &reference);
         bench
     };
-    // Everything is built before anything is measured, so that one run sees one state of the machine.
+    // Everything is built before the first measurement, so that all measurements are of the same state.
     for profile in ["bench", "dev"] {
         run(compile(profile).arg("--no-run"))?;
     }

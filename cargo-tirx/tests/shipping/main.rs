@@ -153,7 +153,7 @@ fn bundles_that_do_not_fit_are_refused_by_the_build() {
                 );
             },
             &[
-                "kernels.bundle` is damaged: kernel `double` is damaged: its content is not what it was hashed from",
+                "kernels.bundle` is damaged: kernel `double` is damaged: its content does not match its hash",
             ],
         ),
         (
@@ -168,7 +168,7 @@ fn bundles_that_do_not_fit_are_refused_by_the_build() {
                 );
             },
             &[
-                "kernels.bundle` is damaged: kernel `add::n64` is damaged: its content is not what it was hashed from",
+                "kernels.bundle` is damaged: kernel `add::n64` is damaged: its content does not match its hash",
             ],
         ),
         (
@@ -333,7 +333,7 @@ fn one_file_serves_as_well_and_locked_builds_take_nothing_else() {
         cut.code != Some(0)
             && cut
                 .err
-                .contains("kernels.bundle` is damaged: its content is not what it was hashed from"),
+                .contains("kernels.bundle` is damaged: its content does not match its hash"),
         "{}",
         cut.err
     );

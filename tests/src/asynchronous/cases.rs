@@ -7,7 +7,7 @@ use super::{Case, Row, Sizes, Tensor};
 const HOPPER: &str = "sm_90a";
 const BLACKWELL: &str = "sm_100a";
 
-/// Small values whose products and sums are exact, different from element to element.
+/// Small values whose products and sums are exact, different for each element.
 fn pattern(i: usize) -> f32 {
     let mixed = (i as u32).wrapping_mul(2654435761) >> 13;
     (mixed % 7) as f32 - 3.0

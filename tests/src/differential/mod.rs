@@ -1,4 +1,4 @@
-//! Does a random kernel mean the same however it is lowered?
+//! Differential tests: does a random kernel compute the same however it is lowered?
 //!
 //! A kernel is parsed, printed and parsed back at every stage, verified after each pass, and run on the simulator
 //! twice: lowered by all passes, and by the fewest that make it runnable. Both runs must leave the same bytes in all
@@ -25,7 +25,7 @@ use crate::{Defines, build, round_trip, stages};
 /// The architecture that kernels are lowered for.
 pub const ARCH: &str = "sm_90a";
 
-/// Passes that only change the form of a program, or check it: the reference does without them.
+/// Passes that only change the form of a program, or check it: the reference run skips them.
 const OPTIONAL: &[&str] = &[
     "StmtSimplify",
     "NarrowDataType",
@@ -37,10 +37,10 @@ const OPTIONAL: &[&str] = &[
     "LowerIntrin",
 ];
 
-/// Branches and loop turns of a block after which a run counts as endless.
+/// Branches and loop iterations of a block after which a run counts as endless.
 const STEPS: u64 = 2_000_000;
 
-/// What went wrong with a kernel.
+/// A failure of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Problem {
     /// The text is refused.
@@ -62,7 +62,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Problems of one kind are taken for one while a kernel is made smaller.
+    /// Failures of one kind are considered the same while a kernel is reduced.
     fn same_kind(&self, other: &Problem) -> bool {
         let first = |text: &str| -> String {
             let line = text.lines().next().unwrap_or_default();
@@ -98,37 +98,37 @@ impl fmt::Display for Problem {
     }
 }
 
-/// How kernels are checked.
+/// Settings of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Where nvcc is asked: its path.
+    /// The path of nvcc, if it is used.
     pub nvcc: Option<PathBuf>,
-    /// One kernel in so many goes through nvcc; 0 for none.
+    /// Every how many kernels one goes through nvcc; 0 for none.
     pub nvcc_every: u64,
-    /// Where kernels are compared with TVM's: the Python that has it.
+    /// The Python with TVM, if kernels are compared with TVM's.
     pub tvm: Option<PathBuf>,
-    /// One kernel in so many is compared with TVM's; 0 for none.
+    /// Every how many kernels one is compared with TVM's; 0 for none.
     pub tvm_every: u64,
     /// A folder for files.
     pub scratch: PathBuf,
     /// Failures after which a run stops.
     pub most_failures: usize,
-    /// Attempts at making a failing kernel smaller.
+    /// Attempts at reducing a failing kernel.
     pub shrink: usize,
     /// Threads that check kernels.
     pub threads: usize,
-    /// Whether each seed is said before its kernel is checked.
+    /// Whether each seed is printed before its kernel is checked.
     pub trace: bool,
 }
 
-/// A kernel that means the same by few passes and by all.
+/// A kernel that passed, with few passes and with all.
 #[derive(Debug)]
 pub struct Checked {
     /// Lowered by all passes.
     pub lowered: IRModule,
     /// Its CUDA text.
     pub cuda: String,
-    /// What its tensors hold in the end.
+    /// The contents of its tensors afterwards.
     pub contents: Vec<Vec<u8>>,
 }
 
@@ -263,14 +263,14 @@ fn shown(dtype: DType, bytes: &[u8]) -> String {
     dtype.wrap(i128::from_le_bytes(wide)).to_string()
 }
 
-/// A kernel that failed, made smaller.
+/// A failing kernel, reduced.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// Its seed.
     pub seed: u64,
-    /// What went wrong with the smaller one.
+    /// The failure of the reduced kernel.
     pub problem: Problem,
-    /// The smaller one.
+    /// The reduced kernel.
     pub kernel: Kernel,
 }
 
@@ -281,7 +281,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What a run of many kernels did.
+/// The results of a run over many kernels.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Kernels checked.
@@ -296,7 +296,7 @@ pub struct Report {
     pub failures: Vec<Failure>,
 }
 
-/// What is shared by the threads of a run.
+/// State shared by the threads of a run.
 struct Run<'a> {
     settings: &'a Settings,
     report: Mutex<Report>,
@@ -319,7 +319,7 @@ pub fn run_seeds(first: u64, count: u64, settings: &Settings) -> Report {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= first + count || run.is_full() {
-                        // What is left over.
+                        // Kernels that still wait for nvcc or TVM.
                         run.ask_nvcc(1);
                         run.ask_tvm(1);
                         return;
@@ -341,7 +341,7 @@ pub fn run_seeds(first: u64, count: u64, settings: &Settings) -> Report {
     run.report.into_inner().unwrap_or_default()
 }
 
-/// Takes the list where it is long enough.
+/// Takes the list if it has at least `least` elements.
 fn take<T>(list: &Mutex<Vec<T>>, least: usize) -> Vec<T> {
     match list.lock() {
         Ok(mut list) if list.len() >= least => std::mem::take(&mut *list),
@@ -400,7 +400,7 @@ impl Run<'_> {
         }
     }
 
-    /// Notes a failure, made smaller.
+    /// Records a failure after reducing the kernel.
     fn fail(
         &self,
         kernel: Kernel,
@@ -421,12 +421,12 @@ impl Run<'_> {
             problem: last,
             kernel,
         };
-        // Said at once: a night's run may be cut short.
+        // Printed immediately, since a long run may be cut short.
         eprintln!("{failure}");
         self.report(|r| r.failures.push(failure));
     }
 
-    /// Compiles what waits for nvcc, if that is enough.
+    /// Compiles the kernels that wait for nvcc, if there are enough.
     fn ask_nvcc(&self, least: usize) {
         let Some(nvcc) = &self.settings.nvcc else { return };
         let batch = take(&self.nvcc, least);
@@ -450,7 +450,7 @@ impl Run<'_> {
         }
     }
 
-    /// Compares what waits for TVM, if that is enough.
+    /// Compares the kernels that wait for TVM, if there are enough.
     fn ask_tvm(&self, least: usize) {
         let Some(python) = &self.settings.tvm else { return };
         let batch = take(&self.tvm, least);

@@ -1,5 +1,5 @@
-//! Does nvcc take the CUDA text of random kernels? Many go into one translation unit: nvcc takes a second for one as for
-//! dozens.
+//! Does nvcc accept the CUDA text of random kernels? Many go into one translation unit, since nvcc takes about as long
+//! for dozens as for one.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Problem;
 
-/// Kernels of a translation unit.
+/// Kernels per translation unit.
 pub const BATCH: usize = 50;
 
 /// The texts of kernels named `k`, by seed, as one: each in a namespace of its own, its functions and its dynamic shared
@@ -56,7 +56,7 @@ fn renamed(text: &str, name: &str, by: &str) -> String {
     out + rest
 }
 
-/// Compiles kernels together. The optimizer has no say in what is accepted, so it is left out.
+/// Compiles kernels together. Optimization does not affect what is accepted, so it is off.
 ///
 /// # Errors
 ///

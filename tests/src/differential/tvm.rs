@@ -1,4 +1,4 @@
-//! Do random kernels mean to Apache TVM what they mean here?
+//! Do random kernels compute the same when Apache TVM lowers them?
 //!
 //! TVM parses and lowers the kernel's text up to the split into host and device; its printed IR is read back, takes our
 //! passes from there on, runs on the simulator, and must leave what our own lowering leaves.
@@ -14,26 +14,26 @@ use crate::generator::{Argument, Kernel};
 use crate::machine::Simulator;
 use crate::{Defines, build};
 
-/// Kernels of one TVM process.
+/// Kernels per TVM process.
 pub const BATCH: usize = 100;
 
-/// The last pass that is TVM's.
+/// The last pass that TVM runs.
 const LAST: &str = "AnnotateEntryFunc";
 
-/// What a comparison shows that is no failure.
+/// A result of a comparison that is not a failure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// Both lowerings leave the same.
     Same,
-    /// TVM does not take the text, and says why; or it makes something else of it, in a way that is known.
+    /// TVM rejects the text, with its reason; or lowers it to something else, in a known way.
     Refused(String),
 }
 
-/// What TVM 0.26 is known to do wrong: a word of the kernel, and what is then said of TVM's IR.
+/// Known mistakes of TVM 0.26: a word that the kernel contains, and one of the resulting message.
 const KNOWN: &[(&str, &str)] = &[
     // Rows of a padded layout lie outside of the storage that is allocated.
     ("TileLayout(S[", "out-of-bounds access"),
-    // A uint64 cast to int32 counts as not negative.
+    // A uint64 cast to int32 is assumed to be non-negative.
     ("uint64", "out-of-bounds access"),
     // Unrolling leaves the jumps of the loop behind.
     ("break", "T.break_loop outside of a loop"),
@@ -111,7 +111,7 @@ pub fn taken(python: &Path, scratch: &Path, texts: &[(u64, String)]) -> std::io:
     Ok(taken)
 }
 
-/// Contents of tensors with positive zeros alone.
+/// Contents of tensors with negative zeros replaced by positive ones.
 fn unsigned_zeros(kernel: &Kernel, mut contents: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let dtypes = kernel.arguments.iter().filter_map(|a| match a {
         Argument::Tensor { dtype, .. } => Some(*dtype),
@@ -149,7 +149,7 @@ fn same(kernel: &Kernel, ours: &Checked, text: &str) -> Result<(), String> {
     let sources = module.sources.clone();
     let lowered = lower(module, &mut rest).map_err(|e| shown(e.render(&sources)))?;
     let theirs = run(&mut Simulator::with_step_limit(STEPS), &lowered, kernel).map_err(shown)?;
-    // `x * 0.0` is 0.0 to TVM, whatever the sign of x.
+    // TVM folds `x * 0.0` to 0.0, whatever the sign of x.
     let (theirs, ours) = (
         unsigned_zeros(kernel, theirs),
         unsigned_zeros(kernel, ours.contents.clone()),

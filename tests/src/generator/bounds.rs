@@ -1,8 +1,8 @@
-//! What is known of a value when a kernel is made: enough to keep it free of overflow, NaN and stray indices.
+//! Bounds of generated values, which keep a kernel free of overflow, NaN and out-of-bounds indices.
 
 use tirx_core::ir::DType;
 
-/// Values an expression can have.
+/// The possible values of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bounds {
     /// From and to, both included.
@@ -14,7 +14,7 @@ pub enum Bounds {
 }
 
 impl Bounds {
-    /// Everything that fits a dtype; of floats, what computations stay below.
+    /// The full range of a dtype; for floats, the range that computations stay within.
     pub fn of(dtype: DType) -> Bounds {
         if dtype.is_bool() {
             Bounds::Bool
@@ -26,7 +26,7 @@ impl Bounds {
         }
     }
 
-    /// What buffers of a dtype hold: all integers, moderate floats.
+    /// The range of values in buffers of a dtype: all integers, moderate floats.
     pub fn stored(dtype: DType) -> Bounds {
         match Bounds::of(dtype) {
             Bounds::Float(most) => Bounds::Float(most.min(1000.0)),

@@ -144,7 +144,8 @@ impl Generator {
                 (e, kept)
             } else {
                 let (low, high) = Bounds::of(dtype).ints();
-                // Out of range saturates. (Constants are refused, and narrow integers have no conversion that does.)
+                // Out-of-range values saturate. (Constants are rejected, and narrow integers have no saturating
+                // conversion.)
                 if !e.constant && matches!(dtype.bits, 32) && e.dtype.bits <= 32 && self.random.chance(20) {
                     return Expr::new(
                         dtype,
@@ -154,7 +155,7 @@ impl Generator {
                 }
                 let high = high.min(30000);
                 let e = self.fit(e, Bounds::Float(high as f64));
-                // Of NaN the least value may be made.
+                // NaN may be converted to the least value.
                 let bounds = |least| match self.wild && dtype.bits >= 32 {
                     true => Bounds::of(dtype),
                     false => Bounds::Int(least, high),
@@ -178,7 +179,7 @@ impl Generator {
             } else {
                 e
             };
-            // Two bits of precision round far.
+            // Values with two bits of precision may be rounded far.
             let magnitude = match dtype.is_float8() {
                 true => (e.bounds.magnitude() * 1.25).min(cap),
                 false => e.bounds.magnitude(),
@@ -188,8 +189,8 @@ impl Generator {
         Expr::new(dtype, bounds, pieces!["T.cast(", e, format!(", \"{dtype}\")")])
     }
 
-    /// The expression, or another one where it may fold to a constant that `dtype` has no value for: constants are
-    /// converted exactly or refused.
+    /// The expression, or another one where it may fold to a constant that `dtype` cannot represent: constants are
+    /// converted exactly or rejected.
     fn convertible(&mut self, e: Expr, dtype: DType) -> Expr {
         let fits = Bounds::of(dtype).holds(e.bounds);
         if !e.constant || fits || !dtype.is_integer() || !e.dtype.is_integer() {
@@ -199,7 +200,7 @@ impl Generator {
         self.int_literal(e.dtype, value)
     }
 
-    /// The expression, brought within bounds by clamping, masking or a remainder.
+    /// The expression, limited to bounds by clamping, masking or a remainder.
     pub(super) fn fit(&mut self, e: Expr, bounds: Bounds) -> Expr {
         if bounds.holds(e.bounds) {
             return e;
@@ -307,7 +308,7 @@ impl Generator {
         }
     }
 
-    /// Two operands that meet in `dtype`: mostly both of it, at times one of a weaker dtype.
+    /// Two operands with the common dtype `dtype`: mostly both of it, at times one of a dtype that is promoted.
     pub(super) fn operands(&mut self, dtype: DType, depth: u32) -> (Expr, Expr) {
         let a = self.expr(dtype, depth);
         if self.random.chance(85) {
@@ -326,7 +327,7 @@ impl Generator {
         let other = *self.random.pick(&weaker);
         let b = self.expr(other, depth);
         let mut b = self.convertible(b, dtype);
-        // What the promotion makes of its values.
+        // The bounds after promotion.
         if dtype.is_integer() {
             let whole = Bounds::of(dtype);
             if !whole.holds(b.bounds) {
@@ -351,7 +352,7 @@ impl Generator {
         let whole = Bounds::of(dtype);
         let (low, high) = whole.ints();
         let signed = dtype.is_int();
-        // Bounds of a result: wrapped where it may, the operands made smaller where it must not.
+        // Bounds of a result: wrapped where that is defined, otherwise the operands are made smaller.
         let of = |a: i128, b: i128| {
             if a >= low && b <= high {
                 Bounds::Int(a, b)
@@ -397,7 +398,7 @@ impl Generator {
                         products.iter().copied().fold(i128::MIN, i128::max),
                     )
                 };
-                // Products of two unsigned 64-bit numbers saturate: far outside all the same.
+                // Products of two unsigned 64-bit numbers saturate at the same bound.
                 let (l, h) = corners(&a, &b);
                 if signed && (l < low || h > high) {
                     let root = 1i128 << (dtype.bits / 2 - 1);
@@ -519,7 +520,7 @@ impl Generator {
         }
     }
 
-    /// An operand within bounds, of `dtype` even where it was of a weaker one.
+    /// An operand within bounds, of `dtype` even where it was of a dtype that is promoted.
     pub(super) fn same(&mut self, e: Expr, dtype: DType, bounds: Bounds) -> Expr {
         let e = if e.dtype == dtype { e } else { self.cast(e, dtype) };
         self.fit(e, bounds)

@@ -140,7 +140,7 @@ impl Generator {
         }
     }
 
-    /// A float8: mostly cast from wider floats, in which it is computed.
+    /// A float8: mostly a cast from a wider float, in which it is computed.
     pub(super) fn float8(&mut self, dtype: DType, depth: u32) -> Expr {
         let d = depth - 1;
         match self.random.below(6) {

@@ -32,14 +32,14 @@ def put_times(times, buffer, index, value):
 pub(super) struct Function {
     name: String,
     parameters: Vec<(DType, Bounds)>,
-    /// The turns that a call makes.
+    /// Loop iterations of a call.
     turns: i64,
     /// Whether all threads of the block must call it together.
     together: bool,
 }
 
 impl Generator {
-    /// `array[indices] = value` whatever the thread, at times by an inline function.
+    /// `array[indices] = value` unconditionally, at times by an inline function.
     pub(super) fn assign_always(&mut self, array: &Array, mut indices: Vec<Expr>, value: Expr) -> Node {
         if !self.inline || indices.len() != 1 || !self.random.chance(25) {
             return assign(access(array, indices), value);
@@ -105,7 +105,7 @@ impl Generator {
             names.push(parameter);
             parameters.push((dtype, bounds));
         }
-        // A jump out of a loop around would depend on where the call is.
+        // A jump out of an enclosing loop would depend on where the function is called.
         let loops = std::mem::take(&mut self.loops);
         let together = self.together && self.random.chance(50);
         let before = (std::mem::replace(&mut self.together, together), self.turns);
@@ -142,14 +142,14 @@ impl Generator {
         let fitting: Vec<Function> = self.functions.iter().filter(fits).cloned().collect();
         let function = fitting.get(self.random.below(fitting.len()))?.clone();
         let mut line = pieces![format!("{}(", function.name)];
-        // An argument stands wherever its parameter does, so it must not read what the function may write.
+        // An argument replaces its parameter everywhere, so it must not read memory that the function may write.
         let loads = std::mem::replace(&mut self.loads, 2);
         for (i, (dtype, bounds)) in function.parameters.iter().enumerate() {
             if i > 0 {
                 line.push(", ".into());
             }
             let value = match self.expr(*dtype, 2) {
-                // A constant would make constants of what the function computes of it.
+                // A constant argument would turn expressions of the function into constants.
                 e if e.constant => {
                     let of = self.random.below(self.values.len());
                     let value = self.values[of].expr.clone();

@@ -1,4 +1,4 @@
-//! Values that cross from thread to thread without memory: shuffles, votes, reductions.
+//! Values exchanged between threads without memory: shuffles, votes, reductions.
 
 use tirx_core::ir::DType;
 
@@ -7,7 +7,7 @@ use super::program::{Expr, Node, pieces};
 use super::{Generator, Value};
 
 impl Generator {
-    /// A value that the lanes of a warp, or the threads of a block, make together.
+    /// A value that the lanes of a warp, or the threads of a block, compute together.
     pub(super) fn across_lanes(&mut self) -> Node {
         match self.random.below(8) {
             0 => {

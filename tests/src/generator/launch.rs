@@ -189,7 +189,7 @@ impl Generator {
         }
         nodes.extend(self.counted(outputs));
         if self.random.chance(8) {
-            // Some threads leave what they have.
+            // Some threads leave the original values.
             let condition = self.expr(DType::BOOL, 2);
             nodes.push(Node::Block {
                 head: pieces!["if ", condition, ":"],
@@ -204,7 +204,7 @@ impl Generator {
             self.budget = 3;
             nodes.push(self.guarded(1));
         }
-        // What the scalars ended with, so that nothing computed is lost.
+        // The final values of the scalars, so that no computation is dead.
         let scalars = self.scalars.clone();
         for array in outputs {
             if let Some(scalar) = scalars.iter().find(|s| s.dtype == array.dtype) {
@@ -398,7 +398,7 @@ impl Generator {
         }
     }
 
-    /// How elements of the thread's own lie.
+    /// The arrangement of elements that belong to threads.
     pub(super) fn form(&mut self) -> Form {
         self.random
             .pick(&[

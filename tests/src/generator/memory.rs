@@ -1,4 +1,4 @@
-//! Buffers of a random kernel, and accesses that stay within them and race with nobody.
+//! Buffers of a random kernel, and accesses that stay within bounds and do not race.
 
 use tirx_core::ir::DType;
 
@@ -15,7 +15,7 @@ pub(super) enum Extent {
     Symbol(String, i64, DType),
 }
 
-/// How the elements that belong to one thread are found; `owner` is the thread's number among `owners`.
+/// How the elements that belong to one thread are indexed; `owner` is the thread's number among `owners`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Form {
     /// `[owner * each + j]`.
@@ -28,12 +28,12 @@ pub(super) enum Form {
     Columns,
 }
 
-/// Who may do what with a buffer.
+/// Access rules of a buffer.
 #[derive(Clone, Debug)]
 pub(super) enum Access {
-    /// Everyone reads everywhere.
+    /// Every thread reads everywhere.
     Read,
-    /// Everyone reads and writes everywhere: memory of the thread.
+    /// Private memory of a thread: it reads and writes everywhere.
     Private,
     /// Each thread reads and writes its own elements.
     Own {
@@ -42,16 +42,16 @@ pub(super) enum Access {
         owners: i64,
         each: i64,
     },
-    /// Everyone reads everywhere; each thread writes its own, between barriers.
+    /// Every thread reads everywhere; each writes its own elements, between barriers.
     Shared {
         form: Form,
         owner: Expr,
         owners: i64,
         each: i64,
     },
-    /// Everyone reads everywhere, but for the time in which the storage is written.
+    /// Every thread reads everywhere, except while the storage is written.
     View,
-    /// One element without an index, that everyone reads and the thread `writer` writes, between barriers.
+    /// One element without an index, which every thread reads and the thread `writer` writes, between barriers.
     Single { thread: Expr, writer: i64 },
     /// Atomic additions only.
     Count,
@@ -67,13 +67,13 @@ pub(super) struct Array {
     pub(super) access: Access,
     /// The buffer whose storage it is.
     pub(super) storage: String,
-    /// Where it lies.
+    /// Its memory.
     pub(super) scope: Scope,
     /// Whether its elements fill its storage in order.
     pub(super) dense: bool,
 }
 
-/// Where a buffer lies.
+/// The memory of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scope {
     /// In memory of the device.
@@ -84,7 +84,7 @@ pub(super) enum Scope {
     Local,
 }
 
-/// The shape in which owned elements lie.
+/// The shape in which a thread's elements are arranged.
 pub(super) fn shape_of(form: &Form, owners: i64, each: i64) -> Vec<i64> {
     match form {
         Form::Flat | Form::Interleaved => vec![owners * each],
@@ -200,7 +200,7 @@ impl Generator {
             return array.shape.iter().map(|e| self.index(e, depth)).collect();
         };
         let j = self.index(&Extent::Const(*each), depth);
-        // An index of 64 bits makes the sum one.
+        // A 64-bit index makes the sum 64-bit.
         let dtype = j.dtype;
         let size = Bounds::Int(0, (*owners * *each - 1) as i128);
         let (owner, j) = (owner.clone(), j);
@@ -247,7 +247,7 @@ impl Generator {
         self.assign(array, indices, value)
     }
 
-    /// Fills an array of the thread: every element before anything reads one.
+    /// Fills an array of the thread: every element before any is read.
     pub(super) fn fill(&mut self, array: &Array, extents: &[i64]) -> Node {
         let names: Vec<String> = extents.iter().map(|_| self.fresh("i")).collect();
         let mark = self.values.len();
@@ -383,7 +383,7 @@ pub(super) fn access(array: &Array, indices: Vec<Expr>) -> Expr {
     e
 }
 
-/// `place = value`; the place is no expression that could be simplified away.
+/// `place = value`; the place is not an expression that could be simplified away.
 pub(super) fn assign(place: Expr, value: Expr) -> Node {
     let mut list = place.pieces;
     list.push(" = ".into());

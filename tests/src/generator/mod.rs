@@ -1,4 +1,4 @@
-//! Random kernels that are right by construction, as kernel text.
+//! Random kernels that are valid by construction, as kernel text.
 //!
 //! A kernel is made from a seed alone. It is well typed, in bounds, free of races (a thread writes its own elements;
 //! shared memory changes hands at barriers in uniform control flow; counters are only added to), reads nothing
@@ -70,7 +70,7 @@ pub fn generate(seed: u64) -> Kernel {
     launch::kernel(seed, false)
 }
 
-/// The kernel of a seed, of operations alone that have one right result: the same on every machine.
+/// A kernel with only operations that have a single correct result on every machine.
 pub fn generate_exact(seed: u64) -> Kernel {
     launch::kernel(seed, true)
 }
@@ -100,7 +100,7 @@ struct Scalar {
 /// An enclosing loop.
 #[derive(Clone, Copy, Debug)]
 struct Around {
-    /// Whether all threads of the block run the same turns.
+    /// Whether all threads of the block run the same iterations.
     uniform: bool,
 }
 
@@ -112,9 +112,9 @@ struct Generator {
     arrays: Vec<Array>,
     vectors: Vec<Vectors>,
     functions: Vec<Function>,
-    /// Only integers and truth values.
+    /// Whether only integers and bools are generated.
     plain: bool,
-    /// Only operations that IEEE 754 rounds correctly.
+    /// Whether only operations that IEEE 754 rounds correctly are generated.
     exact: bool,
     /// Whether stores may go through an inline function.
     inline: bool,
@@ -122,18 +122,18 @@ struct Generator {
     wild: bool,
     /// Whether there is dynamic shared memory.
     dynamic: bool,
-    /// Only expressions that are the same in all threads of a block.
+    /// Whether only expressions that are uniform over the block are generated.
     uniform_only: bool,
-    /// Loads whose index is being made.
+    /// Nesting of loads whose index is being generated.
     loads: u32,
-    /// Storage that must not be read now.
+    /// Storage that must not be read at present.
     unreadable: Vec<String>,
-    /// Whether all threads of the block are here together.
+    /// Whether all threads of the block execute this point together.
     together: bool,
     loops: Vec<Around>,
-    /// Statements that may still be made.
+    /// Remaining number of statements.
     budget: u32,
-    /// Turns of the loops around.
+    /// Product of the iterations of enclosing loops.
     turns: i64,
     /// Threads of a block.
     threads: i64,

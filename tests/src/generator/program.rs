@@ -44,11 +44,11 @@ pub struct Expr {
     pub dtype: DType,
     /// Its values.
     pub bounds: Bounds,
-    /// Whether it is the same in all threads of a block.
+    /// Whether it is uniform over the threads of a block.
     pub uniform: bool,
-    /// Whether it is computed from constants alone, so that it may fold where it is written.
+    /// Whether it is computed from constants alone, so that it may be folded.
     pub constant: bool,
-    /// Whether it says which element belongs to a thread: another in its place would race.
+    /// Whether it selects an element that belongs to the thread: replacing it would cause a race.
     pub fixed: bool,
     /// Its text.
     pub pieces: Vec<Piece>,
@@ -73,12 +73,12 @@ impl Expr {
         }
     }
 
-    /// The same, not to be replaced by a simpler one.
+    /// Marks it as not replaceable by a simpler one.
     pub(super) fn fixed(self) -> Expr {
         Expr { fixed: true, ..self }
     }
 
-    /// The same, constant if one of its parts is: the others may vanish where it is written.
+    /// Marks it as constant if one of its parts is: the other parts may be simplified away.
     pub(super) fn folding(self) -> Expr {
         let constant = self
             .pieces
@@ -105,12 +105,12 @@ impl Expr {
         }
     }
 
-    /// Whether it may stand where `other` does.
+    /// Whether it may replace `other`.
     fn replaces(&self, other: &Expr) -> bool {
         self.dtype == other.dtype && other.bounds.holds(self.bounds) && (self.uniform || !other.uniform)
     }
 
-    /// Expressions within, of any depth, that may stand where it does, and constants.
+    /// Subexpressions of any depth that may replace it, and constants.
     fn simpler(&self) -> Vec<Expr> {
         if self.fixed {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Random numbers: the same ones for a seed, everywhere.
+//! Random numbers, reproducible from a seed on every machine.
 
 /// A SplitMix64 generator (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
 #[derive(Clone, Debug)]

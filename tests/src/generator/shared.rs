@@ -1,4 +1,4 @@
-//! Shared memory: buffers of their own, pools of several, scalars, counters, and how they change hands.
+//! Shared memory: separate buffers, pools of several, scalars, counters, and the barriers between accesses.
 
 use tirx_core::ir::DType;
 
@@ -27,7 +27,7 @@ impl Generator {
         nodes
     }
 
-    /// A buffer in which each thread has elements of its own.
+    /// A buffer in which elements belong to threads.
     fn shared_array(&mut self, thread: &Expr) -> Array {
         let form = self.form();
         let each = *self.random.pick(&[1i64, 1, 2, 4]);
@@ -53,12 +53,12 @@ impl Generator {
         }
     }
 
-    /// Every element of a shared buffer written; readable by the thread's own alone until the next barrier.
+    /// Writes every element of a shared buffer; only the thread's own are readable until the next barrier.
     fn shared_filled(&mut self, array: &Array) -> Node {
         let Access::Shared { each, .. } = array.access else {
             return Node::Group(Vec::new());
         };
-        // The other shared buffers were written without a barrier since.
+        // The other shared buffers were written without a barrier since then.
         let shared = self.arrays.iter().filter(|a| a.scope == Scope::Shared);
         let others: Vec<String> = shared.map(|a| a.storage.clone()).collect();
         let before = std::mem::replace(&mut self.unreadable, others);
@@ -86,13 +86,13 @@ impl Generator {
         Node::Group(vec![Node::Line(pieces![declared]), filled])
     }
 
-    /// One to three buffers in one allocation, at times where another one was.
+    /// One to three buffers in one allocation, at times at the place of an earlier one.
     fn pool(&mut self, thread: &Expr) -> Node {
         self.dynamic = true;
         let pool = self.fresh("pool");
         let mut nodes = vec![Node::Line(pieces![format!("{pool} = T.SMEMPool()")])];
         let (mut end, mut most) = (0, 0);
-        // A buffer that is read before others take its place; the pool is committed once all are declared.
+        // A buffer that is read before others reuse its storage; the pool is committed once all are declared.
         let mut declared = |g: &mut Generator, nodes: &mut Vec<Node>| {
             let mut array = g.shared_array(thread);
             // Its pointer is that of the pool.
@@ -234,7 +234,7 @@ impl Generator {
         ])
     }
 
-    /// What the counters of the block came to, in elements of the thread's own. All threads are here.
+    /// The results of the block's counters, in elements of the thread's own. All threads execute this together.
     pub(super) fn counted(&mut self, outputs: &[Array]) -> Vec<Node> {
         let counters: Vec<Array> = self
             .arrays

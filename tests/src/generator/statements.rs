@@ -7,7 +7,7 @@ use super::memory::{Access, Array, counter};
 use super::program::{Expr, Node, pieces};
 use super::{Around, Generator, Scalar, Value};
 
-/// Most turns that nested loops make together.
+/// Most iterations that nested loops make together.
 const MOST_TURNS: i64 = 48;
 
 impl Generator {
@@ -279,7 +279,7 @@ impl Generator {
     /// The body of a loop.
     fn looped(&mut self, uniform: bool, turns: i64, depth: u32) -> Vec<Node> {
         let before = (self.together, self.turns);
-        // Threads that may leave on their own are not together any more.
+        // Threads that may leave at different times no longer run together.
         let uniform = uniform && self.together && self.random.chance(60);
         self.together = uniform;
         self.turns *= turns.max(1);

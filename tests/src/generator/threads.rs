@@ -1,4 +1,4 @@
-//! What names the block and the thread, and what the host computes before the launch.
+//! Indices of blocks and threads, and values that the host computes before the launch.
 
 use tirx_core::ir::DType;
 
@@ -14,7 +14,7 @@ impl Generator {
             return nodes;
         }
         let before = (self.loads, self.plain);
-        // Only integers and truth values, and nothing of memory.
+        // Only integers and bools, and no memory.
         (self.loads, self.plain) = (2, true);
         for _ in 0..1 + self.random.below(2) {
             let dtype = *self.random.pick(&[

@@ -385,7 +385,7 @@ impl Generator {
     }
 }
 
-/// A vector kept to what buffers hold.
+/// A vector limited to the range of buffers.
 fn within(value: Expr, dtype: DType, lanes: i64) -> Expr {
     let bounds = Bounds::stored(dtype);
     if bounds.holds(value.bounds) {

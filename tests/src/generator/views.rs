@@ -1,4 +1,4 @@
-//! Other names for a buffer's storage: views, permutations, parts, pointers, other dtypes.
+//! Views of a buffer's storage: other shapes, permutations, parts, pointers, other dtypes.
 
 use tirx_core::ir::DType;
 
@@ -35,7 +35,7 @@ impl Generator {
         };
         let access = match array.access {
             Access::Read => Access::Read,
-            // Bits of another dtype may be written where they are read as what they are only.
+            // Bits of another dtype may be written only where they are not read as their original dtype.
             Access::Private if part.dtype == array.dtype => Access::Private,
             _ => Access::View,
         };
@@ -101,7 +101,7 @@ impl Generator {
                 part(vec![declared(&[total], dtype, "")], vec![total], dtype, true)
             }
             3 if whole && dtype.bits > 8 => {
-                // Each element as two or more.
+                // Each element seen as two or more.
                 let bits = *self.random.pick(&[8u8, 16, 32].map(|b| b.min(dtype.bits / 2)));
                 let shape = vec![total * i64::from(dtype.bits / bits)];
                 let dtype = DType::uint(bits);
@@ -150,7 +150,7 @@ impl Generator {
                 let stride = self.random.between(1, (columns + 2) as i128) as i64;
                 let rows = 1 + self.random.below(((total - columns) / stride + 1) as usize) as i64;
                 let layout = format!(", layout=TileLayout(S[({rows}, {columns}):({stride}, 1)])");
-                // Elements that share a place are for reading.
+                // Elements that share a place are read-only.
                 if stride < columns && !matches!(array.access, Access::Read) {
                     return None;
                 }

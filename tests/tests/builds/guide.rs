@@ -1,4 +1,4 @@
-//! The code blocks of README and of the pages of `docs/guide` do what the pages say.
+//! Tests the code blocks of README and of the pages of `docs/guide`.
 //!
 //! A page has a package, which begins as `cargo tirx new` makes it, and its blocks are taken one after another:
 //!
@@ -32,7 +32,7 @@ use crate::throw_away::{Place, real_nvcc, texts};
 /// The package of a page.
 struct Package {
     place: Place,
-    /// What the last run wrote, stdout and stderr.
+    /// The output of the last run, stdout and stderr.
     output: String,
     /// Whether a file was written since the last build.
     changed: bool,

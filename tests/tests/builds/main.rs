@@ -1,5 +1,5 @@
-//! Packages outside of the workspace, built by Cargo with a real nvcc whose runs are counted: what is compiled again, and
-//! what must never be stale.
+//! Packages outside of the workspace, built by Cargo with a real nvcc whose runs are counted: when nvcc runs again, and
+//! that no output is stale.
 #![cfg(unix)]
 
 mod guide;

@@ -1,5 +1,5 @@
-//! What a project around the kernels needs: generated code under strict lints, a new crate that runs, crates that can be
-//! packaged, and a cache of compiled kernels that a team shares.
+//! Requirements of the surrounding project: generated code under strict lints, a new crate that runs, crates that can
+//! be packaged, and a shared cache of compiled kernels.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What the C interface says of drivers that are missing, too old, or fail: a driver is made here, of a few lines of C, and
-//! does what variables say. Each call is a process of its own, for a driver is opened once.
+//! Messages of the C interface about drivers that are missing, too old, or fail: the driver is a small C library
+//! controlled by environment variables. Each call is a process of its own, because a driver is opened once.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

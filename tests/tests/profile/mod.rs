@@ -1,9 +1,9 @@
-//! What the records of the profiled kernel must be, wherever it has run.
+//! Expected records of the profiled kernel, on any device.
 
 use tirx_rt::{Profile, ProfilePoint};
 use tirx_tests::profiled::{BLOCKS, EVENTS, GROUPS, TILES};
 
-/// Decodes the records and checks that each group has done what it does, in its order.
+/// Decodes the records and checks the events of each group and their order.
 pub(crate) fn decoded(records: &[u64]) -> Profile {
     let profile = Profile::decode(records, &EVENTS).unwrap();
     assert_eq!((profile.blocks, profile.groups), (BLOCKS, GROUPS));

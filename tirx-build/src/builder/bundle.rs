@@ -1,4 +1,4 @@
-//! Making a bundle, and checking one.
+//! Makes and checks bundles.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub enum BundleAction {
     Write,
     /// Fail where it is not up to date; compile and write nothing.
     Locked,
-    /// Compile everything anew, whatever stores hold, and fail where the bundle has something else.
+    /// Recompile everything without the stores, and fail where the bundle differs.
     Verify,
 }
 
@@ -141,13 +141,13 @@ impl Builder {
     }
 }
 
-/// What a build says where it is to use a bundle that is not there.
+/// The warning of a build that is to use a bundle that does not exist.
 pub(super) fn no_bundle(path: &Path) -> Error {
     let error = Error::new(format_args!("there is no bundle at `{}`", path.display()));
     error.help("make it with `cargo tirx bundle`")
 }
 
-/// What is said of a kernel that the bundle has no fitting images for.
+/// The message about a kernel for which the bundle has no fitting images.
 pub(super) fn stale(bundle: &Bundle, what: &str, reason: &str) -> Error {
     let error = Error::new(format_args!(
         "the bundle `{}` is stale: {what} {reason}",
@@ -156,7 +156,8 @@ pub(super) fn stale(bundle: &Bundle, what: &str, reason: &str) -> Error {
     error.help("run `cargo tirx bundle` where there is an nvcc")
 }
 
-/// Compares a bundle with one that was made anew. Packing may differ between versions of the packer; contents may not.
+/// Compares a bundle with one that was just made. Compressed bytes may differ between versions of the compressor;
+/// contents may not.
 fn compare(path: &Path, files: &Files) -> Result<()> {
     let old = Files::read(path).map_err(Error::new)?;
     let unpacked = |files: &Files| files.kernels().map_err(Error::new);

@@ -1,4 +1,4 @@
-//! The build: manifest in, generated Rust and images out, and what Cargo must know of it.
+//! The build: from a manifest to generated Rust and images, and the lines for Cargo.
 
 mod bundle;
 mod request;
@@ -25,17 +25,17 @@ use crate::paths::FileNames;
 use crate::store::Store;
 use crate::target::{Architecture, Targets};
 use crate::toolchain::{self, Discovered, Nvcc};
-use crate::turn::Turn;
+use crate::claim::Claim;
 use crate::watch;
 use bundle::{no_bundle, stale};
 
 pub use bundle::{BundleAction, BundleReport, BundledKernel};
 pub use request::{BundleRequest, build_script_declares_kernels, bundle_by_build_script};
 
-/// The manifest's name where nobody gives another.
+/// The default name of the manifest.
 const MANIFEST: &str = "kernels.toml";
 
-/// A build with settings of its own. [`compile_kernels`](crate::compile_kernels) is this with none.
+/// A build with custom settings; [`compile_kernels`](crate::compile_kernels) uses the defaults.
 ///
 /// ```no_run
 /// fn main() -> tirx_build::Result<()> {
@@ -67,7 +67,7 @@ impl Default for Builder {
     }
 }
 
-/// What a build did.
+/// The result of a build.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Lines for Cargo, as a build script prints them: `cargo::rerun-if-changed=…`, `cargo::warning=…`.
@@ -76,7 +76,7 @@ pub struct Report {
     pub nvcc: Option<Nvcc>,
     /// Runs of nvcc: one for each kernel and target that no store held.
     pub compiled: usize,
-    /// Images of kernels for targets that a store held.
+    /// Images that were taken from a store.
     pub cached: usize,
     /// Kernels that were taken from a bundle.
     pub bundled: usize,
@@ -143,7 +143,7 @@ impl Builder {
         self
     }
 
-    /// Environment variables to go by instead of the process's.
+    /// Environment variables to use instead of the process's.
     pub fn environment(mut self, environment: Environment) -> Builder {
         self.environment = environment;
         self
@@ -183,9 +183,9 @@ impl Builder {
     /// # Errors
     /// What is wrong with the manifest, a kernel or the toolchain, rendered for the build's output.
     pub fn compile(&self) -> Result<()> {
-        // Cargo shows a build script's stderr with -vv, and where it failed.
+        // Cargo shows a build script's stderr with -vv, and where the script failed.
         let report = self.build_and_say(&|line| {
-            // A Cargo that is gone reads no more.
+            // A closed pipe is not an error.
             let _ = writeln!(io::stderr(), "{line}");
         })?;
         let lines: String = report.directives.iter().map(|line| format!("{line}\n")).collect();
@@ -212,7 +212,7 @@ impl Builder {
     /// What is wrong with the manifest or a kernel.
     pub fn check(&self) -> Result<Vec<tirx_core::diagnostic::Message>> {
         let shown = self.manifest.to_string_lossy().replace('\\', "/");
-        // Kernel files are named as from here, not as from the manifest.
+        // Kernel files are named relative to the current folder, not to the manifest.
         let folder = self.manifest.parent().unwrap_or(Path::new("")).to_path_buf();
         let name = |file: &str| match file == shown || file.starts_with('<') {
             true => file.to_string(),
@@ -265,8 +265,8 @@ impl Builder {
             })?;
         let folder = out_dir.join("tirx");
         fs::create_dir_all(&folder).map_err(|e| Error::io("create", &folder, &e))?;
-        // Before the first input is read: who takes the turn later has read later.
-        let turn = Turn::take(&out_dir)?;
+        // Before the first input is read, so that a build that claims the output later has read later inputs.
+        let claim = Claim::take(&out_dir)?;
         let mut manifest = self.read_manifest(shown)?;
         manifest.resolve_native(|| toolchain::architectures(environment))?;
         manifest.kernels.retain(|kernel| {
@@ -286,7 +286,7 @@ impl Builder {
             &mut inputs,
             &mut lints,
         )?;
-        let images = self.images(environment, &manifest, &kernels, &out_dir, &turn, say)?;
+        let images = self.images(environment, &manifest, &kernels, &out_dir, &claim, say)?;
         inputs.extend(images.bundle);
         fill_in(&manifest, &mut kernels, images.of_variants);
         let manifest_name = self
@@ -294,7 +294,7 @@ impl Builder {
             .file_name()
             .map(|n| n.to_string_lossy().into_owned());
         let generated = generate::file(manifest_name.as_deref().unwrap_or("kernels.toml"), &kernels)?;
-        turn.write(|| {
+        claim.write(|| {
             write_outputs(&kernels, &folder)?;
             nvcc::write_if_changed(&out_dir.join("tirx_kernels.rs"), generated.as_bytes())?;
             if let Some(api) = &self.c_api {
@@ -381,7 +381,7 @@ impl Builder {
         manifest: &Manifest,
         kernels: &[GeneratedKernel],
         out_dir: &Path,
-        turn: &Turn,
+        claim: &Claim,
         say: &(dyn Fn(&str) + Sync),
     ) -> Result<Images> {
         let all = jobs(manifest, kernels);
@@ -411,7 +411,7 @@ impl Builder {
             (Ok((Found::Nvcc(nvcc), warning)), _) => (Found::Nvcc(nvcc), warning),
             (Ok((found, warning)), true) => (found, warning),
             (Err(error), true) => return Err(error),
-            // Nobody can make what the bundle lacks.
+            // Nothing can make the images that the bundle lacks.
             (_, false) => {
                 return Err(Error::all(stale)
                     .err()
@@ -430,7 +430,7 @@ impl Builder {
         }
         if let Some(nvcc) = found.nvcc() {
             let folder = out_dir.join("tirx");
-            turn.write(|| write_texts(kernels, &folder))?;
+            claim.write(|| write_texts(kernels, &folder))?;
             let work = out_dir.join(format!("tirx-work-{}", std::process::id()));
             let compilation = Compilation {
                 nvcc,
@@ -453,7 +453,7 @@ impl Builder {
         Ok(images)
     }
 
-    /// Takes what fits from the bundle, if there is one; the errors say what does not.
+    /// Takes the fitting images from the bundle, if there is one; the errors describe the others.
     fn take_from_bundle(
         &self,
         environment: &Environment,
@@ -469,7 +469,7 @@ impl Builder {
             .clone()
             .unwrap_or_else(|| bundles::place(manifest, &self.manifest));
         let Some(bundle) = Bundle::open(&path)? else {
-            // The default place may be empty, one that somebody named may not.
+            // The default place may be empty; an explicitly named one must not be.
             return match locked || named {
                 true => Err(no_bundle(&path)),
                 false => Ok(Vec::new()),
@@ -482,7 +482,7 @@ impl Builder {
             .is_some_and(|profile| profile == "debug");
         let mut errors = Vec::new();
         for ((at, job), variant) in jobs.iter().enumerate().zip(variants) {
-            // For cuda-gdb a kernel is compiled here, if it can be.
+            // With `debug` a kernel is compiled here for cuda-gdb, where possible.
             let for_debugging = debug_profile && job.options.debug && !locked;
             match bundle.offer(manifest, job, variant, locked)? {
                 Offer::Images(_) if for_debugging && self.has_nvcc(environment, manifest) => {}
@@ -501,7 +501,7 @@ impl Builder {
         Ok(errors)
     }
 
-    /// A message about a kernel, with how to bundle it where this build script declares it.
+    /// A message about a kernel, with instructions for bundling where this build script declares it.
     fn of_script(&self, file: &str, error: Error) -> Error {
         let declares = |kernel: &Kernel| {
             let rest = file.strip_prefix(kernel.name());
@@ -559,7 +559,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The nvcc to use, or the one warning that there is none.
+    /// The nvcc to use, or the single warning that there is none.
     fn find_nvcc(
         &self,
         environment: &Environment,
@@ -660,13 +660,13 @@ impl Builder {
 /// Whether the package is built with a Cargo feature.
 fn enabled(environment: &Environment, feature: &str) -> bool {
     let name = feature.to_uppercase().replace('-', "_");
-    // Set, if only to an empty text or 1.
+    // Set, even to an empty text or 1.
     environment
         .variables()
         .contains_key(&format!("CARGO_FEATURE_{name}"))
 }
 
-/// Where the machine code of each variant comes from.
+/// The images of all kernels, and their origin.
 struct Images {
     /// The fat binary of each variant, in the order of the kernels, and the release and build of the nvcc that made it.
     of_variants: Vec<Option<(Vec<u8>, String)>>,
@@ -687,7 +687,7 @@ fn joined(parts: &[Vec<u8>]) -> Vec<u8> {
     fatbin::join(&parts)
 }
 
-/// What builds that were killed left half done.
+/// Removes temporary files of builds that were killed.
 fn remove_work_of_others(out_dir: &Path) {
     for entry in fs::read_dir(out_dir).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with("tirx-work-") {
@@ -696,7 +696,7 @@ fn remove_work_of_others(out_dir: &Path) {
     }
 }
 
-/// What the search for an nvcc came to.
+/// The outcome of the search for an nvcc.
 enum Found {
     Nvcc(Nvcc),
     NotWanted,

@@ -1,4 +1,5 @@
-//! A bundle of a package whose build script declares kernels: nobody else knows them, so the build script makes it.
+//! Bundles of packages whose build script declares kernels: only the script knows these kernels, so it makes the
+//! bundle.
 //!
 //! [`bundle_by_build_script`] runs Cargo on the package with `TIRX_BUNDLE` naming a file that says what is wanted. The
 //! [`Builder`] of that package and manifest does it before it builds, and answers in a file beside that one.
@@ -16,7 +17,7 @@ use crate::error::{Error, Result};
 /// The variable that names a request.
 const VARIABLE: &str = "TIRX_BUNDLE";
 
-/// What [`bundle_by_build_script`] is to do.
+/// The task of [`bundle_by_build_script`].
 #[derive(Clone, Debug)]
 pub struct BundleRequest {
     /// Write, or check.
@@ -34,7 +35,7 @@ pub struct BundleRequest {
 /// A request as a file.
 #[derive(Serialize, Deserialize)]
 struct File {
-    /// The package's folder and the manifest, whether or not there is one.
+    /// The package's folder and the manifest's path, which need not exist.
     package: PathBuf,
     manifest: PathBuf,
     action: String,
@@ -66,7 +67,7 @@ const ACTIONS: [(&str, BundleAction); 3] = [
     ("verify", BundleAction::Verify),
 ];
 
-/// Whether the build script of the package in this folder declares kernels, as far as its text shows it: it names
+/// Whether the build script of the package in this folder seems to declare kernels: its text names
 /// [`Kernel`](crate::Kernel)'s functions.
 pub fn build_script_declares_kernels(package: &Path) -> bool {
     let cargo = fs::read_to_string(package.join("Cargo.toml")).unwrap_or_default();
@@ -105,7 +106,7 @@ pub fn bundle_by_build_script(
     };
     let text = toml::to_string(&file)
         .map_err(|error| Error::new(format_args!("a path that is no Unicode: {error}")))?;
-    // Another name each time: Cargo runs the build script for it.
+    // A new name each time, so that Cargo runs the build script.
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanoseconds = time.map_or(0, |time| time.as_nanos());
     let name = format!("tirx-bundle-{}-{nanoseconds}.toml", std::process::id());
@@ -169,7 +170,8 @@ fn answer_of(request: &Path) -> PathBuf {
 }
 
 impl Builder {
-    /// Does what the variable asks of this build, if it does: the bundle, and the builder that takes everything from it.
+    /// Handles a request that is meant for this build, if there is one: makes the bundle, and gives the builder that
+    /// takes everything from it.
     pub(super) fn answer_request(&self, environment: &Environment) -> Result<Option<Builder>> {
         let Some(place) = environment.path(VARIABLE) else {
             return Ok(None);
@@ -177,7 +179,7 @@ impl Builder {
         let text = fs::read_to_string(&place).map_err(|e| Error::io("read", &place, &e))?;
         let file: File = toml::from_str(&text)
             .map_err(|error| Error::new(format_args!("{VARIABLE} names no request: {error}")))?;
-        // Packages that this one depends on build their kernels as always.
+        // Dependencies build their kernels as usual.
         let package = environment.path_peek("CARGO_MANIFEST_DIR").unwrap_or_default();
         if !same(&package, &file.package) || !same(&package.join(&self.manifest), &file.manifest) {
             return Ok(None);
@@ -223,7 +225,7 @@ fn answered(kernel: &BundledKernel) -> AnswerKernel {
     }
 }
 
-/// Whether two paths are one place. A manifest need not be there.
+/// Whether two paths are the same place. A manifest need not exist.
 fn same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| {
         let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
@@ -286,7 +288,7 @@ mod tests {
         };
         let error = of(folder.path()).unwrap_err().to_string();
         assert_eq!(error, "error: TIRX_BUNDLE asks for `burn`");
-        // Asked of another package, it is none of this one's business.
+        // A request for another package is ignored.
         assert!(of(Path::new("/another/package")).unwrap().is_none());
     }
 }

@@ -1,17 +1,17 @@
-//! `kernels.lock`: what each kernel of a bundle was made of, for builds to compare and for people to read in a diff.
+//! `kernels.lock`: the inputs of each kernel of a bundle, for builds to compare and for people to read in a diff.
 
 use std::fmt::Write;
 
 use serde::Deserialize;
 
-/// The form of the file that this compiler writes and reads.
+/// The version of the format that this compiler writes and reads.
 pub const VERSION: u32 = 1;
 
 /// A lock file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {
-    /// The file's form.
+    /// The file's format version.
     pub version: u32,
     /// The compiler's version.
     pub tirx: String,
@@ -30,32 +30,32 @@ pub struct Locked {
     pub name: String,
     /// Its file in the bundle, without extension.
     pub file: String,
-    /// Over all that follows, the compiler's version and nvcc's.
+    /// Hash over all fields below, the compiler's version and nvcc's.
     pub hash: String,
-    /// Of the CUDA text: source, specialization and compiler.
+    /// Hash of the CUDA text, which depends on source, specialization and compiler.
     pub cuda: String,
-    /// Of the IR for the simulator, which knows the kernel's lines.
+    /// Hash of the IR for the simulator, which includes the kernel's lines.
     pub ir: String,
-    /// Of the launcher: arguments, checks and launch dimensions.
+    /// Hash of the launcher: arguments, checks and launch dimensions.
     pub signature: String,
     /// Further arguments of nvcc.
     pub flags: Vec<String>,
     /// Targets, as `sm_90a`; PTX as `compute_90`.
     pub targets: Vec<String>,
-    /// Of the images.
+    /// Hash of the images.
     pub images: String,
 }
 
-/// Why a text is no lock file.
+/// Why a text is not a lock file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// It is of another form.
+    /// It has another format version.
     Version(u32),
-    /// It is damaged.
+    /// It is corrupt.
     Damaged(String),
 }
 
-/// Longer texts are no lock files.
+/// Longer texts are rejected.
 const LONGEST: usize = 64 << 20;
 
 impl Lock {
@@ -104,7 +104,7 @@ impl Lock {
         let first = |error: toml::de::Error| {
             Unreadable::Damaged(error.message().lines().next().unwrap_or("").to_string())
         };
-        // Another form has other keys: which one it is comes first.
+        // Another format has other keys, so the version is checked first.
         let head: Head = toml::from_str(text).map_err(first)?;
         if head.version != VERSION {
             return Err(Unreadable::Version(head.version));

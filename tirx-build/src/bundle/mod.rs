@@ -1,7 +1,7 @@
-//! A bundle beside the manifest: finished kernels that need no nvcc.
+//! The bundle beside the manifest: compiled kernels that need no nvcc.
 //!
-//! A build compiles its kernels to CUDA text as always, which takes no tool but this crate, and compares with what the
-//! bundle was made of. What fits is taken; what does not is stale, and the reason is said.
+//! A build compiles its kernels to CUDA text as always, which needs no other tool, and compares the text with the
+//! bundle's hashes. Fitting images are used; the others are stale, and the reason is reported.
 
 pub mod lock;
 
@@ -34,9 +34,9 @@ pub(crate) struct Bundle {
 
 /// What a bundle has for a kernel.
 pub(crate) enum Offer {
-    /// Images for the targets that are wanted.
+    /// Images for the requested targets.
     Images(Vec<Vec<u8>>),
-    /// Nothing that fits; the reason, to stand after the kernel's name.
+    /// No fitting images; the reason, as it follows the kernel's name in a message.
     Stale(String),
 }
 
@@ -76,7 +76,7 @@ impl Bundle {
         }))
     }
 
-    /// The files and folders whose change changes what a build takes from the bundle.
+    /// The files and folders whose change may change what a build takes from the bundle.
     pub(crate) fn watched(&self) -> PathBuf {
         self.path.clone()
     }
@@ -85,7 +85,7 @@ impl Bundle {
         &self.path
     }
 
-    /// What the bundle has for a job. `exact` asks for the lines of the kernel file, too, which only the simulator's
+    /// The bundle's images for a job. `exact` also compares the lines of the kernel file, which only the simulator's
     /// messages show.
     ///
     /// # Errors

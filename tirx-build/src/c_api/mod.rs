@@ -27,14 +27,14 @@ const HEADER: &str = include_str!("runtime/tirx_c.h");
 const RUNTIME_HEADER: &str = include_str!("runtime/tirx_runtime.h");
 const RUNTIME: &str = include_str!("runtime/tirx_runtime.c");
 
-/// What to do where C cannot be compiled.
+/// Help for errors of the C compiler.
 const C_COMPILER: &str = "a C compiler is needed: install one (`gcc` or `clang` of the system's packages), or name it in \
                           the variable CC; `cargo tirx doctor` says which is found";
-/// What to do where objects cannot be put into a library.
+/// Help for errors of the librarian.
 const ARCHIVER: &str =
     "`ar` is needed, which comes with the C compiler's binutils; the variable AR names another";
 
-/// What [`Builder::c_api`](crate::Builder::c_api) makes.
+/// The C interface that [`Builder::c_api`](crate::Builder::c_api) makes.
 ///
 /// ```no_run
 /// use tirx_build::{Builder, CApi};
@@ -74,13 +74,14 @@ impl CApi {
         self
     }
 
-    /// Whether the static library is linked into the package that is built, for its own bindings (of bindgen, say).
+    /// Whether the static library is linked into the package that is built, for bindings in that package (by bindgen,
+    /// for example).
     pub fn link(mut self, link: bool) -> CApi {
         self.link = link;
         self
     }
 
-    /// What Cargo is told of the library.
+    /// The lines for Cargo about the library.
     pub(crate) fn directives(&self, out_dir: &Path) -> Vec<String> {
         let mut lines = vec!["cargo::rerun-if-env-changed=CC".to_string()];
         if self.link {
@@ -180,7 +181,7 @@ impl CApi {
             .cargo_metadata(false)
             .cargo_warnings(false)
             .flag_if_supported("-std=c11")
-            // Host expressions wrap.
+            // Host expressions wrap, so that signed overflow must not be undefined.
             .flag_if_supported("-fwrapv")
             .flag_if_supported("-fvisibility=hidden");
         let failed = |what: &str, message: String| {
@@ -242,7 +243,7 @@ fn shared_name(name: &str, target: &str) -> String {
     }
 }
 
-/// The machine that runs this, where no build script says it.
+/// The host triple, where no build script gives one.
 fn host_triple() -> String {
     let arch = std::env::consts::ARCH;
     match std::env::consts::OS {
@@ -356,7 +357,8 @@ mod tests {
         }
     }
 
-    /// What a build of the C interface says in a process with these variables: `cc` reads the process's own.
+    /// The output of a build of the C interface in a process with these variables: `cc` reads the process's
+    /// environment.
     fn said(variables: &[(&str, &str)]) -> String {
         const FOLDER: &str = "TIRX_TEST_C_API_FOLDER";
         if let Some(folder) = std::env::var_os(FOLDER) {

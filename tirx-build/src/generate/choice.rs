@@ -1,8 +1,8 @@
-//! One function for all specializations of a kernel: which one is meant is said by the element types of the tensors, at
-//! compile time, and by the values of a `Constexpr`, at run time.
+//! The dispatching function over all specializations of a kernel: the element types of the tensors choose at compile
+//! time, the values of a `Constexpr` at run time.
 //!
-//! Specializations of which one Rust signature is true have `Constexpr` and `launch`. Where their signatures differ in element types
-//! alone, these become type parameters, and a trait says for which types there is a specialization:
+//! Specializations with one common Rust signature have `Constexpr` and `launch`. Where their signatures differ in
+//! element types alone, these become type parameters, and a trait says for which types there is a specialization:
 //!
 //! ```text
 //! kernels::axpby::<f16>(&stream, kernels::axpby::Constexpr { N: 256 }, &x, &mut y)
@@ -16,7 +16,7 @@ use tirx_core::script::ConstValue;
 
 use super::{GeneratedKernel, RESULT, Variant, doc, value_text, values_text};
 
-/// The function that chooses.
+/// The dispatching function.
 pub(super) struct Choice<'a> {
     kernel: &'a GeneratedKernel,
     /// Name and type of each parameter after the stream; a type may name type parameters.
@@ -27,7 +27,7 @@ pub(super) struct Choice<'a> {
     fields: Vec<(&'a str, &'static str)>,
 }
 
-/// The type of a parameter: what stands before and after the element type, and which that is.
+/// The type of a parameter: the text before and after the element type, and the element type.
 struct Type {
     before: &'static str,
     element: Element,
@@ -51,7 +51,7 @@ impl Type {
     }
 }
 
-/// What a parameter's type is around its element, and the element.
+/// The text around the element type of a parameter's type, and the element type.
 fn parts(param: &Param) -> (&'static str, String, &'static str) {
     match &param.kind {
         ParamKind::Tensor { dtype, written, .. } => {
@@ -64,7 +64,7 @@ fn parts(param: &Param) -> (&'static str, String, &'static str) {
 }
 
 impl<'a> Choice<'a> {
-    /// `None` where no one function has the signatures of all variants, or their values have no types.
+    /// `None` where no single function has the signatures of all variants, or where the values have no common types.
     pub(super) fn of(kernel: &'a GeneratedKernel) -> Option<Choice<'a>> {
         let variants = &kernel.variants;
         let first = variants.first()?;
@@ -112,7 +112,7 @@ impl<'a> Choice<'a> {
         Some(choice)
     }
 
-    /// The values that types do not tell apart.
+    /// The values that types do not distinguish.
     fn fields_of(&self, first: &'a Variant) -> Option<Vec<(&'a str, &'static str)>> {
         let variants = &self.kernel.variants;
         let same_names = variants.iter().all(|v| {
@@ -124,7 +124,7 @@ impl<'a> Choice<'a> {
         }
         let mut fields = Vec::new();
         for (at, (name, _)) in first.values.iter().enumerate() {
-            // A parameter that all of them leave out is no choice.
+            // A parameter that all variants leave out is not part of the choice.
             if variants.iter().all(|v| v.values[at].1 == ConstValue::None) {
                 continue;
             }
@@ -162,7 +162,7 @@ impl<'a> Choice<'a> {
         text
     }
 
-    /// What is passed on: `stream, constexpr, x, y`.
+    /// The forwarded arguments: `stream, constexpr, x, y`.
     fn arguments(&self) -> String {
         let constexpr = (!self.fields.is_empty()).then_some("constexpr");
         let names = self.params.iter().map(|(name, _)| name.as_str());
@@ -184,7 +184,7 @@ impl<'a> Choice<'a> {
             .collect()
     }
 
-    /// What stands in the kernel's module: `Constexpr`, the trait, `launch`.
+    /// The items of the kernel's module: `Constexpr`, the trait, `launch`.
     pub(super) fn module_items(&self, text: &mut String) {
         if !self.fields.is_empty() {
             let lines = ["Values to choose a specialization by; see [`launch`].".to_string()];
@@ -334,12 +334,12 @@ impl<'a> Choice<'a> {
         );
     }
 
-    /// Statements that call the one of these variants whose values are those of `constexpr`.
+    /// Statements that call the variant whose values equal those of `constexpr`.
     fn chain(&self, text: &mut String, group: &[usize], types: &str) {
         let variants = &self.kernel.variants;
         let arguments: String = self.params.iter().map(|(name, _)| format!(", {name}")).collect();
         if self.fields.is_empty() {
-            // Types alone tell them apart: there is one.
+            // Types alone distinguish them: there is one.
             let name = group.first().and_then(|at| variants[*at].name.as_deref());
             let _ = writeln!(text, "{}(stream{arguments})", name.unwrap_or_default());
             return;

@@ -92,7 +92,7 @@ pub(super) fn docstring(sources: &SourceMap, span: Span) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// What follows the colon of `def name(...):`.
+/// The text after the colon of `def name(...):`.
 fn after_signature(text: &str) -> Option<&str> {
     // A span of a definition begins at its name, at `def` or at a decorator.
     let start = if text.starts_with('@') || text.starts_with("def ") {
@@ -139,10 +139,10 @@ fn string_literal(text: &str) -> Option<&str> {
     None
 }
 
-/// Lines that rustdoc shows as they read: no accidental code blocks, links or tags.
+/// Converts lines so that rustdoc shows them as they read: no accidental code blocks, links or tags.
 fn as_markdown(docstring: &str) -> Vec<String> {
     let mut lines = Vec::new();
-    // Inside a fence: how many backticks opened it.
+    // The number of backticks that opened the current fence.
     let mut fence: Option<usize> = None;
     for line in dedented(docstring) {
         let ticks = line.trim_start().chars().take_while(|c| *c == '`').count();
@@ -153,7 +153,7 @@ fn as_markdown(docstring: &str) -> Vec<String> {
                 lines.push(line.trim().to_string());
             }
             Some(_) => lines.push(line.to_string()),
-            // A block in Rust would become a test of the user's crate, and so would one without a language.
+            // A Rust block would become a doctest of the user's crate, and so would one without a language.
             None if ticks >= 3 && !info.contains('`') => {
                 fence = Some(ticks);
                 let language = match info {
@@ -164,7 +164,7 @@ fn as_markdown(docstring: &str) -> Vec<String> {
                 lines.push(format!("{}{language}", "`".repeat(ticks)));
             }
             None => {
-                // Four blanks would make a block of code.
+                // Four blanks would begin a code block.
                 let indent = (line.len() - line.trim_start().len()).min(2);
                 lines.push(format!("{}{}", " ".repeat(indent), prose(line.trim())));
             }
@@ -177,7 +177,7 @@ fn as_markdown(docstring: &str) -> Vec<String> {
     lines
 }
 
-/// Lines without the indentation that all but the first have in common.
+/// Removes the indentation that all lines but the first have in common.
 fn dedented(docstring: &str) -> Vec<&str> {
     let trimmed = docstring.trim();
     let blank = |line: &&str| line.trim().is_empty();
@@ -194,7 +194,7 @@ fn dedented(docstring: &str) -> Vec<&str> {
     trimmed.lines().enumerate().map(cut).collect()
 }
 
-/// A line of prose: code spans and links stay, other brackets are characters, an address becomes a link.
+/// A line of prose: code spans and links are kept, other brackets are escaped, an address becomes a link.
 fn prose(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;
@@ -298,7 +298,7 @@ mod tests {
             "```",
         ];
         assert_eq!(doc(text), expected);
-        // A fence that stays open ends with the text.
+        // An unclosed fence ends with the text.
         assert_eq!(
             doc("def f():\n    '''a\n    ```c\n    b'''\n"),
             ["a", "```c", "b", "```"]

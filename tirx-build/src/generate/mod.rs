@@ -23,12 +23,12 @@ use crate::error::Error;
 use crate::hash::{digest, hex};
 use choice::Choice;
 
-/// A kernel with everything that is generated for it.
+/// A kernel with its variants.
 #[derive(Debug)]
 pub(crate) struct GeneratedKernel {
     /// The manifest's name.
     pub(crate) name: String,
-    /// Its name among several kernels that one entry gives: it stands in a module of the manifest's name.
+    /// Its name among several kernels of one entry: it stands in a module with the manifest's name.
     pub(crate) result: Option<String>,
     /// The definition's name in its file.
     pub(crate) entry: String,
@@ -58,8 +58,8 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    /// A hash of what the launcher does: its arguments, checks and launch dimensions. Another kernel that has the same
-    /// can be launched by it.
+    /// A hash of the launcher's behaviour: its arguments, checks and launch dimensions. A launcher can launch any
+    /// kernel with the same hash.
     pub(crate) fn signature(&self) -> String {
         let launcher = &self.compiled.launcher;
         let mut parts = vec![launcher.parameters(), launcher.host.clone()];
@@ -98,14 +98,14 @@ fn values_text(values: &[(String, ConstValue)]) -> String {
 pub(crate) fn file(manifest: &str, kernels: &[GeneratedKernel]) -> Result<String, Error> {
     let mut text = String::new();
     doc(&mut text, &[format!("Kernels declared in `{manifest}`.")]);
-    // Which kernels a program calls, and how it is linted, is its own affair.
+    // Which kernels a program calls, and which lints it enables, must not cause warnings here.
     text.push_str(
         "#[allow(dead_code, non_snake_case, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]\n\
          pub mod kernels {\n",
     );
     let mut rest = kernels;
     while let Some(first) = rest.first() {
-        // The kernels of one entry stand side by side.
+        // The kernels of one entry are adjacent.
         let count = rest.iter().take_while(|k| k.name == first.name).count();
         let (group, others) = rest.split_at(count);
         rest = others;

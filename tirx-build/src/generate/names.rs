@@ -14,7 +14,7 @@ pub(crate) fn specialization(order: &[String], values: &BTreeMap<String, ConstVa
     parts.join("_")
 }
 
-/// The name of one of several kernels that an entry gives: as in the kernel file, in Rust's characters.
+/// The name of one of several kernels of an entry: the kernel file's name in characters that Rust allows.
 pub(crate) fn result(name: &str) -> String {
     let word: String = name
         .chars()

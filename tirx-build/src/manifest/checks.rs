@@ -1,4 +1,4 @@
-//! Which names, targets, releases and flags are there? What is none of them is an error at its place.
+//! Checks of names, targets, releases and flags in a manifest.
 
 use tirx_core::codegen::rust::is_keyword;
 use tirx_core::source::Span;
@@ -10,7 +10,7 @@ use crate::target::{Architecture, UnknownArchitecture};
 use crate::toolchain::Pin;
 
 impl Reader {
-    /// Flags that would change what a build reads from nvcc are not for the manifest.
+    /// Flags that would change the output that a build reads from nvcc are not allowed.
     pub(super) fn check_flags(&mut self, flags: &[Spanned<String>]) {
         const OURS: [(&str, &str); 8] = [
             ("-o", "the build names the output"),
@@ -93,7 +93,7 @@ impl Reader {
         }
     }
 
-    /// The architectures among targets, and where `native` stands.
+    /// The architectures among targets, and the position of `native`.
     pub(super) fn native(&mut self, targets: &[Spanned<String>]) -> (Vec<Architecture>, Option<Span>) {
         let mut native: Vec<Architecture> = Vec::new();
         let mut machine = None;

@@ -1,4 +1,4 @@
-//! What is wrong with a manifest that the TOML reader refuses, and how it is written instead.
+//! Messages for a manifest that the TOML reader rejects, with the right form.
 
 use tirx_core::diagnostic::Diagnostic;
 use tirx_core::source::{FileId, Span};
@@ -13,7 +13,7 @@ pub(super) fn syntax_error(file: FileId, error: &toml::de::Error, text: &str) ->
     let mut span = error
         .span()
         .map_or(Span::new(file, 0, 0), |range| span_of(file, range));
-    // The message may go on in further lines; the first says it all.
+    // Only the first line of the message is used.
     let message = error
         .message()
         .lines()
@@ -68,7 +68,7 @@ pub(super) fn list(names: &[&str]) -> String {
         .join(", ")
 }
 
-/// serde's words for a value, as TOML's.
+/// serde's names of types in terms of TOML.
 fn found(words: &str) -> String {
     let value = words.split('`').nth(1).or_else(|| words.split('"').nth(1));
     let kind = words.split([' ', '`', '"']).next().unwrap_or(words);
@@ -81,7 +81,7 @@ fn found(words: &str) -> String {
     }
 }
 
-/// The key whose value is, or holds, the text at `span`; and where that value, or the table's header, stands.
+/// The key whose value is or contains the text at `span`; and the position of that value, or of the table's header.
 fn key_at(text: &str, span: Span) -> Option<(&'static Key, (u32, u32))> {
     let document = DeTable::parse(text).ok()?;
     let known =
@@ -106,7 +106,7 @@ fn key_at(text: &str, span: Span) -> Option<(&'static Key, (u32, u32))> {
                 return Some((key, (span.start, span.end)));
             }
         }
-        // A table of the wrong kind: its name is marked, not all that is in it.
+        // A table of the wrong kind: its name is underlined, not its contents.
         let inside = value.span().start <= at || name.span().start <= at;
         if inside && (covers(&value.span()) || covers(&name.span())) && tables.is_empty() {
             let mark = name.span();

@@ -1,5 +1,5 @@
-//! Every key of `kernels.toml`: what it holds, an example, what it means. Messages about values of a wrong form and the
-//! reference page (`docs/kernels-toml.md`) are made from this table; a test holds it against what is read.
+//! All keys of `kernels.toml`: type, example, meaning. Messages about values of a wrong type and the reference page
+//! (`docs/kernels-toml.md`) are generated from this table; a test compares it with what is read.
 
 /// A key.
 #[derive(Clone, Copy, Debug)]
@@ -8,13 +8,13 @@ pub struct Key {
     pub section: &'static str,
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub form: &'static str,
-    /// How it is written.
+    /// An example.
     pub example: &'static str,
-    /// What holds where it is left out.
+    /// Its default.
     pub default: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 

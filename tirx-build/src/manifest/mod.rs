@@ -1,4 +1,4 @@
-//! `kernels.toml`: what it may say, and what is wrong with it where it says something else.
+//! `kernels.toml`: its contents and its errors.
 //!
 //! Reading is pure: no file but the text given is looked at. Every error points at its line and column.
 //!
@@ -41,13 +41,13 @@ use read::Reader;
 pub struct Manifest {
     /// The kernels in the order of the file.
     pub kernels: Vec<Kernel>,
-    /// What `[defaults]` says of targets.
+    /// The targets of `[defaults]`.
     pub defaults: Targets,
-    /// What `[toolchain]` says.
+    /// The contents of `[toolchain]`.
     pub toolchain: Toolchain,
-    /// What `[bundle]` says of where the bundle is, from the manifest's folder.
+    /// The place of the bundle from `[bundle]`, relative to the manifest's folder.
     pub bundle: Option<String>,
-    /// Where `[toolchain]` names the release.
+    /// The position of the release in `[toolchain]`.
     pub pin_span: Span,
     /// The manifest's text; kernels' spans point into it.
     pub sources: SourceMap,
@@ -62,12 +62,12 @@ pub struct Toolchain {
     pub auto_install: bool,
 }
 
-/// Where a kernel's text is.
+/// The source of a kernel's text.
 #[derive(Clone, Debug)]
 pub enum Text {
-    /// In a file; the path as the manifest gives it, relative to the manifest.
+    /// A file; the path as the manifest gives it, relative to the manifest.
     File(String),
-    /// In the manifest itself, or in a build script.
+    /// Text in the manifest itself, or in a build script.
     Inline(String),
     /// No text: a function that a build script made.
     Function(PrimFunc),
@@ -84,9 +84,9 @@ pub struct Kernel {
     pub entry: Option<String>,
     /// Values of its compile-time parameters; empty for a kernel that has none.
     pub specialize: Vec<BTreeMap<String, ConstValue>>,
-    /// What it is compiled for.
+    /// The targets to compile for.
     pub targets: Targets,
-    /// Where its targets name `native`, the GPUs of the machine that builds, which `Manifest::resolve_native` adds.
+    /// The position of `native` among its targets, for `Manifest::resolve_native`.
     pub native_span: Option<Span>,
     /// Whether a build without an nvcc is an error.
     pub require: bool,
@@ -94,16 +94,16 @@ pub struct Kernel {
     pub feature: Option<String>,
     /// How nvcc compiles it.
     pub options: NvccOptions,
-    /// Where the manifest gives the source (or the script).
+    /// The position of the source (or the script) in the manifest.
     pub source_span: Span,
-    /// Where the manifest gives the entry, or the name.
+    /// The position of the entry, or of the name.
     pub entry_span: Span,
-    /// Where each specialization stands.
+    /// The position of each specialization.
     pub specialize_spans: Vec<Span>,
 }
 
 impl Manifest {
-    /// Reads a manifest's text. `name` is what messages call the file.
+    /// Reads a manifest's text. `name` is the file's name in messages.
     pub fn parse(name: &str, text: &str) -> Result<Manifest, Error> {
         let mut sources = SourceMap::new();
         let file = sources.add(name, text);
@@ -121,13 +121,13 @@ impl Manifest {
         }
     }
 
-    /// Where `[toolchain]` names the release, for messages.
+    /// The position of the release in `[toolchain]`, for messages.
     pub(crate) fn pin_place(&self) -> Option<Place> {
         Place::of(&self.sources, self.pin_span)
     }
 
-    /// The text of an inline script, at the line and column where the manifest has it, so that what is wrong with it is
-    /// shown there. `None` where the manifest writes it with escapes.
+    /// The text of an inline script, at its line and column in the manifest, so that errors in it are reported there.
+    /// `None` where the manifest writes it with escapes.
     pub(crate) fn inline_text(&self, kernel: &Kernel) -> Option<String> {
         let Text::Inline(script) = &kernel.text else {
             return None;

@@ -1,4 +1,4 @@
-//! What does TOML's reader take a manifest for? Its keys and the kinds of their values; what the values may be is checked later.
+//! The manifest as serde reads it: keys and types of values; the values are checked later.
 
 use serde::Deserialize;
 use toml::Spanned;

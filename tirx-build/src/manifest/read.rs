@@ -1,4 +1,4 @@
-//! What is a manifest, once its values are checked?
+//! Converts the raw manifest to a checked one.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub(super) fn span_of(file: FileId, range: Range<usize>) -> Span {
     Span::new(file, range.start as u32, range.end as u32)
 }
 
-/// Checks what serde accepted, and gathers everything that is wrong with it.
+/// Checks the values and collects all errors.
 pub(super) struct Reader {
     pub(super) file: FileId,
     pub(super) errors: Vec<Diagnostic>,
@@ -105,7 +105,7 @@ impl Reader {
                 None => default_targets.clone().unwrap_or_default(),
             };
             let ptx = match &kernel.ptx {
-                // What only some GPUs have, such as wgmma, is in no PTX for later ones.
+                // Features of some GPUs only, such as wgmma, are not available in PTX for later ones.
                 Some(ptx) if ptx.get_ref() == "none" => None,
                 Some(ptx) => self.ptx(ptx),
                 None => default_ptx.clone(),

@@ -1,4 +1,5 @@
-//! What is known only when a build runs: the kernels of its build script, and what `native` stands for.
+//! Parts of the manifest that are known only when a build runs: the kernels of its build script, and the meaning of
+//! `native`.
 
 use tirx_core::diagnostic::{Diagnostic, Diagnostics};
 use tirx_core::source::{FileId, SourceMap, Span};
@@ -37,7 +38,7 @@ impl Manifest {
         }
     }
 
-    /// Compiles for these where the targets name `native`.
+    /// Replaces `native` among the targets by these architectures.
     ///
     /// # Errors
     /// Targets name it, and there is a reason against: why it stands for nothing.
@@ -64,7 +65,7 @@ impl Manifest {
     }
 }
 
-/// What is said where `native` stands for nothing.
+/// The error where `native` cannot be resolved.
 fn native_refused(span: Span, reason: &str, sources: &SourceMap) -> Error {
     let diagnostic = Diagnostic::new(span, format!("`native` among the targets: {reason}")).help(
         "name the GPUs that the kernels are for: `targets = [\"sm_90a\", \"sm_100a\"]`, and `ptx = \"compute_90\"` for \

@@ -1,4 +1,4 @@
-//! Which specializations does a kernel have? `specialize` lists them, `specialize-grid` is every combination of its values.
+//! The specializations of a kernel: `specialize` lists them, `specialize-grid` gives every combination of its values.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl Reader {
         all: &mut Vec<BTreeMap<String, ConstValue>>,
         spans: &mut Vec<Span>,
     ) {
-        /// Specializations of one kernel; more is a slip.
+        /// Most specializations of one kernel; more are considered a mistake.
         const MOST: usize = 4096;
         let span = self.span(&grid);
         let mut combinations: Vec<BTreeMap<String, ConstValue>> = vec![BTreeMap::new()];

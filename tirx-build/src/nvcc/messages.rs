@@ -1,4 +1,4 @@
-//! What nvcc and the programs that it drives say, at the kernel's line.
+//! Parses the messages of nvcc and the programs that it runs, and maps them to the kernel's lines.
 //!
 //! ```text
 //! kernel.cu(2): error: identifier "x" is undefined          cicc; text and mark follow, indented
@@ -12,15 +12,15 @@
 use tirx_core::diagnostic::{Level, Place};
 use tirx_core::source::{FileId, SourceMap, Span};
 
-/// The name of the text that nvcc gets, the same for every kernel: it may be part of the result.
+/// The name of the text in nvcc's command line, the same for every kernel: it may be part of the result.
 pub(crate) const FILE: &str = "kernel.cu";
 
-/// Something that was said.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     /// Error or warning.
     pub(crate) level: Level,
-    /// Who said what.
+    /// The program that printed it.
     pub(crate) text: String,
     /// The kernel's line, where it is known.
     pub(crate) place: Option<Place>,
@@ -62,7 +62,7 @@ impl Origin<'_> {
         Place::of(self.sources, span)
     }
 
-    /// The only line with a word.
+    /// The only line that contains a word.
     fn with_word(&self, word: &str) -> Option<usize> {
         let mut lines = self
             .text
@@ -75,7 +75,7 @@ impl Origin<'_> {
     }
 }
 
-/// What a run of nvcc said, in order, each thing once.
+/// The messages of a run of nvcc, in order, without duplicates.
 pub(crate) fn findings(output: &str, origin: &Origin<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for line in output.lines() {
@@ -164,7 +164,7 @@ fn tool_finding(tool: &str, rest: &str, origin: &Origin<'_>) -> Option<Finding> 
         "warning" => Level::Warning,
         _ => return None,
     };
-    // What it names in quotes is often in one line of the text alone.
+    // A name that the message quotes often occurs in one line of the text only.
     let word = text.split('\'').nth(1).filter(|word| word.len() > 1);
     let line = word.and_then(|word| origin.with_word(word));
     Some(Finding {

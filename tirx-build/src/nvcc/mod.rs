@@ -1,8 +1,9 @@
-//! Running nvcc: once a text and target, several at a time, and never for what a store holds.
+//! Runs nvcc: once per text and target, several at a time, and never for results that a store holds.
 //!
 //! An image depends on the CUDA text, the arguments, the release and build of nvcc with its `nvcc.profile`, and the
 //! environment variables that nvcc and the host compiler's preprocessor read. All of these are its key. The text
-//! holds no place of the kernel file (unless `lineinfo` asks for it), so comments and formatting change no key.
+//! contains no positions of the kernel file (unless `lineinfo` is set), so comments and formatting do not change the
+//! key.
 
 pub(crate) mod messages;
 mod options;
@@ -37,7 +38,7 @@ use unit::{Failed, Ran, Runner};
 /// What every kernel is compiled with.
 const FLAGS: [&str; 5] = ["-std=c++17", "-O3", "--fatbin", "-Xptxas", "--warn-on-spills"];
 
-/// Environment variables that change what nvcc makes: its own, and those of the host compiler's preprocessor.
+/// Environment variables that affect nvcc's output: its own, and those of the host compiler's preprocessor.
 pub(crate) const VARIABLES: [&str; 6] = [
     "NVCC_PREPEND_FLAGS",
     "NVCC_APPEND_FLAGS",
@@ -47,26 +48,26 @@ pub(crate) const VARIABLES: [&str; 6] = [
     "CPLUS_INCLUDE_PATH",
 ];
 
-/// A kernel's CUDA text that is to become images.
+/// A kernel's CUDA text that is to be compiled.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     /// The name of its files in the output folder, without extension: `add-n256`.
     pub(crate) file: String,
-    /// What messages call it: "kernel `add::n256`".
+    /// Its name in messages: "kernel `add::n256`".
     pub(crate) what: String,
-    /// Where its source is.
+    /// The position of its source.
     pub(crate) place: Option<Place>,
     /// The CUDA text.
     pub(crate) text: String,
     /// Where each line of the text came from.
     pub(crate) lines: Vec<Span>,
-    /// What of it releases of CUDA before one do not know.
+    /// Features of the text that earlier releases of CUDA do not know.
     pub(crate) since: Vec<Since>,
-    /// What these point into.
+    /// The texts that these point into.
     pub(crate) sources: SourceMap,
     /// What to compile for.
     pub(crate) targets: Targets,
-    /// What the manifest says of nvcc.
+    /// The manifest's options for nvcc.
     pub(crate) options: NvccOptions,
 }
 
@@ -80,7 +81,7 @@ impl Job {
     }
 }
 
-/// What the jobs came to.
+/// The results of the jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Made {
     /// For each job, the fat binary of each target, in the order of [`Targets::each`].
@@ -93,21 +94,21 @@ pub(crate) struct Made {
     pub(crate) warnings: Vec<Message>,
 }
 
-/// How to compile.
+/// Settings of the compilation.
 pub(crate) struct Compilation<'a> {
     /// The compiler.
     pub(crate) nvcc: &'a Nvcc,
     /// Where results are kept.
     pub(crate) store: &'a Store,
-    /// A folder for files that are needed only meanwhile; made and removed here.
+    /// A folder for temporary files; created and removed here.
     pub(crate) work: &'a Path,
-    /// The variables to go by.
+    /// The environment variables.
     pub(crate) environment: &'a Environment,
-    /// Takes lines about how far it is.
+    /// Receives lines about the progress.
     pub(crate) say: &'a (dyn Fn(&str) + Sync),
 }
 
-/// One run of nvcc, for all jobs that need the same.
+/// One run of nvcc, for all jobs that need the same result.
 struct Unit {
     key: Key,
     /// The first job that needs it.
@@ -155,7 +156,7 @@ impl Compilation<'_> {
                 Err(Failed::Other(error)) => report.other(error, job, &unit.target),
             }
         }
-        // Jobs of the same text have messages of their own: each points into its own kernel.
+        // Jobs with the same text have messages of their own: each points into its own kernel.
         for (job, keys) in jobs.iter().zip(&needs) {
             for ((target, _), key) in job.targets.each().into_iter().zip(keys) {
                 if let Some((text, success)) = said.get(key) {
@@ -180,7 +181,7 @@ impl Compilation<'_> {
         Ok(made)
     }
 
-    /// What is to be run, and the keys that each job needs.
+    /// The runs to make, and the keys that each job needs.
     fn units(&self, jobs: &[Job]) -> (Vec<Unit>, Vec<Vec<Key>>) {
         let identity = self.identity();
         let debug_profile = self
@@ -219,14 +220,14 @@ impl Compilation<'_> {
         (units, needs)
     }
 
-    /// What an image depends on beside the text and the arguments.
+    /// The inputs of an image besides the text and the arguments.
     fn identity(&self) -> Vec<String> {
         let mut parts = vec![
             "nvcc".to_string(),
             self.nvcc.version.to_string(),
             self.nvcc.build.clone(),
         ];
-        // Beside nvcc, where an administrator can set flags; its paths are relative.
+        // A file beside nvcc, where an administrator can set flags; its paths are relative.
         let profile = fs::read(self.nvcc.path.with_file_name("nvcc.profile")).unwrap_or_default();
         parts.push(hex(&digest(&[profile])));
         for name in VARIABLES {
@@ -262,7 +263,7 @@ fn with_line_directives(job: &Job) -> String {
     text
 }
 
-/// Says how far a long build is.
+/// Reports the progress of a long build.
 struct Progress<'a> {
     say: &'a (dyn Fn(&str) + Sync),
     total: usize,
@@ -272,7 +273,7 @@ struct Progress<'a> {
     said: Mutex<Duration>,
 }
 
-/// Builds shorter than this say nothing, longer ones something this often.
+/// Builds shorter than this report nothing, longer ones at this interval.
 const SAY_EVERY: Duration = Duration::from_secs(5);
 
 impl<'a> Progress<'a> {
@@ -319,7 +320,8 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// Writes a file unless it has that content already, so that its time says when it changed. It is never half written.
+/// Writes a file unless it already has that content, so that its modification time shows real changes. The write is
+/// atomic.
 pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
     if fs::read(path).is_ok_and(|old| old == content) {
         return Ok(());
@@ -339,7 +341,7 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Deletes files of earlier builds that this one has no use for: not in `keep`.
+/// Deletes files of earlier builds that are not in `keep`.
 pub(crate) fn sweep(folder: &Path, keep: &[String]) -> Result<()> {
     let entries = fs::read_dir(folder).map_err(|error| Error::io("read", folder, &error))?;
     let mut stale: Vec<PathBuf> = entries
@@ -357,14 +359,14 @@ pub(crate) fn sweep(folder: &Path, keep: &[String]) -> Result<()> {
     stale.iter().try_for_each(|path| remove(path))
 }
 
-/// A warning without a level in front: Cargo writes that itself.
+/// A warning without the level at its beginning: Cargo adds it.
 pub(crate) fn warning_line(message: &Message) -> String {
     message
         .short()
         .replacen(&format!("{}: ", Level::Warning.name()), "", 1)
 }
 
-/// What a kernel has that an nvcc does not know.
+/// The features of a kernel that an nvcc does not know.
 fn unknown(nvcc: &Nvcc, since: &[Since], sources: &SourceMap) -> Vec<Error> {
     let version = nvcc.version;
     let later = since

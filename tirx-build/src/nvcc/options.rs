@@ -1,4 +1,4 @@
-//! What a kernel of the manifest says about how nvcc compiles it.
+//! The manifest's options of a kernel for nvcc.
 
 /// Options of a kernel for nvcc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -7,13 +7,13 @@ pub struct NvccOptions {
     pub flags: Vec<String>,
     /// `--use_fast_math`: approximate functions, denormals flushed to zero.
     pub fast_math: bool,
-    /// Registers that a thread may have: `--maxrregcount`.
+    /// Registers per thread: `--maxrregcount`.
     pub max_registers: Option<u32>,
     /// Lines of the kernel file in the machine code, for profilers and compute-sanitizer: `-lineinfo`.
     pub lineinfo: bool,
     /// `-G` where Cargo builds with the debug profile, for cuda-gdb.
     pub debug: bool,
-    /// Whether registers that are spilled to memory are let pass in silence.
+    /// Whether register spills cause no warning.
     pub allow_spills: bool,
 }
 
@@ -36,7 +36,7 @@ impl NvccOptions {
         arguments
     }
 
-    /// Whether the machine code is to name lines of the kernel file.
+    /// Whether the machine code contains line information of the kernel file.
     pub(crate) fn names_lines(&self, debug_profile: bool) -> bool {
         self.lineinfo || (self.debug && debug_profile)
     }

@@ -1,4 +1,4 @@
-//! How many nvcc run at a time: as many as Cargo's jobserver has tokens for.
+//! The number of nvcc processes that run at a time: as many as Cargo's jobserver has tokens for.
 //!
 //! The build script holds one token, so one worker needs none; each of the others takes one for as long as it works.
 
@@ -17,7 +17,8 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Those of the Cargo that started this process; else as many as `NUM_JOBS` says, or as there are cores.
+    /// The jobserver of the Cargo that started this process; otherwise as many jobs as `NUM_JOBS` says, or as there are
+    /// cores.
     pub(crate) fn new(environment: &Environment) -> Slots {
         let number = environment
             .peek("NUM_JOBS")
@@ -31,7 +32,7 @@ impl Slots {
         }
     }
 
-    /// Does every piece of work, in order of their numbers as far as workers are free; the results in that order.
+    /// Runs every job, in order as far as workers are free; gives the results in that order.
     pub(crate) fn run<T: Send>(&self, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
         let next = AtomicUsize::new(0);
         let results: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
@@ -44,7 +45,7 @@ impl Slots {
             results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result);
             true
         };
-        // Waits for tokens in the background; what arrives is handed to whoever is free.
+        // Waits for tokens in the background; each is handed to an idle worker.
         let (sender, receiver) = channel();
         let receiver = Mutex::new(receiver);
         let helper = self.tokens.clone().and_then(|client| {
@@ -54,7 +55,7 @@ impl Slots {
         let with_tokens = |helper: &jobserver::HelperThread| {
             helper.request_token();
             while next.load(Ordering::Relaxed) < count {
-                // Perhaps the first worker does the rest before one comes.
+                // The first worker may finish everything before a token arrives.
                 let wait = Duration::from_millis(20);
                 let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
                 match receiver.recv_timeout(wait) {
@@ -73,7 +74,7 @@ impl Slots {
             for _ in 1..self.most.min(count) {
                 match (&helper, &self.tokens) {
                     (Some(helper), _) => scope.spawn(|| with_tokens(helper)),
-                    // A jobserver that cannot be waited for allows the one that runs.
+                    // A jobserver that cannot be waited for allows one worker.
                     (None, Some(_)) => break,
                     (None, None) => scope.spawn(|| while step() {}),
                 };

@@ -1,4 +1,4 @@
-//! What several runs of nvcc said, each thing once, with the kernels and targets that it was said of.
+//! The messages of several runs of nvcc, without duplicates, each with the kernels and targets it applies to.
 
 use tirx_core::diagnostic::{Level, Message, Place};
 
@@ -7,9 +7,9 @@ use super::messages::Finding;
 use crate::error::{Error, Result};
 use crate::toolchain::Nvcc;
 
-/// Lines of an output that could not be read which are shown.
+/// Most lines that are shown of an output that could not be parsed.
 const SHOWN: usize = 30;
-/// Errors that are shown.
+/// Most errors that are shown.
 const MOST: usize = 20;
 
 struct Item {
@@ -23,7 +23,7 @@ struct Item {
     children: Vec<Message>,
 }
 
-/// What was said.
+/// The collected messages.
 #[derive(Default)]
 pub(super) struct Report {
     items: Vec<Item>,
@@ -52,7 +52,7 @@ impl Report {
         }
     }
 
-    /// An error that nvcc did not word.
+    /// An error that is not a message of nvcc.
     pub(super) fn other(&mut self, error: Error, job: &Job, target: &str) {
         for message in error.messages() {
             let item = Item {
@@ -77,7 +77,7 @@ impl Report {
         output: &str,
     ) {
         let mut failed = false;
-        // The last word of a tool that named the errors before says nothing new.
+        // A summary after the errors themselves is dropped.
         let named = findings
             .iter()
             .filter(|f| f.level == Level::Error && !is_summary(&f.text))
@@ -92,7 +92,7 @@ impl Report {
                 Some(text) => (text, true),
                 None => (finding.text.clone(), false),
             };
-            // What nobody wrote, nobody can mend; and with warnings, only a successful run's are shown.
+            // Warnings without a place are not the user's; and warnings are only shown for a successful run.
             let unseen = finding.place.is_none() && !spills && finding.text.starts_with("nvcc: ");
             if !is_error && (!success || unseen || (spills && job.options.allow_spills)) {
                 continue;
@@ -220,12 +220,12 @@ impl Report {
     }
 }
 
-/// "1 error detected", "aborted due to errors": the end of a list.
+/// Summary lines: "1 error detected", "aborted due to errors".
 fn is_summary(text: &str) -> bool {
     text.contains("aborted due to errors") || text.contains("errors detected")
 }
 
-/// ptxas's words on spilled registers, as ours.
+/// ptxas's message about spilled registers, in our words.
 fn spilled(text: &str) -> Option<String> {
     let rest = text.strip_prefix("ptxas: Registers are spilled to local memory in function '")?;
     let (_, amounts) = rest.split_once("', ")?;

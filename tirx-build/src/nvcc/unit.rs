@@ -1,4 +1,4 @@
-//! One run of nvcc: the store is asked, nvcc runs in a folder of its own, and what it wrote is checked.
+//! One run of nvcc: looks in the store, runs nvcc in a folder of its own, and checks its output.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,28 +15,28 @@ use crate::store::{Entry, Store};
 use crate::toolchain::Nvcc;
 use tirx_bundle::fatbin;
 
-/// After how long a run of nvcc is worth a note.
+/// Default time after which a running nvcc is reported.
 const SLOW: Duration = Duration::from_secs(20);
 
 /// A name of the folder that a process runs in, on Linux.
 const HERE: &str = "/proc/self/cwd";
 
-/// Whether an argument has nvcc write line tables.
+/// Whether an argument makes nvcc write line tables.
 fn names_lines(argument: &str) -> bool {
     ["-lineinfo", "--generate-line-info", "-G", "--device-debug"].contains(&argument)
 }
 
-/// What all runs of a build share.
+/// State shared by all runs of a build.
 pub(super) struct Runner<'a> {
     pub(super) nvcc: &'a Nvcc,
     pub(super) store: &'a Store,
     pub(super) work: &'a Path,
     pub(super) say: &'a (dyn Fn(&str) + Sync),
     limit: Option<Duration>,
-    /// After how long a run is worth a note.
+    /// Time after which a running nvcc is reported.
     slow: Duration,
     wrapper: Option<PathBuf>,
-    /// The variables that nvcc reads, as the build's environment has them.
+    /// The variables that nvcc reads, from the build's environment.
     variables: Vec<(&'static str, Option<OsString>)>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Runner<'a> {
         fs::create_dir_all(folder).map_err(|e| other(Error::io("create", folder, &e)))?;
         let source = folder.join(FILE);
         fs::write(&source, &unit.text).map_err(|e| other(Error::io("write", &source, &e)))?;
-        // Line tables hold the time of the source: always the same.
+        // Line tables contain the source's modification time: it is set to a constant.
         let _ = fs::File::open(&source).and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH));
         let mut command = match &self.wrapper {
             Some(wrapper) => {
@@ -93,12 +93,12 @@ impl<'a> Runner<'a> {
             None => Command::new(&self.nvcc.path),
         };
         command
-            // Relative names: the image does not say where it was made.
+            // Relative names, so that the image does not depend on the folder.
             .current_dir(folder)
             .args(&unit.arguments)
             .args(["-o", OUTPUT, FILE]);
-        // They also hold the folder that relative names begin at. This name of it is the same everywhere, and leads a
-        // profiler to the kernel file below the folder that the profiler runs in.
+        // Line tables also contain the current folder. This name of it is the same everywhere, and a profiler that is
+        // started in the manifest's folder resolves it to the kernel file.
         if unit.arguments.iter().any(|argument| names_lines(argument)) && Path::new(HERE).is_dir() {
             command.env("PWD", HERE);
         }
@@ -165,16 +165,16 @@ impl<'a> Runner<'a> {
 /// A unit that succeeded.
 pub(super) struct Ran {
     pub(super) entry: Entry,
-    /// nvcc ran; else a store had it.
+    /// Whether nvcc ran; otherwise a store had the result.
     pub(super) compiled: bool,
     pub(super) time: Duration,
 }
 
 /// A unit that failed.
 pub(super) enum Failed {
-    /// nvcc said why.
+    /// nvcc reported errors.
     Said(String),
-    /// It could not be run, or did not do what it is for.
+    /// It could not be run, or wrote no valid output.
     Other(Error),
 }
 
@@ -253,7 +253,7 @@ mod tests {
         runner.slow = Duration::from_millis(150);
         assert!(runner.unit(&unit, &job, 0).is_err(), "it wrote nothing");
         let said = said.into_inner().unwrap();
-        // Each note comes after twice the time of the one before.
+        // Each report comes after twice the time of the one before.
         assert!((1..=3).contains(&said.len()), "{said:?}");
         for part in [
             "tirx: nvcc has been compiling kernel `add` for sm_90a for 0 s (process ",

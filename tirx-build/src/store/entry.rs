@@ -9,7 +9,7 @@
 //!       84..      messages, image
 //! ```
 //!
-//! Nothing is believed: a file that is cut off, damaged or somebody else's is as good as none.
+//! Every field is checked: a file that is truncated, corrupt or of another key counts as missing.
 
 use crate::hash::digest;
 use tirx_bundle::fatbin;
@@ -20,12 +20,12 @@ pub(crate) type Key = [u8; 32];
 const MAGIC: &[u8; 8] = b"TIRXSTO1";
 const HEAD: usize = 84;
 
-/// What nvcc made.
+/// The result of a run of nvcc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The fat binary for one target.
     pub(crate) image: Vec<u8>,
-    /// What nvcc said; warnings, as it succeeded.
+    /// The messages of nvcc; warnings, as it succeeded.
     pub(crate) messages: String,
 }
 

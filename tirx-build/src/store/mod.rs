@@ -1,4 +1,4 @@
-//! Where are results of nvcc kept, so that nothing is compiled twice?
+//! The store of nvcc's results, so that nothing is compiled twice.
 //!
 //! A store is a folder of files named by their key: a hash over everything that a result depends on (see
 //! `nvcc.rs`). A file is written under a temporary name and renamed when complete, so a reader sees all of it or
@@ -10,8 +10,9 @@
 //! <store>/v1/new/…              what is being written
 //! ```
 //!
-//! A build looks into two: one in Cargo's target directory, which `cargo clean` removes, and one per user, which all
-//! packages share. Both get what is made. `TIRX_STORE=none` leaves the shared one out, `TIRX_STORE=dir` puts it elsewhere.
+//! A build uses two: one in Cargo's target directory, which `cargo clean` removes, and one per user, which all packages
+//! share. New results are written to both. `TIRX_STORE=none` leaves the shared one out, `TIRX_STORE=dir` puts it
+//! elsewhere.
 
 mod entry;
 mod prune;
@@ -28,18 +29,18 @@ use crate::environment::Environment;
 use crate::hash::hex;
 use crate::toolchain::cache_dir;
 
-/// The form of the files: another form is another folder.
+/// The version of the format: another version is another folder.
 const FORM: &str = "v1";
 
-/// Bytes that the shared store may take where `TIRX_STORE_LIMIT` says nothing: 2 GiB.
+/// Default size of the shared store where `TIRX_STORE_LIMIT` is not set: 2 GiB.
 pub const DEFAULT_LIMIT: u64 = 2 << 30;
 
-/// The folders that a build keeps results in.
+/// The stores of a build.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
-    /// Looked into in this order.
+    /// In the order in which they are searched.
     roots: Vec<PathBuf>,
-    /// The shared one, and how much it may hold.
+    /// The shared one, and its size limit.
     shared: Option<(PathBuf, u64)>,
 }
 
@@ -89,12 +90,12 @@ impl Store {
         root.join(FORM).join(&name[..2]).join(format!("{name}.tirx"))
     }
 
-    /// What is kept under a key. What one store lacks gets it from the other.
+    /// The entry of a key. A store that lacks it gets a copy from the other.
     pub(crate) fn get(&self, key: &Key) -> Option<Entry> {
         let read = |root: &PathBuf| {
             let path = Self::file(root, key);
             let entry = Entry::decode(key, &fs::read(&path).ok()?)?;
-            // The time of the last use: what is oldest goes first when there is too much.
+            // Sets the time of last use: the oldest entries are removed first.
             let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
             Some(entry)
         };
@@ -111,14 +112,14 @@ impl Store {
         Some(entry)
     }
 
-    /// Keeps an entry. A store that cannot be written to is no reason for a build to fail: the result is at hand.
+    /// Stores an entry. A failure to write is ignored, since the result is available.
     pub(crate) fn put(&self, key: &Key, entry: &Entry) {
         for root in &self.roots {
             let _ = write(root, key, entry);
         }
     }
 
-    /// Held while an entry is made, so that two builds do not make it at the same time.
+    /// A lock held while an entry is made, so that two builds do not make it at the same time.
     pub(crate) fn lock(&self, key: &Key) -> Option<File> {
         let root = self.roots.last()?;
         let folder = root.join(FORM).join("locks");
@@ -128,7 +129,7 @@ impl Store {
         Some(file)
     }
 
-    /// Removes what was not used for longest, where the shared store holds more than it may.
+    /// Removes the least recently used entries where the shared store exceeds its limit.
     pub(crate) fn keep_within_limit(&self) {
         if let Some((dir, limit)) = &self.shared {
             let _ = prune(dir, *limit);
@@ -190,7 +191,7 @@ mod tests {
         store.put(&key, &entry(10));
         assert_eq!(store.get(&key), Some(entry(10)));
         let files: Vec<PathBuf> = store.roots.iter().map(|root| Store::file(root, &key)).collect();
-        // The first is damaged: the other mends it.
+        // The first copy is corrupt: the other store repairs it.
         fs::write(&files[0], b"TIRXSTO1").unwrap();
         assert_eq!(store.get(&key), Some(entry(10)));
         fs::remove_file(&files[1]).unwrap();
@@ -198,7 +199,7 @@ mod tests {
         fs::remove_file(&files[0]).unwrap();
         assert_eq!(store.get(&key), Some(entry(10)));
         assert!(files[0].is_file());
-        // Both are gone.
+        // Both copies are removed.
         files.iter().for_each(|file| fs::write(file, b"").unwrap());
         assert_eq!(store.get(&key), None);
         let left = fs::read_dir(dir.path().join("shared/v1/new")).unwrap().count();

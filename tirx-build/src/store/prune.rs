@@ -1,4 +1,4 @@
-//! How much does a store hold, and what goes when it is too much?
+//! Measures and prunes a store.
 
 use std::fs;
 use std::io;
@@ -7,16 +7,16 @@ use std::time::{Duration, SystemTime};
 
 use super::FORM;
 
-/// What a store holds.
+/// The contents of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Results of nvcc.
     pub entries: usize,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
-/// What was removed.
+/// The removed entries.
 pub type Pruned = Usage;
 
 struct File {
@@ -34,7 +34,7 @@ fn files(store: &Path) -> io::Result<Vec<File>> {
     for folder in folders.flatten() {
         for entry in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
             let path = entry.path();
-            // Another build may remove what is being listed.
+            // Another build may remove entries while they are listed.
             let Ok(meta) = entry.metadata() else { continue };
             if path.extension().is_some_and(|extension| extension == "tirx") {
                 files.push(File {
@@ -60,14 +60,14 @@ pub fn usage(store: &Path) -> io::Result<Usage> {
     })
 }
 
-/// Removes what was not used for longest until at most `limit` bytes are left, and what builds that were killed left
-/// half written.
+/// Removes the least recently used entries until at most `limit` bytes are left, and incomplete files of builds that
+/// were killed.
 ///
 /// # Errors
 /// The folder cannot be read, or a file cannot be removed.
 pub fn prune(store: &Path, limit: u64) -> io::Result<Pruned> {
     let mut files = files(store)?;
-    // The path decides between files of one time, so that the order is always the same.
+    // The path decides between files of the same time, so that the order is deterministic.
     files.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
     let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
     let mut pruned = Pruned::default();

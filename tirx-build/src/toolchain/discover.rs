@@ -10,9 +10,9 @@
 //!    [`install`](super::install()) fetched.
 //! 6. `/usr/local/cuda`, `/usr/local/cuda-*` (newest first), `/opt/cuda`.
 //!
-//! The first two are somebody's word: one that does not run, or is of the wrong release, is an error. The others
-//! are places to look: an nvcc there of a release that the pin or a target rules out is passed over, and named
-//! if nothing better turns up.
+//! The first two are explicit: an nvcc there that does not run, or has the wrong release, is an error. The others are
+//! searched: an nvcc there of a release that the pin or a target excludes is skipped, and named in the error if none is
+//! found.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::process;
 
-/// What is looked for, and where.
+/// What to look for, and where.
 #[derive(Clone, Debug)]
 pub struct Search<'a> {
     /// The variables that say where to look.
@@ -36,16 +36,16 @@ pub struct Search<'a> {
     pub prefixes: Option<Vec<PathBuf>>,
 }
 
-/// What a search came to.
+/// The outcome of a search.
 #[derive(Clone, Debug)]
 pub enum Discovered {
-    /// This one.
+    /// The nvcc to use.
     Found(Nvcc),
     /// There is none at all.
     Nothing,
     /// `TIRX_NVCC=none` says that none is to be used.
     Refused,
-    /// There are some, but none that can do the job; the error says why.
+    /// There are some, but none is suitable; the error gives the reasons.
     Unsuitable(Error),
 }
 
@@ -89,16 +89,16 @@ pub fn discover(search: &Search<'_>) -> Result<Discovered, Error> {
     Ok(Discovered::Unsuitable(error.help(install_help(search.pin))))
 }
 
-/// An nvcc that a search looks at.
+/// A candidate.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// What messages call it: its release, path and origin, as far as they are known.
+    /// Its description in messages: release, path and origin, as far as they are known.
     pub shown: String,
     /// The nvcc, or why it cannot be used.
     pub verdict: Result<Nvcc, String>,
 }
 
-/// Everything that [`discover`] looks at, in its order; it uses the first that can be used.
+/// All candidates in the order of [`discover`], which uses the first suitable one.
 pub fn survey(search: &Search<'_>) -> Vec<Candidate> {
     let environment = search.environment;
     let named = ["TIRX_NVCC", "NVCC"].into_iter().find_map(|variable| {
@@ -118,7 +118,8 @@ pub fn survey(search: &Search<'_>) -> Vec<Candidate> {
     }
 }
 
-/// Where an nvcc may be, with the name of the place. Asking python3 takes time: it is asked when its turn comes.
+/// The places where an nvcc may be, with their names. Running python3 takes time, so it is delayed until its candidates
+/// are needed.
 fn places<'a>(search: &'a Search<'_>) -> impl Iterator<Item = (String, PathBuf)> + 'a {
     let environment = search.environment;
     let on_path = move || on_path(environment, "nvcc").map(|path| ("PATH".to_string(), path));
@@ -147,7 +148,7 @@ fn examine(search: &Search<'_>, origin: String, path: PathBuf) -> Candidate {
     }
 }
 
-/// How to get an nvcc, in one line.
+/// How to install an nvcc, in one line.
 pub(crate) fn install_help(pin: Option<Pin>) -> String {
     let option = pin.map_or(String::new(), |pin| format!(" --cuda {pin}"));
     format!("run `cargo tirx toolchain install{option}`, or set TIRX_NVCC to the nvcc to use")
@@ -165,7 +166,7 @@ fn named_nvcc(search: &Search<'_>, variable: &str, path: PathBuf) -> Result<Nvcc
     }
 }
 
-/// Why an nvcc cannot be used, if it cannot.
+/// The reason why an nvcc is not suitable, if it is not.
 fn unsuitable(search: &Search<'_>, nvcc: &Nvcc) -> Option<String> {
     if let Some(pin) = search.pin.filter(|pin| !pin.accepts(nvcc.version)) {
         return Some(format!("it is CUDA {}, the manifest pins {pin}", nvcc.version));
@@ -179,9 +180,9 @@ fn unsuitable(search: &Search<'_>, nvcc: &Nvcc) -> Option<String> {
     }
 }
 
-/// Runs `nvcc --version`. The error is a reason, to stand after the path.
+/// Runs `nvcc --version`. The error is a reason that follows the path in a message.
 pub(super) fn ask_version(path: &Path, origin: &str, environment: &Environment) -> Result<Nvcc, String> {
-    /// Far more than it takes.
+    /// Far more time than it needs.
     const LIMIT: Duration = Duration::from_secs(30);
     let set = environment
         .peek("TIRX_NVCC_TIMEOUT")
@@ -213,7 +214,7 @@ pub(super) fn ask_version(path: &Path, origin: &str, environment: &Environment) 
     })
 }
 
-/// A command's file on `PATH`.
+/// The file of a command on `PATH`.
 pub(super) fn on_path(environment: &Environment, command: &str) -> Option<PathBuf> {
     let path = environment.get("PATH")?;
     std::env::split_paths(&path)
@@ -381,7 +382,7 @@ mod tests {
             Place(tempfile::tempdir().unwrap())
         }
 
-        /// A script at `path` that answers as an nvcc of `release` does.
+        /// A script at `path` that behaves as the nvcc of `release`.
         fn nvcc(&self, path: &str, release: &str) -> PathBuf {
             self.script(
                 path,

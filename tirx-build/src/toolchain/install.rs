@@ -1,4 +1,4 @@
-//! Fetching a pinned nvcc through pip into a per-user cache.
+//! Installs a pinned nvcc through pip into a per-user cache.
 //!
 //! ```text
 //! <cache>/toolchains/cuda-13.0/nvidia/cu13/bin/nvcc     what pip unpacks
@@ -33,7 +33,7 @@ pub(crate) fn offline(environment: &Environment) -> bool {
     environment.get("TIRX_OFFLINE").is_some_and(|value| value != "0")
 }
 
-/// Where tirx keeps what it fetches; `None` where the platform names no place.
+/// Where tirx keeps downloaded files; `None` where the platform has no cache folder.
 pub fn cache_dir(environment: &Environment) -> Option<PathBuf> {
     if let Some(dir) = environment.path("TIRX_CACHE_DIR") {
         return Some(dir);
@@ -58,7 +58,7 @@ pub fn stamp_dir(environment: &Environment) -> Option<PathBuf> {
     Some(cache_dir(environment)?.join("installed"))
 }
 
-/// The directory of [`stamp_dir`], made if there is none: something for Cargo to watch.
+/// The directory of [`stamp_dir`], created if necessary, for Cargo to watch.
 pub(crate) fn watched_stamp_dir(environment: &Environment) -> Option<PathBuf> {
     let dir = stamp_dir(environment)?;
     if !dir.is_dir() {
@@ -68,8 +68,8 @@ pub(crate) fn watched_stamp_dir(environment: &Environment) -> Option<PathBuf> {
     Some(dir)
 }
 
-/// Cargo runs a build script again when a file it watches is newer than the script's last start. What the script
-/// made itself is made old, lest every first build be followed by a second. Where that fails, it is.
+/// Cargo reruns a build script when a file it watches is newer than the script's last start. The directory is therefore
+/// given an old time, so that creating it does not cause a second build. If setting the time fails, it does.
 fn backdate(path: &Path) {
     let past = SystemTime::UNIX_EPOCH + Duration::from_secs(24 * 60 * 60);
     let _ = fs::File::open(path).and_then(|file| file.set_modified(past));
@@ -123,7 +123,7 @@ pub fn remove(environment: &Environment, pin: Pin) -> Result<bool, Error> {
     if !place.is_dir() {
         return Ok(false);
     }
-    // Builds look here for what has changed.
+    // Builds watch this folder for changes.
     let stamp = cache.join("installed").join(format!("cuda-{pin}"));
     remove_tree(&place)?;
     match fs::remove_file(&stamp) {
@@ -134,7 +134,7 @@ pub fn remove(environment: &Environment, pin: Pin) -> Result<bool, Error> {
     }
 }
 
-/// The Python to ask and to fetch with: `TIRX_PYTHON`, else `python3`, else `python`.
+/// The Python to use: `TIRX_PYTHON`, else `python3`, else `python`.
 pub fn python(environment: &Environment) -> Option<PathBuf> {
     environment
         .path("TIRX_PYTHON")
@@ -142,8 +142,8 @@ pub fn python(environment: &Environment) -> Option<PathBuf> {
         .or_else(|| on_path(environment, "python"))
 }
 
-/// Fetches the nvcc of a release into the per-user cache, unless it is there already. Needs Python with pip (or with
-/// venv) and the network. `progress` is told what is being done, one line a call.
+/// Installs the nvcc of a release into the per-user cache, unless it is there already. Needs Python with pip (or with
+/// venv) and the network. `progress` receives one line per step.
 pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&str)) -> Result<Nvcc, Error> {
     let fail = |reason: String| Error::new(format_args!("cannot install nvcc {pin}: {reason}"));
     if pin.major() < 13 {
@@ -166,7 +166,7 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
     let parent = cache.join("toolchains");
     fs::create_dir_all(&parent).map_err(|e| Error::io("create", &parent, &e))?;
 
-    // Held until the function ends: two builds on one machine fetch once.
+    // Held until the function ends, so that two builds on one machine install once.
     let lock_path = parent.join(format!(".cuda-{pin}.lock"));
     let lock = fs::File::create(&lock_path).map_err(|e| Error::io("create", &lock_path, &e))?;
     lock.lock().map_err(|e| Error::io("lock", &lock_path, &e))?;
@@ -192,7 +192,7 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
         remove_tree(&work)?;
         return Err(fail(reason));
     }
-    // What is there now does not run, or `usable` had found it.
+    // The installation does not run, or `usable` would have found it.
     remove_tree(&place)?;
     fs::rename(work.join("site"), &place).map_err(|e| Error::io("rename into", &place, &e))?;
     remove_tree(&work)?;
@@ -223,7 +223,7 @@ fn remove_tree(dir: &Path) -> Result<(), Error> {
     }
 }
 
-/// Runs pip so that the packages land in `work/site`. The error is a reason.
+/// Runs pip so that the packages are unpacked in `work/site`. The error is a reason.
 fn fetch(environment: &Environment, python: &Path, packages: &str, work: &Path) -> Result<(), String> {
     let requirements = work.join("packages.txt");
     fs::write(&requirements, packages)
@@ -239,7 +239,7 @@ fn fetch(environment: &Environment, python: &Path, packages: &str, work: &Path) 
         "--no-warn-script-location",
         "--only-binary",
         ":all:",
-        // What is fetched is what was looked at, or nothing; the list is complete.
+        // Only the listed packages are installed, with their hashes; the list is complete.
         "--require-hashes",
         "--no-deps",
         "--timeout",
@@ -275,13 +275,13 @@ fn fetch(environment: &Environment, python: &Path, packages: &str, work: &Path) 
     run(environment, &python, &arguments).map_err(|reason| format!("pip failed: {reason}"))
 }
 
-/// Runs a program; the error is the last line that it printed as an error, else its last line.
+/// Runs a program; the error is the last error line that it printed, otherwise its last line.
 fn run(environment: &Environment, program: &Path, arguments: &[OsString]) -> Result<(), String> {
     let output = Command::new(program)
         .args(arguments)
         .env_clear()
         .envs(environment.variables())
-        // A build script inherits settings of the user's that would redirect the packages.
+        // User settings that would redirect the packages are removed from the environment.
         .env_remove("PIP_TARGET")
         .env_remove("PIP_PREFIX")
         .env_remove("PIP_USER")
@@ -343,7 +343,7 @@ mod tests {
             "V13.0.88\n"
         );
         assert_eq!(said[0], "fetching nvcc 13.0 through pip");
-        // Cargo must not take it for newer than the build that fetched it.
+        // Cargo must not consider it newer than the build that installed it.
         let modified = fs::metadata(&nvcc.path).unwrap().modified().unwrap();
         assert!(modified.elapsed().unwrap() > Duration::from_secs(3600));
         let log = fs::read_to_string(dir.path().join("log")).unwrap();
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(install(&environment, pin(), &mut |_| {}).unwrap(), nvcc);
         assert_eq!(fs::read_to_string(dir.path().join("log")).unwrap(), log);
         assert_eq!(installed(&environment), [nvcc]);
-        // Nothing half done is left.
+        // No incomplete installation is left.
         let names: Vec<_> = fs::read_dir(cache.join("toolchains"))
             .unwrap()
             .flatten()
@@ -484,7 +484,7 @@ mod tests {
         }
     }
 
-    /// The real pip, offline, with packages of the right names and other contents.
+    /// The real pip, offline, with packages of the right names and wrong contents.
     #[test]
     fn packages_of_another_hash_are_refused() {
         let dir = tempfile::tempdir().unwrap();
@@ -518,7 +518,7 @@ mod tests {
              = help: unset TIRX_OFFLINE, or set TIRX_NVCC to an nvcc that is there"
         );
         assert!(!dir.path().join("log").exists(), "python was run");
-        // What is there already is no fetch.
+        // An existing installation is not fetched again.
         let nvcc = install(&environment, pin(), &mut |_| {}).unwrap();
         assert_eq!(install(&offline, pin(), &mut |_| {}).unwrap(), nvcc);
         install(&environment.with("TIRX_OFFLINE", "0"), pin(), &mut |_| {}).unwrap();

@@ -1,4 +1,4 @@
-//! nvcc: which one, of which release, and where it comes from.
+//! nvcc: discovery, releases, and installation.
 //!
 //! [`discover`] looks for one in a documented order; [`install`] fetches one through pip into a per-user cache.
 
@@ -47,7 +47,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The release a manifest asks for: `13` or `13.0`.
+/// The release that a manifest requests: `13` or `13.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {
     major: u32,
@@ -55,7 +55,7 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// Whether a release is the one asked for.
+    /// Whether a release satisfies the request.
     pub fn accepts(self, version: Version) -> bool {
         self.major == version.major && self.minor.is_none_or(|minor| minor == version.minor)
     }
@@ -83,7 +83,7 @@ impl FromStr for Pin {
     type Err = InvalidPin;
 
     fn from_str(text: &str) -> Result<Pin, InvalidPin> {
-        // Only digits: `parse` alone would take "+13".
+        // Digits only: `parse` alone would accept "+13".
         let number = |s: &str| {
             let digits = !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
             digits.then(|| s.parse().ok()).flatten().ok_or(InvalidPin)
@@ -108,9 +108,9 @@ pub struct Nvcc {
     pub path: PathBuf,
     /// Its release.
     pub version: Version,
-    /// The line of `nvcc --version` that tells one build of a release from another (`V13.0.88`).
+    /// The build identifier from `nvcc --version` (`V13.0.88`).
     pub build: String,
-    /// Why this one: `TIRX_NVCC`, `PATH`, `/usr/local/cuda`, …
+    /// The reason for choosing it: `TIRX_NVCC`, `PATH`, `/usr/local/cuda`, …
     pub origin: String,
 }
 

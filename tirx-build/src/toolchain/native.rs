@@ -1,4 +1,4 @@
-//! Which GPUs does this machine have? What `native` among the targets stands for.
+//! The GPUs of this machine: the meaning of the target `native`.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::target::Architecture;
 /// A GPU of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gpu {
-    /// Its name, as the driver says it.
+    /// Its name as the driver reports it.
     pub name: String,
     /// Its compute capability: `9.0`.
     pub capability: String,
@@ -53,7 +53,7 @@ pub fn gpus(environment: &Environment) -> Result<Vec<Gpu>, String> {
     }
 }
 
-/// The architectures of this machine's GPUs, each once: with all that only they can do (`sm_90a`).
+/// The architectures of this machine's GPUs, without duplicates, with their architecture-specific features (`sm_90a`).
 ///
 /// # Errors
 /// As [`gpus`]; a GPU is of no known architecture.
@@ -66,7 +66,7 @@ pub(crate) fn architectures(environment: &Environment) -> Result<Vec<Architectur
             .find_map(|name| name.parse::<Architecture>().ok());
         let arch = arch.ok_or_else(|| {
             format!(
-                "{} has the compute capability {}, which nothing is known of",
+                "{} has the compute capability {}, which is unknown",
                 gpu.name, gpu.capability
             )
         })?;
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// An environment whose `nvidia-smi` does this; none without a body.
+    /// An environment with an `nvidia-smi` that runs this script; without one if there is no script.
     fn machine(body: Option<&str>) -> (tempfile::TempDir, Environment) {
         let dir = tempfile::tempdir().unwrap();
         if let Some(body) = body {
@@ -136,7 +136,7 @@ mod tests {
         assert!(
             names("echo '99.7, NVIDIA X'")
                 .unwrap_err()
-                .contains("99.7, which nothing is known of")
+                .contains("99.7, which is unknown")
         );
     }
 }

@@ -215,7 +215,7 @@ fn a_damaged_bundle_is_refused_whatever_else_there_is() {
             bytes[middle] ^= 1;
             fs::write(path, bytes).unwrap();
         },
-        "is damaged: kernel `scale` is damaged: its content is not what it was hashed from",
+        "is damaged: kernel `scale` is damaged: its content does not match its hash",
     );
     check(
         &|package| {

@@ -1,4 +1,4 @@
-//! What is said about mistakes, and where.
+//! Messages about mistakes, and their places.
 
 use std::fs;
 
@@ -354,7 +354,7 @@ fn a_copy_by_one_thread_is_warned_about_with_reasons() {
         "cargo::warning=kernels.py:11:5: this copy from global to shared at scope cta goes element by element in one thread",
         "gmem_smem: region size 35 not divisible by thread_cnt=64",
         "reg: ",
-        "(help: `dispatch=\"fallback\"` or `# tirx: allow(copy-by-one-thread)` on the line says that it is meant)",
+        "(help: `dispatch=\"fallback\"` or `# tirx: allow(copy-by-one-thread)` on the line turns the warning off)",
     ] {
         assert!(line.contains(part), "{part}: {line}");
     }

@@ -49,7 +49,7 @@ impl Package {
         self.nvcc_that(release, "")
     }
 
-    /// As [`nvcc`](Package::nvcc), and does something more first.
+    /// As [`nvcc`](Package::nvcc), after running further commands.
     pub(crate) fn nvcc_that(&self, release: &str, more: &str) -> PathBuf {
         let runs = self.path("runs");
         self.script(&format!(

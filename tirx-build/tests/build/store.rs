@@ -1,4 +1,4 @@
-//! What is kept, what is compiled again, and what is never believed.
+//! What is stored, when nvcc runs again, and what is never trusted.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn an_nvcc_that_writes_nothing_is_an_error_and_the_old_image_is_not_taken() {
         ),
         (
             "echo text > kernel.fatbin; exit 0",
-            "wrote an output that is no fat binary: its first bytes are others",
+            "wrote an output that is no fat binary: its first bytes are wrong",
         ),
     ] {
         let nvcc = package.nvcc_that("13.0", more);

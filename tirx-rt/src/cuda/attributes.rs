@@ -1,4 +1,4 @@
-//! Which `CUlaunchAttribute`s a launch configuration is.
+//! The `CUlaunchAttribute`s of a launch configuration.
 
 use cudarc::driver::sys;
 use sys::CUlaunchAttributeID_enum as Id;
@@ -47,7 +47,7 @@ impl Attributes {
         self.count += 1;
     }
 
-    /// Those that are set.
+    /// The attributes that are set.
     pub(super) fn as_mut_slice(&mut self) -> &mut [sys::CUlaunchAttribute] {
         &mut self.list[..self.count]
     }

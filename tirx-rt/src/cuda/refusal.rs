@@ -1,6 +1,6 @@
-//! Why does this device refuse a launch that another would make?
+//! Reasons why a device rejects a launch that another device would accept.
 //!
-//! Asked when a launch has failed: the driver says of each of these no more than that a value is wrong.
+//! Evaluated after a launch has failed, because the driver only reports that a value is invalid.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Tensor maps by the driver.
+//! Encoding of tensor maps by the driver.
 
 use cudarc::driver::{CudaStream, sys};
 

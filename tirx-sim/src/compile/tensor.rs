@@ -121,7 +121,7 @@ impl Compiler<'_> {
             return error(
                 self.span,
                 format!(
-                    "{} registers a lane for {matrices} matrices, {} are needed",
+                    "{} registers per lane for {matrices} matrices, {} are needed",
                     registers.len(),
                     rows.registers()
                 ),
@@ -342,7 +342,7 @@ impl Compiler<'_> {
             return error(
                 self.span,
                 format!(
-                    "wgmma is given {} registers a thread, and m{m}n{n}k{k} has {left_count} of A and {} accumulators",
+                    "wgmma is given {} registers per thread, and m{m}n{n}k{k} has {left_count} of A and {} accumulators",
                     registers.len(),
                     wgmma.sums()
                 ),

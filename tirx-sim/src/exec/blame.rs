@@ -118,7 +118,7 @@ impl Machine<'_, '_> {
             );
         };
         let message = format!(
-            "tcgen05.ld reads {place}; a tcgen05 operation is under way whose completion this thread has not waited for"
+            "tcgen05.ld reads {place}; a tcgen05 operation is in flight whose completion this thread has not waited for"
         );
         let mut trap = Trap::new(FaultKind::Race, lane, message);
         trap.notes.push(("the operation is issued here".to_string(), pc));

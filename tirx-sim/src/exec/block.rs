@@ -504,7 +504,7 @@ impl Block {
             for strand in &warp.strands {
                 let what = match strand.status {
                     Status::Asleep(_) => asleep.next().flatten().unwrap_or_default(),
-                    Status::Ready => "turn in a loop that waits for memory which nobody writes".to_string(),
+                    Status::Ready => "spin in a loop that waits for memory that nobody writes".to_string(),
                     Status::Barrier(_) => "wait at a block barrier".to_string(),
                     Status::Named(barrier, threads) => {
                         format!("wait at named barrier {barrier} for {threads} threads")

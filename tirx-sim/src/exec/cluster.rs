@@ -113,7 +113,7 @@ impl Machine<'_, '_> {
 
     /// Reads, writes or updates a place in another block's shared memory: `step` computes the new bits from the old
     /// ones, or `None` to leave them. Gives the old bits.
-    #[expect(clippy::too_many_arguments, reason = "an access has many sides")]
+    #[expect(clippy::too_many_arguments, reason = "an access has many properties")]
     pub(super) fn far(
         &mut self,
         pc: usize,

@@ -43,7 +43,7 @@ impl Machine<'_, '_> {
             None => Ok(()),
             Some(lane) => {
                 let message = format!(
-                    "accesses `{}` of global memory, which the grid before this one may write still: no \
+                    "accesses `{}` of global memory, which the previous grid may still write: no \
                      griddepcontrol.wait orders the two",
                     access.name
                 );
@@ -84,7 +84,7 @@ impl Machine<'_, '_> {
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "an access has many sides")]
+    #[expect(clippy::too_many_arguments, reason = "an access has many properties")]
     pub(super) fn store_global_words(
         &mut self,
         pc: usize,
@@ -132,7 +132,7 @@ impl Machine<'_, '_> {
     }
 
     /// A lane reads one element: its bits.
-    #[expect(clippy::too_many_arguments, reason = "an access has many sides")]
+    #[expect(clippy::too_many_arguments, reason = "an access has many properties")]
     pub(super) fn read_global(
         &mut self,
         pc: usize,
@@ -166,7 +166,7 @@ impl Machine<'_, '_> {
     }
 
     /// A lane writes one element.
-    #[expect(clippy::too_many_arguments, reason = "an access has many sides")]
+    #[expect(clippy::too_many_arguments, reason = "an access has many properties")]
     pub(super) fn write_global(
         &mut self,
         pc: usize,
@@ -202,7 +202,7 @@ impl Machine<'_, '_> {
     }
 
     /// A lane accesses an element strongly: `step` performs the access under the lock of the place.
-    #[expect(clippy::too_many_arguments, reason = "an access has many sides")]
+    #[expect(clippy::too_many_arguments, reason = "an access has many properties")]
     pub(super) fn strong_global<T>(
         &mut self,
         pc: usize,

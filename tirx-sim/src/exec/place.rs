@@ -235,7 +235,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "an access has many sides")]
+    #[expect(clippy::too_many_arguments, reason = "an access has many properties")]
     pub(super) fn write_spot(
         &mut self,
         pc: usize,

@@ -167,7 +167,7 @@ impl Machine<'_, '_> {
                             FaultKind::StepLimit,
                             mask.trailing_zeros() & 31,
                             format!(
-                                "the block has run {} branches and loop turns, the last of them here, and may never \
+                                "the block has run {} branches and loop iterations, the last of them here, and may never \
                                  end; a higher limit is set with `Device::new_simulator().step_limit(…)` or \
                                  TIRX_SIM_STEP_LIMIT",
                                 ctx.step_limit

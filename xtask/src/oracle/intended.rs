@@ -1,4 +1,4 @@
-//! What differs from the reference on purpose, each counted where it is found.
+//! Intended differences from the reference, each counted where it is found.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,42 +13,42 @@ use tirx_core::script::print_expr;
 use tirx_core::source::Span;
 use tirx_core::transform::{Options, PassContext, Target, stmt_simplify};
 
-/// How often each difference was found.
+/// Number of occurrences of each difference.
 pub(super) type Counts = BTreeMap<&'static str, usize>;
 
-/// The machine that the host code would run on: TVM asks LLVM, and our host code is Rust.
+/// The host machine: TVM asks LLVM for it, whereas our host code is Rust.
 const HOST_MACHINE: &str = "`mtriple` of the host target is left out";
-/// TVM binds the warp's index, with its shuffle, in every kernel; we bind it in those that ask for it.
+/// TVM binds the warp index, with its shuffle, in every kernel; we bind it only in kernels that use it.
 const WARP_INDEX: &str = "`warp_id_in_cta` that nothing reads is left out";
 
-/// TVM assumes what we check: that a tensor's address is a multiple of what the kernel's accesses need.
+/// TVM assumes that a tensor's address has the alignment that the kernel's accesses need; we check it.
 const ALIGNMENT: &str = "addresses are checked (`Misaligned`), not assumed (`storage_alignment`)";
-/// TVM's indices of 32 bits wrap where a tensor has more elements than they reach.
+/// TVM's 32-bit indices wrap for tensors with more elements than they can reach.
 const REACH: &str = "how many elements a tensor has is checked where its indices have 32 bits";
-/// What is printed reads back as it was, loops too; StmtSimplify comes soon enough.
+/// Printed text parses back exactly, loop extents included; StmtSimplify simplifies them later.
 const EXTENT: &str = "a loop's extent is as written until StmtSimplify";
-/// Here TVM spells math functions as CUDA does; ours keep their meaning up to the CUDA text, for the simulator.
+/// TVM replaces math functions by CUDA's here; ours stay operators up to the CUDA text, for the simulator.
 const MATH: &str = "math functions are operators, not `call_pure_extern`";
 
-/// What a condition around says is used, a branch that does nothing goes, a bound that cannot be met is dropped.
+/// Enclosing conditions are used, empty branches are removed, bounds that always hold are dropped.
 const SIMPLER: &str = "StmtSimplify knows more here: TVM's module becomes ours by it";
-/// TVM sorts the terms of a sum by their constant factors, and misses one that stands in brackets.
+/// TVM sorts the terms of a sum by their constant factors, and misses a term in brackets.
 const ORDER: &str = "the terms of a sum stand in another order";
-/// TVM emits the check of a stride that cannot matter, of a dimension of one element.
+/// TVM emits the check of a stride that has no effect, of a dimension of one element.
 const VACUOUS: &str = "an assertion that always holds is left out";
-/// TVM folds them where its own LowerIntrin makes them only.
+/// TVM folds constants except those that its own LowerIntrin produces.
 const NO_SHIFT: &str = "a shift by nothing is left out";
 
 /// FlattenBuffer leaves simplified indices here; TVM's are sums in the order of its iteration maps until StmtSimplify2.
 pub(super) const INDICES: &str = "flattened indices are simplified at once, the same after StmtSimplify2";
 
-/// Where the two modules part.
+/// The first difference between two modules.
 pub(super) struct Parting<'a> {
-    /// The pass after which they do.
+    /// The pass after which it occurs.
     pub(super) pass: &'a str,
-    /// The place and what stands there.
+    /// Its place, and the two sides.
     pub(super) at: &'a Mismatch,
-    /// Ours and the reference's; none where the reference's text cannot be read.
+    /// Our module and the reference's; none where the reference's text cannot be parsed.
     pub(super) modules: Option<(&'a IRModule, &'a IRModule)>,
 }
 
@@ -113,10 +113,10 @@ fn has_statement(module: &IRModule, is: impl Fn(&Stmt) -> bool) -> bool {
     find.1
 }
 
-/// Why, and where that is the difference.
+/// The reason, and the difference.
 type Known = (&'static str, fn(&Parting<'_>) -> bool);
 
-/// Differences that no rule above takes out: why the sides part, and where that is why.
+/// Explained differences that no rule above removes: why the modules differ.
 const KNOWN: &[Known] = &[
     (
         "the index of a cluster is read once; TVM reads the register at every use",
@@ -362,7 +362,7 @@ const KNOWN: &[Known] = &[
     ),
 ];
 
-/// Whether a buffer that the kernel declares or takes says its strides.
+/// Whether a buffer that the kernel declares or takes has explicit strides.
 fn has_strides(module: &IRModule) -> bool {
     let strided = |buffer: &Buffer| !buffer.strides.is_empty();
     let mut functions = module.functions.iter();
@@ -373,14 +373,14 @@ fn has_strides(module: &IRModule) -> bool {
         )
 }
 
-/// Whether a parameter has an offset that its tensor says.
+/// Whether a parameter has an offset that its tensor defines.
 fn symbolic_offset(module: &IRModule) -> bool {
     let offset = |buffer: &Buffer| buffer.elem_offset.as_ref().is_some_and(|o| o.as_var().is_some());
     let mut functions = module.functions.iter();
     functions.any(|(_, func)| func.buffer_map.iter().any(|(_, buffer)| offset(buffer)))
 }
 
-/// Whether a function is launched as a kernel and said to run on the host.
+/// Whether a function is launched as a kernel and has a host target.
 fn host_kernel(module: &IRModule) -> bool {
     module.functions.iter().any(|(_, func)| {
         let kind = match func.attr("target") {
@@ -392,12 +392,12 @@ fn host_kernel(module: &IRModule) -> bool {
     })
 }
 
-/// Whether modules that are equal so far go on to differ: a later pass sees what is written another way.
+/// Whether modules that are equal so far differ later: a later pass handles another notation differently.
 pub(super) fn goes_on(counts: &Counts) -> bool {
     counts.contains_key(SIMPLER) || counts.contains_key(ORDER)
 }
 
-/// Why two modules part where they do, if that is known and wanted.
+/// The reason why two modules differ, if it is known and intended.
 pub(super) fn explanation(parting: &Parting<'_>) -> Option<&'static str> {
     KNOWN
         .iter()
@@ -405,14 +405,14 @@ pub(super) fn explanation(parting: &Parting<'_>) -> Option<&'static str> {
         .map(|(reason, _)| *reason)
 }
 
-/// The reference's module as StmtSimplify leaves it here, if that changes it.
+/// The reference's module after our StmtSimplify, if that changes it.
 fn simplified(module: &IRModule) -> Option<IRModule> {
     let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
     let simple = stmt_simplify::run(module.clone(), &context).ok()?;
     structural_equal(&simple, module).is_err().then_some(simple)
 }
 
-/// Why two modules differ that are the same up to how integers are written.
+/// The reason why two modules differ that are the same up to the form of integer expressions.
 pub(super) fn same_value(ours: &IRModule, theirs: &IRModule) -> Option<&'static str> {
     let same = |theirs: &IRModule| structural_equal(ours, theirs).is_ok();
     if let Some(simple) = simplified(theirs)
@@ -461,7 +461,7 @@ fn collect(expr: &Expr, terms: &mut Vec<Expr>) {
     }
 }
 
-/// Whether two modules between FlattenBuffer and StmtSimplify2 differ in how sums are written alone.
+/// Whether two modules between FlattenBuffer and StmtSimplify2 differ only in the form of sums.
 pub(super) fn same_indices(pass: &str, ours: &IRModule, theirs: &IRModule) -> bool {
     let between = [
         "FlattenBuffer",
@@ -479,7 +479,7 @@ pub(super) fn same_indices(pass: &str, ours: &IRModule, theirs: &IRModule) -> bo
         }
 }
 
-/// Our module without what only ours has.
+/// Our module without the parts that only ours has.
 pub(super) fn ours(module: &IRModule, counts: &mut Counts) -> IRModule {
     let module = without_warp_index(module.clone(), &mut Counts::default());
     module.map(|mut func| {
@@ -488,7 +488,7 @@ pub(super) fn ours(module: &IRModule, counts: &mut Counts) -> IRModule {
     })
 }
 
-/// The reference's module without what only it has.
+/// The reference's module without the parts that only it has.
 pub(super) fn theirs(module: &IRModule, counts: &mut Counts) -> IRModule {
     let module = without_machine_of_host(module, counts);
     let module = without_warp_index(module, counts);
@@ -498,7 +498,7 @@ pub(super) fn theirs(module: &IRModule, counts: &mut Counts) -> IRModule {
     })
 }
 
-/// The reference's module in the form that a pass of ours takes.
+/// The reference's module in the form that one of our passes takes.
 pub(super) fn without_machine_of_host(module: &IRModule, counts: &mut Counts) -> IRModule {
     module.clone().map(|mut func| {
         for (key, value) in &mut func.attrs {
@@ -510,7 +510,7 @@ pub(super) fn without_machine_of_host(module: &IRModule, counts: &mut Counts) ->
     })
 }
 
-/// A loop with its extent simplified, and whether that changed it.
+/// A loop with its extent simplified, and whether that changed the loop.
 fn simple_extent(l: &ForLoop, span: Span) -> (Stmt, bool) {
     let extent = Analyzer::new().simplify(&l.extent);
     let changed = structural_equal(&l.extent, &extent).is_err();
@@ -591,7 +591,7 @@ impl Mutator for Theirs<'_> {
     }
 }
 
-/// The operator that CUDA spells so.
+/// The operator with this CUDA name.
 fn math(name: &str) -> Option<Op> {
     if matches!(name, "hrint" | "rint" | "rintf") {
         return Some(Op::Round);
@@ -611,7 +611,7 @@ fn math(name: &str) -> Option<Op> {
     spellings.into_iter().flatten().find_map(named)
 }
 
-/// Takes the machine out of a target or of its host; says whether it was there.
+/// Removes the machine from a target or its host; gives whether there was one.
 fn without_machine(target: &mut AttrValue) -> bool {
     match target {
         AttrValue::Target(fields) | AttrValue::Dict(fields) => {
@@ -622,7 +622,7 @@ fn without_machine(target: &mut AttrValue) -> bool {
     }
 }
 
-/// Takes out what only carries the warp's index to nobody.
+/// Removes bindings of the warp index that nothing reads.
 fn without_warp_index(module: IRModule, counts: &mut Counts) -> IRModule {
     module.map(|mut func| {
         loop {

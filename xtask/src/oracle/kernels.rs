@@ -1,4 +1,4 @@
-//! Which kernels are compared: those of `kernels.toml`, each specialization, and those of the filetests.
+//! The kernels to compare: those of `kernels.toml`, each specialization, and those of the filetests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::process::Result;
 
 /// One kernel of a file with the values of its compile-time parameters.
 pub(super) struct Kernel {
-    /// Unique among the kernels of a run, fit for a file name.
+    /// A name, unique among the kernels of a run and valid as a file name.
     pub(super) id: String,
     /// The file, from the workspace's root.
     pub(super) path: PathBuf,
@@ -98,7 +98,7 @@ pub(super) fn of_file(root: &Path, path: &Path) -> Result<Vec<Kernel>> {
     let mut constants = BTreeMap::new();
     for line in text.lines().take_while(|l| l.starts_with('#') || l.is_empty()) {
         let line = line.trim_start_matches('#').trim();
-        // Refused, or text that is no kernel.
+        // Rejected, or text that is not a kernel.
         if line.starts_with("error:") || line == "test: parse only" || line == "test: messages" {
             return Ok(Vec::new());
         }

@@ -15,7 +15,7 @@ const HEAD: &str = "from tvm.script import tirx as T\nfrom tvm.tirx.layout impor
                     from tvm.tirx.layout import laneid, tid_in_wg, tx, warpid, wgid, wid_in_wg\n\n";
 const KERNEL: &str = "\n\n@T.prim_func\ndef nothing():\n    T.device_entry()\n    T.thread_id([32])\n";
 
-/// How many operations the filetest has.
+/// Number of operations in the filetest.
 const KEPT: usize = 400;
 
 pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {

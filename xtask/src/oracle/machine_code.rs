@@ -1,4 +1,4 @@
-//! The machine code that one nvcc makes of both CUDA texts.
+//! Compares the machine code that one nvcc makes of both CUDA texts.
 
 use std::path::Path;
 use std::process::Command;
@@ -125,14 +125,14 @@ const LONGER: &[(&str, &str)] = &[
     ),
 ];
 
-/// By how many instructions our code is longer, as a row says it.
+/// The number of instructions by which our code is longer, as in a table row.
 fn longer_by(row: &str) -> Option<i64> {
     let (ours, theirs) = row.split('|').next()?.split_once('/')?;
     Some(ours.trim().parse::<i64>().ok()? - theirs.trim().parse::<i64>().ok()?)
 }
 
-/// Why our code may be longer than the reference's: because the reference's does less than the kernel says, or by one
-/// instruction that nvcc chooses.
+/// The reason why our code may be longer: the reference's does less than the kernel asks for, or nvcc chooses another
+/// instruction.
 fn wanted(root: &Path, kernel: &Kernel, arch: &str, row: &str) -> Option<&'static str> {
     let text = |skip: &[&str]| {
         let mut lowering = Lowering::new(Target::cuda(arch));
@@ -185,7 +185,7 @@ fn wanted(root: &Path, kernel: &Kernel, arch: &str, row: &str) -> Option<&'stati
     None
 }
 
-/// Whether a kernel writes through a pointer that is not promised to have no alias.
+/// Whether a kernel writes through a pointer that is not `__restrict__`.
 fn takes_back_a_promise(text: &str) -> bool {
     let parameters = text
         .lines()

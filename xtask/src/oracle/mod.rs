@@ -1,4 +1,4 @@
-//! `cargo xtask oracle`: what we make of every kernel against what Apache TVM makes of it.
+//! `cargo xtask oracle`: compares our output for every kernel with Apache TVM's.
 //!
 //! Sets up a Python environment with the pinned TVM and the CUDA tools under `target/`, lowers the kernels of
 //! `kernels.toml` and of the filetests with both compilers, and compares the IR after each pass and the machine code
@@ -55,7 +55,7 @@ pub(crate) fn python() -> Result<PathBuf> {
     Ok(python)
 }
 
-/// What the command line asks for.
+/// The command line's options.
 struct Wanted {
     archs: Vec<String>,
     files: Vec<PathBuf>,
@@ -105,7 +105,7 @@ impl Wanted {
     }
 }
 
-/// Compares, prints the tables and fails where something is worse than the reference's.
+/// Compares, prints the tables and fails where our result is worse than the reference's.
 pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
     match args.split_first() {
         Some((word, rest)) if word == "layouts" => return layouts::compare(root, rest),
@@ -206,7 +206,7 @@ fn compare_stages(root: &Path, kernels: &[Kernel], out: &Path, arch: &str) -> Ve
                 match outcome {
                     Some(Outcome::Equal(intended) | Outcome::Explained(intended, _)) => {
                         let part = matches!(outcome, Some(Outcome::Explained(..)));
-                        // The first of a kernel says why the later ones are there.
+                        // The first difference of a kernel explains the later ones.
                         let first = explained_kernel != kernel.id;
                         if let Some(Outcome::Explained(_, what)) = outcome
                             && first

@@ -1,9 +1,8 @@
-//! The IR after each pass, ours against the reference's.
+//! Compares the IR after each pass with the reference's.
 //!
-//! Each pass is compared twice: as our pipeline comes to it, and alone, as what it makes of the reference's IR before
-//! it. The second says which pass a difference belongs to; the first that nothing is lost between passes. Modules
-//! are compared by structure, names aside, after what differs on purpose ([`intended`]) is taken out
-//! and counted.
+//! Each pass is compared twice: within our pipeline, and alone, applied to the reference's IR before it. The second
+//! attributes a difference to a pass; the first shows that nothing is lost between passes. Modules are compared by
+//! structure, names aside, after what differs on purpose ([`intended`]) is taken out and counted.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,22 +15,23 @@ use tirx_core::transform::{Lowering, Options, PIPELINE, PassContext, Step, Targe
 
 use super::intended::{self, Counts, Parting};
 
-/// Where two modules part if one of them cannot be read.
+/// Used for the place of a difference where one of the modules cannot be read.
 const TEXT: &str = "the reference's text";
 
-/// Where they part if a pass of ours refuses the reference's module.
+/// Used for the place of a difference where one of our passes rejects the reference's module.
 const REFUSED: &str = "what the reference had before";
 
-/// What a comparison came to.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The same up to names, but for the intended differences counted.
     Equal(Counts),
-    /// Parts at a difference that is explained; what comes after it was not compared. With the difference.
+    /// The first difference is explained; what follows it was not compared. With the difference.
     Explained(Counts, String),
-    /// Differs as an earlier pass left it: the pass alone is equal, or the reference's text cannot be read here either.
+    /// Differs because of an earlier pass: the pass alone gives equal results, or the reference's text cannot be read
+    /// here.
     Follows,
-    /// The first difference, or why there is nothing to compare.
+    /// The first difference, or the reason why nothing could be compared.
     Differs(String),
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Compared {
     pub(super) pass: String,
     /// Our pipeline's module after the pass.
     pub(super) pipeline: Outcome,
-    /// The pass alone on the reference's module before it; `None` where that is not a module of ours to run on.
+    /// The result of the pass on the reference's module before it; `None` where our pass cannot run on that module.
     pub(super) alone: Option<Outcome>,
 }
 
@@ -68,7 +68,7 @@ impl Part {
 /// The stage of our pipeline that a file of the reference is compared with.
 fn stage(name: &str) -> Option<(&str, Part)> {
     Some(match name {
-        // The identity on kernels without its events, which no kernel of ours has.
+        // The identity on kernels without its events, which none of our kernels has.
         "LowerIket" => return None,
         "LowerTVMBuiltin" => (name, Part::Host),
         "HostLowerIntrin" => ("LowerIntrin", Part::Host),
@@ -102,7 +102,7 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
     };
     let context = PassContext::new(Target::cuda(arch), &options);
     let mut compared = Vec::new();
-    // What the reference had before: the whole module, or the functions of one kind.
+    // The reference's module before the pass: the whole module, or the functions of one kind.
     let mut before: Option<IRModule> = None;
     let mut split: Option<IRModule> = None;
     for path in files {
@@ -245,7 +245,7 @@ fn outcome(ours: &IRModule, theirs: &IRModule, counts: &Counts, pass: &str) -> O
     parted(&parting, counts)
 }
 
-/// Why two modules part, if that is known.
+/// The reason why two modules differ, if it is known.
 fn parted(parting: &Parting<'_>, mut counts: Counts) -> Outcome {
     match intended::explanation(parting) {
         Some(reason) => {

@@ -15,7 +15,7 @@ use tirx_core::transform::{Options, PassContext, Target};
 
 use crate::process::{Result, run};
 
-/// What became of a primitive here.
+/// The outcome for a primitive here.
 struct Ours {
     variant: Option<&'static str>,
     vector: i128,
@@ -88,7 +88,7 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
 /// Conditions that leave out threads and that TVM does not follow.
 const UNFOLLOWED: &[&str] = &["if w != 0:"];
 
-/// What a row of the table is called, or what is wrong.
+/// The row of the table for a primitive, or the error.
 fn judged(variant: &str, vector: i128, ours: &Ours, unfollowed: bool) -> std::result::Result<String, String> {
     if unfollowed && ours.reasons.contains("narrowed to") {
         let own = ours
@@ -126,7 +126,7 @@ fn judged(variant: &str, vector: i128, ours: &Ours, unfollowed: bool) -> std::re
 
 fn same(variant: &str, vector: i128, own: &str, ours: &Ours) -> std::result::Result<String, String> {
     if variant != own {
-        // What TVM copies by one thread may be spread over all of them.
+        // A copy that TVM performs by one thread may be distributed over all threads.
         if variant == "fallback" {
             return Ok(format!("`fallback` in TVM, `{own}` here"));
         }
@@ -138,7 +138,7 @@ fn same(variant: &str, vector: i128, own: &str, ours: &Ours) -> std::result::Res
         std::cmp::Ordering::Equal => Ok(format!("`{variant}` in both, with the same vector")),
         std::cmp::Ordering::Greater => Ok(format!("`{variant}` in both, with a wider vector here")),
         std::cmp::Ordering::Less if variant == "reg" => {
-            // TVM does not ask whether threads begin at multiples of a vector.
+            // TVM does not check that threads begin at multiples of a vector.
             Ok(
                 "`reg` in both, with a narrower vector here: TVM's is not aligned for every thread"
                     .to_string(),
@@ -151,7 +151,7 @@ fn same(variant: &str, vector: i128, own: &str, ours: &Ours) -> std::result::Res
     }
 }
 
-/// Why a call that TVM takes is declined here, where that is on purpose.
+/// The reason why a call that TVM accepts is intentionally declined here.
 fn reason(variant: &str, ours: &Ours) -> Option<&'static str> {
     let reduction = ["shared", "local"].contains(&variant);
     if reduction && ours.reasons.contains("narrowed to") {

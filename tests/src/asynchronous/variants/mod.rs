@@ -1,4 +1,4 @@
-//! Broken variants: what is replaced in a kernel's text, and what the simulator must say.
+//! Broken variants: the replaced text of a kernel, and the message that the simulator must give.
 
 mod blackwell;
 
@@ -9,11 +9,11 @@ pub struct Variant {
     pub entry: &'static str,
     /// What is wrong.
     pub name: &'static str,
-    /// This text of the kernel …
+    /// The text to replace; every occurrence within the kernel.
     pub from: &'static str,
-    /// … is that one; each place where it stands, within the kernel.
+    /// Its replacement.
     pub to: &'static str,
-    /// Parts of the message, one of which must be there.
+    /// Parts of the message, at least one of which must occur.
     pub says: &'static [&'static str],
 }
 

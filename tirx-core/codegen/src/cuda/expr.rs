@@ -611,7 +611,7 @@ impl Emitter<'_, '_> {
 
 /// A division whose divisor lowering found to be zero.
 fn division_by_zero(span: Span) -> Diagnostic {
-    let help = "lowering made the divisor the constant 0, as it does of an unrolled loop's variable in its first turn and \
+    let help = "lowering made the divisor the constant 0, as it does of an unrolled loop's variable in its first iteration and \
                 of an index of extent 1; leave this case out with an `if`, or divide by another value";
     Diagnostic::new(span, "division by zero").help(help)
 }

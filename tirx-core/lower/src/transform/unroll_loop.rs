@@ -104,8 +104,8 @@ impl Mutator for Unroller {
         let turns = (length + step - 1) / step;
         if turns.saturating_mul(count_statements(&l.body) as i128) > LARGEST as i128 {
             let message =
-                format!("unrolling this loop of {turns} turns makes more than {LARGEST} statements");
-            let error = Diagnostic::new(stmt.span, message).help("use T.serial, or unroll fewer turns");
+                format!("unrolling this loop of {turns} iterations makes more than {LARGEST} statements");
+            let error = Diagnostic::new(stmt.span, message).help("use T.serial, or unroll fewer iterations");
             self.error.get_or_insert(error);
             return new;
         }

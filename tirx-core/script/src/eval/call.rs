@@ -283,7 +283,7 @@ impl Interpreter {
         for (at, parameter) in code.parameters.iter().enumerate() {
             if let Some(first) = code.parameters[..at].iter().find(|p| p.name == parameter.name) {
                 let message = format!(
-                    "parameter \"{}\" of \"{}\" is there twice",
+                    "parameter \"{}\" of \"{}\" is declared twice",
                     parameter.name, def.name
                 );
                 return Err(Box::new(

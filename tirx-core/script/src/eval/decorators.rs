@@ -275,7 +275,7 @@ impl Interpreter {
             ));
         }
         if let Some((_, _, at)) = args.keyword.first() {
-            return error(*at, format!("arguments of \"{name}\" go by position"));
+            return error(*at, format!("arguments of \"{name}\" are given by position"));
         }
         let (given, wanted) = (args.positional.len(), callee.code.parameters.len());
         if given != wanted {

@@ -211,7 +211,7 @@ impl Interpreter {
         result.map_err(|mut e| {
             if is_call && e.notes.len() < 6 && span.is_some() {
                 e.notes.push(crate::diagnostic::Note {
-                    message: format!("\"{}\" goes on from here", generator.name),
+                    message: format!("\"{}\" is resumed from here", generator.name),
                     span,
                 });
             }

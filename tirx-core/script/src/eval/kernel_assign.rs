@@ -20,7 +20,7 @@ impl Interpreter {
         let [target] = &s.targets[..] else {
             return error(
                 span,
-                "chained assignment is not supported in a kernel; write one assignment a line",
+                "chained assignment is not supported in a kernel; write one assignment per line",
             );
         };
         let value = self.eval_for(&s.value, Some(target))?;
@@ -198,7 +198,7 @@ impl Interpreter {
                 ast::Expr::Subscript(s) if interp.is_memory(&s.value)? => {
                     let d = Diagnostic::new(span, "several elements cannot be stored at once");
                     Err(Box::new(d.help(
-                        "bind the values to names first, then write one store a line",
+                        "bind the values to names first, then write one store per line",
                     )))
                 }
                 _ => interp.kernel_bind(target, item, from, span),

@@ -60,7 +60,7 @@ impl Interpreter {
         if self.lints.iter().any(known) {
             return;
         }
-        let help = format!("{help}; `# tirx: allow({name})` on the line says that it is meant");
+        let help = format!("{help}; `# tirx: allow({name})` on the line turns the warning off");
         let diagnostic = Diagnostic::new(span, message).help(help);
         self.lints.push(Lint { name, diagnostic });
     }

@@ -404,7 +404,7 @@ pub(super) fn stored(value: &Value, place: DType, name: &str, span: Span) -> Res
     let dtype = operand.dtype();
     if dtype.is_void() {
         let diagnostic = Diagnostic::new(span, format!("cannot store in {name}: this call has no value"));
-        let help = "T.cuda.func_call is told what its function gives: return_type=\"float32\"";
+        let help = "give T.cuda.func_call the dtype of its result: return_type=\"float32\"";
         return Err(Box::new(diagnostic.help(help)));
     }
     if dtype.lanes != place.lanes {

@@ -285,7 +285,7 @@ fn func_attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         if function.is_private && &*key == "global_symbol" {
             return call.fail_with(
                 "a private function has no \"global_symbol\"",
-                "take private=True away, or the attribute",
+                "remove private=True, or the attribute",
             );
         }
         if &*key == "global_symbol" && value.as_str().is_none() {

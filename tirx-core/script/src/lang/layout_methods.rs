@@ -198,7 +198,7 @@ fn part_of(layout: &Layout, args: Args, span: Span, full: &'static str) -> Resul
     let mut other = Vec::new();
     if is_sum {
         if all.len() != 2 * own.len() {
-            return call.fail("the interleaved shape has two extents a dimension");
+            return call.fail("the interleaved shape has two extents per dimension");
         }
         other.extend(all.iter().skip(usize::from(!own_is_inner)).step_by(2).cloned());
     } else {

@@ -26,7 +26,7 @@ const MEANINGS: &[(&str, &str)] = &[
         "ComposeLayout",
         "A layout followed by a swizzle of shared memory.",
     ),
-    ("Continue", "The next turn of the innermost loop."),
+    ("Continue", "The next iteration of the innermost loop."),
     ("Div", "The quotient, rounded to zero for integers, as a node."),
     ("EQ", "Whether two values are equal, as a node."),
     (
@@ -232,7 +232,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("min_value", "The least finite value of a dtype."),
     (
         "parallel",
-        "A loop of host functions whose turns are independent.",
+        "A loop of host functions whose iterations are independent.",
     ),
     (
         "prim_func",
@@ -270,9 +270,9 @@ const MEANINGS: &[(&str, &str)] = &[
     ("truncmod", "The remainder of the division rounded to zero."),
     ("tvm_call_packed", "`T.call_packed`."),
     ("tvm_call_packed_lowered", "`T.call_packed_lowered`."),
-    ("unroll", "A loop whose turns are written out."),
+    ("unroll", "A loop that is unrolled: its iterations are written out."),
     ("var", "A new variable of a dtype."),
-    ("vectorized", "A loop whose turns are the lanes of vectors."),
+    ("vectorized", "A loop whose iterations are the lanes of vectors."),
     ("void", "The dtype of what has no value."),
     ("warp", "Tile primitives that the lanes of a warp do together."),
     ("warp_id", "The index of the warp in its block."),

@@ -192,7 +192,7 @@ impl Machine<'_, '_> {
     pub(in crate::exec) fn set_registers(&mut self, count: u16, mask: u32) -> Check {
         let lane = mask.trailing_zeros() % 32;
         if !(24..=256).contains(&count) || !count.is_multiple_of(8) {
-            let message = format!("setmaxnreg {count}: a multiple of 8 from 24 to 256 is asked");
+            let message = format!("setmaxnreg {count}: the count must be a multiple of 8 from 24 to 256");
             return Err(misuse(lane, message));
         }
         if mask != self.warp.alive {
@@ -481,7 +481,7 @@ impl Machine<'_, '_> {
                 let conflict = Conflict::Write(before.init);
                 return Err(self.conflicting(&name, lane, conflict, "initializes"));
             }
-            let message = format!("{name} is an mbarrier already: mbarrier.inval ends its life first");
+            let message = format!("{name} is an mbarrier already: invalidate it first (mbarrier.inval)");
             return Err(misuse(lane, message));
         }
         self.shared

@@ -231,7 +231,7 @@ impl Reach<'_, '_> {
         };
         if self.ctx.dependent && !self.operation.forked.known.prior {
             let message = format!(
-                "{name} {verb} global memory, which the grid before this one may write still: no griddepcontrol.wait \
+                "{name} {verb} global memory, which the previous grid may still write: no griddepcontrol.wait \
                  orders the two"
             );
             return Err(self.trap(FaultKind::Race, message));
@@ -298,7 +298,7 @@ impl Reach<'_, '_> {
             }
             Conflict::Unmet(..) => crate::exec::blame::UNMET,
             _ => {
-                "nothing orders the two: neither was that done before the operation was issued, nor waited for the operation"
+                "nothing orders the two: the access was not done before the operation was issued, and its thread has not waited for the operation"
             }
         };
         let mut trap = self.trap(

@@ -298,7 +298,7 @@ fn slow(
     let message = format!("{}: {}", warning.message, reasons.join("; "));
     let name = warning.name;
     let help = format!(
-        "{} or `# tirx: allow({name})` on the line says that it is meant",
+        "{} or `# tirx: allow({name})` on the line turns the warning off",
         warning.instead
     );
     NamedWarning {
