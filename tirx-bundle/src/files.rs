@@ -272,10 +272,7 @@ mod tests {
         newer[7] = b'2';
         let reason = |bytes: &[u8]| Files::decode(bytes).unwrap_err().reason;
         assert_eq!(reason(&newer), "is of another version of the format");
-        assert_eq!(
-            reason(b"hello, world"),
-            "is no bundle: its first bytes are wrong"
-        );
+        assert_eq!(reason(b"hello, world"), "is no bundle: its first bytes are wrong");
         assert_eq!(reason(b"TIRX"), "is cut off, or a length in it is wrong");
         let mut long = files().encode()[seal::HEADER..].to_vec();
         long.push(0);

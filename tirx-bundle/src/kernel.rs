@@ -242,14 +242,8 @@ pub(crate) mod tests {
             let at = find(c, b"sm_90a") + 6;
             c[at..at + 8].copy_from_slice(&length.to_le_bytes());
         };
-        assert_eq!(
-            refused(&good, |c| length(c, 1 << 40)),
-            "has an impossible length"
-        );
-        assert_eq!(
-            refused(&good, |c| length(c, 1 << 20)),
-            "has an impossible length"
-        );
+        assert_eq!(refused(&good, |c| length(c, 1 << 40)), "has an impossible length");
+        assert_eq!(refused(&good, |c| length(c, 1 << 20)), "has an impossible length");
         assert_eq!(
             refused(&good, |c| length(c, 90)),
             "has a content that cannot be unpacked"

@@ -60,8 +60,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn content(&mut self) -> Result<&'a [u8], Problem> {
-        let length =
-            usize::try_from(self.u64()?).map_err(|_| Problem::new("has an impossible length"))?;
+        let length = usize::try_from(self.u64()?).map_err(|_| Problem::new("has an impossible length"))?;
         self.bytes(length)
     }
 

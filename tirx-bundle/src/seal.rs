@@ -31,9 +31,7 @@ pub(crate) fn unseal<'a>(magic: &[u8; 8], file: &'a [u8], foreign: &str) -> Resu
     }
     let (hash, content) = rest.split_at_checked(HEADER - magic.len()).ok_or_else(cut)?;
     if raw_hash(content) != hash {
-        return Err(Problem::new(
-            "is damaged: its content does not match its hash",
-        ));
+        return Err(Problem::new("is damaged: its content does not match its hash"));
     }
     Ok(content)
 }

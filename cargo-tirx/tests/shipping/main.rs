@@ -152,9 +152,7 @@ fn bundles_that_do_not_fit_are_refused_by_the_build() {
                     },
                 );
             },
-            &[
-                "kernels.bundle` is damaged: kernel `double` is damaged: its content does not match its hash",
-            ],
+            &["kernels.bundle` is damaged: kernel `double` is damaged: its content does not match its hash"],
         ),
         (
             &|place, package| {

@@ -14,6 +14,7 @@ use tirx_core::diagnostic::Message;
 use tirx_core::source::Span;
 
 use crate::bundle::{self as bundles, Bundle, Offer};
+use crate::claim::Claim;
 use crate::declare::Kernel;
 use crate::environment::Environment;
 use crate::error::{Error, Result, rename_files};
@@ -25,7 +26,6 @@ use crate::paths::FileNames;
 use crate::store::Store;
 use crate::target::{Architecture, Targets};
 use crate::toolchain::{self, Discovered, Nvcc};
-use crate::claim::Claim;
 use crate::watch;
 use bundle::{no_bundle, stale};
 

@@ -270,7 +270,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("truncmod", "The remainder of the division rounded to zero."),
     ("tvm_call_packed", "`T.call_packed`."),
     ("tvm_call_packed_lowered", "`T.call_packed_lowered`."),
-    ("unroll", "A loop that is unrolled: its iterations are written out."),
+    (
+        "unroll",
+        "A loop that is unrolled: its iterations are written out.",
+    ),
     ("var", "A new variable of a dtype."),
     ("vectorized", "A loop whose iterations are the lanes of vectors."),
     ("void", "The dtype of what has no value."),
