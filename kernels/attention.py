@@ -9,7 +9,7 @@ from tvm.script import tirx as T
 def attention(Q: T.Buffer((H * S, 128), "bfloat16"), K: T.Buffer((H * S, 128), "bfloat16"),
               V: T.Buffer((H * S, 128), "bfloat16"), O: T.Buffer((H * S, 128), "bfloat16"), *,
               H: T.constexpr, S: T.constexpr, STAGES: T.constexpr = 2):
-    """O = softmax(Q K^T / sqrt(128)) V for each of H heads: 128 queries a block, 64 for each of two warpgroups."""
+    """O = softmax(Q K^T / sqrt(128)) V for each of H heads: 128 queries per block, 64 for each of two warpgroups."""
     T.static_assert(S % 128 == 0, "whole blocks of keys")
     BLOCKS = T.meta_var(S // 128)
     SCALE = T.meta_var(1.4426950408889634 / 128 ** 0.5)
@@ -77,7 +77,7 @@ def attention(Q: T.Buffer((H * S, 128), "bfloat16"), K: T.Buffer((H * S, 128), "
         desc = T.alloc_local((3,), "uint64")
         T.ptx.wgmma.encode_matrix_descriptor(desc.ptr_to([0]), Qs.ptr_to([0, group * 64, 0]), 1, 64, 3)
         T.ptx.wgmma.encode_matrix_descriptor(desc.ptr_to([1]), Ks.ptr_to([0, 0, 0, 0]), 1, 64, 3)
-        # V is read by columns: 64 of them a tile, the next tile 16 KiB on.
+        # V is read by columns: 64 of them per tile, the next tile 16 KiB on.
         T.ptx.wgmma.encode_matrix_descriptor(desc.ptr_to([2]), Vs.ptr_to([0, 0, 0, 0]), 1024, 64, 3)
         for i in T.unroll(64):
             out[i] = 0.0

@@ -25,7 +25,7 @@ def allocate(warp, where, columns, group):
 
 @T.inline
 def meet():
-    # What threads know of tensor memory goes with the barrier.
+    # The barrier orders accesses to tensor memory only together with the tcgen05 fences.
     T.ptx.tcgen05.fence.before_thread_sync()
     T.cuda.cta_sync()
     T.ptx.tcgen05.fence.after_thread_sync()

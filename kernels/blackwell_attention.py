@@ -50,7 +50,7 @@ def blackwell_attention(Q: T.Buffer((H * S, D), "bfloat16"), K: T.Buffer((H * S,
     sums_ready = TCGen05Bar(pool, 2)
     # The weights are in tensor memory, and the sums are rescaled.
     weights_ready = MBarrier(pool, 2)
-    # What the sums of a row are multiplied by is in shared memory; in the end, its total.
+    # Shared memory holds the factor for the sums of a row and, at the end, the row's total.
     factor_ready = MBarrier(pool, 2)
     total_ready = MBarrier(pool, 2)
     where = pool.alloc((1,), "uint32", align=8)
@@ -99,7 +99,7 @@ def blackwell_attention(Q: T.Buffer((H * S, D), "bfloat16"), K: T.Buffer((H * S,
                 o_desc = T.alloc_local((1,), "uint32")
                 T.ptx.tcgen05.encode_matrix_descriptor(q_desc.data, Qs.ptr_to([0, 0, 0, 0]), 1, 64, 3)
                 T.ptx.tcgen05.encode_matrix_descriptor(k_desc.data, Ks.ptr_to([0, 0, 0, 0]), 1, 64, 3)
-                # V is read by columns: 64 of them a tile, the next tile 16 KiB on.
+                # V is read by columns: 64 of them per tile, the next tile 16 KiB on.
                 T.ptx.tcgen05.encode_matrix_descriptor(v_desc.data, Vs.ptr_to([0, 0, 0, 0]), BN * HALF * 2 // 16, 64, 3)
                 T.ptx.tcgen05.encode_instr_descriptor(s_desc.data, d_dtype="float32", a_dtype="bfloat16", b_dtype="bfloat16",
                                                       M=BM, N=BN, K=16, trans_a=False, trans_b=False)
@@ -143,7 +143,7 @@ def blackwell_attention(Q: T.Buffer((H * S, D), "bfloat16"), K: T.Buffer((H * S,
                         if j + 1 < BLOCKS:
                             if t == 0:
                                 keys.full.wait(key.stage, key.phase)
-                            # These scores replace weights that the products before them have read.
+                            # These scores overwrite weights that the earlier products have read.
                             multiply_scores(t, key.stage)
                         else:
                             sums_ready.arrive(t)
@@ -161,7 +161,7 @@ def blackwell_attention(Q: T.Buffer((H * S, D), "bfloat16"), K: T.Buffer((H * S,
             for t in T.unroll(2):
                 factor_ready.wait(t, (j - 1) % 2)
                 factor: T.let = scales[t, row]
-                # The scores that gave this factor came after the products before them: none is under way.
+                # The scores behind this factor were computed after the earlier products: none is in flight.
                 T.ptx.tcgen05.fence.after_thread_sync()
                 for c in T.unroll(D // 32):
                     T.ptx.tcgen05.ld(base, *[part[i] for i in range(32)], shape="32x32b", num=32, row=warp * 32,

@@ -9,7 +9,7 @@ from tvm.script import tirx as T
 def gemm_wgmma(A: T.Buffer((M, K), "bfloat16"), B: T.Buffer((N, K), "bfloat16"), C: T.Buffer((M, N), "bfloat16"), *,
                M: T.constexpr, N: T.constexpr, K: T.constexpr, BM: T.constexpr = 128, BN: T.constexpr = 256,
                BK: T.constexpr = 64, STAGES: T.constexpr = 4, CTAS: T.constexpr = 132, GROUP: T.constexpr = 16):
-    """C = A B^T: one warpgroup copies tiles, two multiply; blocks go on with the next tile until all are done."""
+    """C = A B^T: one warpgroup copies tiles, two multiply; each block continues with the next tile until all are done."""
     T.static_assert(M % BM == 0 and N % BN == 0 and K % BK == 0, "the tiles must divide the matrices")
     MT = T.meta_var(M // BM)
     NT = T.meta_var(N // BN)
@@ -104,7 +104,7 @@ def gemm_wgmma(A: T.Buffer((M, K), "bfloat16"), B: T.Buffer((N, K), "bfloat16"),
 def gemm_clusters(A: T.Buffer((M, K), "bfloat16"), B: T.Buffer((N, K), "bfloat16"), C: T.Buffer((M, N), "bfloat16"), *,
                   M: T.constexpr, N: T.constexpr, K: T.constexpr, CLUSTERS: T.constexpr = 66, STAGES: T.constexpr = 4,
                   GROUP: T.constexpr = 8):
-    """C = A B^T. A cluster of two blocks computes 256 x 256 elements of C and goes on with the next tile until all are done.
+    """C = A B^T. A cluster of two blocks computes 256 x 256 elements of C and continues with the next tile until all are done.
 
     Each block has 128 rows of A; both need the same 256 rows of B, of which each loads one half for both. In a block one warp
     copies tiles into a ring of STAGES slots, and two warpgroups multiply 64 rows each. `full[s]` completes when the bytes
@@ -145,7 +145,7 @@ def gemm_clusters(A: T.Buffer((M, K), "bfloat16"), B: T.Buffer((N, K), "bfloat16
         if warp == 0:
             if T.ptx.elect_sync():
                 while tile < TILES_M * TILES_N:
-                    # GROUP rows of tiles are done column by column, so that what is read stays in the L2 cache.
+                    # GROUP rows of tiles are done column by column, so that operands stay in the L2 cache.
                     group: T.let = tile // (GROUP * TILES_N)
                     rows: T.let = T.min(TILES_M - group * GROUP, GROUP)
                     within: T.let = tile % (GROUP * TILES_N)

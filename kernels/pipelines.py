@@ -8,7 +8,7 @@ from tvm.script import tirx as T
 @T.jit
 def scale_tma(X: T.Buffer((M, 32), "float32"), Y: T.Buffer((M, 32), "float32"), alpha: T.float32, *, M: T.constexpr,
               TILES: T.constexpr = 8, STAGES: T.constexpr = 3):
-    """Y = alpha X by tiles of 64 rows: tensor copies bring the next tiles and take the last ones away meanwhile."""
+    """Y = alpha X by tiles of 64 rows: tensor copies load the next tiles and store the previous ones meanwhile."""
     T.static_assert(M % (64 * TILES) == 0, "whole blocks of tiles")
     X_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
     Y_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
@@ -80,7 +80,7 @@ def sum_rows_cluster(A: T.Buffer((ROWS, N), "float32"), S: T.Buffer((ROWS,), "fl
             place: T.let = T.ptx.mapa(total.ptr_to([0]), other, "shared::cluster", "u32", "uint32")
             row = row + T.ptx.ld(place, "float32", "f32", space="shared::cluster")
         S[bx // 4] = row
-    # Shared memory of a block is there until all have read it.
+    # A block must not end before the others have read its shared memory.
     T.cuda.cluster_sync()
 
 

@@ -1,4 +1,4 @@
-"""A pipeline that says what its roles do and when: the library's profiler writes records to a buffer."""
+"""A pipeline with a profile of its roles: the library's profiler writes records to a buffer."""
 
 from __future__ import annotations
 

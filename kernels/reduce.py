@@ -61,7 +61,7 @@ def block_sum(a: T.handle, out: T.handle):
 
 @T.prim_func
 def softmax(x: T.handle, y: T.handle):
-    """Y = softmax of each row of X, one warp a row, four rows a block."""
+    """Y = softmax of each row of X, one warp per row, four rows per block."""
     rows = T.int32()
     columns = T.int32()
     X = T.match_buffer(x, (rows, columns), "float32")
@@ -90,7 +90,7 @@ def softmax(x: T.handle, y: T.handle):
 @T.jit
 def rmsnorm(X: T.Buffer((ROWS, D), "float16"), W: T.Buffer((D,), "float16"),
             Y: T.Buffer((ROWS, D), "float16"), eps: T.float32, *, ROWS: T.constexpr, D: T.constexpr):
-    """Y = X / sqrt(mean(X^2) + eps) * W for each row: one block of 128 threads a row, 8-byte loads."""
+    """Y = X / sqrt(mean(X^2) + eps) * W for each row: one block of 128 threads per row, 8-byte loads."""
     VEC = T.meta_var(4)  # elements of an 8-byte access
     T.static_assert(D % (128 * VEC) == 0, "D must be a multiple of 512")
     T.device_entry()

@@ -8,7 +8,7 @@ from tvm.script import tirx as T
 @T.jit
 def matmul_cp_async(A: T.Buffer((M, K), "float32"), B: T.Buffer((K, N), "float32"), C: T.Buffer((M, N), "float32"), *,
                     M: T.constexpr, N: T.constexpr, K: T.constexpr, STAGES: T.constexpr = 3):
-    """C = A B by 64 x 64 tiles; while one slab of 16 is multiplied, the next ones are on their way to shared memory."""
+    """C = A B by 64 x 64 tiles; while one slab of 16 is multiplied, the next ones are copied to shared memory."""
     T.static_assert(M % 64 == 0 and N % 64 == 0 and K % 16 == 0, "the tiles must divide the matrices")
     KT = T.meta_var(K // 16)
     T.device_entry()

@@ -1,4 +1,4 @@
-"""What a call of a kernel from Python costs on the host, with PyTorch's tensors. Needs a GPU.
+"""Host cost of a kernel call from Python, with PyTorch's tensors. Needs a GPU.
 
     python cost.py path/to/libexample_kernels.so
 """

@@ -1,6 +1,6 @@
 # test: parse
 # test: compile sm_90a
-# An attribute may name what the signature does; it stands as written when the host function reads its arguments itself.
+# An attribute may mention parameters of the signature; it is unchanged when the host function reads its arguments itself.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,7 +1,7 @@
 # test: parse
 # test: cuda sm_90a
 # test: sim
-# Bools are computed with as numbers, and what comes out is a bool again, in scalars and in lanes.
+# Arithmetic on bools: computed as numbers, with a bool result, in scalars and in lanes.
 
 
 @T.prim_func

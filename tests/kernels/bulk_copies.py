@@ -1,5 +1,5 @@
 # test: compile sm_90a
-# Bulk copies in all directions, cp.async in all its forms, and what waits for them.
+# Bulk copies in all directions, cp.async in all its forms, and waits for them.
 from tvm.script import tirx as T
 
 
@@ -34,7 +34,7 @@ def there_and_back(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"))
         T.ptx.cp_async.bulk.wait_group(0, False)
 
 
-# A group's sources may be written again when it has read them.
+# The sources of a group may be overwritten once it has read them.
 # sim: reads_first
 #   A: float32[2x32] = i * 32 + j
 #   B: float32[2x32] = 0 -> A[i][j]
@@ -57,7 +57,7 @@ def reads_first(A: T.Buffer((2, 32), "float32"), B: T.Buffer((2, 32), "float32")
         T.ptx.cp_async.bulk.wait_group(0, False)
 
 
-# A load that tells an mbarrier belongs to no group.
+# A load that signals an mbarrier belongs to no group.
 # sim: in_no_group
 #   A: float32[32] = i
 #   B: float32[32] = 0
@@ -193,7 +193,7 @@ def arrives(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     B[tx] = S[63 - tx]
 
 
-# A role gives registers away, the other takes them.
+# One role releases registers, the other acquires them.
 # sim: registers_of_roles
 #   A: float32[256] = i
 #   B: float32[256] = 0 -> A[i] * 2
@@ -211,7 +211,7 @@ def registers_of_roles(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "floa
         B[tx] = A[tx] * T.float32(2)
 
 
-# The grid before this one has written A: nothing is read before griddepcontrol.wait.
+# The previous grid has written A: nothing is read before griddepcontrol.wait.
 # sim: after_the_grid_before
 #   A: float32[32] = i
 #   B: float32[32] = 0 -> A[i] + 1

@@ -76,7 +76,7 @@ def after_another_kernel(A: T.Buffer((32,), "float32"), B: T.Buffer((64,), "floa
             B[tx] = A[31 - tx]
 
 
-# What was stored just before is seen by a load of an address that is chosen: B makes no promise either.
+# A load from a selected address sees the value that was just stored: B is not __restrict__ either.
 @T.prim_func
 def after_a_store(A: T.Buffer((64,), "float32"), B: T.Buffer((128,), "float32"), c: T.int32):
     T.device_entry()

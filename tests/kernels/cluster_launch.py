@@ -3,7 +3,7 @@
 from tvm.script import tirx as T
 
 
-# Each tile is computed once, by whichever block it fell to.
+# Each tile is computed once, by any block.
 # sim: takes_over
 #   A: float32[8x32] = i * 32 + j
 #   B: float32[8x32] = 0 -> A[i][j] * 2
@@ -33,7 +33,7 @@ def takes_over(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8, 32), "float32"),
         T.cuda.cta_sync()
 
 
-# Both blocks of a cluster are told.
+# Both blocks of a cluster receive the response.
 # sim: pairs
 #   B: uint32[8] = 0 -> i + 1
 @T.prim_func
@@ -83,7 +83,7 @@ def too_early(B: T.Buffer((1,), "uint32")):
         B[0] = T.ptx.clc_query_cancel(handle.ptr_to([0]))
 
 
-# After a refused request nothing may be asked any more.
+# After a refused request no further request is allowed.
 # sim: asks_again
 #   B: uint32[1] = 0
 #   fault: after a request that was refused has been seen

@@ -1,7 +1,7 @@
 # test: parse
 # test: cuda sm_90a
 # test: sim
-# What a function of a module is called with, and what it returns, is converted as in C++.
+# Arguments and results of a module's functions are converted as in C++.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

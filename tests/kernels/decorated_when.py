@@ -1,6 +1,6 @@
 # test: parse
 # test: sim
-# A kernel means what its names stand for where it is decorated, whatever becomes of them behind it.
+# A kernel uses the values that its names have where it is decorated, whatever they are rebound to later.
 from tvm.script import tirx as T
 
 N = 4

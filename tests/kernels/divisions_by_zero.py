@@ -1,7 +1,7 @@
 # test: parse
 # test: compile sm_90a
 # test: sim
-# Unrolling makes divisors of zero where no thread gets: they go with the branch.
+# Unrolling makes zero divisors in branches that no thread takes: they are removed with the branch.
 from tvm.script import tirx as T
 
 

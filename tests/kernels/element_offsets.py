@@ -2,7 +2,7 @@
 # test: lower LowerTIRx
 # test: cuda sm_90a
 # test: sim
-# Where elements stand in their buffers, as numbers: elem_offset_of and byte_offset_of, of parameters, views and shared memory.
+# Offsets of elements in their buffers: elem_offset_of and byte_offset_of, of parameters, views and shared memory.
 from tvm.script import tirx as T
 from tvm.tirx.layout import laneid, warpid
 

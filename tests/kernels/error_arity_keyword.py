@@ -1,6 +1,6 @@
 # error: T.Cast() has no parameter "wdth"
 # error: --> error_arity_keyword.py:10:
-# A keyword that the function does not know.
+# An unknown keyword.
 
 @T.prim_func
 def kernel(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float16")):

@@ -1,5 +1,5 @@
 # error: --> error_host_access.py:7:5
-# Device memory that the host touches is found by a late pass, which still knows the line.
+# Host code that accesses device memory is found by a late pass, which still knows the line.
 
 @T.prim_func
 def kernel(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):

@@ -1,6 +1,6 @@
 # error: a private function has no "global_symbol"
 # error: --> error_private_symbol.py:8:5
-# A name for callers contradicts having none.
+# private=True contradicts an exported name.
 from tvm.script import tirx as T
 
 @T.prim_func(private=True)

@@ -1,7 +1,7 @@
 # error: T.warp_id needs whole warps, but a CTA has 48 threads
 # error: --> error_whole_warps.py:10:9
 # error: a warp has 32 threads: make the number of threads a multiple of 32
-# Warps are whole where they are counted.
+# Warp ids need whole warps.
 from tvm.script import tirx as T
 
 @T.prim_func

@@ -1,5 +1,5 @@
 # test: cuda sm_90a
-# A conversion that the program asks for rounds; between two operations on float8 nothing does.
+# An explicit conversion rounds; intermediate results of float8 operations do not.
 from tvm.script import tirx as T
 
 @T.prim_func

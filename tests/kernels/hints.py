@@ -2,7 +2,7 @@
 # test: lower SplitHostDevice
 # test: cuda sm_90a
 # test: sim
-# Words to the reader of a kernel: they stay in the IR, around what they are about, and make no code.
+# Hints for readers of a kernel: they stay in the IR, around the statements they describe, and generate no code.
 
 
 @T.prim_func

@@ -11,7 +11,7 @@ def before(x, i):
     return sum(x[k] for k in range(i + 1))
 
 
-# Tiles take numbers as they start. A status holds a flag (1: the sum of the tile, 2: of all up to it) above the value;
+# Tiles are numbered in the order in which they start. A status holds a flag (1: the sum of the tile, 2: of all up to it) above the value;
 # a warp looks back over 32 of them at a time.
 # sim: scan_in_one_pass
 #   X: int32[150] = (i * 7) % 11 - 5

@@ -2,7 +2,7 @@
 # test: lower SplitHostDevice
 # test: compile sm_90a
 # test: compile sm_100a
-# Each launch attribute from every place that can say it, and dynamic shared memory of more than 48 KB.
+# Each launch attribute in every position where it can be given, and more than 48 KB of dynamic shared memory.
 from tvm.script import tirx as T
 
 @T.prim_func

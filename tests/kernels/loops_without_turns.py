@@ -1,7 +1,7 @@
 # test: parse
 # test: compile sm_90a
 # test: sim
-# A loop may have no turn: behind it, nothing follows from its bounds.
+# A loop may have no iterations: after it, nothing follows from its bounds.
 from tvm.script import tirx as T
 
 

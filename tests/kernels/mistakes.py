@@ -1,5 +1,5 @@
 # test: messages
-# Mistakes of those who know CUDA and begin with TIRx.
+# Mistakes of users who know CUDA and are new to TIRx.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,4 +1,4 @@
-# Asynchronous operations against the rules of the PTX ISA: each ends with the rule.
+# Asynchronous operations that break rules of the PTX ISA: each fault names the rule.
 from tvm.script import tirx as T
 
 
@@ -217,7 +217,7 @@ def box_beyond_shared_memory(A: T.Buffer((8, 32), "float32"), B: T.Buffer((32,),
     T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
 
 
-# The box of a copy to global memory may end beyond the tensor, but not begin before it: GPUs take it for an illegal instruction.
+# The box of a copy to global memory may end beyond the tensor, but not begin before it: that is an illegal instruction on a GPU.
 # sim: box_before_the_tensor
 #   A: float32[4x8] = 0
 #   fault: a tensor copy to global memory begins at -4 of dimension 0
@@ -420,7 +420,7 @@ def tensor_memory_without_the_fence_after(B: T.Buffer((160,), "uint32")):
     T.ptx.tcgen05.fence.before_thread_sync()
 
 
-# Nothing was in the array before: what is missing is the wait, not a first write.
+# The array was empty before: the fault is the missing wait, not a missing write.
 # sim: copy_under_way_to_fresh_memory
 #   A: float16[8x8] = i * 8 + j
 #   B: uint32[32] = 0

@@ -1,7 +1,7 @@
 # test: parse
 # test: cuda sm_90a
 # test: sim
-# Variables in lists: the first name that stands for one is its name. A list that is given a name has its values computed.
+# Variables in lists: a variable takes the first name it is bound to. Binding a list to a name computes its values.
 from tvm.script import tirx as T
 
 

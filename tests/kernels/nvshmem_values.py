@@ -1,4 +1,4 @@
-# What NVSHMEM does where there is one GPU: it is number 0, and puts to itself.
+# NVSHMEM with one GPU, which is number 0 and puts to itself.
 from tvm.script import tirx as T
 
 
@@ -14,7 +14,7 @@ def ranks(B: T.Buffer((2,), "int32")):
         B[1] = T.nvshmem.n_pes()
 
 
-# Each thread puts an element and gets another; after `quiet` they are there.
+# Each thread puts an element and gets another; after `quiet` both are complete.
 # sim: threads
 #   A: float32[64] = i * 0.5
 #   B: float32[64] = 0 -> A[i]
@@ -30,7 +30,7 @@ def threads(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T.B
     C[tx] = B[tx] + B[tx + 32]
 
 
-# The same without `quiet`: the copies may still be under way.
+# The same without `quiet`: the copies may still be in flight.
 # sim: too_early
 #   A: float32[32] = i
 #   B: float32[32] = 0
@@ -90,7 +90,7 @@ def signals(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), S: T.B
         C[tx + 32] = B[tx + 32] + T.float32(1)
 
 
-# Without the fence the signal says nothing of the put before it.
+# Without the fence the signal does not order the put before it.
 # sim: signal_without_fence
 #   A: float32[32] = i * 2
 #   B: float32[32] = 0

@@ -44,7 +44,7 @@ def as_written(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
     B[t] = s[0] + a[0]
 
 
-# A region of one element is one of the buffer, not its value.
+# A region of one element is a region of the buffer, not its value.
 # sim: in_tile_primitives
 #   A: float32[32x8] = i + j
 #   B: float32[32] = 0 -> sum([A[i][k] for k in range(8)]) + 1

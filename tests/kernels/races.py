@@ -1,4 +1,4 @@
-# Races that values alone do not show: each is reported, with the rule that it breaks.
+# Races that do not show in the results: each is reported, with the broken rule.
 from tvm.script import tirx as T
 
 
@@ -98,7 +98,7 @@ def one_waits_for_all(A: T.Buffer((64,), "float32"), F: T.Buffer((1,), "uint32")
         B[tx] = A[63 - tx]
 
 
-# Thread 0 tells of the whole block's writes, without having met the others.
+# Thread 0 releases the whole block's writes without a barrier with the others.
 # sim: one_tells_for_all
 #   A: float32[64] = i
 #   F: uint32[1] = 0
@@ -119,7 +119,7 @@ def one_tells_for_all(A: T.Buffer((64,), "float32"), F: T.Buffer((1,), "uint32")
         B[tx] = A[63 - tx]
 
 
-# A relaxed store releases nothing, however strong the load is.
+# A relaxed store releases nothing, whatever the order of the load.
 # sim: relaxed_flag
 #   A: float32[32] = i
 #   F: uint32[1] = 0

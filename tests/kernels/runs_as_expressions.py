@@ -1,4 +1,4 @@
-# What a run starts with and leaves, as expressions beside the kernel.
+# Inputs and expected results of a run, as expressions beside the kernel.
 from tvm.script import tirx as T
 
 

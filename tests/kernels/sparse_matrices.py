@@ -1,5 +1,5 @@
 # test: compile sm_90a
-# Products of a warp with a sparse A: what is multiplied follows from the metadata.
+# Products of a warp with a sparse A, whose elements are selected by metadata.
 from tvm.script import tirx as T
 
 

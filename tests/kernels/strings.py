@@ -1,7 +1,7 @@
 # test: parse
 # test: lower StmtSimplify
 # test: cuda sm_90a
-# What a T.let of a string is called where it is printed: TVM's word for its type.
+# The printed type of a T.let of a string: TVM's name.
 from tvm.script import tirx as T
 
 

@@ -80,7 +80,7 @@ def loads_tfloat32(A: T.Buffer((40,), "float32"), B: T.Buffer((32,), "float32"))
             B[e] = S[e]
 
 
-# What lies beyond the tensor is not written.
+# Elements beyond the tensor are not written.
 # sim: stores_one
 #   A: float32[32] = i + 1
 #   B: float32[40] = -1 -> stored_one(A, i)
@@ -131,7 +131,7 @@ def loads_two(A: T.Buffer((6, 8), "float32"), B: T.Buffer((4, 8), "float32")):
             B[e // 8, e % 8] = S[e]
 
 
-# What lies beyond the tensor is not written.
+# Elements beyond the tensor are not written.
 # sim: stores_two
 #   A: float32[32] = i + 1
 #   B: float32[6x8] = -1 -> stored_two(A, i, j)
@@ -182,7 +182,7 @@ def loads_three(A: T.Buffer((3, 5, 4), "float32"), B: T.Buffer((2, 2, 4), "float
             B[e // 8, e // 4 % 2, e % 4] = S[e]
 
 
-# What lies beyond the tensor is not written.
+# Elements beyond the tensor are not written.
 # sim: stores_three
 #   A: float32[16] = i + 1
 #   B: float32[3x5x4] = -1 -> stored_three(A, i, j, k)
@@ -233,7 +233,7 @@ def loads_four(A: T.Buffer((3, 2, 3, 4), "float32"), B: T.Buffer((2, 1, 2, 4), "
             B[e // 8, e // 8 % 1, e // 4 % 2, e % 4] = S[e]
 
 
-# What lies beyond the tensor is not written.
+# Elements beyond the tensor are not written.
 # sim: stores_four
 #   A: float32[16] = i + 1
 #   B: float32[3x2x3x4] = -1 -> stored_four(A, i, j, k, l)
@@ -284,7 +284,7 @@ def loads_five(A: T.Buffer((2, 3, 2, 2, 4), "float32"), B: T.Buffer((1, 2, 2, 1,
             B[e // 16, e // 8 % 2, e // 4 % 2, e // 4 % 1, e % 4] = S[e]
 
 
-# What lies beyond the tensor is not written.
+# Elements beyond the tensor are not written.
 # sim: stores_five
 #   A: float32[16] = i + 1
 #   B: float32[2x3x2x2x4] = -1 -> stored_five(A, i, j, k, l, m)
@@ -309,7 +309,7 @@ def stores_five(A: T.Buffer((16,), "float32"), B: T.Buffer((2, 3, 2, 2, 4), "flo
         T.ptx.cp_async.bulk.wait_group(0, False)
 
 
-# Every second row; the stride of the innermost dimension counts for nothing.
+# Every second row; the stride of the innermost dimension is ignored.
 # sim: strides
 #   A: float32[8x8] = i * 8 + j
 #   B: float32[4x8] = 9 -> A[i * 2][j] if i < 4 else 0

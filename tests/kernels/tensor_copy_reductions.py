@@ -1,5 +1,5 @@
 # test: compile sm_90a
-# Tensor copies that combine with what is there, by each operation; two blocks do it at a time.
+# Reductions by tensor copies, with each operation; two blocks at a time.
 from tvm.script import tirx as T
 
 

@@ -15,7 +15,7 @@ def element(rows, bits, width, row, column):
 
 
 def inverse(rows, bits, width, row, column):
-    """What a store leaves at (row, column) of what lies in shared memory by rows: the permutation is its own inverse."""
+    """The element that a store puts at (row, column) from row-major shared memory: the permutation is its own inverse."""
     return element(rows, bits, width, row, column)
 
 

@@ -22,7 +22,7 @@ def addresses(B: T.Buffer((4,), "uint32")):
         B[3] = desc
 
 
-# Rows of 32 bytes move to the next row; the first keeps what it has.
+# Rows of 32 bytes move to the next row; the first row is unchanged.
 # sim: shifts
 #   B: int32[128x10] = 0 -> (max(i - 1, 0) if j < 8 else i) * 10 + j
 @T.prim_func
@@ -211,7 +211,7 @@ def product(a, b, i, j):
     return sum(a[i][k] * b[j][k] for k in range(16))
 
 
-# A product of 64 rows is in the first 16 lanes of each warp: the loads bring nothing for the others.
+# A product of 64 rows is in the first 16 lanes of each warp: the other lanes load nothing.
 # sim: half_of_the_lanes
 #   A: float16[64x16] = (i * 3 + j * 5) % 7 - 3
 #   B: float16[16x16] = (i * 2 + j) % 5 - 2
@@ -292,7 +292,7 @@ def left_from_tensor_memory(A: T.Buffer((128, 16), "uint16"), B: T.Buffer((16, 1
     r = T.alloc_local((16,), "float32")
     b_desc: T.uint64
     i_desc: T.uint32
-    # Chunks of 16 bytes change places in every other group of four rows.
+    # Chunks of 16 bytes are exchanged in every other group of four rows.
     if tx < 32:
         for e in T.vectorized(8):
             Bs[tx // 2, (tx % 2 ^ tx // 8 % 2) * 8 + e] = B[tx // 2, tx % 2 * 8 + e]

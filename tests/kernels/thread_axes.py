@@ -1,5 +1,5 @@
 # test: parse only
-# Hardware indices the old way: launch_thread, env_thread, virtual threads.
+# Hardware indices in the legacy form: launch_thread, env_thread, virtual threads.
 
 @T.prim_func
 def launched(A: T.Buffer((256,4), "float32")):

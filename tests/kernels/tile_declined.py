@@ -1,5 +1,5 @@
 # test: messages
-# Tile primitives that no variant takes: each message has a row a variant with its reason.
+# Tile primitives that no variant accepts: each message has one row per variant, with its reason.
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 from tvm.tirx.layout import ComposeLayout, S, TileLayout, laneid, tx

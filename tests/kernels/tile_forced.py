@@ -1,6 +1,6 @@
 # test: compile sm_90a
 # test: compile sm_100a
-# Copies by the variant that is asked for: vectors of each width with what they say of caches, and the others by name.
+# Copies by a selected variant: vectors of each width with cache hints, and the other variants by name.
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 

@@ -48,7 +48,7 @@ def all_but_the_first_warp(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "
         Tx.warp.copy(B, s)
 
 
-# Warps that a condition takes as a whole are whole.
+# Warps are complete under a condition that selects whole warps.
 # sim: every_second_warp
 #   A: float32[4x32] = i * 32 + j
 #   B: float32[4x32] = 0 -> A[i][j] if i % 2 == 0 else 0
@@ -61,7 +61,7 @@ def every_second_warp(A: T.Buffer((4, 32), "float32"), B: T.Buffer((4, 32), "flo
         Tx.warp.copy(B[wid, 0:32], s[wid, 0:32])
 
 
-# A condition that nobody follows, of which the kernel says that it holds for one warp, or for one lane.
+# A condition that is not analyzed, declared to hold for one warp, or for one lane.
 # sim: one_warp_by_its_number
 #   A: int32[4x32] = i * 32 + j + 2
 #   B: int32[4x32] = 0 -> A[i][j] if i == 2 else 0

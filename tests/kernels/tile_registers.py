@@ -113,7 +113,7 @@ def sums_of_rows(A: T.Buffer((32, 16), "float32"), B: T.Buffer((32, 1), "float32
     Tx.warp.copy(C, b)
 
 
-# What each lane has, and then the whole.
+# The part of each lane, and then the whole.
 # sim: over_lanes
 #   A: float32[8x16] = (i * 5 + j * 3) % 11
 #   B: float32[8x4] = 0 -> sum([A[i][k * 4 + j] for k in range(4)])

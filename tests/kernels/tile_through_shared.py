@@ -1,7 +1,7 @@
 # test: compile sm_90a
 # test: compile sm_100a
 # -D ROWS=3
-# An elementwise operation through shared memory, a row a block. `tests/tests/on_gpu.rs` measures it on large tensors.
+# An elementwise operation through shared memory, one row per block. `tests/tests/on_gpu.rs` measures it on large tensors.
 from __future__ import annotations
 
 import math

@@ -1,11 +1,11 @@
 # test: cuda sm_90a
 # test: compile sm_100a
-# Warpgroups that compute side by side wait at barriers of their own.
+# Concurrent warpgroups wait at barriers of their own.
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 
 
-# Each warpgroup is whole on its side.
+# Each warpgroup is complete on its side.
 # sim: a_warpgroup_on_each_side
 #   A: float32[256] = i
 #   B: float32[256] = 0 -> A[i] * 2 if i < 128 else A[i] + 1
@@ -21,7 +21,7 @@ def a_warpgroup_on_each_side(A: T.Buffer((256,), "float32"), B: T.Buffer((256,),
     Tx.cta.copy(B, s)
 
 
-# The barrier of an operation is one of its own warpgroup: behind it, there is what its other threads wrote.
+# An operation has a barrier of its own warpgroup, after which the writes of its other threads are visible.
 # sim: warpgroups_side_by_side
 #   A: float32[2x128] = i * 128 + j
 #   B: float32[2x128] = 0 -> A[i][127 - j] * 2

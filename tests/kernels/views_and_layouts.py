@@ -1,5 +1,5 @@
 # test: cuda sm_90a
-# Other ways to see the same storage.
+# Views of the same storage.
 from tvm.script import tirx as T
 from tvm.tirx.layout import TileLayout, S, laneid
 

@@ -1,7 +1,7 @@
 # test: parse
 # test: cuda sm_90a
 # test: sim
-# Kernels as they are written by those who know the language from its documentation.
+# Kernels as written by users who know the language from its documentation.
 import enum
 from dataclasses import dataclass
 from functools import partial

@@ -1,5 +1,5 @@
 # test: sim
-# Kernels that go wrong when they run: each ends with its cause.
+# Kernels with faults at run time: each message gives the cause.
 from tvm.script import tirx as T
 
 @T.prim_func

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::kernel::{EXTENSION, Kernel};
+use crate::problem::Problem;
 use crate::reader::{Reader, Writer};
 use crate::seal::{self, unseal};
-use crate::{EXTENSION, Kernel, Problem};
 
 /// The file with the inputs of each kernel.
 pub const LOCK: &str = "kernels.lock";

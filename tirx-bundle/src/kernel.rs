@@ -9,9 +9,10 @@
 //! IR (packed)
 //! ```
 
+use crate::fatbin;
+use crate::problem::Problem;
 use crate::reader::{Reader, Writer};
 use crate::seal::{self, unseal};
-use crate::{Problem, fatbin};
 
 /// The file extension of a kernel.
 pub const EXTENSION: &str = "tirxk";

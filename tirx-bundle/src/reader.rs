@@ -1,6 +1,6 @@
 //! Reads untrusted bytes: no length is used before it is checked.
 
-use crate::Problem;
+use crate::problem::Problem;
 
 /// A reader from the front.
 pub(crate) struct Reader<'a> {

@@ -1,7 +1,9 @@
 //! The header of a bundle's files: eight bytes that identify the format, and the SHA-256 of everything after the
 //! header.
 
-use crate::{Problem, raw_hash};
+use sha2::{Digest, Sha256};
+
+use crate::problem::Problem;
 
 /// Bytes before the content.
 pub const HEADER: usize = 40;
@@ -34,4 +36,8 @@ pub(crate) fn unseal<'a>(magic: &[u8; 8], file: &'a [u8], foreign: &str) -> Resu
         return Err(Problem::new("is damaged: its content does not match its hash"));
     }
     Ok(content)
+}
+
+pub(crate) fn raw_hash(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
 }

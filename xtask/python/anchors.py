@@ -1,4 +1,4 @@
-"""What cuBLAS and cuDNN reach on this GPU, by way of PyTorch: the figures beside which ours are read.
+"""Throughput of cuBLAS and cuDNN on this GPU, through PyTorch: the reference for our figures.
 
 Prints one line for each: bfloat16 products of square matrices (A times the transpose of B) and attention without a mask (head
 dimension 128). Times are medians of single launches between CUDA events, as those of the kernels that are compared.

@@ -16,7 +16,7 @@ THREADS = ("laneid", "wid_in_wg", "warpid", "tid_in_wg", "wgid", "tx")
 WORDS = {name: getattr(L, name) for name in ("S", "R", "TileLayout", "ComposeLayout", *THREADS)}
 
 
-# Operations whose results have strides of iterators of one digit, which say nothing.
+# Operations whose results have strides of iterators of extent one, which have no effect.
 FREE = re.compile(r"\.(slice|tile|tile_to|direct_sum|is_tile_\w+|is_direct_sum_\w+)\((?!.*\)\.)")
 
 
@@ -189,7 +189,7 @@ def main():
             try:
                 value = eval(expression, dict(WORDS))
                 if FREE.search(expression) and value is not None:
-                    # Many words for one map.
+                    # Several notations of one map.
                     expression, value = f"{expression}.canonicalize()", value.canonicalize()
                 if ".group(" in expression:
                     print(f"{expression}[0].canonicalize() == {written(value[0].canonicalize())}")

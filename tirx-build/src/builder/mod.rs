@@ -1,6 +1,7 @@
 //! The build: from a manifest to generated Rust and images, and the lines for Cargo.
 
 mod bundle;
+mod images;
 mod request;
 
 use std::collections::BTreeSet;
@@ -9,25 +10,20 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::c_api::CApi;
-use tirx_bundle::fatbin;
-use tirx_core::diagnostic::Message;
 use tirx_core::source::Span;
 
-use crate::bundle::{self as bundles, Bundle, Offer};
 use crate::claim::Claim;
 use crate::declare::Kernel;
 use crate::environment::Environment;
 use crate::error::{Error, Result, rename_files};
-use crate::generate::{self, GeneratedKernel};
-use crate::kernels::{compile_manifest, fill_in, jobs, write_outputs, write_texts};
+use crate::generate::{self};
+use crate::kernels::{compile_manifest, fill_in, write_outputs};
 use crate::manifest::{Manifest, NATIVE, Toolchain};
-use crate::nvcc::{self, Compilation, Job};
+use crate::nvcc::{self};
 use crate::paths::FileNames;
-use crate::store::Store;
 use crate::target::{Architecture, Targets};
 use crate::toolchain::{self, Discovered, Nvcc};
 use crate::watch;
-use bundle::{no_bundle, stale};
 
 pub use bundle::{BundleAction, BundleReport, BundledKernel};
 pub use request::{BundleRequest, build_script_declares_kernels, bundle_by_build_script};
@@ -374,133 +370,6 @@ impl Builder {
         }
     }
 
-    /// The images of all kernels: from the bundle what fits, the rest from nvcc.
-    fn images(
-        &self,
-        environment: &Environment,
-        manifest: &Manifest,
-        kernels: &[GeneratedKernel],
-        out_dir: &Path,
-        claim: &Claim,
-        say: &(dyn Fn(&str) + Sync),
-    ) -> Result<Images> {
-        let all = jobs(manifest, kernels);
-        let mut images = Images {
-            of_variants: vec![None; all.len()],
-            found: Found::NotWanted,
-            warnings: Vec::new(),
-            said: Vec::new(),
-            bundle: None,
-            compiled: 0,
-            cached: 0,
-            bundled: 0,
-        };
-        let stale = self.take_from_bundle(environment, manifest, kernels, &all, &mut images)?;
-        let missing: Vec<usize> = (0..all.len())
-            .filter(|at| images.of_variants[*at].is_none())
-            .collect();
-        if missing.is_empty() && images.bundled > 0 {
-            return Ok(images);
-        }
-        let toolchain = Toolchain {
-            auto_install: self.auto_install.unwrap_or(manifest.toolchain.auto_install),
-            ..manifest.toolchain.clone()
-        };
-        let search = self.find_nvcc(environment, &toolchain, manifest, say);
-        let (found, warning) = match (search, stale.is_empty()) {
-            (Ok((Found::Nvcc(nvcc), warning)), _) => (Found::Nvcc(nvcc), warning),
-            (Ok((found, warning)), true) => (found, warning),
-            (Err(error), true) => return Err(error),
-            // Nothing can make the images that the bundle lacks.
-            (_, false) => {
-                return Err(Error::all(stale)
-                    .err()
-                    .unwrap_or_else(|| Error::new("the bundle is stale")));
-            }
-        };
-        images.warnings.extend(warning);
-        for error in &stale {
-            if let Some(message) = error.messages().first() {
-                let text = format!(
-                    "tirx: {}; nvcc compiled it (run `cargo tirx bundle`)",
-                    message.text
-                );
-                images.warnings.push(text);
-            }
-        }
-        if let Some(nvcc) = found.nvcc() {
-            let folder = out_dir.join("tirx");
-            claim.write(|| write_texts(kernels, &folder))?;
-            let work = out_dir.join(format!("tirx-work-{}", std::process::id()));
-            let compilation = Compilation {
-                nvcc,
-                store: &Store::open(environment, out_dir, self.share),
-                work: &work,
-                environment,
-                say,
-            };
-            let wanted: Vec<Job> = missing.iter().map(|at| all[*at].clone()).collect();
-            let result = compilation.run(&wanted);
-            let _ = fs::remove_dir_all(&work);
-            let made = result?;
-            let identity = format!("{} {}", nvcc.version, nvcc.build);
-            for (at, parts) in missing.into_iter().zip(&made.images) {
-                images.of_variants[at] = Some((joined(parts), identity.clone()));
-            }
-            (images.compiled, images.cached, images.said) = (made.compiled, made.cached, made.warnings);
-        }
-        images.found = found;
-        Ok(images)
-    }
-
-    /// Takes the fitting images from the bundle, if there is one; the errors describe the others.
-    fn take_from_bundle(
-        &self,
-        environment: &Environment,
-        manifest: &Manifest,
-        kernels: &[GeneratedKernel],
-        jobs: &[Job],
-        images: &mut Images,
-    ) -> Result<Vec<Error>> {
-        let locked = environment.get("TIRX_LOCKED").is_some_and(|value| value != "0");
-        let named = self.bundle.is_some() || manifest.bundle.is_some();
-        let path = self
-            .bundle
-            .clone()
-            .unwrap_or_else(|| bundles::place(manifest, &self.manifest));
-        let Some(bundle) = Bundle::open(&path)? else {
-            // The default place may be empty; an explicitly named one must not be.
-            return match locked || named {
-                true => Err(no_bundle(&path)),
-                false => Ok(Vec::new()),
-            };
-        };
-        images.bundle = Some(bundle.watched());
-        let variants = kernels.iter().flat_map(|kernel| &kernel.variants);
-        let debug_profile = environment
-            .peek("PROFILE")
-            .is_some_and(|profile| profile == "debug");
-        let mut errors = Vec::new();
-        for ((at, job), variant) in jobs.iter().enumerate().zip(variants) {
-            // With `debug` a kernel is compiled here for cuda-gdb, where possible.
-            let for_debugging = debug_profile && job.options.debug && !locked;
-            match bundle.offer(manifest, job, variant, locked)? {
-                Offer::Images(_) if for_debugging && self.has_nvcc(environment, manifest) => {}
-                Offer::Images(parts) => {
-                    images.of_variants[at] = Some((joined(&parts), bundle.lock.nvcc.clone()));
-                    images.bundled += 1;
-                }
-                Offer::Stale(reason) => {
-                    errors.push(self.of_script(&job.file, stale(&bundle, &job.what, &reason)))
-                }
-            }
-        }
-        if locked {
-            Error::all(std::mem::take(&mut errors))?;
-        }
-        Ok(errors)
-    }
-
     /// A message about a kernel, with instructions for bundling where this build script declares it.
     fn of_script(&self, file: &str, error: Error) -> Error {
         let declares = |kernel: &Kernel| {
@@ -664,27 +533,6 @@ fn enabled(environment: &Environment, feature: &str) -> bool {
     environment
         .variables()
         .contains_key(&format!("CARGO_FEATURE_{name}"))
-}
-
-/// The images of all kernels, and their origin.
-struct Images {
-    /// The fat binary of each variant, in the order of the kernels, and the release and build of the nvcc that made it.
-    of_variants: Vec<Option<(Vec<u8>, String)>>,
-    found: Found,
-    /// Warnings as text.
-    warnings: Vec<String>,
-    /// Warnings of nvcc.
-    said: Vec<Message>,
-    /// The bundle, if there is one.
-    bundle: Option<PathBuf>,
-    compiled: usize,
-    cached: usize,
-    bundled: usize,
-}
-
-fn joined(parts: &[Vec<u8>]) -> Vec<u8> {
-    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-    fatbin::join(&parts)
 }
 
 /// Removes temporary files of builds that were killed.

@@ -1,7 +1,7 @@
-/* What every library of tirx kernels has: errors, devices and memory.
+/* The common part of every library of tirx kernels: errors, devices and memory.
  *
- * Functions give a status: TIRX_OK, or a number of `tirx_status`; `tirx_last_error` then says what went wrong in the
- * calling thread. The CUDA driver is opened at run time: nothing of CUDA is linked. Every function may be called from any
+ * Functions return a status: TIRX_OK, or another value of `tirx_status`; `tirx_last_error` then describes the error of the
+ * calling thread. The CUDA driver is opened at run time: no CUDA library is linked. Every function may be called from any
  * thread. */
 #ifndef TIRX_C_H
 #define TIRX_C_H
@@ -28,14 +28,14 @@ extern "C" {
 #ifndef DLPACK_VERSION
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
-/* Kinds of devices, DLPack's numbers. */
+/* Device types, with DLPack's numbers. */
 typedef enum { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3 } DLDeviceType;
 /* A device. */
 typedef struct {
   DLDeviceType device_type;
   int32_t device_id;
 } DLDevice;
-/* Kinds of elements, DLPack's numbers. */
+/* Element type codes, with DLPack's numbers. */
 typedef enum { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLOpaqueHandle = 3, kDLBfloat = 4, kDLBool = 6 } DLDataTypeCode;
 /* The type of an element. */
 typedef struct {
@@ -63,16 +63,16 @@ typedef cudaStream_t tirx_stream;
 typedef struct CUstream_st* tirx_stream;
 #endif
 
-/* What a function gives. */
+/* Status of a call. */
 typedef enum {
   TIRX_OK = 0,
   /* An argument does not fit the kernel. */
   TIRX_ERROR_ARGUMENT = 1,
-  /* A check of the kernel that is about no single argument failed. */
+  /* A check of the kernel that concerns more than one argument failed. */
   TIRX_ERROR_CHECK = 2,
   /* A launch that no device accepts. */
   TIRX_ERROR_LAUNCH = 3,
-  /* The driver is not there, or a call of it failed. */
+  /* The driver is missing, or a call to it failed. */
   TIRX_ERROR_DRIVER = 4,
   /* The library has no code for the device. */
   TIRX_ERROR_NO_CODE = 5
@@ -89,7 +89,7 @@ typedef struct {
 } tirx_tensor_map;
 #endif
 
-/* What the last failed call of this thread said. Valid until the next failed call of this thread. */
+/* The message of the last failed call of this thread. Valid until the next failed call of this thread. */
 TIRX_API const char* tirx_last_error(void);
 
 /* Whether the driver that was opened is the simulator (TIRX_DRIVER names its library). */

@@ -85,7 +85,7 @@ int32_t tirx_fail_type(const char* kernel, int32_t index, const char* argument, 
 int32_t tirx_fail_value(const char* kernel, int32_t index, const char* argument, const char* field,
                         const char* expected, int64_t actual) {
   char text[32];
-  /* Addresses are told as such. */
+  /* Addresses are printed in hexadecimal. */
   snprintf(text, sizeof text, strcmp(field, "data") == 0 ? "0x%llx" : "%lld", (long long)actual);
   return fail_argument(kernel, "ValueError", index, argument, field, text, expected);
 }
@@ -160,10 +160,10 @@ static struct {
 #define FIELD(name, symbol, args) int (*name) args;
   DRIVER_FUNCTIONS(FIELD)
 #undef FIELD
-  /* Not in every driver. */
+  /* Missing in some drivers. */
   int (*cuTensorMapEncodeTiled)(void*, int, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*,
                                 const uint32_t*, int, int, int, int);
-  /* Of the simulator alone. */
+  /* Only in the simulator. */
   int (*load_ir)(void**, const void*, size_t);
   const char* (*simulator_error)(void);
 } driver;
@@ -241,7 +241,7 @@ static int32_t driver_failed(const char* kernel, const char* attempt, int status
     if (status_) return driver_failed(kernel, attempt, status_);       \
   } while (0)
 
-/* Makes a context of the device current: the one that is, or the device's own. */
+/* Makes a context of the device current: keeps a current one, otherwise takes the device's primary context. */
 static int32_t enter_device(const char* kernel, int32_t device) {
   void* context = NULL;
   int current = -1, handle = 0;
@@ -249,7 +249,7 @@ static int32_t enter_device(const char* kernel, int32_t device) {
   DRIVER(kernel, "asking for the context", driver.cuCtxGetCurrent(&context));
   DRIVER(kernel, "finding the device", driver.cuDeviceGet(&handle, device));
   if (context && driver.cuCtxGetDevice(&current) == 0 && current == handle) return TIRX_OK;
-  /* Retained for the process, as the CUDA runtime does. */
+  /* Retained for the life of the process, as in the CUDA runtime. */
   DRIVER(kernel, "opening the device", driver.cuDevicePrimaryCtxRetain(&context, handle));
   DRIVER(kernel, "opening the device", driver.cuCtxSetCurrent(context));
   return TIRX_OK;
@@ -299,7 +299,7 @@ TIRX_API int32_t tirx_synchronize(int32_t device, tirx_stream stream) {
 
 /* ---- Images and launches ---- */
 
-/* A kernel in a context; kept for the process. */
+/* A kernel loaded into a context; kept for the life of the process. */
 typedef struct loaded {
   struct loaded* next;
   void* context;
@@ -394,7 +394,7 @@ int32_t tirx_launch(tirx_kernel* kernel, uint32_t function, void* stream, const 
   unsigned count = 0;
   /* A grid with no blocks does nothing. */
   if (!config->grid[0] || !config->grid[1] || !config->grid[2]) return TIRX_OK;
-  /* A kernel without tensors: nothing has said which device. */
+  /* A kernel without tensors: no argument determines the device. */
   if (stream == TIRX_STREAM_OF_FFI) TIRX_TRY(tirx_set_device(kernel->name, 0, &stream));
   TIRX_TRY(open_driver());
   TIRX_TRY(loaded_in_context(kernel, &state));
@@ -490,7 +490,7 @@ int32_t tirx_ffi_result(int32_t status, void* result) {
 
 /* ---- 16-bit floats ---- */
 
-/* A value rounded to so many bits of mantissa, least exponent and bias, to nearest, ties to even. */
+/* A value rounded to a format with this mantissa, least exponent and bias, to nearest, ties to even. */
 static uint16_t to_half(double value, int mantissa, int exponent_bits) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);

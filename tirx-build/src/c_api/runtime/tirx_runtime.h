@@ -1,4 +1,4 @@
-/* What generated launchers are written with. Not for programs. */
+/* Support for generated launchers. Not for programs. */
 #ifndef TIRX_RUNTIME_H
 #define TIRX_RUNTIME_H
 
@@ -99,7 +99,7 @@ typedef struct {
   tirx_tensor_map maps[TIRX_KEPT_MAPS];
 } tirx_tensor_map_cache;
 
-/* Of the FFI's callers: the stream is the one that their environment says. */
+/* For callers through the FFI: the stream of their environment. */
 #define TIRX_STREAM_OF_FFI ((void*)(intptr_t)-1)
 
 int32_t tirx_fail_check(const char* kernel, const char* kind, const char* message);
@@ -114,7 +114,7 @@ int32_t tirx_fail_tensor_map(const char* kernel, const char* map, const char* fi
                              int64_t actual);
 int32_t tirx_set_device(const char* kernel, int32_t device, void** stream);
 int32_t tirx_extent(const char* kernel, const char* what, int64_t value, uint32_t* extent);
-/* An integer of 64 bits that launch extents are computed in; it does not fit where it left them or was divided by zero. */
+/* A 64-bit integer for launch extents, with a flag for overflow and division by zero. */
 typedef struct {
   int64_t value;
   bool fits;
@@ -175,7 +175,7 @@ static inline tirx_wide tirx_wide_max(tirx_wide a, tirx_wide b) {
   tirx_wide wide = {a.value > b.value ? a.value : b.value, a.fits && b.fits};
   return wide;
 }
-/* An extent as the driver takes it, from its value, the expression that it is computed by and what is in it. */
+/* An extent as the driver takes it, from its value, its expression and the values of the expression's variables. */
 int32_t tirx_launch_extent(const char* kernel, const char* what, tirx_wide value, const char* expression,
                            const char* const* names, const tirx_wide* values, size_t count, uint32_t* extent);
 int32_t tirx_launch(tirx_kernel* kernel, uint32_t function, void* stream, const tirx_launch_config* config,
@@ -185,7 +185,7 @@ int32_t tirx_tensor_map_encode(const char* kernel, const char* map, tirx_tensor_
 /* Gives an error to the FFI's caller, and 0 or -1. */
 int32_t tirx_ffi_result(int32_t status, void* result);
 
-/* Divisions that round to zero or to minus infinity; a zero divisor is noted. */
+/* Divisions that round to zero or to minus infinity; a zero divisor is recorded. */
 static inline int64_t tirx_truncdiv(int64_t a, int64_t b, bool* by_zero) {
   if (b == 0 || (b == -1 && a == INT64_MIN)) {
     *by_zero = true;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::stmt::effect;
 use super::types;
 use crate::intrin::row::Synchronizes;
 use crate::intrin::{Effect, Op};
@@ -164,4 +163,14 @@ impl Visitor for Facts {
 
     // Shapes and strides of a declaration generate no code.
     fn visit_buffer_def(&mut self, _buffer: &Buffer) {}
+}
+
+/// The combined effect of evaluating `e`.
+pub(super) fn effect(e: &Expr) -> Effect {
+    let own = match &e.kind {
+        ExprKind::Call { op, .. } => op.effect(),
+        ExprKind::BufferLoad { .. } => Effect::ReadState,
+        _ => Effect::Pure,
+    };
+    e.operands().map(effect).fold(own, Effect::max)
 }

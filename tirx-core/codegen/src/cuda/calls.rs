@@ -1,9 +1,9 @@
 //! The text of intrinsic calls.
 
+use super::analysis::effect;
 use super::code::{Code, Width, level, string_literal};
 use super::emitter::Emitter;
 use super::helpers::{Header, Helper};
-use super::stmt::effect;
 use super::unit::RawSource;
 use super::{math, types};
 use crate::diagnostic::{Diagnostic, Result, error};

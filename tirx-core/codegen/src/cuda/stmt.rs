@@ -4,6 +4,7 @@ use crate::ir::abi::keys;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::analysis::effect;
 use super::code::{Code, level, string_literal};
 use super::emitter::{Emitter, Pointer};
 use super::helpers::{Header, Helper};
@@ -499,16 +500,6 @@ impl Emitter<'_, '_> {
         };
         self.pointers.insert(buffer.data.clone(), pointer);
     }
-}
-
-/// The combined effect of evaluating `e`.
-pub(super) fn effect(e: &Expr) -> Effect {
-    let own = match &e.kind {
-        ExprKind::Call { op, .. } => op.effect(),
-        ExprKind::BufferLoad { .. } => Effect::ReadState,
-        _ => Effect::Pure,
-    };
-    e.operands().map(effect).fold(own, Effect::max)
 }
 
 /// Calls whose row says that they are at most pure, but which are written all the same.

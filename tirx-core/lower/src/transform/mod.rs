@@ -9,6 +9,7 @@ pub mod bf16_compute_legalize;
 pub mod bf16_storage_legalize;
 pub mod bind_target;
 pub mod common_subexpr_elim;
+mod context;
 mod fixed_point;
 pub mod flatten_buffer;
 pub mod fp8_compute_legalize;
@@ -33,7 +34,8 @@ pub mod vectorize_loop;
 pub mod verify_memory;
 
 pub use crate::ir::abi::Target;
-pub use pipeline::{Lowering, Options, PIPELINE, Pass, PassContext, PassFn, Step, lower, pass_names};
+pub use context::{Options, PassContext};
+pub use pipeline::{Lowering, PIPELINE, Pass, PassFn, Step, lower, pass_names};
 
 #[cfg(test)]
 mod simplification_tests;

@@ -4,9 +4,9 @@
 //! list is complete. Each entry's name is unique, so that a run can be stopped after it; the second run of a pass has
 //! its number appended (`StmtSimplify2`).
 
-use std::cell::RefCell;
 use std::fmt;
 
+use super::context::{Options, PassContext};
 use super::{
     annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, bind_target, common_subexpr_elim,
     flatten_buffer, fp8_compute_legalize, fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque,
@@ -14,68 +14,9 @@ use super::{
     split_unaligned_access, stmt_simplify, unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::ir::IRModule;
 use crate::ir::abi::Target;
-use crate::ir::{IRModule, PrimFunc};
 use crate::source::Span;
-
-/// What a user may switch, as in TVM's `PassContext`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Options {
-    /// Vectorized loops become serial ones (`tir.disable_vectorize`).
-    pub disable_vectorize: bool,
-    /// No common-subexpression elimination (`tir.disable_cse_tir`).
-    pub disable_cse: bool,
-    /// Host functions are lowered to their final form too (LowerTVMBuiltin, LowerIntrin), for callers in C. Launchers
-    /// are printed from the form before it.
-    pub finalize_host: bool,
-    /// Names of passes to skip, to see the effect of one or to compare a program lowered with fewer transformations.
-    /// Later passes and code generation need most passes.
-    pub skip: Vec<String>,
-}
-
-/// The inputs of a pass besides the module, and its warnings.
-#[derive(Clone, Debug)]
-pub struct PassContext {
-    /// The GPU.
-    pub target: Target,
-    /// See [`Lowering::also`].
-    pub also: Vec<Target>,
-    /// See [`Options::disable_vectorize`].
-    pub disable_vectorize: bool,
-    /// See [`Options::disable_cse`].
-    pub disable_cse: bool,
-    /// See [`Options::finalize_host`].
-    pub finalize_host: bool,
-    warnings: RefCell<Vec<Diagnostic>>,
-}
-
-impl PassContext {
-    /// A context with an option set.
-    pub fn new(target: Target, options: &Options) -> PassContext {
-        PassContext {
-            target,
-            also: Vec::new(),
-            disable_vectorize: options.disable_vectorize,
-            disable_cse: options.disable_cse,
-            finalize_host: options.finalize_host,
-            warnings: RefCell::default(),
-        }
-    }
-
-    /// Reports a warning.
-    pub fn warn(&self, warning: Diagnostic) {
-        self.warnings.borrow_mut().push(warning);
-    }
-
-    /// The GPUs that a function with these attributes is compiled for: those of the context, or the one that it names
-    /// itself.
-    pub fn targets(&self, func: &PrimFunc) -> Vec<Target> {
-        match func.attr("target").and_then(Target::from_attr) {
-            Some(own) if own != self.target => vec![own],
-            _ => std::iter::once(&self.target).chain(&self.also).cloned().collect(),
-        }
-    }
-}
 
 /// A pass.
 pub type PassFn = fn(IRModule, &PassContext) -> Result<IRModule, Diagnostics>;

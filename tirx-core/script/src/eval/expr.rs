@@ -6,36 +6,13 @@ use std::sync::Arc;
 use ruff_python_ast::{self as ast, BoolOp, CmpOp, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::builtins::Builtins;
 use super::scope::ScopeKind;
 use super::value::{Function, FunctionMode, Slice, Value};
-use super::{Args, Interpreter, Mode, Scope, dict, suggest};
+use super::{Args, Interpreter, Mode, dict};
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::ir::{DType, ExprKind, Var};
 use crate::lang;
 use crate::parse::span_of;
 use crate::source::Span;
-
-/// Usual names of thread indices, and the functions that declare them.
-const INDEX_NAMES: &[(&[&str], &str)] = &[
-    (
-        &["tx", "ty", "tz", "tid", "tid_x", "thread_id", "thread_idx"],
-        "T.thread_id([128])",
-    ),
-    (
-        &["bx", "by", "bz", "bid", "cta_id", "block_id", "block_idx", "pid"],
-        "T.cta_id([1])",
-    ),
-    (&["laneid", "lane", "lane_id"], "T.lane_id([32])"),
-    (&["warpid", "warp", "warp_id"], "T.warp_id([4])"),
-    (
-        &["wgid", "wg", "wg_id", "warpgroup", "warpgroup_id"],
-        "T.warpgroup_id([1])",
-    ),
-    (&["tid_in_wg"], "T.thread_id_in_wg([128])"),
-    (&["wid_in_wg"], "T.warp_id_in_wg([4])"),
-    (&["cbx", "cby", "cbz", "cluster_id"], "T.cluster_id([1])"),
-];
 
 /// Whether a call or a subscript describes a layout.
 fn describes_layout(callee: &ast::Expr) -> bool {
@@ -226,130 +203,6 @@ impl Interpreter {
                 format!("syntax error in this string: {}", e.error),
             ),
         }
-    }
-
-    /// A name.
-    fn eval_name(&mut self, name: &ast::name::Name, span: Span) -> Result<Value> {
-        match self.lookup(name, span)? {
-            Some(Value::Object(o))
-                if o.type_name() == "layout axis"
-                    && self.mode == Mode::Kernel
-                    && self.layouts == 0
-                    && self.scope.lookup(name).is_none() =>
-            {
-                self.undeclared(name, span)
-            }
-            Some(Value::Expr(e)) if matches!(e.kind, ExprKind::Var(_) | ExprKind::BufferLoad { .. }) => {
-                Ok(Value::Expr(e.at(span)))
-            }
-            Some(value) => Ok(value),
-            None => {
-                if let Some(dtypes) = &self.match_names
-                    && (self.in_text || dtypes.contains_key(name))
-                {
-                    let dtype = dtypes.get(name).copied().unwrap_or(DType::INT32);
-                    let var = Var::at(name.as_str(), dtype, span);
-                    let value = Value::Expr(crate::ir::Expr::var(&var).at(span));
-                    self.known_vars.insert(var.clone());
-                    self.match_vars.insert(name.clone(), var);
-                    self.scope.set(name.clone(), value.clone());
-                    return Ok(value);
-                }
-                self.unknown_name(name, span)
-            }
-        }
-    }
-
-    /// The value of a name: scopes, then Python's builtins, then the names every kernel file has.
-    pub(super) fn lookup(&mut self, name: &ast::name::Name, span: Span) -> Result<Option<Value>> {
-        let mut scope = &self.scope;
-        let mut first = true;
-        loop {
-            if (first || !matches!(scope.kind, ScopeKind::Class))
-                && let Some(v) = scope.vars.borrow().get(name)
-            {
-                return Ok(Some(v.clone()));
-            }
-            if let ScopeKind::Function(code) = &scope.kind
-                && code.locals.contains(name)
-            {
-                return error(
-                    span,
-                    format!("local variable \"{name}\" is used before it has a value"),
-                );
-            }
-            first = false;
-            match &scope.parent {
-                Some(parent) => scope = parent,
-                None => break,
-            }
-        }
-        if let Some(v) = self.builtins.get(name.as_str()) {
-            return Ok(Some(v));
-        }
-        Ok(match name.as_str() {
-            "T" | "I" | "Tx" => Some(Value::namespace(name)),
-            host if super::modules::HOST_BUILTINS.contains(&host) => Some(super::modules::host_only(host)),
-            // In the shape of a parameter every other name is a new variable.
-            _ if self.match_names.is_some() => None,
-            other => lang::attribute("layout", other),
-        })
-    }
-
-    /// The error for an undeclared name that is usually a thread index.
-    fn undeclared<T>(&mut self, name: &str, span: Span) -> Result<T> {
-        let d = Diagnostic::new(span, format!("\"{name}\" is not defined"));
-        let d = match INDEX_NAMES.iter().find(|(names, _)| names.contains(&name)) {
-            Some((_, declaration)) => d.help(format!(
-                "declare it after T.device_entry(): `{name} = {declaration}`"
-            )),
-            None => d.help(format!(
-                "\"{name}\" is an axis of layouts, as in `1 @ {name}`; elsewhere it needs a value"
-            )),
-        };
-        Err(self.as_exception("NameError", Box::new(d)))
-    }
-
-    fn unknown_name<T>(&mut self, name: &str, span: Span) -> Result<T> {
-        let indexed = INDEX_NAMES.iter().any(|(names, _)| names.contains(&name));
-        let near = suggest(name, self.scope.visible().iter().map(String::as_str)).is_some();
-        let known = near || self.ended_names.contains_key(name) || self.match_names.is_some();
-        if indexed && self.mode == Mode::Kernel && !known {
-            return self.undeclared(name, span);
-        }
-        // Names defined in the file are suggested before those that every file has.
-        let own = self.scope.visible();
-        let mut known = Vec::new();
-        known.extend(Builtins::names().map(String::from));
-        known.extend(["T", "I", "Tx"].map(String::from));
-        known.extend(lang::names("layout"));
-        let mut d = Diagnostic::new(span, format!("unknown name \"{name}\""));
-        let shape = self.match_names.is_some();
-        if let Some(span) = self.ended_names.get(name) {
-            d = d
-                .note(
-                    *span,
-                    format!("\"{name}\" was assigned in a block that has ended"),
-                )
-                .help(format!(
-                    "names of a block in a kernel end with it; declare it before, e.g. `{name}: T.float32`"
-                ));
-        } else if let Some(s) = suggest(name, own.iter().map(String::as_str)) {
-            d = d.help(format!("did you mean \"{s}\"?"));
-        } else if let Some(help) = lang::cuda_word(name) {
-            d = d.help(help);
-        } else if let Some(s) = suggest(name, known.iter().map(String::as_str)) {
-            d = d.help(format!("did you mean \"{s}\"?"));
-        } else if lang::attribute("T", name).is_some() {
-            d = d.help(format!("did you mean \"T.{name}\"?"));
-        }
-        if shape {
-            d = d.help(format!(
-                "an extent that the tensors have at run time is written \"{name}\", in quotes, or declared in the body: \
-                 `{name} = T.int32()`"
-            ));
-        }
-        Err(self.as_exception("NameError", Box::new(d)))
     }
 
     fn eval_attribute(&mut self, e: &ast::ExprAttribute, span: Span) -> Result<Value> {
@@ -682,86 +535,6 @@ impl Interpreter {
             (args.names, args.names_are_tuple) = target_names(target);
         }
         Ok(args)
-    }
-
-    fn eval_comprehension(
-        &mut self,
-        generators: &[ast::Comprehension],
-        elt: &ast::Expr,
-        span: Span,
-    ) -> Result<Vec<Value>> {
-        let mut items = Vec::new();
-        self.comprehend(generators, true, span, &mut |interp| {
-            let value = match elt {
-                ast::Expr::Starred(s) => interp.eval(&s.value)?,
-                _ => interp.eval(elt)?,
-            };
-            items.push(value);
-            if items.len() > super::limits::ITEMS {
-                return interp.limit(span, "a comprehension made too many items");
-            }
-            Ok(())
-        })?;
-        Ok(items)
-    }
-
-    fn eval_dict_comprehension(&mut self, e: &ast::ExprDictComp, span: Span) -> Result<Value> {
-        let mut dict = dict::Dict::default();
-        self.comprehend(&e.generators, true, span, &mut |interp| {
-            let Some(key_expr) = &e.key else {
-                return error(span, "** in a comprehension is not supported");
-            };
-            let name = interp.eval(key_expr)?;
-            let value = interp.eval(&e.value)?;
-            let key = interp.key_of(&name, span)?;
-            dict.insert(key, name, value);
-            Ok(())
-        })?;
-        Ok(Value::Dict(Rc::new(std::cell::RefCell::new(dict))))
-    }
-
-    /// Runs `body` for each iteration of a comprehension's loops.
-    fn comprehend(
-        &mut self,
-        generators: &[ast::Comprehension],
-        outermost: bool,
-        span: Span,
-        body: &mut dyn FnMut(&mut Interpreter) -> Result<()>,
-    ) -> Result<()> {
-        let Some((first, rest)) = generators.split_first() else {
-            return body(self);
-        };
-        if first.is_async {
-            return error(span, "\"async for\" is not supported in kernel files");
-        }
-        let source = self.eval_operand(&first.iter)?;
-        let items = self.iterator(&source, self.span(&first.iter))?;
-        let saved = (self.scope.clone(), self.mode);
-        // All iterations of all loops share one scope; the first iterable is evaluated in the enclosing one.
-        if outermost {
-            self.scope = Scope::new(ScopeKind::Comprehension, Some(self.scope.clone()));
-        }
-        self.mode = Mode::Meta;
-        let mut run = |interp: &mut Interpreter| -> Result<()> {
-            while let Some(item) = interp.next_item(&items, span)? {
-                interp.bind(&first.target, item)?;
-                let mut take = true;
-                for test in &first.ifs {
-                    let value = interp.eval_operand(test)?;
-                    if !interp.truth(&value, interp.span(test))? {
-                        take = false;
-                        break;
-                    }
-                }
-                if take {
-                    interp.comprehend(rest, false, span, body)?;
-                }
-            }
-            Ok(())
-        };
-        let result = run(self);
-        (self.scope, self.mode) = saved;
-        result
     }
 }
 

@@ -8,7 +8,7 @@
 //! | file | which question it answers |
 //! |---|---|
 //! | `value`, `dict`, `scope`, `args`, `constant` | what values, names and arguments are |
-//! | `expr`, `ops`, `compare`, `index`, `attribute`, `format`, `percent` | what an expression of the text means |
+//! | `expr`, `name_lookup`, `comprehension`, `ops`, `compare`, `index`, `attribute`, `format`, `percent` | what an expression of the text means |
 //! | `stmt` | what a statement does as Python |
 //! | `kernel_stmt`, `kernel_assign` | what a statement does in the body of a kernel |
 //! | `kernel`, `builder` | how a kernel becomes a function of the IR |
@@ -29,6 +29,7 @@ mod call;
 mod class;
 mod code;
 mod compare;
+mod comprehension;
 pub(crate) mod constant;
 mod construct;
 mod decorators;
@@ -58,6 +59,7 @@ mod methods;
 #[cfg(test)]
 mod mistake_tests;
 mod modules;
+mod name_lookup;
 mod number_methods;
 mod ops;
 mod percent;

@@ -288,7 +288,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("wg", "`T.warpgroup`."),
     (
         "wg_reg_tile",
-        "A tile in the registers of a warpgroup: 128 rows, a row a thread.",
+        "A tile in the registers of a warpgroup: 128 rows, one row per thread.",
     ),
     (
         "cuda.cta_max",

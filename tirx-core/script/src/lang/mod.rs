@@ -13,7 +13,7 @@
 //! | `pool` | pooled dynamic shared memory |
 //! | `launch`, `loops` | scope ids, regions, loops, statements |
 //! | `calls`, `cuda`, `ptx`, `composites` | calls whose arguments are converted or that are several operations |
-//! | `layouts`, `layout_parts`, `layout_methods` | `TileLayout(S[…] + R[…] + offset)` |
+//! | `layouts`, `layout_attributes`, `layout_methods`, `layout_parts` | `TileLayout(S[…] + R[…] + offset)` |
 //! | `tiles` | tile primitives: `Tx.cta.copy(…)` |
 //! | `cuda_words` | what to write for a name of CUDA C++ |
 //! | `meanings` | what the names mean that are no operations |
@@ -31,6 +31,7 @@ mod cuda_words;
 mod dtypes;
 mod indexers;
 mod launch;
+mod layout_attributes;
 mod layout_methods;
 mod layout_parts;
 mod layout_scopes;
@@ -121,7 +122,7 @@ pub fn value_attribute(interp: &mut Interpreter, value: &Value, name: &str, span
         Value::Expr(e) => return methods::expression(e, name, span),
         Value::DType(d) => return methods::dtype(*d, name, span),
         Value::MetaVar(inner) => return value_attribute(interp, inner, name, span),
-        Value::Layout(layout) => layouts::attribute(layout, name)?,
+        Value::Layout(layout) => layout_attributes::attribute(layout, name)?,
         Value::Object(o) => o.clone().attribute(interp, name, span)?,
         Value::Region(region) => regions::attribute(region, name),
         _ => None,

@@ -1,4 +1,4 @@
-# Python's containers that are no types of the language.
+# Python's containers that are not builtin types.
 
 
 class Counter(dict):

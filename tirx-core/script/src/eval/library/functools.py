@@ -1,4 +1,4 @@
-# Of Python's functools, what makes orders.
+# The ordering functions of Python's functools.
 
 
 def cmp_to_key(mycmp):

@@ -82,7 +82,7 @@ def _islice(source, start, stop, step):
         yield item
         wanted += step
     if stop is not None:
-        # What lies before the end is taken, too.
+        # Items before the end are consumed, too.
         while at < stop:
             for item in source:
                 at += 1

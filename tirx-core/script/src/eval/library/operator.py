@@ -1,4 +1,4 @@
-# Of Python's operator, what is no binary operator.
+# The functions of Python's operator that are not binary operators.
 
 _abs = abs
 

@@ -15,7 +15,7 @@ use super::build::{address, elements, flat_view, repeat};
 use super::context::Context;
 use super::copy::partition::partition;
 use super::copy::{FULL_SCOPE, SAME_ELEMENTS, SCOPE, operands};
-use super::table::{Predicate, Variant};
+use super::variant::{Predicate, Variant};
 use crate::intrin::Op;
 use crate::ir::{AttrValue, DType, ExecScope, Expr, Stmt, TileCall, TileOp};
 

@@ -21,13 +21,14 @@ mod reduction;
 mod registers;
 mod swizzle;
 mod table;
+mod variant;
 
 use rustc_hash::FxHashMap;
 
 use self::active::Active;
 pub(super) use self::context::Threads;
 use self::context::{Context, Warning};
-use self::table::Variant;
+use self::variant::Variant;
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{Expr, ForKind, ForLoop, Mutator, ScopeIdKind, Stmt, StmtKind, TileCall, Var, is_pure};

@@ -23,7 +23,7 @@ def _swizzle_that_fits(row_bits):
 
 
 def mma_operand_layout(shape, dtype, swizzle_mode):
-    """The layout of `alloc_tcgen05_mma_AB`; an error says what of the shape does not fit."""
+    """The layout of `alloc_tcgen05_mma_AB`; an error names the extent that does not fit."""
     if isinstance(swizzle_mode, str):
         if swizzle_mode == "auto":
             swizzle_mode = SwizzleMode.SWIZZLE_128B_ATOM
@@ -53,7 +53,7 @@ def mma_operand_layout(shape, dtype, swizzle_mode):
 
 
 def wg_reg_tile(elem_per_thread, dtype="float32"):
-    """A tile in the registers of a warpgroup: 128 rows, a row a thread."""
+    """A tile in the registers of a warpgroup: 128 rows, one row per thread."""
     return T.alloc_buffer((128, elem_per_thread), dtype, layout=wg_local_layout(elem_per_thread), scope="local")
 
 

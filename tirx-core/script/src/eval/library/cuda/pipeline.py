@@ -5,7 +5,7 @@ from tvm.script import tirx as T
 
 @T.meta_class
 class PipelineState:
-    """Which slot of a ring is next, and the parity of the barrier there."""
+    """The next slot of a ring, and the parity of its barrier."""
 
     def __init__(self, depth, phase=None):
         self.stage = T.local_scalar("int32")
@@ -22,7 +22,7 @@ class PipelineState:
     @T.inline
     def advance(self):
         if self.depth == 1:
-            # Every step is a turn of the ring.
+            # Every step goes around the ring once.
             self.phase = self.phase ^ 1
         else:
             self.stage = self.stage + 1
@@ -33,7 +33,7 @@ class PipelineState:
 
 @T.meta_class
 class MBarrier:
-    """An array of mbarriers, one a slot; threads arrive at them."""
+    """An array of mbarriers, one per slot; threads arrive at them."""
 
     def __init__(self, pool, depth, phase_offset=0, leader=None):
         self.buf = pool.alloc((depth,), "uint64", align=8)

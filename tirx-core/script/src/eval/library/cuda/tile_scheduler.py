@@ -14,7 +14,7 @@ def _is_zero(value):
 
 @T.meta_class
 class BaseTileScheduler:
-    """The state that all schedulers have. A subclass says what `update_current_m_n_idx` does."""
+    """The state common to all schedulers. A subclass defines `update_current_m_n_idx`."""
 
     def __init__(self, prefix):
         self.m_idx = T.local_scalar("int32")
@@ -105,7 +105,7 @@ class ClusterPersistentScheduler2D(BaseTileScheduler):
             self._by_groups(tile_linear, place)
 
     def _by_groups(self, tile_linear, place):
-        # What is known to be absent leaves no branch.
+        # A branch that is known not to be taken is left out.
         if _is_zero(self._FULL_GROUPS) and _is_zero(self._TAIL_ROWS):
             place(0, 0)
         elif _is_zero(self._FULL_GROUPS):
@@ -425,7 +425,7 @@ class FlashAttentionLPTScheduler(_AttentionScheduler):
     @T.inline
     def next_tile(self):
         if self._num_ctas is None:
-            # One task a block.
+            # One task per block.
             self.linear_idx = self._total_tasks
         else:
             self.linear_idx = self.linear_idx + self._num_ctas

@@ -7,7 +7,7 @@ mod reg;
 mod vec_forced;
 
 use super::context::Context;
-use super::table::{Predicate, Variant};
+use super::variant::{Predicate, Variant};
 use crate::ir::{BufferRegion, Expr, TileCall, TileOp};
 
 pub(super) static VARIANTS: &[Variant] = &[

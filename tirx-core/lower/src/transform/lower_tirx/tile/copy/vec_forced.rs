@@ -10,7 +10,7 @@
 
 use super::super::build::{CacheHints, address, elements, load, local, space, store};
 use super::super::context::Context;
-use super::super::table::{Predicate, Variant};
+use super::super::variant::{Predicate, Variant};
 use super::operands;
 use crate::ir::{AttrValue, ExecScope, Stmt, TileCall, TileOp};
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::build::elements;
 use super::context::Context;
 use super::copy::{FULL_SCOPE, SCOPE};
-use super::table::Variant;
+use super::variant::Variant;
 use crate::intrin::Op;
 use crate::ir::typing::{self, Arithmetic, Operand};
 use crate::ir::{BufferRegion, DType, Expr, Stmt, TileArg, TileCall, TileOp, Var, substitute};

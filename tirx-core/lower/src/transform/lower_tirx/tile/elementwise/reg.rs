@@ -13,7 +13,7 @@
 use super::super::build::{address, flat_view, layout_of, repeat};
 use super::super::context::Context;
 use super::super::registers::Held;
-use super::super::table::Predicate;
+use super::super::variant::Predicate;
 use super::{Plan, Source};
 use crate::arith::fold;
 use crate::intrin::Op;

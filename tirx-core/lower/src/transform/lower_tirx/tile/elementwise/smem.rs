@@ -13,7 +13,7 @@
 
 use super::super::build::{address, elements, repeat};
 use super::super::context::Context;
-use super::super::table::Predicate;
+use super::super::variant::Predicate;
 use super::{Plan, coordinate_of};
 use crate::arith::fold;
 use crate::intrin::Op;

@@ -6,7 +6,7 @@ mod shared;
 use super::build::elements;
 use super::context::Context;
 use super::copy::{FULL_SCOPE, SCOPE};
-use super::table::{Predicate, Variant};
+use super::variant::{Predicate, Variant};
 use crate::arith::fold;
 use crate::intrin::Op;
 use crate::ir::BinOp;

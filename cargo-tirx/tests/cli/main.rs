@@ -1,5 +1,7 @@
 //! The command line as users see it: output, messages and exit codes.
 
+mod simulator;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -277,188 +279,6 @@ fn the_dump_and_the_times_go_beside_the_output() {
     );
 }
 
-#[test]
-fn a_kernel_runs_on_arrays() {
-    let folder = Folder::new();
-    let input: Vec<f32> = (0..300).map(|i| i as f32).collect();
-    folder.array("a.npy", &input);
-    let scale = [
-        "sim", "k.py", "--entry", "scale", "--scalar", "s=3.0", "--scalar", "k=1",
-    ];
-    // By the buffer's name and by the parameter's.
-    for (a, b) in [("A", "B"), ("a", "b")] {
-        let (arg, out) = (format!("{a}=a.npy"), format!("{b}=b.npy"));
-        let outcome = folder.run(&[&scale[..], &["--arg", &arg, "--out", &out]].concat());
-        assert_eq!(outcome.code, Some(0), "{}", outcome.err);
-        let expected: Vec<f32> = input.iter().map(|v| v * 3.0 + 1.0).collect();
-        assert_eq!(folder.floats("b.npy"), expected);
-        fs::remove_file(folder.path("b.npy")).unwrap();
-    }
-}
-
-#[test]
-fn an_output_with_an_input_starts_from_it() {
-    let folder = Folder::new();
-    folder.array("a.npy", &[1.0, 2.0]);
-    folder.array("b.npy", &[5.0, 6.0, 7.0]);
-    let outcome = folder.run(&[
-        "sim", "k.py", "--entry", "outside", "--arg", "A=a.npy", "--arg", "B=b.npy", "--out", "B=c.npy",
-    ]);
-    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
-    assert_eq!(folder.floats("c.npy"), [1.0, 2.0, 7.0]);
-}
-
-#[test]
-fn lanes_are_the_last_dimension_of_an_array() {
-    let folder = Folder::new();
-    let vectors = "from tvm.script import tirx as T\n@T.prim_func\ndef k(A: T.Buffer((8,), \"float32\"), B: T.Buffer((2,), \"float32x4\")):\n    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([2])\n    B[tx] = A[T.ramp(tx * 4, 1, 4)] + B[tx]\n";
-    fs::write(folder.path("v.py"), vectors).unwrap();
-    folder.array("a.npy", &[1.0; 8]);
-    let sim = |b: &str| folder.run(&["sim", "v.py", "--arg", "A=a.npy", "--arg", b, "--out", "B=b.npy"]);
-    let first = folder.run(&["sim", "v.py", "--arg", "A=a.npy", "--out", "B=b.npy"]);
-    assert_eq!(first.code, Some(0), "{}", first.err);
-    assert_eq!(folder.floats("b.npy"), [1.0; 8]);
-    assert_eq!(sim("B=b.npy").code, Some(0));
-    assert_eq!(folder.floats("b.npy"), [2.0; 8]);
-    fails(&sim("B=a.npy"), 1, &["`<f4, 4 in the last dimension`"]);
-}
-
-#[test]
-fn a_fault_names_the_line() {
-    let folder = Folder::new();
-    folder.array("a.npy", &[1.0, 2.0, 3.0]);
-    folder.array("b.npy", &[0.0, 0.0]);
-    let outcome = folder.run(&[
-        "sim", "k.py", "--entry", "outside", "--arg", "A=a.npy", "--arg", "B=b.npy",
-    ]);
-    fails(&outcome, 1, &["k.py:32", "B[tx] = A[tx]"]);
-}
-
-#[test]
-fn arguments_are_checked_as_a_launcher_checks_them() {
-    let folder = Folder::new();
-    folder.array("a.npy", &[1.0; 4]);
-    folder.array("b.npy", &[1.0; 5]);
-    let scale = |rest: &[&str]| {
-        let head = ["sim", "k.py", "--entry", "scale", "--arg", "A=a.npy"];
-        folder.run(&[&head[..], rest].concat())
-    };
-    let scalars = ["--scalar", "s=3.0", "--scalar", "k=1"];
-    let shape = scale(&[&scalars[..], &["--arg", "B=b.npy"]].concat());
-    fails(
-        &shape,
-        1,
-        &["kernel `scale`: argument 1 `B`: shape[0] is 5, expected 4 (A.shape[0])"],
-    );
-    fails(
-        &scale(&["--arg", "B=b.npy", "--scalar", "k=1"]),
-        1,
-        &["scalar `s` is missing", "--scalar s=VALUE"],
-    );
-    fails(&scale(&scalars), 1, &["tensor `B` is missing"]);
-    let fraction = scale(&["--out", "B=c.npy", "--scalar", "s=1", "--scalar", "k=1.5"]);
-    fails(&fraction, 1, &["`1.5` is no int32, which scalar `k` is"]);
-    let other = scale(&[&scalars[..], &["--out", "B=c.npy", "--out", "C=d.npy"]].concat());
-    fails(
-        &other,
-        1,
-        &["--out C: the kernel has no such parameter", "A, B, s, k"],
-    );
-    fails(&scale(&["--scalar", "s"]), 2, &["bad --scalar"]);
-    fs::write(folder.path("b.npy"), "no array").unwrap();
-    fails(
-        &scale(&[&scalars[..], &["--arg", "B=b.npy"]].concat()),
-        1,
-        &["`b.npy` is no .npy file"],
-    );
-    let unknown = [
-        "sim", "k.py", "--entry", "outside", "--arg", "A=a.npy", "--out", "B=c.npy",
-    ];
-    fails(
-        &folder.run(&unknown),
-        1,
-        &["the shape of `B` does not follow", "extent `m` is not known"],
-    );
-}
-
-/// Each kind of fault: message, line, block and thread.
-#[test]
-fn every_fault_says_what_where_and_who() {
-    let folder = Folder::new();
-    let cases = [
-        (
-            "A[tx + 32 * bx + 5] = 1.0",
-            "out-of-bounds access",
-            "writes `A[64]`",
-            "in block (1, 0, 0), thread (27, 0, 0)",
-        ),
-        (
-            "S = T.alloc_shared((32,), \"float32\"); S[31 - tx] = 0.0; T.cuda.cta_sync(); S[tx] = 1.0; A[tx] = S[0]",
-            "data race",
-            "barrier orders the two",
-            "in block (0, 0, 0), thread (",
-        ),
-        (
-            "S = T.alloc_shared((32,), \"float32\"); S[tx // 2] = 1.0; T.cuda.cta_sync(); A[tx] = S[tx]",
-            "uninitialized read",
-            "reads `S[16]` before any thread has written it",
-            "in block (0, 0, 0), thread (16, 0, 0)",
-        ),
-        (
-            "L = T.alloc_local((2,), \"float32\"); L[tx // 20] = 1.0; A[tx] = L[0]",
-            "uninitialized read",
-            "reads `L[0]` before this thread has written it",
-            "in block (0, 0, 0), thread (20, 0, 0)",
-        ),
-    ];
-    for (statement, kind, message, place) in cases {
-        faults(&folder, &format!("    {statement}\n"), [kind, message, place]);
-    }
-    faults(
-        &folder,
-        "    if bx == 0 or tx < 20: T.cuda.cta_sync()\n    A[tx] = 1.0\n",
-        [
-            "barrier not reached by all threads",
-            "12 threads of the block ended without reaching this barrier, thread (20, 0, 0) the first",
-            "in block (1, 0, 0), thread (0, 0, 0)",
-        ],
-    );
-}
-
-/// Runs a kernel whose first line of work, the seventh, faults.
-#[track_caller]
-fn faults(folder: &Folder, body: &str, parts: [&str; 3]) {
-    let head = "@T.prim_func\ndef k(A: T.Buffer((64,), \"float32\")):\n    T.device_entry()\n    \
-                # work\n    bx = T.cta_id([2])\n    tx = T.thread_id([32])\n";
-    fs::write(folder.path("fault.py"), format!("{head}{body}")).unwrap();
-    let outcome = folder.run(&["sim", "fault.py", "--out", "A=fault.npy"]);
-    fails(&outcome, 1, &parts);
-    fails(&outcome, 1, &["--> fault.py:7:", "in kernel `k_kernel`"]);
-    assert!(
-        !folder.path("fault.npy").exists(),
-        "a kernel that failed has no result"
-    );
-}
-
-#[test]
-fn races_are_faults_unless_they_are_not_looked_for() {
-    let folder = Folder::new();
-    let kernel = "@T.prim_func\ndef k(A: T.Buffer((32,), \"float32\")):\n    T.device_entry()\n    bx = T.cta_id([1])\n    \
-                  tx = T.thread_id([32])\n    S = T.alloc_shared((32,), \"float32\")\n    S[tx] = 1.0\n    A[tx] = S[31 - tx]\n";
-    fs::write(folder.path("race.py"), kernel).unwrap();
-    let checked = ["sim", "race.py", "--out", "A=a.npy"];
-    fails(
-        &folder.run(&checked),
-        1,
-        &["data race in kernel `k_kernel`", "--> race.py:8:"],
-    );
-    assert!(!folder.path("a.npy").exists());
-    let unchecked = folder.run(&["sim", "race.py", "--out", "A=a.npy", "--no-race-check"]);
-    assert_eq!(unchecked.code, Some(0), "{}", unchecked.err);
-    let written = fs::read(folder.path("a.npy")).unwrap();
-    assert_eq!(written[written.len() - 128..], 1f32.to_le_bytes().repeat(32)[..]);
-}
-
 const WRONG: &str = "from tvm.script import tirx as T\n\n\n@T.prim_func\n\
     def wrong(A: T.Buffer((4,), \"float32\")):\n    T.device_entry()\n    tx = T.thread_id([4])\n    A[tz] = 1.0\n";
 
@@ -494,23 +314,6 @@ fn diagnostics_as_json_have_places_children_and_text() {
             .unwrap()
             .starts_with("error: unknown name")
     );
-}
-
-#[test]
-fn a_fault_of_the_simulator_is_json_too() {
-    let folder = Folder::new();
-    folder.array("a.npy", &[1.0; 8]);
-    folder.array("b.npy", &[1.0; 4]);
-    let args = [
-        "sim", "k.py", "--entry", "outside", "--arg", "A=a.npy", "--arg", "B=b.npy",
-    ];
-    let outcome = folder.run(&[&args[..], &["--message-format=json"]].concat());
-    assert_eq!(outcome.code, Some(1), "{}", outcome.err);
-    let message: serde_json::Value = serde_json::from_str(outcome.err.trim()).unwrap();
-    let line = KERNELS.lines().position(|l| l.contains("B[tx] = A[tx]")).unwrap() + 1;
-    assert_eq!(message["spans"][0]["line_start"], line, "{message}");
-    let note = message["children"][0]["message"].as_str().unwrap();
-    assert!(note.starts_with("in block (0, 0, 0), thread (4, 0, 0)"), "{note}");
 }
 
 #[test]
@@ -569,63 +372,6 @@ fn slips_get_a_suggestion() {
         "FlatenBuffer",
     ];
     fails(&folder.run(&args), 2, &["did you mean `FlattenBuffer`?"]);
-}
-
-#[test]
-fn scalars_have_the_range_of_their_dtype() {
-    let folder = Folder::new();
-    let limits = [
-        ("int8", "-128", "127", "-129", "128"),
-        ("uint8", "0", "255", "-1", "256"),
-        ("int16", "-32768", "32767", "-32769", "32768"),
-        ("uint16", "0", "65535", "-1", "65536"),
-        ("int32", "-2147483648", "2147483647", "-2147483649", "2147483648"),
-        ("uint32", "0", "4294967295", "-1", "4294967296"),
-        (
-            "int64",
-            "-9223372036854775808",
-            "9223372036854775807",
-            "-9223372036854775809",
-            "9223372036854775808",
-        ),
-        (
-            "uint64",
-            "0",
-            "0xffff_ffff_ffff_ffff",
-            "-1",
-            "18446744073709551616",
-        ),
-    ];
-    for (dtype, low, high, below, above) in limits {
-        // The kernel writes `i` as bytes.
-        let text = format!(
-            "@T.prim_func\ndef f(B: T.Buffer((8,), \"uint8\"), i: T.{dtype}):\n    T.device_entry()\n    \
-             tx = T.thread_id([8])\n    wide: T.let = T.cast(i, \"uint64\")\n    \
-             B[tx] = T.cast(wide >> T.cast(tx * 8, \"uint64\"), \"uint8\")\n"
-        );
-        fs::write(folder.path("i.py"), text).unwrap();
-        let run = |value: &str| {
-            let scalar = format!("i={value}");
-            folder.run(&["sim", "i.py", "--scalar", &scalar, "--out", "B=b.npy"])
-        };
-        for value in [low, high] {
-            let outcome = run(value);
-            assert_eq!(outcome.code, Some(0), "{dtype} {value}: {}", outcome.err);
-            let bytes = fs::read(folder.path("b.npy")).unwrap();
-            let bytes: [u8; 8] = bytes[bytes.len() - 8..].try_into().unwrap();
-            let written = u64::from_le_bytes(bytes);
-            let expected = match value.strip_prefix("0x") {
-                Some(_) => u64::MAX,
-                None => value.parse::<i128>().unwrap() as u64,
-            };
-            assert_eq!(written, expected, "{dtype} {value}");
-        }
-        for value in [below, above] {
-            let outcome = run(value);
-            let message = format!("`{value}` does not fit scalar `i`, a {dtype}");
-            fails(&outcome, 1, &[&message, &format!("a {dtype} is from {low} to ")]);
-        }
-    }
 }
 
 #[test]
