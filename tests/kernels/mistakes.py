@@ -818,3 +818,19 @@ def name_of_another_release(A: T.Buffer((256,), "float32")):
     s = T.alloc_shared((256,), "float32")
     bar = T.alloc_shared((1,), "uint64")
     T.ptx.cp_async_bulk_g2s(s.ptr_to([0]), A.ptr_to([0]), 1024, bar.ptr_to([0]))
+
+@T.prim_func
+def counts_down(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([1])
+    for i in range(255, -1, -1):
+        A[i] = 1.0
+
+@T.prim_func
+def all_of_older_tvm(A: T.Buffer((256,), "float32"), n: T.int32):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    if T.all(tx >= 1, tx < n):
+        A[tx] = 1.0

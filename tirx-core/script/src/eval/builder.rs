@@ -82,7 +82,13 @@ impl Interpreter {
     /// # Errors
     /// Outside a kernel, or when the kernel grows too large.
     pub fn emit(&mut self, stmt: Stmt) -> Result<()> {
-        let span = stmt.span;
+        // A statement of the library stands where the kernel calls it.
+        let span = stmt.span.or(self.library_call);
+        let stmt = match &stmt.kind {
+            _ if stmt.span.is_some() => stmt,
+            StmtKind::Evaluate(e) => Stmt::new(StmtKind::Evaluate(e.clone().or_at(span)), span),
+            kind => Stmt::new(kind.clone(), span),
+        };
         self.emitted += 1;
         if self.emitted > limits::STATEMENTS {
             return self.limit(

@@ -117,6 +117,8 @@ impl Interpreter {
             blocks: self.blocks.len(),
         };
         let saved_file = std::mem::replace(&mut self.file, code.file);
+        let caller = span.or(self.library_call);
+        let saved_call = std::mem::replace(&mut self.library_call, caller);
         let saved_scope = std::mem::replace(&mut self.scope, scope);
         let saved_mode = std::mem::replace(&mut self.mode, mode);
         let saved_loops = std::mem::take(&mut self.loops);
@@ -134,6 +136,7 @@ impl Interpreter {
         self.loops = saved_loops;
         self.mode = saved_mode;
         self.scope = saved_scope;
+        self.library_call = saved_call;
         self.file = saved_file;
         result.map_err(|mut e| {
             // An error in a library function is reported at its caller.

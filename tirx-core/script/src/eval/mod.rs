@@ -159,6 +159,8 @@ pub struct Interpreter {
     builtins: builtins::Builtins,
     module_classes: FxHashMap<Rc<str>, Rc<Class>>,
     calls: Vec<CallInfo>,
+    /// Where a file of the user calls the function of the library that runs.
+    library_call: Span,
     loops: Vec<LoopKind>,
     generators: FxHashMap<(FileId, TextRange), generator::Steps>,
     /// Library modules written in Python that have run, by number.
@@ -253,6 +255,7 @@ impl Interpreter {
             builtins: builtins::Builtins::default(),
             module_classes: FxHashMap::default(),
             calls: Vec::new(),
+            library_call: Span::NONE,
             loops: Vec::new(),
             generators: FxHashMap::default(),
             library: FxHashMap::default(),

@@ -118,7 +118,13 @@ fn make(
     if let Some(v) = step.as_ref().and_then(Expr::as_int)
         && v <= 0
     {
-        return crate::diagnostic::error(span, format!("the step of a loop must be positive, found {v}"));
+        let message = format!("the step of a loop must be positive, found {v}");
+        let diagnostic = crate::diagnostic::Diagnostic::new(span, message);
+        let help = match v {
+            0 => "leave the step out: it is 1",
+            _ => "count up and subtract: `for i in range(n)` with the index `n - 1 - i`",
+        };
+        return Err(Box::new(diagnostic.help(help)));
     }
     let start = start.unwrap_or_else(|| Expr::constant(stop.dtype, 0).at(span));
     let (min, stop) = typing::promote("a loop", start.into(), stop.into(), span)?;

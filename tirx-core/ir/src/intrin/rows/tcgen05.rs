@@ -94,8 +94,8 @@ fn check_shape(kind: &str, call: &Operands) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "tcgen05.mma of kind {kind} with {} of CTAs has no shape {m}x{n}x{k} (K is {wanted})",
-        if pair { "a pair" } else { "one" }
+        "tcgen05.mma of kind {kind} with {} has no shape {m}x{n}x{k} (K is {wanted})",
+        if pair { "a pair of CTAs" } else { "one CTA" }
     ))
 }
 
