@@ -494,3 +494,102 @@ def product_that_nothing_has_waited_for(A: T.Buffer((128, 16), "float16"), B: T.
     T.cuda.cta_sync()
     if warp == 0:
         T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=1)
+
+
+# sim: one_named_barrier_for_two_groups
+#   B: int32[128] = 0
+#   fault: warp 2 arrives at named barrier 8, at which warp 0 arrived in the phase before, and nothing orders the two arrivals
+@T.prim_func
+def one_named_barrier_for_two_groups(B: T.Buffer((128,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([128])
+    S = T.alloc_shared((128,), "int32")
+    S[tx] = tx
+    if tx < 64:
+        T.ptx.bar.sync(8, 64)
+        B[tx] = S[63 - tx]
+    else:
+        T.ptx.bar.sync(8, 64)
+        B[tx] = S[191 - tx]
+
+
+# sim: arrives_twice_in_a_phase
+#   B: int32[32] = 0
+#   fault: warp 0 arrives twice in one phase of named barrier 1: it counts twice
+@T.prim_func
+def arrives_twice_in_a_phase(B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([64])
+    S = T.alloc_shared((2, 32), "int32")
+    if tx < 32:
+        for i in T.serial(2):
+            S[i, tx] = tx
+            T.ptx.bar.arrive(1, 64)
+        T.ptx.bar.arrive(2, 64)
+    else:
+        T.ptx.bar.sync(2, 64)
+        for i in T.serial(2):
+            T.ptx.bar.sync(1, 64)
+            B[tx - 32] = S[i, tx - 32]
+
+
+# sim: arrives_without_waiting_for_the_phase_before
+#   B: int32[32] = 0
+#   fault: warp 0 arrives at named barrier 1, at which warp 1 arrived in the phase before, and nothing orders the two arrivals
+@T.prim_func
+def arrives_without_waiting_for_the_phase_before(B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([64])
+    S = T.alloc_shared((2, 32), "int32")
+    turn = T.alloc_shared((1,), "int32")
+    if tx == 0:
+        turn[0] = 0
+    T.cuda.cta_sync()
+    if tx < 32:
+        for i in T.serial(2):
+            # A relaxed read orders nothing.
+            while T.ptx.ld_relaxed(turn.ptr_to([0]), "int32", "s32", scope="cta", space="shared") < i:
+                pass
+            S[i, tx] = tx
+            T.ptx.bar.arrive(1, 64)
+    else:
+        for i in T.serial(2):
+            T.ptx.bar.sync(1, 64)
+            B[tx - 32] = S[i, tx - 32]
+            T.ptx.st_relaxed(turn.ptr_to([0]), i + 1, scope="cta", space="shared", ptx_type="s32")
+
+
+# sim: one_named_barrier_in_turns
+#   B: int32[128] = 0 -> 63 - i if i < 64 else 191 - i
+@T.prim_func
+def one_named_barrier_in_turns(B: T.Buffer((128,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([128])
+    S = T.alloc_shared((128,), "int32")
+    S[tx] = tx
+    if tx < 64:
+        T.ptx.bar.sync(8, 64)
+        B[tx] = S[63 - tx]
+    T.cuda.cta_sync()
+    if tx >= 64:
+        T.ptx.bar.sync(8, 64)
+        B[tx] = S[191 - tx]
+
+
+# sim: counts_of_a_named_barrier_differ
+#   B: int32[64] = 0
+#   fault: arrives at named barrier 1 with a count of
+@T.prim_func
+def counts_of_a_named_barrier_differ(B: T.Buffer((64,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([64])
+    if tx < 32:
+        T.ptx.bar.arrive(1, 128)
+    else:
+        T.ptx.bar.sync(1, 64)
+    B[tx] = tx

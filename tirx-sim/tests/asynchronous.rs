@@ -495,3 +495,39 @@ fn kinds_of_faults() {
         .unwrap_err();
     assert_eq!(fault.kind, FaultKind::Asynchronous);
 }
+
+#[test]
+fn a_deadlock_is_shown_at_the_wait() {
+    let text = "
+@T.prim_func
+def kernel(A: T.Buffer((256,), 'int32'), B: T.Buffer((256,), 'int32')):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([32])
+    bar = T.alloc_shared((1,), 'uint64')
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 32)
+        B[0] = A[0]
+        T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+    T.cuda.warp_sync()
+    T.ptx.mbarrier.arrive(bar.ptr_to([0]))
+";
+    let case = Case::new(text, 32);
+    case.refused("1 thread waits for parity 0");
+    case.refused("kernel.py:11:9\n   |\n11 |         T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)");
+}
+
+#[test]
+fn faults_of_library_calls_are_shown_at_the_call() {
+    let text = "
+from tvm.backend.cuda.lang import MBarrier
+
+@T.prim_func
+def kernel(A: T.Buffer((256,), 'int32'), B: T.Buffer((256,), 'int32')):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([32])
+    pool = T.SMEMPool()
+    bar = MBarrier(pool, 1)
+    pool.commit()
+    B[tx] = A[tx]
+    bar.wait(0, 0)
+";
+    Case::new(text, 32).refused("kernel.py:13:5\n   |\n13 |     bar.wait(0, 0)");
+}

@@ -427,6 +427,8 @@ pub(crate) enum Inst {
     /// `fence` of threads within a scope.
     Fence {
         scope: Scope,
+        /// `fence.sc`, not `fence.acq_rel`.
+        sc: bool,
     },
     /// An asynchronous instruction, or one of mbarriers.
     Async {

@@ -69,10 +69,15 @@ impl Compiler<'_> {
                     );
                 }
             },
-            Op::CudaThreadFence => self.emit(Inst::Fence { scope: Scope::Gpu }),
+            // `__threadfence()` is `membar.gl`, which is `fence.sc.gpu`.
+            Op::CudaThreadFence => self.emit(Inst::Fence {
+                scope: Scope::Gpu,
+                sc: true,
+            }),
             Op::PtxFence => {
+                let sc = self.text(&args[0])? == "sc";
                 let scope = Scope::of(self.text(&args[1])?);
-                self.emit(Inst::Fence { scope });
+                self.emit(Inst::Fence { scope, sc });
             }
             Op::PtxFenceProxyAsync => self.emit(Inst::FenceProxy),
             Op::Prefetch => {}

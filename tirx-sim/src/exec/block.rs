@@ -1,15 +1,15 @@
 //! A block: runs its warps in turn, opens its barriers, and detects lack of progress.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use super::cells::Cells;
 use super::cluster::Peers;
 use super::engine::Engine;
 use super::exchange::Arguments;
+use super::named;
 use super::order::{Known, Order, Place};
 use super::run::{Machine, Stop, state};
-use super::{Arrivals, Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
+use super::{Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
 use crate::bytecode::{Axis, Operand, Special};
 use crate::fault::{Fault, FaultKind};
@@ -75,6 +75,7 @@ impl Block {
                 ),
                 order: Order::new(ctx.check_races, code.fine, &exist, ctx.blocks()),
                 named: BTreeMap::new(),
+                named_phases: BTreeMap::new(),
                 output: String::new(),
                 lane_ops: 0,
                 steps: 0,
@@ -104,6 +105,7 @@ impl Block {
         let size = super::group::cluster_size(ctx) as u32;
         shared.order.reset(number, (number / size * size, size));
         shared.named.clear();
+        shared.named_phases.clear();
         shared.sheet = None;
         shared.bank.reset();
         shared.read_by_groups.clear();
@@ -336,46 +338,7 @@ impl Block {
             self.open_barrier();
             released = true;
         }
-        let named: Vec<(u32, u32)> = self
-            .warps
-            .iter()
-            .flat_map(|w| &w.strands)
-            .filter_map(|s| match s.status {
-                Status::Named(id, threads) => Some((id, threads)),
-                _ => None,
-            })
-            .collect();
-        for (id, threads) in named {
-            let before = self.shared.named.get(&id).map_or(0, |a| a.count);
-            if before + at(self, &|s| matches!(s, Status::Named(at, _) if at == id)) >= threads {
-                let mut warps: Vec<(usize, u32)> = Vec::new();
-                for (w, warp) in self.warps.iter_mut().enumerate() {
-                    let here = |s: &&mut Strand| matches!(s.status, Status::Named(at, _) if at == id);
-                    for strand in warp.strands.iter_mut().filter(here) {
-                        strand.status = Status::Ready;
-                        warps.push((w, strand.mask));
-                    }
-                }
-                let arrivals = self.shared.named.remove(&id);
-                let mut all: Option<Known> = arrivals.map(|a| a.before);
-                let order = &mut self.shared.order;
-                for (warp, mask) in &warps {
-                    let released = order.release(*warp, *mask);
-                    match &mut all {
-                        Some(all) => all.join(&released),
-                        none => *none = Some(released),
-                    }
-                }
-                for (warp, mask) in &warps {
-                    if let Some(all) = &all {
-                        order.acquire(*warp, *mask, all);
-                    }
-                }
-                released = true;
-            }
-        }
-        // Other threads need not wait for it to open.
-        self.shared.named.retain(|_, a| a.count < a.threads);
+        released |= named::open(&mut self.warps, &mut self.shared);
         Ok(released)
     }
 
@@ -520,7 +483,9 @@ impl Block {
                     Status::Cluster => "wait at a cluster barrier".to_string(),
                     Status::Grid => "wait at a grid barrier".to_string(),
                 };
-                let pc = strand.pc.saturating_sub(1);
+                // Who sleeps comes back to the instruction; the others are behind it.
+                let behind = !matches!(strand.status, Status::Asleep(_));
+                let pc = strand.pc.saturating_sub(behind as usize);
                 let threads = strand.mask.count_ones();
                 match out.iter_mut().find(|w| w.pc == pc && w.what == what) {
                     Some(same) => same.threads += threads,
@@ -545,25 +510,6 @@ fn loop_place(ctx: &Context<'_>, pc: usize) -> usize {
 }
 
 impl Machine<'_, '_> {
-    /// Lanes arrive at a named barrier and continue.
-    pub(super) fn arrive_named(&mut self, id: u32, threads: u32, mask: u32) {
-        let released = self.shared.order.release(self.id, mask);
-        match self.shared.named.entry(id) {
-            Entry::Vacant(entry) => {
-                entry.insert(Arrivals {
-                    count: mask.count_ones(),
-                    threads,
-                    before: released,
-                });
-            }
-            Entry::Occupied(mut entry) => {
-                let arrivals = entry.get_mut();
-                arrivals.count += mask.count_ones();
-                arrivals.before.join(&released);
-            }
-        }
-    }
-
     /// Resumes strands whose warp barrier or exchange has all its lanes. On an error, gives the instruction.
     fn meet_in_warp(&mut self) -> Result<bool, (usize, Box<Trap>)> {
         let mut met = false;

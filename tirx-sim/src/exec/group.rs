@@ -1,6 +1,6 @@
 //! Blocks that run together on one thread: a cluster, or the grid where its blocks wait for each other.
 
-use super::block::Block;
+use super::block::{Block, Waiting};
 use super::cluster::{self, Peers};
 use super::{Context, Status, Trap, fault};
 use crate::fault::{Fault, FaultKind};
@@ -112,17 +112,11 @@ impl Group {
             .find(|w| w.barrier && ctx.code.parted_barriers.contains(&w.pc));
         let main = parted.or(waiting.iter().find(|w| !w.spins)).or(waiting.first());
         let (pc, first) = main.map_or((0, 0), |w| (w.pc, w.first));
-        let threads = |n: u32| {
-            if n == 1 {
-                "1 thread".to_string()
-            } else {
-                format!("{n} threads")
-            }
+        let says = |w: &Waiting| match (w.threads, w.what.split_once(' ')) {
+            (1, Some((verb, rest))) => format!("1 thread {verb}s {rest}"),
+            (n, _) => format!("{n} threads {}", w.what),
         };
-        let parts: Vec<String> = waiting
-            .iter()
-            .map(|w| format!("{} {}", threads(w.threads), w.what))
-            .collect();
+        let parts: Vec<String> = waiting.iter().map(says).collect();
         let others = match count {
             1 => String::new(),
             n => format!(" ({} other blocks wait too)", n - 1),
@@ -142,7 +136,7 @@ impl Group {
         trap.notes = waiting
             .iter()
             .filter(|w| w.pc != pc)
-            .map(|w| (format!("{} {}", threads(w.threads), w.what), w.pc))
+            .map(|w| (says(w), w.pc))
             .collect();
         fault(ctx, &block.shared, (first / 32) as usize, pc, *trap)
     }

@@ -48,6 +48,7 @@ mod group;
 mod lanes;
 mod ledger;
 mod local;
+mod named;
 pub(crate) mod order;
 mod place;
 mod print;
@@ -256,15 +257,6 @@ struct Event {
     end: u64,
 }
 
-/// Threads that have arrived at a named barrier without waiting.
-struct Arrivals {
-    count: u32,
-    /// How many threads open it.
-    threads: u32,
-    /// The clock that they have released.
-    before: order::Known,
-}
-
 /// What the warps of a block share.
 struct Shared {
     words: Vec<u32>,
@@ -280,8 +272,10 @@ struct Shared {
     /// Whether operations have been performed.
     operations: bool,
     order: order::Order,
-    /// Threads that have arrived at named barriers without waiting there.
-    named: BTreeMap<u32, Arrivals>,
+    /// The present phase of each named barrier.
+    named: BTreeMap<u32, named::Arrivals>,
+    /// The arrivals of the last phase of each named barrier.
+    named_phases: BTreeMap<u32, Vec<order::Mark>>,
     output: String,
     /// IR operators times active lanes.
     lane_ops: u64,

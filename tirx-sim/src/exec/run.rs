@@ -499,13 +499,12 @@ impl Machine<'_, '_> {
                 Inst::CtaSyncReduce { d, v, all } => stop!(Stop::Blocked(Status::Barrier(Some((d, v, all))))),
                 Inst::NamedSync { id, threads } => {
                     let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
-                    check!(named_barrier(barrier, threads, mask));
+                    check!(self.arrive_at_named(pc - 1, (barrier, threads), mask, true));
                     stop!(Stop::Blocked(Status::Named(barrier, threads)));
                 }
                 Inst::NamedArrive { id, threads } => {
                     let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
-                    check!(named_barrier(barrier, threads, mask));
-                    self.arrive_named(barrier, threads, mask);
+                    check!(self.arrive_at_named(pc - 1, (barrier, threads), mask, false));
                 }
                 Inst::ClusterSync => {
                     check!(self.cluster_arrive(mask, false));
@@ -526,7 +525,7 @@ impl Machine<'_, '_> {
                     }
                 }
                 Inst::SetRegisters { count } => check!(self.set_registers(count, mask)),
-                Inst::Fence { scope } => self.shared.order.fence(self.id, mask, scope),
+                Inst::Fence { scope, sc } => self.shared.order.fence(self.id, mask, scope, sc),
                 Inst::FenceProxy => {
                     self.shared.order.fence_proxy(self.id, mask);
                     self.fence_barriers(mask);
@@ -575,23 +574,6 @@ impl Machine<'_, '_> {
             }
         }
     }
-}
-
-/// Whether a block has such a barrier (PTX ISA, "bar, barrier"): one of sixteen, for whole warps.
-fn named_barrier(barrier: u32, threads: u32, mask: u32) -> Result<(), Box<Trap>> {
-    let message = match (barrier, threads) {
-        (16.., _) => format!("named barrier {barrier}: a block has 16, numbered from 0"),
-        (_, 0) => format!("named barrier {barrier} for no threads"),
-        (_, n) if n % LANES as u32 != 0 => {
-            format!("named barrier {barrier} for {n} threads, which are not whole warps")
-        }
-        _ => return Ok(()),
-    };
-    Err(Trap::new(
-        FaultKind::InvalidBarrier,
-        mask.trailing_zeros() & 31,
-        message,
-    ))
 }
 
 /// The active lanes that fail the innermost loop's test leave.

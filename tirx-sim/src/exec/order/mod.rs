@@ -22,6 +22,7 @@
 //! | strong read, *acquire* | | what was released at the place |
 //! | strong read, *relaxed* | | the same, at the lane's next fence |
 //! | fence | the lane, for its relaxed writes to come | its relaxed reads so far |
+//! | `fence.sc` ([`fences`]) | also for relaxed writes of lanes that it meets at a barrier | also relaxed reads of such lanes |
 //! | mbarrier arrive | its lane, in the phase | |
 //! | mbarrier try_wait, test_wait that succeeds | | the phase that completed |
 //! | a copy's complete_tx | the copy, in the phase | |
@@ -50,6 +51,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod coarse;
+mod fences;
 pub(crate) mod history;
 pub(crate) mod mark;
 pub(crate) mod pages;
@@ -60,6 +62,7 @@ pub(crate) use history::{Conflict, Forked, Place};
 pub(crate) use mark::{Kind, Mark};
 
 use crate::alu::LANES;
+use fences::Fences;
 
 /// What an actor is ordered behind.
 #[derive(Clone, Debug)]
@@ -115,15 +118,6 @@ impl Known {
     pub(crate) fn learn(&mut self, operation: Mark) {
         self.all.learn(operation);
     }
-}
-
-/// The effect of a lane's fences and relaxed reads.
-#[derive(Clone, Debug, Default)]
-struct Fences {
-    /// Released by a fence of at least this scope, for later relaxed writes.
-    released: [Option<Known>; 3],
-    /// Seen by relaxed reads within this scope, for later fences.
-    pending: [Option<Known>; 3],
 }
 
 /// The state of a warp in the order.
@@ -355,6 +349,7 @@ impl Order {
     /// All live lanes of a warp meet.
     pub(crate) fn warp_sync(&mut self, warp: usize) {
         let block = self.block;
+        self.hand_on(&[(warp, self.warps[warp].exist)]);
         let time = &mut self.warps[warp];
         if time.lanes.is_none() {
             time.segment += 1;
@@ -375,6 +370,8 @@ impl Order {
     pub(crate) fn barrier(&mut self) {
         self.epoch += 1;
         if self.fine {
+            let lanes: Vec<(usize, u32)> = self.warps.iter().map(|w| w.exist).enumerate().collect();
+            self.hand_on(&lanes);
             let all = self.release_all();
             self.acquire_all(&all);
             return;
@@ -445,33 +442,6 @@ impl Order {
         }
     }
 
-    /// `fence.acq_rel` and `fence.sc`.
-    pub(crate) fn fence(&mut self, warp: usize, mask: u32, scope: Scope) {
-        if !self.fine {
-            return;
-        }
-        if let Some(fences) = &mut self.warps[warp].fences {
-            let mut seen = Vec::new();
-            for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
-                for pending in &mut fences[lane].pending[..=scope as usize] {
-                    if let Some(known) = pending.take() {
-                        seen.push((lane, known));
-                    }
-                }
-            }
-            for (lane, known) in seen {
-                self.acquire(warp, 1 << lane, &known);
-            }
-        }
-        for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
-            let known = self.release(warp, 1 << lane);
-            let fences = self.warps[warp].fences.get_or_insert_default();
-            for released in &mut fences[lane].released[..=scope as usize] {
-                *released = Some(known.clone());
-            }
-        }
-    }
-
     /// `fence.proxy.async`: asynchronous operations may read what a lane knows and has done.
     pub(crate) fn fence_proxy(&mut self, warp: usize, mask: u32) {
         if !self.fine {
@@ -530,21 +500,6 @@ impl Order {
     /// Lanes are ordered behind the previous grid.
     pub(crate) fn behind_prior_grid(&mut self, warp: usize, mask: u32) {
         self.change(warp, mask, |known| known.prior = true);
-    }
-
-    /// What a lane's relaxed write within a scope releases.
-    fn released(&self, warp: usize, lane: u32, scope: Scope) -> Option<Known> {
-        let fences = self.warps[warp].fences.as_ref()?;
-        fences[lane as usize % LANES].released[scope as usize].clone()
-    }
-
-    /// A lane's relaxed read within a scope has seen what was released.
-    fn suspect(&mut self, warp: usize, lane: u32, scope: Scope, released: &Known) {
-        let fences = self.warps[warp].fences.get_or_insert_default();
-        match &mut fences[lane as usize % LANES].pending[scope as usize] {
-            Some(pending) => pending.join(released),
-            none => *none = Some(released.clone()),
-        }
     }
 }
 

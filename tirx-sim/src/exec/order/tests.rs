@@ -136,7 +136,7 @@ fn fences_make_relaxed_accesses_release_and_acquire() {
     let mut order = order(0);
     let (mut data, mut flag) = (Place::EMPTY, Place::EMPTY);
     assert_eq!(write(&order, &mut data, 0, 0), Ok(()));
-    order.fence(0, 1, Scope::Gpu);
+    order.fence(0, 1, Scope::Gpu, false);
     assert_eq!(
         strong(&mut order, &mut flag, (0, 0), "relaxed", Scope::Gpu, UPDATE),
         Ok(())
@@ -146,8 +146,34 @@ fn fences_make_relaxed_accesses_release_and_acquire() {
         Ok(())
     );
     assert!(read(&order, &mut data, 1, 0).is_err(), "not before its own fence");
-    order.fence(1, 1, Scope::Gpu);
+    order.fence(1, 1, Scope::Gpu, false);
     assert_eq!(read(&order, &mut data, 1, 0), Ok(()));
+}
+
+#[test]
+fn fences_hold_across_barriers_if_sequentially_consistent() {
+    for sc in [true, false] {
+        let (mut here, mut there) = (order(0), order(3));
+        let (mut data, mut late, mut flag) = (Place::EMPTY, Place::EMPTY, Place::EMPTY);
+        // Warp 1 writes and fences, warp 0 tells; warp 0 there is told, warp 1 fences and reads.
+        assert_eq!(write(&here, &mut data, 1, 7), Ok(()));
+        here.fence(1, u32::MAX, Scope::Gpu, sc);
+        assert_eq!(write(&here, &mut late, 1, 7), Ok(()));
+        here.barrier();
+        assert_eq!(
+            strong(&mut here, &mut flag, (0, 0), "relaxed", Scope::Gpu, UPDATE),
+            Ok(())
+        );
+        assert_eq!(
+            strong(&mut there, &mut flag, (0, 0), "relaxed", Scope::Gpu, UPDATE),
+            Ok(())
+        );
+        there.barrier();
+        assert!(read(&there, &mut data, 1, 7).is_err(), "not before its own fence");
+        there.fence(1, u32::MAX, Scope::Gpu, sc);
+        assert_eq!(read(&there, &mut data, 1, 7).is_ok(), sc);
+        assert!(read(&there, &mut late, 1, 7).is_err(), "written behind the fence");
+    }
 }
 
 #[test]

@@ -1,0 +1,147 @@
+//! Named barriers: which threads have arrived, when a barrier opens, and whether two of its phases could mix.
+//!
+//! A named barrier counts threads, not identities. If two groups of warps use the same barrier and nothing orders the
+//! second group behind the first, a phase may complete with some warps of each. Therefore a thread that comes to a barrier
+//! must be ordered behind all arrivals of the previous phase. Threads that waited in that phase are.
+
+use super::order::{Kind, Known, Mark};
+use super::run::Machine;
+use super::{Shared, Status, Strand, Trap, Warp};
+use crate::alu::LANES;
+use crate::fault::FaultKind;
+
+/// The present phase of a named barrier.
+pub(super) struct Arrivals {
+    /// How many threads complete it.
+    threads: u32,
+    /// How many have arrived.
+    arrived: u32,
+    /// What those have released that do not wait.
+    before: Option<Known>,
+    /// All arrivals.
+    who: Vec<Mark>,
+}
+
+impl Machine<'_, '_> {
+    /// Lanes arrive at a named barrier (PTX ISA, "bar, barrier"); with `waits`, they will wait there.
+    pub(super) fn arrive_at_named(
+        &mut self,
+        pc: usize,
+        (id, threads): (u32, u32),
+        mask: u32,
+        waits: bool,
+    ) -> Result<(), Box<Trap>> {
+        let lane = mask.trailing_zeros() & 31;
+        let message = match (id, threads) {
+            (16.., _) => Some(format!("named barrier {id}: a block has 16, numbered from 0")),
+            (_, 0) => Some(format!("named barrier {id} for no threads")),
+            (_, n) if n % LANES as u32 != 0 => Some(format!(
+                "named barrier {id} for {n} threads, which are not whole warps"
+            )),
+            _ => None,
+        };
+        if let Some(message) = message {
+            return Err(Trap::new(FaultKind::InvalidBarrier, lane, message));
+        }
+        if let Some((message, there)) = self.in_wrong_phase(id, threads, mask) {
+            let mut trap = Trap::new(FaultKind::InvalidBarrier, lane, message);
+            trap.notes
+                .push((format!("warp {} arrived here", there.warp()), there.pc()));
+            return Err(trap);
+        }
+        let order = &mut self.shared.order;
+        let mark = order.mark(self.id, pc, Kind::Cta).of(mask);
+        let arrivals = self.shared.named.entry(id).or_insert_with(|| Arrivals {
+            threads,
+            arrived: 0,
+            before: None,
+            who: Vec::new(),
+        });
+        arrivals.arrived += mask.count_ones();
+        arrivals.who.push(mark);
+        if !waits {
+            let released = order.release(self.id, mask);
+            match &mut arrivals.before {
+                Some(before) => before.join(&released),
+                none => *none = Some(released),
+            }
+        }
+        Ok(())
+    }
+
+    /// Why lanes may not arrive in the present phase of a barrier, and the other arrival that shows it.
+    fn in_wrong_phase(&self, id: u32, threads: u32, mask: u32) -> Option<(String, Mark)> {
+        let (warp, order) = (self.id, &self.shared.order);
+        let last = match self.shared.named.get(&id) {
+            // The phase is complete, but its threads have not been resumed yet.
+            Some(phase) if phase.arrived >= phase.threads => Some(&phase.who),
+            Some(phase) if phase.threads != threads => {
+                let message = format!(
+                    "warp {warp} arrives at named barrier {id} with a count of {threads} threads, others with {}",
+                    phase.threads
+                );
+                return Some((message, *phase.who.first()?));
+            }
+            Some(phase) => {
+                if let Some(mark) = phase.who.iter().find(|m| m.warp() == warp && m.lanes & mask != 0) {
+                    let message = format!(
+                        "warp {warp} arrives twice in one phase of named barrier {id}: it counts twice"
+                    );
+                    return Some((message, *mark));
+                }
+                self.shared.named_phases.get(&id)
+            }
+            None => self.shared.named_phases.get(&id),
+        };
+        let lane = mask.trailing_zeros() & 31;
+        let unordered = |m: &&Mark| order.check && m.warp() != warp && !order.ordered(**m, warp, lane);
+        let mark = *last?.iter().find(unordered)?;
+        let message = format!(
+            "warp {warp} arrives at named barrier {id}, at which warp {} arrived in the phase before, and nothing orders the \
+             two arrivals: both could count in one phase. Use another barrier for warps that do not wait for these",
+            mark.warp()
+        );
+        Some((message, mark))
+    }
+}
+
+/// Opens the named barriers at which enough threads have arrived; returns whether that resumed any thread.
+pub(super) fn open(warps: &mut [Warp], shared: &mut Shared) -> bool {
+    let full: Vec<u32> = shared
+        .named
+        .iter()
+        .filter(|(_, phase)| phase.arrived >= phase.threads)
+        .map(|(id, _)| *id)
+        .collect();
+    let mut opened = false;
+    for id in full {
+        let Some(phase) = shared.named.remove(&id) else {
+            continue;
+        };
+        let order = &mut shared.order;
+        let mut all = phase.before;
+        let mut waited: Vec<(usize, u32)> = Vec::new();
+        for (w, warp) in warps.iter_mut().enumerate() {
+            let here = |s: &&mut Strand| matches!(s.status, Status::Named(at, _) if at == id);
+            for strand in warp.strands.iter_mut().filter(here) {
+                strand.status = Status::Ready;
+                waited.push((w, strand.mask));
+                let released = order.release(w, strand.mask);
+                match &mut all {
+                    Some(all) => all.join(&released),
+                    none => *none = Some(released),
+                }
+            }
+        }
+        for (warp, mask) in &waited {
+            if let Some(all) = &all {
+                order.acquire(*warp, *mask, all);
+            }
+        }
+        let lanes: Vec<(usize, u32)> = phase.who.iter().map(|m| (m.warp(), m.lanes)).collect();
+        order.hand_on(&lanes);
+        shared.named_phases.insert(id, phase.who);
+        opened |= !waited.is_empty();
+    }
+    opened
+}

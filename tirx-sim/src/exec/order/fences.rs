@@ -1,0 +1,104 @@
+//! Fences of threads (`fence.acq_rel`, `fence.sc`): how they order the relaxed accesses around them.
+//!
+//! A fence makes later relaxed writes of its lane release, and earlier relaxed reads of its lane acquire. With `fence.sc`
+//! (`__threadfence()` is one) the write or the read may be another lane's, if a barrier of the block, a warp barrier or a
+//! named barrier stands between them and the fence. Programs use this: all threads fence, all meet at a barrier, one
+//! thread writes a flag. It follows from the total order of `fence.sc` (PTX ISA, "Fence-SC"): in the opposite order of
+//! the two fences the flag would be read before it was written.
+
+use super::{Known, Order};
+use crate::alu::LANES;
+use crate::bytecode::Scope;
+
+/// The effect of a lane's fences and relaxed reads, by scope.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fences {
+    /// Released by a fence of at least this scope, for later relaxed writes.
+    released: [Option<Known>; 3],
+    /// Released by a `fence.sc` of this lane or of lanes that it has met at a barrier.
+    handed: [Option<Known>; 3],
+    /// Seen by relaxed reads within this scope, for later fences.
+    pending: [Option<Known>; 3],
+    /// Seen by relaxed reads of lanes that it has met at a barrier, for a later `fence.sc`.
+    met: [Option<Known>; 3],
+}
+
+fn join(into: &mut Option<Known>, known: &Option<Known>) {
+    match (into, known) {
+        (_, None) => {}
+        (Some(into), Some(known)) => into.join(known),
+        (none, Some(known)) => *none = Some(known.clone()),
+    }
+}
+
+impl Order {
+    /// `fence.acq_rel`, or `fence.sc`.
+    pub(crate) fn fence(&mut self, warp: usize, mask: u32, scope: Scope, sc: bool) {
+        if !self.fine {
+            return;
+        }
+        let within = ..=scope as usize;
+        if let Some(fences) = &mut self.warps[warp].fences {
+            let mut seen = Vec::new();
+            for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
+                let own = fences[lane].pending[within].iter_mut();
+                let met = fences[lane].met[within].iter_mut().filter(|_| sc);
+                seen.extend(own.chain(met).filter_map(Option::take).map(|known| (lane, known)));
+            }
+            for (lane, known) in seen {
+                self.acquire(warp, 1 << lane, &known);
+            }
+        }
+        for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
+            let known = Some(self.release(warp, 1 << lane));
+            let fences = &mut self.warps[warp].fences.get_or_insert_default()[lane];
+            fences.released[within].fill(known.clone());
+            if sc {
+                fences.handed[within].iter_mut().for_each(|h| join(h, &known));
+            }
+        }
+    }
+
+    /// Lanes meet at a barrier: each gets what any of them has released by `fence.sc` or seen by relaxed reads.
+    pub(crate) fn hand_on(&mut self, lanes: &[(usize, u32)]) {
+        if !self.fine || lanes.iter().all(|(w, _)| self.warps[*w].fences.is_none()) {
+            return;
+        }
+        let each = |mask: u32| (0..LANES).filter(move |l| mask >> l & 1 != 0);
+        let mut all = Fences::default();
+        for (warp, mask) in lanes {
+            let Some(fences) = &self.warps[*warp].fences else {
+                continue;
+            };
+            for lane in each(*mask) {
+                for scope in 0..3 {
+                    join(&mut all.handed[scope], &fences[lane].handed[scope]);
+                    join(&mut all.met[scope], &fences[lane].pending[scope]);
+                    join(&mut all.met[scope], &fences[lane].met[scope]);
+                }
+            }
+        }
+        for (warp, mask) in lanes {
+            let fences = self.warps[*warp].fences.get_or_insert_default();
+            for lane in each(*mask) {
+                fences[lane].handed = all.handed.clone();
+                fences[lane].met = all.met.clone();
+            }
+        }
+    }
+
+    /// What a lane's relaxed write within a scope releases.
+    pub(super) fn released(&self, warp: usize, lane: u32, scope: Scope) -> Option<Known> {
+        let fences = &self.warps[warp].fences.as_ref()?[lane as usize % LANES];
+        let mut released = fences.released[scope as usize].clone();
+        join(&mut released, &fences.handed[scope as usize]);
+        released
+    }
+
+    /// A lane's relaxed read within a scope has seen what was released.
+    pub(super) fn suspect(&mut self, warp: usize, lane: u32, scope: Scope, released: &Known) {
+        let fences = self.warps[warp].fences.get_or_insert_default();
+        let pending = &mut fences[lane as usize % LANES].pending[scope as usize];
+        join(pending, &Some(released.clone()));
+    }
+}
