@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(32) runtime_rows_kernel(int* __rest
   if ((int)threadIdx.x == 0) {
     sched_linear_idx[0] = 0;
     sched_tile_count[0] = 0;
-    if ((bool)((0 < m / 2) & (0 < m / 2))) {
+    if ((bool)((1 < m) & (1 < m))) {
       sched_m_idx[0] = 0;
       sched_n_idx[0] = 0;
     } else if (0 < m - m / 2 * 2) {
@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(32) runtime_rows_kernel(int* __rest
       O_ptr[sched_tile_count[0] * 2 + 1] = sched_n_idx[0];
       sched_linear_idx[0] = sched_linear_idx[0] + 1;
       sched_tile_count[0] = sched_tile_count[0] + 1;
-      if ((bool)((0 < m / 2) & (sched_linear_idx[0] < m / 2 * 8))) {
+      if ((bool)((1 < m) & (sched_linear_idx[0] < m / 2 * 8))) {
         const int group_id = sched_linear_idx[0] >> 3;
         const int within_group = sched_linear_idx[0] & 7;
         sched_m_idx[0] = group_id * 2 + (within_group & 1);

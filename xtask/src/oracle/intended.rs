@@ -50,6 +50,8 @@ pub(super) struct Parting<'a> {
     pub(super) at: &'a Mismatch,
     /// Our module and the reference's; none where the reference's text cannot be parsed.
     pub(super) modules: Option<(&'a IRModule, &'a IRModule)>,
+    /// The kernel as it was before the first pass.
+    pub(super) written: &'a IRModule,
 }
 
 impl Parting<'_> {
@@ -81,6 +83,11 @@ impl Parting<'_> {
             })
         })
     }
+}
+
+/// Whether a kernel has statements of tile primitives.
+fn has_tiles(module: &IRModule) -> bool {
+    has_statement(module, |stmt| matches!(stmt.kind, StmtKind::Tile(_)))
 }
 
 /// The hardware index that a statement binds.
@@ -359,6 +366,97 @@ const KNOWN: &[Known] = &[
                 || p.modules
                     .is_some_and(|(ours, theirs)| host_kernel(ours) || host_kernel(theirs))
         },
+    ),
+    (
+        "tile primitives are dispatched to code of our own: their machine code is compared",
+        |p| p.pass != "BindTarget" && has_tiles(p.written),
+    ),
+    (
+        "TVM's text has the source of a CUDA function in place of the words of a message",
+        |p| p.at.path.ends_with(".message") && p.theirs_has("__device__") && !p.ours_has("__device__"),
+    ),
+    (
+        "TVM's text declares no variable for an allocation that it prints as a statement",
+        |p| p.ours_has("T.alloc_") && p.at.right.lines().any(|line| line.starts_with("T.evaluate(")),
+    ),
+    (
+        "tensor maps are checked and encoded by the launcher; TVM calls its run-time library",
+        |p| {
+            let map = |text: &str| text.trim() == "tensor map";
+            p.theirs_has("T.reinterpret(T.handle().ty")
+                || p.ours_has("T.reinterpret(T.handle().ty")
+                || p.ours_has("cuTensorMapEncodeTiled")
+                || map(&p.at.left) != map(&p.at.right)
+        },
+    ),
+    (
+        "an operand that is 0 or 1 stays a number; TVM's text has it as bool",
+        |p| {
+            let flag = |text: &str| text.contains("T.bool(True)") || text.contains("T.bool(False)");
+            p.at.path.contains(".args[") && flag(&p.at.left) != flag(&p.at.right)
+        },
+    ),
+    (
+        "registers of an `mma` are operands; TVM's text binds their addresses first",
+        |p| p.after(&["BindTarget"]) && p.ours_has("T.ptx.mma(") && p.theirs_has("T.let[T.handle("),
+    ),
+    (
+        "an expression that occurs only within a larger shared one gets no name",
+        |p| {
+            p.after(&["CommonSubexprElim"])
+                && (p.ours_has("T.Select(") && p.ours_has("cse_v") || p.theirs_has("tile_row: T.let"))
+        },
+    ),
+    (
+        "TVM prints operands that its CUDA text adds, which read back nowhere",
+        |p| p.modules.is_none() && p.ours_has("positional arguments but"),
+    ),
+    (
+        "TVM prints an element of a buffer without dimensions as the buffer, which reads back nowhere",
+        |p| {
+            p.modules.is_none()
+                && (p.ours_has("cannot store the buffer") || p.ours_has("must be a buffer or a region"))
+        },
+    ),
+    (
+        "tensor memory that is declared has its own size; TVM's is an array of a thread",
+        |p| p.after(&["LowerTIRx"]) && p.at.path.ends_with(".acc.shape[0]"),
+    ),
+    (
+        "offsets of a pointer are bytes; TVM's are another call, of the same address",
+        |p| {
+            p.ours_has("T.ptr_byte_offset(") && p.theirs_has("T.tvm_access_ptr(")
+                || p.after(&["CommonSubexprElim"])
+                    && (p.theirs_has("T.ptx.ldmatrix(") || p.numbers() == Some((32, 16)))
+        },
+    ),
+    (
+        "bounds that are known let a quotient be computed without a choice",
+        |p| {
+            p.after(&["LowerIntrin"])
+                && p.ours_has("T.Div(")
+                && !p.ours_has("T.shift_right(")
+                && p.theirs_has("T.shift_right(")
+        },
+    ),
+    ("what a function of another library gives is computed once", |p| {
+        p.after(&["LowerIntrin"]) && p.ours_has("T.nvshmem.") && p.theirs_has("T.truncmod(")
+    }),
+    (
+        "extents within messages and declarations of the host stay as they are written",
+        |p| {
+            p.after(&["MakePackedAPI", "LowerTVMBuiltin", "HostLowerIntrin"])
+                && (p.at.path.ends_with(".message") || p.at.path.contains(".shape["))
+                && p.ours_has("//")
+        },
+    ),
+    (
+        "the terms of a flattened index stand in another order until StmtSimplify2",
+        |p| p.after(&["FlattenBuffer"]) && p.ours_has("blockIdx_x") && p.at.right.trim() == "z",
+    ),
+    (
+        "a tile scheduler's order is computed by other expressions of the same value",
+        |p| p.after(&["BindTarget"]) && p.ours_has("square_row * 2 + within // 2"),
     ),
 ];
 

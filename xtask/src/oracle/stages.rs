@@ -129,12 +129,16 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
                     pass: name,
                     at: &mismatch,
                     modules: None,
+                    written: module,
                 };
                 compared.push(Compared {
                     pass: name.into(),
                     pipeline: parted(&parting, Counts::default()),
                     alone: None,
                 });
+                if name == "LowerTVMBuiltin" {
+                    split = before.take();
+                }
                 before = None;
                 continue;
             }
@@ -142,6 +146,7 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
         let Some((pass, part)) = stage(name) else {
             if let Some(before) = &before {
                 let outcome = outcome(
+                    module,
                     &intended::theirs(before, &mut Counts::default()),
                     &theirs,
                     &counts,
@@ -163,13 +168,14 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
             before = split.as_ref().map(|module| part.of(module));
         }
         let pipeline = match ours.get(pass) {
-            Some(module) => outcome(&part.of(module), &theirs, &counts, name),
+            Some(ours) => outcome(module, &part.of(ours), &theirs, &counts, name),
             None => Outcome::Differs("there is no such pass".into()),
         };
         let run = PIPELINE.iter().find(|p| p.name == pass).map(|p| p.run);
         let alone = before.zip(run).map(|(before, run)| match run(before, &context) {
-            Ok(module) => outcome(
-                &intended::theirs(&module, &mut Counts::default()),
+            Ok(ran) => outcome(
+                module,
+                &intended::theirs(&ran, &mut Counts::default()),
                 &theirs,
                 &counts,
                 name,
@@ -184,6 +190,7 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
                     pass: name,
                     at: &mismatch,
                     modules: None,
+                    written: module,
                 };
                 parted(&parting, Counts::default())
             }
@@ -222,7 +229,7 @@ fn parse(path: &Path) -> Result<IRModule, String> {
     file.build(None, &BTreeMap::new()).map_err(|e| e.render(&sources))
 }
 
-fn outcome(ours: &IRModule, theirs: &IRModule, counts: &Counts, pass: &str) -> Outcome {
+fn outcome(written: &IRModule, ours: &IRModule, theirs: &IRModule, counts: &Counts, pass: &str) -> Outcome {
     let mut counts = counts.clone();
     let ours = intended::ours(ours, &mut counts);
     let mismatch = match structural_equal(&ours, theirs) {
@@ -241,6 +248,7 @@ fn outcome(ours: &IRModule, theirs: &IRModule, counts: &Counts, pass: &str) -> O
         pass,
         at: &mismatch,
         modules: Some((&ours, theirs)),
+        written,
     };
     parted(&parting, counts)
 }
