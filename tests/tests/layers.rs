@@ -8,12 +8,14 @@ use tirx_tests::root;
 /// The crates of the compiler and of its run time, and the workspace crates that each may depend on.
 const MAY_SEE: &[(&str, &[&str])] = &[
     ("tirx-core/source", &[]),
-    ("tirx-core/ir", &["tirx-source"]),
+    ("tirx-core/dtype", &[]),
+    ("tirx-core/ir", &["tirx-source", "tirx-dtype"]),
     ("tirx-core/arith", &["tirx-source", "tirx-ir"]),
     ("tirx-core/script", &["tirx-source", "tirx-ir", "tirx-arith"]),
     ("tirx-core/lower", &["tirx-source", "tirx-ir", "tirx-arith"]),
     ("tirx-core/codegen", &["tirx-source", "tirx-ir", "tirx-arith"]),
-    ("tirx-sim", &["tirx-source", "tirx-ir"]),
+    ("tirx-sim/machine", &["tirx-source", "tirx-dtype"]),
+    ("tirx-sim", &["tirx-source", "tirx-ir", "tirx-sim-machine"]),
 ];
 
 /// Accepted cycles, with the reason.

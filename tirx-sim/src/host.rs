@@ -15,8 +15,8 @@ use tirx_ir::{
     odd_f32,
 };
 
-use crate::memory::{Allocation, Memory};
-use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
+use tirx_sim_machine::{Allocation, Memory};
+use tirx_sim_machine::{TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
 
 /// An argument of a call.
 #[derive(Clone, Debug)]

@@ -1,22 +1,17 @@
-//! Launching: checks, blocks in parallel, results.
+//! Programs: compiled once, launched with checks of the launch.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tirx_ir::IRModule;
+use tirx_sim_machine::bytecode::{Axis, Code};
+use tirx_sim_machine::grid::{self, Launch, LaunchOptions, Stats};
+use tirx_sim_machine::numeric::Kind;
+use tirx_sim_machine::{Fault, FaultKind, FaultLocation, FaultReport, Memory, StandIns, Window};
 use tirx_source::Diagnostics;
 
-use crate::bytecode::{Axis, Code};
 use crate::compile::{self, CompileOptions};
-use crate::exec::{Context, Group, GroupStop, Ledger};
-use crate::fault::{Fault, FaultKind, FaultLocation, FaultReport};
-use crate::memory::Memory;
-use crate::numeric::Kind;
-use crate::stand_in::StandIns;
-use crate::timeline::TimelineEvent;
-use crate::window::Window;
 
 /// Most threads of a block.
 const MOST_THREADS: u64 = 1024;
@@ -26,8 +21,8 @@ pub const MOST_SHARED: u64 = 227 * 1024;
 const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 /// Largest grid, in blocks, that is run: more would take hours.
 const MOST_RUN: u64 = 1 << 26;
-/// Branches and loop iterations of a block after which the block is considered endless.
-const MOST_STEPS: u64 = 1 << 28;
+/// Bytes that a pool of dynamic shared memory is aligned to.
+const POOL_ALIGN: u32 = 1024;
 /// Most blocks of a cluster.
 const MOST_IN_CLUSTER: u64 = 16;
 
@@ -68,64 +63,6 @@ pub enum ParamKind {
         /// Its width.
         bits: u8,
     },
-}
-
-/// One launch of a kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct Launch<'a> {
-    /// Blocks along x, y, z.
-    pub grid: [u32; 3],
-    /// Threads of a block along x, y, z.
-    pub block: [u32; 3],
-    /// Blocks of a cluster along x, y, z; ones without clusters.
-    pub cluster: [u32; 3],
-    /// Bytes of dynamic shared memory.
-    pub shared_bytes: u32,
-    /// One per parameter: addresses, and scalars as little-endian bits.
-    pub args: &'a [u64],
-}
-
-/// How a launch is run.
-#[derive(Clone, Copy, Debug)]
-pub struct LaunchOptions {
-    /// Whether unordered accesses to shared and global memory are errors.
-    pub check_races: bool,
-    /// Most branches and loop iterations of one block, against kernels that never end. `None`: no limit. The default is
-    /// 2²⁸, some seconds to a minute.
-    pub step_limit: Option<u64>,
-    /// Chooses when asynchronous copies and matrix operations take effect, and whether the first or the last warp, and
-    /// lane of an atomic, comes first. Each number gives one schedule.
-    pub seed: u64,
-    /// Whether the launch is a programmatic dependent one, and all global memory may have been written by the grid before
-    /// it: each access must come behind `griddepcontrol.wait`.
-    pub dependent: bool,
-    /// The linear index of the block whose timeline is recorded.
-    pub timeline: Option<u64>,
-}
-
-impl Default for LaunchOptions {
-    /// Races are checked; a block that does not end is stopped.
-    fn default() -> LaunchOptions {
-        LaunchOptions {
-            check_races: true,
-            step_limit: Some(MOST_STEPS),
-            seed: 0,
-            dependent: false,
-            timeline: None,
-        }
-    }
-}
-
-/// What a launch did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Work done: operators of the lowered kernel (arithmetic, conversions, loads, stores, calls; loop control aside)
-    /// times the lanes they were run for. What is the same for a whole warp counts for each lane, as on a GPU.
-    pub lane_ops: u64,
-    /// What the kernel printed, by block.
-    pub output: String,
-    /// The events of the block that [`LaunchOptions::timeline`] names.
-    pub timeline: Vec<TimelineEvent>,
 }
 
 impl Program {
@@ -215,74 +152,7 @@ impl Program {
         self.check(launch).map_err(|message| self.refusal(message))?;
         self.turn.store(NOWHERE, Ordering::Relaxed);
         let code = self.code_for(launch);
-        let params = self
-            .code
-            .params
-            .iter()
-            .zip(launch.args)
-            .map(|((_, kind), address)| {
-                let storage = (*kind == Kind::Ptr).then(|| memory.find(*address)).flatten()?;
-                let offset = address - storage.address;
-                Some((storage, offset))
-            });
-        let params: Vec<_> = params.collect();
-        let windows = params.iter().zip(launch.args).map(|(param, address)| {
-            let of_it = windows.iter().filter(|(of, _)| of == address && param.is_some());
-            of_it.map(|(_, window)| window.clone()).collect()
-        });
-        let ledger = options
-            .check_races
-            .then(|| Ledger::new(&code, &params, options.dependent));
-        let sheets = params.iter().map(|param| {
-            let (storage, _) = param.as_ref()?;
-            ledger.as_ref()?.sheet(storage)
-        });
-        let ctx = Context {
-            code: &code,
-            memory,
-            grid: launch.grid,
-            block: launch.block,
-            cluster: launch.cluster,
-            args: launch.args,
-            sheets: sheets.collect(),
-            windows: windows.collect(),
-            params,
-            ledger,
-            stand_ins,
-            check_races: options.check_races,
-            raw: Mutex::new(None),
-            step_limit: options.step_limit.unwrap_or(u64::MAX),
-            turn: &self.turn,
-            seed: options.seed,
-            dependent: options.dependent && options.check_races,
-            timeline: options.timeline,
-            next: AtomicU64::new(0),
-            first_fault: AtomicU64::new(u64::MAX),
-        };
-        let state = Run {
-            total: Group::count(&ctx),
-            inner: Mutex::new(Inner::default()),
-        };
-        let workers = (rayon::current_num_threads() as u64).min(state.total);
-        if workers <= 1 {
-            state.work(&ctx);
-        } else {
-            rayon::scope(|scope| {
-                for _ in 0..workers {
-                    scope.spawn(|_| state.work(&ctx));
-                }
-            });
-        }
-        let mut inner = state.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, fault)) = inner.fault {
-            return Err(fault);
-        }
-        inner.output.sort_by_key(|(block, _)| *block);
-        Ok(Stats {
-            lane_ops: inner.lane_ops,
-            timeline: inner.timeline,
-            output: inner.output.into_iter().map(|(_, text)| text).collect(),
-        })
+        grid::run(&code, &self.turn, memory, launch, stand_ins, options, windows)
     }
 
     /// The code, with a pool of dynamic shared memory (an array without extent) as large as the launch says.
@@ -404,127 +274,5 @@ impl Program {
             }
         }
         Ok(())
-    }
-}
-
-/// Bytes that a pool of dynamic shared memory is aligned to.
-const POOL_ALIGN: u32 = 1024;
-
-/// A grid that is running.
-struct Run {
-    total: u64,
-    inner: Mutex<Inner>,
-}
-
-#[derive(Default)]
-struct Inner {
-    lane_ops: u64,
-    timeline: Vec<TimelineEvent>,
-    output: Vec<(u64, String)>,
-    /// The fault and the linear index of its block.
-    fault: Option<(u64, Fault)>,
-    /// Groups that wait for memory, each with the version of the grid that it last looked at.
-    waiting: VecDeque<(u64, Group)>,
-    /// Incremented whenever a group makes progress.
-    version: u64,
-    running: u32,
-}
-
-impl Run {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The work of one thread: fresh groups first, then those that wait, as long as others make progress.
-    fn work(&self, ctx: &Context<'_>) {
-        let mut spare: Option<Group> = None;
-        loop {
-            let number = ctx.next.fetch_add(1, Ordering::Relaxed);
-            if number < self.total {
-                let mut group = spare.take().unwrap_or_else(|| Group::new(ctx));
-                group.start(ctx, number);
-                if group.first_block() > ctx.first_fault.load(Ordering::Relaxed) {
-                    spare = Some(group);
-                    continue;
-                }
-                let version = {
-                    let mut inner = self.inner();
-                    inner.running += 1;
-                    inner.version
-                };
-                spare = self.run(ctx, group, version);
-                continue;
-            }
-            let mut inner = self.inner();
-            if inner.waiting.is_empty() && inner.running == 0 {
-                return;
-            }
-            let version = inner.version;
-            if let Some(i) = inner.waiting.iter().position(|(seen, _)| *seen != version)
-                && let Some((_, group)) = inner.waiting.remove(i)
-            {
-                inner.running += 1;
-                drop(inner);
-                spare = self.run(ctx, group, version);
-                continue;
-            }
-            if inner.running == 0 {
-                // Every group has looked, and none made progress.
-                let stuck = inner
-                    .waiting
-                    .iter_mut()
-                    .min_by_key(|(_, group)| group.first_block());
-                if let Some((_, group)) = stuck {
-                    let fault = group.deadlock(ctx);
-                    let block = group.first_block();
-                    inner.note(ctx, block, fault);
-                }
-                inner.waiting.clear();
-                return;
-            }
-            drop(inner);
-            std::thread::yield_now();
-        }
-    }
-
-    /// Runs a group; returns its storage when it is done.
-    fn run(&self, ctx: &Context<'_>, mut group: Group, version: u64) -> Option<Group> {
-        let result = group.run(ctx);
-        let (lane_ops, output) = group.harvest();
-        let timeline = group.timeline(ctx);
-        let mut inner = self.inner();
-        inner.running -= 1;
-        inner.lane_ops += lane_ops;
-        inner.timeline.extend(timeline);
-        if !output.is_empty() {
-            inner.output.push((group.first_block(), output));
-        }
-        match result {
-            Ok(GroupStop::Done) => {
-                inner.version += 1;
-                Some(group)
-            }
-            Ok(GroupStop::Waiting(moved)) => {
-                inner.version += moved as u64;
-                // It may have missed what others did since it started: it looks again before it counts as stuck.
-                inner.waiting.push_back((version, group));
-                None
-            }
-            Err(fault) => {
-                inner.version += 1;
-                let block = group.first_block();
-                inner.note(ctx, block, fault);
-                Some(group)
-            }
-        }
-    }
-}
-
-impl Inner {
-    fn note(&mut self, ctx: &Context<'_>, block: u64, fault: Fault) {
-        if self.fault.as_ref().is_none_or(|(first, _)| block < *first) {
-            self.fault = Some((block, fault));
-        }
-        ctx.first_fault.fetch_min(block, Ordering::Relaxed);
     }
 }

@@ -25,47 +25,23 @@
 //! # }
 //! ```
 //!
-//! | file | what it is |
+//! | where | what it is |
 //! |---|---|
-//! | `memory` | global memory: allocations by address |
-//! | `numeric` | kinds of value, rounding, conversions |
-//! | `cvt`, `rounded` | conversions and arithmetic of PTX that round as their modifiers say |
-//! | `alu` | what arithmetic computes, for scalars and lanes |
-//! | `bytecode` | the instructions |
 //! | `compile` | IR to bytecode |
-//! | `exec` | running it |
-//! | `launch` | [`Program`], launch checks, blocks in parallel |
+//! | `launch` | [`Program`], launch checks |
 //! | `host` | host functions: argument checks and launches, as a launcher does them |
-//! | `tensor` | what tensor cores compute |
-//! | `stand_in` | Rust closures in place of raw CUDA functions |
-//! | `timeline` | when warps ran and waited |
-//! | `tensor_map` | tensor maps of the copy engine |
-//! | `fault` | errors |
+//! | the crate `tirx-sim-machine` | the bytecode and what runs it: memory, warps, asynchronous operations, tensor cores, faults |
 
 #![forbid(unsafe_code)]
 
-mod alu;
-mod bytecode;
 mod compile;
-mod cvt;
-mod exec;
-mod fault;
 pub mod host;
 mod launch;
-mod memory;
-mod numeric;
-mod rounded;
-mod stand_in;
-mod tensor;
-mod tensor_map;
-mod timeline;
-mod window;
 
 pub use compile::CompileOptions;
-pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
-pub use launch::{Launch, LaunchOptions, MOST_SHARED, ParamKind, Position, Program, Stats};
-pub use memory::{Allocation, Memory};
-pub use stand_in::{StandInCall, StandIns};
-pub use tensor_map::{MOST_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
-pub use timeline::{TimelineEvent, Track, trace};
-pub use window::Window;
+pub use launch::{MOST_SHARED, ParamKind, Position, Program};
+pub use tirx_sim_machine::{
+    Allocation, Fault, FaultKind, FaultLocation, FaultNote, FaultReport, Launch, LaunchOptions,
+    MOST_DIMENSIONS, Memory, StandInCall, StandIns, Stats, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle,
+    TensorMapType, TimelineEvent, Track, Window, trace,
+};

@@ -490,7 +490,9 @@ fn a_new_crate_has_a_kernel_that_is_well() {
     let new = folder.run(&["new", "first-kernel"]);
     assert_eq!(new.code, Some(0), "{}", new.err);
     let manifest = fs::read_to_string(folder.path("first-kernel/Cargo.toml")).unwrap();
-    assert!(manifest.contains("name = \"first-kernel\"") && manifest.contains("opt-level = 3"));
+    assert!(
+        manifest.contains("name = \"first-kernel\"") && manifest.contains("tirx-sim-machine]\nopt-level = 3")
+    );
     let checked = folder.run(&["check", "--manifest", "first-kernel/kernels.toml"]);
     assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""));
     fails(&folder.run(&["new", "first-kernel"]), 1, &["is there already"]);

@@ -122,7 +122,7 @@ impl Place {
              description = \"Kernels that are finished.\"\n\
              [dependencies]\ntirx-rt = {{ path = \"{root_text}/tirx-rt\", version = \"0.1.0\" }}\n\
              [build-dependencies]\ntirx-build = {{ path = \"{root_text}/tirx-build\", version = \"0.1.0\" }}\n\
-             [profile.dev]\ndebug = \"line-tables-only\"\n[profile.dev.package.tirx-sim]\nopt-level = 2\n[workspace]\n"
+             [profile.dev]\ndebug = \"line-tables-only\"\n[profile.dev.package.tirx-sim-machine]\nopt-level = 2\n[workspace]\n"
         );
         self.write(&format!("{name}/Cargo.toml"), &cargo);
         fs::copy(root.join("Cargo.lock"), self.path(name).join("Cargo.lock")).unwrap();

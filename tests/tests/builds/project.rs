@@ -78,7 +78,7 @@ fn a_new_crate_runs() {
     assert!(success && err.contains("created `first-kernel`"), "{err}");
     let written = fs::read_to_string(place.path("first-kernel/Cargo.toml")).unwrap();
     assert!(
-        written.contains("[profile.dev.package.tirx-sim]\nopt-level = 3"),
+        written.contains("[profile.dev.package.tirx-sim-machine]\nopt-level = 3"),
         "{written}"
     );
     place.manifest("first-kernel", &written);
@@ -112,7 +112,14 @@ fn the_crates_can_be_packaged() {
         .env("CARGO_TARGET_DIR", target.path());
     let (success, _, err) = texts(command.output().unwrap());
     assert!(success, "{err}");
-    for package in ["tirx-core", "tirx-build", "tirx-rt", "tirx-sim", "cargo-tirx"] {
+    for package in [
+        "tirx-core",
+        "tirx-build",
+        "tirx-rt",
+        "tirx-sim",
+        "tirx-sim-machine",
+        "cargo-tirx",
+    ] {
         let file = format!("package/{package}-{}.crate", env!("CARGO_PKG_VERSION"));
         assert!(target.path().join(&file).is_file(), "{file}: {err}");
     }

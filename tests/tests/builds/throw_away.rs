@@ -130,7 +130,7 @@ impl Place {
         let kept: String = kept.map(|line| format!("{line}\n")).collect();
         let cargo = format!(
             "{package}{kept}[profile.dev]\ndebug = \"line-tables-only\"\n\
-             [profile.dev.package.tirx-sim]\nopt-level = 2\n[workspace]\n"
+             [profile.dev.package.tirx-sim-machine]\nopt-level = 2\n[workspace]\n"
         );
         let cargo = cargo.replace('…', root.to_str().unwrap());
         self.write(&format!("{name}/Cargo.toml"), &cargo);

@@ -208,6 +208,19 @@ mod tests {
     use crate::ir::Var;
 
     #[test]
+    fn constants_hold_values_of_their_dtype() {
+        for (name, value, held) in [
+            ("float8_e4m3fn", 17.0, 16.0),
+            ("float8_e4m3fn", 19.0, 20.0),
+            ("float8_e5m2", 1e9, 57344.0),
+            ("float4_e2m1fn", 2.4, 2.0),
+        ] {
+            let constant = Expr::float(name.parse().unwrap(), value);
+            assert_eq!(constant.as_float(), Some(held), "{name} {value}");
+        }
+    }
+
+    #[test]
     fn folds_constants_with_wrapping() {
         let c = |v| Expr::constant(DType::INT32, v);
         assert!(add(c(2), c(3)).is_int(5));

@@ -39,7 +39,6 @@ use tirx_source::{diagnostic, source};
 pub mod abi;
 mod buffer;
 pub mod builder;
-mod dtype;
 mod equal;
 mod expr;
 pub mod fold;
@@ -47,7 +46,6 @@ mod func;
 pub mod image;
 pub mod intrin;
 pub mod layout;
-mod minifloat;
 mod mutate;
 mod printer;
 mod stmt;
@@ -58,11 +56,9 @@ mod verify;
 mod visit;
 
 pub use buffer::{Buffer, BufferNode, DEFAULT_ALIGN};
-pub use dtype::{DType, TypeCode, UnknownDType};
 pub use equal::{Comparison, Mismatch, Structural, structural_equal, structural_hash};
 pub use expr::{BinOp, Expr, ExprKind, ExprNode};
 pub use func::{AttrValue, Attrs, IRModule, PrimFunc};
-pub use minifloat::{Minifloat, odd_f32, odd_f64};
 pub use mutate::{Mutator, substitute, substitute_stmt};
 pub use printer::{print, print_expr, print_func, print_stmt};
 pub use stmt::{
@@ -70,6 +66,7 @@ pub use stmt::{
     StmtKind, StmtNode,
 };
 pub use tile::{BufferRegion, ExecScope, TileArg, TileCall, TileOp};
+pub use tirx_dtype::{DType, Minifloat, TypeCode, UnknownDType, odd_f32, odd_f64};
 pub use var::{IterKind, IterVar, Type, Var};
 pub use verify::{verify, verify_func};
 pub use visit::{Visitor, is_pure, uses_var};

@@ -7,9 +7,11 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::bytecode::{AsyncInst, AtomicOp, BulkInst, Inst, MbarrierInst, MbarrierWhat, R, TileInst};
-use crate::exec::engine::{Class, Direction};
-use crate::numeric::Kind;
+use tirx_sim_machine::bytecode::{
+    AsyncInst, AtomicOp, BulkInst, Inst, MbarrierInst, MbarrierWhat, R, TileInst,
+};
+use tirx_sim_machine::bytecode::{Class, Direction};
+use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
     /// Compiles an operation of this file and gives its value, if it has one. `None`: the operation belongs to another

@@ -7,10 +7,10 @@ use tirx_source::diagnostic::{Result, error};
 use super::Compiler;
 use super::meaning::{Meaning, meaning};
 use super::registers::Val;
-use crate::alu::{Bin, Un};
-use crate::bytecode::{AsyncInst, AtomicOp, Inst, ShuffleMode};
-use crate::exec::order::Scope;
-use crate::numeric::Kind;
+use tirx_sim_machine::alu::{Bin, Un};
+use tirx_sim_machine::bytecode::Scope;
+use tirx_sim_machine::bytecode::{AsyncInst, AtomicOp, Inst, ShuffleMode};
+use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
     /// An expression for its effect.

@@ -6,8 +6,8 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::bytecode::{ExternCall, Inst, Print};
-use crate::numeric::Kind;
+use tirx_sim_machine::bytecode::{ExternCall, Inst, Print};
+use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
     /// A call of a raw CUDA or C function: name[, source text], arguments.

@@ -5,9 +5,9 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::alu::Bin;
-use crate::bytecode::{Operand, R};
-use crate::numeric::Kind;
+use tirx_sim_machine::alu::Bin;
+use tirx_sim_machine::bytecode::{Operand, R};
+use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
     /// The elements from `data` to the one at `indices`, as one index; `indices` are those of scalars.

@@ -6,10 +6,10 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::bytecode::Inst;
-use crate::cvt::Rounding;
-use crate::numeric::Kind;
-use crate::rounded::{Operation, Rounded};
+use tirx_sim_machine::bytecode::Inst;
+use tirx_sim_machine::cvt::Rounding;
+use tirx_sim_machine::numeric::Kind;
+use tirx_sim_machine::rounded::{Operation, Rounded};
 
 const F32X2: DType = DType::FLOAT32.with_lanes(2);
 const BF16X2: DType = DType::BFLOAT16.with_lanes(2);

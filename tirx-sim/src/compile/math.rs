@@ -6,9 +6,9 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::alu::{Bin, Un};
-use crate::bytecode::{Inst, Operand};
-use crate::numeric::Kind;
+use tirx_sim_machine::alu::{Bin, Un};
+use tirx_sim_machine::bytecode::{Inst, Operand};
+use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
     /// A function of the tables below, lane by lane.

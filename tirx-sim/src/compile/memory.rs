@@ -10,8 +10,8 @@ use super::index::Index;
 use super::registers::Val;
 use super::scan::constant_elements;
 use super::{Compiler, Home};
-use crate::bytecode::{Access, Inst, Operand, R, Region};
-use crate::numeric::Kind;
+use tirx_sim_machine::bytecode::{Access, Inst, Operand, R, Region};
+use tirx_sim_machine::numeric::Kind;
 
 /// Where an access goes, before the index is compiled.
 pub(super) struct Place {

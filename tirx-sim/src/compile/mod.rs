@@ -53,9 +53,9 @@ use tirx_source::Diagnostics;
 use tirx_source::diagnostic::{Diagnostic, Result, error};
 use tirx_source::source::{SourceMap, Span};
 
-use crate::bytecode::{Axis, BYTE, Code, Inst, Pc, R, Region, Special, WORD};
-use crate::numeric::Kind;
 use registers::{Registers, Val};
+use tirx_sim_machine::bytecode::{Axis, BYTE, Code, Inst, Pc, R, Region, Special, WORD};
+use tirx_sim_machine::numeric::Kind;
 
 /// Where the memory behind a data pointer is.
 #[derive(Clone, Debug)]

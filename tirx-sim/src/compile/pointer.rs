@@ -11,11 +11,11 @@ use super::index::Index;
 use super::memory::Place;
 use super::registers::Val;
 use super::{Compiler, Home};
-use crate::alu::Bin;
-use crate::bytecode::{AtomicInst, AtomicOp, Inst, Operand, Region, Special, UNNAMED_POINTER};
-use crate::exec::address;
-use crate::exec::order::{Scope, Strong};
-use crate::numeric::Kind;
+use tirx_sim_machine::address;
+use tirx_sim_machine::alu::Bin;
+use tirx_sim_machine::bytecode::{AtomicInst, AtomicOp, Inst, Operand, Region, Special, UNNAMED_POINTER};
+use tirx_sim_machine::bytecode::{Scope, Strong};
+use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
     /// The region that a data pointer is another name of, without computing anything.

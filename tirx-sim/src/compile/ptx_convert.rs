@@ -1,15 +1,15 @@
 //! Instructions of PTX that round as their modifiers say: `cvt`, and `add`, `sub`, `mul`, `fma`.
 
 use tirx_ir::Expr;
-use tirx_ir::intrin::convert::Conversion;
+use tirx_ir::intrin::convert::{Conversion, Element, Format};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::bytecode::{Exact, ExactInst, Inst, R};
-use crate::cvt::Cvt;
-use crate::numeric::Kind;
-use crate::rounded::Rounded;
+use tirx_sim_machine::bytecode::{Exact, ExactInst, Inst, R};
+use tirx_sim_machine::cvt::{Cvt, Rounding};
+use tirx_sim_machine::numeric::Kind;
+use tirx_sim_machine::rounded::Rounded;
 
 impl Compiler<'_> {
     /// The value of a conversion.
@@ -18,7 +18,7 @@ impl Compiler<'_> {
             Ok(conversion) => conversion,
             Err(message) => return error(self.span, format!("T.ptx.cvt: {message}")),
         };
-        let cvt = match Cvt::of(&conversion) {
+        let cvt = match cvt(&conversion) {
             Ok(cvt) => cvt,
             Err(message) => return error(self.span, message),
         };
@@ -57,4 +57,23 @@ impl Compiler<'_> {
         self.emit(Inst::Exact { id });
         Ok(Val::vector(kind, d))
     }
+}
+
+/// What the machine does for a conversion; an error says what the simulator does not do.
+fn cvt(conversion: &Conversion<'_>) -> std::result::Result<Cvt, String> {
+    let rounding = Rounding::of(conversion.rounding)?;
+    let fixed = |f: &Format| f.element == Element::S2f6;
+    if conversion.scale.is_some() || fixed(conversion.to) || fixed(conversion.from) {
+        return Err("the simulator has neither scaled conversions nor s2f6".into());
+    }
+    Ok(Cvt {
+        to: conversion.to,
+        from: conversion.from,
+        rounding,
+        whole: conversion.rounding.ends_with('i'),
+        ftz: conversion.ftz,
+        sat: conversion.sat,
+        relu: conversion.relu,
+        satfinite: conversion.satfinite,
+    })
 }

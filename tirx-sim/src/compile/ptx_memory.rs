@@ -10,9 +10,9 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::bytecode::AtomicOp;
-use crate::exec::order::{Scope, Strong};
-use crate::numeric::Kind;
+use tirx_sim_machine::bytecode::AtomicOp;
+use tirx_sim_machine::bytecode::{Scope, Strong};
+use tirx_sim_machine::numeric::Kind;
 
 /// A pointer, some bytes further.
 fn moved(pointer: &Expr, bytes: u32) -> Expr {

@@ -5,9 +5,9 @@ use tirx_ir::{BinOp, DType, Expr, ExprKind, Stmt, Var};
 use tirx_source::diagnostic::Result;
 
 use super::Compiler;
-use crate::bytecode::{AtomicOp, Inst};
-use crate::exec::order::{Scope, Strong};
-use crate::numeric::Kind;
+use tirx_sim_machine::bytecode::{AtomicOp, Inst};
+use tirx_sim_machine::bytecode::{Scope, Strong};
+use tirx_sim_machine::numeric::Kind;
 
 /// A pointer, some bytes further.
 fn moved(pointer: &Expr, bytes: Expr) -> Expr {
@@ -135,7 +135,7 @@ impl Compiler<'_> {
         self.emit(Inst::Clock { d: now });
         let now = super::registers::Val::vector(Kind::U64, now);
         let high = self.integer(Kind::U64, 32)?;
-        let now = self.bin(crate::alu::Bin::Shl, Kind::U64, Kind::U64, now, high)?;
+        let now = self.bin(tirx_sim_machine::alu::Bin::Shl, Kind::U64, Kind::U64, now, high)?;
         let kind = Expr::constant(DType::UINT64, what);
         let event = match event {
             Some(event) => or(shifted(wide(event.clone()), 2), kind),
@@ -143,8 +143,8 @@ impl Compiler<'_> {
         };
         let event = self.value(&event)?;
         let own = self.load_pointer(tag, Kind::U64, 1)?[0];
-        let event = self.bin(crate::alu::Bin::Or, Kind::U64, Kind::U64, own, event)?;
-        let record = self.bin(crate::alu::Bin::Or, Kind::U64, Kind::U64, now, event)?;
+        let event = self.bin(tirx_sim_machine::alu::Bin::Or, Kind::U64, Kind::U64, own, event)?;
+        let record = self.bin(tirx_sim_machine::alu::Bin::Or, Kind::U64, Kind::U64, now, event)?;
         let at = self.load_pointer(offset, Kind::U32, 1)?[0];
         let base = self.value(buffer)?;
         let name = match &buffer.kind {
@@ -153,7 +153,7 @@ impl Compiler<'_> {
         };
         self.store_offset(base, at, record, &name)?;
         let stride = self.value(&stride.clone().cast(DType::UINT32))?;
-        let next = self.bin(crate::alu::Bin::Add, Kind::U32, Kind::U32, at, stride)?;
+        let next = self.bin(tirx_sim_machine::alu::Bin::Add, Kind::U32, Kind::U32, at, stride)?;
         self.store_pointer(offset, Kind::U32, &[next])?;
         self.meet(part, false);
         Ok(())

@@ -8,10 +8,10 @@ use tirx_source::diagnostic::{Diagnostic, Result};
 use tirx_source::source::Span;
 
 use super::Compiler;
-use crate::alu::{Bin, Un};
-use crate::bytecode::{Inst, Operand, Pc, R};
-use crate::fault::FaultLocation;
-use crate::numeric::{Kind, convert};
+use tirx_sim_machine::FaultLocation;
+use tirx_sim_machine::alu::{Bin, Un};
+use tirx_sim_machine::bytecode::{Inst, Operand, Pc, R};
+use tirx_sim_machine::numeric::{Kind, convert};
 
 /// One lane of a value, in a register.
 #[derive(Clone, Copy, Debug, PartialEq)]

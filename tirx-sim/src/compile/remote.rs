@@ -9,11 +9,11 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::alu::Bin;
-use crate::bytecode::{AsyncInst, AtomicOp, Inst, R, RemoteInst, RemoteScope, SignalInst};
-use crate::exec::engine::Class;
-use crate::exec::order::{Scope, Strong};
-use crate::numeric::Kind;
+use tirx_sim_machine::alu::Bin;
+use tirx_sim_machine::bytecode::Class;
+use tirx_sim_machine::bytecode::{AsyncInst, AtomicOp, Inst, R, RemoteInst, RemoteScope, SignalInst};
+use tirx_sim_machine::bytecode::{Scope, Strong};
+use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
     /// Runs an instruction of this file. False where it is none.

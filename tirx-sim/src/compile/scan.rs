@@ -8,8 +8,8 @@ use tirx_ir::{
     Var, Visitor,
 };
 
-use crate::bytecode::Axis;
-use crate::numeric::Kind;
+use tirx_sim_machine::bytecode::Axis;
+use tirx_sim_machine::numeric::Kind;
 
 /// Largest array, in elements, that is held in registers.
 const MOST_ELEMENTS: i128 = 256;

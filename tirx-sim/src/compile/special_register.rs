@@ -5,9 +5,9 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::alu::Bin;
-use crate::bytecode::{Axis, Special};
-use crate::numeric::Kind;
+use tirx_sim_machine::alu::Bin;
+use tirx_sim_machine::bytecode::{Axis, Special};
+use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
     /// `fetch_register`: bits, the register's name.

@@ -15,9 +15,9 @@ use tirx_source::diagnostic::{Result, error};
 use super::registers::Val;
 use super::scan::{has_break_or_continue, is_break, may_wait};
 use super::{Compiler, Home, Loop};
-use crate::alu::Bin;
-use crate::bytecode::{Axis, Inst, LocalArray, Operand, RegisterArray, SharedArray, Special};
-use crate::numeric::Kind;
+use tirx_sim_machine::alu::Bin;
+use tirx_sim_machine::bytecode::{Axis, Inst, LocalArray, Operand, RegisterArray, SharedArray, Special};
+use tirx_sim_machine::numeric::Kind;
 
 /// Alignment of arrays in shared memory, in bytes (at least TVM's default for buffers).
 const ARRAY_ALIGN: u32 = 64;

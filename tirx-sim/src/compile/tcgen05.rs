@@ -6,12 +6,12 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::alu::Bin;
-use crate::bytecode::{MmaInst, R, Region, TensorInst, TensorMemoryInst, UNNAMED_POINTER};
-use crate::numeric::Kind;
-use crate::tensor::format::Format;
-use crate::tensor::tcgen05::Kind as MmaKind;
-use crate::tensor::transfer::{Copy, Transfer};
+use tirx_sim_machine::alu::Bin;
+use tirx_sim_machine::bytecode::{MmaInst, R, Region, TensorInst, TensorMemoryInst, UNNAMED_POINTER};
+use tirx_sim_machine::numeric::Kind;
+use tirx_sim_machine::tensor::format::Format;
+use tirx_sim_machine::tensor::tcgen05::Kind as MmaKind;
+use tirx_sim_machine::tensor::transfer::{Copy, Transfer};
 
 impl Compiler<'_> {
     fn push_memory(&mut self, inst: TensorMemoryInst) -> Result<()> {

@@ -9,15 +9,17 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::alu::Bin;
-use crate::bytecode::{Inst, LeftOperand, Operand, R, Region, TensorInst, UNNAMED_POINTER, WgmmaInst};
-use crate::numeric::Kind;
-use crate::tensor::format::Format;
-use crate::tensor::fragment::{Part, Shape, count};
-use crate::tensor::matrix::Accumulator;
-use crate::tensor::mma::{BitOp, Mma};
-use crate::tensor::rows::{RowMove, RowShape};
-use crate::tensor::wgmma::Wgmma;
+use tirx_sim_machine::alu::Bin;
+use tirx_sim_machine::bytecode::{
+    Inst, LeftOperand, Operand, R, Region, TensorInst, UNNAMED_POINTER, WgmmaInst,
+};
+use tirx_sim_machine::numeric::Kind;
+use tirx_sim_machine::tensor::format::Format;
+use tirx_sim_machine::tensor::fragment::{Part, Shape, count};
+use tirx_sim_machine::tensor::matrix::Accumulator;
+use tirx_sim_machine::tensor::mma::{BitOp, Mma};
+use tirx_sim_machine::tensor::rows::{RowMove, RowShape};
+use tirx_sim_machine::tensor::wgmma::Wgmma;
 
 impl Compiler<'_> {
     /// Runs an instruction of this file. False where it is none.

@@ -5,9 +5,9 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::registers::Val;
-use crate::alu::Bin;
-use crate::bytecode::{Inst, Operand, Shuffle, ShuffleMode, Special};
-use crate::numeric::Kind;
+use tirx_sim_machine::alu::Bin;
+use tirx_sim_machine::bytecode::{Inst, Operand, Shuffle, ShuffleMode, Special};
+use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
     /// A barrier of all threads of the block.

@@ -1,0 +1,17 @@
+//! Element types: what a value is made of, and what its bits mean.
+//!
+//! | file | what |
+//! |---|---|
+//! | `dtype` | dtypes: kind of element, bits, lanes; names; ranges of integers |
+//! | `minifloat` | floats of four, six and eight bits; rounding to odd |
+//! | `packed` | types of PTX's `cvt`: which dtype carries them, and what they pack |
+
+#![forbid(unsafe_code)]
+
+mod dtype;
+mod minifloat;
+mod packed;
+
+pub use dtype::{DType, TypeCode, UnknownDType};
+pub use minifloat::{Minifloat, odd_f32, odd_f64};
+pub use packed::{Element, FORMAT_NAMES, FORMATS, Format};

@@ -1,0 +1,138 @@
+//! The code of one device function with its tables, and properties derived from them.
+
+use super::{
+    Access, AsyncInst, AtomicInst, AtomicOp, Axis, BulkInst, Direction, ExactInst, ExternCall, Inst,
+    LocalArray, Print, R, Region, RegisterArray, SharedArray, Shuffle, TensorInst, TileInst, WgmmaInst,
+};
+use crate::fault::FaultLocation;
+use crate::numeric::Kind;
+
+/// A launch-time value of a scalar register.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Special {
+    Param(u16),
+    Index(Axis),
+    /// Linear index of the warp's first thread along an axis: uniform where the block's shape makes it so.
+    WarpThread(u8),
+    WarpId,
+    GridDim(u8),
+    BlockDim(u8),
+    ClusterDim(u8),
+    ClusterRank,
+}
+
+/// Code and tables of one device function.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    /// Block barriers within branches that some threads may not take.
+    pub parted_barriers: Vec<usize>,
+    pub name: String,
+    pub insts: Vec<Inst>,
+    /// For each instruction an index into `locations`.
+    pub places: Vec<u32>,
+    pub locations: Vec<Option<FaultLocation>>,
+    pub accesses: Vec<Access>,
+    pub shared: Vec<SharedArray>,
+    pub locals: Vec<LocalArray>,
+    pub register_arrays: Vec<RegisterArray>,
+    pub shuffles: Vec<Shuffle>,
+    pub atomics: Vec<AtomicInst>,
+    pub exact: Vec<ExactInst>,
+    pub asynchronous: Vec<AsyncInst>,
+    pub prints: Vec<Print>,
+    pub calls: Vec<ExternCall>,
+    pub tensor: Vec<TensorInst>,
+    /// Whether registers of local arrays may belong to an asynchronous operation.
+    pub wgmma: bool,
+    pub messages: Vec<String>,
+    /// Name and kind of each parameter: a pointer or a scalar.
+    pub params: Vec<(String, Kind)>,
+    /// Initial scalar registers of a strand: constants in place, the rest filled in from `specials`.
+    pub scalars: Vec<u64>,
+    pub specials: Vec<(R, Special)>,
+    /// 32-bit vector registers that hold threadIdx.
+    pub thread_index: Vec<(R, u8)>,
+    pub v32: usize,
+    pub v64: usize,
+    pub local_words: usize,
+    pub init_bits: Vec<String>,
+    /// Hardware indices the function names; none for a function without launch attributes.
+    pub axes: Vec<Axis>,
+    /// Bytes of static shared memory.
+    pub static_shared: u32,
+    /// log2 of the bits that one history cell of shared memory covers.
+    pub granule: u32,
+    /// The same for local memory: bytes, or half bytes.
+    pub local_granule: u32,
+    /// Threads are ordered by more than block and warp barriers.
+    pub fine: bool,
+    /// Something other than a store may write to any global memory.
+    pub writes_anywhere: bool,
+    /// All blocks of the grid run together.
+    pub grid_sync: bool,
+}
+
+impl Code {
+    /// The `wgmma` of a number.
+    pub fn wgmma_inst(&self, id: u16) -> Option<&WgmmaInst> {
+        match self.tensor.get(id as usize) {
+            Some(TensorInst::Wgmma(inst)) => Some(inst),
+            _ => None,
+        }
+    }
+
+    /// log2 of the bits that tell apart the accesses to some regions, but at most `coarsest`.
+    pub fn finest(&self, coarsest: u32, regions: impl Fn(Region) -> bool) -> u32 {
+        let accesses = self.accesses.iter().filter(|a| regions(a.region));
+        let smallest = accesses.map(|a| a.kind.bits().ilog2()).min();
+        smallest.unwrap_or(coarsest).min(coarsest)
+    }
+
+    /// Determines which instructions order the kernel's threads.
+    pub fn settle_order(&mut self) {
+        let same = |a: &Access, b: &Access| {
+            a.region == b.region && (a.region != Region::Pointer || a.name == b.name)
+        };
+        let polls: Vec<Access> = self.accesses.iter().filter(|a| a.poll).cloned().collect();
+        let swaps = self.atomics.iter().filter(|a| a.op == AtomicOp::Cas);
+        let swaps: Vec<Access> = swaps.map(|a| self.accesses[a.access as usize].clone()).collect();
+        for access in &mut self.accesses {
+            access.polled = polls.iter().any(|a| same(a, access));
+            access.swapped = swaps.iter().any(|a| same(a, access));
+        }
+        self.writes_anywhere = self.asynchronous.iter().any(|inst| {
+            matches!(inst, AsyncInst::Remote(_))
+                || matches!(inst, AsyncInst::Bulk(BulkInst { barrier: None, .. }))
+                || matches!(inst, AsyncInst::Tile(TileInst { direction, .. }) if *direction != Direction::In)
+        });
+        self.wgmma = self
+            .tensor
+            .iter()
+            .any(|t| matches!(t, TensorInst::Wgmma(_) | TensorInst::Memory(_)));
+        self.fine = !polls.is_empty()
+            || self.wgmma
+            || self.insts.iter().any(|inst| {
+                matches!(
+                    inst,
+                    Inst::Atomic { .. }
+                        | Inst::Async { .. }
+                        | Inst::NamedSync { .. }
+                        | Inst::NamedArrive { .. }
+                        | Inst::Mapa { .. }
+                        | Inst::ClusterSync
+                        | Inst::ClusterArrive { .. }
+                        | Inst::ClusterWait
+                        | Inst::GridSync
+                        | Inst::Fence { .. }
+                        | Inst::FenceProxy
+                        | Inst::PriorGrid
+                        | Inst::CallStandIn { .. }
+                )
+            });
+    }
+
+    pub fn location(&self, pc: usize) -> Option<FaultLocation> {
+        let place = *self.places.get(pc)?;
+        self.locations.get(place as usize)?.clone()
+    }
+}

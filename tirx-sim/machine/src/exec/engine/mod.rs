@@ -1,0 +1,317 @@
+//! Asynchronous operations: issued by a thread, performed later.
+//!
+//! An [`Operation`] is put into its block's queue with what its issuer knew, and performed ([`Work::run`]) at a time
+//! chosen by a seeded schedule: at the earliest when the issuing strand has stopped, at the latest when nothing else
+//! can run. So a missing wait leaves old values in place, and is reported too: an operation is an actor of its own in
+//! the order of memory (`order`), and a thread that has not waited for its completion is not ordered behind it.
+//!
+//! It signals its completion to mbarriers ([`mbarrier`]) and to the groups of the threads that issued it ([`Groups`]).
+//!
+//! | file | what |
+//! |---|---|
+//! | `reach` | memory as an operation may access it |
+//! | `mbarrier` | mbarriers: phases, arrivals, transaction bytes |
+//! | `copy` | copies of bytes: `cp.async`, bulk copies |
+//! | `tile` | copies of boxes of tensor maps |
+//! | `instruction` | the instructions that issue and wait |
+//! | `remote` | NVSHMEM with one processing element |
+//! | `cancel` | cluster launch control |
+
+mod cancel;
+pub(super) mod copy;
+mod instruction;
+pub(super) mod mbarrier;
+mod reach;
+mod remote;
+pub(super) mod tile;
+
+use std::collections::{BTreeMap, VecDeque};
+
+pub(crate) use crate::bytecode::Class;
+pub(crate) use reach::Reach;
+
+use super::access::Check;
+use super::address::{self, Target};
+use super::order::{Forked, Kind, Known, Mark};
+use crate::bytecode::SharedArray;
+
+/// What an operation does when its time has come.
+pub(crate) trait Work: Send {
+    /// Performs all of it.
+    ///
+    /// # Errors
+    /// Where it may not: races, places outside of arrays.
+    fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check;
+
+    /// Addresses of shared memory that it writes, and how many bytes there.
+    fn destinations(&self) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
+
+    /// Whether it writes tensor memory.
+    fn writes_tensor_memory(&self) -> bool {
+        false
+    }
+}
+
+/// What an operation signals when it is complete, besides the groups it belongs to.
+#[derive(Clone, Debug)]
+pub(crate) enum Completion {
+    /// Bytes of the current phase of an mbarrier: rank in the cluster (`None` for this block), and the byte in shared
+    /// memory.
+    Bytes(Option<u32>, u32, u32),
+    /// Arrivals there.
+    Arrive(Option<u32>, u32, u32),
+}
+
+/// An operation that has been issued.
+pub(crate) struct Operation {
+    /// Its number among those of its block.
+    number: u64,
+    /// Warp and lane that issued it, and the instruction.
+    pub(crate) warp: usize,
+    pub(crate) lane: u32,
+    pub(crate) pc: usize,
+    pub(crate) forked: Forked,
+    /// Its name in messages: "the bulk copy".
+    pub(crate) name: &'static str,
+    work: Option<Box<dyn Work>>,
+    completions: Vec<Completion>,
+    /// Operations that must be complete before it is performed.
+    after: Vec<u64>,
+    /// The round in which it is performed.
+    due: u64,
+    /// On the timeline: when it was issued.
+    time: u64,
+}
+
+/// An operation as a thread issues it.
+pub(crate) struct Issue {
+    pub(crate) class: Class,
+    pub(crate) name: &'static str,
+    pub(crate) proxy: Kind,
+    /// `None` for an operation that only signals completions.
+    pub(crate) work: Option<Box<dyn Work>>,
+    pub(crate) completions: Vec<Completion>,
+    /// Whether it is ordered after all operations that the thread has issued in this class.
+    pub(crate) in_order: bool,
+}
+
+/// An operation as groups remember it.
+#[derive(Clone, Copy, Debug)]
+struct Issued {
+    number: u64,
+    mark: Mark,
+}
+
+/// The operations of a thread in one class.
+#[derive(Debug, Default)]
+struct Groups {
+    /// Not committed yet.
+    open: Vec<Issued>,
+    closed: VecDeque<Vec<Issued>>,
+}
+
+/// The asynchronous state of a block.
+#[derive(Default)]
+pub(super) struct Engine {
+    queue: Vec<Operation>,
+    groups: BTreeMap<(Class, u32), Groups>,
+    /// By byte in shared memory.
+    pub(super) barriers: BTreeMap<u32, mbarrier::Mbarrier>,
+    issued: u64,
+    /// Number of operations that each instruction has issued.
+    numbers: BTreeMap<usize, u32>,
+    now: u64,
+    seed: u64,
+    /// What threads knew at their last `nvshmem_fence`.
+    fenced: BTreeMap<u32, Known>,
+    /// Whether a thread has seen that a cancellation was not granted.
+    pub(super) refused: bool,
+    /// For the timeline: when an operation was last complete, or a warp last arrived at an mbarrier.
+    pub(super) latest: u64,
+}
+
+/// Most rounds of a block's warps by which an operation is delayed.
+const MOST_DELAY: u64 = 4;
+
+impl Engine {
+    /// A new block starts.
+    pub(super) fn reset(&mut self, seed: u64) {
+        *self = Engine {
+            seed,
+            ..Engine::default()
+        };
+    }
+
+    /// Whether no operation is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// The instruction of an operation in flight that writes a byte of shared memory of the block of rank `rank`. The
+    /// operations are those of the block of rank `own`.
+    pub(super) fn writer(&self, own: u32, arrays: &[SharedArray], rank: u32, byte: u32) -> Option<usize> {
+        let holds = |(to, bytes): (u64, u64)| {
+            let (at, array, offset) = match address::decode(to) {
+                Target::Shared(array, offset) => (own, array, offset),
+                Target::Cluster(at, array, offset) => (at, array, offset),
+                _ => return false,
+            };
+            let Some(array) = arrays.get(array as usize) else {
+                return false;
+            };
+            let before = i64::from(byte) - i64::from(array.offset) - offset;
+            at == rank && u64::try_from(before).is_ok_and(|before| before < bytes)
+        };
+        let writes = |o: &&Operation| {
+            let work = o.work.as_ref();
+            work.is_some_and(|work| work.destinations().into_iter().any(holds))
+        };
+        self.queue.iter().find(writes).map(|o| o.pc)
+    }
+
+    /// The instruction of an operation in flight that writes tensor memory.
+    pub(super) fn tensor_writer(&self) -> Option<usize> {
+        let writes = |o: &&Operation| o.work.as_ref().is_some_and(|work| work.writes_tensor_memory());
+        self.queue.iter().find(writes).map(|o| o.pc)
+    }
+
+    /// A round of the block's warps has passed.
+    pub(super) fn tick(&mut self) {
+        self.now += 1;
+    }
+
+    /// Nothing else can run: the next operation that waits for no other becomes due.
+    pub(super) fn hurry(&mut self) {
+        let free = self.queue.iter().filter(|o| !self.waits(o));
+        let due = free.map(|o| o.due).min();
+        self.now = self.now.max(due.unwrap_or(0));
+    }
+
+    /// Whether an operation is ordered after one that is still in flight.
+    fn waits(&self, operation: &Operation) -> bool {
+        let under_way = |number: &u64| self.queue.iter().any(|o| o.number == *number);
+        operation.after.iter().any(under_way)
+    }
+
+    /// The next operation to be performed now.
+    pub(super) fn next(&mut self) -> Option<Operation> {
+        let ready = |o: &Operation| o.due <= self.now && !self.waits(o);
+        let at = (0..self.queue.len())
+            .filter(|i| ready(&self.queue[*i]))
+            .min_by_key(|i| (self.queue[*i].due, self.queue[*i].number))?;
+        Some(self.queue.remove(at))
+    }
+
+    /// Puts an operation into the queue.
+    pub(super) fn issue(
+        &mut self,
+        issue: Issue,
+        (warp, lane): (usize, u32),
+        pc: usize,
+        mut forked: Forked,
+        time: u64,
+    ) {
+        let count = self.numbers.entry(pc).or_default();
+        // Reads have even numbers, writes odd ones: a wait can be for the reads alone.
+        forked.mark = Mark::new(*count * 2, forked.mark.block, 1 << lane, pc, warp, issue.proxy);
+        *count += 1;
+        let groups = self
+            .groups
+            .entry((issue.class, warp as u32 * 32 + lane))
+            .or_default();
+        let mut after = Vec::new();
+        if issue.in_order || issue.work.is_none() {
+            // For NVSHMEM: the operations before the last fence.
+            let open = &groups.open[..if issue.class == Class::Remote {
+                0
+            } else {
+                groups.open.len()
+            }];
+            for issued in groups.closed.iter().flatten().chain(open) {
+                forked.after.extend([issued.mark, issued.mark.written()]);
+                after.push(issued.number);
+            }
+        }
+        let number = self.issued;
+        self.issued += 1;
+        if issue.work.is_some() && issue.class != Class::Told {
+            groups.open.push(Issued {
+                number,
+                mark: forked.mark,
+            });
+        }
+        let mut random = self.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        random = (random ^ random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        random = (random ^ random >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let due = self.now + 1 + (random >> 33) % MOST_DELAY;
+        self.queue.push(Operation {
+            number,
+            warp,
+            lane,
+            pc,
+            forked,
+            name: issue.name,
+            work: issue.work,
+            completions: issue.completions,
+            after,
+            due,
+            time,
+        });
+    }
+
+    /// Marks the last operation that a thread has issued as one of another thread's too.
+    fn share(&mut self, class: Class, thread: u32, other: u32) {
+        let last = |engine: &Engine| engine.groups.get(&(class, thread))?.open.last().copied();
+        if let Some(issued) = last(self) {
+            self.groups.entry((class, other)).or_default().open.push(issued);
+        }
+    }
+
+    /// `commit_group`: groups what the thread has issued since the last one.
+    pub(super) fn commit(&mut self, class: Class, thread: u32) {
+        let groups = self.groups.entry((class, thread)).or_default();
+        let group = std::mem::take(&mut groups.open);
+        groups.closed.push_back(group);
+    }
+
+    /// Whether all but the latest `left` groups of a thread are complete.
+    pub(super) fn complete(&self, class: Class, thread: u32, left: usize) -> bool {
+        let Some(groups) = self.groups.get(&(class, thread)) else {
+            return true;
+        };
+        let count = groups.closed.len().saturating_sub(left);
+        let mut waited = groups.closed.iter().take(count).flatten();
+        !waited.any(|issued| self.queue.iter().any(|o| o.number == issued.number))
+    }
+
+    /// The same for all that the thread has issued, committed or not: `cp.async.wait_all`.
+    pub(super) fn all_complete(&self, class: Class, thread: u32) -> bool {
+        let Some(groups) = self.groups.get(&(class, thread)) else {
+            return true;
+        };
+        let mut waited = groups.closed.iter().flatten().chain(&groups.open);
+        !waited.any(|issued| self.queue.iter().any(|o| o.number == issued.number))
+    }
+
+    /// Drops the groups that a thread has waited for and adds their operations to what it knows. `read` waits add the
+    /// reads alone.
+    pub(super) fn retire(&mut self, class: Class, thread: u32, left: usize, read: bool) -> Vec<Mark> {
+        let Some(groups) = self.groups.get_mut(&(class, thread)) else {
+            return Vec::new();
+        };
+        let count = groups.closed.len().saturating_sub(left);
+        let mut marks = Vec::new();
+        for issued in groups.closed.iter().take(count).flatten() {
+            marks.push(issued.mark);
+            if !read {
+                marks.push(issued.mark.written());
+            }
+        }
+        if !read {
+            groups.closed.drain(..count);
+        }
+        marks
+    }
+}

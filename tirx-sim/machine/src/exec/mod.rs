@@ -1,0 +1,331 @@
+//! Running bytecode.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `run` | the instruction loop of one strand |
+//! | `control` | divergence: strands split, reconverge, run ahead |
+//! | `access` | loads and stores of all lanes |
+//! | `place` | one lane's access: where it goes, whether it may |
+//! | `local` | local arrays at one index for all lanes |
+//! | `blame` | messages about accesses that are not allowed |
+//! | `atomic` | atomics |
+//! | `lanes` | computations over lanes that are more than one `alu` operation |
+//! | `stand_in` | stand-ins for raw CUDA functions |
+//! | `exchange` | shuffles, votes and reductions of a warp |
+//! | `cluster` | shared memory of other blocks of the cluster, the cluster's barrier |
+//! | `block` | a block: schedules its warps, barriers, progress |
+//! | `group` | blocks that run together; deadlock reports |
+//! | `order` | which accesses happened before which: one order for all memory |
+//! | `engine` | asynchronous operations, mbarriers |
+//! | `cells` | the histories of shared memory |
+//! | `ledger` | the histories of global memory |
+//! | `global` | accesses to global memory, checked by them |
+//! | `address` | pointers into shared and local arrays |
+//! | `tensor` | matrix rows and `mma.sync` |
+//! | `wgmma` | asynchronous products of a warpgroup |
+//! | `tcgen05` | tensor memory and the tensor core that works on it |
+//! | `record` | the timeline of a block |
+//! | `print` | `printf` |
+//!
+//! A *strand* is a set of lanes of one warp at one instruction. A warp starts as one strand. At a divergent branch
+//! the strand runs one side, then the other; only when it must wait (for a barrier, another lane, or memory) do the
+//! sides become strands of their own, so that the other side can run. Lanes that are done with their side wait for
+//! the others where both meet; if nothing else in the block can run, they go on alone, as a GPU's
+//! independently scheduled threads may.
+
+mod access;
+pub mod address;
+mod atomic;
+mod blame;
+mod block;
+mod cells;
+mod cluster;
+mod control;
+pub(crate) mod engine;
+mod exchange;
+mod global;
+mod group;
+mod lanes;
+mod ledger;
+mod local;
+mod named;
+pub(crate) mod order;
+mod place;
+mod print;
+mod record;
+mod run;
+mod stand_in;
+mod tcgen05;
+mod tensor;
+mod wgmma;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+use crate::alu::{Lanes32, Lanes64};
+use crate::bytecode::{Code, Pc, R};
+use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
+use crate::memory::{Memory, Storage};
+use crate::stand_in::StandIns;
+use crate::timeline::Track;
+use crate::window::Window;
+
+pub(crate) use group::{Group, GroupStop};
+pub(crate) use ledger::{Ledger, Sheet};
+
+/// What all blocks of a launch share.
+pub(crate) struct Context<'a> {
+    pub(crate) code: &'a Code,
+    pub(crate) memory: &'a Memory,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) cluster: [u32; 3],
+    pub(crate) args: &'a [u64],
+    /// The allocations behind pointer arguments, with the byte offset into each.
+    pub(crate) params: Vec<Option<(Arc<Storage>, u64)>>,
+    /// The views that a pointer argument may access, where that is not the whole allocation: an access must be within
+    /// one of them.
+    pub(crate) windows: Vec<Vec<Window>>,
+    /// The race checker for global memory, and the histories of each parameter's allocation.
+    pub(crate) ledger: Option<Ledger>,
+    pub(crate) sheets: Vec<Option<Arc<Sheet>>>,
+    pub(crate) stand_ins: &'a StandIns,
+    pub(crate) check_races: bool,
+    /// What raw CUDA functions have released: they may synchronize in ways that the simulator cannot see.
+    pub(crate) raw: std::sync::Mutex<Option<order::Known>>,
+    pub(crate) step_limit: u64,
+    /// The branch or loop that some block reached last, sampled now and then.
+    pub(crate) turn: &'a AtomicUsize,
+    /// Seed of the schedule.
+    pub(crate) seed: u64,
+    /// Global memory may belong to the previous grid until threads have waited for it.
+    pub(crate) dependent: bool,
+    /// The block whose timeline is wanted.
+    pub(crate) timeline: Option<u64>,
+    /// The number of the next group of blocks to run; cluster launch control takes numbers too.
+    pub(crate) next: AtomicU64,
+    /// The lowest linear block index that has faulted; blocks after it are abandoned.
+    pub(crate) first_fault: AtomicU64,
+}
+
+impl Context<'_> {
+    /// Blocks of the launch.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.grid.iter().map(|d| u64::from(*d)).product()
+    }
+}
+
+/// An error of a running strand.
+#[derive(Debug)]
+pub(crate) struct Trap {
+    pub(crate) kind: FaultKind,
+    pub(crate) lane: u32,
+    pub(crate) message: String,
+    /// Other instructions involved.
+    pub(crate) notes: Vec<(String, usize)>,
+}
+
+impl Trap {
+    pub(crate) fn new(kind: FaultKind, lane: u32, message: impl Into<String>) -> Box<Trap> {
+        Box::new(Trap {
+            kind,
+            lane,
+            message: message.into(),
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// A place where lanes wait to reconverge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Frame {
+    /// A divergent branch.
+    If {
+        /// Lanes that have not run their side yet, and where it starts.
+        pending: u32,
+        other: Pc,
+        /// Lanes that have arrived.
+        joined: u32,
+        join: Pc,
+    },
+    /// A loop whose lanes leave at different times.
+    Loop {
+        /// Lanes that wait for the next iteration.
+        next: u32,
+        latch: Pc,
+        /// Lanes that have left.
+        left: u32,
+        exit: Pc,
+    },
+    /// The sides of a branch are strands of their own; the outermost frame of each.
+    Join(usize),
+}
+
+/// A branch whose sides are strands.
+#[derive(Clone, Debug, Default)]
+struct Join {
+    /// The context in which the reconverged strand continues.
+    frames: Vec<Frame>,
+    joined: u32,
+    join: Pc,
+    /// Strands that have not arrived.
+    open: u32,
+    /// Scalars of a strand that has arrived.
+    scalars: Vec<u64>,
+}
+
+/// Why a strand does not run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Status {
+    Ready,
+    /// At a block barrier with a predicate: register of the result, register of the predicate, and whether all (rather
+    /// than any) must hold.
+    Barrier(Option<(R, R, bool)>),
+    /// At a barrier, which opens for this number of threads.
+    Named(u32, u32),
+    WarpSync,
+    /// At a shuffle, for these lanes.
+    Exchange(u16, u32),
+    Cluster,
+    Grid,
+    /// At an asynchronous instruction that waits.
+    Asleep(u16),
+}
+
+/// Lanes of one warp at one instruction.
+#[derive(Clone, Debug)]
+struct Strand {
+    pc: usize,
+    mask: u32,
+    frames: Vec<Frame>,
+    scalars: Vec<u64>,
+    status: Status,
+    /// Iterations of waiting loops since it last yielded, and the number after which it does.
+    turns: u32,
+    patience: u32,
+    /// A hash of its state when it last yielded.
+    state: u64,
+    /// It yielded in this round.
+    spun: bool,
+    /// What it waited for and since when, until it runs again.
+    waits: Option<(Status, u64)>,
+}
+
+/// Iterations of a loop that may wait before it yields: most loops that read memory do not wait.
+const PATIENCE: u32 = 256;
+/// The same once the strand has been seen to wait.
+const IMPATIENCE: u32 = 4;
+
+/// Thirty-two threads.
+#[derive(Debug, Default)]
+struct Warp {
+    v32: Vec<Lanes32>,
+    v64: Vec<Lanes64>,
+    /// Local arrays, by word.
+    local: Vec<Lanes32>,
+    /// Lanes that have written each byte of local arrays (or half of one).
+    local_written: Vec<u32>,
+    /// Lanes that have written each tracked promoted element.
+    written: Vec<u32>,
+    strands: Vec<Strand>,
+    joins: Vec<Join>,
+    /// Lanes that exist and have not ended.
+    alive: u32,
+    /// Lanes that have arrived at the cluster's barrier, which has not opened since.
+    arrived: u32,
+    /// Lanes that have arrived and not waited.
+    owed: u32,
+    /// Lanes that ended by `thread_return`.
+    returned: u32,
+    /// Lanes that exist.
+    exist: u32,
+    wgmma: wgmma::Operations,
+    /// Stores to tensor memory that have not been waited for.
+    stored: Vec<tcgen05::Stored>,
+    /// Instructions that it has run or waited for, and the block's count when its strand started: for the timeline.
+    time: u64,
+    base: u64,
+}
+
+/// A piece of a timeline.
+struct Event {
+    track: Track,
+    name: String,
+    pc: usize,
+    start: u64,
+    end: u64,
+}
+
+/// What the warps of a block share.
+struct Shared {
+    words: Vec<u32>,
+    cells: cells::Cells,
+    /// For the timeline, if it is recorded: the events, and when a thread last arrived at a barrier.
+    events: Vec<Event>,
+    recorded: bool,
+    latest: u64,
+    /// Operations in flight, mbarriers.
+    engine: engine::Engine,
+    /// Registers per thread, as `setmaxnreg` of the warps has set them.
+    registers: BTreeMap<usize, u16>,
+    /// Whether operations have been performed.
+    operations: bool,
+    order: order::Order,
+    /// The present phase of each named barrier.
+    named: BTreeMap<u32, named::Arrivals>,
+    /// The arrivals of the last phase of each named barrier.
+    named_phases: BTreeMap<u32, Vec<order::Mark>>,
+    output: String,
+    /// IR operators times active lanes.
+    lane_ops: u64,
+    steps: u64,
+    /// Stores and atomics that may have changed something that another strand waits for.
+    changes: u64,
+    /// What operations of warpgroups have read, by warpgroup and operation number.
+    read_by_groups: BTreeMap<(usize, u32), wgmma::Operands>,
+    /// Tensor memory.
+    bank: tcgen05::Bank,
+    /// The allocation last accessed through a pointer.
+    last: Option<Arc<Storage>>,
+    /// Its address, and its histories where the ledger has them, for the allocation last looked up.
+    sheet: Option<(u64, Option<Arc<Sheet>>)>,
+    /// What has been released at the cluster's barrier, in the present phase and in the one before.
+    cluster_arrived: Option<order::Known>,
+    cluster_open: Option<order::Known>,
+    /// What threads of the cluster had done when they last met there, whatever memory order they asked for.
+    cluster_met: Option<order::Known>,
+    /// Whether other blocks, or operations of them, have accessed the block's shared memory.
+    shared_out: bool,
+    index: [u32; 3],
+    linear: u64,
+}
+
+/// Builds the fault of a trap.
+fn fault(ctx: &Context<'_>, shared: &Shared, warp: usize, pc: usize, trap: Trap) -> Fault {
+    let linear = warp as u32 * 32 + trap.lane;
+    FaultReport {
+        kind: trap.kind,
+        message: trap.message,
+        kernel: ctx.code.name.clone(),
+        location: ctx.code.location(pc),
+        block: shared.index,
+        thread: thread_of(ctx, linear),
+        notes: trap
+            .notes
+            .into_iter()
+            .map(|(message, pc)| FaultNote {
+                message,
+                location: ctx.code.location(pc),
+            })
+            .collect(),
+        output: shared.output.clone(),
+    }
+    .into()
+}
+
+/// threadIdx of a linear index.
+fn thread_of(ctx: &Context<'_>, linear: u32) -> [u32; 3] {
+    let [x, y, _] = ctx.block.map(|d| d.max(1));
+    [linear % x, linear / x % y, linear / x / y]
+}

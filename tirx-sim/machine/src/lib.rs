@@ -1,0 +1,53 @@
+//! Runs the bytecode of a device function, and checks it: `tirx-sim` compiles to it.
+//!
+//! This crate knows no IR: what simulates every lane of a kernel is optimized in debug builds too, and is not built again
+//! when the IR changes. What `tirx-sim` does not hand on is for it alone, and may change.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `memory` | global memory: allocations by address |
+//! | `numeric` | kinds of value, rounding, conversions |
+//! | `cvt`, `rounded` | conversions and arithmetic of PTX that round as their modifiers say |
+//! | `alu` | what arithmetic computes, for scalars and lanes |
+//! | `bytecode` | the instructions |
+//! | `exec` | running them |
+//! | `grid` | a launch: blocks in parallel |
+//! | `tensor` | what tensor cores compute |
+//! | `stand_in` | Rust closures in the place of raw CUDA functions |
+//! | `timeline` | when warps ran and waited |
+//! | `tensor_map` | tensor maps of the copy engine |
+//! | `fault` | errors |
+
+#![forbid(unsafe_code)]
+
+#[doc(hidden)]
+pub mod alu;
+#[doc(hidden)]
+pub mod bytecode;
+#[doc(hidden)]
+pub mod cvt;
+mod exec;
+mod fault;
+#[doc(hidden)]
+pub mod grid;
+mod memory;
+#[doc(hidden)]
+pub mod numeric;
+#[doc(hidden)]
+pub mod rounded;
+mod stand_in;
+#[doc(hidden)]
+pub mod tensor;
+mod tensor_map;
+mod timeline;
+mod window;
+
+#[doc(hidden)]
+pub use exec::address;
+pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
+pub use grid::{Launch, LaunchOptions, Stats};
+pub use memory::{Allocation, Memory};
+pub use stand_in::{StandInCall, StandIns};
+pub use tensor_map::{MOST_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
+pub use timeline::{TimelineEvent, Track, trace};
+pub use window::Window;
