@@ -329,3 +329,57 @@ def left_from_tensor_memory(A: T.Buffer((128, 16), "uint16"), B: T.Buffer((16, 1
     T.cuda.cta_sync()
     if warp == 0:
         T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=1)
+
+
+# The tensor core of the first block reads the shared memory of both; the second block's copy is not waited for.
+# sim: copy_of_the_other_block
+#   A: float16[256x64] = i % 3
+#   B: float16[32x64] = i % 2
+#   fault: reads byte 0 of shared `As` of rank 1 of the cluster, which another asynchronous operation wrote
+@T.prim_func
+def copy_of_the_other_block(A: T.Buffer((256, 64), "float16"), B: T.Buffer((32, 64), "float16")):
+    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float16", 2, A.data, 64, 256, 128, 64, 128, 1, 1, 0, 3, 2, 0)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "float16", 2, B.data, 64, 32, 128, 64, 16, 1, 1, 0, 3, 2, 0)
+    T.device_entry()
+    T.cluster_id([1])
+    rank = T.cta_id_in_cluster([2])
+    tx = T.thread_id([32])
+    As = T.alloc_shared((128, 64), "float16", align=1024)
+    Bs = T.alloc_shared((16, 64), "float16", align=1024)
+    where = T.alloc_shared((1,), "uint32")
+    bar = T.alloc_shared((2,), "uint64", align=8)
+    if tx == 0:
+        for i in T.unroll(2):
+            T.ptx.mbarrier.init(bar.ptr_to([i]), 1)
+        T.ptx.fence.mbarrier_init()
+        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 144 * 128)
+        T.ptx.cp_async.bulk.tensor.g2s_cluster(
+            2, As.ptr_to([0, 0]), bar.ptr_to([0]), T.address_of(A_map), 0, 1, "", 0, rank * 128)
+        T.ptx.cp_async.bulk.tensor.g2s_cluster(
+            2, Bs.ptr_to([0, 0]), bar.ptr_to([0]), T.address_of(B_map), 0, 1, "", 0, rank * 16)
+    T.cuda.warp_sync()
+    T.ptx.tcgen05.alloc(where.ptr_to([0]), n_cols=32, cta_group=2)
+    T.ptx.tcgen05.fence.before_thread_sync()
+    T.cuda.cluster_sync()
+    T.ptx.tcgen05.fence.after_thread_sync()
+    if tx == 0 and rank == 0:
+        descriptors = T.alloc_local((2,), "uint64")
+        kind = T.alloc_local((1,), "uint32")
+        T.ptx.tcgen05.encode_matrix_descriptor(descriptors.ptr_to([0]), As.ptr_to([0, 0]), 1, 64, 3)
+        T.ptx.tcgen05.encode_matrix_descriptor(descriptors.ptr_to([1]), Bs.ptr_to([0, 0]), 1, 64, 3)
+        T.ptx.tcgen05.encode_instr_descriptor(
+            kind.data, d_dtype="float32", a_dtype="float16", b_dtype="float16", M=256, N=32, K=16, trans_a=False,
+            trans_b=False, n_cta_groups=2)
+        T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+        T.ptx.tcgen05.mma(
+            where[0], descriptors[0], descriptors[1], kind[0], d_dtype="float32", a_dtype="float16", b_dtype="float16",
+            use_a_tmem=False, cta_group=2, enable_input_d=0)
+        T.ptx.tcgen05.commit(bar.ptr_to([1]), cta_group=2, cta_mask=3)
+    T.ptx.mbarrier.try_wait(bar.ptr_to([1]), 0)
+    T.ptx.tcgen05.fence.before_thread_sync()
+    T.cuda.cluster_sync()
+    T.ptx.tcgen05.fence.after_thread_sync()
+    T.ptx.tcgen05.relinquish_alloc_permit(cta_group=2)
+    T.ptx.tcgen05.dealloc(where[0], n_cols=32, cta_group=2)

@@ -171,9 +171,21 @@ impl Reach<'_, '_> {
         }
         if let Some((byte, conflict)) = found {
             let element = byte.saturating_sub(array.offset as usize);
-            let name = format!("byte {element} of shared `{}`", array.name);
-            let (own, at) = (self.peers.rank() as u32, rank.unwrap_or(self.peers.rank() as u32));
-            let writer = || self.shared.engine.writer(own, &code.shared, at, byte as u32);
+            let own = self.peers.rank() as u32;
+            let at = rank.unwrap_or(own);
+            let whose = match at == own {
+                true => String::new(),
+                false => format!(" of rank {at} of the cluster"),
+            };
+            let name = format!("byte {element} of shared `{}`{whose}", array.name);
+            let writer = || {
+                let arrays = &code.shared;
+                let here = self.shared.engine.writer(own, arrays, at, byte as u32);
+                let mut others = self.peers.others();
+                here.or_else(|| {
+                    others.find_map(|(rank, block)| block.shared.engine.writer(rank, arrays, at, byte as u32))
+                })
+            };
             if let (None, Some(pc)) = (&conflict, writer()) {
                 let message = format!(
                     "{} {verb} {name}, which another asynchronous operation is still to write, and nothing orders the two",
