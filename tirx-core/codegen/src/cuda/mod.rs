@@ -11,7 +11,7 @@
 //! | `aliases` | which pointers are promised to alias no other |
 //! | `launch` | signature and launch bounds |
 //! | `stmt` | statements |
-//! | `expr` | scalar expressions |
+//! | `expr`, `binary` | scalar expressions; binary operators |
 //! | `vector` | vector expressions, lane by lane |
 //! | `calls` | intrinsics |
 //! | `instructions` | packed values and PTX instructions |
@@ -32,6 +32,7 @@
 
 mod analysis;
 mod asm;
+mod binary;
 mod calls;
 mod code;
 mod defects;

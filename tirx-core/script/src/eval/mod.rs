@@ -9,13 +9,13 @@
 //! |---|---|
 //! | `value`, `dict`, `scope`, `args`, `constant` | what values, names and arguments are |
 //! | `expr`, `name_lookup`, `comprehension`, `ops`, `compare`, `index`, `attribute`, `format`, `percent` | what an expression of the text means |
-//! | `stmt` | what a statement does as Python |
-//! | `kernel_stmt`, `kernel_assign` | what a statement does in the body of a kernel |
+//! | `stmt`, `exceptions` | what a statement does as Python |
+//! | `kernel_stmt`, `kernel_assign`, `kernel_with` | what a statement does in the body of a kernel |
 //! | `kernel`, `builder` | how a kernel becomes a function of the IR |
 //! | `call`, `code`, `decorators` | functions, and the decorators of `T` and `I` |
 //! | `class`, `construct`, `records`, `enums` | classes and their objects, dataclasses and named tuples, enums |
 //! | `builtins`, `types`, `methods`, `str_methods`, `number_methods` | Python's own functions and types |
-//! | `iter`, `iter_builtins`, `generator` | items one by one, functions with `yield` |
+//! | `iter`, `iter_builtins`, `generator`, `generator_steps` | items one by one, functions with `yield` |
 //! | `host` | what host code beside kernels means |
 //! | `imports`, `modules`, `math`, `functional`, `library` | what `import` finds |
 //! | `lints` | what is most likely a mistake |
@@ -35,10 +35,12 @@ mod construct;
 mod decorators;
 mod dict;
 mod enums;
+mod exceptions;
 mod expr;
 mod format;
 mod functional;
 mod generator;
+mod generator_steps;
 mod host;
 #[cfg(test)]
 mod host_tests;
@@ -51,6 +53,7 @@ mod kernel_assign;
 mod kernel_stmt;
 #[cfg(test)]
 mod kernel_tests;
+mod kernel_with;
 mod library;
 pub mod limits;
 mod lints;
@@ -162,7 +165,7 @@ pub struct Interpreter {
     /// Where a file of the user calls the function of the library that runs.
     library_call: Span,
     loops: Vec<LoopKind>,
-    generators: FxHashMap<(FileId, TextRange), generator::Steps>,
+    generators: FxHashMap<(FileId, TextRange), generator_steps::Steps>,
     /// Library modules written in Python that have run, by number.
     library: FxHashMap<usize, Rc<Scope>>,
     raised: Option<(String, Raised)>,
