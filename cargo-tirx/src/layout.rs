@@ -179,7 +179,7 @@ fn places(layout: &Layout, shape: &[i64]) -> Result<Vec<Place>> {
         .collect()
 }
 
-/// How many words of each bank a warp touches, when its lanes take the first elements of a line.
+/// The number of words of each bank that a warp touches when its lanes read the first elements of a line.
 fn banks(line: &[Place], bytes: i64) -> [usize; 32] {
     let mut words: Vec<i128> = line
         .iter()

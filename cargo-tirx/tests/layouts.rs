@@ -184,7 +184,7 @@ fn a_copy_by_one_thread_is_warned_about() {
     ] {
         assert!(found.contains(part), "{part}: {found}");
     }
-    // Who names the variant knows, and so does who allows the warning.
+    // Naming the variant or allowing the warning silences it.
     for known in [
         KERNEL.replace("s[0:5, 0:7])", "s[0:5, 0:7], dispatch=\"fallback\")"),
         KERNEL.replace("s[0:5, 0:7])", "s[0:5, 0:7])  # tirx: allow(copy-by-one-thread)"),

@@ -29,11 +29,12 @@ fn a_timeline_shows_warps_operations_barriers_and_waits() {
     for track in ["warp 0", "warp 3", "operations of warp 0"] {
         assert_eq!(named(track).len(), 1, "{track}");
     }
-    // Eight tiles come and go by tensor copies; each turn has two barriers of four warps, and one is before the first.
+    // Eight tiles are loaded and stored by tensor copies; each iteration has two barriers of four warps, and one is
+    // before the first.
     assert_eq!(named("the tensor copy").len(), 16);
     assert_eq!(named("block barrier").len(), 4 * (2 * 8 + 1));
     assert!(!named("waits for an mbarrier").is_empty() && !named("runs").is_empty());
-    // Each says where: its line of the kernel.
+    // Each event has the line of the kernel.
     assert!(
         named("block barrier")
             .iter()

@@ -54,7 +54,7 @@ fn said(problem: &tirx_bundle::Problem) {
     assert!(!problem.reason.trim().is_empty(), "a problem without a reason");
 }
 
-/// A bundle, its kernel and a fat binary, each as it is and as what stands behind the header.
+/// A bundle, its kernel and a fat binary, each unchanged and as the content behind a valid header.
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let images = [
         ("sm_90a".to_string(), fat_binary(2, b"\x7fELF machine code")),

@@ -14,7 +14,7 @@ pub fn of(target: &str) -> Vec<(String, String)> {
     }
 }
 
-/// One seed for each kernel: what stands before the first definition of its file, and the definition.
+/// One seed per kernel: the text before the first definition of its file, and the definition.
 fn kernels(folder: &str) -> Vec<(String, String)> {
     let mut seeds = Vec::new();
     for (name, text) in files(folder, "py") {

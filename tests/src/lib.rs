@@ -103,7 +103,7 @@ pub struct Case {
     pub lowered: bool,
     /// The requested checks.
     pub tests: Vec<Test>,
-    /// What the error says; empty for a file without one.
+    /// The expected error message; empty for a file without one.
     pub errors: Vec<String>,
     described: OnceLock<Result<Vec<simulate::Run>, String>>,
 }

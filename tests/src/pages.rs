@@ -15,16 +15,16 @@ pub struct Block {
     pub page: String,
     /// The line of its fence, from 1.
     pub line: usize,
-    /// The word behind the fence.
+    /// The language of the fence.
     pub language: String,
-    /// The words behind the language.
+    /// The words after the language.
     pub words: Vec<String>,
-    /// What stands between the fences, with a line break at the end.
+    /// The text between the fences, with a line break at the end.
     pub text: String,
 }
 
 impl Block {
-    /// Whether a word stands behind the language.
+    /// Whether a word stands after the language.
     pub fn has(&self, word: &str) -> bool {
         self.words.iter().any(|other| other == word)
     }

@@ -1,4 +1,4 @@
-//! Kernels that copy and compute asynchronously are right on the simulator, and their broken variants are refused.
+//! Kernels that copy and compute asynchronously are right on the simulator, and their broken variants are reported.
 //!
 //! `TIRX_FILTER=name` runs those whose name holds the text; `TIRX_SHOW=1` shows what is said of each variant.
 

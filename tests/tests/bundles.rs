@@ -121,7 +121,7 @@ fn a_changed_signature_is_refused() {
             && message.contains("so the program must be built again"),
         "{message}"
     );
-    // The built-in one goes on to work.
+    // The built-in kernel keeps working.
     let stream = Device::simulator().default_stream();
     let a = Tensor::from_slice(&stream, &[-1.0f32; 256], [256]).unwrap();
     let mut b = Tensor::from_slice(&stream, &[9.0f32; 256], [256]).unwrap();

@@ -88,7 +88,7 @@ fn tvm_declines_what_is_declined_here() {
     for seed in first..first + count {
         let program = tiles::generate(seed);
         if let Some(reasons) = lowered(&program, "sm_90a", false).err().and_then(|e| reasons(&e)) {
-            // TVM's script asks for this name.
+            // TVM's script requires this name.
             declined.insert(seed, (reasons, program.text.replace("def program(", "def k(")));
         }
     }

@@ -24,7 +24,7 @@ fn number(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
 /// Whether these bytes are a whole fat binary with something in it.
 ///
 /// # Errors
-/// What is wrong, to stand after "it".
+/// The error, as it follows "it" in a message.
 pub fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.is_empty() {
         return Err("is empty".into());

@@ -245,8 +245,8 @@ pub(crate) fn load(image: &'static KernelImage, context: &Arc<CudaContext>) -> R
         return Err(no_code());
     };
     context.bind_to_thread().map_err(failed("binding the context"))?;
-    // The driver wants a zero-terminated text or a binary with its own length; fat binaries are the latter but must
-    // be 8-byte aligned, which static bytes need not be.
+    // The driver takes a zero-terminated text or a binary with its own length; fat binaries are the latter but must be
+    // 8-byte aligned, which static bytes need not be.
     let mut aligned = vec![0u64; fatbin.len().div_ceil(8)];
     for (word, chunk) in aligned.iter_mut().zip(fatbin.chunks(8)) {
         let mut bytes = [0; 8];

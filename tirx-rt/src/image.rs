@@ -5,7 +5,7 @@
 pub enum ParamKind {
     /// A device pointer.
     Pointer,
-    /// A value of so many bits, in the low bytes of a launch argument.
+    /// A scalar of this many bits, in the low bytes of a launch argument.
     Scalar {
         /// 8, 16, 32 or 64.
         bits: u8,

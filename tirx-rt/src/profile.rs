@@ -230,7 +230,7 @@ mod tests {
         (time & 0xffff_ffff) << 32 | row << 12 | event << 2 | what
     }
 
-    /// Two blocks with two groups; the clock turns over within.
+    /// Two blocks with two groups; the clock wraps around in between.
     fn buffer() -> Vec<u64> {
         let turn = 1u64 << 32;
         vec![

@@ -142,7 +142,7 @@ impl Simulator {
         })
     }
 
-    /// A new simulator with its settings as the environment says.
+    /// A new simulator with the settings of the environment.
     pub(crate) fn of_environment() -> Arc<Simulator> {
         Simulator::new(Settings::of_environment())
     }
@@ -213,7 +213,7 @@ impl Simulator {
     }
 }
 
-/// A tensor map in the simulator's form. The arrays have the lengths that the rank asks for.
+/// A tensor map in the simulator's form. The arrays have the lengths that the rank requires.
 pub(crate) fn encode_tensor_map(spec: &TensorMapSpec<'_>) -> Result<[u64; 16]> {
     let unknown = |what: &str, number: u32| Error::Shape(format!("{number} is no {what} of a tensor map"));
     let map = tirx_sim::TensorMap {

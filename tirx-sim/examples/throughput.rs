@@ -52,7 +52,7 @@ fn lowered(text: &str, entry: &str, constexprs: &[&str]) -> Result<IRModule, Box
     Ok(lower(module, &mut Lowering::new(Target::cuda("sm_90a")))?)
 }
 
-/// The time that a thread has run, where Linux tells; elsewhere what passes.
+/// The CPU time of the thread on Linux; elapsed time elsewhere.
 struct Clock {
     ran: Option<f64>,
     start: Instant,
@@ -74,7 +74,7 @@ impl Clock {
     }
 }
 
-/// Seconds that this thread has run.
+/// CPU time of this thread in seconds.
 fn ran() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;

@@ -41,7 +41,7 @@ pub enum Argument {
     Bool(bool),
 }
 
-/// A launch that the host function asks for.
+/// A launch by the host function.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// The device function.
@@ -131,7 +131,7 @@ enum Value {
     Handle(Handle),
 }
 
-/// Whether the function goes on after a statement.
+/// Whether the function continues after a statement.
 #[derive(Clone, Copy, PartialEq)]
 enum Flow {
     Next,

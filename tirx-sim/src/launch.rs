@@ -182,7 +182,7 @@ impl Program {
         .into()
     }
 
-    /// What does not fit, before anything runs. (Extents are checked by the kernel itself, which knows them.)
+    /// Checks the launch before anything runs. (Extents of indices are checked by the kernel itself.)
     fn check(&self, launch: &Launch<'_>) -> Result<(), String> {
         let code = &self.code;
         if launch.args.len() != code.params.len() {

@@ -473,7 +473,7 @@ fn unsupported_operators_are_diagnosed_with_their_line() {
 
 #[test]
 fn local_arrays_with_uniform_indices() {
-    // Written turn by turn, read in another order, with an index that is the same for all lanes.
+    // Written iteration by iteration, read in another order, with an index that is the same for all lanes.
     let (i, j) = (Var::new("i", I32), Var::new("j", I32));
     let mut k = kernel(1, 40);
     let (b, c) = (k.tensor("B", I32, 40), k.tensor("C", DType::INT64, 40));

@@ -122,7 +122,7 @@ fn a_packaged_crate_builds_from_its_tarball_without_nvcc_python_and_network() {
     }
 }
 
-/// A change to a bundle, and what the build then says.
+/// A change to a bundle, and the resulting message of a build.
 type Damage<'a> = (&'a dyn Fn(&Place, &str), &'a [&'a str]);
 
 #[test]

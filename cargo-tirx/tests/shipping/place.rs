@@ -62,7 +62,7 @@ fn root() -> PathBuf {
         .unwrap()
 }
 
-/// Variables that would say where an nvcc is, or change what a build does.
+/// Variables that could name an nvcc, or change a build.
 const FOREIGN: [&str; 12] = [
     "TIRX_NVCC",
     "NVCC",
@@ -224,7 +224,7 @@ fn with_offline<'a>(command: &'a mut Command, arguments: &[&str]) -> &'a mut Com
     command.args(rest)
 }
 
-/// The words that start a program without a network; `None` where the system does not permit it.
+/// The command prefix that starts a program without a network; `None` where the system does not permit it.
 fn without_network() -> Option<&'static [&'static str]> {
     let ways: [&[&str]; 2] = [&["unshare", "--map-root-user", "--net"], &["unshare", "--net"]];
     ways.into_iter().find(|way| {

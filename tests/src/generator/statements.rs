@@ -122,7 +122,7 @@ impl Generator {
             return Some(Node::Line(pieces![format!("{} {op} ", scalar.name), value]));
         }
         if scalar.dtype.is_float() && scalar.dtype.bits >= 32 && self.random.chance(30) {
-            // Below the loops' turns times a bounded value it would need bounds of its own: halve first.
+            // The number of iterations times a bounded value could exceed the dtype: halve first.
             let half = self.float_literal(scalar.dtype, 0.5);
             let value = self.fit(value, Bounds::Float(500.0));
             return Some(Node::Line(pieces![

@@ -76,7 +76,7 @@ impl Generator {
         })
     }
 
-    /// A vectorized loop over elements of the thread's own of a shared buffer that nobody reads now.
+    /// A vectorized loop over the thread's own elements of a shared buffer that no thread reads at present.
     pub(super) fn vectorized_in(&mut self, array: &Array) -> Option<Node> {
         let lanes = *self.random.pick(&[2i64, 4]);
         match array.access {

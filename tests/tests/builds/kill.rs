@@ -1,5 +1,5 @@
-//! Cargo is killed at random points, the kernel edited and built again: the program must be the edited kernel's, and stay
-//! it when build scripts that outlived their Cargo come to their end.
+//! Cargo is killed at random points, the kernel edited and built again: the program must be the edited kernel's, also
+//! after build scripts that outlived their Cargo have ended.
 //!
 //! `TIRX_KILLS` says how often (four times otherwise): `TIRX_KILLS=50 cargo test -p tirx-tests --test builds kill`.
 

@@ -82,7 +82,7 @@ fn what_changes_and_comes_back_is_compiled_once() {
     assert_eq!(place.build("steps"), 2);
     place.edit("steps/kernels.toml", "max-registers = 32\n", "");
 
-    // A target: it alone is compiled, and nothing when it goes.
+    // A target: it alone is compiled, and nothing when it is removed.
     place.edit("steps/kernels.toml", "[\"sm_90a\"]", "[\"sm_90a\", \"sm_100a\"]");
     assert_eq!(place.build("steps"), 2);
     place.edit("steps/kernels.toml", ", \"sm_100a\"", "");
@@ -112,7 +112,7 @@ fn what_changes_and_comes_back_is_compiled_once() {
     }
     place.nvcc(&real, None);
 
-    // An nvcc that writes nothing, and one that is wrong: errors, each said once, and nothing stale.
+    // An nvcc that writes nothing, and one that fails: errors without duplicates, and nothing stale.
     place.edit("steps/kernels.py", "+ 1.0", "+ 2.0");
     place.set("NVCC_APPEND_FLAGS", "--dryrun");
     let (success, _, err) = place.cargo("steps", &["build"]);
@@ -127,7 +127,7 @@ fn what_changes_and_comes_back_is_compiled_once() {
     let (success, out, err) = place.cargo("steps", &["run"]);
     assert!(success && out == "43.0 true [\"sm_90a\"]\n", "{out}{err}");
 
-    // A mistake is said once.
+    // A mistake is reported once.
     place.edit("steps/kernels.py", "A[tx] +", "Z[tx] +");
     let (success, _, err) = place.cargo("steps", &["build"]);
     assert!(!success);

@@ -154,7 +154,7 @@ fn a_team_shares_kernels_through_sccache() {
         return;
     };
     let mut place = Place::new();
-    // A server of its own, at a port that nobody has.
+    // A server of its own, at an unused port.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

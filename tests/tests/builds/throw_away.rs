@@ -111,7 +111,7 @@ impl Place {
         }
     }
 
-    /// A package's `Cargo.toml`, in which `…` is the workspace's root. Profiles are the workspace's, whatever it says, so
+    /// A package's `Cargo.toml`, in which `…` is the workspace's root. Its profiles are replaced by the workspace's, so
     /// that nothing is compiled twice.
     pub(crate) fn manifest(&self, name: &str, text: &str) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -176,7 +176,7 @@ impl Place {
         fs::read_to_string(self.path(file)).map_or(0, |text| text.lines().count())
     }
 
-    /// How often nvcc compiled, and was asked its version, since the last call.
+    /// Number of compilations and of version queries of nvcc since the last call.
     pub(crate) fn counted(&self) -> (usize, usize) {
         let counts = (self.lines("runs"), self.lines("asked"));
         let _ = fs::remove_file(self.path("runs"));

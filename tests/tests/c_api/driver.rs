@@ -24,7 +24,7 @@ def mapped(A: T.Buffer((4096,), "float32")):
         A[0] = T.cast(T.address_of(A_map) % T.uint64(64), "float32")
 "#;
 
-/// Calls a kernel or asks for memory, and prints what was wrong.
+/// Calls a kernel or allocates memory, and prints the error.
 const PROGRAM: &str = r#"#include <stdio.h>
 #include <string.h>
 #include "kernels.h"
@@ -44,7 +44,7 @@ int main(int count, char** words) {
 }
 "#;
 
-/// Every function gives what the variable `FAKE_` and its name says, and 0 without.
+/// Every function returns the value of the variable `FAKE_` followed by its name, and 0 without.
 const DRIVER: &str = r#"#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -403,7 +403,7 @@ fn errors_are_those_of_the_rust_launcher() {
         status == 1 && error.contains("data is 0x") && error.ends_with("expected a multiple of 4"),
         "{error}"
     );
-    // A fault of the kernel is told with its line.
+    // A fault of the kernel is reported with its line.
     let end = tensor(data.wrapping_byte_add(512), &right);
     let (status, error) = call(&end, &good);
     assert!(status == 4 && error.contains("vector.py"), "{status}: {error}");

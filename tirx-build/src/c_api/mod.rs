@@ -276,7 +276,7 @@ fn source(launcher: &CLauncher, fatbin: Option<&[u8]>, ir: &[u8]) -> String {
     text
 }
 
-/// Bytes as a C array, aligned as the driver wants images.
+/// Bytes as a C array, with the alignment that the driver requires of images.
 fn array(name: &str, bytes: &[u8]) -> String {
     let mut text = format!("static _Alignas(8) const unsigned char {name}[] = {{");
     for (i, byte) in bytes.iter().enumerate() {

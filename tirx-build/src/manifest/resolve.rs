@@ -41,7 +41,7 @@ impl Manifest {
     /// Replaces `native` among the targets by these architectures.
     ///
     /// # Errors
-    /// Targets name it, and there is a reason against: why it stands for nothing.
+    /// Targets name it, and it cannot be resolved: the reason is given.
     pub(crate) fn resolve_native(
         &mut self,
         gpus: impl FnOnce() -> Result<Vec<Architecture>, String>,

@@ -156,7 +156,7 @@ fn specializations_are_checked() {
 
 #[test]
 fn the_table_of_keys_is_what_is_read() {
-    // What the reader says it knows, by section.
+    // The keys that the reader accepts, by section.
     for (section, head) in [
         ("", ""),
         ("defaults", "[defaults]\n"),

@@ -253,7 +253,7 @@ mod tests {
         runner.slow = Duration::from_millis(150);
         assert!(runner.unit(&unit, &job, 0).is_err(), "it wrote nothing");
         let said = said.into_inner().unwrap();
-        // Each report comes after twice the time of the one before.
+        // The interval between reports doubles.
         assert!((1..=3).contains(&said.len()), "{said:?}");
         for part in [
             "tirx: nvcc has been compiling kernel `add` for sm_90a for 0 s (process ",

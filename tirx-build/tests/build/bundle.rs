@@ -167,7 +167,7 @@ fn a_stale_bundle_is_refused_with_the_kernel_and_the_reason() {
         "{message}"
     );
     assert_eq!(message.matches("error:").count(), 1, "{message}");
-    // With an nvcc it is compiled, and said.
+    // With an nvcc it is compiled, with a warning.
     let report = package.with_nvcc();
     assert_eq!((report.bundled, report.compiled + report.cached), (2, 3));
     let lines = warnings(&report);
@@ -296,7 +296,7 @@ fn bundles_are_checked_and_reproducible() {
         message.contains("the image of kernel `scale` for sm_90a differs from what was compiled now"),
         "{message}"
     );
-    // A bundle whose contents fit each other, and are not what comes out now.
+    // A bundle whose contents are consistent, but not what the compiler makes now.
     let differs = |change: &dyn Fn(&Package), said: &str| {
         let package = bundled();
         change(&package);

@@ -1,4 +1,4 @@
-//! Whole builds into temporary folders: outputs, toolchain, messages, and what Cargo is told.
+//! Whole builds into temporary folders: outputs, toolchain, messages, and lines for Cargo.
 #![cfg(unix)]
 
 mod bundle;

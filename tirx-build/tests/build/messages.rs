@@ -317,7 +317,7 @@ fn warnings_of_nvcc_are_at_the_kernel_s_line_and_come_back_from_the_store() {
     let environment = Environment::empty().with("TIRX_NVCC", nvcc);
     let first = package.build(environment.clone()).unwrap();
     let lines = warnings(&first);
-    // Line 4 of the other kernel's text is one that nobody wrote.
+    // Line 4 of the other kernel's text is generated.
     assert_eq!(lines.len(), 2, "{lines:#?}");
     assert!(
         lines[0].starts_with(
@@ -359,7 +359,7 @@ fn a_copy_by_one_thread_is_warned_about_with_reasons() {
         assert!(line.contains(part), "{part}: {line}");
     }
     assert!(!line.contains("vec_128b"), "{line}");
-    // Who names the variant knows, and so does who allows the warning.
+    // Naming the variant or allowing the warning silences it.
     for known in [
         script.replace("copy(s, A)", "copy(s, A, dispatch=\"fallback\")"),
         script.replace("copy(s, A)", "copy(s, A)  # tirx: allow(copy-by-one-thread)"),

@@ -358,7 +358,7 @@ impl Analyzer {
         }
     }
 
-    /// `x % c == r` tells the modular set of a variable.
+    /// `x % c == r` gives the modular set of a variable.
     fn learn_divisibility(&mut self, remainder: &Expr, value: &Expr) {
         if let Some((x, c)) = remainder.as_binary(BinOp::FloorMod)
             && let (ExprKind::Var(var), Some(c), Some(r)) = (&x.kind, c.as_int(), value.as_int())

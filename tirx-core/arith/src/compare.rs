@@ -125,7 +125,7 @@ impl Analyzer {
         if !is_index(a.dtype) {
             return None;
         }
-        // A minimum or maximum goes to the left of a sum.
+        // A minimum or maximum is moved to the left of a sum.
         let chosen = |e: &Expr| matches!(&e.kind, ExprKind::Binary(Min | Max, ..));
         let result = self.try_rules(&INDEX_RULES, op, a, b, mode);
         if result.is_none() && op == Add && chosen(b) && !chosen(a) {

@@ -100,7 +100,7 @@ impl ConstIntBound {
         self.corners(other, i128::saturating_mul)
     }
 
-    /// Where the exact result of an operator lies, whether or not a dtype has it.
+    /// The bounds of the exact result of an operator, even outside the dtype.
     pub(super) fn of_binary(op: BinOp, x: ConstIntBound, y: ConstIntBound) -> ConstIntBound {
         use BinOp::*;
         match op {

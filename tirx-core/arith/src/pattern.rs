@@ -106,7 +106,7 @@ impl Row {
 /// Pattern, replacement and conditions.
 pub(super) type Texts = (&'static str, &'static str, &'static str);
 
-/// Kinds that [`kind_of`] tells apart.
+/// Number of kinds that [`kind_of`] distinguishes.
 const KINDS: usize = 8 + BinOp::Or as usize + 1;
 
 impl Group {
@@ -135,7 +135,7 @@ impl Group {
         }
     }
 
-    /// The rows in word `word` that accept both kinds, a bit each.
+    /// The rows of word `word` that accept both kinds, one bit per row.
     fn candidates(&self, left: u8, right: u8, word: usize) -> u64 {
         let words = self.words();
         let set = |row: usize| self.sets.get(row * words + word).copied().unwrap_or(0);

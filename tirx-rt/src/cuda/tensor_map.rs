@@ -66,7 +66,7 @@ fn named<T: Copy>(all: &[T], number: u32, what: &str) -> Result<T> {
     found.ok_or_else(|| Error::Shape(format!("{number} is no {what} of a tensor map")))
 }
 
-/// Encodes a map. The arrays have the lengths that the rank asks for.
+/// Encodes a map. The arrays have the lengths that the rank requires.
 pub(crate) fn encode(stream: &CudaStream, spec: &TensorMapSpec<'_>) -> Result<[u64; 16]> {
     let context = stream.context();
     context.bind_to_thread().map_err(failed("binding the context"))?;

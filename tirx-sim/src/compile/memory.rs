@@ -13,7 +13,7 @@ use super::{Compiler, Home};
 use tirx_sim_machine::bytecode::{Access, Inst, Operand, R, Region};
 use tirx_sim_machine::numeric::Kind;
 
-/// Where an access goes, before the index is compiled.
+/// The place of an access, before the index is compiled.
 pub(super) struct Place {
     pub(super) region: Region,
     pub(super) index: Index,

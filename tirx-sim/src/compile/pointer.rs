@@ -1,4 +1,4 @@
-//! Pointers: what they stand for, arithmetic on them, and accesses and atomics through them.
+//! Pointers: their regions, arithmetic on them, and accesses and atomics through them.
 //!
 //! Pointers into shared and local arrays are tagged (`exec::address`), so that arithmetic on them works and each
 //! access is still checked against its own array.

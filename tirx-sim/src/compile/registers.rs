@@ -487,7 +487,8 @@ impl Compiler<'_> {
     }
 }
 
-/// The vector register an instruction writes, if it is one of the file asked for and the write is all it does.
+/// The vector register that an instruction writes, if it is in the requested file and writing it is the instruction's
+/// only effect.
 fn vector_target(inst: &mut Inst, wide: bool) -> Option<&mut R> {
     match inst {
         Inst::Bin32 { d, .. }

@@ -403,7 +403,7 @@ impl Uses {
     }
 }
 
-/// Whether an expression holds one of the variables, or asks which thread it is.
+/// Whether an expression contains one of the variables, or depends on the thread's index.
 fn follows(e: &Expr, of_threads: &FxHashSet<Var>) -> bool {
     struct Follows<'a>(&'a FxHashSet<Var>, bool);
     impl Visitor for Follows<'_> {

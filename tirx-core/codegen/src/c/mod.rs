@@ -58,7 +58,7 @@ pub fn c_scalar(dtype: DType) -> Option<&'static str> {
 /// `signature` the Rust launcher's.
 ///
 /// # Errors
-/// Where host code has what C text cannot say.
+/// Where host code contains something that C text cannot express.
 pub fn launcher(name: &str, shown: &str, signature: &Signature, module: &IRModule) -> Result<CLauncher> {
     let Some(host) = abi::host_function(module, None) else {
         return Err(Diagnostic::new(crate::source::Span::NONE, "the kernel has no host function").into());

@@ -449,7 +449,7 @@ fn plain_failure(kind: &str, message: &[Arc<str>]) -> String {
     format!("tirx_fail_check(kernel, {kind:?}, {:?})", message.concat())
 }
 
-/// A condition as C wants it after `if`.
+/// A condition in the form of C's `if`.
 fn parenthesized(text: &str) -> String {
     let whole = text.starts_with('(') && {
         let mut depth = 0;

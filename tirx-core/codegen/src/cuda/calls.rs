@@ -173,7 +173,7 @@ impl Emitter<'_, '_> {
                     p.cast(&format!("const {ty}*"))
                 };
                 if dtype.is_bool() || dtype.is_small_float() || ty.starts_with("tirx_vec") {
-                    // `__ldg` has no such overload; the cast to const of a restrict pointer says as much.
+                    // `__ldg` has no such overload; a cast to a `const __restrict__` pointer has the same effect.
                     return Ok(Code::new(format!("*{}", p.at(level::UNARY)), level::UNARY));
                 }
                 Ok(Code::primary(format!("__ldg({})", p.text)))

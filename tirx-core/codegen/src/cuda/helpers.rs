@@ -26,7 +26,7 @@ pub(super) enum Header {
 }
 
 impl Header {
-    /// What stands between the angle brackets.
+    /// The file name between the angle brackets.
     pub(super) fn file(self) -> &'static str {
         match self {
             Header::Cassert => "cassert",

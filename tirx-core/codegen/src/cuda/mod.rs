@@ -111,7 +111,7 @@ pub struct CudaSource {
     pub kernels: Vec<KernelInfo>,
     /// Names of the raw functions that it calls (`T.cuda.func_call`): the simulator needs a stand-in for each.
     pub stand_ins: Vec<String>,
-    /// Features of the text that earlier releases of CUDA do not know.
+    /// Features of the text that some earlier releases of CUDA lack.
     pub since: Vec<Since>,
 }
 

@@ -173,7 +173,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The negation of a condition, without a `!` where another operator says it.
+    /// The negation of a condition, without a `!` where another operator expresses it.
     pub(super) fn negated(&mut self, expr: &Expr) -> Result<Code> {
         use BinOp::*;
         match &expr.kind {

@@ -151,7 +151,7 @@ pub struct Function {
 pub enum FunctionParam {
     /// A device pointer.
     Pointer,
-    /// A value of so many bits.
+    /// A scalar of this many bits.
     Scalar(u8),
     /// A tensor map, by value.
     TensorMap,

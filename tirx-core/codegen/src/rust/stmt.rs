@@ -383,7 +383,7 @@ impl HostPrinter<'_> {
                 } else {
                     (a, b)
                 };
-            // For "strides" the expression that is read tells which stride.
+            // For "strides" the expression that is read determines which stride.
             if check.what == What::Compact
                 && let Some(position) = abi::element_position(actual)
             {

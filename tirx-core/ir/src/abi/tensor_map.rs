@@ -44,7 +44,7 @@ const DATA_TYPES: &[(&str, u32)] = &[
     ("float4_e2m1fn", PACKED_FLOAT4),
 ];
 
-/// `CU_TENSOR_MAP_DATA_TYPE_TFLOAT32`, the one data type that may be asked for apart from the dtype.
+/// `CU_TENSOR_MAP_DATA_TYPE_TFLOAT32`, the only data type that may be given apart from the dtype.
 const TFLOAT32: i128 = 11;
 /// `CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B`.
 const PACKED_FLOAT4: u32 = 14;
@@ -76,7 +76,7 @@ pub struct Encode<'a> {
     pub l2_promotion: i128,
     /// `CUtensorMapFloatOOBfill`.
     pub oob_fill: i128,
-    /// Where the call stands.
+    /// The span of the call.
     pub span: Span,
 }
 
@@ -96,7 +96,7 @@ pub struct Rule {
 /// Reads the arguments of a packed call (its name first). `None` for another function.
 ///
 /// # Errors
-/// Where the call does not say what the function needs, or a mode that has no meaning.
+/// Where an argument is missing or invalid.
 pub fn encode<'a>(args: &'a [Expr], span: Span) -> Option<Result<Encode<'a>, Box<Diagnostic>>> {
     let (name, args) = args.split_first()?;
     (name.as_str() == Some(ENCODE)).then(|| parse(args, span))

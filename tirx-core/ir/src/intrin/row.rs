@@ -23,7 +23,7 @@ pub type Complete = fn(&mut Given) -> Result<(), String>;
 pub type Check = fn(&Operands) -> Result<(), String>;
 /// The GPUs that a particular call needs, and the part of the call that needs them.
 pub type NeedsBy = fn(&Operands) -> Option<(&'static str, Arch)>;
-/// Makes the words of a template.
+/// Computes the words of a template.
 pub type MakeWords = fn(&Operands, Machine) -> Result<Words, String>;
 
 /// A release of CUDA: 13.2 is `(13, 2)`.

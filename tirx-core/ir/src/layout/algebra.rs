@@ -350,7 +350,7 @@ impl TileLayout {
         (left == 1).then_some(work)
     }
 
-    /// How many elements at the end of the row-major order lie next to each other on the memory axis.
+    /// Number of contiguous elements on the memory axis at the end of the row-major order.
     pub fn contiguous_run(&self) -> i128 {
         let mut run = 1;
         for iter in self.shard.iter().rev() {

@@ -128,7 +128,8 @@ impl Layout {
 }
 
 impl Swizzle {
-    /// The bits of an offset that an exclusive-or changes or that lie below: elements move within blocks of so many.
+    /// The bits of an offset that an exclusive-or changes, and all lower bits: the swizzle moves elements within blocks
+    /// of this size.
     pub fn block_bits(&self) -> u32 {
         let upper = if self.inner { 0 } else { self.atom_len };
         self.per_element + self.swizzle_len + upper
@@ -326,7 +327,7 @@ fn split(sum: &mut Option<Expr>, wanted: &str, coordinate: &Expr, run: &[Iter]) 
     }
     right.reverse();
     for (position, iter) in run.iter().enumerate() {
-        // A digit of extent one is zero, unless it is all there is: then the coordinate goes through as it stands.
+        // A digit of extent one is zero, unless the run has no other iterator: then it is the coordinate itself.
         if &*iter.axis.0 != wanted || iter.extent.is_int(1) && run.len() > 1 {
             continue;
         }

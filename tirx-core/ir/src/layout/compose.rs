@@ -74,7 +74,7 @@ fn offset_between(a: &TileLayout, b: &TileLayout) -> Vec<(Axis, Expr)> {
 }
 
 impl TileLayout {
-    /// How far apart copies of this layout stand on an axis: one where its elements are not spread over the axis.
+    /// Distance between copies of this layout on an axis: one where its elements are not spread over the axis.
     fn span(&self, axis: &Axis) -> Expr {
         if !self.canonical(false).shard.iter().any(|i| i.axis == *axis) {
             return Expr::int32(1);
@@ -82,7 +82,8 @@ impl TileLayout {
         Layout::Tile(std::sync::Arc::new(self.clone())).span_on(axis)
     }
 
-    /// Dimension by dimension, `outer` says where whole copies of this layout stand: its strides count spans of it.
+    /// The layout with a copy of this one at each place of `outer`, dimension by dimension; the strides of `outer`
+    /// count spans of this layout.
     pub fn tiled_by(
         &self,
         outer: &TileLayout,
@@ -176,7 +177,7 @@ impl TileLayout {
         again.is_same(sum).then_some(right)
     }
 
-    /// The layout that says where the copies of this one stand in `tiled`, if it is a tiling of this one.
+    /// The layout of the places of this layout's copies in `tiled`, if that is a tiling of this one.
     pub fn outer_of(
         &self,
         tiled: &TileLayout,
@@ -187,7 +188,7 @@ impl TileLayout {
         unscaled(&left, |axis| self.span(axis))
     }
 
-    /// The layout of which copies stand in `tiled` where this one says, if there is one.
+    /// The layout whose copies form `tiled` at the places of this one, if there is one.
     pub fn inner_of(
         &self,
         tiled: &TileLayout,

@@ -97,12 +97,12 @@ fn call_folds(op: Op, args: &[Expr]) -> bool {
 }
 
 impl Printer {
-    /// Writes an expression that stands alone.
+    /// Writes an expression in a context without operators.
     pub(super) fn expr(&mut self, out: &mut String, e: &Expr) {
         self.operand(out, e, level::ANY);
     }
 
-    /// The text of an expression that stands alone.
+    /// The text of an expression in a context without operators.
     pub(super) fn expr_text(&mut self, e: &Expr) -> String {
         let mut out = String::new();
         self.expr(&mut out, e);
@@ -287,7 +287,8 @@ impl Printer {
         self.row_call(out, op.row(), args, dtype);
     }
 
-    /// All arguments by position, elements where the node has their addresses, and the dtype where nothing else says it.
+    /// All arguments by position, elements where the node has their addresses, and the dtype where the arguments do not
+    /// determine it.
     fn row_call(&mut self, out: &mut String, row: &'static Row, args: &[Expr], dtype: DType) {
         let mut shown: Vec<&Expr> = args.iter().collect();
         let elements = row.args.iter().any(|arg| matches!(arg.kind, Kind::Element(..)));

@@ -71,7 +71,7 @@ fn rounds_to_finite(dtype: DType, value: f64) -> bool {
     }
 }
 
-/// The largest finite value of a floating dtype, as TVM knows it.
+/// The largest finite value of a floating dtype, as in TVM.
 fn max_finite(dtype: DType) -> Option<f64> {
     Some(match dtype.code {
         TypeCode::Float if dtype.bits == 16 => 65504.0,

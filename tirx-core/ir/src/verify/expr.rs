@@ -1,4 +1,4 @@
-//! Expressions: operands have the dtypes that their operator wants, and the node the dtype that follows.
+//! Expressions: operands have the dtypes that their operator requires, and the node the resulting dtype.
 
 use super::Verifier;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Var, print_expr};

@@ -1,8 +1,8 @@
 //! The lowering pipeline: from the functions a user wrote to device functions and a host function.
 //!
-//! One pass is one file. A pass is a function `IRModule → Result<IRModule, Diagnostics>` (`run` in its file) that
-//! keeps spans; its head comment says what it assumes and what it establishes. [`pipeline`] has their order, the
-//! manager that runs them and the options they read.
+//! One pass is one file. A pass is a function `IRModule → Result<IRModule, Diagnostics>` (`run` in its file) that keeps
+//! spans; its head comment states what it assumes and what it establishes. [`pipeline`] has their order, the manager
+//! that runs them and the options they read.
 
 pub mod annotate_entry_func;
 pub mod bf16_compute_legalize;

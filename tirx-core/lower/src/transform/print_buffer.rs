@@ -45,7 +45,7 @@ pub(super) fn lower(buffer: &Buffer, shape: &[Expr], scalar: bool, span: Span) -
     Some(Stmt::if_else(first, body, None, span))
 }
 
-/// The elements below one row, with what stands between them.
+/// The loops over the elements below one row, with separators between them.
 fn rows(shape: &[Expr], axis: usize, row: Expr, element: &dyn Fn(Expr) -> Stmt, span: Span) -> Stmt {
     let Some(extent) = shape.get(axis) else {
         return element(row);

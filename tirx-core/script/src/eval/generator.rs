@@ -8,7 +8,6 @@
 use std::rc::Rc;
 
 use ruff_python_ast::{self as ast, name::Name};
-use ruff_text_size::Ranged;
 
 use super::generator_steps::{Step, StepBuilder, Steps, TryStep};
 use super::iter::{Iter, Resume};

@@ -8,7 +8,7 @@ use crate::{KernelFile, NoImports};
 
 const HEAD: &str = "from tvm.script import tirx as T\n";
 
-/// What building the only kernel of a file says: an error, or the names of the lints.
+/// The outcome of building the only kernel of a file: an error, or the names of the lints.
 fn outcome(text: &str) -> Result<Vec<&'static str>, String> {
     let mut sources = SourceMap::new();
     let text = format!("{HEAD}{text}");

@@ -132,7 +132,7 @@ impl KernelFile {
     /// expressed as a constant.
     ///
     /// # Errors
-    /// What running the file's own level says.
+    /// Errors of the module level.
     pub fn constant(&self, name: &str) -> Result<Option<ConstValue>, Diagnostics> {
         self.run(None, |_, scope| {
             Ok(scope.get_own(name).as_ref().and_then(from_value))

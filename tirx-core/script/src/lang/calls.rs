@@ -224,7 +224,7 @@ fn buffer_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(offset_of_element(load).at(call.span)))
 }
 
-/// How many elements lie before a loaded one.
+/// Number of elements before a loaded one.
 pub(super) fn offset_of_element(load: Expr) -> Expr {
     let args = vec![load];
     let dtype = Op::BufferOffset.result(&args).unwrap_or(DType::INT32);

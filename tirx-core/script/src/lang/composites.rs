@@ -23,7 +23,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.cuda.iket.official_event", EVENT, official_event),
 ];
 
-/// The arguments by position, without the dtype that may stand first.
+/// The arguments by position, without an optional leading dtype.
 fn positional(call: &Call, count: usize, names: &str) -> Result<Vec<Expr>> {
     let mut args = call.rest_args()?;
     if args.len() == count + 1 && args[0].as_str().is_some() {

@@ -323,7 +323,7 @@ fn check_launch_params(call: &Call, value: &AttrValue) -> Result<()> {
     call.fail_with(format!("unknown launch parameter \"{text}\""), help)
 }
 
-/// Hardware indices that launches know.
+/// Known hardware indices.
 const TAGS: [&str; 20] = [
     "blockIdx.x",
     "blockIdx.y",

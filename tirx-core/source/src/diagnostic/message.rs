@@ -83,7 +83,7 @@ impl Place {
 pub struct Message {
     /// Its severity or role.
     pub level: Level,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// Where; the file's line is shown.
     pub place: Option<Place>,

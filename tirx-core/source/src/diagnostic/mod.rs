@@ -8,10 +8,10 @@ pub use message::{Level, Message, Place};
 
 use crate::source::{SourceMap, Span};
 
-/// A note that points at other text, or stands alone.
+/// A note, with or without a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// What the note says.
+    /// Its text.
     pub message: String,
     /// Where it points; `Span::NONE` for a note without a place.
     pub span: Span,

@@ -81,7 +81,7 @@ impl Code {
         }
     }
 
-    /// log2 of the bits that tell apart the accesses to some regions, but at most `coarsest`.
+    /// log2 of the bits that separate accesses to some regions, but at most `coarsest`.
     pub fn finest(&self, coarsest: u32, regions: impl Fn(Region) -> bool) -> u32 {
         let accesses = self.accesses.iter().filter(|a| regions(a.region));
         let smallest = accesses.map(|a| a.kind.bits().ilog2()).min();

@@ -1,4 +1,4 @@
-//! Memory: where an access goes, and what arrays there are.
+//! Memory: places of accesses, and the declared arrays.
 
 use super::R;
 use crate::numeric::Kind;
@@ -22,7 +22,7 @@ impl Scope {
     }
 }
 
-/// What a strong access asks of the order.
+/// The memory order of a strong access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strong {
     pub scope: Scope,
@@ -51,7 +51,7 @@ impl Strong {
     }
 }
 
-/// Where an access goes.
+/// The place of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
     /// Relative to a pointer parameter.

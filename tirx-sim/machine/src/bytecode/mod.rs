@@ -35,13 +35,13 @@ pub use memory::{
 };
 pub use tensor::{LeftOperand, MmaInst, TensorInst, TensorMemoryInst, WgmmaInst};
 
-/// A register; the instruction says of which file.
+/// A register number; the instruction determines the file.
 pub type R = u16;
 
 /// A position in the code.
 pub type Pc = u32;
 
-/// An operand of rarer instructions: a vector register (32- or 64-bit as the kind says) or a scalar one.
+/// An operand of rarer instructions: a vector register (32- or 64-bit, by its kind) or a scalar one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operand {
     V(R),
@@ -315,7 +315,7 @@ pub enum Inst {
         weight: u32,
     },
 
-    // Memory; the access says what and how. `plus` is a scalar added to the index.
+    // Memory; `access` describes the place. `plus` is a scalar added to the index.
     Load {
         d: R,
         index: R,

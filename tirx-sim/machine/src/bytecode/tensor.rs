@@ -45,7 +45,7 @@ pub enum TensorInst {
     Memory(TensorMemoryInst),
 }
 
-/// An instruction of tensor memory; registers are vector ones unless said.
+/// An instruction of tensor memory; registers are vector registers unless noted.
 #[derive(Clone, Debug)]
 pub enum TensorMemoryInst {
     /// `tcgen05.fence::before_thread_sync`.

@@ -106,7 +106,7 @@ impl Group {
             return fault(ctx, &self.blocks[0].shared, 0, 0, *trap);
         };
         let waiting = block.waiting(ctx);
-        // A thread that waits at an instruction says more than one that spins in a loop.
+        // Threads that wait at an instruction are more informative than threads that spin in a loop.
         let parted = waiting
             .iter()
             .find(|w| w.barrier && ctx.code.parted_barriers.contains(&w.pc));

@@ -293,7 +293,7 @@ struct Shared {
     /// What has been released at the cluster's barrier, in the present phase and in the one before.
     cluster_arrived: Option<order::Known>,
     cluster_open: Option<order::Known>,
-    /// What threads of the cluster had done when they last met there, whatever memory order they asked for.
+    /// What threads of the cluster had done when they last met there, whatever memory order they requested.
     cluster_met: Option<order::Known>,
     /// Whether other blocks, or operations of them, have accessed the block's shared memory.
     shared_out: bool,

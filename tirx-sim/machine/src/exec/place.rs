@@ -293,7 +293,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// A checked place: where one lane's access goes, counted in bits.
+/// A checked place of one lane's access, counted in bits.
 pub(super) enum Spot {
     Global(Arc<Storage>, usize),
     /// In the block's shared memory.
@@ -312,7 +312,7 @@ fn split(index: i64, bits: i64) -> (i64, i64) {
     }
 }
 
-/// What a pointer's access goes to, and the bit within its byte: elements of half a byte are addressed by halves.
+/// The region of a pointer's access, and the bit within its byte: elements of half a byte are addressed by halves.
 pub(super) fn pointed(access: &Access, index: i64) -> (Target, i64) {
     match access.kind.bits() {
         4 => (decode(index as u64 >> 1), (index & 1) * 4),

@@ -165,9 +165,9 @@ rows! { $ copies {
         .args(&[arg("bar", SHARED), arg("noinc", Kind::Bool), arg("space", Kind::Text(&["shared", "shared::cta"]))])
         .arch(Arch::least(80)).traits(Traits::SYNC.by(Engine::AsyncCopy)).section("cp.async.mbarrier.arrive");
 
-    /// Copies `num_bytes` (a multiple of 16) from global memory to this block's shared memory; the bytes count at the mbarrier.
-    /// With `ignore_oob` the first `ignore_bytes_left` and the last `ignore_bytes_right` bytes are not read, and may lie beyond an
-    /// allocation.
+    /// Copies `num_bytes` (a multiple of 16) from global memory to this block's shared memory, and counts the bytes at
+    /// the mbarrier. With `ignore_oob` the first `ignore_bytes_left` and the last `ignore_bytes_right` bytes are not
+    /// read, and may lie beyond an allocation.
     PtxCpAsyncBulkG2sCta = Row::new("tirx.ptx.cp_async_bulk_g2s_cta", "ptx.cp_async_bulk_g2s_cta",
         ptx("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{?has_cache_policy:.L2::cache_hint}\
              {?ignore_oob:.ignore_oob} [{dst_ptr}], [{src_ptr}], {num_bytes}\
@@ -182,8 +182,9 @@ rows! { $ copies {
         .completed(HINT, policy)
         .arch(SM_90).since(&[("ignore_oob", "1", (13, 2))]).traits(BULK).section("cp.async.bulk");
 
-    /// Copies `num_bytes` (a multiple of 16) from global memory to shared memory of the cluster; the bytes count at the
-    /// mbarrier. With `multicast` it goes to the same address in each block of `cta_mask`, and counts at each one's mbarrier.
+    /// Copies `num_bytes` (a multiple of 16) from global memory to shared memory of the cluster, and counts the bytes
+    /// at the mbarrier. With `multicast` the data goes to the same address in each block of `cta_mask`, and counts at
+    /// each one's mbarrier.
     PtxCpAsyncBulkG2sCluster = Row::new("tirx.ptx.cp_async_bulk_g2s_cluster", "ptx.cp_async_bulk_g2s_cluster",
         ptx("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{?multicast:.multicast::cluster}\
              {?has_cache_policy:.L2::cache_hint} [{dst_ptr}], [{src_ptr}], {num_bytes}, [{mbarrier_ptr}]\
@@ -319,8 +320,8 @@ rows! { $ copies {
         .args(&[arg("tensormap_addr", GENERIC), arg("space", Kind::Text(&["", "const", "param"]))])
         .arch(SM_90).section("prefetch");
 
-    /// Asks for the cancellation of a block that has not started: 16 bytes at `handle` in shared memory of each block of the
-    /// cluster say which; they count at the mbarrier.
+    /// Requests the cancellation of a cluster that has not started: the response, 16 bytes at `handle` in shared memory
+    /// of each block of the cluster, names the cluster; its bytes count at the mbarrier.
     PtxClcTryCancel = Row::new("tirx.ptx.clc_try_cancel", "ptx.clc_try_cancel",
         ptx("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 \
              [{handle}], [{mbar}];"))

@@ -309,8 +309,9 @@ rows! { $ matrix {
         ])
         .traits(WARP).section("mma");
 
-    /// `D = A * B + D` of a warp with a sparse A, of whose elements `metadata` says which are there: two of four (one of two for
-    /// tf32). `acc`, `a` and `b` are pointers to registers; the lanes that give the metadata are chosen by `selector`.
+    /// `D = A * B + D` of a warp with a sparse A, whose stored elements are selected by `metadata`: two of four (one of
+    /// two for tf32). `acc`, `a` and `b` are pointers to registers; the lanes that give the metadata are chosen by
+    /// `selector`.
     PtxMmaSp = Row::new("tirx.ptx.mma_sp", "ptx.mma_sp",
         ptx("mma.sp.sync.aligned.{shape}.row.col{?saturate:.satfinite}.{c}.{a}.{b}.{c} {{{acc}}}, {{{a_regs}}}, {{{b_regs}}}, \
              {{{acc}}}, {metadata}, {selector};").words(sparse_words))

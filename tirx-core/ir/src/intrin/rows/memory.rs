@@ -1,6 +1,6 @@
 //! Loads and stores of PTX with their order, cache operators and vectors, and addresses of other blocks' shared memory.
 //!
-//! What a call says is understood by [`MemoryInstruction`], for code generation and the simulator alike.
+//! Calls are parsed to a [`MemoryInstruction`], for code generation and the simulator alike.
 
 use super::kinds::*;
 use crate::intrin::arch::Arch;

@@ -113,7 +113,7 @@ rows! { $ nvshmem {
         code("nvshmemx_signal_op((uint64_t*)sig_addr, signal, $op$, pe);").headers(HEADERS).words(signal))
         .args(&[arg("sig_addr", GENERIC), arg("signal", U64), arg("sig_op", SIGNAL), arg("pe", I32)])
         .arch(VOLTA).traits(Traits::SYNC).section("NVSHMEM: signals");
-    /// Waits until the variable `ivar` compares with `cmp_value` as `cmp` says.
+    /// Waits until the comparison `cmp` of the variable `ivar` with `cmp_value` holds.
     NvshmemWaitUntil = Row::new("tirx.nvshmem.wait_until", "nvshmem.wait_until",
         code("nvshmem_uint64_wait_until((uint64_t*)ivar, $comparison$, cmp_value);").headers(HEADERS).words(comparison))
         .signature("(ivar, cmp, cmp_value, type='uint64_t')")

@@ -35,7 +35,7 @@ fn returned(call: &Operands) -> Result<(), String> {
     }
 }
 
-/// Two packed operands; the result is the value, or goes to where `d_addr` points to.
+/// Two packed operands; the result is the value of the call, or is stored to `d_addr`.
 const fn packed(name: &'static str, script: &'static str, body: &'static str) -> Row {
     Row::new(name, script, pure_ptx(body))
         .args(TWO)

@@ -1,8 +1,9 @@
 //! Launches that no GPU can make.
 //!
-//! Constants are checked here, at the line that says them; what is known at run time only, the launcher checks. The
-//! limits are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", and of
-//! the driver API's `CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION`. TVM 0.26 compiles such kernels: their launches fail.
+//! Constants are checked here, with an error at their line; values that are known only at run time are checked by the
+//! launcher. The limits are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability",
+//! and of the driver API's `CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION`. TVM 0.26 compiles such kernels: their
+//! launches fail.
 
 use super::super::Target;
 use super::launch::{Launch, bytes};

@@ -103,7 +103,7 @@ impl Active {
         match &condition.kind {
             ExprKind::Binary(BinOp::And, a, b) => self.under(a, ids).under(b, ids),
             ExprKind::Binary(op, a, b) if op.is_comparison() => {
-                // The form in which `elect_sync()` stands in a condition.
+                // The form that a condition gives `elect_sync()`.
                 if is_elect(a) && b.is_int(0) && *op == BinOp::Ne {
                     return self.elected();
                 }

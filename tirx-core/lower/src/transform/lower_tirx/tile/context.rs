@@ -41,7 +41,7 @@ pub(super) struct Warning {
     pub(super) name: &'static str,
     /// A description of what the variant does; the reasons why the others declined are added.
     pub(super) message: String,
-    /// How a call asks for the variant explicitly.
+    /// How a call requests the variant explicitly.
     pub(super) instead: &'static str,
 }
 

@@ -70,7 +70,7 @@ pub struct Decision {
 pub struct NamedWarning {
     /// Its name.
     pub name: &'static str,
-    /// What is said.
+    /// Its message.
     pub diagnostic: Diagnostic,
 }
 

@@ -89,7 +89,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
     let span = cx.span;
     let mut declarations = Vec::new();
 
-    // For each region: its storage, and the order in which a thread goes through it.
+    // For each region: its storage, and the order in which a thread visits its elements.
     let mut own = |buffer: &crate::ir::Buffer, iters: Vec<Iter>, offset: Expr| {
         let (flat, declare) = flat_view(buffer, span);
         declarations.push(declare);
@@ -163,7 +163,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
             let both = values_at(&first).into_iter().zip(values_at(&second));
             let packed =
                 both.map(|(a, b)| Expr::call(Op::CudaMakeFloat2, DType::UINT64, vec![a, b]).at(span));
-            // `has_pairs` asked for an operation that has the instruction.
+            // `has_pairs` has checked that the instruction exists.
             instruction(&first, packed.collect(), true).unwrap_or_else(Stmt::nop)
         });
         return Ok(Stmt::seq(declarations.into_iter().chain([code])));
