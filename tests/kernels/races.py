@@ -279,7 +279,7 @@ def copy_of_another_thread(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "fl
     B[tx] = S[63 - tx]
 
 
-# All threads fence, meet, and one tells; one is told, all meet and fence: the blocks' `fence.sc` have one order.
+# A fence of all threads, a barrier, one thread counts; a barrier, a fence of all threads: `fence.sc` has one order.
 # sim: last_block_adds
 #   A: float32[256] = i % 7
 #   P: float32[256] = 0 -> A[i]

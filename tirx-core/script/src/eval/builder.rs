@@ -82,7 +82,7 @@ impl Interpreter {
     /// # Errors
     /// Outside a kernel, or when the kernel grows too large.
     pub fn emit(&mut self, stmt: Stmt) -> Result<()> {
-        // A statement of the library stands where the kernel calls it.
+        // A statement of the library has the span of the kernel's call of the library.
         let span = stmt.span.or(self.library_call);
         let stmt = match &stmt.kind {
             _ if stmt.span.is_some() => stmt,

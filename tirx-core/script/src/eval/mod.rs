@@ -162,7 +162,7 @@ pub struct Interpreter {
     builtins: builtins::Builtins,
     module_classes: FxHashMap<Rc<str>, Rc<Class>>,
     calls: Vec<CallInfo>,
-    /// Where a file of the user calls the function of the library that runs.
+    /// The call in the user's file that entered the library function that is being evaluated.
     library_call: Span,
     loops: Vec<LoopKind>,
     generators: FxHashMap<(FileId, TextRange), generator_steps::Steps>,

@@ -89,7 +89,7 @@ const WORDS: &[(&str, &str)] = &[
     ("fmax", "write T.max(a, b)"),
     ("fmin", "write T.min(a, b)"),
     ("fabs", "write T.abs(x)"),
-    // Of Triton and NumPy, and of TVM before TIRx.
+    // Functions of Triton and NumPy, and of TVM before TIRx.
     ("all", "write a and b, or 0 <= i < n"),
     ("any", "write a or b"),
     ("program_id", "declare the index: bx = T.cta_id([4])"),

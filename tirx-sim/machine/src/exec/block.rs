@@ -483,7 +483,7 @@ impl Block {
                     Status::Cluster => "wait at a cluster barrier".to_string(),
                     Status::Grid => "wait at a grid barrier".to_string(),
                 };
-                // Who sleeps comes back to the instruction; the others are behind it.
+                // Lanes that sleep execute the instruction again; the others have passed it.
                 let behind = !matches!(strand.status, Status::Asleep(_));
                 let pc = strand.pc.saturating_sub(behind as usize);
                 let threads = strand.mask.count_ones();

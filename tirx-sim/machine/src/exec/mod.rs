@@ -272,7 +272,7 @@ struct Shared {
     /// Whether operations have been performed.
     operations: bool,
     order: order::Order,
-    /// The present phase of each named barrier.
+    /// The current phase of each named barrier.
     named: BTreeMap<u32, named::Arrivals>,
     /// The arrivals of the last phase of each named barrier.
     named_phases: BTreeMap<u32, Vec<order::Mark>>,

@@ -10,13 +10,13 @@ use super::{Shared, Status, Strand, Trap, Warp};
 use crate::alu::LANES;
 use crate::fault::FaultKind;
 
-/// The present phase of a named barrier.
+/// The current phase of a named barrier.
 pub(super) struct Arrivals {
     /// How many threads complete it.
     threads: u32,
     /// How many have arrived.
     arrived: u32,
-    /// What those have released that do not wait.
+    /// What the arrivals that do not wait have released.
     before: Option<Known>,
     /// All arrivals.
     who: Vec<Mark>,

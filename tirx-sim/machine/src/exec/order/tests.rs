@@ -155,7 +155,8 @@ fn fences_hold_across_barriers_if_sequentially_consistent() {
     for sc in [true, false] {
         let (mut here, mut there) = (order(0), order(3));
         let (mut data, mut late, mut flag) = (Place::EMPTY, Place::EMPTY, Place::EMPTY);
-        // Warp 1 writes and fences, warp 0 tells; warp 0 there is told, warp 1 fences and reads.
+        // Here warp 1 writes and executes a fence, and warp 0 sets the flag; there warp 0 reads it, and warp 1 executes a
+        // fence and reads.
         assert_eq!(write(&here, &mut data, 1, 7), Ok(()));
         here.fence(1, u32::MAX, Scope::Gpu, sc);
         assert_eq!(write(&here, &mut late, 1, 7), Ok(()));
