@@ -266,6 +266,7 @@ pub(crate) fn run(command: &Simulate) -> Result<()> {
             timeline: command.timeline.as_ref().map(|_| command.timeline_block),
             step_limit: step_limit.or(LaunchOptions::default().step_limit),
             seed: seed.unwrap_or(0),
+            programmatic: launch.programmatic,
             ..LaunchOptions::default()
         };
         program

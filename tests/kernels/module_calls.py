@@ -53,6 +53,7 @@ class Launches:
         T.device_entry()
         bx = T.cta_id([blocks])
         tx = T.thread_id([32])
+        T.ptx.griddepcontrol.wait()
         A[bx * 32 + tx] = value
 
     @T.prim_func

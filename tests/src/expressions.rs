@@ -13,7 +13,8 @@
 //! an element, a scalar has its value; arguments are in the kernel's order. `i`, `j`, `k`, `l`, `m`, `n` are an element's
 //! coordinates, one more for the lanes of a vector. What follows `->` must be there after the run, to a
 //! relative difference of what follows `+-`; without it the tensor must be as before. Expected values are computed
-//! from what all arguments were before the run. `fault: text` is a part of the message that the run ends with.
+//! from what all arguments were before the run. `fault: text` is a part of the message that the run ends with; with
+//! `seeds: n` the run is made once for each schedule from 0 on, and one of them at least ends with the fault.
 //!
 //! Expressions are Python, computed by the compiler's evaluator as numbers of double precision: neither lowering nor the
 //! simulator takes part. They see the names of the file, so that a function of the file may be the reference.
@@ -85,12 +86,12 @@ fn describe(text: &str) -> Result<Vec<Described<'_>>, String> {
 
 /// A Python function that gives the run in the form of `kernels/NAME.sim.txt`.
 fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
-    let (mut before, mut after, mut fault) = (String::new(), String::new(), None);
+    let (mut before, mut after, mut ends) = (String::new(), String::new(), Vec::new());
     let mut parts: Vec<String> = vec![format!("\"kernel {}\"", run.kernel)];
     let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
     for line in &run.lines {
-        if let Some(text) = line.strip_prefix("fault:") {
-            fault = Some(text.trim());
+        if line.starts_with("fault:") || line.starts_with("seeds:") {
+            ends.push(format!("{line:?}"));
             continue;
         }
         let (head, value) = line.split_once('=').ok_or(format!(
@@ -128,7 +129,7 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
             ));
         }
     }
-    parts.extend(fault.map(|text| format!("{:?}", format!("fault: {text}"))));
+    parts.extend(ends);
     // The initial and expected values of a tensor, on its line.
     let text = parts
         .join(" + \"\\n\" + ")

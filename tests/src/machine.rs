@@ -22,12 +22,18 @@ pub struct Simulator {
     options: LaunchOptions,
 }
 
+/// The schedule that `TIRX_SIM_SEED` says.
+pub fn first_seed() -> u64 {
+    crate::number("TIRX_SIM_SEED", 0)
+}
+
 impl Simulator {
     /// A simulator that stops a block after `limit` branches and loop iterations.
     pub fn with_step_limit(limit: u64) -> Simulator {
         Simulator {
             options: LaunchOptions {
                 step_limit: Some(limit),
+                seed: first_seed(),
                 ..LaunchOptions::default()
             },
             ..Simulator::default()
@@ -77,7 +83,11 @@ impl Machine for Simulator {
             shared_bytes: launch.shared_bytes,
             args: &args,
         };
-        let stats = program.launch_with(&self.memory, &config, &StandIns::new(), &self.options);
+        let options = LaunchOptions {
+            programmatic: launch.programmatic,
+            ..self.options
+        };
+        let stats = program.launch_with(&self.memory, &config, &StandIns::new(), &options);
         stats.map(|_| ()).map_err(|fault| fault.to_string())
     }
 }

@@ -157,7 +157,7 @@ fn check(case: &Case) -> Result<usize, String> {
         let lowered = stages(module, "sm_90a", &mut |_, _| Ok(()))?;
         cuda::emit(&lowered).map_err(|e| format!("{entry}: {e}"))?;
         for run in runs.iter().filter(|run| run.kernel == *entry) {
-            run.check(&mut crate::machine::Simulator::default(), &lowered)?;
+            run.simulate(&lowered)?;
         }
     }
     match runs

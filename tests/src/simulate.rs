@@ -19,13 +19,14 @@
 //! Fewer values than elements are repeated. `0x` gives the bits of an element; two float4 share a byte, the first in the
 //! low half. What follows `->` must be there after
 //! the run, to a relative difference of what follows `+-` (none: the same bits, or both NaN); without it the tensor
-//! must be as before. `fault:` is a part of the message that the run ends with.
+//! must be as before. `fault:` is a part of the message that the run ends with. `seeds: 8` runs it by eight schedules of the
+//! simulator: the values are those of each, the fault that of one at least.
 
 use half::{bf16, f16};
 use tirx_core::ir::{DType, IRModule};
-use tirx_sim::host;
+use tirx_sim::{LaunchOptions, host};
 
-use crate::machine::{self, Machine};
+use crate::machine::{self, Machine, Simulator};
 
 /// One call of a kernel.
 #[derive(Debug, Default)]
@@ -35,6 +36,8 @@ pub struct Run {
     names: Vec<String>,
     arguments: Vec<Argument>,
     fault: Option<String>,
+    /// Schedules of the simulator that it is run by, from 0 on; none are said for one.
+    seeds: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -71,6 +74,9 @@ pub fn read(text: &str) -> Result<Vec<Run>, String> {
         let run = runs.last_mut().ok_or(failed("no kernel yet".into()))?;
         if let Some(fault) = line.strip_prefix("fault:") {
             run.fault = Some(fault.trim().into());
+        } else if let Some(seeds) = line.strip_prefix("seeds:") {
+            let seeds = seeds.trim().parse();
+            run.seeds = Some(seeds.map_err(|_| failed(format!("no number: {line}")))?);
         } else if let Some((name, value)) = line.split_once(" = ") {
             run.names.push(name.into());
             run.arguments
@@ -233,6 +239,30 @@ impl Run {
     /// Whether the run is to end in a fault.
     pub fn faults(&self) -> bool {
         self.fault.is_some()
+    }
+
+    /// Runs the kernel of a lowered module on the simulator, by each of its schedules, and compares.
+    ///
+    /// # Errors
+    /// What is not as it is described.
+    pub fn simulate(&self, lowered: &IRModule) -> Result<(), String> {
+        let mut messages = Vec::new();
+        let first = machine::first_seed();
+        for seed in first..first + self.seeds.unwrap_or(1) {
+            let mut machine = Simulator::with_options(LaunchOptions {
+                seed,
+                ..LaunchOptions::default()
+            });
+            match self.check(&mut machine, lowered) {
+                Ok(()) if self.faults() => return Ok(()),
+                Ok(()) => {}
+                Err(message) => messages.push(format!("{message} (schedule {seed})")),
+            }
+        }
+        match messages.is_empty() {
+            true => Ok(()),
+            false => Err(messages.swap_remove(0)),
+        }
     }
 
     /// Runs the kernel of a lowered module and compares.

@@ -9,7 +9,6 @@ use libtest_mimic::{Arguments, Trial};
 use tirx_core::codegen::cuda;
 use tirx_core::ir::IRModule;
 use tirx_core::script::print;
-use tirx_tests::machine::Simulator;
 use tirx_tests::{Case, Test, messages, round_trip, stages};
 
 /// The trials of a file: one per kernel, one for the comparison with texts. A file whose kernels cannot be built is one
@@ -59,7 +58,7 @@ fn one_kernel(case: &Case, kernel: &str) -> Result<(), String> {
     }
     let lowered = stages(&module, "sm_90a", &mut |_, _| Ok(()))?;
     for run in runs {
-        run.check(&mut Simulator::default(), &lowered)?;
+        run.simulate(&lowered)?;
     }
     Ok(())
 }

@@ -152,7 +152,10 @@ impl Device {
                 .synchronize()
                 .map_err(cuda::failed("waiting for the device")),
             #[cfg(feature = "simulator")]
-            DeviceKind::Simulator(_) => Ok(()),
+            DeviceKind::Simulator(simulator) => {
+                simulator.synchronize();
+                Ok(())
+            }
         }
     }
 
@@ -239,7 +242,10 @@ impl Stream {
                     .map_err(cuda::failed("waiting for the stream"))
             }
             #[cfg(feature = "simulator")]
-            StreamKind::Simulator(_) => Ok(()),
+            StreamKind::Simulator(simulator) => {
+                simulator.synchronize();
+                Ok(())
+            }
         }
     }
 

@@ -155,6 +155,11 @@ impl Simulator {
         self.id
     }
 
+    /// The program waits for what has been launched.
+    pub(crate) fn synchronize(&self) {
+        self.memory.synchronize();
+    }
+
     pub(crate) fn launch(
         &self,
         image: &'static KernelImage,
@@ -193,6 +198,7 @@ impl Simulator {
         let options = LaunchOptions {
             step_limit: self.settings.step_limit,
             seed: self.settings.seed,
+            programmatic: config.programmatic,
             ..LaunchOptions::default()
         };
         let program = &programs.0[function];

@@ -18,7 +18,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use tirx_ir::IRModule;
 use tirx_sim::{
-    Allocation, Launch, MOST_SHARED, Memory, Program, StandIns, TENSOR_MAP_BYTES, TensorMap,
+    Allocation, Launch, LaunchOptions, MOST_SHARED, Memory, Program, StandIns, TENSOR_MAP_BYTES, TensorMap,
     TensorMapSwizzle, TensorMapType,
 };
 
@@ -97,6 +97,7 @@ pub struct LaunchConfig {
 }
 
 const CLUSTER_DIMENSION: c_int = 4;
+const PROGRAMMATIC_STREAM_SERIALIZATION: c_int = 6;
 
 /// The error of the last call of this thread, if it failed.
 #[unsafe(no_mangle)]
@@ -199,12 +200,14 @@ pub unsafe extern "C" fn cuCtxGetDevice(device: *mut c_int) -> c_int {
 /// No effect: launches are complete when they return.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSynchronize() -> c_int {
+    DEVICE.memory.synchronize();
     status::SUCCESS
 }
 
 /// No effect: launches are complete when they return.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamSynchronize(_stream: *mut c_void) -> c_int {
+    DEVICE.memory.synchronize();
     status::SUCCESS
 }
 
@@ -315,12 +318,15 @@ pub unsafe extern "C" fn cuLaunchKernelEx(
     guarded(|| {
         // SAFETY: the caller's promise.
         let (config, function) = unsafe { (&*config, &*function.cast::<Function>()) };
-        let mut cluster = [1; 3];
+        let (mut cluster, mut programmatic) = ([1; 3], false);
         for i in 0..config.count as usize {
             // SAFETY: there are `count` attributes.
             let attribute = unsafe { &*config.attributes.add(i) };
             if attribute.id == CLUSTER_DIMENSION {
                 cluster.copy_from_slice(&attribute.value[..3]);
+            }
+            if attribute.id == PROGRAMMATIC_STREAM_SERIALIZATION {
+                programmatic = attribute.value[0] != 0;
             }
         }
         let mut args = Vec::with_capacity(function.params.len());
@@ -354,10 +360,12 @@ pub unsafe extern "C" fn cuLaunchKernelEx(
             shared_bytes: config.shared_bytes,
             args: &args,
         };
-        match function
-            .program
-            .launch(&DEVICE.memory, &launch, &StandIns::default())
-        {
+        let options = LaunchOptions {
+            programmatic,
+            ..LaunchOptions::default()
+        };
+        let (program, stand_ins) = (&function.program, StandIns::default());
+        match program.launch_with(&DEVICE.memory, &launch, &stand_ins, &options) {
             Ok(stats) => {
                 print!("{}", stats.output);
                 status::SUCCESS

@@ -531,3 +531,57 @@ def kernel(A: T.Buffer((256,), 'int32'), B: T.Buffer((256,), 'int32')):
 ";
     Case::new(text, 32).refused("kernel.py:13:5\n   |\n13 |     bar.wait(0, 0)");
 }
+
+/// A grid that leaves numbers, and one that takes them: launched as dependent, the second may come before the first.
+#[test]
+fn dependent_launches_read_what_was_there_before_until_they_wait() {
+    let first = "
+@T.prim_func
+def kernel(A: T.Buffer((64,), 'int32')):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([64])
+    T.ptx.griddepcontrol.launch_dependents()
+    A[tx] = tx + 100
+";
+    let second = "
+@T.prim_func
+def kernel(A: T.Buffer((64,), 'int32'), B: T.Buffer((64,), 'int32')):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([64])
+    T.ptx.griddepcontrol.wait()
+    B[tx] = A[tx]
+";
+    let run = |second: &Case, seed: u64, check_races: bool, wait: bool| {
+        let memory = Memory::new();
+        let (a, b) = (ints(&memory, 0..64), ints(&memory, vec![0; 64]));
+        let args = [a.address(), b.address()];
+        let options = |programmatic| LaunchOptions {
+            seed,
+            check_races,
+            programmatic,
+            ..LaunchOptions::default()
+        };
+        Case::new(first, 64).run(&memory, &args[..1], options(false))?;
+        if wait {
+            memory.synchronize();
+        }
+        second.run(&memory, &args, options(true))?;
+        Ok::<_, String>(read(&b)[1])
+    };
+    let waits = Case::new(second, 64);
+    let does_not = waits.with("    T.ptx.griddepcontrol.wait()\n", "");
+    for seed in 0..8 {
+        assert_eq!(run(&waits, seed, true, false), Ok(101));
+        assert_eq!(run(&waits, seed, false, false), Ok(101));
+        let message = run(&does_not, seed, true, false).unwrap_err();
+        assert!(
+            message.contains("no griddepcontrol.wait orders the two"),
+            "{message}"
+        );
+        assert_eq!(run(&does_not, seed, true, true), Ok(101), "the host has waited");
+    }
+    assert_eq!(run(&does_not, 0, false, false), Ok(1), "what was there before");
+    let values: Vec<_> = (0..8).map(|seed| run(&does_not, seed, false, false)).collect();
+    assert!(
+        values.contains(&Ok(101)),
+        "some schedules let the first end: {values:?}"
+    );
+}

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::bytecode::Code;
+use crate::exec::prior::{Before, Prior};
 use crate::exec::{Context, Group, GroupStop, Ledger};
 use crate::fault::Fault;
 use crate::memory::Memory;
@@ -39,11 +40,15 @@ pub struct LaunchOptions {
     /// Most branches and loop iterations of one block, against kernels that never end. `None`: no limit. The default is
     /// 2²⁸, some seconds to a minute.
     pub step_limit: Option<u64>,
-    /// Chooses when asynchronous copies and matrix operations take effect, and whether the first or the last warp, and
-    /// lane of an atomic, comes first. Each number gives one schedule.
+    /// Chooses when asynchronous copies and matrix operations take effect, which warp comes first (0: the first, 1: the last,
+    /// another number: a random order), which lane of an atomic, and from 2 on where threads pause for others behind an
+    /// atomic or an arrival. Each number gives one schedule of a block; blocks that share memory run in parallel.
     pub seed: u64,
-    /// Whether the launch is a programmatic dependent one, and all global memory may have been written by the grid before
-    /// it: each access must come behind `griddepcontrol.wait`.
+    /// Whether the launch is a programmatic dependent one: memory that the previous launch in the same [`Memory`] has used
+    /// may only be accessed behind `griddepcontrol.wait`, unless the host has waited meanwhile ([`Memory::synchronize`], or
+    /// a copy).
+    pub programmatic: bool,
+    /// Whether that holds for all global memory.
     pub dependent: bool,
     /// The linear index of the block whose timeline is recorded.
     pub timeline: Option<u64>,
@@ -56,6 +61,7 @@ impl Default for LaunchOptions {
             check_races: true,
             step_limit: Some(MOST_STEPS),
             seed: 0,
+            programmatic: false,
             dependent: false,
             timeline: None,
         }
@@ -99,9 +105,19 @@ pub fn run(
         let of_it = windows.iter().filter(|(of, _)| of == address && param.is_some());
         of_it.map(|(_, window)| window.clone()).collect()
     });
+    let before = match memory.prior() {
+        _ if options.dependent => Some(Before::Any),
+        prior => prior.filter(|_| options.programmatic).map(Before::Grid),
+    };
+    // What the next launch may overtake is remembered, with the memory contents that it may find.
+    let overtaken = code.launches_dependents;
+    let images = params.iter().flatten().filter(|_| overtaken);
+    let images = images
+        .map(|(storage, _)| (storage.address, storage.copy()))
+        .collect();
     let ledger = options
         .check_races
-        .then(|| Ledger::new(code, &params, options.dependent));
+        .then(|| Ledger::new(code, &params, options.dependent || overtaken));
     let sheets = params.iter().map(|param| {
         let (storage, _) = param.as_ref()?;
         ledger.as_ref()?.sheet(storage)
@@ -123,7 +139,7 @@ pub fn run(
         step_limit: options.step_limit.unwrap_or(u64::MAX),
         turn,
         seed: options.seed,
-        dependent: options.dependent && options.check_races,
+        before,
         timeline: options.timeline,
         next: AtomicU64::new(0),
         first_fault: AtomicU64::new(u64::MAX),
@@ -142,6 +158,11 @@ pub fn run(
             }
         });
     }
+    let used = ctx.ledger.map(Ledger::into_prior).unwrap_or_default();
+    memory.set_prior(Some(Prior {
+        before: images,
+        ..used
+    }));
     let mut inner = state.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, fault)) = inner.fault {
         return Err(fault);
@@ -183,8 +204,7 @@ impl Run {
     fn work(&self, ctx: &Context<'_>) {
         let mut spare: Option<Group> = None;
         loop {
-            let number = ctx.next.fetch_add(1, Ordering::Relaxed);
-            if number < self.total {
+            if let Some(number) = ctx.take_group() {
                 let mut group = spare.take().unwrap_or_else(|| Group::new(ctx));
                 group.start(ctx, number);
                 if group.first_block() > ctx.first_fault.load(Ordering::Relaxed) {

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+
+use crate::exec::prior::Prior;
 
 /// The first address handed out. Low addresses are never valid, so that small integers are no pointers.
 const FIRST_ADDRESS: u64 = 0x0000_7000_0000_0000;
@@ -28,6 +30,8 @@ struct Inner {
     registry: RwLock<Registry>,
     /// 64-bit atomics touch two words; the lock of the address makes them atomic.
     locks: Vec<Mutex<()>>,
+    /// What the last grid has used, until the host has waited for it.
+    prior: Mutex<Option<Arc<Prior>>>,
 }
 
 /// Simulated device memory. Clones share it.
@@ -66,6 +70,7 @@ impl Memory {
                 by_address: BTreeMap::new(),
             }),
             locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
+            prior: Mutex::new(None),
         }))
     }
 
@@ -93,9 +98,29 @@ impl Memory {
         (address - start <= storage.bytes as u64).then_some(storage)
     }
 
+    /// The host waits for what has been launched: the next grid starts with nothing under way.
+    pub fn synchronize(&self) {
+        self.0.prior().take();
+    }
+
+    pub(crate) fn prior(&self) -> Option<Arc<Prior>> {
+        self.0.prior().clone()
+    }
+
+    /// A grid has ended.
+    pub(crate) fn set_prior(&self, prior: Option<Prior>) {
+        *self.0.prior() = prior.map(Arc::new);
+    }
+
     /// The lock that makes 64-bit atomics at `address` atomic.
     pub(crate) fn lock(&self, address: u64) -> &Mutex<()> {
         &self.0.locks[(address / 8) as usize % LOCKS]
+    }
+}
+
+impl Inner {
+    fn prior(&self) -> MutexGuard<'_, Option<Arc<Prior>>> {
+        self.prior.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -115,7 +140,37 @@ impl Drop for Storage {
     }
 }
 
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Storage({:#x}, {} bytes)", self.address, self.bytes)
+    }
+}
+
 impl Storage {
+    /// The same bytes in memory of their own, at no address that is found.
+    pub(crate) fn copy(&self) -> Storage {
+        let words = self
+            .words
+            .iter()
+            .map(|w| AtomicU32::new(w.load(Ordering::Relaxed)));
+        Storage {
+            address: self.address,
+            bytes: self.bytes,
+            words: words.collect(),
+            memory: Weak::new(),
+        }
+    }
+
+    /// The host reads, or writes over: it has waited for what was launched.
+    fn waited_for(&self, writes: bool) {
+        if let Some(memory) = self.memory.upgrade() {
+            let mut prior = memory.prior();
+            if !writes || prior.as_ref().is_some_and(|p| p.knows(self.address)) {
+                prior.take();
+            }
+        }
+    }
+
     /// The `bits` (4, 8, 16, 32 or 64) at bit `at`, which the caller has checked to be inside and aligned.
     #[inline]
     pub(crate) fn load(&self, at: usize, bits: u32) -> u64 {
@@ -224,6 +279,7 @@ impl Allocation {
             out.len(),
             self.len()
         );
+        self.0.waited_for(false);
         let (mut at, mut rest) = (offset, out);
         while !rest.is_empty() {
             let word = self.0.words[at / 4].load(Ordering::Relaxed).to_le_bytes();
@@ -246,6 +302,7 @@ impl Allocation {
             bytes.len(),
             self.len()
         );
+        self.0.waited_for(true);
         let (mut at, mut rest) = (offset, bytes);
         while !rest.is_empty() {
             if at % 4 == 0 && rest.len() >= 4 {

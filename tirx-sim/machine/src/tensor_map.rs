@@ -100,6 +100,11 @@ impl TensorMapSwizzle {
         all.get(value as usize).copied()
     }
 
+    /// Bytes after which the pattern repeats.
+    pub(crate) fn repeat(self) -> u32 {
+        128 << self as u32
+    }
+
     /// Where the byte at `address` of shared memory goes: bits 4.. are xored with bits 7.. .
     pub fn apply(self, address: u32) -> u32 {
         let bits = self as u32;

@@ -99,7 +99,7 @@ impl Compiler<'_> {
                 return error(self.span, format!("T.{} has a value", op.info().script));
             }
             Op::PtxGriddepcontrolWait => self.emit(Inst::PriorGrid),
-            Op::PtxGriddepcontrolLaunchDependents => {}
+            Op::PtxGriddepcontrolLaunchDependents => self.code.launches_dependents = true,
             // Events for a tracer that does not exist here; their arguments are evaluated all the same.
             Op::CudaIketMark | Op::CudaIketRangeEnd | Op::CudaIketRangePush | Op::CudaIketRangePop => {
                 self.event(args)?;

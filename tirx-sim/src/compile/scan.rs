@@ -410,9 +410,7 @@ fn follows(e: &Expr, of_threads: &FxHashSet<Var>) -> bool {
         fn visit_expr(&mut self, e: &Expr) {
             self.1 |= match &e.kind {
                 ExprKind::Var(v) => self.0.contains(v),
-                ExprKind::Call { op, .. } => {
-                    matches!(op, Op::PtxElectSync | Op::PtxFetchRegister | Op::CudaThreadRank)
-                }
+                ExprKind::Call { op, .. } => op.traits().tells_threads_apart,
                 _ => false,
             };
             self.walk_expr(e);

@@ -21,6 +21,8 @@ use tirx_sim_machine::numeric::Kind;
 
 /// Alignment of arrays in shared memory, in bytes (at least TVM's default for buffers).
 const ARRAY_ALIGN: u32 = 64;
+/// Alignment of dynamic shared memory, in bytes.
+const POOL_ALIGN: u32 = 1024;
 /// Most bytes of a thread's local array: what CUDA gives a thread in all.
 const MOST_LOCAL: u32 = 512 * 1024;
 /// Most bytes of a function's local arrays; those of copied loop bodies count again.
@@ -238,7 +240,13 @@ impl Compiler<'_> {
     }
 
     fn alloc_shared(&mut self, name: String, bytes: u32, dynamic: bool, align: u32) -> Home {
-        let align = align.max(ARRAY_ALIGN).next_power_of_two();
+        let declared = align.max(1).next_power_of_two();
+        let declared = if dynamic {
+            declared.max(POOL_ALIGN)
+        } else {
+            declared
+        };
+        let align = declared.max(ARRAY_ALIGN);
         let offset = self.shared_end().next_multiple_of(align);
         if !dynamic {
             self.code.static_shared = self.code.static_shared.next_multiple_of(align) + bytes;
@@ -247,6 +255,7 @@ impl Compiler<'_> {
         self.code.shared.push(SharedArray {
             offset,
             bytes,
+            align: declared,
             name,
             dynamic,
         });

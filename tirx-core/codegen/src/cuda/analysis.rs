@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::types;
-use crate::intrin::row::Synchronizes;
+use crate::intrin::row::{Engine, Synchronizes};
 use crate::intrin::{Effect, Op};
 use crate::ir::{
     Attr, AttrNode, BinOp, Buffer, BufferStore, DType, Expr, ExprKind, Stmt, StmtKind, Var, Visitor,
@@ -52,6 +52,8 @@ pub(super) struct Facts {
     pub(super) adds_16_bits: bool,
     /// Whether the function waits for the previous kernel.
     pub(super) waits: bool,
+    /// Whether bulk copies or tensor cores access its shared memory.
+    pub(super) engines: bool,
 }
 
 impl Facts {
@@ -92,6 +94,10 @@ impl Facts {
 
 impl Visitor for Facts {
     fn visit_expr(&mut self, expr: &Expr) {
+        if let ExprKind::Call { op, .. } = &expr.kind {
+            let engine = op.traits().engine;
+            self.engines |= matches!(engine, Engine::BulkCopy | Engine::Wgmma | Engine::Tcgen05);
+        }
         match &expr.kind {
             ExprKind::Var(var) => {
                 *self.uses.entry(var.clone()).or_default() += 1;

@@ -486,7 +486,10 @@ impl Emitter<'_, '_> {
         let name = self.names.fresh(&buffer.name);
         self.names.reserve(&name);
         self.unit.reserved.push(name.clone());
-        let align = (buffer.align as usize).max(16).next_power_of_two();
+        // Parts of it may require 1024 bytes (the pattern of a swizzle), whatever the declaration of the whole says: a static
+        // array before it would leave it at a multiple of what is written here.
+        let least = if self.facts.engines { 1024 } else { 16 };
+        let align = (buffer.align as usize).max(least).next_power_of_two();
         self.line(&format!("extern __shared__ __align__({align}) {ty} {name}[];"));
         self.define(buffer, name, ty);
         Ok(())

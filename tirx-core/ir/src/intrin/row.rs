@@ -211,6 +211,8 @@ pub struct Traits {
     pub waits: bool,
     /// Whose accesses it orders, or which threads it releases.
     pub synchronizes: Synchronizes,
+    /// Whether its result tells threads of a block apart, whatever the arguments are.
+    pub tells_threads_apart: bool,
 }
 
 /// The effect of an operation on memory that other threads may see.
@@ -287,6 +289,7 @@ impl Traits {
         engine: Engine::None,
         waits: false,
         synchronizes: Synchronizes::Nobody,
+        tells_threads_apart: false,
     };
     /// It orders memory or releases other threads of the block.
     pub const SYNC: Traits = Traits {
@@ -347,6 +350,14 @@ impl Traits {
     pub const fn passes_on(self, argument: u8) -> Traits {
         Traits {
             passes_on: Some(argument),
+            ..self
+        }
+    }
+
+    /// The same, with a result that tells threads of a block apart.
+    pub const fn tells_threads_apart(self) -> Traits {
+        Traits {
+            tells_threads_apart: true,
             ..self
         }
     }

@@ -68,6 +68,8 @@ pub struct Code {
     pub fine: bool,
     /// Something other than a store may write to any global memory.
     pub writes_anywhere: bool,
+    /// It lets the launch after it start early.
+    pub launches_dependents: bool,
     /// All blocks of the grid run together.
     pub grid_sync: bool,
 }

@@ -93,6 +93,8 @@ pub struct SharedArray {
     /// Where it starts in the block's shared memory, in bytes.
     pub offset: u32,
     pub bytes: u32,
+    /// The alignment that the declaration guarantees, in bytes.
+    pub align: u32,
     pub name: String,
     pub dynamic: bool,
 }

@@ -57,7 +57,9 @@ impl Machine<'_, '_> {
                 Region::Param(p) => {
                     if let Some((storage, offset)) = &self.ctx.params[p as usize] {
                         let first = (offset / 4) as usize;
-                        let whole = self.ctx.windows[p as usize].is_empty() && !access.poll;
+                        let whole = self.ctx.windows[p as usize].is_empty()
+                            && !access.poll
+                            && self.ctx.before.is_none();
                         if whole && offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
                             if let Some(sheet) = &self.ctx.sheets[p as usize] {
                                 self.note_read_words(pc, sheet, first, &at, mask, access)?;
@@ -194,7 +196,9 @@ impl Machine<'_, '_> {
                 Region::Param(p) => {
                     if let Some((storage, offset)) = &self.ctx.params[p as usize] {
                         let first = (offset / 4) as usize;
-                        let whole = self.ctx.windows[p as usize].is_empty() && !access.polled;
+                        let whole = self.ctx.windows[p as usize].is_empty()
+                            && !access.polled
+                            && self.ctx.before.is_none();
                         if whole && offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
                             if let Some(sheet) = &self.ctx.sheets[p as usize] {
                                 return self

@@ -107,6 +107,7 @@ mod tests {
         let array = |offset, bytes| SharedArray {
             offset,
             bytes,
+            align: 64,
             name: String::new(),
             dynamic: false,
         };

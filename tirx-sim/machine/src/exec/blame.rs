@@ -172,6 +172,7 @@ impl Machine<'_, '_> {
         };
         let missing = match (own, is_own) {
             _ if matches!(conflict, Conflict::Unmet(..)) => UNMET,
+            _ if matches!(conflict, Conflict::Unfenced(_)) => UNFENCED,
             (true, true) => "no barrier orders it behind them",
             (true, false) if other.warp() == self.id => "no warp or block barrier orders the two",
             (true, false) => "no barrier orders the two",
@@ -203,6 +204,10 @@ pub(super) fn past(conflict: Conflict) -> &'static str {
         Conflict::Write(_) | Conflict::Unfenced(_) | Conflict::Unmet(_, true) => "wrote",
     }
 }
+
+/// What is missing where an operation comes behind a write that is not visible to it.
+pub(super) const UNFENCED: &str =
+    "the write is of the generic proxy, and no fence.proxy.async makes it visible to the async proxy";
 
 /// The fence that is missing where accesses to tensor memory are ordered but not fenced.
 pub(super) const UNMET: &str = "the barrier between needs tcgen05.fence.before_thread_sync before it (unless an operation's \

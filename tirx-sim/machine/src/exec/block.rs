@@ -6,9 +6,10 @@ use super::cells::Cells;
 use super::cluster::Peers;
 use super::engine::Engine;
 use super::exchange::Arguments;
-use super::named;
+use super::named::{self, OF_THE_BLOCK};
 use super::order::{Known, Order, Place};
 use super::run::{Machine, Stop, state};
+use super::schedule::Draws;
 use super::{Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
 use crate::bytecode::{Axis, Operand, Special};
@@ -76,12 +77,15 @@ impl Block {
                 order: Order::new(ctx.check_races, code.fine, &exist, ctx.blocks()),
                 named: BTreeMap::new(),
                 named_phases: BTreeMap::new(),
+                draws: Draws::default(),
+                at_barrier: 0,
                 output: String::new(),
                 lane_ops: 0,
                 steps: 0,
                 changes: 0,
                 read_by_groups: BTreeMap::new(),
                 bank: super::tcgen05::Bank::default(),
+                waited: false,
                 last: None,
                 sheet: None,
                 cluster_arrived: None,
@@ -106,8 +110,11 @@ impl Block {
         shared.order.reset(number, (number / size * size, size));
         shared.named.clear();
         shared.named_phases.clear();
+        shared.at_barrier = 0;
+        shared.draws = Draws::of(ctx.seed ^ shared.linear.wrapping_mul(0x1f83_d9ab_fb41_bd6b));
         shared.sheet = None;
         shared.bank.reset();
+        shared.waited = false;
         shared.read_by_groups.clear();
         shared.cluster_arrived = None;
         shared.cluster_open = None;
@@ -134,6 +141,7 @@ impl Block {
             warp.returned = 0;
             warp.wgmma.reset();
             warp.stored.clear();
+            warp.loading.clear();
             (warp.arrived, warp.owed) = (0, 0);
             let mut scalars = ctx.code.scalars.clone();
             for (register, special) in &ctx.code.specials {
@@ -160,9 +168,7 @@ impl Block {
         loop {
             let mut progress = false;
             let warps = self.warps.len();
-            for turn in 0..warps {
-                // Odd seeds begin with the last warp.
-                let id = if ctx.seed & 1 == 1 { warps - 1 - turn } else { turn };
+            for id in ctx.warps_in_turn(&mut self.shared, warps) {
                 progress |= self.run_warp(ctx, id, &mut peers)?;
             }
             progress |= self.release(ctx)?;
@@ -185,12 +191,16 @@ impl Block {
                 return Ok(any);
             }
             any = true;
+            if self.shared.draws.yields {
+                return Ok(true);
+            }
         }
     }
 
     /// A block's shared memory exists until it ends: accesses by other blocks must be ordered before that.
     fn check_end(&self, ctx: &Context<'_>) -> Result<(), Fault> {
         self.check_barriers(ctx)?;
+        self.check_warpgroups(ctx)?;
         if let Some((columns, pc)) = self.shared.bank.leak() {
             let message = format!(
                 "the block ends with {columns} columns of tensor memory allocated: tcgen05.dealloc is missing"
@@ -239,6 +249,32 @@ impl Block {
         Ok(())
     }
 
+    /// The four warps of a warpgroup issue a wgmma together.
+    fn check_warpgroups(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        for (group, warps) in self.warps.chunks(4).enumerate() {
+            let counts = warps
+                .iter()
+                .map(|w| w.wgmma.issued())
+                .chain((warps.len()..4).map(|_| (0, 0)));
+            let counts: Vec<(u32, usize)> = counts.collect();
+            let Some((most, (issued, pc))) = counts.iter().enumerate().max_by_key(|(_, (n, _))| *n) else {
+                continue;
+            };
+            let Some(least) = counts.iter().position(|(n, _)| n < issued) else {
+                continue;
+            };
+            let (most, least) = (group * 4 + most, group * 4 + least);
+            let message = format!(
+                "warp {most} has issued {issued} wgmma operations, and warp {least} of its warpgroup {}: the four warps of a \
+                 warpgroup issue each together",
+                counts[least % 4].0
+            );
+            let trap = Trap::new(FaultKind::Asynchronous, 0, message);
+            return Err(fault(ctx, &self.shared, most, *pc, *trap));
+        }
+        Ok(())
+    }
+
     /// An mbarrier whose expected and copied bytes differ at the end of the block.
     fn check_barriers(&self, ctx: &Context<'_>) -> Result<(), Fault> {
         if let Some(barrier) = self.shared.engine.barriers.values().find(|b| b.bytes != 0) {
@@ -262,7 +298,7 @@ impl Block {
         while let Some(i) = warp
             .strands
             .iter()
-            .position(|s| s.status == Status::Ready && !s.spun)
+            .position(|s| s.status == Status::Ready && !s.spun && s.rest == 0)
         {
             let mut strand = warp.strands.remove(i);
             let began = strand.pc;
@@ -288,10 +324,18 @@ impl Block {
                 Stop::Gone => progress = true,
                 Stop::Blocked(status) => {
                     progress = true;
+                    if let Status::Barrier(_) = status {
+                        shared.at_barrier += strand.mask.count_ones();
+                    }
                     strand.status = status;
                     strand.waits = Some((status, warp.time));
                     shared.latest = shared.latest.max(warp.time);
                     warp.part(&mut strand);
+                    warp.strands.push(strand);
+                }
+                Stop::Paused(rounds) => {
+                    progress = true;
+                    (strand.spun, strand.rest) = (true, rounds);
                     warp.strands.push(strand);
                 }
                 Stop::Spun => {
@@ -317,7 +361,11 @@ impl Block {
                 }
             }
         }
-        warp.strands.iter_mut().for_each(|s| s.spun = false);
+        for strand in &mut warp.strands {
+            strand.spun = false;
+            progress |= strand.rest > 0;
+            strand.rest = strand.rest.saturating_sub(1);
+        }
         Ok(progress)
     }
 
@@ -333,6 +381,9 @@ impl Block {
         };
         let mut released = false;
         let arrived = at(self, &|s| matches!(s, Status::Barrier(_)));
+        if arrived > 0 {
+            self.check_barrier_0(ctx)?;
+        }
         if arrived > 0 && arrived == alive {
             self.check_all_came(ctx)?;
             self.open_barrier();
@@ -340,6 +391,27 @@ impl Block {
         }
         released |= named::open(&mut self.warps, &mut self.shared);
         Ok(released)
+    }
+
+    /// The block barrier is named barrier 0: no phase of that may be open while threads wait at it.
+    fn check_barrier_0(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        let open = self.shared.named.get(&0).map(named::Arrivals::count);
+        let Some((count, threads)) = open.filter(|(count, threads)| count < threads) else {
+            return Ok(());
+        };
+        let mut warps = self.warps.iter().enumerate();
+        let found = warps.find_map(|(id, warp)| {
+            let mut strands = warp.strands.iter();
+            let strand = strands.find(|s| matches!(s.status, Status::Barrier(_)))?;
+            Some((id, strand))
+        });
+        let Some((id, strand)) = found else {
+            return Ok(());
+        };
+        let message = format!("{count} of {threads} threads are at named barrier 0 while {OF_THE_BLOCK}");
+        let lane = strand.mask.trailing_zeros() & 31;
+        let trap = Trap::new(FaultKind::InvalidBarrier, lane, message);
+        Err(fault(ctx, &self.shared, id, strand.pc.saturating_sub(1), *trap))
     }
 
     /// A block barrier that some threads have skipped is an error, even if the rest could continue.
@@ -397,6 +469,7 @@ impl Block {
     }
 
     fn open_barrier(&mut self) {
+        self.shared.at_barrier = 0;
         let (mut all, mut any) = (true, false);
         for warp in &self.warps {
             for strand in &warp.strands {

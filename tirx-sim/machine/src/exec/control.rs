@@ -283,6 +283,7 @@ impl Strand {
             patience: PATIENCE,
             state: 0,
             spun: false,
+            rest: 0,
             waits: None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::access::Check;
 use super::ledger::Sheet;
 use super::order::{Kind, Strong};
+use super::prior::early;
 use super::run::Machine;
 use super::{Shared, Trap};
 use crate::alu::{LANES, Lanes32};
@@ -32,24 +33,32 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Global memory may be what the previous grid still writes.
+    /// An element may be in use by the grid before this one.
     #[inline]
-    fn check_prior(&self, access: &Access, mask: u32) -> Check {
-        if !self.ctx.dependent {
+    fn check_prior(
+        &self,
+        access: &Access,
+        lane: u32,
+        element: i64,
+        storage: &Storage,
+        offset: usize,
+        writes: bool,
+    ) -> Check {
+        let Some(before) = &self.ctx.before else {
+            return Ok(());
+        };
+        if !self.ctx.check_races || self.shared.order.known(self.id, lane).prior {
             return Ok(());
         }
-        let order = &self.shared.order;
-        match lanes(mask).find(|lane| !order.known(self.id, *lane as u32).prior) {
-            None => Ok(()),
-            Some(lane) => {
-                let message = format!(
-                    "accesses `{}` of global memory, which the previous grid may still write: no \
-                     griddepcontrol.wait orders the two",
-                    access.name
-                );
-                Err(Trap::new(FaultKind::Race, lane as u32, message))
-            }
-        }
+        let Some(why) = before.forbids(storage, offset, access.kind.bits(), writes) else {
+            return Ok(());
+        };
+        let message = format!(
+            "{} `{}[{element}]` of global memory, {why}: no griddepcontrol.wait orders the two",
+            if writes { "writes" } else { "reads" },
+            access.name
+        );
+        Err(Trap::new(FaultKind::Race, lane, message))
     }
 
     /// Lanes read words; `at` are their word numbers relative to `first`.
@@ -62,7 +71,6 @@ impl Machine<'_, '_> {
         mask: u32,
         access: &Access,
     ) -> Check {
-        self.check_prior(access, mask)?;
         let Some(ledger) = &self.ctx.ledger else {
             return Ok(());
         };
@@ -96,7 +104,6 @@ impl Machine<'_, '_> {
         mask: u32,
         access: &Access,
     ) -> Check {
-        self.check_prior(access, mask)?;
         let Some(ledger) = &self.ctx.ledger else {
             return Ok(());
         };
@@ -143,7 +150,14 @@ impl Machine<'_, '_> {
         storage: &Storage,
         offset: usize,
     ) -> Check<u64> {
-        self.check_prior(access, 1 << lane)?;
+        self.check_prior(
+            access,
+            lane,
+            self.element(access, index, c),
+            storage,
+            offset,
+            false,
+        )?;
         let size = access.kind.bits();
         if access.poll {
             return self.strong_global(pc, access, lane, index, c, storage, offset, POLL, || {
@@ -162,7 +176,8 @@ impl Machine<'_, '_> {
                 self.unordered(access, lane, self.element(access, index, c), conflict, "reads")
             })?;
         }
-        Ok(storage.load(offset, size))
+        let early = early(self.ctx, self.shared, storage).unwrap_or(storage);
+        Ok(early.load(offset, size))
     }
 
     /// A lane writes one element.
@@ -178,9 +193,20 @@ impl Machine<'_, '_> {
         offset: usize,
         bits: u64,
     ) -> Check {
-        self.check_prior(access, 1 << lane)?;
+        self.check_prior(
+            access,
+            lane,
+            self.element(access, index, c),
+            storage,
+            offset,
+            true,
+        )?;
         let size = access.kind.bits();
-        let store = || storage.store(offset, size, bits);
+        let early = early(self.ctx, self.shared, storage);
+        let store = || {
+            storage.store(offset, size, bits);
+            early.iter().for_each(|early| early.store(offset, size, bits));
+        };
         if access.polled {
             let same = storage.load(offset, size) == bits;
             let tell = Strong { same, ..TELL };
@@ -215,7 +241,8 @@ impl Machine<'_, '_> {
         strong: Strong,
         step: impl FnOnce() -> T,
     ) -> Check<T> {
-        self.check_prior(access, 1 << lane)?;
+        let element = self.element(access, index, c);
+        self.check_prior(access, lane, element, storage, offset, strong.writes)?;
         let sheet = self.sheet(storage);
         let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) else {
             return Ok(step());

@@ -17,7 +17,7 @@ pub(crate) struct Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupStop {
     Done,
-    /// It waits for memory that another group may write; whether it made progress.
+    /// It waits for memory that another group may write, or lets others run first; whether it made progress.
     Waiting(bool),
 }
 
@@ -62,13 +62,14 @@ impl Group {
         let mut any = false;
         let size = cluster_size(ctx);
         loop {
-            let mut progress = false;
+            let (mut progress, mut yields) = (false, false);
             for cluster in self.blocks.chunks_mut(size) {
                 for at in 0..cluster.len() {
                     if let Some((block, peers)) = Peers::of(cluster, at)
                         && !block.done()
                     {
                         progress |= block.run(ctx, peers)?;
+                        yields |= std::mem::take(&mut block.shared.draws.yields);
                     }
                 }
             }
@@ -78,6 +79,9 @@ impl Group {
                 return Ok(GroupStop::Done);
             }
             progress |= self.open_barriers(ctx);
+            if yields {
+                return Ok(GroupStop::Waiting(true));
+            }
             if !progress {
                 return if self.blocks.iter().any(Block::spins) {
                     Ok(GroupStop::Waiting(any))

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use super::order::{Conflict, Place};
+use super::prior::{Prior, READ, WRITTEN};
 use crate::bytecode::{Code, Inst, Region, WORD};
 use crate::memory::Storage;
 use crate::memory::granules;
@@ -80,6 +81,34 @@ impl Ledger {
     #[inline(always)]
     pub(crate) fn places(&self, offset: usize, size: u32) -> std::ops::Range<usize> {
         granules(self.granule, offset, size)
+    }
+}
+
+impl Ledger {
+    /// What the launch has used of memory, for the one after it.
+    pub(crate) fn into_prior(self) -> Prior {
+        let how = |place: &Place| {
+            let written = if place.is_written() { WRITTEN } else { 0 };
+            written | if place.is_read() { READ } else { 0 }
+        };
+        let page = |page: &OnceLock<Option<Page>>| {
+            let places = page
+                .get()?
+                .as_ref()?
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            Some(places.iter().map(how).collect())
+        };
+        let sheets = self.sheets.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let used = sheets.into_iter();
+        Prior {
+            granule: self.granule,
+            used: used
+                .map(|(address, sheet)| (address, sheet.pages.iter().map(page).collect()))
+                .collect(),
+            page: PAGE,
+            before: BTreeMap::new(),
+        }
     }
 }
 

@@ -14,13 +14,17 @@
 //! | `exchange` | shuffles, votes and reductions of a warp |
 //! | `cluster` | shared memory of other blocks of the cluster, the cluster's barrier |
 //! | `block` | a block: schedules its warps, barriers, progress |
+//! | `named` | barriers of some of a block's threads |
+//! | `schedule` | in which order the warps and blocks come |
 //! | `group` | blocks that run together; deadlock reports |
 //! | `order` | which accesses happened before which: one order for all memory |
 //! | `engine` | asynchronous operations, mbarriers |
 //! | `cells` | the histories of shared memory |
 //! | `ledger` | the histories of global memory |
 //! | `global` | accesses to global memory, checked by them |
+//! | `prior` | the grid before a programmatic dependent launch |
 //! | `address` | pointers into shared and local arrays |
+//! | `alignment` | the alignment that shared arrays are declared with |
 //! | `tensor` | matrix rows and `mma.sync` |
 //! | `wgmma` | asynchronous products of a warpgroup |
 //! | `tcgen05` | tensor memory and the tensor core that works on it |
@@ -35,6 +39,7 @@
 
 mod access;
 pub mod address;
+mod alignment;
 mod atomic;
 mod blame;
 mod block;
@@ -52,8 +57,10 @@ mod named;
 pub(crate) mod order;
 mod place;
 mod print;
+pub(crate) mod prior;
 mod record;
 mod run;
+mod schedule;
 mod stand_in;
 mod tcgen05;
 mod tensor;
@@ -99,8 +106,8 @@ pub(crate) struct Context<'a> {
     pub(crate) turn: &'a AtomicUsize,
     /// Seed of the schedule.
     pub(crate) seed: u64,
-    /// Global memory may belong to the previous grid until threads have waited for it.
-    pub(crate) dependent: bool,
+    /// The memory that threads may not use before they have waited for the previous grid.
+    pub(crate) before: Option<prior::Before>,
     /// The block whose timeline is wanted.
     pub(crate) timeline: Option<u64>,
     /// The number of the next group of blocks to run; cluster launch control takes numbers too.
@@ -182,7 +189,7 @@ enum Status {
     /// At a block barrier with a predicate: register of the result, register of the predicate, and whether all (rather
     /// than any) must hold.
     Barrier(Option<(R, R, bool)>),
-    /// At a barrier, which opens for this number of threads.
+    /// At a named barrier, which opens for this number of threads.
     Named(u32, u32),
     WarpSync,
     /// At a shuffle, for these lanes.
@@ -208,6 +215,8 @@ struct Strand {
     state: u64,
     /// It yielded in this round.
     spun: bool,
+    /// Rounds for which it pauses.
+    rest: u32,
     /// What it waited for and since when, until it runs again.
     waits: Option<(Status, u64)>,
 }
@@ -241,8 +250,9 @@ struct Warp {
     /// Lanes that exist.
     exist: u32,
     wgmma: wgmma::Operations,
-    /// Stores to tensor memory that have not been waited for.
+    /// Stores to tensor memory, and loads of it, that are not waited for.
     stored: Vec<tcgen05::Stored>,
+    loading: Vec<tcgen05::Loading>,
     /// Instructions that it has run or waited for, and the block's count when its strand started: for the timeline.
     time: u64,
     base: u64,
@@ -276,6 +286,10 @@ struct Shared {
     named: BTreeMap<u32, named::Arrivals>,
     /// The arrivals of the last phase of each named barrier.
     named_phases: BTreeMap<u32, Vec<order::Mark>>,
+    /// Threads that wait at the block barrier.
+    at_barrier: u32,
+    /// The schedule.
+    draws: schedule::Draws,
     output: String,
     /// IR operators times active lanes.
     lane_ops: u64,
@@ -284,6 +298,8 @@ struct Shared {
     changes: u64,
     /// What operations of warpgroups have read, by warpgroup and operation number.
     read_by_groups: BTreeMap<(usize, u32), wgmma::Operands>,
+    /// Whether a thread has waited for the previous grid.
+    waited: bool,
     /// Tensor memory.
     bank: tcgen05::Bank,
     /// The allocation last accessed through a pointer.

@@ -22,6 +22,17 @@ pub(super) struct Arrivals {
     who: Vec<Mark>,
 }
 
+/// Why no phase of barrier 0 may be open while threads wait at the block barrier.
+pub(super) const OF_THE_BLOCK: &str = "other threads wait at the block's barrier (cta_sync), which is barrier 0 too: some of \
+                                       the threads use a barrier from 1 to 15";
+
+impl Arrivals {
+    /// How many threads have arrived, and how many complete the phase.
+    pub(super) fn count(&self) -> (u32, u32) {
+        (self.arrived, self.threads)
+    }
+}
+
 impl Machine<'_, '_> {
     /// Lanes arrive at a named barrier (PTX ISA, "bar, barrier"); with `waits`, they will wait there.
     pub(super) fn arrive_at_named(
@@ -41,6 +52,10 @@ impl Machine<'_, '_> {
             _ => None,
         };
         if let Some(message) = message {
+            return Err(Trap::new(FaultKind::InvalidBarrier, lane, message));
+        }
+        if id == 0 && self.shared.at_barrier > 0 {
+            let message = format!("{threads} threads meet at named barrier 0 while {OF_THE_BLOCK}");
             return Err(Trap::new(FaultKind::InvalidBarrier, lane, message));
         }
         if let Some((message, there)) = self.in_wrong_phase(id, threads, mask) {

@@ -12,7 +12,7 @@ use crate::alu::{
     LANES, binary32, binary32_scalar, binary64, binary64_scalar, compare64, multiply_add, put,
     scalar_compare64, scalar_unary32, scalar_unary64, scalar32, scalar64, unary32, unary64,
 };
-use crate::bytecode::{Axis, Inst, Operand};
+use crate::bytecode::{Axis, Inst, Operand, Region};
 use crate::fault::FaultKind;
 use crate::memory::granules;
 use crate::numeric::convert;
@@ -38,6 +38,8 @@ pub(super) enum Stop {
     Blocked(Status),
     /// A loop that may wait has run several iterations.
     Spun,
+    /// Others come first for so many rounds, by the schedule.
+    Paused(u32),
 }
 
 impl Machine<'_, '_> {
@@ -452,6 +454,11 @@ impl Machine<'_, '_> {
                 Inst::Atomic { id } => {
                     strand.mask = mask;
                     check!(self.atomic(pc - 1, id, mask, strand));
+                    let access = ctx.code.atomics[id as usize].access;
+                    let far = !matches!(ctx.code.accesses[access as usize].region, Region::Shared(_));
+                    if let Some(rounds) = self.shared.stops(ctx, far) {
+                        stop!(Stop::Paused(rounds));
+                    }
                 }
                 Inst::CheckInit { bit } => {
                     let missing = mask & !self.warp.written[bit as usize];
@@ -505,6 +512,9 @@ impl Machine<'_, '_> {
                 Inst::NamedArrive { id, threads } => {
                     let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
                     check!(self.arrive_at_named(pc - 1, (barrier, threads), mask, false));
+                    if let Some(rounds) = self.shared.stops(ctx, false) {
+                        stop!(Stop::Paused(rounds));
+                    }
                 }
                 Inst::ClusterSync => {
                     check!(self.cluster_arrive(mask, false));
@@ -523,6 +533,9 @@ impl Machine<'_, '_> {
                         pc -= 1;
                         stop!(Stop::Blocked(status));
                     }
+                    if let Some(rounds) = self.shared.stops(ctx, false) {
+                        stop!(Stop::Paused(rounds));
+                    }
                 }
                 Inst::SetRegisters { count } => check!(self.set_registers(count, mask)),
                 Inst::Fence { scope, sc } => self.shared.order.fence(self.id, mask, scope, sc),
@@ -530,7 +543,10 @@ impl Machine<'_, '_> {
                     self.shared.order.fence_proxy(self.id, mask);
                     self.fence_barriers(mask);
                 }
-                Inst::PriorGrid => self.shared.order.behind_prior_grid(self.id, mask),
+                Inst::PriorGrid => {
+                    self.shared.order.behind_prior_grid(self.id, mask);
+                    self.shared.waited = true;
+                }
                 Inst::GridSync => stop!(Stop::Blocked(Status::Grid)),
                 Inst::Clock { d } => {
                     let now = self.shared.lane_ops / LANES as u64 + self.shared.steps;

@@ -46,6 +46,13 @@ enum Touch {
     Free,
 }
 
+/// What a warp loads and has not waited for.
+#[derive(Debug)]
+pub(super) struct Loading {
+    pc: usize,
+    cells: Vec<Cell>,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Word(u32),
@@ -200,10 +207,15 @@ impl Machine<'_, '_> {
                     self.put_local(*word, lanes, loaded);
                 }
                 self.warp.wgmma.load(pc, words);
+                self.warp.loading.push(Loading { pc, cells });
             }
             TensorMemoryInst::WaitLoad => {
                 self.whole_warp(mask)?;
                 self.warp.wgmma.loaded();
+                // The cells may be read until now: what is told of before does not tell of these loads.
+                for loading in std::mem::take(&mut self.warp.loading) {
+                    self.touch(loading.pc, &loading.cells, Touch::Load)?;
+                }
             }
             TensorMemoryInst::Store {
                 transfer,
@@ -509,7 +521,13 @@ impl Reach<'_, '_> {
     }
 
     /// The bytes of pieces of a block's shared memory.
-    fn shared_pieces(&mut self, rank: usize, pieces: &[u32]) -> Check<Vec<u8>> {
+    fn shared_pieces(&mut self, rank: usize, descriptor: &Descriptor, pieces: &[u32]) -> Check<Vec<u8>> {
+        let start = address::of_raw(descriptor.start, &self.ctx.code.shared);
+        let what = "the tile of a descriptor";
+        let required = descriptor.alignment();
+        if let Some(message) = self.ctx.declared_alignment(start, what, required) {
+            return Err(self.trap(FaultKind::Misaligned, message));
+        }
         let mut bytes = vec![0; pieces.len() * PIECE];
         for (raw, out) in pieces.iter().zip(bytes.chunks_mut(PIECE)) {
             let mut at = address::of_raw(*raw, &self.ctx.code.shared);
@@ -531,7 +549,7 @@ impl Reach<'_, '_> {
         let done = self.bank(rank)?.accessed(cells, |place| {
             let unmet = place.unmet(writes, |mark| forked.tensor_fenced(mark));
             match writes {
-                true => place.write_by(forked)?,
+                true => place.write_in_order(forked)?,
                 false => place.read_in_order(forked)?,
             }
             unmet.map_or(Ok(()), Err)
@@ -570,7 +588,7 @@ impl Product {
                 let pieces = operand.pieces(descriptor);
                 for block in 0..mma.group {
                     let rank = reach.rank_of(mma.group, block);
-                    let bytes = reach.shared_pieces(rank, &pieces)?;
+                    let bytes = reach.shared_pieces(rank, descriptor, &pieces)?;
                     all.append(operand.matrix(&bytes));
                 }
                 return Ok(all);
@@ -677,7 +695,7 @@ impl Work for Product {
         let mut right = Matrix::zero(0, operand.k);
         for block in 0..mma.group {
             let rank = reach.rank_of(mma.group, block);
-            let bytes = reach.shared_pieces(rank, &pieces)?;
+            let bytes = reach.shared_pieces(rank, &self.right, &pieces)?;
             right.append(operand.matrix(&bytes));
         }
         let product = match self.factors {
@@ -730,7 +748,7 @@ impl Work for CopyWork {
         let per = self.copy.bits / 128;
         for block in 0..self.group {
             let rank = reach.rank_of(self.group, block);
-            let bytes = reach.shared_pieces(rank, &pieces)?;
+            let bytes = reach.shared_pieces(rank, &self.descriptor, &pieces)?;
             let mut cells = Vec::new();
             for (i, piece) in bytes.chunks(PIECE).enumerate() {
                 let (row, part) = (i / per, i % per);

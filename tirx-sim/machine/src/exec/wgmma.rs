@@ -40,6 +40,8 @@ pub(super) struct Operations {
     groups: VecDeque<Vec<Operation>>,
     open: Vec<Operation>,
     issued: u32,
+    /// The instruction of the last one.
+    last: usize,
     /// Loads of tensor memory that have not been waited for: their words, and the instructions.
     loads: Vec<(Vec<usize>, usize)>,
 }
@@ -73,6 +75,11 @@ impl Operations {
     /// The warp starts another block.
     pub(super) fn reset(&mut self) {
         *self = Operations::default();
+    }
+
+    /// How many operations have been issued, and where the last one is.
+    pub(super) fn issued(&self) -> (u32, usize) {
+        (self.issued, self.last)
     }
 
     /// Words are loaded from tensor memory.
@@ -304,6 +311,7 @@ impl Machine<'_, '_> {
         };
         let operations = &mut self.warp.wgmma;
         operations.issued += 1;
+        operations.last = pc;
         operations.mark(&operation, true);
         operations.open.push(operation);
         Ok(())
@@ -432,6 +440,8 @@ impl Machine<'_, '_> {
             _ => None,
         };
         let home = array_of(descriptor.start).map(|(array, ..)| array);
+        let start = address::of_raw(descriptor.start, &code.shared);
+        self.holds_pattern(0, "the tile of a descriptor", start, descriptor.alignment())?;
         let mut bytes = Vec::with_capacity(pieces.len() * PIECE);
         for raw in pieces {
             let place = array_of(*raw).filter(|(array, byte, shared)| {

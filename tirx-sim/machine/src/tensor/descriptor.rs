@@ -33,6 +33,16 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
+    /// Bytes after which the pattern repeats.
+    pub(crate) fn repeat(self) -> u32 {
+        match self {
+            Swizzle::None => 16,
+            Swizzle::Bytes32 => 256,
+            Swizzle::Bytes64 => 512,
+            Swizzle::Bytes128 | Swizzle::Bytes128Base32 => 1024,
+        }
+    }
+
     /// Bytes of a line.
     pub fn span(self) -> usize {
         match self {
@@ -69,6 +79,14 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
+    /// The alignment that the array must be declared with: where the descriptor shifts the pattern, that of a line.
+    pub(crate) fn alignment(&self) -> u32 {
+        match self.base {
+            0 => self.swizzle.repeat(),
+            _ => 128,
+        }
+    }
+
     /// Of sm_90 (`wgmma`): 14 bits each of start, leading and stride offset in units of 16 bytes, three of the base
     /// offset, two of the swizzle mode.
     pub fn of_sm90(bits: u64) -> Descriptor {

@@ -48,11 +48,12 @@ rows! { $ timers {
     CudaNanoSleep = Row::new("tirx.cuda.nano_sleep", "cuda.nano_sleep", function("__nanosleep"))
         .args(&[arg("time", U32)]).traits(Traits::WAIT).section("Nanosleep Function");
     /// Linear index of the thread in its block.
-    CudaThreadRank = Row::new("tirx.cuda.thread_rank", "cuda.thread_rank", special()).gives(DType::INT32).effect(Pure);
+    CudaThreadRank = Row::new("tirx.cuda.thread_rank", "cuda.thread_rank", special()).gives(DType::INT32).effect(Pure)
+        .traits(Traits::PLAIN.tells_threads_apart());
     /// A special register of PTX, of 32 or 64 bits.
     PtxFetchRegister = Row::new("tirx.ptx.fetch_register", "ptx.fetch_register", special())
         .args(&[arg("bits", Kind::Immediate(32, 64)), arg("reg_name", NAME)]).value(ResultRule::IntOfBits)
-        .effect(ReadState).section("Special Registers");
+        .effect(ReadState).traits(Traits::PLAIN.tells_threads_apart()).section("Special Registers");
     /// Traps unless the condition holds.
     CudaTrapWhenAssertFailed = Row::new("tirx.cuda.trap_when_assert_failed", "cuda.trap_when_assert_failed", function("tirx_trap_unless").helpers(&["tirx_trap_unless"]))
         .args(&[arg("cond", CONDITION)]).section("trap");

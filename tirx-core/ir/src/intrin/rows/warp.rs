@@ -66,7 +66,7 @@ rows! { $ warp {
         .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
     /// Mask of the active lanes.
     TvmWarpActivemask = Row::new("tirx.tvm_warp_activemask", "tvm_warp_activemask", function("__activemask"))
-        .gives(DType::UINT32).effect(ReadState).section("Warp Vote Functions");
+        .gives(DType::UINT32).effect(ReadState).traits(Traits::PLAIN.tells_threads_apart()).section("Warp Vote Functions");
     /// `__shfl_sync(mask, value, arg, width)`.
     CudaShflSync = Row::new("tirx.cuda.__shfl_sync", "cuda.__shfl_sync", special())
         .args(&[arg("mask", ANY), arg("var", ANY), arg("lane", ANY), arg("width", ANY)]).value(ResultRule::Arg(1))
@@ -85,7 +85,7 @@ rows! { $ warp {
         .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
     /// `__activemask()`.
     CudaActivemask = Row::new("tirx.cuda.__activemask", "cuda.__activemask", function("__activemask"))
-        .gives(DType::UINT32).effect(ReadState).section("Warp Vote Functions");
+        .gives(DType::UINT32).effect(ReadState).traits(Traits::PLAIN.tells_threads_apart()).section("Warp Vote Functions");
     /// Mask of the lanes whose predicate holds.
     CudaBallotSync = Row::new("tirx.cuda.ballot_sync", "cuda.ballot_sync", function("__ballot_sync"))
         .args(&[arg("mask", MASK), arg("pred", CONDITION)]).gives(DType::UINT32).traits(LANES)
@@ -111,7 +111,7 @@ rows! { $ warp {
         .traits(LANES.of(Collective::Block).synchronizes(Synchronizes::Block));
     /// 1 in one lane of the warp, 0 in the others.
     PtxElectSync = Row::new("tirx.ptx.elect_sync", "ptx.elect_sync", state_ptx(".reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 {result}, 1, 0, p;"))
-        .gives(DType::UINT32).traits(LANES).arch(SM_90).section("elect.sync");
+        .gives(DType::UINT32).traits(LANES.tells_threads_apart()).arch(SM_90).section("elect.sync");
     /// Raises (`inc`) or lowers the number of registers per thread of the warpgroup; a raise waits until they are free.
     PtxSetmaxnreg = Row::new("tirx.ptx.setmaxnreg", "ptx.setmaxnreg", state_ptx("setmaxnreg.{way}.sync.aligned.u32 {reg_count};").words(way))
         .args(&[arg("inc", Kind::Bool), arg("reg_count", Kind::Immediate(24, 256))])

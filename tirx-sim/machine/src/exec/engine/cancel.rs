@@ -23,10 +23,9 @@ struct Cancel {
 impl Context<'_> {
     /// Takes the next cluster off the grid; gives the index of its first block.
     fn cancel(&self) -> Option<[u32; 3]> {
-        let total = group::Group::count(self);
-        let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let size = group::cluster_size(self) as u64;
-        (number < total).then(|| group::block_index(self, number * size))
+        self.take_group()
+            .map(|number| group::block_index(self, number * size))
     }
 }
 

@@ -5,8 +5,8 @@ use crate::exec::access::Check;
 
 /// `cp.async` and `cp.async.bulk`, except tensor copies.
 pub(crate) struct Bytes {
-    /// Addresses; a copy may have several destinations.
-    pub(crate) to: Vec<u64>,
+    /// Addresses.
+    pub(crate) to: u64,
     pub(crate) from: u64,
     /// Bytes that are read, and bytes that are written: the rest are zeros.
     pub(crate) read: usize,
@@ -22,23 +22,17 @@ impl Work for Bytes {
         if read > 0 {
             reach.read(self.from, &mut bytes[..read])?;
         }
-        for to in &self.to {
-            if self.mask == u16::MAX {
-                reach.write(*to, &bytes)?;
-                continue;
-            }
-            for (i, byte) in bytes
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| self.mask >> (i % 16) & 1 != 0)
-            {
-                reach.write(to + i as u64, &[*byte])?;
-            }
+        if self.mask == u16::MAX {
+            return reach.write(self.to, &bytes);
+        }
+        let written = |(i, _): &(usize, &u8)| self.mask >> (i % 16) & 1 != 0;
+        for (i, byte) in bytes.iter().enumerate().filter(written) {
+            reach.write(self.to + i as u64, &[*byte])?;
         }
         Ok(())
     }
 
     fn destinations(&self) -> Vec<(u64, u64)> {
-        self.to.iter().map(|to| (*to, self.written as u64)).collect()
+        vec![(self.to, self.written as u64)]
     }
 }

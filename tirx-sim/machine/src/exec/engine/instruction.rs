@@ -84,7 +84,7 @@ impl Machine<'_, '_> {
                         return Err(Trap::new(FaultKind::Misaligned, lane, message("from", from)));
                     }
                     let work = Bytes {
-                        to: vec![to],
+                        to,
                         from,
                         read: if on { *bytes as usize } else { 0 },
                         written: *bytes as usize,
@@ -221,7 +221,7 @@ impl Machine<'_, '_> {
     }
 
     /// The byte of a shared address in a block's shared memory; other addresses as they are.
-    fn offset_of(&self, address: u64) -> u64 {
+    pub(in crate::exec) fn offset_of(&self, address: u64) -> u64 {
         match decode(address) {
             Target::Shared(array, at) | Target::Cluster(_, array, at) => {
                 let start = self.ctx.code.shared.get(array as usize).map_or(0, |a| a.offset);
@@ -229,15 +229,6 @@ impl Machine<'_, '_> {
             }
             _ => address,
         }
-    }
-
-    pub(super) fn aligned(&self, lane: u32, what: &str, address: u64, align: u64) -> Check {
-        let at = self.offset_of(address);
-        if at.is_multiple_of(align) {
-            return Ok(());
-        }
-        let message = format!("{what} is at {at:#x}, and must be at a multiple of {align} bytes");
-        Err(Trap::new(FaultKind::Misaligned, lane, message))
     }
 
     /// The ranks of a multicast mask; the own block without.
@@ -262,15 +253,6 @@ impl Machine<'_, '_> {
         }
         self.aligned(lane, "the source of a bulk copy", from, 16)?;
         self.aligned(lane, "the destination of a bulk copy", to, 16)?;
-        let mut completions = Vec::new();
-        let mut destinations = Vec::new();
-        for rank in self.targets(inst.ranks, lane) {
-            destinations.push(rank.map_or(to, |rank| address::of_rank(to, rank)));
-            if let Some(barrier) = inst.barrier {
-                let (rank, byte) = self.barrier_at(lane, self.wide(barrier, lane), rank)?;
-                completions.push(Completion::Bytes(rank, byte, bytes));
-            }
-        }
         let mask = inst.mask.map_or(u16::MAX, |mask| self.word(mask, lane) as u16);
         let [left, right] = inst.ignored.map(|r| r.map_or(0, |r| self.word(r, lane)));
         if left.max(right) > 15 || left + right > bytes {
@@ -280,26 +262,35 @@ impl Machine<'_, '_> {
             return Err(misuse(lane, message));
         }
         let moved = (bytes - left - right) as usize;
-        let work = Bytes {
-            to: destinations.into_iter().map(|to| to + u64::from(left)).collect(),
-            from: from + u64::from(left),
-            read: moved,
-            written: moved,
-            mask,
-        };
-        let issue = Issue {
-            class: if inst.barrier.is_some() {
-                Class::Told
-            } else {
-                Class::Bulk
-            },
-            name: "the bulk copy",
-            proxy: Kind::Engine,
-            work: Some(Box::new(work)),
-            completions,
-            in_order: false,
-        };
-        self.issue(pc, lane, issue);
+        // A copy to several blocks is complete in each by itself.
+        for rank in self.targets(inst.ranks, lane) {
+            let to = rank.map_or(to, |rank| address::of_rank(to, rank));
+            let mut completions = Vec::new();
+            if let Some(barrier) = inst.barrier {
+                let (rank, byte) = self.barrier_at(lane, self.wide(barrier, lane), rank)?;
+                completions.push(Completion::Bytes(rank, byte, bytes));
+            }
+            let work = Bytes {
+                to: to + u64::from(left),
+                from: from + u64::from(left),
+                read: moved,
+                written: moved,
+                mask,
+            };
+            let class = match inst.barrier {
+                Some(_) => Class::Told,
+                None => Class::Bulk,
+            };
+            let issue = Issue {
+                class,
+                name: "the bulk copy",
+                proxy: Kind::Engine,
+                work: Some(Box::new(work)),
+                completions,
+                in_order: false,
+            };
+            self.issue(pc, lane, issue);
+        }
         Ok(())
     }
 
@@ -321,37 +312,37 @@ impl Machine<'_, '_> {
         let map = read_map(&bytes).map_err(|m| misuse(lane, format!("{m} ({address:#x})")))?;
         let shared = self.wide(inst.shared, lane);
         self.aligned(lane, "the shared memory of a tensor copy", shared, 128)?;
+        let repeat = map.swizzle.repeat();
+        self.holds_pattern(lane, "the swizzled tile of a tensor copy", shared, repeat)?;
         let size = Tile::bytes(&map, inst.gather) as u32;
-        let mut completions = Vec::new();
-        let mut places = Vec::new();
         for rank in self.targets(inst.ranks, lane) {
-            places.push(rank.map_or(shared, |rank| address::of_rank(shared, rank)));
+            let mut completions = Vec::new();
             if let Some(barrier) = inst.barrier {
                 let (rank, byte) = self.barrier_at(lane, self.wide(barrier, lane), rank)?;
                 completions.push(Completion::Bytes(rank, byte, size));
             }
+            let tile = Tile {
+                map: map.clone(),
+                direction: inst.direction,
+                shared: rank.map_or(shared, |rank| address::of_rank(shared, rank)),
+                at: inst.at.iter().map(|r| self.word(*r, lane) as i32).collect(),
+                gather: inst.gather,
+            };
+            tile.check().map_err(|m| misuse(lane, m))?;
+            let class = match inst.barrier {
+                Some(_) => Class::Told,
+                None => Class::Bulk,
+            };
+            let issue = Issue {
+                class,
+                name: "the tensor copy",
+                proxy: Kind::Engine,
+                work: Some(Box::new(tile)),
+                completions,
+                in_order: false,
+            };
+            self.issue(pc, lane, issue);
         }
-        let tile = Tile {
-            map,
-            direction: inst.direction,
-            shared: places,
-            at: inst.at.iter().map(|r| self.word(*r, lane) as i32).collect(),
-            gather: inst.gather,
-        };
-        tile.check().map_err(|m| misuse(lane, m))?;
-        let issue = Issue {
-            class: if inst.barrier.is_some() {
-                Class::Told
-            } else {
-                Class::Bulk
-            },
-            name: "the tensor copy",
-            proxy: Kind::Engine,
-            work: Some(Box::new(tile)),
-            completions,
-            in_order: false,
-        };
-        self.issue(pc, lane, issue);
         Ok(())
     }
 

@@ -33,6 +33,7 @@ pub(crate) use reach::Reach;
 use super::access::Check;
 use super::address::{self, Target};
 use super::order::{Forked, Kind, Known, Mark};
+use super::schedule::mixed;
 use crate::bytecode::SharedArray;
 
 /// What an operation does when its time has come.
@@ -242,10 +243,7 @@ impl Engine {
                 mark: forked.mark,
             });
         }
-        let mut random = self.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        random = (random ^ random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        random = (random ^ random >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let due = self.now + 1 + (random >> 33) % MOST_DELAY;
+        let due = self.now + 1 + mixed(self.seed, number) % MOST_DELAY;
         self.queue.push(Operation {
             number,
             warp,

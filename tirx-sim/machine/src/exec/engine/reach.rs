@@ -6,6 +6,7 @@ use crate::exec::cells::Cells;
 use crate::exec::cluster::Peers;
 use crate::exec::engine::Operation;
 use crate::exec::order::{Conflict, Forked, Known, Place};
+use crate::exec::prior::early;
 use crate::exec::{Context, Shared, Trap, thread_of};
 use crate::fault::FaultKind;
 use crate::memory::granules;
@@ -241,13 +242,16 @@ impl Reach<'_, '_> {
             );
             return Err(self.trap(FaultKind::OutOfBounds, message));
         };
-        if self.ctx.dependent && !self.operation.forked.known.prior {
-            let message = format!(
-                "{name} {verb} global memory, which the previous grid may still write: no griddepcontrol.wait \
-                 orders the two"
-            );
+        let at = (address - storage.address) as usize * 8;
+        let writes = !matches!(how, Use::Read(_));
+        let waited = !self.ctx.check_races || self.operation.forked.known.prior;
+        let before = self.ctx.before.as_ref().filter(|_| !waited);
+        if let Some(why) = before.and_then(|b| b.forbids(&storage, at, how.len() as u32 * 8, writes)) {
+            let message =
+                format!("{name} {verb} global memory, {why}: no griddepcontrol.wait orders the two");
             return Err(self.trap(FaultKind::Race, message));
         }
+        let early = early(self.ctx, self.shared, &storage);
         let first = (address - storage.address) as usize;
         let mut found = None;
         let mut how = how;
@@ -266,7 +270,7 @@ impl Reach<'_, '_> {
         match &mut how {
             Use::Read(out) => {
                 for (i, out) in out.iter_mut().enumerate() {
-                    *out = storage.load((first + i) * 8, 8) as u8;
+                    *out = early.unwrap_or(&storage).load((first + i) * 8, 8) as u8;
                 }
             }
             Use::Write(bytes) => {
@@ -305,9 +309,7 @@ impl Reach<'_, '_> {
             format!("thread ({x}, {y}, {z})")
         };
         let why = match conflict {
-            Conflict::Unfenced(_) => {
-                "the write is of the generic proxy, and no fence.proxy.async makes it visible to the async proxy"
-            }
+            Conflict::Unfenced(_) => crate::exec::blame::UNFENCED,
             Conflict::Unmet(..) => crate::exec::blame::UNMET,
             _ => {
                 "nothing orders the two: the access was not done before the operation was issued, and its thread has not waited for the operation"

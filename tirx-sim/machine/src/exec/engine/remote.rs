@@ -108,8 +108,8 @@ impl Machine<'_, '_> {
             global(to, "the destination of a copy by NVSHMEM")?;
             global(from, "the source of a copy by NVSHMEM")?;
             let bytes = self.wide(bytes, lane) as usize;
-            copy = (bytes > 0).then(|| Bytes {
-                to: vec![to],
+            copy = (bytes > 0).then_some(Bytes {
+                to,
                 from,
                 read: bytes,
                 written: bytes,

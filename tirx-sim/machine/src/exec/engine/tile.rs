@@ -16,8 +16,8 @@ use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMap
 pub(crate) struct Tile {
     pub(crate) map: TensorMap,
     pub(crate) direction: Direction,
-    /// Addresses in shared memory: several for a copy that goes to several blocks.
-    pub(crate) shared: Vec<u64>,
+    /// Address in shared memory.
+    pub(crate) shared: u64,
     /// The first element, innermost dimension first; for a gather the column and four rows.
     pub(crate) at: Vec<i32>,
     pub(crate) gather: bool,
@@ -165,18 +165,15 @@ impl Tile {
                         .chunks(global)
                         .flat_map(|c| c.iter().copied().chain(std::iter::repeat_n(0, wide - global)))
                         .collect();
-                    for base in self.shared.clone() {
-                        self.pieces(reach, base, offset, bytes.len(), |reach, at, range| {
-                            reach.write(at, &bytes[range])
-                        })?;
-                    }
+                    self.pieces(reach, self.shared, offset, bytes.len(), |reach, at, range| {
+                        reach.write(at, &bytes[range])
+                    })?;
                 }
                 (_, None) => {}
                 (direction, Some(address)) => {
                     let mut bytes = vec![0; count * wide];
-                    let base = self.shared[0];
                     let len = bytes.len();
-                    self.pieces(reach, base, offset, len, |reach, at, range| {
+                    self.pieces(reach, self.shared, offset, len, |reach, at, range| {
                         reach.read(at, &mut bytes[range])
                     })?;
                     let mut narrow: Vec<u8> =
@@ -320,7 +317,7 @@ impl Work for Tile {
             return Vec::new();
         }
         let bytes = Tile::bytes(&self.map, self.gather);
-        self.shared.iter().map(|to| (*to, bytes)).collect()
+        vec![(self.shared, bytes)]
     }
 
     fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {

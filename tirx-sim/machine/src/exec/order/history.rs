@@ -117,6 +117,11 @@ impl Place {
         !self.write.is_never() || self.extra.as_ref().is_some_and(|e| !e.strong.is_empty())
     }
 
+    /// Whether anybody has read since the last write.
+    pub(crate) fn is_read(&self) -> bool {
+        !self.read.is_never() || self.extra.as_ref().is_some_and(|e| !e.reads.is_empty())
+    }
+
     /// An access by another block, or by an operation of one, that is not known; and whether it wrote.
     pub(crate) fn left_behind(&self, block: u32, known: &super::Clock) -> Option<(Mark, bool)> {
         let far = |m: &Mark| {
@@ -361,7 +366,7 @@ impl Place {
         if let Some(write) = writes().find(|m| !operation.ordered(*m)) {
             return Err(Conflict::Write(write));
         }
-        if let Some(write) = writes().find(|m| !operation.visible(*m)) {
+        if let Some(write) = self.unseen(operation) {
             return Err(Conflict::Unfenced(write));
         }
         if self.read != operation.mark {
@@ -370,8 +375,24 @@ impl Place {
         Ok(())
     }
 
-    /// An asynchronous operation writes.
+    /// An asynchronous operation writes: what it writes over must be visible to it, or may come after it.
     pub(crate) fn write_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
+        let unseen = self.unseen(operation);
+        self.write_in_order(operation)?;
+        unseen.map_or(Ok(()), |mark| Err(Conflict::Unfenced(mark)))
+    }
+
+    /// A write that is not visible to an operation.
+    fn unseen(&self, operation: &Forked) -> Option<Mark> {
+        let strong = self.extra.iter().flat_map(|e| &e.strong);
+        strong
+            .chain([&self.write])
+            .copied()
+            .find(|m| !operation.visible(*m))
+    }
+
+    /// An asynchronous operation writes memory that no proxy fence concerns: tensor memory.
+    pub(crate) fn write_in_order(&mut self, operation: &Forked) -> Result<(), Conflict> {
         if !operation.ordered(self.write) {
             return Err(Conflict::Write(self.write));
         }
@@ -406,6 +427,9 @@ impl Place {
         let strong_or_reduced = |mark: Mark| allowed(mark) || mark.is_operation();
         if let Some(conflict) = self.blocked(&strong_or_reduced) {
             return Err(conflict);
+        }
+        if let Some(mark) = self.unseen(operation) {
+            return Err(Conflict::Unfenced(mark));
         }
         let strong = &mut self.extra.get_or_insert_default().strong;
         if !strong.contains(&operation.write()) {

@@ -14,7 +14,8 @@
 //!
 //! | what | releases | acquires |
 //! |---|---|---|
-//! | block barrier, named barrier, warp barrier | who arrives | who waits |
+//! | block barrier, warp barrier | who arrives | who waits |
+//! | named barrier | who arrives, in the phase | who waits for the phase |
 //! | cluster barrier, grid barrier | who arrives, unless relaxed | who waits |
 //! | strong write, *release* | its lane, at the place | |
 //! | strong write, *relaxed* | what the lane's last fence has released | |
@@ -27,21 +28,22 @@
 //! | mbarrier try_wait, test_wait that succeeds | | the phase that completed |
 //! | a copy's complete_tx | the copy, in the phase | |
 //! | wait for groups | | the operations of the groups |
-//! | `griddepcontrol.wait` | | the grid before this one |
+//! | `griddepcontrol.wait` | | the grid before this one (`exec::prior`) |
 //!
 //! Releases and acquires at a place hold within the narrower of the two scopes. A shuffle or vote orders nothing. A
 //! loop condition that polls a place by plain loads counts as a strong read with *acquire*, and plain writes there as
 //! strong ones with *release*: CUDA programs express such loops with `volatile`.
 //!
-//! **Proxies.** An actor has two clocks: all that is ordered before it, and the part of it that a proxy fence has made
-//! visible to asynchronous operations ([`Known::fenced`]). An operation of the async proxy that reads what threads (or
-//! `cp.async`) wrote needs the write in the second one. The way back needs no fence: waiting for a completion implies
-//! it.
+//! **Proxies.** A clock comes twice: all that is ordered before, and of it what a proxy fence has made visible to
+//! asynchronous operations ([`Known::fenced`]). An operation of the async proxy that reads what threads (or `cp.async`)
+//! wrote, or writes over it, needs the write in the second one. The way back needs no fence: waiting for a completion implies
+//! it. Neither does a write over what threads have only read.
 //!
 //! **Tensor memory** is in the order of all memory, and needs `tcgen05` fences besides: a barrier publishes a thread's
 //! accesses only after its `tcgen05.fence::before_thread_sync` (a commit does so too, [`Known::told`]), and a thread's
 //! later operations are ordered behind what it learned at a barrier only after its `tcgen05.fence::after_thread_sync`
-//! ([`Known::met`]). Within a warp, and between operations of one thread, no fence is needed.
+//! ([`Known::met`]). Within a warp, and between operations of one thread, no fence is needed. A `tcgen05.ld` reads until its
+//! `tcgen05.wait::ld`: a release before the wait does not cover it.
 //!
 //! **History.** A place ([`Place`]) holds its last write, its reads since, the strong accesses and what they released.
 //! That is enough: a write that is ordered behind all earlier accesses represents them. Kernels whose blocks

@@ -1,0 +1,90 @@
+//! The seeded schedule of a block's warps, and of the blocks of a launch.
+//!
+//! Seed 0 runs the warps in order, seed 1 in reverse order, and each warp until it has to wait. From seed 2 on the order is
+//! random in each round, and a strand pauses at random after an instruction that other threads may react to (an atomic, an
+//! arrival, an issued operation), so that they run before what follows in its program. Seeds with bit 1 set start the blocks
+//! in reverse order.
+
+use std::sync::atomic::Ordering;
+
+use super::{Context, Group, Shared};
+
+/// Seeds below this one run each warp until it waits.
+const QUIET: u64 = 2;
+/// A strand pauses at one in this many opportunities.
+const CHANCE: u64 = 4;
+/// A pause is shorter than this many rounds.
+const REST: u64 = 8;
+/// Most pauses of a block.
+const MOST_STOPS: u32 = 1000;
+/// Most blocks of a launch in which blocks pause for one another: a paused block stays in memory.
+const MOST_BLOCKS: u64 = 64;
+
+/// A pseudorandom number of 31 bits from two numbers.
+pub(super) fn mixed(seed: u64, number: u64) -> u64 {
+    let mut random = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    random = (random ^ random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    random = (random ^ random >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    random >> 33
+}
+
+/// The random numbers of a block.
+#[derive(Debug, Default)]
+pub(super) struct Draws {
+    seed: u64,
+    drawn: u64,
+    stops: u32,
+    /// A strand has paused for other blocks.
+    pub(super) yields: bool,
+}
+
+impl Draws {
+    pub(super) fn of(seed: u64) -> Draws {
+        Draws {
+            seed,
+            ..Draws::default()
+        }
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.drawn += 1;
+        mixed(self.seed, self.drawn)
+    }
+}
+
+impl Context<'_> {
+    /// Takes the next group of blocks from the grid; gives its number.
+    pub(crate) fn take_group(&self) -> Option<u64> {
+        let total = Group::count(self);
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        let backwards = self.seed >= QUIET && self.seed & 2 != 0;
+        (turn < total).then(|| if backwards { total - 1 - turn } else { turn })
+    }
+
+    /// The order of the warps in a round.
+    pub(super) fn warps_in_turn(&self, shared: &mut Shared, warps: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..warps).collect();
+        match self.seed {
+            0 => {}
+            1 => order.reverse(),
+            _ => {
+                for i in (1..warps).rev() {
+                    order.swap(i, shared.draws.draw() as usize % (i + 1));
+                }
+            }
+        }
+        order
+    }
+}
+
+impl Shared {
+    /// Whether a strand pauses here, and for how many rounds. `far`: threads outside of the cluster may react too.
+    pub(super) fn stops(&mut self, ctx: &Context<'_>, far: bool) -> Option<u32> {
+        if ctx.seed < QUIET || self.draws.stops >= MOST_STOPS || !self.draws.draw().is_multiple_of(CHANCE) {
+            return None;
+        }
+        self.draws.stops += 1;
+        self.draws.yields |= far && ctx.blocks() <= MOST_BLOCKS;
+        Some((self.draws.draw() % REST) as u32)
+    }
+}
