@@ -35,7 +35,7 @@ def multicast(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32")):
 # sim: multicast_over_unread
 #   A: float32[2x64] = i * 64 + j
 #   B: float32[2x64] = 0
-#   fault: the bulk copy writes byte 0 of shared `S`, which another asynchronous operation wrote
+#   fault: which another asynchronous operation wrote, and nothing orders the two
 @T.prim_func
 def multicast_over_unread(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32")):
     T.device_entry()
@@ -93,7 +93,7 @@ def multicast_half_expected(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64)
 # sim: multicast_ends_early
 #   A: float32[2x64] = i * 64 + j
 #   B: float32[2x64] = 0
-#   fault: the bulk copy writes byte 0 of shared `S`, which another asynchronous operation wrote
+#   fault: which another asynchronous operation wrote, and nothing orders the two
 @T.prim_func
 def multicast_ends_early(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32")):
     T.device_entry()
