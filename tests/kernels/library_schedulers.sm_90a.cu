@@ -82,9 +82,9 @@ extern "C" __global__ void __launch_bounds__(32) runtime_rows_kernel(int* __rest
     if ((bool)((1 < m) & (1 < m))) {
       sched_m_idx[0] = 0;
       sched_n_idx[0] = 0;
-    } else if (0 < m - m / 2 * 2) {
-      sched_m_idx[0] = m / 2 * 2 + (m / 2 * -8 % (m - m / 2 * 2) + ((m - m / 2 * 2) & ((m / 2 * -8 % (m - m / 2 * 2)) >> 31)));
-      sched_n_idx[0] = m / 2 * -8 / (m - m / 2 * 2) + ((m / 2 * -8 % (m - m / 2 * 2)) >> 31);
+    } else if (0 < m % 2) {
+      sched_m_idx[0] = m / 2 * 2 + (m / 2 * -8 % (m % 2) + ((m % 2) & ((m / 2 * -8 % (m % 2)) >> 31)));
+      sched_n_idx[0] = m / 2 * -8 / (m % 2) + ((m / 2 * -8 % (m % 2)) >> 31);
     } else {
       sched_m_idx[0] = 0;
       sched_n_idx[0] = 0;
@@ -101,10 +101,10 @@ extern "C" __global__ void __launch_bounds__(32) runtime_rows_kernel(int* __rest
         const int within_group = sched_linear_idx[0] & 7;
         sched_m_idx[0] = group_id * 2 + (within_group & 1);
         sched_n_idx[0] = within_group >> 1;
-      } else if (0 < m - m / 2 * 2) {
+      } else if (0 < m % 2) {
         const int rem = sched_linear_idx[0] - m / 2 * 8;
-        sched_m_idx[0] = m / 2 * 2 + (rem % (m - m / 2 * 2) + ((m - m / 2 * 2) & ((rem % (m - m / 2 * 2)) >> 31)));
-        sched_n_idx[0] = rem / (m - m / 2 * 2) + ((rem % (m - m / 2 * 2)) >> 31);
+        sched_m_idx[0] = m / 2 * 2 + (rem % (m % 2) + ((m % 2) & ((rem % (m % 2)) >> 31)));
+        sched_n_idx[0] = rem / (m % 2) + ((rem % (m % 2)) >> 31);
       } else {
         sched_m_idx[0] = 0;
         sched_n_idx[0] = 0;

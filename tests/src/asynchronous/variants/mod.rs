@@ -411,7 +411,7 @@ static VARIANTS: &[Variant] = &[
     variant(
         "sum_rows_cluster",
         "no barrier before the blocks end",
-        "        S[bx // 4] = row\n    # Shared memory of a block is there until all have read it.\n    T.cuda.cluster_sync()\n",
+        "        S[bx // 4] = row\n    # A block must not end before the others have read its shared memory.\n    T.cuda.cluster_sync()\n",
         "        S[bx // 4] = row\n",
         &["may have ended"],
     ),
