@@ -378,27 +378,3 @@ def stream_k_wrong_flag_value(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), 
                 T.cuda.nano_sleep(T.uint64(20))
         T.cuda.cta_sync()
         B[tx] = A[tx + 32] + W[tx]
-
-
-# A flag by plain stores and loads, in the loop's condition: as volatile.
-# sim: stream_k_plain_flag
-#   A: float32[64] = i
-#   W: float32[32] = 0 -> i
-#   F: uint32[1] = 0 -> 1
-#   B: float32[32] = 0 -> 2 * i + 32
-@T.prim_func
-def stream_k_plain_flag(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32"), F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    if bx == 0:
-        W[tx] = A[tx]
-        T.cuda.cta_sync()
-        if tx == 0:
-            F[0] = T.uint32(1)
-    else:
-        if tx == 0:
-            while F[0] == T.uint32(0):
-                T.cuda.nano_sleep(T.uint64(20))
-        T.cuda.cta_sync()
-        B[tx] = A[tx + 32] + W[tx]
