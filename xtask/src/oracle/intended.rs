@@ -412,10 +412,15 @@ const KNOWN: &[Known] = &[
         |p| p.modules.is_none() && p.ours_has("positional arguments but"),
     ),
     (
-        "TVM prints an element of a buffer without dimensions as the buffer, which reads back nowhere",
+        "TVM prints a region of one element as a load, or as the buffer's attribute, which reads back nowhere",
         |p| {
-            p.modules.is_none()
-                && (p.ours_has("cannot store the buffer") || p.ours_has("must be a buffer or a region"))
+            let texts = [
+                "cannot store the buffer",
+                "must be a buffer or a region",
+                "has no attribute \"buffer\"",
+            ];
+            p.modules.is_none() && texts.iter().any(|text| p.ours_has(text))
+                || p.ours_has("Region(") && p.theirs_has("BufferLoad {")
         },
     ),
     (
