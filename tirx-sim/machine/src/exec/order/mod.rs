@@ -32,7 +32,8 @@
 //!
 //! Releases and acquires at a place hold within the narrower of the two scopes. A shuffle or vote orders nothing. A
 //! loop condition that polls a place by plain loads counts as a strong read with *acquire*, and plain writes there as
-//! strong ones with *release*: CUDA programs express such loops with `volatile`.
+//! strong ones with *release*, as if they were `volatile`. The CUDA text does not say so: nvcc may move the load out of the
+//! loop, which then never ends on a GPU. Kernels should poll with `T.ptx.ld_acquire` or `T.ptx.ld_volatile`.
 //!
 //! **Proxies.** A clock comes twice: all that is ordered before, and of it what a proxy fence has made visible to
 //! asynchronous operations ([`Known::fenced`]). An operation of the async proxy that reads what threads (or `cp.async`)
