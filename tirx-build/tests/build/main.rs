@@ -395,7 +395,7 @@ fn documentation_needs_no_nvcc_no_gpu_and_no_bundle() {
     package.write(
         "kernels.toml",
         "[toolchain]\ncuda = \"13.0\"\nauto-install = true\n\n[bundle]\npath = \"nowhere.bundle\"\n\n[[kernel]]\nname = \
-         \"scale\"\nsource = \"kernels.py\"\nrequire = true\ntargets = [\"native\"]\n",
+         \"scale_rows\"\nsource = \"kernels.py\"\nrequire = true\ntargets = [\"native\"]\n",
     );
     // No PATH: neither an nvcc nor a pip could be run.
     let report = package.build(Environment::empty().with("DOCS_RS", "1")).unwrap();
@@ -403,7 +403,7 @@ fn documentation_needs_no_nvcc_no_gpu_and_no_bundle() {
     assert!(report.nvcc.is_none());
     let text = package.text("out/tirx_kernels.rs");
     assert!(
-        text.contains("pub fn scale(") && text.contains("fatbin: None"),
+        text.contains("pub fn scale_rows(") && text.contains("fatbin: None"),
         "{text}"
     );
     let watched = "cargo::rerun-if-env-changed=DOCS_RS".to_string();
