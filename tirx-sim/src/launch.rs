@@ -117,7 +117,7 @@ impl Program {
     /// Runs a grid to its end, blocks in parallel on rayon's threads.
     ///
     /// # Errors
-    /// The first error of the lowest block that has one. Memory holds what was written until then.
+    /// The first error in the order in which the seed lets blocks act. Memory holds what was written until then.
     pub fn launch(&self, memory: &Memory, launch: &Launch<'_>, stand_ins: &StandIns) -> Result<Stats, Fault> {
         self.launch_with(memory, launch, stand_ins, &LaunchOptions::default())
     }

@@ -1,17 +1,17 @@
 //! A launch: blocks in parallel, results.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::bytecode::Code;
+use crate::bytecode::{AsyncInst, Code, Inst};
 use crate::exec::prior::{Before, Prior};
 use crate::exec::{Context, Group, GroupStop, Ledger};
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultKind};
 use crate::memory::Memory;
 use crate::numeric::Kind;
 use crate::stand_in::StandIns;
 use crate::timeline::TimelineEvent;
+use crate::turns::{Left, Taken, Turns};
 use crate::window::Window;
 
 /// Branches and loop iterations of a block after which the block is considered endless.
@@ -41,8 +41,9 @@ pub struct LaunchOptions {
     /// 2²⁸, some seconds to a minute.
     pub step_limit: Option<u64>,
     /// Chooses when asynchronous copies and matrix operations take effect, which warp comes first (0: the first, 1: the last,
-    /// another number: a random order), which lane of an atomic, and from 2 on where threads pause for others behind an
-    /// atomic or an arrival. Each number gives one schedule of a block; blocks that share memory run in parallel.
+    /// another number: a random order), which lane of an atomic, in which order blocks affect one another, and from 2 on
+    /// where threads pause for others behind an atomic or an arrival. Each number gives one schedule, and one result or
+    /// report, on any number of threads.
     pub seed: u64,
     /// Whether the launch is a programmatic dependent one: memory that the previous launch in the same [`Memory`] has used
     /// may only be accessed behind `griddepcontrol.wait`, unless the host has waited meanwhile ([`Memory::synchronize`], or
@@ -84,8 +85,11 @@ pub struct Stats {
 /// branch or loop that some block came to last, now and then. What has the address of one of `windows` among the arguments
 /// may not be left.
 ///
+/// An error that several threads find is found again by one thread, from the same memory: which of two unordered accesses
+/// comes second, and is reported, does not depend on the threads then.
+///
 /// # Errors
-/// The first error of the lowest block that has one. Memory holds what was written until then.
+/// The first error in the order of the blocks' turns ([`turns`](crate::turns)). Memory holds what was written until then.
 pub fn run(
     code: &Code,
     turn: &AtomicUsize,
@@ -115,13 +119,6 @@ pub fn run(
     let images = images
         .map(|(storage, _)| (storage.address, storage.copy()))
         .collect();
-    let ledger = options
-        .check_races
-        .then(|| Ledger::new(code, &params, options.dependent || overtaken));
-    let sheets = params.iter().map(|param| {
-        let (storage, _) = param.as_ref()?;
-        ledger.as_ref()?.sheet(storage)
-    });
     let ctx = Context {
         code,
         memory,
@@ -129,10 +126,10 @@ pub fn run(
         block: launch.block,
         cluster: launch.cluster,
         args: launch.args,
-        sheets: sheets.collect(),
+        sheets: Vec::new(),
         windows: windows.collect(),
         params,
-        ledger,
+        ledger: None,
         stand_ins,
         check_races: options.check_races,
         raw: Mutex::new(None),
@@ -141,154 +138,167 @@ pub fn run(
         seed: options.seed,
         before,
         timeline: options.timeline,
-        next: AtomicU64::new(0),
+        turns: Turns::new(0),
         first_fault: AtomicU64::new(u64::MAX),
     };
-    let state = Run {
-        total: Group::count(&ctx),
-        inner: Mutex::new(Inner::default()),
+    let all = options.dependent || overtaken;
+    let threads = match in_turn_alone(code) {
+        true => 1,
+        false => rayon_core::current_num_threads() as u64,
     };
-    let workers = (rayon_core::current_num_threads() as u64).min(state.total);
-    if workers <= 1 {
-        state.work(&ctx);
-    } else {
-        rayon_core::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|_| state.work(&ctx));
+    let (ctx, mut result) = attempt(ctx, threads, all);
+    let again = |fault: &Fault| threads > 1 && fault.kind != FaultKind::StepLimit;
+    let (ctx, result) = match (&result, &ctx.ledger) {
+        (Err(fault), Some(ledger)) if again(fault) && ledger.restore() => {
+            let (ctx, second) = attempt(ctx, 1, all);
+            if second.is_err() {
+                result = second;
             }
-        });
-    }
+            (ctx, result)
+        }
+        _ => (ctx, result),
+    };
     let used = ctx.ledger.map(Ledger::into_prior).unwrap_or_default();
     memory.set_prior(Some(Prior {
         before: images,
         ..used
     }));
-    let mut inner = state.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, fault)) = inner.fault {
-        return Err(fault);
-    }
-    inner.output.sort_by_key(|(block, _)| *block);
-    Ok(Stats {
-        lane_ops: inner.lane_ops,
-        timeline: inner.timeline,
-        output: inner.output.into_iter().map(|(_, text)| text).collect(),
-    })
+    result
 }
 
-/// A grid that is running.
-struct Run {
-    total: u64,
-    inner: Mutex<Inner>,
+/// Whether a kernel does what has to be done in turn all the time: it takes blocks off the grid, or calls functions of the
+/// host, which may do anything.
+fn in_turn_alone(code: &Code) -> bool {
+    let cancels = |inst: &AsyncInst| matches!(inst, AsyncInst::TryCancel { .. });
+    let calls = |inst: &Inst| matches!(inst, Inst::CallStandIn { .. });
+    code.asynchronous.iter().any(cancels) || code.insts.iter().any(calls)
 }
+
+/// Runs the grid once, from the beginning. `all` memory is tracked, rather than what the kernel may write.
+fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, Result<Stats, Fault>) {
+    let total = Group::count(&ctx);
+    let workers = threads.min(total);
+    let ledger = ctx
+        .check_races
+        .then(|| Ledger::new(ctx.code, &ctx.params, all, workers > 1));
+    let sheets = ctx.params.iter().map(|param| {
+        let (storage, _) = param.as_ref()?;
+        ledger.as_ref()?.sheet(storage)
+    });
+    ctx.sheets = sheets.collect();
+    ctx.ledger = ledger;
+    ctx.raw = Mutex::new(None);
+    ctx.turns = Turns::new(total);
+    ctx.first_fault = AtomicU64::new(u64::MAX);
+    let results = Results::default();
+    if workers <= 1 {
+        results.work(&ctx);
+    } else {
+        rayon_core::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|_| results.work(&ctx));
+            }
+        });
+    }
+    let mut results = results.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let turns = std::mem::replace(&mut ctx.turns, Turns::new(0));
+    let mut stuck = turns.into_stuck();
+    if results.fault.is_none()
+        && let Some(group) = stuck.iter_mut().min_by_key(|group| group.first_block())
+    {
+        results.fault = Some((0, group.deadlock(&ctx)));
+    }
+    if let Some((_, fault)) = results.fault {
+        return (ctx, Err(fault));
+    }
+    results.output.sort_by_key(|(block, _)| *block);
+    let stats = Stats {
+        lane_ops: results.lane_ops,
+        timeline: results.timeline,
+        output: results.output.into_iter().map(|(_, text)| text).collect(),
+    };
+    (ctx, Ok(stats))
+}
+
+/// What the groups of a launch have done.
+#[derive(Default)]
+struct Results(Mutex<Done>);
 
 #[derive(Default)]
-struct Inner {
+struct Done {
     lane_ops: u64,
     timeline: Vec<TimelineEvent>,
     output: Vec<(u64, String)>,
-    /// The fault and the linear index of its block.
+    /// The fault and the turn in which it happened.
     fault: Option<(u64, Fault)>,
-    /// Groups that wait for memory, each with the version of the grid that it last looked at.
-    waiting: VecDeque<(u64, Group)>,
-    /// Incremented whenever a group makes progress.
-    version: u64,
-    running: u32,
 }
 
-impl Run {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+/// A turn that has begun. It ends when this is dropped, which a panic does too, so that no thread waits for it for ever.
+struct Turn<'t> {
+    turns: &'t Turns<Group>,
+    number: u64,
+    left: Option<Left<Group>>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.turns
+            .end(self.number, self.left.take().unwrap_or(Left::Failed));
+    }
+}
+
+impl Results {
+    fn done(&self) -> MutexGuard<'_, Done> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The work of one thread: fresh groups first, then those that wait, as long as others make progress.
+    /// The work of one thread.
     fn work(&self, ctx: &Context<'_>) {
         let mut spare: Option<Group> = None;
-        loop {
-            if let Some(number) = ctx.take_group() {
-                let mut group = spare.take().unwrap_or_else(|| Group::new(ctx));
-                group.start(ctx, number);
-                if group.first_block() > ctx.first_fault.load(Ordering::Relaxed) {
+        while let Some((number, taken)) = ctx.take_turn() {
+            let mut turn = Turn {
+                turns: &ctx.turns,
+                number,
+                left: None,
+            };
+            let mut group = match taken {
+                Taken::Waiting(group) => group,
+                Taken::Fresh(which) => {
+                    let mut group = spare.take().unwrap_or_else(|| Group::new(ctx));
+                    group.start(ctx, ctx.in_order_of_starts(which));
+                    group
+                }
+            };
+            let result = group.run(ctx, number);
+            let (lane_ops, output) = group.harvest();
+            let timeline = group.timeline(ctx);
+            let mut done = self.done();
+            done.lane_ops += lane_ops;
+            done.timeline.extend(timeline);
+            if !output.is_empty() {
+                done.output.push((group.first_block(), output));
+            }
+            turn.left = Some(match result {
+                Ok(GroupStop::Waiting(moved)) => Left::Waiting(group, moved),
+                Ok(GroupStop::Done) => {
                     spare = Some(group);
-                    continue;
+                    Left::Done
                 }
-                let version = {
-                    let mut inner = self.inner();
-                    inner.running += 1;
-                    inner.version
-                };
-                spare = self.run(ctx, group, version);
-                continue;
-            }
-            let mut inner = self.inner();
-            if inner.waiting.is_empty() && inner.running == 0 {
-                return;
-            }
-            let version = inner.version;
-            if let Some(i) = inner.waiting.iter().position(|(seen, _)| *seen != version)
-                && let Some((_, group)) = inner.waiting.remove(i)
-            {
-                inner.running += 1;
-                drop(inner);
-                spare = self.run(ctx, group, version);
-                continue;
-            }
-            if inner.running == 0 {
-                // Every group has looked, and none made progress.
-                let stuck = inner
-                    .waiting
-                    .iter_mut()
-                    .min_by_key(|(_, group)| group.first_block());
-                if let Some((_, group)) = stuck {
-                    let fault = group.deadlock(ctx);
-                    let block = group.first_block();
-                    inner.note(ctx, block, fault);
+                Err(fault) => {
+                    done.note(ctx, number, fault);
+                    spare = Some(group);
+                    Left::Failed
                 }
-                inner.waiting.clear();
-                return;
-            }
-            drop(inner);
-            std::thread::yield_now();
-        }
-    }
-
-    /// Runs a group; returns its storage when it is done.
-    fn run(&self, ctx: &Context<'_>, mut group: Group, version: u64) -> Option<Group> {
-        let result = group.run(ctx);
-        let (lane_ops, output) = group.harvest();
-        let timeline = group.timeline(ctx);
-        let mut inner = self.inner();
-        inner.running -= 1;
-        inner.lane_ops += lane_ops;
-        inner.timeline.extend(timeline);
-        if !output.is_empty() {
-            inner.output.push((group.first_block(), output));
-        }
-        match result {
-            Ok(GroupStop::Done) => {
-                inner.version += 1;
-                Some(group)
-            }
-            Ok(GroupStop::Waiting(moved)) => {
-                inner.version += moved as u64;
-                // It may have missed what others did since it started: it looks again before it counts as stuck.
-                inner.waiting.push_back((version, group));
-                None
-            }
-            Err(fault) => {
-                inner.version += 1;
-                let block = group.first_block();
-                inner.note(ctx, block, fault);
-                Some(group)
-            }
+            });
         }
     }
 }
 
-impl Inner {
-    fn note(&mut self, ctx: &Context<'_>, block: u64, fault: Fault) {
-        if self.fault.as_ref().is_none_or(|(first, _)| block < *first) {
-            self.fault = Some((block, fault));
+impl Done {
+    fn note(&mut self, ctx: &Context<'_>, turn: u64, fault: Fault) {
+        if self.fault.as_ref().is_none_or(|(first, _)| turn < *first) {
+            self.fault = Some((turn, fault));
         }
-        ctx.first_fault.fetch_min(block, Ordering::Relaxed);
+        ctx.first_fault.fetch_min(turn, Ordering::Relaxed);
     }
 }

@@ -12,6 +12,7 @@
 //! | `bytecode` | the instructions |
 //! | `exec` | running them |
 //! | `grid` | a launch: blocks in parallel |
+//! | `turns` | in which order blocks affect one another |
 //! | `tensor` | what tensor cores compute |
 //! | `stand_in` | Rust closures in the place of raw CUDA functions |
 //! | `timeline` | when warps ran and waited |
@@ -40,6 +41,7 @@ mod stand_in;
 pub mod tensor;
 mod tensor_map;
 mod timeline;
+mod turns;
 mod window;
 
 #[doc(hidden)]

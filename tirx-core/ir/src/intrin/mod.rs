@@ -6,7 +6,6 @@
 //! rows; adding an intrinsic is adding a row (and saying what the simulator does with it).
 
 pub mod arch;
-pub mod build;
 pub mod convert;
 pub mod memory;
 pub mod operands;
@@ -14,7 +13,6 @@ pub mod row;
 pub mod rows;
 
 pub use arch::Arch;
-pub use build::CallBuilder;
 pub use operands::Operands;
 pub use row::{Row, Traits};
 pub use rows::op::Op;

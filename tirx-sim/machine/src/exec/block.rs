@@ -94,6 +94,8 @@ impl Block {
                 shared_out: false,
                 index: [0; 3],
                 linear: 0,
+                turn: 0,
+                in_turn: false,
             },
             warps,
         }
@@ -175,7 +177,7 @@ impl Block {
             self.shared.engine.tick();
             progress |= self.perform(ctx, &mut peers)?;
             progress |= self.wake(ctx);
-            let aborted = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed) < self.shared.linear;
+            let aborted = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed) < self.shared.turn;
             if self.done() && !aborted {
                 self.drain(ctx, &mut peers)?;
                 self.check_end(ctx)?;
@@ -339,6 +341,7 @@ impl Block {
                     warp.strands.push(strand);
                 }
                 Stop::Spun => {
+                    shared.draws.spun();
                     warp.part(&mut strand);
                     let now = state(warp, &strand) ^ shared.changes;
                     progress |= strand.yielded(now);

@@ -21,7 +21,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 
 impl Machine<'_, '_> {
     /// The histories of an allocation, where the ledger tracks it.
-    fn sheet(&mut self, storage: &Storage) -> Option<Arc<Sheet>> {
+    fn sheet(&mut self, storage: &Arc<Storage>) -> Option<Arc<Sheet>> {
         let ledger = self.ctx.ledger.as_ref()?;
         match &self.shared.sheet {
             Some((address, sheet)) if *address == storage.address => sheet.clone(),
@@ -40,7 +40,7 @@ impl Machine<'_, '_> {
         access: &Access,
         lane: u32,
         element: i64,
-        storage: &Storage,
+        storage: &Arc<Storage>,
         offset: usize,
         writes: bool,
     ) -> Check {
@@ -97,7 +97,7 @@ impl Machine<'_, '_> {
         &mut self,
         pc: usize,
         v: R,
-        storage: &Storage,
+        storage: &Arc<Storage>,
         sheet: &Sheet,
         first: usize,
         at: &Lanes32,
@@ -147,7 +147,7 @@ impl Machine<'_, '_> {
         lane: u32,
         index: i64,
         c: u16,
-        storage: &Storage,
+        storage: &Arc<Storage>,
         offset: usize,
     ) -> Check<u64> {
         self.check_prior(
@@ -176,7 +176,7 @@ impl Machine<'_, '_> {
                 self.unordered(access, lane, self.element(access, index, c), conflict, "reads")
             })?;
         }
-        let early = early(self.ctx, self.shared, storage).unwrap_or(storage);
+        let early = early(self.ctx, self.shared, storage).unwrap_or(&**storage);
         Ok(early.load(offset, size))
     }
 
@@ -189,7 +189,7 @@ impl Machine<'_, '_> {
         lane: u32,
         index: i64,
         c: u16,
-        storage: &Storage,
+        storage: &Arc<Storage>,
         offset: usize,
         bits: u64,
     ) -> Check {
@@ -236,13 +236,14 @@ impl Machine<'_, '_> {
         lane: u32,
         index: i64,
         c: u16,
-        storage: &Storage,
+        storage: &Arc<Storage>,
         offset: usize,
         strong: Strong,
         step: impl FnOnce() -> T,
     ) -> Check<T> {
         let element = self.element(access, index, c);
         self.check_prior(access, lane, element, storage, offset, strong.writes)?;
+        self.shared.wait_for_turn(self.ctx);
         let sheet = self.sheet(storage);
         let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) else {
             return Ok(step());

@@ -57,9 +57,12 @@ impl Group {
         }
     }
 
-    /// Runs until all blocks are done or nothing in the group can continue.
-    pub(crate) fn run(&mut self, ctx: &Context<'_>) -> Result<GroupStop, Fault> {
+    /// Runs, in a turn, until all blocks are done or nothing in the group can continue.
+    pub(crate) fn run(&mut self, ctx: &Context<'_>, turn: u64) -> Result<GroupStop, Fault> {
         let mut any = false;
+        for block in &mut self.blocks {
+            (block.shared.turn, block.shared.in_turn) = (turn, false);
+        }
         let size = cluster_size(ctx);
         loop {
             let (mut progress, mut yields) = (false, false);
@@ -73,8 +76,7 @@ impl Group {
                     }
                 }
             }
-            let first_fault = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed);
-            let aborted = self.blocks.iter().all(|b| b.shared.linear > first_fault);
+            let aborted = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed) < turn;
             if self.blocks.iter().all(Block::done) || aborted {
                 return Ok(GroupStop::Done);
             }

@@ -28,24 +28,33 @@ pub(crate) struct Ledger {
     all: bool,
     /// Pages that may still be allocated.
     room: AtomicI64,
+    /// Whether pages keep what their memory held before the launch.
+    keeps: bool,
 }
 
 /// The places of one allocation.
 #[derive(Debug)]
 pub(crate) struct Sheet {
+    storage: Arc<Storage>,
     pages: Box<[OnceLock<Option<Page>>]>,
 }
 
-type Page = Mutex<Box<[Place]>>;
+#[derive(Debug)]
+struct Page {
+    places: Mutex<Box<[Place]>>,
+    /// The words of the memory when the page was first accessed, so before any change of it.
+    before: Box<[u32]>,
+}
 
 impl Ledger {
-    /// The ledger of a launch; `params` are the allocations behind its parameters.
-    pub(crate) fn new(code: &Code, params: &[Option<(Arc<Storage>, u64)>], all: bool) -> Ledger {
+    /// The ledger of a launch; `params` are the allocations behind its parameters. With `keeps` the memory can be restored.
+    pub(crate) fn new(code: &Code, params: &[Option<(Arc<Storage>, u64)>], all: bool, keeps: bool) -> Ledger {
         let ledger = Ledger {
             sheets: RwLock::default(),
             granule: code.finest(WORD, |r| matches!(r, Region::Param(_) | Region::Pointer)),
             all: all || code.writes_anywhere || stores(code).any(|region| region == Region::Pointer),
             room: AtomicI64::new(MOST_PAGES),
+            keeps,
         };
         for region in stores(code) {
             if let Region::Param(p) = region
@@ -57,12 +66,13 @@ impl Ledger {
         ledger
     }
 
-    fn add(&self, storage: &Storage) -> Arc<Sheet> {
+    fn add(&self, storage: &Arc<Storage>) -> Arc<Sheet> {
         let places = ((storage.bytes * 8) >> self.granule) + 1;
         let mut sheets = self.sheets.write().unwrap_or_else(PoisonError::into_inner);
         let sheet = sheets.entry(storage.address).or_insert_with(|| {
             let pages = (0..places.div_ceil(PAGE)).map(|_| OnceLock::new());
             Arc::new(Sheet {
+                storage: storage.clone(),
                 pages: pages.collect(),
             })
         });
@@ -70,11 +80,36 @@ impl Ledger {
     }
 
     /// The histories of an allocation, if the kernel may store to it.
-    pub(crate) fn sheet(&self, storage: &Storage) -> Option<Arc<Sheet>> {
+    pub(crate) fn sheet(&self, storage: &Arc<Storage>) -> Option<Arc<Sheet>> {
         let sheets = self.sheets.read().unwrap_or_else(PoisonError::into_inner);
         let found = sheets.get(&storage.address).cloned();
         drop(sheets);
         found.or_else(|| self.all.then(|| self.add(storage)))
+    }
+
+    /// Puts the memory back that the launch has changed. False where some of it was not tracked, and has not been kept.
+    pub(crate) fn restore(&self) -> bool {
+        if !self.keeps || self.room.load(Ordering::Relaxed) < 0 {
+            return false;
+        }
+        let sheets = self.sheets.read().unwrap_or_else(PoisonError::into_inner);
+        for sheet in sheets.values() {
+            for (number, page) in sheet.pages.iter().enumerate() {
+                let Some(Some(page)) = page.get() else { continue };
+                let words = &sheet.storage.words[self.words(&sheet.storage, number)];
+                for (word, before) in words.iter().zip(&page.before) {
+                    word.store(*before, Ordering::Relaxed);
+                }
+            }
+        }
+        true
+    }
+
+    /// The words of an allocation that a page is about.
+    fn words(&self, storage: &Storage, page: usize) -> std::ops::Range<usize> {
+        let first = ((page * PAGE) << self.granule) / 32;
+        let end = first + (PAGE << self.granule) / 32;
+        first.min(storage.words.len())..end.min(storage.words.len())
     }
 
     /// The places of `size` bytes at an offset.
@@ -95,6 +130,7 @@ impl Ledger {
             let places = page
                 .get()?
                 .as_ref()?
+                .places
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
             Some(places.iter().map(how).collect())
@@ -131,10 +167,17 @@ impl Sheet {
     fn page(&self, ledger: &Ledger, place: usize) -> Option<MutexGuard<'_, Box<[Place]>>> {
         let make = || {
             let room = ledger.room.fetch_sub(1, Ordering::Relaxed) > 0;
-            room.then(|| Mutex::new(vec![Place::EMPTY; PAGE].into_boxed_slice()))
+            let words = match ledger.keeps {
+                true => &self.storage.words[ledger.words(&self.storage, place / PAGE)],
+                false => &[],
+            };
+            room.then(|| Page {
+                places: Mutex::new(vec![Place::EMPTY; PAGE].into_boxed_slice()),
+                before: words.iter().map(|word| word.load(Ordering::Relaxed)).collect(),
+            })
         };
         let page = self.pages.get(place / PAGE)?.get_or_init(make).as_ref()?;
-        Some(page.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(page.places.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Applies `step` to each place of `lanes` in turn. Stops at the first conflict and gives its lane.
@@ -180,9 +223,13 @@ mod tests {
 
     #[test]
     fn room_is_bounded() {
-        let ledger = Ledger::new(&Code::default(), &[], false);
+        let ledger = Ledger::new(&Code::default(), &[], false, true);
         ledger.room.store(1, Ordering::Relaxed);
+        let memory = crate::memory::Memory::new();
+        let allocation = memory.alloc(4 * PAGE);
+        let storage = memory.find(allocation.address()).expect("it is alive");
         let sheet = Sheet {
+            storage,
             pages: (0..2).map(|_| OnceLock::new()).collect(),
         };
         assert!(sheet.page(&ledger, 3).is_some());

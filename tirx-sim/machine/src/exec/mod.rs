@@ -76,6 +76,7 @@ use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
 use crate::memory::{Memory, Storage};
 use crate::stand_in::StandIns;
 use crate::timeline::Track;
+use crate::turns::Turns;
 use crate::window::Window;
 
 pub(crate) use group::{Group, GroupStop};
@@ -110,9 +111,9 @@ pub(crate) struct Context<'a> {
     pub(crate) before: Option<prior::Before>,
     /// The block whose timeline is wanted.
     pub(crate) timeline: Option<u64>,
-    /// The number of the next group of blocks to run; cluster launch control takes numbers too.
-    pub(crate) next: AtomicU64,
-    /// The lowest linear block index that has faulted; blocks after it are abandoned.
+    /// The turns of the groups of blocks.
+    pub(crate) turns: Turns<Group>,
+    /// The first turn in which a block has faulted; later ones are abandoned.
     pub(crate) first_fault: AtomicU64,
 }
 
@@ -315,6 +316,9 @@ struct Shared {
     shared_out: bool,
     index: [u32; 3],
     linear: u64,
+    /// The turn in which it runs, and whether all turns before that are known to be over.
+    turn: u64,
+    in_turn: bool,
 }
 
 /// Builds the fault of a trap.

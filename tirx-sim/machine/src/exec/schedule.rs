@@ -3,11 +3,11 @@
 //! Seed 0 runs the warps in order, seed 1 in reverse order, and each warp until it has to wait. From seed 2 on the order is
 //! random in each round, and a strand pauses at random after an instruction that other threads may react to (an atomic, an
 //! arrival, an issued operation), so that they run before what follows in its program. Seeds with bit 1 set start the blocks
-//! in reverse order.
-
-use std::sync::atomic::Ordering;
+//! in reverse order. Blocks that wait for one another go on in the order in which they waited (seed 0), in reverse (1), or in a
+//! random one, by turns (`crate::turns`): what they do to one another does not depend on how many threads run them.
 
 use super::{Context, Group, Shared};
+use crate::turns::Taken;
 
 /// Seeds below this one run each warp until it waits.
 const QUIET: u64 = 2;
@@ -17,6 +17,9 @@ const CHANCE: u64 = 4;
 const REST: u64 = 8;
 /// Most pauses of a block.
 const MOST_STOPS: u32 = 1000;
+/// A block whose loops have waited so many times, though their state changes, lets others run: it may wait for these in a
+/// way that is not recognized.
+const MOST_TURNS_OF_LOOPS: u32 = 64;
 /// Most blocks of a launch in which blocks pause for one another: a paused block stays in memory.
 const MOST_BLOCKS: u64 = 64;
 
@@ -34,6 +37,8 @@ pub(super) struct Draws {
     seed: u64,
     drawn: u64,
     stops: u32,
+    /// How often loops that may wait have come to the end of their patience.
+    spins: u32,
     /// A strand has paused for other blocks.
     pub(super) yields: bool,
 }
@@ -46,6 +51,12 @@ impl Draws {
         }
     }
 
+    /// A loop that may wait has come to the end of its patience.
+    pub(super) fn spun(&mut self) {
+        self.spins = self.spins.saturating_add(1);
+        self.yields |= self.spins > MOST_TURNS_OF_LOOPS;
+    }
+
     fn draw(&mut self) -> u64 {
         self.drawn += 1;
         mixed(self.seed, self.drawn)
@@ -53,12 +64,32 @@ impl Draws {
 }
 
 impl Context<'_> {
-    /// Takes the next group of blocks from the grid; gives its number.
-    pub(crate) fn take_group(&self) -> Option<u64> {
-        let total = Group::count(self);
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+    /// The number of the group of blocks that starts as so-manieth.
+    pub(crate) fn in_order_of_starts(&self, start: u64) -> u64 {
         let backwards = self.seed >= QUIET && self.seed & 2 != 0;
-        (turn < total).then(|| if backwards { total - 1 - turn } else { turn })
+        match backwards {
+            true => Group::count(self) - 1 - start,
+            false => start,
+        }
+    }
+
+    /// Begins the next turn.
+    pub(crate) fn take_turn(&self) -> Option<(u64, Taken<Group>)> {
+        self.turns.take(|round, groups| match self.seed {
+            0 => {}
+            1 => groups.reverse(),
+            seed => {
+                let round = mixed(seed, round);
+                for i in (1..groups.len()).rev() {
+                    groups.swap(i, mixed(round, i as u64) as usize % (i + 1));
+                }
+            }
+        })
+    }
+
+    /// Takes the next group of blocks off the grid; gives its number.
+    pub(super) fn cancel_group(&self) -> Option<u64> {
+        self.turns.cancel().map(|start| self.in_order_of_starts(start))
     }
 
     /// The order of the warps in a round.
@@ -78,6 +109,15 @@ impl Context<'_> {
 }
 
 impl Shared {
+    /// Waits until all blocks whose turn is earlier have done theirs: what follows depends on other blocks, or they on it.
+    #[inline]
+    pub(super) fn wait_for_turn(&mut self, ctx: &Context<'_>) {
+        if !self.in_turn {
+            ctx.turns.wait(self.turn);
+            self.in_turn = true;
+        }
+    }
+
     /// Whether a strand pauses here, and for how many rounds. `far`: threads outside of the cluster may react too.
     pub(super) fn stops(&mut self, ctx: &Context<'_>, far: bool) -> Option<u32> {
         if ctx.seed < QUIET || self.draws.stops >= MOST_STOPS || !self.draws.draw().is_multiple_of(CHANCE) {

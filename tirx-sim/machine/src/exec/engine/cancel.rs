@@ -24,7 +24,7 @@ impl Context<'_> {
     /// Takes the next cluster off the grid; gives the index of its first block.
     fn cancel(&self) -> Option<[u32; 3]> {
         let size = group::cluster_size(self) as u64;
-        self.take_group()
+        self.cancel_group()
             .map(|number| group::block_index(self, number * size))
     }
 }

@@ -251,6 +251,9 @@ impl Reach<'_, '_> {
                 format!("{name} {verb} global memory, {why}: no griddepcontrol.wait orders the two");
             return Err(self.trap(FaultKind::Race, message));
         }
+        if matches!(how, Use::Update(..) | Use::Signal(..)) {
+            self.shared.wait_for_turn(self.ctx);
+        }
         let early = early(self.ctx, self.shared, &storage);
         let first = (address - storage.address) as usize;
         let mut found = None;

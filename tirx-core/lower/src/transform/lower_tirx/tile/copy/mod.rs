@@ -7,15 +7,15 @@ mod reg;
 mod vec_forced;
 
 use super::context::Context;
-use super::variant::{Completion, Predicate, Variant, ready};
+use super::variant::{Predicate, Variant};
 use crate::ir::{BufferRegion, Expr, TileCall, TileOp};
 
 pub(super) static VARIANTS: &[Variant] = &[
-    vec_forced::variant("vec_256b", vec_forced::plan::<32>),
-    vec_forced::variant("vec_128b", vec_forced::plan::<16>),
-    vec_forced::variant("vec_64b", vec_forced::plan::<8>),
-    vec_forced::variant("vec_32b", vec_forced::plan::<4>),
-    vec_forced::variant("vec_16b", vec_forced::plan::<2>),
+    vec_forced::variant("vec_256b", vec_forced::lower::<32>),
+    vec_forced::variant("vec_128b", vec_forced::lower::<16>),
+    vec_forced::variant("vec_64b", vec_forced::lower::<8>),
+    vec_forced::variant("vec_32b", vec_forced::lower::<4>),
+    vec_forced::variant("vec_16b", vec_forced::lower::<2>),
     Variant {
         ops: &[TileOp::Copy],
         name: "gmem_smem",
@@ -28,17 +28,15 @@ pub(super) static VARIANTS: &[Variant] = &[
             SAME_ELEMENTS,
             Predicate {
                 name: "between global and shared memory",
-                holds: |call, cx| Ok(gmem_smem::between_global_and_shared(call.tile, cx)?),
+                holds: gmem_smem::between_global_and_shared,
             },
             Predicate {
                 name: "the elements divide among the threads",
-                holds: |call, cx| Ok(gmem_smem::divides(call.tile, cx)?),
+                holds: gmem_smem::divides,
             },
         ],
-        completion: Completion::OwnPart,
-        plan: |call, cx| ready(call, cx, gmem_smem::lower),
+        lower: gmem_smem::lower,
         doc: "vectors of up to 16 bytes, spread over the threads of the scope",
-        ..Variant::DEFAULT
     },
     Variant {
         ops: &[TileOp::Copy],
@@ -52,14 +50,11 @@ pub(super) static VARIANTS: &[Variant] = &[
             SAME_ELEMENTS,
             Predicate {
                 name: "between local and global or shared memory",
-                holds: |call, cx| Ok(reg::with_registers(call.tile, cx)?),
+                holds: reg::with_registers,
             },
         ],
-        options: vec_forced::HINTS,
-        completion: Completion::OwnPart,
-        plan: |call, cx| ready(call, cx, reg::lower),
+        lower: reg::lower,
         doc: "each thread moves what it holds, in vectors of up to 16 bytes",
-        ..Variant::DEFAULT
     },
     Variant {
         ops: &[TileOp::Copy],
@@ -68,29 +63,27 @@ pub(super) static VARIANTS: &[Variant] = &[
         priority: 0,
         only_forced: false,
         predicates: &[SAME_ELEMENTS],
-        completion: Completion::OwnPart,
-        plan: |call, cx| ready(call, cx, fallback::lower),
+        lower: fallback::lower,
         doc: "element by element, by the first active thread of the scope",
-        ..Variant::DEFAULT
     },
 ];
 
 /// Predicate: the scope can be partitioned.
 pub(super) const SCOPE: Predicate = Predicate {
     name: "scope thread, warp, warpgroup or cta",
-    holds: |_, cx| Ok(cx.thread_count().map(drop)?),
+    holds: |_, cx| cx.thread_count().map(drop),
 };
 
 /// Predicate: every thread of the scope is active.
 pub(super) const FULL_SCOPE: Predicate = Predicate {
     name: "all threads of the scope are active",
-    holds: |_, cx| Ok(full_scope(cx)?),
+    holds: |_, cx| full_scope(cx),
 };
 
 /// Predicate: both sides have a layout, one dtype and, apart from dimensions of one element, the same extents.
 pub(super) const SAME_ELEMENTS: Predicate = Predicate {
     name: "one dtype, layouts, the same extents",
-    holds: |call, cx| Ok(same_elements(call.tile, cx)?),
+    holds: same_elements,
 };
 
 pub(super) fn full_scope(cx: &Context<'_>) -> Result<(), String> {

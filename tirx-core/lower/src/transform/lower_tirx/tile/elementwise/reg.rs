@@ -24,14 +24,14 @@ use crate::layout::{Axis, Iter, Layout, TileLayout};
 pub(super) const ALL_LOCAL: Predicate = Predicate {
     name: "every region in local memory",
     holds: |call, _| {
-        let plan = Plan::of(call.tile)?;
+        let plan = Plan::of(call)?;
         for region in plan.regions() {
             let buffer = &region.buffer;
             if buffer.scope() != "local" {
-                return Err(format!("operand scope {} != local", buffer.scope()).into());
+                return Err(format!("operand scope {} != local", buffer.scope()));
             }
             if buffer.layout.is_none() {
-                return Err(format!("{} has no layout", buffer.name).into());
+                return Err(format!("{} has no layout", buffer.name));
             }
         }
         Ok(())
