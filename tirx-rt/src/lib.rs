@@ -87,6 +87,20 @@ macro_rules! call_raw {
     };
 }
 
+/// In generated code: the number of what it expects of this crate. See `CONTRACT` of `tirx-build`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! generated_contract {
+    (1) => {};
+    ($other:literal) => {
+        ::core::compile_error!(::core::concat!(
+            "the kernels were generated for another tirx-rt (contract ",
+            $other,
+            ", this one has contract 1): give `tirx-build` and `tirx-rt` the same version in Cargo.toml"
+        ));
+    };
+}
+
 /// Includes the module that `tirx-build` generated: `pub mod kernels { … }`.
 #[macro_export]
 macro_rules! include_kernels {

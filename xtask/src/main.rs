@@ -5,6 +5,7 @@
 //! | `test` | installs the pinned nvcc and sccache if there are none, then runs every test |
 //! | `gpu-kit` | builds `gpu-kit/`: executables and `run.sh` for a machine with a driver and nothing else |
 //! | `oracle` | compares IR after each pass, and machine code, of every kernel with Apache TVM's |
+//! | `published` | builds users' crates from the packaged crates, as a registry would serve them; `verify` compiles each |
 //! | `mutants` | takes each synchronization out of each kernel with values: the simulator must report it |
 //! | `bench` | the benches of `docs/performance.md`, in release and without optimization |
 
@@ -13,6 +14,7 @@
 mod gpu_kit;
 mod oracle;
 mod process;
+mod published;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -103,9 +105,10 @@ fn main() -> ExitCode {
         "test" => test(&rest),
         "gpu-kit" => gpu_kit::build(root()),
         "oracle" => oracle::compare(root(), &rest),
+        "published" => published::check(root(), &rest),
         "mutants" => mutants(),
         "bench" => bench(&rest),
-        _ => Err("usage: cargo xtask test | gpu-kit | oracle | mutants | bench".into()),
+        _ => Err("usage: cargo xtask test | gpu-kit | oracle | published | mutants | bench".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

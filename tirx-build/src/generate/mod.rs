@@ -94,6 +94,11 @@ fn values_text(values: &[(String, ConstValue)]) -> String {
     parts.join(", ")
 }
 
+/// The number of what generated code expects of `tirx-rt`: names, types and their meaning. It changes with every change
+/// after which code that an earlier `tirx-build` generated would not compile or would do something else; `tirx-rt`
+/// accepts its own number and reports any other (`tirx_rt::generated_contract!`).
+const CONTRACT: u32 = 1;
+
 /// The text of `tirx_kernels.rs`, formatted. `manifest` is the manifest's file name.
 pub(crate) fn file(manifest: &str, kernels: &[GeneratedKernel]) -> Result<String, Error> {
     let mut text = String::new();
@@ -103,6 +108,7 @@ pub(crate) fn file(manifest: &str, kernels: &[GeneratedKernel]) -> Result<String
         "#[allow(dead_code, non_snake_case, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]\n\
          pub mod kernels {\n",
     );
+    let _ = writeln!(text, "::tirx_rt::generated_contract!({CONTRACT});");
     let mut rest = kernels;
     while let Some(first) = rest.first() {
         // The kernels of one entry are adjacent.

@@ -390,6 +390,27 @@ fn each_target_has_limits_of_its_own() {
 }
 
 #[test]
+fn documentation_needs_no_nvcc_no_gpu_and_no_bundle() {
+    let package = Package::new();
+    package.write(
+        "kernels.toml",
+        "[toolchain]\ncuda = \"13.0\"\nauto-install = true\n\n[bundle]\npath = \"nowhere.bundle\"\n\n[[kernel]]\nname = \
+         \"scale_rows\"\nsource = \"kernels.py\"\nrequire = true\ntargets = [\"native\"]\n",
+    );
+    // No PATH: neither an nvcc nor a pip could be run.
+    let report = package.build(Environment::empty().with("DOCS_RS", "1")).unwrap();
+    assert_eq!(warnings(&report), Vec::<&String>::new());
+    assert!(report.nvcc.is_none());
+    let text = package.text("out/tirx_kernels.rs");
+    assert!(
+        text.contains("pub fn scale_rows(") && text.contains("fatbin: None"),
+        "{text}"
+    );
+    let watched = "cargo::rerun-if-env-changed=DOCS_RS".to_string();
+    assert!(report.directives.contains(&watched), "{:?}", report.directives);
+}
+
+#[test]
 fn the_dump_has_a_file_per_pass() {
     let package = Package::new();
     let environment = Environment::empty()

@@ -6,6 +6,7 @@
 //! rows; adding an intrinsic is adding a row (and saying what the simulator does with it).
 
 pub mod arch;
+pub mod build;
 pub mod convert;
 pub mod memory;
 pub mod operands;
@@ -13,6 +14,7 @@ pub mod row;
 pub mod rows;
 
 pub use arch::Arch;
+pub use build::CallBuilder;
 pub use operands::Operands;
 pub use row::{Row, Traits};
 pub use rows::op::Op;

@@ -91,8 +91,12 @@ fn without_tiles(region: &Stmt, targets: &[Target], decisions: &mut Vec<Decision
         threads: None,
         ids: FxHashMap::default(),
         extents: Vec::new(),
+        inside: FxHashMap::default(),
+        of_threads: FxHashSet::default(),
+        barriers: tile::named_barriers(region),
     };
-    tile::lower_region(region, &launch, targets, decisions)
+    let lowered = tile::lower_region(region, &launch, targets, decisions)?;
+    Ok(Stmt::seq(lowered.host.into_iter().chain([lowered.body])))
 }
 
 /// The region in its launch; a region without scope ids is unchanged.
@@ -112,15 +116,15 @@ fn wrap(region: &Stmt, span: Span, targets: &[Target], decisions: &mut Vec<Decis
         return without_tiles(&body, targets, decisions);
     }
     let resolved = resolve(&collect.declared)?;
-    let body = if tile::first_call(&body).is_none() {
-        body
+    let (body, host) = if tile::first_call(&body).is_none() {
+        (body, Vec::new())
     } else {
-        tile::lower_region(
-            &body,
-            &tile_launch(&collect.declared, &resolved),
-            targets,
-            decisions,
-        )?
+        let mut launch = tile_launch(&collect.declared, &resolved);
+        launch.inside = collect.inside;
+        launch.of_threads = collect.of_threads;
+        launch.barriers = tile::named_barriers(&body);
+        let lowered = tile::lower_region(&body, &launch, targets, decisions)?;
+        (lowered.body, lowered.host)
     };
 
     let mut uses = Uses::default();
@@ -157,7 +161,7 @@ fn wrap(region: &Stmt, span: Span, targets: &[Target], decisions: &mut Vec<Decis
             axis.span.or(span),
         );
     }
-    Ok(launch)
+    Ok(Stmt::seq(host.into_iter().chain([launch])))
 }
 
 /// The launch, as variants of tile primitives see it.
@@ -169,6 +173,9 @@ fn tile_launch(declared: &[Declared], resolved: &Resolved) -> tile::Launch {
         }),
         ids: FxHashMap::default(),
         extents: Vec::new(),
+        inside: FxHashMap::default(),
+        of_threads: FxHashSet::default(),
+        barriers: FxHashSet::default(),
     };
     for one in declared {
         for (dim, var) in one.def.vars.iter().enumerate() {

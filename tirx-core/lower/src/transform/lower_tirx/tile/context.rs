@@ -1,8 +1,11 @@
 //! The context of a call, as a variant sees it.
 
+use super::Launch;
 use super::active::{Active, LANES, WARPS};
+use super::emit::OWN_BARRIERS;
+use super::variant::Decline;
 use crate::arith::{Analyzer, fold};
-use crate::ir::{ExecScope, Expr};
+use crate::ir::{ExecScope, Expr, ExprKind, Visitor, is_pure, substitute};
 use crate::source::Span;
 use crate::transform::Target;
 
@@ -19,6 +22,8 @@ pub(in super::super) struct Threads {
 pub(super) struct Context<'a> {
     /// The GPUs that the kernel is compiled for.
     pub(super) targets: &'a [Target],
+    /// The launch.
+    pub(super) launch: &'a Launch,
     /// The launch's threads; `None` where the kernel binds them itself.
     pub(super) threads: Option<&'a Threads>,
     /// The active threads.
@@ -91,5 +96,45 @@ impl Context<'_> {
     /// Whether the lowest target has at least this compute capability, as `90`.
     pub(super) fn has_capability(&self, least: u32) -> bool {
         self.targets.iter().all(|t| t.compute_capability() >= least)
+    }
+
+    /// An expression as the host can compute it before the launch: with the names that are bound inside the device region
+    /// replaced by their values.
+    ///
+    /// # Errors
+    /// It depends on what exists inside the launch only.
+    pub(super) fn on_host(&self, e: &Expr) -> Result<Expr, Decline> {
+        let outside = substitute(e, &|v| self.launch.inside.get(v).cloned());
+        struct Find<'a>(&'a Launch, Option<String>);
+        impl Visitor for Find<'_> {
+            fn visit_expr(&mut self, e: &Expr) {
+                if let ExprKind::Var(v) = &e.kind
+                    && self.0.of_threads.contains(v)
+                {
+                    self.1.get_or_insert(v.name().to_string());
+                }
+                self.walk_expr(e);
+            }
+        }
+        let mut find = Find(self.launch, None);
+        find.visit_expr(&outside);
+        match find.1 {
+            Some(name) => Err(format!(
+                "the host cannot compute what depends on {name}, which has its value inside the launch"
+            )
+            .into()),
+            None if !is_pure(&outside) => {
+                Err("the host cannot compute what reads memory of the kernel".into())
+            }
+            None => Ok(outside),
+        }
+    }
+
+    /// Whether the kernel leaves a named barrier for a variant.
+    pub(super) fn named_barrier_left(&self) -> Result<(), Decline> {
+        match OWN_BARRIERS.clone().any(|n| !self.launch.barriers.contains(&n)) {
+            true => Ok(()),
+            false => Err("the kernel uses all named barriers, or one whose number is not constant".into()),
+        }
     }
 }

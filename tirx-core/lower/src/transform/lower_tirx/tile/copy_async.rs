@@ -15,7 +15,7 @@ use super::build::{address, elements, flat_view, repeat};
 use super::context::Context;
 use super::copy::partition::partition;
 use super::copy::{FULL_SCOPE, SAME_ELEMENTS, SCOPE, operands};
-use super::variant::{Predicate, Variant};
+use super::variant::{Completion, OptionKind, Predicate, TileOption, Variant, ready};
 use crate::intrin::Op;
 use crate::ir::{AttrValue, DType, ExecScope, Expr, Stmt, TileCall, TileOp};
 
@@ -31,15 +31,43 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
         SAME_ELEMENTS,
         Predicate {
             name: "from global to shared memory",
-            holds: global_to_shared,
+            holds: |call, cx| Ok(global_to_shared(call.tile, cx)?),
         },
         Predicate {
             name: "the elements divide among the threads",
-            holds: divides,
+            holds: |call, cx| Ok(divides(call.tile, cx)?),
         },
     ],
-    lower,
+    options: &[
+        TileOption {
+            name: "direct",
+            kind: OptionKind::Flag,
+            default: "False",
+            doc: "the calling thread copies its region of 4, 8 or 16 bytes by one instruction",
+        },
+        TileOption {
+            name: "prefetch_size",
+            kind: OptionKind::Int,
+            default: "-1",
+            doc: "bytes around each piece that are prefetched to L2: 64, 128 or 256",
+        },
+        TileOption {
+            name: "predicate",
+            kind: OptionKind::Value,
+            default: "-1",
+            doc: "copies only where it holds",
+        },
+        TileOption {
+            name: "fill_mode",
+            kind: OptionKind::Word(&["", "zero"]),
+            default: "\"\"",
+            doc: "\"zero\" writes zeros where the predicate does not hold",
+        },
+    ],
+    completion: Completion::CommitGroup,
+    plan: |call, cx| ready(call, cx, lower),
     doc: "cp.async of 16, 8 or 4 bytes, spread over the threads of the scope",
+    ..Variant::DEFAULT
 }];
 
 fn global_to_shared(call: &TileCall, _: &mut Context<'_>) -> Result<(), String> {

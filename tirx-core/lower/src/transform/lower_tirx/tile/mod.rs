@@ -13,22 +13,26 @@
 
 mod active;
 mod build;
+mod call;
 mod context;
 mod copy;
 mod copy_async;
 mod elementwise;
+mod emit;
 mod reduction;
 mod registers;
 mod swizzle;
 mod table;
 mod variant;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::active::Active;
+use self::call::{Call, check_options};
 pub(super) use self::context::Threads;
 use self::context::{Context, Warning};
-use self::variant::Variant;
+use self::emit::{Emit, Outside};
+use self::variant::{Decline, Explanation, Plan, Variant};
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{Expr, ForKind, ForLoop, Mutator, ScopeIdKind, Stmt, StmtKind, TileCall, Var, is_pure};
@@ -36,6 +40,7 @@ use crate::source::Span;
 use crate::transform::Target;
 
 pub use self::table::{VariantInfo, variants};
+pub use self::variant::Completion;
 
 /// The outcome for one variant at a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +64,10 @@ pub struct Decision {
     pub rows: Vec<(&'static str, Outcome)>,
     /// The partition: rounds, threads, elements per vector.
     pub partition: Option<[i128; 3]>,
+    /// What the chosen variant says of its plan.
+    pub lines: Vec<String>,
+    /// What the caller does before the result is used.
+    pub completion: Option<Completion>,
     /// The resulting code.
     pub code: Option<Stmt>,
     /// A warning about the choice.
@@ -82,7 +91,23 @@ pub(super) struct Launch {
     pub(super) ids: FxHashMap<Var, ScopeIdKind>,
     /// Ranges of scope ids, where they are known.
     pub(super) extents: Vec<(Var, Expr)>,
+    /// The values that are bound in the region, in terms of what the host knows.
+    pub(super) inside: FxHashMap<Var, Expr>,
+    /// Variables that exist inside the launch only.
+    pub(super) of_threads: FxHashSet<Var>,
+    /// The numbers of the named barriers that the region uses.
+    pub(super) barriers: FxHashSet<i32>,
 }
+
+/// A device region without tile primitives, and what the host does before it is launched.
+pub(super) struct Lowered {
+    /// The region.
+    pub(super) body: Stmt,
+    /// Statements before the launch.
+    pub(super) host: Vec<Stmt>,
+}
+
+pub(super) use self::emit::named_barriers;
 
 /// A device region without tile primitives.
 pub(super) fn lower_region(
@@ -90,7 +115,7 @@ pub(super) fn lower_region(
     launch: &Launch,
     targets: &[Target],
     decisions: &mut Vec<Decision>,
-) -> Result<Stmt> {
+) -> Result<Lowered> {
     let mut facts = Analyzer::new();
     for (var, extent) in &launch.extents {
         facts.bind(var, &Expr::constant(extent.dtype, 0), extent);
@@ -103,12 +128,16 @@ pub(super) fn lower_region(
         active: count.map(Active::all),
         narrowed: None,
         decisions,
+        outside: Outside::default(),
         failed: None,
     };
     let body = walk.stmt(body);
     match walk.failed {
         Some(error) => Err(error),
-        None => Ok(body),
+        None => Ok(Lowered {
+            body: walk.outside.around(body),
+            host: walk.outside.host,
+        }),
     }
 }
 
@@ -138,6 +167,7 @@ struct Walk<'a> {
     /// The innermost condition that excluded active threads.
     narrowed: Option<Span>,
     decisions: &'a mut Vec<Decision>,
+    outside: Outside,
     failed: Option<Box<Diagnostic>>,
 }
 
@@ -209,36 +239,63 @@ impl Mutator for Walk<'_> {
 }
 
 impl Walk<'_> {
-    fn dispatch(&mut self, call: &TileCall, span: Span) -> Result<Stmt> {
+    fn dispatch(&mut self, tile: &TileCall, span: Span) -> Result<Stmt> {
         let mut context = Context {
             targets: self.targets,
+            launch: self.launch,
             threads: self.launch.threads.as_ref(),
             active: self.active,
             facts: &mut self.facts,
-            scope: call.scope,
+            scope: tile.scope,
             span,
             partition: None,
             warning: None,
         };
-        let (rows, code) = choose(call, &mut context);
-        let partition = context.partition;
+        let (rows, result) = choose(&Call::new(tile, span), &mut context);
         let left_out = copy::full_scope(&context).is_err();
         let condition = self.narrowed.filter(|_| left_out);
-        let warning = context.warning.take().filter(|_| code.is_some());
-        let warning = warning.map(|warning| slow(&warning, span, &rows, condition));
-        let result = match &code {
-            Some(code) => Ok(code.clone()),
-            None => Err(Box::new(under(condition, declined(call, span, &rows)))),
-        };
-        self.decisions.push(Decision {
-            call: call.clone(),
+        let mut decision = Decision {
+            call: tile.clone(),
             span,
             rows,
-            partition,
-            code,
-            warning,
-        });
-        result
+            partition: None,
+            lines: Vec::new(),
+            completion: None,
+            code: None,
+            warning: None,
+        };
+        let code = match result {
+            Choice::Plan(variant, plan) => {
+                let Explanation {
+                    partition,
+                    lines,
+                    completion,
+                    warning,
+                } = plan.explain();
+                let mut out = Emit::new(&mut context, &mut self.outside);
+                plan.emit(&mut out);
+                let code = out.finish();
+                decision.partition = partition;
+                decision.lines = lines;
+                decision.completion = Some(completion.unwrap_or(variant.completion));
+                decision.warning = warning.map(|warning| slow(&warning, span, &decision.rows, condition));
+                decision.code = Some(code.clone());
+                Ok(code)
+            }
+            Choice::None => Err(Box::new(under(condition, declined(tile, span, &decision.rows)))),
+            Choice::Mistake(error) => Err(error),
+        };
+        self.decisions.push(decision);
+        let code = code?;
+        if first_call(&code).is_none() {
+            return Ok(code);
+        }
+        // Tile calls that the variant made are dispatched in their turn.
+        let code = self.stmt(&code);
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => Ok(code),
+        }
     }
 }
 
@@ -247,16 +304,33 @@ type Rows = Vec<(&'static str, Outcome)>;
 /// The beginning of the reason for a variant that is tried only when it is named.
 const ONLY_FORCED: &str = "only by dispatch=";
 
+/// The result of trying an operation's variants.
+enum Choice {
+    /// One accepts.
+    Plan(&'static Variant, Plan),
+    /// None does.
+    None,
+    /// The call is wrong.
+    Mistake(Box<Diagnostic>),
+}
+
 /// Tries the variants of an operation in order.
-fn choose(call: &TileCall, context: &mut Context<'_>) -> (Rows, Option<Stmt>) {
+fn choose(call: &Call<'_>, context: &mut Context<'_>) -> (Rows, Choice) {
     let mut rows = Rows::new();
-    let mut code = None;
-    for variant in table::of(call.op) {
-        let forced = match &call.dispatch {
+    let mut choice = Choice::None;
+    let all = table::of(call.op);
+    let options = all.iter().flat_map(|v| v.options);
+    if !all.is_empty()
+        && let Err(Decline::Mistake { span, message, help }) = check_options(call, options)
+    {
+        return (rows, mistake(span.or(call.span), message, help));
+    }
+    for variant in all {
+        let forced = match call.dispatch() {
             None => !variant.only_forced,
             Some(name) => variant.is_named(name),
         };
-        if code.is_some() || !forced && call.dispatch.is_some() {
+        if !matches!(choice, Choice::None) || !forced && call.dispatch().is_some() {
             rows.push((variant.name, Outcome::NotAsked));
             continue;
         }
@@ -266,21 +340,40 @@ fn choose(call: &TileCall, context: &mut Context<'_>) -> (Rows, Option<Stmt>) {
             continue;
         }
         match ask(variant, call, context) {
-            Ok(stmt) => {
+            Ok(plan) => {
                 rows.push((variant.name, Outcome::Chosen));
-                code = Some(stmt);
+                choice = Choice::Plan(variant, plan);
             }
-            Err(reason) => rows.push((variant.name, Outcome::Declined(reason))),
+            Err(Decline::NotApplicable(reason)) => rows.push((variant.name, Outcome::Declined(reason))),
+            Err(Decline::Mistake { span, message, help }) => {
+                rows.push((variant.name, Outcome::Declined(message.clone())));
+                choice = mistake(span.or(call.span), message, help);
+            }
         }
     }
-    (rows, code)
+    (rows, choice)
 }
 
-fn ask(variant: &Variant, call: &TileCall, context: &mut Context<'_>) -> Result<Stmt, String> {
+fn mistake(span: Span, message: String, help: Option<String>) -> Choice {
+    let diagnostic = Diagnostic::new(span, message);
+    Choice::Mistake(Box::new(match help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }))
+}
+
+fn ask(variant: &Variant, call: &Call<'_>, context: &mut Context<'_>) -> std::result::Result<Plan, Decline> {
+    if let Some(target) = context.targets.iter().find(|t| !variant.arch.holds(&t.arch)) {
+        let reason = format!(
+            "needs {}, but the kernel is compiled for {}",
+            variant.arch, target.arch
+        );
+        return Err(reason.into());
+    }
     for predicate in variant.predicates {
         (predicate.holds)(call, context)?;
     }
-    (variant.lower)(call, context)
+    (variant.plan)(call, context)
 }
 
 /// A warning about the chosen variant with the reasons why the others declined, all in its first line, because a build

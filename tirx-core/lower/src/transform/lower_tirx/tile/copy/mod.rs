@@ -7,15 +7,15 @@ mod reg;
 mod vec_forced;
 
 use super::context::Context;
-use super::variant::{Predicate, Variant};
+use super::variant::{Completion, Predicate, Variant, ready};
 use crate::ir::{BufferRegion, Expr, TileCall, TileOp};
 
 pub(super) static VARIANTS: &[Variant] = &[
-    vec_forced::variant("vec_256b", vec_forced::lower::<32>),
-    vec_forced::variant("vec_128b", vec_forced::lower::<16>),
-    vec_forced::variant("vec_64b", vec_forced::lower::<8>),
-    vec_forced::variant("vec_32b", vec_forced::lower::<4>),
-    vec_forced::variant("vec_16b", vec_forced::lower::<2>),
+    vec_forced::variant("vec_256b", vec_forced::plan::<32>),
+    vec_forced::variant("vec_128b", vec_forced::plan::<16>),
+    vec_forced::variant("vec_64b", vec_forced::plan::<8>),
+    vec_forced::variant("vec_32b", vec_forced::plan::<4>),
+    vec_forced::variant("vec_16b", vec_forced::plan::<2>),
     Variant {
         ops: &[TileOp::Copy],
         name: "gmem_smem",
@@ -28,15 +28,17 @@ pub(super) static VARIANTS: &[Variant] = &[
             SAME_ELEMENTS,
             Predicate {
                 name: "between global and shared memory",
-                holds: gmem_smem::between_global_and_shared,
+                holds: |call, cx| Ok(gmem_smem::between_global_and_shared(call.tile, cx)?),
             },
             Predicate {
                 name: "the elements divide among the threads",
-                holds: gmem_smem::divides,
+                holds: |call, cx| Ok(gmem_smem::divides(call.tile, cx)?),
             },
         ],
-        lower: gmem_smem::lower,
+        completion: Completion::OwnPart,
+        plan: |call, cx| ready(call, cx, gmem_smem::lower),
         doc: "vectors of up to 16 bytes, spread over the threads of the scope",
+        ..Variant::DEFAULT
     },
     Variant {
         ops: &[TileOp::Copy],
@@ -50,11 +52,14 @@ pub(super) static VARIANTS: &[Variant] = &[
             SAME_ELEMENTS,
             Predicate {
                 name: "between local and global or shared memory",
-                holds: reg::with_registers,
+                holds: |call, cx| Ok(reg::with_registers(call.tile, cx)?),
             },
         ],
-        lower: reg::lower,
+        options: vec_forced::HINTS,
+        completion: Completion::OwnPart,
+        plan: |call, cx| ready(call, cx, reg::lower),
         doc: "each thread moves what it holds, in vectors of up to 16 bytes",
+        ..Variant::DEFAULT
     },
     Variant {
         ops: &[TileOp::Copy],
@@ -63,27 +68,29 @@ pub(super) static VARIANTS: &[Variant] = &[
         priority: 0,
         only_forced: false,
         predicates: &[SAME_ELEMENTS],
-        lower: fallback::lower,
+        completion: Completion::OwnPart,
+        plan: |call, cx| ready(call, cx, fallback::lower),
         doc: "element by element, by the first active thread of the scope",
+        ..Variant::DEFAULT
     },
 ];
 
 /// Predicate: the scope can be partitioned.
 pub(super) const SCOPE: Predicate = Predicate {
     name: "scope thread, warp, warpgroup or cta",
-    holds: |_, cx| cx.thread_count().map(drop),
+    holds: |_, cx| Ok(cx.thread_count().map(drop)?),
 };
 
 /// Predicate: every thread of the scope is active.
 pub(super) const FULL_SCOPE: Predicate = Predicate {
     name: "all threads of the scope are active",
-    holds: |_, cx| full_scope(cx),
+    holds: |_, cx| Ok(full_scope(cx)?),
 };
 
 /// Predicate: both sides have a layout, one dtype and, apart from dimensions of one element, the same extents.
 pub(super) const SAME_ELEMENTS: Predicate = Predicate {
     name: "one dtype, layouts, the same extents",
-    holds: same_elements,
+    holds: |call, cx| Ok(same_elements(call.tile, cx)?),
 };
 
 pub(super) fn full_scope(cx: &Context<'_>) -> Result<(), String> {

@@ -9,38 +9,70 @@
 //! **Cost.** One load and one store of PTX; none of them where the other side is the thread's own memory.
 
 use super::super::build::{CacheHints, address, elements, load, local, space, store};
+use super::super::call::Call;
 use super::super::context::Context;
-use super::super::variant::{Predicate, Variant};
+use super::super::variant::{Decline, OptionKind, Plan, Predicate, TileOption, Variant, ready};
 use super::operands;
 use crate::ir::{AttrValue, ExecScope, Stmt, TileCall, TileOp};
 
-type Lower = fn(&TileCall, &mut Context<'_>) -> Result<Stmt, String>;
-
-pub(super) const fn variant(name: &'static str, lower: Lower) -> Variant {
+pub(super) const fn variant(
+    name: &'static str,
+    plan: fn(&Call<'_>, &mut Context<'_>) -> Result<Plan, Decline>,
+) -> Variant {
     Variant {
         ops: &[TileOp::Copy],
         name,
         aliases: &[],
         priority: 20,
         only_forced: true,
+        options: HINTS,
         predicates: PREDICATES,
-        lower,
+        plan,
         doc: "one instruction of that width, by the calling thread",
+        ..Variant::DEFAULT
     }
 }
+
+/// The options that say how a load from global memory treats the caches.
+pub(super) const HINTS: &[TileOption] = &[
+    TileOption {
+        name: "cache",
+        kind: OptionKind::Word(&["", "nc"]),
+        default: "None",
+        doc: "\"nc\" loads through the read-only path (ld.global.nc)",
+    },
+    TileOption {
+        name: "l1_evict",
+        kind: OptionKind::Text,
+        default: "None",
+        doc: "how a load from global memory leaves its line in L1, such as \"L1::no_allocate\"",
+    },
+    TileOption {
+        name: "l2_evict",
+        kind: OptionKind::Text,
+        default: "None",
+        doc: "the same in L2, such as \"L2::evict_first\"",
+    },
+    TileOption {
+        name: "prefetch_size",
+        kind: OptionKind::Text,
+        default: "None",
+        doc: "how much around a load is prefetched to L2, such as \"L2::128B\"",
+    },
+];
 
 const PREDICATES: &[Predicate] = &[
     Predicate {
         name: "scope thread",
         holds: |_, cx| match cx.scope {
             ExecScope::Thread => Ok(()),
-            other => Err(format!("expected thread exec_scope, got {}", other.name())),
+            other => Err(format!("expected thread exec_scope, got {}", other.name()).into()),
         },
     },
     Predicate {
         name: "between global, shared and local memory",
         holds: |call, _| {
-            let (dst, src) = operands(call)?;
+            let (dst, src) = operands(call.tile)?;
             let (to, from) = (space(dst.buffer.scope()), space(src.buffer.scope()));
             let known = |s: &str| ["global", "shared", "local"].contains(&s);
             if known(to) && known(from) && to != from {
@@ -50,7 +82,8 @@ const PREDICATES: &[Predicate] = &[
                 "unsupported memory scopes src={} dst={}",
                 src.buffer.scope(),
                 dst.buffer.scope()
-            ))
+            )
+            .into())
         },
     },
 ];
@@ -135,4 +168,8 @@ pub(super) fn lower<const BYTES: i128>(call: &TileCall, cx: &mut Context<'_>) ->
         load(register(), from, from_space, BYTES, &hints, span),
         store(to, register(), to_space, BYTES, span),
     ]))
+}
+
+pub(super) fn plan<const BYTES: i128>(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+    ready(call, cx, lower::<BYTES>)
 }

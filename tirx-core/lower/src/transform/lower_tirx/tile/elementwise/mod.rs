@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::build::elements;
 use super::context::Context;
 use super::copy::{FULL_SCOPE, SCOPE};
-use super::variant::Variant;
+use super::variant::{OptionKind, TileOption, Variant, ready};
 use crate::intrin::Op;
 use crate::ir::typing::{self, Arithmetic, Operand};
 use crate::ir::{BufferRegion, DType, Expr, Stmt, TileArg, TileCall, TileOp, Var, substitute};
@@ -42,6 +42,13 @@ const OPERATIONS: &[TileOp] = &[
     TileOp::Select,
 ];
 
+const ROUNDING: &[TileOption] = &[TileOption {
+    name: "rounding_mode",
+    kind: OptionKind::Word(&["rn", "rz", "rm", "rp"]),
+    default: "\"rn\"",
+    doc: "how add, sub, mul and fma of float32 and float64 round: to nearest, toward zero, down or up",
+}];
+
 pub(super) static VARIANTS: &[Variant] = &[
     Variant {
         ops: OPERATIONS,
@@ -50,8 +57,10 @@ pub(super) static VARIANTS: &[Variant] = &[
         priority: 10,
         only_forced: false,
         predicates: &[SCOPE, FULL_SCOPE, reg::ALL_LOCAL],
-        lower: reg::lower,
+        options: ROUNDING,
+        plan: |call, cx| ready(call, cx, reg::lower),
         doc: "each thread computes what it holds of the output",
+        ..Variant::DEFAULT
     },
     Variant {
         ops: OPERATIONS,
@@ -60,8 +69,10 @@ pub(super) static VARIANTS: &[Variant] = &[
         priority: 10,
         only_forced: false,
         predicates: &[SCOPE, FULL_SCOPE, smem::ALL_SHARED],
-        lower: smem::lower,
+        options: ROUNDING,
+        plan: |call, cx| ready(call, cx, smem::lower),
         doc: "elements in shared memory, in vectors of up to 16 bytes, spread over the threads of the scope",
+        ..Variant::DEFAULT
     },
 ];
 

@@ -24,14 +24,14 @@ use crate::layout::{Axis, Iter, Layout, TileLayout};
 pub(super) const ALL_LOCAL: Predicate = Predicate {
     name: "every region in local memory",
     holds: |call, _| {
-        let plan = Plan::of(call)?;
+        let plan = Plan::of(call.tile)?;
         for region in plan.regions() {
             let buffer = &region.buffer;
             if buffer.scope() != "local" {
-                return Err(format!("operand scope {} != local", buffer.scope()));
+                return Err(format!("operand scope {} != local", buffer.scope()).into());
             }
             if buffer.layout.is_none() {
-                return Err(format!("{} has no layout", buffer.name));
+                return Err(format!("{} has no layout", buffer.name).into());
             }
         }
         Ok(())

@@ -22,14 +22,14 @@ use crate::ir::{BinOp, DType, ExecScope, Expr, ForKind, ForLoop, Stmt, TileCall,
 pub(super) const ALL_SHARED: Predicate = Predicate {
     name: "every region in shared memory",
     holds: |call, _| {
-        let plan = Plan::of(call)?;
+        let plan = Plan::of(call.tile)?;
         for region in plan.regions() {
             let buffer = &region.buffer;
             if !buffer.scope().starts_with("shared") {
-                return Err(format!("operand scope {} != shared*", buffer.scope()));
+                return Err(format!("operand scope {} != shared*", buffer.scope()).into());
             }
             if buffer.layout.is_none() {
-                return Err("shared operand has no layout".to_string());
+                return Err("shared operand has no layout".into());
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ mod shared;
 use super::build::elements;
 use super::context::Context;
 use super::copy::{FULL_SCOPE, SCOPE};
-use super::variant::{Predicate, Variant};
+use super::variant::{OptionKind, Predicate, TileOption, Variant, ready};
 use crate::arith::fold;
 use crate::intrin::Op;
 use crate::ir::BinOp;
@@ -16,6 +16,13 @@ use crate::layout::apply::binary;
 use crate::source::Span;
 
 const OPERATIONS: &[TileOp] = &[TileOp::Sum, TileOp::Max, TileOp::Min];
+
+const THREAD_REDUCE: &[TileOption] = &[TileOption {
+    name: "thread_reduce",
+    kind: OptionKind::Flag,
+    default: "False",
+    doc: "lanes that hold parts of one output exchange their results, also where the output is spread over them",
+}];
 
 pub(super) static VARIANTS: &[Variant] = &[
     Variant {
@@ -29,11 +36,13 @@ pub(super) static VARIANTS: &[Variant] = &[
             FULL_SCOPE,
             Predicate {
                 name: "both regions in local memory, or anywhere that one thread reaches at scope thread",
-                holds: local::reachable,
+                holds: |call, cx| Ok(local::reachable(call.tile, cx)?),
             },
         ],
-        lower: local::lower,
+        options: THREAD_REDUCE,
+        plan: |call, cx| ready(call, cx, local::lower),
         doc: "each thread reduces what it holds; with thread_reduce=True, or where the output is not spread over the threads, lanes exchange their results",
+        ..Variant::DEFAULT
     },
     Variant {
         ops: OPERATIONS,
@@ -46,11 +55,13 @@ pub(super) static VARIANTS: &[Variant] = &[
             FULL_SCOPE,
             Predicate {
                 name: "both regions in shared memory",
-                holds: shared::both_shared,
+                holds: |call, cx| Ok(shared::both_shared(call.tile, cx)?),
             },
         ],
-        lower: shared::lower,
+        options: THREAD_REDUCE,
+        plan: |call, cx| ready(call, cx, shared::lower),
         doc: "each output by up to 32 threads, which exchange their results",
+        ..Variant::DEFAULT
     },
 ];
 
