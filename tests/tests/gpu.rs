@@ -266,3 +266,167 @@ fn a_callers_own_cudarc_memory_is_an_argument() {
         expected
     );
 }
+
+#[test]
+fn a_graph_runs_what_was_captured() {
+    let stream = stream();
+    let a = Tensor::from_slice(&stream, &ramp(256), [256]).unwrap();
+    let mut b = Tensor::zeros(&stream, [256]).unwrap();
+    let mut c = Tensor::zeros(&stream, [256]).unwrap();
+    let graph = stream
+        .capture(|s| {
+            kernels::scale(s, &a, &mut b)?;
+            kernels::add::n256(s, &a, &b, &mut c)
+        })
+        .unwrap();
+    assert_eq!(graph.len().unwrap(), 2);
+    let other = device().new_stream().unwrap();
+    graph.launch(&other).unwrap();
+    graph.launch(&stream).unwrap();
+    // Other tensors and values, in the same graph.
+    let a2 = Tensor::full(&stream, 2.0f32, [256]).unwrap();
+    let mut b2 = Tensor::zeros(&stream, [256]).unwrap();
+    let mut c2 = Tensor::zeros(&stream, [256]).unwrap();
+    let graph = graph
+        .update(&stream, |s| {
+            kernels::scale(s, &a2, &mut b2)?;
+            kernels::add::n256(s, &a2, &b2, &mut c2)
+        })
+        .unwrap();
+    graph.launch(&other).unwrap();
+    // Other operations: the graph is made anew.
+    let mut z = Tensor::full(&stream, 5.0f32, [256]).unwrap();
+    let graph = graph.update(&stream, |s| z.fill_zero(s)).unwrap();
+    graph.launch(&stream).unwrap();
+    drop(graph);
+    let expected: Vec<f32> = ramp(256).iter().map(|v| v * 3.0).collect();
+    assert_eq!(c.to_vec().unwrap(), expected);
+    assert_eq!(c2.to_vec().unwrap(), [6.0; 256]);
+    assert_eq!(z.to_vec().unwrap(), [0.0; 256]);
+}
+
+#[test]
+fn nothing_runs_while_it_is_captured() {
+    let stream = stream();
+    let a = Tensor::full(&stream, 1.0f32, [256]).unwrap();
+    let mut b = Tensor::full(&stream, 7.0f32, [256]).unwrap();
+    drop(stream.capture(|s| kernels::scale(s, &a, &mut b)).unwrap());
+    assert_eq!(b.to_vec().unwrap(), [7.0; 256]);
+    let refused = |work: &mut dyn FnMut(&Stream) -> Result<(), Error>| {
+        let error = stream.capture(|s| work(s)).unwrap_err();
+        assert!(matches!(error, Error::Capture { .. }), "{error:?}");
+        error.to_string()
+    };
+    let message = refused(&mut |s| Tensor::<f32>::zeros(s, [4]).map(drop));
+    assert_eq!(
+        message,
+        "an allocation cannot be a part of a graph; do it before or after the capture"
+    );
+    refused(&mut |s| b.copy_from_slice(s, &[0.0; 256]));
+    refused(&mut |_| a.to_vec().map(drop));
+    refused(&mut |s| s.record().map(drop));
+    // A capture that failed leaves nothing behind.
+    kernels::scale(&stream, &a, &mut b).unwrap();
+    assert_eq!(b.to_vec().unwrap(), [2.0; 256]);
+}
+
+#[test]
+fn events_time_work_and_order_streams() {
+    let (first, second) = (stream(), device().new_stream_with_priority(1).unwrap());
+    let a = Tensor::full(&first, 1.0f32, [256]).unwrap();
+    let mut b = Tensor::zeros(&first, [256]).unwrap();
+    let start = first.record().unwrap();
+    kernels::scale(&first, &a, &mut b).unwrap();
+    let end = first.record().unwrap();
+    second.wait(&end).unwrap();
+    second.synchronize().unwrap();
+    assert!(end.is_done().unwrap() && second.is_done().unwrap());
+    let time = end.elapsed_since(&start).unwrap();
+    assert!(time.as_secs() < 60, "{time:?}");
+    end.synchronize().unwrap();
+}
+
+#[test]
+fn pinned_memory_is_copied_without_waiting() {
+    let stream = stream();
+    let mut host = tirx_rt::Pinned::<f32>::zeroed(&device(), 256).unwrap();
+    host.as_mut_slice().unwrap().copy_from_slice(&ramp(256));
+    let mut a = Tensor::zeros(&stream, [256]).unwrap();
+    let mut b = Tensor::zeros(&stream, [256]).unwrap();
+    a.copy_from_pinned(&stream, &host).unwrap();
+    kernels::scale(&stream, &a, &mut b).unwrap();
+    // The copy back waits for the copy in, on another stream, too.
+    b.copy_to_pinned(&device().new_stream().unwrap(), &mut host)
+        .unwrap();
+    let expected: Vec<f32> = ramp(256).iter().map(|v| v * 2.0).collect();
+    assert_eq!(host.as_slice().unwrap(), expected);
+    let error = b
+        .slice(0, 0..4)
+        .unwrap()
+        .copy_to_pinned(&stream, &mut host)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "256 pinned values do not fill a tensor of shape [4] and strides [1]"
+    );
+}
+
+#[test]
+fn a_completion_is_a_future_of_any_executor() {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let stream = stream();
+    let a = Tensor::full(&stream, 1.0f32, [256]).unwrap();
+    let mut b = Tensor::zeros(&stream, [256]).unwrap();
+    kernels::scale(&stream, &a, &mut b).unwrap();
+    // One that is dropped cancels nothing.
+    drop(stream.completion().unwrap());
+    let mut done = std::pin::pin!(stream.completion().unwrap());
+    let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+    let mut context = std::task::Context::from_waker(&waker);
+    let outcome = loop {
+        match std::future::Future::poll(done.as_mut(), &mut context) {
+            std::task::Poll::Ready(outcome) => break outcome,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    };
+    outcome.unwrap();
+    assert_eq!(b.to_vec().unwrap(), [2.0; 256]);
+}
+
+#[test]
+fn parts_of_a_tensor_are_written_at_once_and_tensors_are_copied() {
+    let stream = stream();
+    let a = Tensor::from_slice(&stream, &ramp(256), [256]).unwrap();
+    let mut all = Tensor::<f32>::zeros(&stream, [2, 256]).unwrap();
+    let (mut top, mut bottom) = all.split_at_mut(0, 1).unwrap();
+    kernels::scale(&stream, &a, &mut top.reshape_mut([256]).unwrap()).unwrap();
+    kernels::scal(&stream, &a, &mut bottom.reshape_mut([256]).unwrap(), -1.0).unwrap();
+    let x = ramp(256);
+    let expected: Vec<f32> = x.iter().map(|v| v * 2.0).chain(x.iter().map(|v| -v)).collect();
+    assert_eq!(all.to_vec().unwrap(), expected);
+    let rows = all.windows(0, 1).unwrap();
+    assert_eq!((rows.len(), rows[1].to_vec().unwrap()[0]), (2, -x[0]));
+    assert_eq!(all.windows_mut(1, 100).unwrap()[2].shape(), [2, 56]);
+    // To another stream, and to another device where there is one.
+    let copy = all.to(&device().new_stream().unwrap()).unwrap();
+    assert_eq!(copy.to_vec().unwrap(), expected);
+    let elsewhere = match Device::cuda_count() {
+        2.. if !device().is_simulator() => Device::cuda(1).unwrap(),
+        _ => Device::new_simulator(),
+    };
+    let far = all.to(&elsewhere.default_stream()).unwrap();
+    assert_eq!((far.device(), far.to_vec().unwrap()), (elsewhere, expected));
+    let error = all.copy_from(&stream, &a).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "a tensor of shape [256] and strides [1] cannot be copied to one of shape [2, 256] and strides [256, 1]"
+    );
+    assert!(all.windows(2, 1).is_err() && all.split_at_mut(0, 3).is_err());
+    device().trim_memory(0).unwrap();
+    assert_eq!(device().memory().unwrap().is_none(), device().is_simulator());
+}

@@ -3,16 +3,24 @@
 //! This is the one module that calls the driver. `unsafe` here has one reason: the driver's C functions.
 
 use std::ffi::{CString, c_void};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
 mod attributes;
+mod callback;
+mod graph;
+mod pinned;
 mod refusal;
 pub(crate) mod tensor_map;
 
 use self::attributes::Attributes;
+pub(crate) use self::callback::when_done;
+pub(crate) use self::graph::CudaGraph;
+pub(crate) use self::pinned::{PinnedBytes, elements, elements_mut};
+#[cfg(feature = "simulator")]
+pub(crate) use self::pinned::{bytes_of_words, bytes_of_words_mut};
 use crate::device::no_device;
 use crate::dlpack::Foreign;
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
@@ -61,12 +69,44 @@ pub(crate) fn context(ordinal: usize) -> Result<Arc<CudaContext>> {
     CudaContext::new(ordinal).map_err(|e| no_device(name, failed("opening the device")(e).to_string()))
 }
 
+/// Free and total bytes of a GPU's memory.
+pub(crate) fn memory(context: &Arc<CudaContext>) -> Result<(usize, usize)> {
+    context.bind_to_thread().map_err(failed("binding the context"))?;
+    result::mem_get_info().map_err(failed("asking for the memory"))
+}
+
+/// Gives the memory back that freed tensors left in the driver's pool, but for `keep` bytes.
+pub(crate) fn trim(context: &Arc<CudaContext>, keep: usize) -> Result<()> {
+    context.bind_to_thread().map_err(failed("binding the context"))?;
+    // SAFETY: the device is that of a live context; the pool lives as long as the device.
+    unsafe {
+        let pool = result::device::get_mem_pool(context.cu_device());
+        pool.and_then(|pool| sys::cuMemPoolTrimTo(pool, keep).result())
+    }
+    .map_err(failed("trimming the memory pool"))
+}
+
+/// The least and the greatest priority of streams; the greater one is the smaller number.
+pub(crate) fn priorities(context: &Arc<CudaContext>) -> Result<(i32, i32)> {
+    context.bind_to_thread().map_err(failed("binding the context"))?;
+    result::stream::get_priority_range().map_err(failed("asking for the priorities of streams"))
+}
+
+/// Whether every launch is waited for, so that an error is that of its own launch: `TIRX_SYNCHRONOUS=1`.
+fn synchronous() -> bool {
+    static SYNCHRONOUS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *SYNCHRONOUS.get_or_init(|| std::env::var("TIRX_SYNCHRONOUS").is_ok_and(|v| !v.is_empty() && v != "0"))
+}
+
 /// Device memory.
-pub(crate) struct CudaMemory {
+pub(crate) struct CudaMemory(Arc<Allocation>);
+
+/// A piece of device memory, freed with its last owner: a tensor, a view of it, or a graph that uses it.
+pub(crate) struct Allocation {
     address: u64,
     ordinal: i32,
     /// Whether it is freed when this value is dropped.
-    owned: bool,
+    owned: AtomicBool,
     /// The stream that used it last, and that stream's handle for a quick comparison.
     last: Mutex<Arc<CudaStream>>,
     last_handle: AtomicUsize,
@@ -75,15 +115,38 @@ pub(crate) struct CudaMemory {
     owner: Option<Foreign>,
 }
 
+impl Allocation {
+    fn stream(&self) -> Arc<CudaStream> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    #[inline]
+    fn was_used_by(&self, stream: &CudaStream) -> bool {
+        self.last_handle.load(Ordering::Acquire) == stream.cu_stream() as usize
+    }
+
+    /// Makes `stream` wait for the last use; it is the last one from now on.
+    pub(crate) fn order(&self, stream: &Arc<CudaStream>) -> Result<()> {
+        if self.was_used_by(stream) {
+            return Ok(());
+        }
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        stream.join(&last).map_err(failed("ordering two streams"))?;
+        *last = stream.clone();
+        self.last_handle
+            .store(stream.cu_stream() as usize, Ordering::Release);
+        Ok(())
+    }
+}
+
 impl CudaMemory {
     /// Memory at `address` of another library.
     pub(crate) fn foreign(stream: &Arc<CudaStream>, address: u64, owner: Foreign) -> CudaMemory {
-        let mut memory = CudaMemory::wrap(stream, address, false);
-        memory.owner = Some(owner);
-        memory
+        CudaMemory::at(stream, address, false, Some(owner))
     }
 
     pub(crate) fn alloc(stream: &Arc<CudaStream>, bytes: usize) -> Result<CudaMemory> {
+        crate::graph::forbid("an allocation")?;
         let context = stream.context();
         context.bind_to_thread().map_err(failed("binding the context"))?;
         let attempt = format!("allocating {bytes} bytes");
@@ -101,37 +164,41 @@ impl CudaMemory {
 
     /// Memory at `address` of the stream's context; freed here if `owned`.
     pub(crate) fn wrap(stream: &Arc<CudaStream>, address: u64, owned: bool) -> CudaMemory {
-        CudaMemory {
+        CudaMemory::at(stream, address, owned, None)
+    }
+
+    fn at(stream: &Arc<CudaStream>, address: u64, owned: bool, owner: Option<Foreign>) -> CudaMemory {
+        CudaMemory(Arc::new(Allocation {
             address,
             ordinal: stream.context().ordinal() as i32,
-            owned,
+            owned: AtomicBool::new(owned),
             last: Mutex::new(stream.clone()),
             last_handle: AtomicUsize::new(stream.cu_stream() as usize),
-            owner: None,
-        }
+            owner,
+        }))
     }
 
     pub(crate) fn address(&self) -> u64 {
-        self.address
+        self.0.address
     }
 
     pub(crate) fn ordinal(&self) -> i32 {
-        self.ordinal
+        self.0.ordinal
     }
 
     pub(crate) fn stream(&self) -> Arc<CudaStream> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.stream()
     }
 
     /// Gives the memory up without freeing it.
-    pub(crate) fn leak(mut self) -> (u64, Arc<CudaStream>) {
-        self.owned = false;
-        (self.address, self.stream())
+    pub(crate) fn leak(self) -> (u64, Arc<CudaStream>) {
+        self.0.owned.store(false, Ordering::Relaxed);
+        (self.0.address, self.stream())
     }
 
     #[inline]
     pub(crate) fn order(&self, stream: &Arc<CudaStream>) -> Result<()> {
-        if self.last_handle.load(Ordering::Acquire) == stream.cu_stream() as usize {
+        if self.0.was_used_by(stream) {
             return Ok(());
         }
         self.order_after_last(stream)
@@ -139,15 +206,81 @@ impl CudaMemory {
 
     #[cold]
     fn order_after_last(&self, stream: &Arc<CudaStream>) -> Result<()> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        stream.join(&last).map_err(failed("ordering two streams"))?;
-        *last = stream.clone();
-        self.last_handle
-            .store(stream.cu_stream() as usize, Ordering::Release);
-        Ok(())
+        // A graph is ordered when it is launched. Its capture has a stream of its own, so that every use comes here.
+        match crate::graph::record(|recording| recording.uses.push(self.0.clone())) {
+            true => Ok(()),
+            false => self.0.order(stream),
+        }
+    }
+
+    /// Copies from pinned memory, without waiting.
+    pub(crate) fn write_pinned(
+        &self,
+        stream: &Arc<CudaStream>,
+        offset: usize,
+        bytes: &PinnedBytes,
+    ) -> Result<()> {
+        self.order(stream)?;
+        bytes.used_by(stream, |host, len| {
+            let address = self.0.address + offset as u64;
+            // SAFETY: callers keep offset + len within the allocation; the pinned memory is not written and not freed
+            // before the event that is recorded after the copy.
+            let status = unsafe { sys::cuMemcpyHtoDAsync_v2(address, host.cast(), len, stream.cu_stream()) };
+            status.result().map_err(failed("copying to the device"))
+        })
+    }
+
+    /// Copies to pinned memory, without waiting.
+    pub(crate) fn read_pinned(
+        &self,
+        stream: &Arc<CudaStream>,
+        offset: usize,
+        bytes: &mut PinnedBytes,
+    ) -> Result<()> {
+        self.order(stream)?;
+        bytes.used_by(stream, |host, len| {
+            let address = self.0.address + offset as u64;
+            // SAFETY: as above; the pinned memory is not read before the event.
+            let status = unsafe { sys::cuMemcpyDtoHAsync_v2(host.cast(), address, len, stream.cu_stream()) };
+            status.result().map_err(failed("copying from the device"))
+        })
+    }
+
+    /// Copies `len` bytes of `from`, which may be on another GPU.
+    pub(crate) fn copy(
+        &self,
+        stream: &Arc<CudaStream>,
+        offset: usize,
+        from: &CudaMemory,
+        from_offset: usize,
+        len: usize,
+    ) -> Result<()> {
+        let source = from.stream();
+        // The source's earlier work first; what comes after it on the source's side waits for the copy.
+        self.order(stream)?;
+        stream.join(&source).map_err(failed("ordering two streams"))?;
+        stream
+            .context()
+            .bind_to_thread()
+            .map_err(failed("binding the context"))?;
+        // SAFETY: callers keep both ranges within the allocations, which live until the copy is done: the destination
+        // is ordered by `order`, the source by the join below.
+        unsafe {
+            result::memcpy_peer_async(
+                stream.context().cu_ctx(),
+                self.0.address + offset as u64,
+                source.context().cu_ctx(),
+                from.0.address + from_offset as u64,
+                len,
+                stream.cu_stream(),
+            )
+        }
+        .map_err(failed("copying between tensors"))?;
+        source.join(stream).map_err(failed("ordering two streams"))
     }
 
     pub(crate) fn write(&self, stream: &Arc<CudaStream>, offset: usize, bytes: &[u8]) -> Result<()> {
+        crate::graph::forbid("a copy from the host")?;
         self.order(stream)?;
         stream
             .context()
@@ -155,7 +288,7 @@ impl CudaMemory {
             .map_err(failed("binding the context"))?;
         // SAFETY: callers keep offset + len within the allocation. The source is pageable memory: the driver has
         // staged it when the call returns.
-        unsafe { result::memcpy_htod_async(self.address + offset as u64, bytes, stream.cu_stream()) }
+        unsafe { result::memcpy_htod_async(self.0.address + offset as u64, bytes, stream.cu_stream()) }
             .map_err(failed("copying to the device"))
     }
 
@@ -166,11 +299,12 @@ impl CudaMemory {
             .bind_to_thread()
             .map_err(failed("binding the context"))?;
         // SAFETY: callers keep offset + len within the allocation.
-        unsafe { result::memset_d8_async(self.address + offset as u64, 0, len, stream.cu_stream()) }
+        unsafe { result::memset_d8_async(self.0.address + offset as u64, 0, len, stream.cu_stream()) }
             .map_err(failed("clearing device memory"))
     }
 
     pub(crate) fn read(&self, offset: usize, len: usize) -> Result<Vec<u8>> {
+        crate::graph::forbid("a copy to the host")?;
         let stream = self.stream();
         stream
             .context()
@@ -179,16 +313,16 @@ impl CudaMemory {
         let mut bytes = vec![0u8; len];
         // SAFETY: callers keep offset + len within the allocation; the destination lives until the stream is done,
         // which the next call waits for.
-        unsafe { result::memcpy_dtoh_async(&mut bytes, self.address + offset as u64, stream.cu_stream()) }
+        unsafe { result::memcpy_dtoh_async(&mut bytes, self.0.address + offset as u64, stream.cu_stream()) }
             .and_then(|()| stream.synchronize())
             .map_err(failed("copying from the device"))?;
         Ok(bytes)
     }
 }
 
-impl Drop for CudaMemory {
+impl Drop for Allocation {
     fn drop(&mut self) {
-        if !self.owned {
+        if !*self.owned.get_mut() {
             return;
         }
         let stream = self.stream();
@@ -214,7 +348,7 @@ struct Function {
     handle: sys::CUfunction,
     /// Dynamic shared memory that launches may use without raising the function's limit.
     shared_limit: AtomicU32,
-    non_portable_cluster: std::sync::atomic::AtomicBool,
+    non_portable_cluster: AtomicBool,
 }
 
 /// The largest cluster that every device with clusters accepts.
@@ -253,6 +387,14 @@ pub(crate) fn load(image: &'static KernelImage, context: &Arc<CudaContext>) -> R
         bytes[..chunk.len()].copy_from_slice(chunk);
         *word = u64::from_ne_bytes(bytes);
     }
+    log::debug!(
+        target: "tirx",
+        "kernel `{}`: {} bytes for {} loaded on {} (compute capability {major}.{minor})",
+        image.name,
+        fatbin.len(),
+        image.targets.iter().copied().chain(image.ptx).collect::<Vec<_>>().join(", "),
+        context.name().unwrap_or_else(|_| "the device".to_string())
+    );
     // SAFETY: `aligned` holds a whole fat binary as nvcc wrote it and outlives the call, which copies it.
     let module = match unsafe { result::module::load_data(aligned.as_ptr().cast::<c_void>()) } {
         Ok(module) => module,
@@ -358,7 +500,13 @@ pub(crate) unsafe fn launch(
         // SAFETY: the context is current and has the function; `driver_config` is whole.
         let limit = unsafe { refusal::of(image.name, &loaded.context, state.handle, config, &driver_config) };
         limit.unwrap_or_else(|| launch_failed(image, config, error))
-    })
+    })?;
+    if synchronous() && !crate::graph::recording() {
+        return stream
+            .synchronize()
+            .map_err(|error| launch_failed(image, config, error));
+    }
+    Ok(())
 }
 
 #[cold]

@@ -142,6 +142,51 @@ impl Device {
         }
     }
 
+    /// A new stream whose work is preferred to that of streams of less priority: 0 is the usual one, greater numbers are
+    /// preferred, up to the device's greatest. Without effect on a simulator.
+    ///
+    /// # Errors
+    /// As [`new_stream`](Device::new_stream).
+    pub fn new_stream_with_priority(&self, priority: u32) -> Result<Stream> {
+        match &self.0 {
+            DeviceKind::Cuda(context) => {
+                let (least, greatest) = cuda::priorities(context)?;
+                let wanted = i64::from(least) - i64::from(priority);
+                context
+                    .new_stream_with_priority(wanted.max(i64::from(greatest)) as i32)
+                    .map(|s| Stream(StreamKind::Cuda(s)))
+                    .map_err(cuda::failed("creating a stream"))
+            }
+            #[cfg(feature = "simulator")]
+            DeviceKind::Simulator(_) => self.new_stream(),
+        }
+    }
+
+    /// Free and total bytes of the GPU's memory; `None` for a simulator, which uses that of the host.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn memory(&self) -> Result<Option<(usize, usize)>> {
+        match &self.0 {
+            DeviceKind::Cuda(context) => cuda::memory(context).map(Some),
+            #[cfg(feature = "simulator")]
+            DeviceKind::Simulator(_) => Ok(None),
+        }
+    }
+
+    /// Gives the memory back to the system that freed tensors left in the driver's pool, but for `keep` bytes. Tensors are
+    /// allocated from that pool without waiting for the device.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn trim_memory(&self, keep: usize) -> Result<()> {
+        match &self.0 {
+            DeviceKind::Cuda(context) => cuda::trim(context, keep),
+            #[cfg(feature = "simulator")]
+            DeviceKind::Simulator(_) => Ok(()),
+        }
+    }
+
     /// Waits for all work on the device.
     ///
     /// # Errors

@@ -116,6 +116,11 @@ pub enum Error {
     },
     /// A tensor operation that its shape does not allow.
     Shape(String),
+    /// Work that cannot be recorded in a graph.
+    Capture {
+        /// The reason.
+        message: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -215,7 +220,7 @@ impl fmt::Display for Error {
             #[cfg(feature = "simulator")]
             Error::Fault(fault) => fault.fmt(f),
             Error::Image { kernel, message } => write!(f, "kernel `{kernel}`: unusable IR image: {message}"),
-            Error::Shape(message) => f.write_str(message),
+            Error::Shape(message) | Error::Capture { message } => f.write_str(message),
         }
     }
 }

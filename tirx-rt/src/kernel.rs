@@ -8,7 +8,7 @@ use crate::cuda::{self, LoadedImage};
 use crate::device::{Stream, StreamKind};
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
 #[cfg(feature = "simulator")]
-use crate::simulator::{Programs, Settings};
+use crate::simulator::{Programs, RecordedLaunch, Settings};
 use crate::{Error, Result, TensorMap, limits};
 
 /// An image that is loaded when it is first launched. Generated code keeps one in a `static` per kernel.
@@ -23,7 +23,7 @@ pub struct Kernel {
     /// Held while the image is loaded in the first context, so that it is loaded once.
     loading: Mutex<()>,
     #[cfg(feature = "simulator")]
-    programs: [OnceLock<Result<Programs>>; 2],
+    programs: [OnceLock<Result<Arc<Programs>>>; 2],
 }
 
 impl Kernel {
@@ -135,6 +135,13 @@ impl Kernel {
             #[cfg(feature = "simulator")]
             StreamKind::Simulator(simulator) => {
                 let programs = self.programs(simulator.settings())?;
+                let recorded = crate::graph::record(|recording| {
+                    let launch = RecordedLaunch::kernel(self.image(), programs, function, config, args, maps);
+                    recording.launches.push(launch);
+                });
+                if recorded {
+                    return Ok(());
+                }
                 simulator.launch(self.image(), programs, function, config, args, maps)
             }
         }
@@ -187,9 +194,9 @@ impl Kernel {
     }
 
     #[cfg(feature = "simulator")]
-    fn programs(&self, settings: Settings) -> Result<&Programs> {
+    fn programs(&self, settings: Settings) -> Result<&Arc<Programs>> {
         self.programs[usize::from(settings.check_overflow())]
-            .get_or_init(|| Programs::compile(self.image(), settings))
+            .get_or_init(|| Programs::compile(self.image(), settings).map(Arc::new))
             .as_ref()
             .map_err(Error::clone)
     }

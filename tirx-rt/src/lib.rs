@@ -23,6 +23,7 @@
 
 #[cfg(feature = "bundle")]
 mod bundle;
+mod completion;
 mod cuda;
 #[cfg(feature = "cudart")]
 mod cudart;
@@ -30,11 +31,14 @@ mod device;
 mod dlpack;
 mod element;
 mod error;
+mod event;
 mod float4;
+mod graph;
 pub mod host;
 mod image;
 mod kernel;
 mod limits;
+mod pinned;
 mod profile;
 mod shape;
 #[cfg(feature = "simulator")]
@@ -45,6 +49,7 @@ mod tensor_map;
 
 #[cfg(feature = "bundle")]
 pub use bundle::Bundle;
+pub use completion::Completion;
 #[cfg(feature = "cudart")]
 pub use cuda_runtime_sys;
 pub use cudarc;
@@ -52,10 +57,13 @@ pub use device::{Device, Stream};
 pub use dlpack::{DlManagedTensor, DlTensor};
 pub use element::{Element, ElementType};
 pub use error::{Error, Result};
+pub use event::Event;
 pub use float4::Float4E2m1;
+pub use graph::Graph;
 pub use half::{bf16, f16};
 pub use image::{DeviceFunction, KernelImage, LaunchConfig, ParamKind};
 pub use kernel::Kernel;
+pub use pinned::{Pinned, PlainElement};
 pub use profile::{Profile, ProfileEvent, ProfilePoint};
 pub use shape::{MAX_RANK, Shape};
 #[cfg(feature = "simulator")]

@@ -219,6 +219,71 @@ impl Simulator {
     }
 }
 
+/// A launch, or an operation on memory, that a capture recorded.
+pub(crate) enum RecordedLaunch {
+    Kernel {
+        image: &'static KernelImage,
+        programs: Arc<Programs>,
+        function: usize,
+        config: LaunchConfig,
+        args: Vec<u64>,
+        maps: Vec<TensorMap>,
+        windows: Vec<(u64, Window)>,
+    },
+    /// Zeros `len` bytes.
+    Zero {
+        memory: SimulatorMemory,
+        offset: usize,
+        len: usize,
+    },
+}
+
+impl RecordedLaunch {
+    /// A launch with the windows of this thread.
+    pub(crate) fn kernel(
+        image: &'static KernelImage,
+        programs: &Arc<Programs>,
+        function: usize,
+        config: &LaunchConfig,
+        args: &[u64],
+        maps: &[&TensorMap],
+    ) -> RecordedLaunch {
+        RecordedLaunch::Kernel {
+            image,
+            programs: programs.clone(),
+            function,
+            config: *config,
+            args: args.to_vec(),
+            maps: maps.iter().map(|map| **map).collect(),
+            windows: WINDOWS.with_borrow(Clone::clone),
+        }
+    }
+
+    pub(crate) fn run(&self, simulator: &Simulator) -> Result<()> {
+        match self {
+            RecordedLaunch::Kernel {
+                image,
+                programs,
+                function,
+                config,
+                args,
+                maps,
+                windows,
+            } => {
+                let maps: Vec<&TensorMap> = maps.iter().collect();
+                set_windows(windows.clone());
+                let outcome = simulator.launch(image, programs, *function, config, args, &maps);
+                set_windows(Vec::new());
+                outcome
+            }
+            RecordedLaunch::Zero { memory, offset, len } => {
+                memory.allocation.write(*offset, &vec![0; *len]);
+                Ok(())
+            }
+        }
+    }
+}
+
 /// A tensor map in the simulator's form. The arrays have the lengths that the rank requires.
 pub(crate) fn encode_tensor_map(spec: &TensorMapSpec<'_>) -> Result<[u64; 16]> {
     let unknown = |what: &str, number: u32| Error::Shape(format!("{number} is no {what} of a tensor map"));
@@ -247,6 +312,7 @@ pub(crate) fn encode_tensor_map(spec: &TensorMapSpec<'_>) -> Result<[u64; 16]> {
 }
 
 /// Memory of a simulated device.
+#[derive(Clone)]
 pub(crate) struct SimulatorMemory {
     simulator: Arc<Simulator>,
     allocation: Allocation,
@@ -276,10 +342,46 @@ impl SimulatorMemory {
         self.allocation.write(offset, bytes);
     }
 
+    /// Zeros `len` bytes, now or where this is recorded when the graph is launched.
+    pub(crate) fn zero(&self, offset: usize, len: usize) {
+        let recorded = crate::graph::record(|recording| {
+            let memory = self.clone();
+            recording
+                .launches
+                .push(RecordedLaunch::Zero { memory, offset, len });
+        });
+        if !recorded {
+            self.write(offset, &vec![0; len]);
+        }
+    }
+
     pub(crate) fn read(&self, offset: usize, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         self.allocation.read(offset, &mut bytes);
         bytes
+    }
+}
+
+/// Host memory with the alignment of every element type.
+pub(crate) struct AlignedBytes {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl AlignedBytes {
+    pub(crate) fn zeroed(len: usize) -> AlignedBytes {
+        AlignedBytes {
+            words: vec![0; len.div_ceil(8)],
+            len,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &crate::cuda::bytes_of_words(&self.words)[..self.len]
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut crate::cuda::bytes_of_words_mut(&mut self.words)[..self.len]
     }
 }
 

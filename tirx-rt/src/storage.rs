@@ -3,7 +3,7 @@
 #[cfg(feature = "simulator")]
 use crate::Error;
 use crate::Result;
-use crate::cuda::CudaMemory;
+use crate::cuda::{CudaMemory, PinnedBytes};
 use crate::device::{Device, DeviceKind, Stream, StreamKind};
 #[cfg(feature = "simulator")]
 use crate::simulator::SimulatorMemory;
@@ -22,6 +22,7 @@ impl Storage {
             StreamKind::Cuda(stream) => CudaMemory::alloc(stream, bytes).map(Storage::Cuda),
             #[cfg(feature = "simulator")]
             StreamKind::Simulator(simulator) => {
+                crate::graph::forbid("an allocation")?;
                 Ok(Storage::Simulator(SimulatorMemory::alloc(simulator, bytes)))
             }
         }
@@ -85,11 +86,38 @@ impl Storage {
             (Storage::Cuda(memory), StreamKind::Cuda(stream)) => memory.write(stream, offset, bytes),
             #[cfg(feature = "simulator")]
             (Storage::Simulator(memory), StreamKind::Simulator(_)) => {
+                crate::graph::forbid("a copy from the host")?;
                 memory.write(offset, bytes);
                 Ok(())
             }
             #[cfg(feature = "simulator")]
             _ => Err(self.foreign(stream)),
+        }
+    }
+
+    /// Copies pinned memory in, from byte `offset`, without waiting.
+    pub(crate) fn write_pinned(&self, stream: &Stream, offset: usize, bytes: &PinnedBytes) -> Result<()> {
+        match (self, &stream.0) {
+            (Storage::Cuda(memory), StreamKind::Cuda(stream)) => memory.write_pinned(stream, offset, bytes),
+            #[cfg(feature = "simulator")]
+            _ => {
+                bytes.wait()?;
+                self.write(stream, offset, bytes.bytes())
+            }
+        }
+    }
+
+    /// Copies to pinned memory, from byte `offset`, without waiting.
+    pub(crate) fn read_pinned(&self, stream: &Stream, offset: usize, bytes: &mut PinnedBytes) -> Result<()> {
+        match (self, &stream.0) {
+            (Storage::Cuda(memory), StreamKind::Cuda(stream)) => memory.read_pinned(stream, offset, bytes),
+            #[cfg(feature = "simulator")]
+            _ => {
+                bytes.wait()?;
+                let read = self.read(offset, bytes.bytes().len())?;
+                bytes.bytes_mut().copy_from_slice(&read);
+                Ok(())
+            }
         }
     }
 
@@ -99,7 +127,7 @@ impl Storage {
             (Storage::Cuda(memory), StreamKind::Cuda(stream)) => memory.zero(stream, offset, len),
             #[cfg(feature = "simulator")]
             (Storage::Simulator(memory), StreamKind::Simulator(_)) => {
-                memory.write(offset, &vec![0; len]);
+                memory.zero(offset, len);
                 Ok(())
             }
             #[cfg(feature = "simulator")]
@@ -112,7 +140,28 @@ impl Storage {
         match self {
             Storage::Cuda(memory) => memory.read(offset, len),
             #[cfg(feature = "simulator")]
-            Storage::Simulator(memory) => Ok(memory.read(offset, len)),
+            Storage::Simulator(memory) => {
+                crate::graph::forbid("a copy to the host")?;
+                Ok(memory.read(offset, len))
+            }
+        }
+    }
+
+    /// Copies `len` bytes of `from`, which may be on another device; through the host where one of them is a simulator.
+    pub(crate) fn copy(
+        &self,
+        stream: &Stream,
+        offset: usize,
+        from: &Storage,
+        from_offset: usize,
+        len: usize,
+    ) -> Result<()> {
+        match (self, from, &stream.0) {
+            (Storage::Cuda(to), Storage::Cuda(from), StreamKind::Cuda(stream)) => {
+                to.copy(stream, offset, from, from_offset, len)
+            }
+            #[cfg(feature = "simulator")]
+            _ => self.write(stream, offset, &from.read(from_offset, len)?),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tensors: typed device memory with a shape, and views of it.
 
 mod cuda_slice;
+mod parts;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -220,6 +221,10 @@ impl<T: Element> Tensor<T> {
     pub(crate) fn storage(&self) -> &Storage {
         &self.storage
     }
+    /// The offset of the first element in its storage, in bytes.
+    pub(crate) fn first_byte(&self) -> usize {
+        bytes_of::<T>(self.offset)
+    }
     pub(crate) fn shape_ref(&self) -> &Shape {
         &self.shape
     }
@@ -334,7 +339,7 @@ impl<T: Element> Tensor<T> {
     /// # Errors
     /// The driver's.
     pub fn try_clone(&self, stream: &Stream) -> Result<Tensor<T>> {
-        Tensor::from_slice(stream, &self.to_vec()?, self.shape)
+        self.to(stream)
     }
 
     fn raw_view(&self, offset: usize, shape: Shape, strides: Shape) -> Tensor<T> {

@@ -1,0 +1,156 @@
+//! CUDA graphs: capture, instantiation, launch, exchange of parameters.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::driver::{CudaContext, CudaStream, result, sys};
+
+use super::failed;
+use crate::{Error, Result};
+
+/// A captured graph. It is instantiated by its first launch, so that one that only gives its parameters to another
+/// costs no instantiation.
+pub(crate) struct CudaGraph {
+    graph: sys::CUgraph,
+    context: Arc<CudaContext>,
+    /// Graphs are not synchronized by the driver.
+    instance: Mutex<Option<Instance>>,
+}
+
+struct Instance(sys::CUgraphExec);
+
+// SAFETY: the handles are used by one thread at a time: `graph` after its capture only in `&mut` or under the lock,
+// `instance` under its lock.
+unsafe impl Send for CudaGraph {}
+// SAFETY: as above.
+unsafe impl Sync for CudaGraph {}
+
+/// A capture that is going on; dropping it ends it.
+pub(crate) struct Capture {
+    stream: Arc<CudaStream>,
+    ended: bool,
+}
+
+impl CudaGraph {
+    /// Begins a capture on a new stream.
+    pub(crate) fn begin(context: &Arc<CudaContext>) -> Result<Capture> {
+        let stream = context.new_stream().map_err(failed("creating a stream"))?;
+        stream
+            .begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
+            .map_err(failed("beginning a capture"))?;
+        Ok(Capture { stream, ended: false })
+    }
+
+    pub(crate) fn launch(&self, stream: &CudaStream) -> Result<()> {
+        self.context
+            .bind_to_thread()
+            .map_err(failed("binding the context"))?;
+        let mut instance = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
+        let handle = match &*instance {
+            Some(made) => made.0,
+            None => {
+                // SAFETY: the graph is whole and the context current.
+                let made =
+                    unsafe { result::graph::instantiate(self.graph, sys::CUgraphInstantiate_flags(0)) };
+                let made = made.map_err(failed("instantiating a graph"))?;
+                instance.insert(Instance(made)).0
+            }
+        };
+        // SAFETY: the instance lives in `self`; the memory that it uses is borrowed by the graph's owner.
+        unsafe { result::graph::launch(handle, stream.cu_stream()) }.map_err(failed("launching a graph"))
+    }
+
+    pub(crate) fn nodes(&self) -> Result<usize> {
+        let _guard = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = 0usize;
+        // SAFETY: with no array to fill, the driver writes the number of nodes.
+        unsafe { sys::cuGraphGetNodes(self.graph, std::ptr::null_mut(), &mut count) }
+            .result()
+            .map_err(failed("counting the operations of a graph"))?;
+        Ok(count)
+    }
+
+    /// `new` with this graph's instance, whose parameters become those of `new`; where the operations differ, `new`
+    /// alone.
+    pub(crate) fn updated(self, new: CudaGraph) -> Result<CudaGraph> {
+        self.context
+            .bind_to_thread()
+            .map_err(failed("binding the context"))?;
+        let old = self
+            .instance
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(old) = old else { return Ok(new) };
+        let mut info = sys::CUgraphExecUpdateResultInfo {
+            result: sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR,
+            errorNode: std::ptr::null_mut(),
+            errorFromNode: std::ptr::null_mut(),
+        };
+        // SAFETY: both are whole and of the current context.
+        let status = unsafe { sys::cuGraphExecUpdate_v2(old.0, new.graph, &mut info) };
+        match status.result() {
+            Ok(()) => *new.instance.lock().unwrap_or_else(PoisonError::into_inner) = Some(old),
+            // Other operations: the new graph is instantiated when it is launched.
+            Err(error) if error.0 == sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE => {}
+            Err(error) => return Err(failed("exchanging the parameters of a graph")(error)),
+        }
+        Ok(new)
+    }
+}
+
+impl Capture {
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    pub(crate) fn finish(mut self) -> Result<CudaGraph> {
+        self.ended = true;
+        let context = self.stream.context().clone();
+        context.bind_to_thread().map_err(failed("binding the context"))?;
+        // SAFETY: the stream is capturing since `begin`.
+        let graph = unsafe { result::stream::end_capture(self.stream.cu_stream()) };
+        let graph = graph.map_err(failed("ending a capture"))?;
+        if graph.is_null() {
+            return Err(Error::Capture {
+                message: "the capture recorded nothing".to_string(),
+            });
+        }
+        Ok(CudaGraph {
+            graph,
+            context,
+            instance: Mutex::new(None),
+        })
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        if !self.ended && self.stream.context().bind_to_thread().is_ok() {
+            // SAFETY: the stream is capturing. The graph of an abandoned capture is destroyed unseen.
+            unsafe {
+                if let Ok(graph) = result::stream::end_capture(self.stream.cu_stream())
+                    && !graph.is_null()
+                {
+                    let _ = result::graph::destroy(graph);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // SAFETY: made by `instantiate`, destroyed once; a launch that is still running keeps what it needs. Errors have
+        // nowhere to go.
+        let _ = unsafe { result::graph::exec_destroy(self.0) };
+    }
+}
+
+impl Drop for CudaGraph {
+    fn drop(&mut self) {
+        if self.context.bind_to_thread().is_ok() {
+            // SAFETY: as for the instance.
+            let _ = unsafe { result::graph::destroy(self.graph) };
+        }
+    }
+}

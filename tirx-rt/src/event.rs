@@ -1,0 +1,126 @@
+//! Events: points in a stream's work that the program and other streams can wait for, and the time between them.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use cudarc::driver::{CudaEvent, sys};
+
+use crate::cuda::failed;
+use crate::device::{Stream, StreamKind};
+use crate::{Error, Result};
+
+/// A point in the work of a stream: everything that was queued before [`Stream::record`].
+///
+/// ```
+/// # let stream = tirx_rt::Device::simulator().default_stream();
+/// let start = stream.record()?;
+/// // kernels::scale(&stream, &a, &mut b)?;
+/// let end = stream.record()?;
+/// println!("{:?}", end.elapsed_since(&start)?);
+/// # Ok::<(), tirx_rt::Error>(())
+/// ```
+pub struct Event(Kind);
+
+enum Kind {
+    Cuda(CudaEvent),
+    /// A simulator has done its work when the call returns.
+    #[cfg(feature = "simulator")]
+    Simulator(Instant),
+}
+
+impl Stream {
+    /// Marks the end of what is queued so far.
+    ///
+    /// # Errors
+    /// The driver's; in a [capture](Stream::capture), where events have no time.
+    pub fn record(&self) -> Result<Event> {
+        crate::graph::forbid("recording an event")?;
+        match &self.0 {
+            StreamKind::Cuda(stream) => stream
+                .record_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))
+                .map(|event| Event(Kind::Cuda(event)))
+                .map_err(failed("recording an event")),
+            #[cfg(feature = "simulator")]
+            StreamKind::Simulator(_) => Ok(Event(Kind::Simulator(Instant::now()))),
+        }
+    }
+
+    /// Makes what is queued from now on wait for the event, which may be of another stream, also of another GPU.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        match (&self.0, &event.0) {
+            (StreamKind::Cuda(stream), Kind::Cuda(event)) => {
+                stream.wait(event).map_err(failed("waiting for an event"))
+            }
+            #[cfg(feature = "simulator")]
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether everything that is queued is done, without waiting.
+    ///
+    /// # Errors
+    /// Those of the work: a kernel that faulted, for instance.
+    pub fn is_done(&self) -> Result<bool> {
+        self.record()?.is_done()
+    }
+}
+
+impl Event {
+    /// Whether the work before it is done, without waiting.
+    ///
+    /// # Errors
+    /// Those of the work.
+    pub fn is_done(&self) -> Result<bool> {
+        match &self.0 {
+            Kind::Cuda(event) => event.try_is_complete().map_err(failed("asking for an event")),
+            #[cfg(feature = "simulator")]
+            Kind::Simulator(_) => Ok(true),
+        }
+    }
+
+    /// Waits until the work before it is done.
+    ///
+    /// # Errors
+    /// Those of the work.
+    pub fn synchronize(&self) -> Result<()> {
+        match &self.0 {
+            Kind::Cuda(event) => event.synchronize().map_err(failed("waiting for an event")),
+            #[cfg(feature = "simulator")]
+            Kind::Simulator(_) => Ok(()),
+        }
+    }
+
+    /// The time from an earlier event of the same device to this one, once both are reached. Of a GPU it is that of the
+    /// device (half a microsecond exactly), of a simulator that of the host.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the events are of different devices; those of the work.
+    pub fn elapsed_since(&self, start: &Event) -> Result<Duration> {
+        match (&start.0, &self.0) {
+            (Kind::Cuda(start), Kind::Cuda(end)) => {
+                let milliseconds = start.elapsed_ms(end).map_err(failed("timing two events"))?;
+                Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
+            }
+            #[cfg(feature = "simulator")]
+            (Kind::Simulator(start), Kind::Simulator(end)) => Ok(end.saturating_duration_since(*start)),
+            #[cfg(feature = "simulator")]
+            _ => Err(Error::Shape(
+                "one event is of a GPU and the other of a simulator".to_string(),
+            )),
+        }
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let device = match &self.0 {
+            Kind::Cuda(event) => format!("cuda({})", event.context().ordinal()),
+            #[cfg(feature = "simulator")]
+            Kind::Simulator(_) => "a simulator".to_string(),
+        };
+        write!(f, "event of {device}")
+    }
+}
