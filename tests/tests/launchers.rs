@@ -94,10 +94,10 @@ fn tensor_maps_are_checked_encoded_and_passed_by_number() {
         "{raw}"
     );
     assert!(raw.contains(", &[0, 1, b_ptr], &[a_map, b_map])"), "{raw}");
-    // Nothing stores through the maps: the tensor is shared.
+    // The kernel puts the maps' addresses into memory: whoever reads them may store through the maps.
     assert_eq!(
         launcher.signature.params[0].rust_type(),
-        "&impl ::tirx_rt::AsTensor<f32>"
+        "&mut impl ::tirx_rt::AsTensorMut<f32>"
     );
 }
 
@@ -115,4 +115,42 @@ fn a_tensor_map_is_a_parameter() {
         "{}",
         launcher.host
     );
+}
+
+/// A tensor is `&mut` where the kernel may write it, and what a pointer is used for follows from the operations' rows.
+#[test]
+fn signatures_say_what_is_written() {
+    for (entry, expected) in [
+        ("copied_by_tiles", "read, written"),
+        ("copied_in_the_background", "read, written"),
+        ("chosen", "read, read, written, "),
+        ("counted", "read, read and written"),
+        ("address_as_a_number", "read, read and written"),
+        ("address_in_memory", "read, read and written"),
+        ("address_tested", "read, written"),
+    ] {
+        let signature = launcher("pointer_uses.py", entry).signature;
+        let uses: Vec<&str> = signature.params.iter().map(|p| p.access()).collect();
+        assert_eq!(uses.join(", "), expected, "{entry}");
+    }
+}
+
+/// The alignment that a launcher asks of each tensor is that of the widest access through it, whatever makes it.
+#[test]
+fn launchers_check_the_alignment_that_accesses_need() {
+    for (entry, expected) in [
+        ("copied_by_tiles", vec!["a 16", "b 16"]),
+        ("copied_in_the_background", vec!["a 16", "b 16"]),
+        // The kernel chooses its accesses by the address.
+        ("by_the_address", vec!["a 4", "b 4"]),
+        // A place behind the first that is not aligned itself asks nothing more of the tensor.
+        ("behind_the_first", vec!["a 4", "b 8"]),
+    ] {
+        let host = launcher("pointer_uses.py", entry).host;
+        let checks = host.split("if !").filter_map(|check| {
+            let (name, rest) = check.split_once("_ptr.is_multiple_of(")?;
+            Some(format!("{name} {}", rest.split_once(')')?.0))
+        });
+        assert_eq!(checks.collect::<Vec<_>>(), expected, "{entry}: {host}");
+    }
 }

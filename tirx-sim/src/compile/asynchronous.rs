@@ -27,7 +27,7 @@ impl Compiler<'_> {
         ) {
             return Ok(None);
         }
-        let call = match op.row().read(args) {
+        let call = match op.row().read_settled(args) {
             Ok(call) => call,
             Err(message) => return error(self.span, message),
         };

@@ -245,7 +245,7 @@ impl Compiler<'_> {
 
     /// `mma.sp.sync` of a sparse A: accumulators are added to in place.
     fn mma_sparse(&mut self, op: Op, args: &[Expr]) -> Result<()> {
-        let call = match op.row().read(args) {
+        let call = match op.row().read_settled(args) {
             Ok(call) => call,
             Err(message) => return error(self.span, message),
         };

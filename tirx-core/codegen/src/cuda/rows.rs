@@ -26,7 +26,14 @@ impl Emitter<'_, '_> {
     pub(super) fn row(&mut self, e: &Expr, row: &'static Row, args: &[Expr]) -> Result<Code> {
         let wrong =
             |message: String| Box::new(Diagnostic::new(e.span, format!("T.{}: {message}", row.script)));
-        let operands = row.read(args).map_err(wrong)?;
+        let operands = row.read_settled(args).map_err(|message| match row.read(args) {
+            // An operand that might have become a constant, and did not.
+            Ok(_) => Box::new((*wrong(message)).help(
+                "it is a part of the instruction: write a number, or compute it from compile-time values and variables of loops \
+                 over T.unroll",
+            )),
+            Err(_) => wrong(message),
+        })?;
         let words = match row.cuda.words {
             Some(words) => words(
                 &operands,

@@ -424,12 +424,11 @@ fn used_arguments(host: &PrimFunc, module: &IRModule) -> Used {
                     if let Some(args) = call.as_call(Op::TvmCallPacked)
                         && let Some(launch) = abi::launch(self.module, args)
                     {
-                        let written = abi::written_params(launch.device);
-                        let read = abi::read_params(launch.device);
-                        for (arg, (written, read)) in launch.args.iter().zip(written.iter().zip(read)) {
+                        let uses = abi::param_uses(self.module, launch.device);
+                        for (arg, uses) in launch.args.iter().zip(uses) {
                             let origin = self.origin(arg);
-                            self.used.written.extend(origin.filter(|_| *written));
-                            self.used.read.extend(origin.filter(|_| read));
+                            self.used.written.extend(origin.filter(|_| uses.written));
+                            self.used.read.extend(origin.filter(|_| uses.read));
                         }
                     }
                 }

@@ -11,18 +11,18 @@ mod fields;
 pub mod keys;
 mod target;
 pub mod tensor_map;
+mod uses;
 
 pub use check::{Check, WHEN_CALLING, What};
 pub use conditions::{compared, descriptor_value, element_position, find, reads_argument};
 pub use fields::{DEVICE_CUDA, Field, arg_type, dlpack_code};
 pub use target::Target;
+pub use uses::{Uses, param_uses};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::fold;
-use crate::intrin::{Effect, Op};
-use crate::ir::{
-    AttrValue, BinOp, BufferStore, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor,
-};
+use crate::intrin::Op;
+use crate::ir::{AttrValue, BinOp, DType, Expr, ExprKind, IRModule, PrimFunc};
 
 /// The meaning of a launch argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,188 +171,6 @@ pub fn launch<'a>(module: &'a IRModule, args: &'a [Expr]) -> Option<Launch<'a>> 
         args,
         params,
     })
-}
-
-/// Which parameters of a device function point to memory that it may write.
-pub fn written_params(func: &PrimFunc) -> Vec<bool> {
-    /// Pointers by the pointers they were derived from: views and bound pointers lead back to a parameter.
-    struct Written {
-        roots: Vec<(Var, Var)>,
-        written: Vec<Var>,
-    }
-    impl Written {
-        fn root(&self, var: &Var) -> Var {
-            let known = self.roots.iter().rfind(|(v, _)| v == var);
-            known.map_or_else(|| var.clone(), |(_, root)| root.clone())
-        }
-        /// All pointers that a value may be derived from.
-        fn mark(&mut self, expr: &Expr) {
-            match &expr.kind {
-                ExprKind::Var(v) if v.dtype().is_handle() => {
-                    let root = self.root(v);
-                    self.written.push(root);
-                }
-                ExprKind::Call {
-                    op: Op::AddressOf,
-                    args,
-                } => {
-                    match args.first().map(|a| &a.kind) {
-                        Some(ExprKind::BufferLoad { buffer, .. }) => {
-                            let root = self.root(&buffer.data);
-                            self.written.push(root);
-                        }
-                        // The argument is a tensor map: the operation writes to the memory that it describes.
-                        _ => args.iter().for_each(|a| self.mark(a)),
-                    }
-                }
-                // A value read from memory is not a pointer into that memory.
-                ExprKind::BufferLoad { .. } => {}
-                _ => expr.operands().for_each(|e| self.mark(e)),
-            }
-        }
-    }
-    impl Visitor for Written {
-        fn visit_expr(&mut self, expr: &Expr) {
-            if let ExprKind::Call { op, args } = &expr.kind
-                && op.effect() >= Effect::UpdateState
-            {
-                let maps_are_read = reads_tensor_maps(*op);
-                let written = args.iter().filter(|a| !(maps_are_read && is_tensor_map(a)));
-                written.for_each(|a| self.mark(a));
-            }
-            self.walk_expr(expr);
-        }
-        fn visit_stmt(&mut self, stmt: &Stmt) {
-            match &stmt.kind {
-                StmtKind::BufferStore(BufferStore { buffer, .. }) => {
-                    let root = self.root(&buffer.data);
-                    self.written.push(root);
-                }
-                StmtKind::Bind(var, value) if var.dtype().is_handle() => {
-                    if let Some(source) = pointer_source(value) {
-                        let root = self.root(&source);
-                        self.roots.push((var.clone(), root));
-                    }
-                }
-                _ => {}
-            }
-            self.walk_stmt(stmt);
-        }
-    }
-    let mut written = Written {
-        roots: Vec::new(),
-        written: Vec::new(),
-    };
-    written.visit_stmt(&func.body);
-    func.params.iter().map(|p| written.written.contains(p)).collect()
-}
-
-/// Which parameters of a device function point to memory that it may read: a pointer that is passed to an instruction
-/// counts, unless that instruction only stores.
-pub fn read_params(func: &PrimFunc) -> Vec<bool> {
-    struct Read {
-        roots: Vec<(Var, Var)>,
-        read: Vec<Var>,
-    }
-    impl Read {
-        fn root(&self, var: &Var) -> Var {
-            let known = self.roots.iter().rfind(|(v, _)| v == var);
-            known.map_or_else(|| var.clone(), |(_, root)| root.clone())
-        }
-        fn visit_indices(&mut self, expr: &Expr) {
-            for operand in expr.operands() {
-                self.visit_expr(operand);
-            }
-        }
-    }
-    impl Visitor for Read {
-        fn visit_expr(&mut self, expr: &Expr) {
-            match &expr.kind {
-                ExprKind::BufferLoad { buffer, .. } => {
-                    let root = self.root(&buffer.data);
-                    self.read.push(root);
-                    self.visit_indices(expr);
-                }
-                ExprKind::Call { op, args } => {
-                    let stores = only_stores(*op);
-                    for arg in args {
-                        match pointer_source(arg).filter(|_| arg.dtype.is_handle()) {
-                            Some(pointer) if *op != Op::AddressOf => {
-                                let root = self.root(&pointer);
-                                self.read.extend((!stores).then_some(root));
-                            }
-                            _ => {}
-                        }
-                        match &arg.kind {
-                            // The address of an element does not read the element; its indices are read.
-                            ExprKind::BufferLoad { .. } if *op == Op::AddressOf => self.visit_indices(arg),
-                            _ => self.visit_expr(arg),
-                        }
-                    }
-                }
-                _ => self.walk_expr(expr),
-            }
-        }
-        fn visit_stmt(&mut self, stmt: &Stmt) {
-            if let StmtKind::Bind(var, value) = &stmt.kind
-                && var.dtype().is_handle()
-                && let Some(source) = pointer_source(value)
-            {
-                let root = self.root(&source);
-                self.roots.push((var.clone(), root));
-            }
-            self.walk_stmt(stmt);
-        }
-    }
-    let mut found = Read {
-        roots: Vec::new(),
-        read: Vec::new(),
-    };
-    found.visit_stmt(&func.body);
-    func.params.iter().map(|p| found.read.contains(p)).collect()
-}
-
-/// Whether an instruction that is given pointers only stores through them.
-fn only_stores(op: Op) -> bool {
-    let name = op.name();
-    let copies_out = name.contains("s2g") || name.contains("shared_to_global");
-    name.starts_with("tirx.ptx.st") || copies_out && !name.contains("reduce")
-}
-
-/// Whether an instruction reads the tensors of the tensor maps that it is given: copies from global memory, prefetches.
-fn reads_tensor_maps(op: Op) -> bool {
-    let name = op.name();
-    name.contains("g2s") || name.contains("prefetch")
-}
-
-/// Whether a value is a tensor map or its address, or a choice between addresses of some.
-fn is_tensor_map(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Var(var) => var.ty().is_tensor_map(),
-        ExprKind::Call {
-            op: Op::AddressOf | Op::Reinterpret,
-            args,
-        } => args.iter().all(is_tensor_map),
-        ExprKind::Cast(inner) => is_tensor_map(inner),
-        ExprKind::Select(_, a, b) => is_tensor_map(a) && is_tensor_map(b),
-        _ => false,
-    }
-}
-
-/// The pointer variable that a pointer expression moves or retypes.
-fn pointer_source(expr: &Expr) -> Option<Var> {
-    match &expr.kind {
-        ExprKind::Var(v) if v.dtype().is_handle() => Some(v.clone()),
-        ExprKind::Call {
-            op: Op::AddressOf,
-            args,
-        } => match &args.first()?.kind {
-            ExprKind::BufferLoad { buffer, .. } => Some(buffer.data.clone()),
-            _ => None,
-        },
-        ExprKind::BufferLoad { .. } => None,
-        _ => expr.operands().find_map(pointer_source),
-    }
 }
 
 /// The pointer that host code makes of a place of a tensor, `T.address_of(A[i])` or `A.access_ptr(…)`, as the tensor's

@@ -1,6 +1,6 @@
 //! The arguments of a call node by name: the flat list, divided as its row describes.
 
-use super::row::{Arg, Kind, Many, Row, Space};
+use super::row::{Arg, Form, Kind, Many, Row, Space};
 use crate::ir::{DType, Expr, ExprKind};
 
 /// The arguments of a call by the names of its row. One that is left out is an empty list.
@@ -162,25 +162,58 @@ impl<'a> Operands<'a> {
 }
 
 impl Row {
-    /// Reads the arguments of a call and checks them.
+    /// Reads the arguments of a call and checks them. An operand that must be a constant need not be one yet: loops may be
+    /// unrolled later ([`Row::read_settled`]).
     ///
     /// # Errors
     /// What is wrong, without the name of the function.
     pub fn read<'a>(&'static self, args: &'a [Expr]) -> Result<Operands<'a>, String> {
+        self.read_at(args, self.constants_may_come_later())
+    }
+
+    /// Reads the arguments of a call that is printed or run, and checks them: operands that must be constants are
+    /// constants.
+    ///
+    /// # Errors
+    /// What is wrong, without the name of the function.
+    pub fn read_settled<'a>(&'static self, args: &'a [Expr]) -> Result<Operands<'a>, String> {
+        self.read_at(args, false)
+    }
+
+    fn read_at<'a>(&'static self, args: &'a [Expr], early: bool) -> Result<Operands<'a>, String> {
         let operands = Operands::read(self, args)?;
+        let mut settled = true;
         for (arg, part) in operands.each() {
             for e in part {
-                arg.accepts(e)?;
+                if early && arg.may_settle(e) {
+                    settled = false;
+                } else {
+                    arg.accepts(e)?;
+                }
             }
         }
-        if let Some(check) = self.check {
+        if let Some(check) = self.check
+            && settled
+        {
             check(&operands)?;
         }
         Ok(operands)
     }
+
+    /// Whether the other operands can be told apart without the values of the constants: none of these counts a list.
+    fn constants_may_come_later(&self) -> bool {
+        let counts = |a: &Arg| matches!(a.many, Many::List(Some(_)));
+        !matches!(self.cuda.form, Form::Special) && !self.args.iter().any(counts)
+    }
 }
 
 impl Arg {
+    /// Whether an expression is not the constant that the argument must be, but may become one.
+    fn may_settle(&self, e: &Expr) -> bool {
+        let number = e.dtype.is_scalar() && (e.dtype.is_integer() || e.dtype.is_bool());
+        matches!(self.kind, Kind::Immediate(..) | Kind::Flag | Kind::Bool) && number && e.as_int().is_none()
+    }
+
     /// Checks that an expression is valid for the argument.
     ///
     /// # Errors

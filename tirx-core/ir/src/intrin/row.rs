@@ -23,6 +23,8 @@ pub type Complete = fn(&mut Given) -> Result<(), String>;
 pub type Check = fn(&Operands) -> Result<(), String>;
 /// The GPUs that a particular call needs, and the part of the call that needs them.
 pub type NeedsBy = fn(&Operands) -> Option<(&'static str, Arch)>;
+/// The alignment in bytes that the named pointer argument of a call needs; 1 for any address.
+pub type AlignmentBy = fn(&Operands, &str) -> u32;
 /// Computes the words of a template.
 pub type MakeWords = fn(&Operands, Machine) -> Result<Words, String>;
 
@@ -55,6 +57,12 @@ pub struct Row {
     pub effect: Effect,
     /// Its effect on other threads and engines.
     pub traits: Traits,
+    /// Pointer arguments through which it only reads.
+    pub sources: &'static [&'static str],
+    /// Pointer arguments through which it only writes.
+    pub destinations: &'static [&'static str],
+    /// The alignment that its pointers into memory need.
+    pub alignment: Option<AlignmentBy>,
     /// The GPUs that have it.
     pub arch: Arch,
     /// Modifier values that fewer GPUs have: argument, value, GPUs.
@@ -424,6 +432,38 @@ pub enum Form {
     Lowered,
     /// Never printed: it occurs in host functions only.
     Host,
+}
+
+impl Row {
+    /// What the operation does with the memory that a pointer argument points to: as `sources` and `destinations` say,
+    /// else as its effect on memory. `None` for arguments that are values: a pointer among them is not followed.
+    pub fn access(&self, arg: &Arg) -> Option<Access> {
+        if self.sources.contains(&arg.name) {
+            return Some(Access::In);
+        }
+        if self.destinations.contains(&arg.name) {
+            return Some(Access::Out);
+        }
+        match (arg.kind, self.traits.memory) {
+            (Kind::Register(access, _) | Kind::Element(access, _), _) => Some(access),
+            (Kind::Pointer(_) | Kind::Array(_), memory) => match memory {
+                Memory::Reads => Some(Access::In),
+                Memory::Writes => Some(Access::Out),
+                Memory::ReadsAndWrites => Some(Access::InOut),
+                Memory::None if self.effect == Effect::ReadState => Some(Access::In),
+                Memory::None => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Row {
+    /// The alignment in bytes that an address needs which is given as this argument of a call; `None` for values.
+    pub fn alignment(&self, arg: &Arg, call: &Operands) -> Option<u32> {
+        let rule = self.alignment.filter(|_| matches!(arg.kind, Kind::Pointer(_)))?;
+        Some(rule(call, arg.name))
+    }
 }
 
 /// The arguments of a call in text, by parameter, during binding.

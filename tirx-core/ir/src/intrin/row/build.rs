@@ -3,7 +3,7 @@
 use super::super::arch::Arch;
 use super::super::operands::Operands;
 use super::super::{Effect, OpInfo, ResultRule};
-use super::{Arg, Cuda, Form, Given, Kind, Machine, Many, NeedsBy, Release, Row, Traits, Words};
+use super::{AlignmentBy, Arg, Cuda, Form, Given, Kind, Machine, Many, NeedsBy, Release, Row, Traits, Words};
 use crate::ir::DType;
 
 /// An argument with one value.
@@ -131,6 +131,9 @@ impl Row {
             result: ResultRule::Is(DType::VOID),
             effect: Effect::UpdateState,
             traits: Traits::PLAIN,
+            sources: &[],
+            destinations: &[],
+            alignment: None,
             arch: Arch::ANY,
             needs: &[],
             needs_by: None,
@@ -217,6 +220,24 @@ impl Row {
     /// The same with traits.
     pub const fn traits(self, traits: Traits) -> Row {
         Row { traits, ..self }
+    }
+
+    /// The same, only reading through these pointer arguments.
+    pub const fn sources(self, sources: &'static [&'static str]) -> Row {
+        Row { sources, ..self }
+    }
+
+    /// The same, only writing through these pointer arguments.
+    pub const fn destinations(self, destinations: &'static [&'static str]) -> Row {
+        Row { destinations, ..self }
+    }
+
+    /// The same with addresses that are aligned as a rule says.
+    pub const fn aligned(self, rule: AlignmentBy) -> Row {
+        Row {
+            alignment: Some(rule),
+            ..self
+        }
     }
 
     /// The same for these GPUs.

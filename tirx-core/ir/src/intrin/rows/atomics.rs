@@ -31,6 +31,7 @@ const fn update(name: &'static str, script: &'static str) -> Row {
         .completed(HINT, policy)
         .checked(known)
         .traits(UPDATE)
+        .aligned(of_the_access)
         .needs(CLUSTER)
 }
 

@@ -17,7 +17,7 @@ rows! { $ calls {
     /// Calls a C function without side effects.
     CallPureExtern = Row::new("tirx.call_pure_extern", "call_pure_extern", special())
         .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Given).effect(Pure)
-        .traits(Traits::PLAIN.whole_vector());
+        .traits(Traits::PLAIN.whole_vector()).sources(&["args"]);
     /// Calls another function of the module by name (argument 0): `Module.g(x)` in text.
     CallFunction = Row::new("tirx.call_function", "call_function", special())
         .args(&[arg("func_name", NAME), rest("args", NODE)]).value(ResultRule::Given).effect(Opaque)

@@ -127,6 +127,20 @@ fn masked(call: &Operands) -> Result<(), String> {
     Ok(())
 }
 
+/// Both ends of a copy of `cp_size` bytes are aligned to as many.
+fn copied_at_once(call: &Operands, _: &str) -> u32 {
+    call.int("cp_size").and_then(|n| n.try_into().ok()).unwrap_or(1)
+}
+
+/// Both ends of a bulk copy are aligned to 16 bytes, and the mbarrier to 8.
+fn bulk_ends(_: &Operands, argument: &str) -> u32 {
+    match argument {
+        "dst_ptr" | "src_ptr" => 16,
+        "mbarrier_ptr" | "mbarrier" | "mbar" => 8,
+        _ => 1,
+    }
+}
+
 const BULK: Traits = Traits::PLAIN.by(Engine::BulkCopy);
 
 rows! { $ copies {
@@ -144,7 +158,8 @@ rows! { $ copies {
             arg("fill_mode", Kind::Text(&["", "zero"])),
         ])
         .completed(HINT, policy).checked(cp_async_check)
-        .arch(Arch::least(80)).traits(Traits::PLAIN.by(Engine::AsyncCopy)).section("cp.async");
+        .arch(Arch::least(80)).traits(Traits::PLAIN.by(Engine::AsyncCopy)).section("cp.async")
+        .aligned(copied_at_once).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Makes a group of this thread's `cp.async` copies that are in no group yet.
     PtxCpAsyncCommitGroup = Row::new("tirx.ptx.cp_async_commit_group", "ptx.cp_async.commit_group",
@@ -180,7 +195,8 @@ rows! { $ copies {
             arg("has_cache_policy", Kind::Flag), arg("ignore_oob", Kind::Flag),
         ])
         .completed(HINT, policy)
-        .arch(SM_90).since(&[("ignore_oob", "1", (13, 2))]).traits(BULK).section("cp.async.bulk");
+        .arch(SM_90).since(&[("ignore_oob", "1", (13, 2))]).traits(BULK).section("cp.async.bulk")
+        .aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Copies `num_bytes` (a multiple of 16) from global memory to shared memory of the cluster, and counts the bytes
     /// at the mbarrier. With `multicast` the data goes to the same address in each block of `cta_mask`, and counts at
@@ -195,7 +211,7 @@ rows! { $ copies {
             arg("cta_mask", U16), arg("cache_policy", U64), arg("has_cache_policy", Kind::Flag), arg("multicast", Kind::Flag),
         ])
         .completed(HINT, policy)
-        .arch(SM_90).traits(BULK).section("cp.async.bulk");
+        .arch(SM_90).traits(BULK).section("cp.async.bulk").aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Copies `num_bytes` from this block's shared memory to another block's of the cluster: `dst_ptr` and `mbarrier` are
     /// addresses that `T.ptx.map_shared_rank` gave.
@@ -203,13 +219,13 @@ rows! { $ copies {
         ptx("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [{dst_ptr}], [{src_ptr}], {num_bytes}, \
              [{mbarrier}];"))
         .args(&[arg("dst_ptr", SHARED), arg("src_ptr", SHARED), arg("num_bytes", U32), arg("mbarrier", SHARED)])
-        .arch(SM_90).traits(BULK).section("cp.async.bulk");
+        .arch(SM_90).traits(BULK).section("cp.async.bulk").aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// As `T.ptx.cp_async_bulk_s2s_cluster`.
     PtxCpAsyncBulkSharedToCluster = Row::new("tirx.ptx.cp_async_bulk_shared_to_cluster", "ptx.cp_async.bulk.s2c",
         ptx("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [{dst_ptr}], [{src_ptr}], {size}, [{mbar}];"))
         .args(&[arg("dst_ptr", SHARED), arg("src_ptr", SHARED), arg("size", U32), arg("mbar", SHARED)])
-        .arch(SM_90).traits(BULK).section("cp.async.bulk");
+        .arch(SM_90).traits(BULK).section("cp.async.bulk").aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Copies `num_bytes` (a multiple of 16) from shared to global memory; completion is waited for by bulk groups. With
     /// `cp_mask` only the bytes of each 16 whose bit of `byte_mask` is set.
@@ -222,7 +238,8 @@ rows! { $ copies {
             arg("cache_policy", U64), arg("has_cache_policy", Kind::Flag), arg("cp_mask", Kind::Flag),
         ])
         .completed(HINT, policy).checked(masked)
-        .arch(SM_90).needs(&[("cp_mask", "1", Arch::least(100))]).traits(BULK).section("cp.async.bulk");
+        .arch(SM_90).needs(&[("cp_mask", "1", Arch::least(100))]).traits(BULK).section("cp.async.bulk")
+        .aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Makes a bulk group of this thread's bulk copies that are in no group yet.
     PtxCpAsyncBulkCommitGroup = Row::new("tirx.ptx.cp_async_bulk_commit_group", "ptx.cp_async.bulk.commit_group",
@@ -251,7 +268,7 @@ rows! { $ copies {
         ])
         .completed(HINT, policy).checked(group)
         .arch(SM_90).needs(&[("cta_group", "2", BLACKWELL), ("load_mode", "tile_gather4", BLACKWELL)])
-        .traits(BULK).section("cp.async.bulk.tensor");
+        .traits(BULK).section("cp.async.bulk.tensor").sources(&["tensormap_addr"]).destinations(&["dst_ptr"]);
 
     /// Copies a box of the tensor of a tensor map, at `coords` (the innermost dimension first), to shared memory; its bytes count at
     /// the mbarrier. With `multicast` it goes to the same address in each block of `cta_mask` of the cluster. `cta_group=2` lets
@@ -271,7 +288,7 @@ rows! { $ copies {
         ])
         .completed(HINT, multicast).checked(group)
         .arch(SM_90).needs(&[("cta_group", "2", BLACKWELL), ("load_mode", "tile_gather4", BLACKWELL)])
-        .traits(BULK).section("cp.async.bulk.tensor");
+        .traits(BULK).section("cp.async.bulk.tensor").sources(&["tensormap_addr"]).destinations(&["dst_ptr"]);
 
     /// Copies a box from shared memory to the tensor of a tensor map, at `coords`; completion is waited for by bulk groups.
     PtxCpAsyncBulkTensorS2g = Row::new("tirx.ptx.cp_async_bulk_tensor_shared_to_global", "ptx.cp_async.bulk.tensor.s2g",
@@ -283,7 +300,8 @@ rows! { $ copies {
             arg("has_cache_policy", Kind::Flag), list("coords", I32, coordinates),
         ])
         .completed(HINT, policy)
-        .arch(SM_90).traits(BULK).section("cp.async.bulk.tensor");
+        .arch(SM_90).traits(BULK).section("cp.async.bulk.tensor")
+        .sources(&["src_ptr"]).destinations(&["tensormap_addr"]);
 
     /// Combines a box of shared memory with the tensor of a tensor map, at `coords`, element by element with `red_op`; completion
     /// is waited for by bulk groups.
@@ -299,7 +317,7 @@ rows! { $ copies {
             list("coords", I32, coordinates),
         ])
         .completed(HINT, policy)
-        .arch(SM_90).traits(BULK).section("cp.reduce.async.bulk.tensor");
+        .arch(SM_90).traits(BULK).section("cp.reduce.async.bulk.tensor").sources(&["src_ptr"]);
 
     /// Prefetches a box of the tensor of a tensor map, at `coords`, to the L2 cache.
     PtxCpAsyncBulkTensorPrefetch = Row::new("tirx.ptx.cp_async_bulk_tensor_prefetch", "ptx.cp_async.bulk.tensor.prefetch",
@@ -311,14 +329,14 @@ rows! { $ copies {
             list("coords", I32, coordinates),
         ])
         .completed(HINT, policy)
-        .arch(SM_90).section("cp.async.bulk.prefetch.tensor");
+        .arch(SM_90).section("cp.async.bulk.prefetch.tensor").sources(&["tensormap_addr"]);
 
     /// Prefetches a tensor map into the cache of the copy engine.
     PtxPrefetchTensormap = Row::new("tirx.ptx.prefetch_tensormap", "ptx.prefetch_tensormap",
         ptx("prefetch{.space}.tensormap [{tensormap_addr}];"))
         .signature("(tensormap_addr, space='')")
         .args(&[arg("tensormap_addr", GENERIC), arg("space", Kind::Text(&["", "const", "param"]))])
-        .arch(SM_90).section("prefetch");
+        .arch(SM_90).section("prefetch").sources(&["tensormap_addr"]);
 
     /// Requests the cancellation of a cluster that has not started: the response, 16 bytes at `handle` in shared memory
     /// of each block of the cluster, names the cluster; its bytes count at the mbarrier.

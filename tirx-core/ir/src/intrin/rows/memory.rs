@@ -102,6 +102,21 @@ pub(super) fn value_dtype(call: &Operands) -> DType {
     MemoryInstruction::read(call).map_or(DType::VOID, |access| access.result)
 }
 
+/// An access is aligned to its size; registers, given by pointers, are moved one by one.
+pub(super) fn of_the_access(call: &Operands, argument: &str) -> u32 {
+    match MemoryInstruction::read(call) {
+        Ok(access) if matches!(argument, "addr" | "address") => {
+            let each = if access.element.ptx == "b128" {
+                128
+            } else {
+                access.element.memory.bits.into()
+            };
+            (access.lanes * each / 8) as u32
+        }
+        _ => 1,
+    }
+}
+
 /// 32 bytes in one access.
 fn wide(call: &Operands) -> Option<(&'static str, Arch)> {
     let access = MemoryInstruction::read(call).ok()?;
@@ -115,6 +130,8 @@ const fn load(name: &'static str, script: &'static str) -> Row {
         .checked(known)
         .value(ResultRule::Of(value_dtype))
         .traits(STRONG_LOAD)
+        .destinations(&["dst"])
+        .aligned(of_the_access)
         .needs(CLUSTER)
         .needs_by(wide)
         .section("ld")
@@ -125,6 +142,8 @@ const fn store(name: &'static str, script: &'static str) -> Row {
         .completed(HINT, policy)
         .checked(known)
         .traits(STRONG_STORE)
+        .sources(&["src"])
+        .aligned(of_the_access)
         .needs(CLUSTER)
         .needs_by(wide)
         .section("st")
@@ -319,7 +338,7 @@ rows! { $ memory {
         .signature("(address, value, *, sem='relaxed', ptx_type)");
     /// `__ldg(addr)`: loads from memory that does not change while the kernel runs.
     CudaLdg = Row::new("tirx.cuda.ldg", "cuda.ldg", special()).args(&[arg("addr", ANY)]).value(ResultRule::GivenLast)
-        .effect(ReadState).traits(LOAD.whole_vector());
+        .effect(ReadState).traits(LOAD.whole_vector()).sources(&["addr"]);
     /// Loads an integer of 32 or 64 bits into the element `res`, acquiring at the scope of the GPU.
     PtxLdGlobalAcquire = Row::new("tirx.ptx.ld_global_acquire", "ptx.ld_global_acquire", ptx("ld.acquire.gpu.global.{width} {res}, [{addr}];").words(acquired_words))
         .args(&[arg("res", Kind::Element(Access::Out, Ty::FromWords)), arg("addr", GLOBAL)]).traits(STRONG_LOAD)
@@ -327,7 +346,7 @@ rows! { $ memory {
     /// Loads the float32 element `addr` into `reg[local_addr]` where `guard` holds, else 0.
     PtxLdg32 = Row::new("tirx.ptx.ldg32", "ptx.ldg32", code("asm volatile(\"{ .reg .pred p; setp.ne.b32 p, %2, 0; @!p mov.b32 %0, 0; @p ld.global.nc.f32 %0, [%1]; }\" : \"=f\"(reg[local_addr]) : \"l\"(addr), \"r\"((int)guard));"))
         .args(&[arg("reg", Kind::Array(DType::FLOAT32)), arg("guard", CONDITION), arg("addr", Kind::Element(Access::In, Ty::F32)), arg("local_addr", I32)])
-        .traits(LOAD).section("ld.global.nc");
+        .traits(LOAD).section("ld.global.nc").destinations(&["reg"]);
     /// Writes zeros to `num_bytes` bytes of shared memory.
     PtxStBulk = Row::new("tirx.ptx.st_bulk", "ptx.st_bulk", code("asm volatile(\"st.bulk$how$$dot$$space$ [%0], %1, 0;\" : : $address$, \"l\"((unsigned long long)num_bytes) : \"memory\");").words(bulk_words))
         .args(&[arg("ptr", GENERIC), arg("num_bytes", U32), arg("weak", Kind::Flag), arg("space", Kind::Text(&["", "shared::cta"]))])

@@ -53,6 +53,8 @@ const fn moves(name: &'static str, script: &'static str, body: &'static str) -> 
         .args(MOVE)
         .arch(VOLTA)
         .traits(Traits::SYNC)
+        .sources(&["src"])
+        .destinations(&["dst"])
         .section("NVSHMEM: RMA")
 }
 
@@ -61,6 +63,8 @@ const fn signals(name: &'static str, script: &'static str, body: &'static str) -
         .args(MOVE_AND_SIGNAL)
         .arch(VOLTA)
         .traits(Traits::SYNC)
+        .sources(&["src"])
+        .destinations(&["dst"])
         .section("NVSHMEM: signals")
 }
 

@@ -40,8 +40,9 @@ rows! { $ pointers {
         .gives(DType::HANDLE).effect(Pure);
     /// A prefetch hint.
     Prefetch = Row::new("tirx.prefetch", "prefetch", special())
-        .args(&[arg("address", NODE), arg("rw", NODE), arg("locality", NODE), arg("cache", NODE)]).effect(Opaque);
+        .args(&[arg("address", NODE), arg("rw", NODE), arg("locality", NODE), arg("cache", NODE)]).effect(Opaque)
+        .sources(&["address"]);
     /// Prints a buffer from the device.
     PrintBuffer = Row::new("tirx.print_buffer", "print_buffer", special())
-        .args(&[arg("buffer_var", ANY), arg("dtype", NAME), rest("rest", NODE)]);
+        .args(&[arg("buffer_var", ANY), arg("dtype", NAME), rest("rest", NODE)]).sources(&["buffer_var"]);
 } }

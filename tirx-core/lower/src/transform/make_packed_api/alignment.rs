@@ -1,21 +1,19 @@
 //! The alignment that each tensor's address must have.
 //!
 //! A kernel that loads four floats at once faults on an address that is not a multiple of 16. The host can see the
-//! data pointer alone, so this is the widest access through a parameter in the device code: an element, or the
-//! lanes of a contiguous vector access; and what the program asks for with `align=`.
+//! data pointer alone, so this is the widest access through a parameter in the device code: an element, the
+//! lanes of a contiguous vector access, what an instruction moves at once (`cp.async`, bulk copies, `ld` and `st` of
+//! vectors, which tile copies become); and what the program asks for with `align=`. A kernel that looks at an address as
+//! a number may choose its accesses by it, so they ask for nothing.
 
 use rustc_hash::FxHashMap;
 
 use crate::intrin::Op;
-use crate::ir::{
-    Buffer, BufferStore, DEFAULT_ALIGN, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor,
-};
+use crate::ir::abi;
+use crate::ir::{Buffer, DEFAULT_ALIGN, Expr, IRModule, PrimFunc, Var, Visitor};
 
 /// The widest access through each parameter of each device function, in bytes.
 pub(super) type Widths = FxHashMap<String, Vec<u32>>;
-
-/// The widest vector access of the machine, in bytes.
-const WIDEST: u32 = 32;
 
 /// Looks at every device function.
 pub(super) fn access_widths(module: &IRModule) -> Widths {
@@ -25,10 +23,9 @@ pub(super) fn access_widths(module: &IRModule) -> Widths {
         .iter()
         .filter(|(_, f)| device(f))
         .map(|(name, func)| {
-            let mut accesses = Accesses::default();
-            accesses.visit_stmt(&func.body);
-            let width = |p: &Var| accesses.widest.get(p).copied().unwrap_or(1);
-            (name.to_string(), func.params.iter().map(width).collect())
+            let aligned = |uses: abi::Uses| if uses.examined { 1 } else { uses.align };
+            let widths = abi::param_uses(module, func).into_iter().map(aligned);
+            (name.to_string(), widths.collect())
         })
         .collect()
 }
@@ -53,15 +50,8 @@ pub(super) fn of_parameters(func: &PrimFunc, widths: &Widths) -> FxHashMap<Var, 
 }
 
 fn element_width(buffer: &Buffer) -> u32 {
-    power_of_two(buffer.dtype.bytes())
-}
-
-/// The largest power of two that divides a size: three floats are read one by one.
-fn power_of_two(bytes: usize) -> u32 {
-    match bytes {
-        0 => 1,
-        bytes => (1 << bytes.trailing_zeros()).min(WIDEST),
-    }
+    // The largest power of two that divides the size; no access is wider than 32 bytes.
+    1 << buffer.dtype.bytes().max(1).trailing_zeros().min(5)
 }
 
 /// Calls of kernels: their arguments are the parameters' data pointers.
@@ -83,39 +73,5 @@ impl Visitor for Calls<'_> {
             }
         }
         self.walk_expr(expr);
-    }
-}
-
-/// The widest access through each pointer.
-#[derive(Default)]
-struct Accesses {
-    widest: FxHashMap<Var, u32>,
-}
-
-impl Accesses {
-    fn access(&mut self, buffer: &Buffer, indices: &[Expr]) {
-        let contiguous = match indices.last().map(|i| &i.kind) {
-            Some(ExprKind::Ramp { stride, lanes, .. }) if stride.is_int(1) => *lanes,
-            _ => 1,
-        };
-        let width = power_of_two(buffer.dtype.bytes() * contiguous as usize);
-        let widest = self.widest.entry(buffer.data.clone()).or_insert(1);
-        *widest = (*widest).max(width);
-    }
-}
-
-impl Visitor for Accesses {
-    fn visit_expr(&mut self, expr: &Expr) {
-        if let ExprKind::BufferLoad { buffer, indices, .. } = &expr.kind {
-            self.access(buffer, indices);
-        }
-        self.walk_expr(expr);
-    }
-
-    fn visit_stmt(&mut self, stmt: &Stmt) {
-        if let StmtKind::BufferStore(BufferStore { buffer, indices, .. }) = &stmt.kind {
-            self.access(buffer, indices);
-        }
-        self.walk_stmt(stmt);
     }
 }
