@@ -7,8 +7,9 @@ use tirx_build::{
 };
 
 use crate::cache::shown;
+use crate::command::out;
 use crate::input::{Result, usage};
-use crate::{out, output};
+use crate::output::{self, Output};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Bundle {
@@ -36,7 +37,7 @@ pub(crate) struct Bundle {
     build_script: bool,
 }
 
-pub(crate) fn run(command: &Bundle) -> Result<()> {
+pub(crate) fn run(command: &Bundle, _: &Output) -> Result<()> {
     if command.targets.iter().any(|target| target.is_empty()) {
         return Err(usage(
             "`--targets` has an empty name\n  = help: write it as sm_90a,sm_100a",

@@ -3,8 +3,9 @@
 use tirx_build::Environment;
 use tirx_build::store::{self, Usage};
 
+use crate::command::out;
 use crate::input::{Result, usage, user};
-use crate::out;
+use crate::output::Output;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Cache {
@@ -26,7 +27,7 @@ enum CacheCommand {
     },
 }
 
-pub(crate) fn run(cache: &Cache) -> Result<()> {
+pub(crate) fn run(cache: &Cache, _: &Output) -> Result<()> {
     let environment = Environment::process();
     let folder = store::shared_dir(&environment).ok_or_else(|| {
         user("there is no shared store: TIRX_STORE is `none`, or there is no place for caches\n  = help: set TIRX_STORE to a folder")

@@ -8,8 +8,9 @@ use tirx_build::target::Targets;
 use tirx_build::toolchain::{self, Search};
 use tirx_build::{Builder, BundleAction, Environment, build_script_declares_kernels, store};
 
+use crate::command::out;
 use crate::input::{Result, user};
-use crate::out;
+use crate::output::Output;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Doctor {
@@ -57,7 +58,7 @@ impl Report {
     }
 }
 
-pub(crate) fn run(command: &Doctor) -> Result<()> {
+pub(crate) fn run(command: &Doctor, _: &Output) -> Result<()> {
     let environment = Environment::process();
     let mut report = Report::default();
     report.line("tirx", env!("CARGO_PKG_VERSION"));

@@ -6,7 +6,9 @@ use tirx_core::script::print_stmt;
 use tirx_core::transform::lower_tirx::{Decision, Outcome, explain};
 use tirx_core::transform::{Options, PassContext, Target};
 
+use crate::command::out;
 use crate::input::{Input, Result, usage, user};
+use crate::output::Output;
 
 /// The file and the line of `FILE:LINE`; all lines without one.
 fn place(text: &str) -> (PathBuf, Option<u32>) {
@@ -19,7 +21,11 @@ fn place(text: &str) -> (PathBuf, Option<u32>) {
     }
 }
 
-pub(crate) fn run(input: &Input) -> Result<String> {
+pub(crate) fn run(input: &Input, _: &Output) -> Result<()> {
+    out(&explained(input)?)
+}
+
+fn explained(input: &Input) -> Result<String> {
     let text = input.file.to_string_lossy().into_owned();
     let (file, line) = place(&text);
     let input = Input {

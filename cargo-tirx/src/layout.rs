@@ -7,7 +7,9 @@ use tirx_build::compile::{FileImports, Loaded};
 use tirx_core::ir::{Buffer, Expr, StmtKind, Visitor};
 use tirx_core::layout::Layout;
 
+use crate::command::out;
 use crate::input::{Result, usage, user};
+use crate::output::Output;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Show {
@@ -27,7 +29,11 @@ pub(crate) struct Show {
 /// Most elements that are printed as a table.
 const MOST: i64 = 1 << 16;
 
-pub(crate) fn run(command: &Show) -> Result<String> {
+pub(crate) fn run(command: &Show, _: &Output) -> Result<()> {
+    out(&shown(command)?)
+}
+
+fn shown(command: &Show) -> Result<String> {
     let (layout, shape) = read(command)?;
     let count: i64 = shape.iter().product();
     if count > MOST {

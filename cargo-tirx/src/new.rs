@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::input::{Result, usage, user};
-use crate::output::say;
+use crate::output::{Output, say};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct New {
@@ -24,7 +24,7 @@ const FILES: &[(&str, &str)] = &[
     (".gitignore", "/target\n"),
 ];
 
-pub(crate) fn run(command: &New) -> Result<()> {
+pub(crate) fn run(command: &New, _: &Output) -> Result<()> {
     let folder = &command.path;
     let name = folder
         .file_name()

@@ -14,6 +14,7 @@ use tirx_sim::{Allocation, CompileOptions, LaunchOptions, Memory, Program, Stand
 use crate::input::{Failure, Input, Result, choice, usage, user};
 use crate::literal;
 use crate::npy::{self, Array};
+use crate::output::Output;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Simulate {
@@ -80,7 +81,7 @@ fn variable(name: &str) -> Result<Option<u64>> {
     Ok(Some(number))
 }
 
-pub(crate) fn run(command: &Simulate) -> Result<()> {
+pub(crate) fn run(command: &Simulate, _: &Output) -> Result<()> {
     let mut files = named("--arg", &command.args)?;
     let mut scalars = named("--scalar", &command.scalars)?;
     let mut outs = named("--out", &command.outs)?;

@@ -4,8 +4,9 @@ use tirx_build::Environment;
 use tirx_build::manifest::Manifest;
 use tirx_build::toolchain::{self, Discovered, Nvcc, Pin, Search};
 
+use crate::command::out;
 use crate::input::{Result, usage, user};
-use crate::{out, output};
+use crate::output::{self, Output};
 
 #[derive(clap::Subcommand, Debug)]
 pub(crate) enum Toolchain {
@@ -29,7 +30,7 @@ pub(crate) enum Toolchain {
     Path,
 }
 
-pub(crate) fn run(command: &Toolchain) -> Result<()> {
+pub(crate) fn run(command: &Toolchain, _: &Output) -> Result<()> {
     let environment = Environment::process();
     match command {
         Toolchain::Install { cuda } => {

@@ -1,0 +1,152 @@
+//! `cargo tirx check`: diagnostics of a file, or of the manifest's kernels in all specializations.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tirx_build::Builder;
+use tirx_build::compile::{compile, cuda_source};
+use tirx_core::diagnostic::{Level, Message};
+
+use crate::input::{self, Failure, Input, Result, is_lowered};
+use crate::output::{self, Output};
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct Check {
+    /// A kernel file, or printed IR; without one, the manifest is checked.
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    options: input::Options,
+    /// The manifest to check.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "kernels.toml",
+        conflicts_with = "file"
+    )]
+    manifest: PathBuf,
+    /// Checks again whenever a kernel file or a manifest beside it changes.
+    #[arg(long)]
+    watch: bool,
+}
+
+pub(crate) fn run(command: &Check, output: &Output) -> Result<()> {
+    if !command.watch {
+        return check_once(command, output);
+    }
+    let place = command.file.as_ref().unwrap_or(&command.manifest);
+    let folder = match place.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    loop {
+        let before = changed(folder, 0);
+        match check_once(command, output) {
+            Ok(()) => output::say(&format!("`{}` is well\n", place.display())),
+            Err(Failure::User(messages)) => output.show(&messages),
+            Err(usage) => return Err(usage),
+        }
+        while changed(folder, 0) == before {
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+}
+
+fn check_once(command: &Check, output: &Output) -> Result<()> {
+    match &command.file {
+        Some(file) => check(&command.options.of(file), output),
+        None => {
+            output.show(&Builder::new().manifest(&command.manifest).check()?);
+            Ok(())
+        }
+    }
+}
+
+/// The kernel files and manifests in a folder, each with the time of its last change.
+fn changed(folder: &Path, depth: usize) -> Vec<(PathBuf, Option<SystemTime>)> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut files = Vec::new();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        if path.is_dir() && depth < 8 && name != "target" && !name.starts_with('.') {
+            files.extend(changed(&path, depth + 1));
+        } else if name.ends_with(".py") || name.ends_with(".toml") {
+            let time = path.metadata().and_then(|m| m.modified()).ok();
+            files.push((path, time));
+        }
+    }
+    files.sort();
+    files
+}
+
+fn check(input: &Input, output: &Output) -> Result<()> {
+    let settings = input.settings()?;
+    let values = input.values()?;
+    let loaded = input.load()?;
+    let entries = match input.options.entry {
+        Some(_) => vec![input.pick(&loaded)?],
+        None => loaded.file().entries().to_vec(),
+    };
+    if entries.is_empty() {
+        input.pick(&loaded)?;
+    }
+    let several = entries.len() > 1;
+    let mut errors: Vec<Message> = Vec::new();
+    for entry in &entries {
+        let missing: Vec<&str> = entry
+            .constexprs
+            .iter()
+            .filter(|p| p.required && !values.contains_key(&p.name))
+            .map(|p| p.name.as_str())
+            .collect();
+        if several && !missing.is_empty() {
+            let text = format!(
+                "`{}` was not checked: it needs {}",
+                entry.name,
+                missing.join(", ")
+            );
+            let help = format!(
+                "give -D {}=…, or check the manifest, which has the values: `cargo tirx check` without a file",
+                missing.join("=… -D ")
+            );
+            errors.push(Message::new(Level::Error, text).child(Level::Help, help));
+            continue;
+        }
+        let checked = || -> Result<()> {
+            let modules = if several {
+                // A value applies to the entries that have the parameter.
+                let own = values
+                    .iter()
+                    .filter(|(name, _)| entry.specializable().any(|known| known == *name))
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect();
+                loaded.build_all(Some(&entry.name), &own)?
+            } else {
+                input.build_all(&loaded, entry)?
+            };
+            for built in modules {
+                if is_lowered(&built.module) {
+                    cuda_source(&built.module)?;
+                } else {
+                    output.show(&compile(built.module, &settings)?.warnings);
+                }
+            }
+            Ok(())
+        };
+        match checked() {
+            Ok(()) => {}
+            Err(Failure::User(messages)) => errors.extend(messages),
+            Err(usage) => return Err(usage),
+        }
+    }
+    output.show(&loaded.warnings());
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::User(errors))
+    }
+}
