@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::input::{Input, Result, user};
 use crate::output::Output;
-use crate::{bundle, cache, check, doctor, explain, layout, new, simulate, texts, toolchain};
+use crate::{bundle, cache, check, doctor, explain, layout, new, simulate, test, texts, toolchain};
 
 macro_rules! commands {
     ($($(#[$attribute:meta])* $name:ident($arguments:ty) => $run:path,)*) => {
@@ -42,6 +42,8 @@ commands! {
     Host(Input) => texts::host,
     /// Runs a kernel on the simulator, arrays from and to .npy files.
     Sim(simulate::Simulate) => simulate::run,
+    /// Runs what kernel files describe in `# sim:` lines, on the simulator.
+    Test(test::Test) => test::run,
     /// The nvcc that builds use, and those that were fetched.
     #[command(subcommand)]
     Toolchain(toolchain::Toolchain) => toolchain::run,

@@ -196,12 +196,7 @@ impl Input {
 
     /// How to lower.
     pub(crate) fn settings(&self) -> Result<Settings> {
-        if let Err(unknown) = self.options.arch.parse::<Architecture>() {
-            let help = unknown.suggestion.map_or(String::new(), |near| {
-                format!("\n  = help: did you mean `{near}`?")
-            });
-            return Err(usage(format_args!("{}{help}", unknown.message)));
-        }
+        architecture(&self.options.arch)?;
         let mut settings = Settings::new(self.options.arch.as_str());
         settings.options.disable_vectorize = self.options.disable_vectorize;
         settings.options.disable_cse = self.options.disable_cse;
@@ -232,6 +227,17 @@ impl Input {
         let module = self.build(&loaded, &self.pick(&loaded)?)?;
         self.lower(module, &settings, None, &mut |_| {})
     }
+}
+
+/// The architecture of `--arch`.
+pub(crate) fn architecture(name: &str) -> Result<Architecture> {
+    name.parse()
+        .map_err(|unknown: tirx_build::target::UnknownArchitecture| {
+            let help = unknown.suggestion.map_or(String::new(), |near| {
+                format!("\n  = help: did you mean `{near}`?")
+            });
+            usage(format_args!("{}{help}", unknown.message))
+        })
 }
 
 /// Whether a module is lowered already: printed IR with device functions.

@@ -18,6 +18,7 @@ mod new;
 mod npy;
 mod output;
 mod simulate;
+mod test;
 mod texts;
 mod toolchain;
 

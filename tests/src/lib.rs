@@ -10,7 +10,7 @@
 //! | `# test: cuda sm_90a` | the CUDA text is that of `kernels/NAME.sm_90a.cu`; nvcc takes it, where `TIRX_NVCC` names one |
 //! | `# test: compile sm_100a` | nvcc takes the CUDA text, where `TIRX_NVCC` names one |
 //! | `# sim: KERNEL` | the simulator leaves what the lines below say, by expressions ([`expressions`]); anywhere in the file |
-//! | `# test: sim` | the simulator leaves what `kernels/NAME.sim.txt` says ([`simulate`]), for values that no expression gives |
+//! | `# test: sim` | the simulator leaves what `kernels/NAME.sim.txt` says ([`runs`]), for values that no expression gives |
 //! | `# error: text` | building or lowering fails, and the rendered message holds the text (one line each) |
 //! | `# test: messages` | each kernel of the file is wrong, and the rendered messages are those of `kernels/NAME.messages.txt` |
 //! | `# entry: name` | the kernel that is meant; all of the file's where there is none |
@@ -28,16 +28,15 @@
 
 pub mod asynchronous;
 pub mod differential;
-pub mod expressions;
 pub mod generator;
-pub mod machine;
 pub mod mutants;
 pub mod pages;
 pub mod profiled;
 pub mod shapes;
-pub mod simulate;
 pub mod tiles;
 pub mod tools;
+
+pub use tirx_expect::{expressions, machine, runs};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -105,7 +104,7 @@ pub struct Case {
     pub tests: Vec<Test>,
     /// The expected error message; empty for a file without one.
     pub errors: Vec<String>,
-    described: OnceLock<Result<Vec<simulate::Run>, String>>,
+    described: OnceLock<Result<Vec<runs::Run>, String>>,
 }
 
 impl Case {
@@ -227,16 +226,16 @@ impl Case {
     }
 
     /// The runs on the simulator that the file and its `sim.txt` describe; read once.
-    pub fn runs(&self) -> Result<&[simulate::Run], String> {
+    pub fn runs(&self) -> Result<&[runs::Run], String> {
         let runs = self.described.get_or_init(|| self.read_runs());
         runs.as_deref().map_err(String::clone)
     }
 
     /// The same, to keep.
-    pub fn read_runs(&self) -> Result<Vec<simulate::Run>, String> {
+    pub fn read_runs(&self) -> Result<Vec<runs::Run>, String> {
         let mut runs = expressions::read(&format!("{}.py", self.name()), &self.text)?;
         if self.tests.contains(&Test::Sim) {
-            runs.extend(simulate::read(&self.companion("sim.txt")?)?);
+            runs.extend(runs::read(&self.companion("sim.txt")?)?);
         }
         Ok(runs)
     }

@@ -22,8 +22,11 @@
 //! must be as before. `fault:` is a part of the message that the run ends with. `seeds: 8` runs it by eight schedules of the
 //! simulator: the values are those of each, the fault that of one at least.
 
+use std::collections::BTreeMap;
+
 use half::{bf16, f16};
 use tirx_core::ir::{DType, IRModule};
+use tirx_core::script::ConstValue;
 use tirx_sim::{LaunchOptions, host};
 
 use crate::machine::{self, Machine, Simulator};
@@ -33,6 +36,10 @@ use crate::machine::{self, Machine, Simulator};
 pub struct Run {
     /// The kernel.
     pub kernel: String,
+    /// The line of the kernel file that describes it, from 1; 0 where it is not described there.
+    pub line: usize,
+    /// Values of the kernel's compile-time parameters.
+    pub values: BTreeMap<String, ConstValue>,
     names: Vec<String>,
     arguments: Vec<Argument>,
     fault: Option<String>,
@@ -55,7 +62,13 @@ struct Tensor {
     tolerance: f64,
 }
 
+/// Most elements of a tensor: more would not fit into a text.
+const MOST: usize = 1 << 24;
+
 /// Reads the calls of a text.
+///
+/// # Errors
+/// What is wrong with a line.
 pub fn read(text: &str) -> Result<Vec<Run>, String> {
     let mut runs: Vec<Run> = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -112,7 +125,12 @@ fn tensor(text: &str) -> Result<Tensor, String> {
         .split('x')
         .map(|extent| extent.parse().map_err(|_| format!("no extent: {extent}")))
         .collect::<Result<_, _>>()?;
-    let count = shape.iter().product::<i64>() as usize * usize::from(dtype.lanes);
+    let count = shape.iter().try_fold(usize::from(dtype.lanes), |count, extent| {
+        count.checked_mul(usize::try_from(*extent).ok()?)
+    });
+    let count = count
+        .filter(|count| *count <= MOST)
+        .ok_or(format!("no shape: {head}"))?;
     let (before, after) = match values.split_once("->") {
         Some((before, after)) => (before, Some(after)),
         None => (values, None),
@@ -202,6 +220,13 @@ fn number(dtype: DType, bytes: &[u8]) -> Option<f64> {
 fn shown(dtype: DType, bytes: &[u8]) -> String {
     match number(dtype, bytes) {
         Some(value) => format!("{value:?}"),
+        None if dtype.is_integer() && bytes.len() <= 8 => {
+            let bits = bytes
+                .iter()
+                .rev()
+                .fold(0i128, |bits, byte| bits << 8 | i128::from(*byte));
+            dtype.with_lanes(1).wrap(bits).to_string()
+        }
         None => {
             let digits: String = bytes.iter().rev().map(|b| format!("{b:02x}")).collect();
             format!("0x{digits}")
@@ -235,6 +260,15 @@ impl Tensor {
     }
 }
 
+/// A run that is not as described.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// The schedule of the simulator.
+    pub schedule: u64,
+    /// What is not as described.
+    pub message: String,
+}
+
 impl Run {
     /// Whether the run is to end in a fault.
     pub fn faults(&self) -> bool {
@@ -246,9 +280,19 @@ impl Run {
     /// # Errors
     /// What is not as it is described.
     pub fn simulate(&self, lowered: &IRModule) -> Result<(), String> {
-        let mut messages = Vec::new();
+        let failed = |failed: Failed| format!("{} (schedule {})", failed.message, failed.schedule);
+        self.simulate_by(lowered, 1).map_err(failed)
+    }
+
+    /// The same by at least `schedules` of them, from that on which `TIRX_SIM_SEED` says.
+    ///
+    /// # Errors
+    /// The first schedule that leaves something else, and what that is. A fault that is expected must come with one of
+    /// the schedules.
+    pub fn simulate_by(&self, lowered: &IRModule, schedules: u64) -> Result<(), Failed> {
+        let mut missed = None;
         let first = machine::first_seed();
-        for seed in first..first + self.seeds.unwrap_or(1) {
+        for seed in first..first.saturating_add(self.seeds.unwrap_or(1).max(schedules)) {
             let mut machine = Simulator::with_options(LaunchOptions {
                 seed,
                 ..LaunchOptions::default()
@@ -256,13 +300,19 @@ impl Run {
             match self.check(&mut machine, lowered) {
                 Ok(()) if self.faults() => return Ok(()),
                 Ok(()) => {}
-                Err(message) => messages.push(format!("{message} (schedule {seed})")),
+                Err(message) => {
+                    let failed = Failed {
+                        schedule: seed,
+                        message,
+                    };
+                    match self.faults() {
+                        true => missed = missed.or(Some(failed)),
+                        false => return Err(failed),
+                    }
+                }
             }
         }
-        match messages.is_empty() {
-            true => Ok(()),
-            false => Err(messages.swap_remove(0)),
-        }
+        missed.map_or(Ok(()), Err)
     }
 
     /// Runs the kernel of a lowered module and compares.

@@ -24,7 +24,8 @@ pub struct Simulator {
 
 /// The schedule that `TIRX_SIM_SEED` says.
 pub fn first_seed() -> u64 {
-    crate::number("TIRX_SIM_SEED", 0)
+    let text = std::env::var("TIRX_SIM_SEED").ok();
+    text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 impl Simulator {

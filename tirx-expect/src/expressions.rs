@@ -9,7 +9,8 @@
 //! def scale(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), s: T.float32): …
 //! ```
 //!
-//! The lines stand at the beginning of a line anywhere in the file. A tensor has a dtype, a shape and the expression of
+//! A kernel with compile-time parameters gets their values in parentheses, `# sim: scale(N=64)`; expressions and shapes see
+//! them. The lines stand at the beginning of a line anywhere in the file. A tensor has a dtype, a shape and the expression of
 //! an element, a scalar has its value; arguments are in the kernel's order. `i`, `j`, `k`, `l`, `m`, `n` are an element's
 //! coordinates, one more for the lanes of a vector. What follows `->` must be there after the run, to a
 //! relative difference of what follows `+-`; without it the tensor must be as before. Expected values are computed
@@ -22,10 +23,10 @@
 use std::collections::BTreeMap;
 
 use tirx_core::ir::DType;
-use tirx_core::script::{ConstValue, KernelFile, NoImports};
+use tirx_core::script::{ConstValue, Imports, KernelFile, NoImports};
 use tirx_core::source::SourceMap;
 
-use crate::simulate::{self, Run};
+use crate::runs::{self, Run};
 
 const COORDINATES: [&str; 6] = ["i", "j", "k", "l", "m", "n"];
 
@@ -34,11 +35,26 @@ const RESULT: &str = "__runs";
 
 struct Described<'a> {
     kernel: &'a str,
+    /// The names and values in parentheses.
+    values: Vec<(&'a str, &'a str)>,
+    /// The line of the file, from 1.
+    line: usize,
     lines: Vec<&'a str>,
 }
 
 /// The runs that the comments of a kernel file describe.
+///
+/// # Errors
+/// What is wrong with a line or an expression.
 pub fn read(name: &str, text: &str) -> Result<Vec<Run>, String> {
+    read_with(name, text, &NoImports)
+}
+
+/// The same for a file that imports others.
+///
+/// # Errors
+/// As of [`read`].
+pub fn read_with(name: &str, text: &str, imports: &dyn Imports) -> Result<Vec<Run>, String> {
     let described = describe(text)?;
     if described.is_empty() {
         return Ok(Vec::new());
@@ -46,30 +62,56 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Run>, String> {
     let mut program = format!("{text}\n\n");
     let mut calls = Vec::new();
     for (number, run) in described.iter().enumerate() {
+        for (at, (_, value)) in run.values.iter().enumerate() {
+            program += &format!("__value_{number}_{at} = ({value})\n");
+        }
         program += &function(number, run).map_err(|e| format!("sim: {}: {e}", run.kernel))?;
         calls.push(format!("__run_{number}()"));
     }
     program += &format!("{RESULT} = \"\\n\".join([{}])\n", calls.join(", "));
     let mut sources = SourceMap::new();
-    let file = KernelFile::load(&mut sources, name, &program, &NoImports).map_err(|e| e.render(&sources))?;
-    match file.constant(RESULT).map_err(|e| e.render(&sources))? {
-        Some(ConstValue::Str(text)) => simulate::read(&text),
-        other => Err(format!("the runs are no text: {other:?}")),
+    let file = KernelFile::load(&mut sources, name, &program, imports).map_err(|e| e.render(&sources))?;
+    let mut runs = match file.constant(RESULT).map_err(|e| e.render(&sources))? {
+        Some(ConstValue::Str(text)) => runs::read(&text)?,
+        other => return Err(format!("the runs are no text: {other:?}")),
+    };
+    for (number, (run, described)) in runs.iter_mut().zip(&described).enumerate() {
+        run.line = described.line;
+        for (at, (name, value)) in described.values.iter().enumerate() {
+            let constant = format!("__value_{number}_{at}");
+            let constant = file.constant(&constant).map_err(|e| e.render(&sources))?;
+            let constant = constant.ok_or(format!("sim: {}: `{value}` is no constant", run.kernel))?;
+            run.values.insert((*name).to_string(), constant);
+        }
     }
+    Ok(runs)
 }
 
 /// The lines of each `# sim: KERNEL`.
-fn describe(text: &str) -> Result<Vec<Described<'_>>, String> {
-    let mut runs: Vec<Described<'_>> = Vec::new();
+fn describe<'a>(text: &'a str) -> Result<Vec<Described<'a>>, String> {
+    let mut runs: Vec<Described<'a>> = Vec::new();
     let mut open = false;
-    for line in text.lines() {
+    for (number, line) in text.lines().enumerate() {
         if let Some(kernel) = line.strip_prefix("# sim:") {
-            let kernel = kernel.trim();
-            if kernel.is_empty() || !kernel.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            let (kernel, values) = match kernel.trim().strip_suffix(')').and_then(|k| k.split_once('(')) {
+                Some((kernel, values)) => (kernel.trim(), parted(values)),
+                None => (kernel.trim(), Vec::new()),
+            };
+            if kernel.is_empty() || !kernel.chars().all(is_of_name) {
                 return Err(format!("`{line}` names no kernel"));
             }
+            let value = |text: &'a str| {
+                let (name, value) = text.split_once('=')?;
+                let (name, value) = (name.trim(), value.trim());
+                (!name.is_empty() && !value.is_empty() && name.chars().all(is_of_name))
+                    .then_some((name, value))
+            };
+            let values: Option<Vec<_>> = values.into_iter().map(value).collect();
+            let values = values.ok_or(format!("`{line}`: compile-time values are written NAME=VALUE"))?;
             runs.push(Described {
                 kernel,
+                values,
+                line: number + 1,
                 lines: Vec::new(),
             });
             open = true;
@@ -84,9 +126,38 @@ fn describe(text: &str) -> Result<Vec<Described<'_>>, String> {
     Ok(runs)
 }
 
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The parts of a list at its commas, outside of brackets and strings.
+fn parted(list: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth, mut quote) = (Vec::new(), 0, 0i32, None);
+    for (at, c) in list.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth -= 1,
+            (None, ',') if depth == 0 => {
+                parts.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&list[start..]);
+    parts.retain(|part| !part.trim().is_empty());
+    parts
+}
+
 /// A Python function that gives the run in the form of `kernels/NAME.sim.txt`.
 fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
     let (mut before, mut after, mut ends) = (String::new(), String::new(), Vec::new());
+    for (at, (name, _)) in run.values.iter().enumerate() {
+        before += &format!("    {name} = __value_{number}_{at}\n");
+    }
     let mut parts: Vec<String> = vec![format!("\"kernel {}\"", run.kernel)];
     let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
     for line in &run.lines {
@@ -117,6 +188,7 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
             Some((first, expected)) => (first, Some(expected)),
             None => (value, None),
         };
+        let kind = &with_values(kind, &run.values);
         let extents = extents(kind)?;
         before += &format!("    {name} = {}\n", elements(first.trim(), &extents));
         parts.push(format!("\"{name} {kind} \" + {}", flat(name, extents.len())));
@@ -137,6 +209,19 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
     Ok(format!(
         "def __run_{number}():\n{before}{after}    return {text}\n\n\n"
     ))
+}
+
+/// `float32[NxM]` with the compile-time values in place of names.
+fn with_values(kind: &str, values: &[(&str, &str)]) -> String {
+    let Some((dtype, shape)) = kind.strip_suffix(']').and_then(|k| k.split_once('[')) else {
+        return kind.to_string();
+    };
+    let named = |extent: &str| {
+        let value = values.iter().find(|(name, _)| *name == extent.trim());
+        value.map_or(extent, |(_, value)| value).trim().to_string()
+    };
+    let extents: Vec<String> = shape.split('x').map(named).collect();
+    format!("{dtype}[{}]", extents.join("x"))
 }
 
 /// `[4, 8]` of `float32[4x8]`, and the lanes of a vector.
@@ -195,8 +280,16 @@ mod tests {
             "{program}"
         );
         let runs = read("k.py", text).unwrap();
-        let expected =
-            simulate::read("kernel k\nA int32[2x3] 0 1 2 10 11 12\nB int32[2] 0 0 -> 8 28\ns = 4\n").unwrap();
+        let mut expected =
+            runs::read("kernel k\nA int32[2x3] 0 1 2 10 11 12\nB int32[2] 0 0 -> 8 28\ns = 4\n").unwrap();
+        expected[0].line = 4;
+        assert_eq!(format!("{runs:?}"), format!("{expected:?}"));
+        // Compile-time values, in expressions and shapes.
+        let text = "# sim: k(N=2, MODE=\"a,b\")\n#   A: int32[NxN] = i + N -> 0\n";
+        let runs = read("k.py", text).unwrap();
+        assert_eq!(runs[0].values.get("MODE"), Some(&ConstValue::Str("a,b".into())));
+        let mut expected = runs::read("kernel k\nA int32[2x2] 2 2 3 3 -> 0 0 0 0\n").unwrap();
+        (expected[0].line, expected[0].values) = (1, runs[0].values.clone());
         assert_eq!(format!("{runs:?}"), format!("{expected:?}"));
     }
 
@@ -208,5 +301,7 @@ mod tests {
         assert!(wrong("#   s = 1\n#   s = 2\n").contains("is given twice"));
         assert!(wrong("#   s = unknown\n").contains("unknown"));
         assert!(read("k.py", "# sim: \n").is_err());
+        assert!(read("k.py", "# sim: k(N)\n").unwrap_err().contains("NAME=VALUE"));
+        assert!(wrong("#   A: int8[99999999x99999999] = 1\n").len() > 1);
     }
 }
