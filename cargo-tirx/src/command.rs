@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::input::{Input, Result, user};
 use crate::output::Output;
-use crate::{bundle, cache, check, doctor, explain, layout, new, simulate, test, texts, toolchain};
+use crate::{bundle, cache, check, doctor, explain, layout, new, simulate, stats, test, texts, toolchain};
 
 macro_rules! commands {
     ($($(#[$attribute:meta])* $name:ident($arguments:ty) => $run:path,)*) => {
@@ -44,6 +44,8 @@ commands! {
     Sim(simulate::Simulate) => simulate::run,
     /// Runs what kernel files describe in `# sim:` lines, on the simulator.
     Test(test::Test) => test::run,
+    /// Registers, spills, memory, code size and occupancy of each kernel on each target, and what changed.
+    Stats(stats::Stats) => stats::run,
     /// The nvcc that builds use, and those that were fetched.
     #[command(subcommand)]
     Toolchain(toolchain::Toolchain) => toolchain::run,

@@ -18,6 +18,8 @@ mod new;
 mod npy;
 mod output;
 mod simulate;
+mod stats;
+mod table;
 mod test;
 mod texts;
 mod toolchain;

@@ -113,6 +113,7 @@ mod paths;
 mod process;
 pub mod source;
 pub mod specialize;
+pub mod stats;
 pub mod store;
 pub mod target;
 pub mod toolchain;

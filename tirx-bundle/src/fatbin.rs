@@ -10,6 +10,8 @@ const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 const HEADER: usize = 16;
 /// Bytes of an entry's header that are read here.
 const ENTRY: usize = 16;
+/// Flags of an entry that is compressed, by one or another method.
+const COMPRESSED: u64 = 0xf000;
 
 fn number(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
     let field = bytes.get(at..at.checked_add(width)?)?;
@@ -60,13 +62,50 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
         };
         let payload = &bytes[at + head as usize..end];
         // Compressed code has a flag, and no ELF header to look at.
-        let plain = number(bytes, at + 40, 8).is_some_and(|flags| flags < 0x1000);
+        let plain = number(bytes, at + 40, 8).is_some_and(|flags| flags & COMPRESSED == 0);
         if kind == 2 && plain && !payload.starts_with(b"\x7fELF") {
             return Err("is damaged: its machine code is no ELF file".into());
         }
         at = end;
     }
     Ok(())
+}
+
+/// The code of one target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code<'a> {
+    /// Whether it is PTX rather than machine code.
+    pub ptx: bool,
+    /// The GPU's number: 90 of `sm_90a`.
+    pub arch: u32,
+    /// The text or the ELF file; `None` where it is compressed.
+    pub body: Option<&'a [u8]>,
+}
+
+/// The code of each target in a fat binary, in its order.
+///
+/// # Errors
+/// As of [`check`].
+pub fn codes(bytes: &[u8]) -> Result<Vec<Code<'_>>, String> {
+    check(bytes)?;
+    let mut codes = Vec::new();
+    let mut at = HEADER;
+    // The lengths were checked.
+    while let (Some(kind), Some(head), Some(body)) = (
+        number(bytes, at, 2),
+        number(bytes, at + 4, 4),
+        number(bytes, at + 8, 8),
+    ) {
+        let end = at + head as usize + body as usize;
+        let plain = number(bytes, at + 40, 8).is_some_and(|flags| flags & COMPRESSED == 0);
+        codes.push(Code {
+            ptx: kind == 1,
+            arch: number(bytes, at + 28, 4).unwrap_or(0) as u32,
+            body: bytes.get(at + head as usize..end).filter(|_| plain),
+        });
+        at = end;
+    }
+    Ok(codes)
 }
 
 /// One fat binary with the entries of several. All were checked.
@@ -122,6 +161,17 @@ pub(crate) mod tests {
             check(&neither).unwrap_err(),
             "is damaged: an entry is neither PTX nor machine code"
         );
+        let both = join(&[&good, &good]);
+        let found = codes(&both).unwrap();
+        assert_eq!(
+            found,
+            [Code {
+                ptx: true,
+                arch: 0,
+                body: Some(b"ptx")
+            }; 2]
+        );
+        assert!(codes(&good[..30]).is_err());
         assert!(check(&join(&[])).unwrap_err().contains("no code"));
         let mut elf = good.clone();
         elf[16] = 2;

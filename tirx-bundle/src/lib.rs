@@ -17,6 +17,7 @@
 //! | `files` | how is a bundle a folder or a file? |
 //! | `kernel` | what does a `.tirxk` hold? |
 //! | `fatbin` | what is a fat binary, and how are several made one? |
+//! | `cubin` | what does a kernel's machine code take of a GPU? |
 //! | `seal` | what do the files begin with? |
 //! | `reader` | how are untrusted bytes read? |
 //! | `problem` | errors |
@@ -24,6 +25,7 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+pub mod cubin;
 pub mod fatbin;
 mod files;
 mod kernel;

@@ -8,13 +8,16 @@ use tirx_bundle::{EXTENSION, Files, LOCK};
 
 use super::{Builder, Found};
 use crate::bundle::{self, Bundle, Offer};
+use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::generate::Variant;
 use crate::kernels::{compile_manifest, jobs};
-use crate::nvcc::Compilation;
+use crate::manifest::Manifest;
+use crate::nvcc::{Compilation, Job, Made};
 use crate::paths::FileNames;
+use crate::stats::{self, KernelStats};
 use crate::store::Store;
-use crate::toolchain;
+use crate::toolchain::{self, Nvcc};
 
 /// What to do with a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,30 +109,17 @@ impl Builder {
                 return report(&path, &Files::read(&path).map_err(Error::new)?, bundle.lock.nvcc);
             }
         }
-        let (found, _) = self.find_nvcc(&environment, &manifest.toolchain, &manifest, &|_| {})?;
-        let Found::Nvcc(nvcc) = found else {
-            let error = Error::new("a bundle needs an nvcc to be made");
-            return Err(error.help(toolchain::install_help(manifest.toolchain.cuda)));
-        };
+        let share = action != BundleAction::Verify;
+        let (nvcc, made) = self.compile_here(
+            &environment,
+            &manifest,
+            &jobs,
+            share,
+            "a bundle needs an nvcc to be made",
+        )?;
+        stats::check_budgets(&jobs, &variants, &made)?;
         let identity = format!("{} {}", nvcc.version, nvcc.build);
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let work = std::env::temp_dir().join(format!("tirx-bundle-{}-{number}", std::process::id()));
-        let fresh = environment.clone().with("TIRX_STORE", "none");
-        let store = match action {
-            BundleAction::Verify => Store::open(&fresh, &work, false),
-            _ => Store::open(&environment, &work, self.share),
-        };
-        let compilation = Compilation {
-            nvcc: &nvcc,
-            store: &store,
-            work: &work.join("work"),
-            environment: &environment.clone().without("PROFILE"),
-            say: &|_| {},
-        };
-        let made = compilation.run(&jobs);
-        let _ = fs::remove_dir_all(&work);
-        let files = bundle::make(&jobs, &variants, &made?.images, &identity, license);
+        let files = bundle::make(&jobs, &variants, &made.images, &identity, license);
         if action == BundleAction::Verify {
             compare(&path, &files)?;
         } else {
@@ -138,6 +128,62 @@ impl Builder {
                 .map_err(|error| Error::io("write", &path, &error))?;
         }
         report(&path, &files, identity)
+    }
+
+    /// What the kernels of the manifest take of the GPUs that they are compiled for. Compiles those that no store has.
+    ///
+    /// # Errors
+    /// As [`build`](Builder::build); there is no nvcc.
+    pub fn stats(&self) -> Result<Vec<KernelStats>> {
+        let shown = self.manifest.to_string_lossy().replace('\\', "/");
+        let names = FileNames::new(&self.environment, &self.manifest, &shown);
+        let stats = || {
+            let environment = self.own_environment();
+            let mut manifest = self.parse_manifest(&shown, "name the manifest with --manifest")?;
+            manifest.resolve_native(|| toolchain::architectures(&environment))?;
+            let inputs = &mut Default::default();
+            let kernels = compile_manifest(&manifest, &self.manifest, None, inputs, &mut Vec::new())?;
+            let jobs = jobs(&manifest, &kernels);
+            let variants: Vec<&Variant> = kernels.iter().flat_map(|kernel| &kernel.variants).collect();
+            let why = "registers and memory are known when nvcc has compiled a kernel, and there is no nvcc";
+            let (_, made) = self.compile_here(&environment, &manifest, &jobs, true, why)?;
+            stats::of_made(&jobs, &variants, &made)
+        };
+        stats().map_err(|error: Error| error.with_files_named(&|file| names.name(file)))
+    }
+
+    /// Compiles jobs outside of a build: as in release builds, in a temporary folder. `why` is the error where there is no
+    /// nvcc.
+    fn compile_here(
+        &self,
+        environment: &Environment,
+        manifest: &Manifest,
+        jobs: &[Job],
+        share: bool,
+        why: &str,
+    ) -> Result<(Nvcc, Made)> {
+        let (found, _) = self.find_nvcc(environment, &manifest.toolchain, manifest, &|_| {})?;
+        let Found::Nvcc(nvcc) = found else {
+            return Err(Error::new(why).help(toolchain::install_help(manifest.toolchain.cuda)));
+        };
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let work = std::env::temp_dir().join(format!("tirx-bundle-{}-{number}", std::process::id()));
+        let fresh = environment.clone().with("TIRX_STORE", "none");
+        let store = match share {
+            false => Store::open(&fresh, &work, false),
+            true => Store::open(environment, &work, self.share),
+        };
+        let compilation = Compilation {
+            nvcc: &nvcc,
+            store: &store,
+            work: &work.join("work"),
+            environment: &environment.clone().without("PROFILE"),
+            say: &|_| {},
+        };
+        let made = compilation.run(jobs);
+        let _ = fs::remove_dir_all(&work);
+        Ok((nvcc, made?))
     }
 }
 

@@ -12,10 +12,11 @@ use crate::bundle::{self as bundles, Bundle, Offer};
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::generate::GeneratedKernel;
+use crate::generate::{GeneratedKernel, Variant};
 use crate::kernels::{jobs, write_texts};
 use crate::manifest::{Manifest, Toolchain};
 use crate::nvcc::{Compilation, Job};
+use crate::stats;
 use crate::store::Store;
 
 /// The images of all kernels, and their origin.
@@ -113,6 +114,12 @@ impl Builder {
             let result = compilation.run(&wanted);
             let _ = fs::remove_dir_all(&work);
             let made = result?;
+            let variants: Vec<&Variant> = kernels.iter().flat_map(|kernel| &kernel.variants).collect();
+            let variants: Vec<&Variant> = missing
+                .iter()
+                .filter_map(|at| variants.get(*at).copied())
+                .collect();
+            stats::check_budgets(&wanted, &variants, &made)?;
             let identity = format!("{} {}", nvcc.version, nvcc.build);
             for (at, parts) in missing.into_iter().zip(&made.images) {
                 images.of_variants[at] = Some((joined(parts), identity.clone()));

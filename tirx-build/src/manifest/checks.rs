@@ -42,6 +42,17 @@ impl Reader {
         }
     }
 
+    pub(super) fn check_occupancy(&mut self, percent: &Spanned<u32>) {
+        if !(1..=100).contains(percent.get_ref()) {
+            let span = self.span(percent);
+            self.error(
+                span,
+                format!("`min-occupancy` is from 1 to 100, found {}", percent.get_ref()),
+                "it is a percentage: the warps that a multiprocessor holds of those that it could hold",
+            );
+        }
+    }
+
     pub(super) fn check_name(&mut self, name: &str, span: Span) {
         let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
         let snake = name

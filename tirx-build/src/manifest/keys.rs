@@ -55,6 +55,8 @@ pub const KEYS: &[Key] = &[
     key("defaults", "lineinfo", "`true` or `false`", "lineinfo = true", "`false`", "As `lineinfo` of a kernel."),
     key("defaults", "debug", "`true` or `false`", "debug = true", "`false`", "As `debug` of a kernel."),
     key("defaults", "allow-spills", "`true` or `false`", "allow-spills = true", "`false`", "As `allow-spills` of a kernel."),
+    key("defaults", "max-spills", "an integer", "max-spills = 0", "none", "As `max-spills` of a kernel."),
+    key("defaults", "min-occupancy", "an integer", "min-occupancy = 50", "none", "As `min-occupancy` of a kernel."),
     key("toolchain", "cuda", "a string", "cuda = \"13.0\"", "any release",
         "The release that nvcc must be of: `\"13.0\"`, or `\"13\"` for any 13."),
     key("toolchain", "auto-install", "`true` or `false`", "auto-install = true", "`false`",
@@ -93,6 +95,10 @@ pub const KEYS: &[Key] = &[
         "Compile with `-G`, for cuda-gdb, where Cargo builds with the debug profile."),
     key("kernel", "allow-spills", "`true` or `false`", "allow-spills = true", "`false`",
         "No warning where nvcc spills registers to memory."),
+    key("kernel", "max-spills", "an integer", "max-spills = 0", "none",
+        "The bytes of registers that a thread may spill to memory: more are an error, fewer cause no warning."),
+    key("kernel", "min-occupancy", "an integer", "min-occupancy = 50", "none",
+        "The least occupancy in percent, as `cargo tirx stats` computes it: less is an error."),
 ];
 
 /// The reference page.

@@ -34,6 +34,8 @@ pub(super) struct RawDefaults {
     pub(super) lineinfo: Option<bool>,
     pub(super) debug: Option<bool>,
     pub(super) allow_spills: Option<bool>,
+    pub(super) max_spills: Option<u32>,
+    pub(super) min_occupancy: Option<Spanned<u32>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -63,4 +65,6 @@ pub(super) struct RawKernel {
     pub(super) lineinfo: Option<bool>,
     pub(super) debug: Option<bool>,
     pub(super) allow_spills: Option<bool>,
+    pub(super) max_spills: Option<u32>,
+    pub(super) min_occupancy: Option<Spanned<u32>>,
 }

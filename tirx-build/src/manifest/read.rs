@@ -48,6 +48,9 @@ impl Reader {
         if let Some(registers) = &raw.defaults.max_registers {
             self.check_registers(registers);
         }
+        if let Some(percent) = &raw.defaults.min_occupancy {
+            self.check_occupancy(percent);
+        }
         let pin_span = raw
             .toolchain
             .cuda
@@ -124,6 +127,9 @@ impl Reader {
             if let Some(registers) = &kernel.max_registers {
                 self.check_registers(registers);
             }
+            if let Some(percent) = &kernel.min_occupancy {
+                self.check_occupancy(percent);
+            }
             let values = |flags: &Vec<Spanned<String>>| -> Vec<String> {
                 flags.iter().map(|flag| flag.get_ref().clone()).collect()
             };
@@ -144,6 +150,12 @@ impl Reader {
                 lineinfo: kernel.lineinfo.or(defaults.lineinfo).unwrap_or(false),
                 debug: kernel.debug.or(defaults.debug).unwrap_or(false),
                 allow_spills: kernel.allow_spills.or(defaults.allow_spills).unwrap_or(false),
+                max_spills: kernel.max_spills.or(defaults.max_spills),
+                min_occupancy: kernel
+                    .min_occupancy
+                    .as_ref()
+                    .or(defaults.min_occupancy.as_ref())
+                    .map(|percent| *percent.get_ref()),
             };
             let (mut specialize, mut specialize_spans) =
                 self.specializations(&name, kernel.specialize, header);

@@ -86,6 +86,8 @@ impl Job {
 pub(crate) struct Made {
     /// For each job, the fat binary of each target, in the order of [`Targets::each`].
     pub(crate) images: Vec<Vec<Vec<u8>>>,
+    /// What nvcc said when it made each of them.
+    pub(crate) said: Vec<Vec<String>>,
     /// Runs of nvcc.
     pub(crate) compiled: usize,
     /// Images that a store held.
@@ -174,6 +176,13 @@ impl Compilation<'_> {
         made.images = needs
             .iter()
             .map(|keys| keys.iter().filter_map(|key| entries.get(key).cloned()).collect())
+            .collect();
+        made.said = needs
+            .iter()
+            .map(|keys| {
+                let texts = keys.iter().filter_map(|key| said.get(key));
+                texts.map(|(text, _)| text.clone()).collect()
+            })
             .collect();
         if made.compiled > 0 {
             self.store.keep_within_limit();

@@ -15,6 +15,10 @@ pub struct NvccOptions {
     pub debug: bool,
     /// Whether register spills cause no warning.
     pub allow_spills: bool,
+    /// Bytes of registers that a thread may spill: more are an error.
+    pub max_spills: Option<u32>,
+    /// The least occupancy in percent: less is an error.
+    pub min_occupancy: Option<u32>,
 }
 
 impl NvccOptions {

@@ -94,7 +94,11 @@ impl Report {
             };
             // Warnings without a place are not the user's; and warnings are only shown for a successful run.
             let unseen = finding.place.is_none() && !spills && finding.text.starts_with("nvcc: ");
-            if !is_error && (!success || unseen || (spills && job.options.allow_spills)) {
+            if !is_error
+                && (!success
+                    || unseen
+                    || (spills && (job.options.allow_spills || job.options.max_spills.is_some())))
+            {
                 continue;
             }
             let mut children = Vec::new();

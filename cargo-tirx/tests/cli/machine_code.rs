@@ -1,0 +1,217 @@
+//! What is shown of machine code: where there is an nvcc, and without.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use tirx_build::Environment;
+use tirx_build::toolchain::{Discovered, Search, discover};
+
+use super::{Folder, Outcome};
+
+/// `many` keeps 96 values, and a thread of 1024 has 64 registers.
+const KERNELS: &str = r#"from tvm.script import tirx as T
+
+
+@T.prim_func
+def sums(A: T.Buffer((64, 256), "float32"), B: T.Buffer((256,), "float32")):
+    T.device_entry(); tx = T.thread_id([256])
+    s = T.alloc_shared((256,), "float32")
+    s[tx] = T.float32(0)
+    for i in range(64):
+        s[tx] = s[tx] + A[i, tx]
+    T.cuda.cta_sync()
+    B[tx] = s[255 - tx]
+
+
+@T.prim_func
+def many(A: T.Buffer((96, 1024), "float32"), B: T.Buffer((96, 1024), "float32")):
+    T.device_entry(); tx = T.thread_id([1024])
+    r = T.alloc_local((96,), "float32")
+    for i in T.unroll(96):
+        r[i] = A[i, tx]
+    T.cuda.cta_sync()
+    for i in T.unroll(96):
+        for j in T.unroll(8):
+            r[i] = r[i] * r[(i + 11 * j) % 96] + r[(i + 7 * j) % 96]
+    for i in T.unroll(96):
+        B[i, tx] = r[i]
+"#;
+
+const MANIFEST: &str = "[defaults]\ntargets = [\"sm_90a\"]\n\n[[kernel]]\nname = \"sums\"\nsource = \"k.py\"\n\n\
+                        [[kernel]]\nname = \"many\"\nsource = \"k.py\"\nallow-spills = true\n";
+
+/// A folder with a manifest, and the nvcc of this machine.
+fn folder() -> Option<(Folder, String)> {
+    let environment = Environment::process();
+    let search = Search {
+        environment: &environment,
+        pin: None,
+        needs: None,
+        prefixes: None,
+    };
+    let Ok(Discovered::Found(nvcc)) = discover(&search) else {
+        return None;
+    };
+    let folder = Folder::new();
+    fs::write(folder.path("k.py"), KERNELS).unwrap();
+    fs::write(folder.path("kernels.toml"), MANIFEST).unwrap();
+    Some((folder, nvcc.path.to_string_lossy().into_owned()))
+}
+
+fn run(place: &(Folder, String), arguments: &[&str]) -> Outcome {
+    place.0.run_with(arguments, &[("TIRX_NVCC", &place.1)])
+}
+
+fn json(place: &(Folder, String), arguments: &[&str]) -> Value {
+    let outcome = run(place, arguments);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    serde_json::from_str(&outcome.out).unwrap()
+}
+
+#[test]
+fn without_nvcc_there_is_nothing_to_show() {
+    let folder = Folder::new();
+    fs::write(folder.path("k.py"), KERNELS).unwrap();
+    fs::write(folder.path("kernels.toml"), MANIFEST).unwrap();
+    let outcome = folder.run_with(&["stats"], &[("TIRX_NVCC", "none")]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(
+        outcome.err.contains("there is no nvcc") && outcome.err.contains("help: "),
+        "{}",
+        outcome.err
+    );
+    let outcome = folder.run(&["stats", "--manifest", "none.toml"]);
+    assert!(outcome.err.contains("cannot read `none.toml`"), "{}", outcome.err);
+}
+
+#[test]
+fn stats_are_those_of_the_machine_code() {
+    let Some(place) = folder() else { return };
+    let all = json(&place, &["stats", "--json"]);
+    let (sums, many) = (&all[0], &all[1]);
+    assert_eq!(sums["kernel"], "sums");
+    assert_eq!(sums["static_shared"], 1024);
+    assert_eq!(
+        (&sums["spill_stores"], &sums["stack"]),
+        (&Value::from(0), &Value::from(0))
+    );
+    assert_eq!(
+        (&sums["threads"], &sums["occupancy"]),
+        (&Value::from(256), &Value::from(100))
+    );
+    assert_eq!(
+        (&many["registers"], &many["limiter"]),
+        (&Value::from(64), &Value::from("registers"))
+    );
+    let spilled = many["spill_stores"].as_u64().unwrap();
+    assert!(spilled > 0 && many["stack"].as_u64().unwrap() > 0, "{many}");
+    let table = run(&place, &["stats", "sums"]);
+    assert!(
+        table.out.starts_with("kernel  target  registers") && !table.out.contains("many"),
+        "{}",
+        table.out
+    );
+    assert!(
+        run(&place, &["stats", "other"])
+            .err
+            .contains("no kernel of the manifest has `other`")
+    );
+}
+
+#[test]
+fn a_budget_that_is_exceeded_is_an_error_at_the_kernel() {
+    let Some(place) = folder() else { return };
+    fs::write(
+        place.0.path("kernels.toml"),
+        MANIFEST.replace("allow-spills = true", "max-spills = 0\nmin-occupancy = 100"),
+    )
+    .unwrap();
+    let outcome = run(&place, &["bundle"]);
+    assert_eq!(outcome.code, Some(1));
+    for part in [
+        "kernel `many` for sm_90a spills registers: ",
+        "`max-spills` is 0",
+        "k.py:16:5",
+    ] {
+        assert!(outcome.err.contains(part), "{part}: {}", outcome.err);
+    }
+    fs::write(
+        place.0.path("kernels.toml"),
+        MANIFEST.replace("allow-spills = true", "allow-spills = true\nmin-occupancy = 90"),
+    )
+    .unwrap();
+    let outcome = run(&place, &["bundle"]);
+    assert!(
+        outcome.err.contains("`min-occupancy` is 90") && outcome.err.contains("limited by registers"),
+        "{}",
+        outcome.err
+    );
+    fs::write(
+        place.0.path("kernels.toml"),
+        MANIFEST.replace("allow-spills = true", "max-spills = 100000"),
+    )
+    .unwrap();
+    let outcome = run(&place, &["bundle"]);
+    assert_eq!(
+        (outcome.code, outcome.err.contains("spill")),
+        (Some(0), false),
+        "{}",
+        outcome.err
+    );
+}
+
+#[test]
+fn two_states_are_compared() {
+    let Some(place) = folder() else { return };
+    assert_eq!(run(&place, &["bundle"]).code, Some(0));
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command
+            .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
+            .args(arguments);
+        let output = command.current_dir(place.0.path("")).output().unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "k.py", "kernels.toml"]);
+    git(&["commit", "--quiet", "--message", "one"]);
+    let file = place.0.path("k.py");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(
+        &file,
+        text.replace("s = T.alloc_shared((256,)", "s = T.alloc_shared((512,)"),
+    )
+    .unwrap();
+    let manifest = fs::read_to_string(place.0.path("kernels.toml")).unwrap();
+    fs::write(
+        place.0.path("kernels.toml"),
+        manifest.replace("name = \"many\"", "name = \"lots\"\nentry = \"many\""),
+    )
+    .unwrap();
+    for other in ["kernels.bundle", "HEAD"] {
+        let outcome = run(&place, &["stats", "--against", other]);
+        assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+        assert!(outcome.out.contains("1024 -> 2048"), "{}", outcome.out);
+        assert!(
+            outcome.out.contains("lots (new)") && outcome.out.contains("many (gone)"),
+            "{}",
+            outcome.out
+        );
+    }
+    let all = json(&place, &["stats", "--json", "--against", "HEAD"]);
+    assert_eq!(
+        (&all[0]["static_shared"], &all[0]["before"]["static_shared"]),
+        (&2048.into(), &1024.into())
+    );
+    let outcome = run(&place, &["stats", "--against", "nowhere"]);
+    assert!(
+        outcome.err.contains("`nowhere` is no bundle here and no commit"),
+        "{}",
+        outcome.err
+    );
+}
