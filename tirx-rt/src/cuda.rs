@@ -17,7 +17,7 @@ pub(crate) mod tensor_map;
 
 use self::attributes::Attributes;
 pub(crate) use self::callback::when_done;
-pub(crate) use self::graph::CudaGraph;
+pub(crate) use self::graph::{CudaGraph, outside_of_captures};
 pub(crate) use self::pinned::{PinnedBytes, elements, elements_mut};
 #[cfg(feature = "simulator")]
 pub(crate) use self::pinned::{bytes_of_words, bytes_of_words_mut};
@@ -90,6 +90,20 @@ pub(crate) fn trim(context: &Arc<CudaContext>, keep: usize) -> Result<()> {
 pub(crate) fn priorities(context: &Arc<CudaContext>) -> Result<(i32, i32)> {
     context.bind_to_thread().map_err(failed("binding the context"))?;
     result::stream::get_priority_range().map_err(failed("asking for the priorities of streams"))
+}
+
+/// Whether everything that is queued on a stream is done.
+pub(crate) fn is_done(stream: &CudaStream) -> Result<bool> {
+    stream
+        .context()
+        .bind_to_thread()
+        .map_err(failed("binding the context"))?;
+    // SAFETY: the stream lives.
+    match unsafe { sys::cuStreamQuery(stream.cu_stream()) } {
+        sys::CUresult::CUDA_SUCCESS => Ok(true),
+        sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+        error => Err(failed("asking for the stream")(DriverError(error))),
+    }
 }
 
 /// Whether every launch is waited for, so that an error is that of its own launch: `TIRX_SYNCHRONOUS=1`.

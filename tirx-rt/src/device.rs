@@ -133,10 +133,12 @@ impl Device {
     /// Where the driver has no room for another.
     pub fn new_stream(&self) -> Result<Stream> {
         match &self.0 {
-            DeviceKind::Cuda(context) => context
-                .new_stream()
-                .map(|s| Stream(StreamKind::Cuda(s)))
-                .map_err(cuda::failed("creating a stream")),
+            DeviceKind::Cuda(context) => {
+                crate::graph::forbid("a new stream")?;
+                cuda::outside_of_captures(|| context.new_stream())
+                    .map(|s| Stream(StreamKind::Cuda(s)))
+                    .map_err(cuda::failed("creating a stream"))
+            }
             #[cfg(feature = "simulator")]
             DeviceKind::Simulator(_) => Ok(self.default_stream()),
         }
@@ -150,10 +152,10 @@ impl Device {
     pub fn new_stream_with_priority(&self, priority: u32) -> Result<Stream> {
         match &self.0 {
             DeviceKind::Cuda(context) => {
+                crate::graph::forbid("a new stream")?;
                 let (least, greatest) = cuda::priorities(context)?;
-                let wanted = i64::from(least) - i64::from(priority);
-                context
-                    .new_stream_with_priority(wanted.max(i64::from(greatest)) as i32)
+                let wanted = (i64::from(least) - i64::from(priority)).max(i64::from(greatest)) as i32;
+                cuda::outside_of_captures(|| context.new_stream_with_priority(wanted))
                     .map(|s| Stream(StreamKind::Cuda(s)))
                     .map_err(cuda::failed("creating a stream"))
             }
@@ -193,9 +195,11 @@ impl Device {
     /// Those of earlier work on the device.
     pub fn synchronize(&self) -> Result<()> {
         match &self.0 {
-            DeviceKind::Cuda(context) => context
-                .synchronize()
-                .map_err(cuda::failed("waiting for the device")),
+            DeviceKind::Cuda(context) => {
+                crate::graph::forbid("waiting for the device")?;
+                cuda::outside_of_captures(|| context.synchronize())
+                    .map_err(cuda::failed("waiting for the device"))
+            }
             #[cfg(feature = "simulator")]
             DeviceKind::Simulator(simulator) => {
                 simulator.synchronize();

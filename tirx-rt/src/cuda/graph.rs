@@ -1,6 +1,6 @@
 //! CUDA graphs: capture, instantiation, launch, exchange of parameters.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
@@ -28,16 +28,36 @@ unsafe impl Sync for CudaGraph {}
 pub(crate) struct Capture {
     stream: Arc<CudaStream>,
     ended: bool,
+    _guard: RwLockReadGuard<'static, ()>,
+}
+
+/// Read-locked by captures, write-locked by what waits for a whole context: the driver invalidates every capture of the
+/// context otherwise.
+static CAPTURES: RwLock<()> = RwLock::new(());
+
+/// Runs what may wait for a whole context while no other thread captures. In a capture of this thread it runs as it is:
+/// the driver reports what it does not permit.
+pub(crate) fn outside_of_captures<T>(run: impl FnOnce() -> T) -> T {
+    let _guard = match crate::graph::recording() {
+        true => None,
+        false => Some(CAPTURES.write().unwrap_or_else(PoisonError::into_inner)),
+    };
+    run()
 }
 
 impl CudaGraph {
     /// Begins a capture on a new stream.
     pub(crate) fn begin(context: &Arc<CudaContext>) -> Result<Capture> {
-        let stream = context.new_stream().map_err(failed("creating a stream"))?;
+        let stream = outside_of_captures(|| context.new_stream()).map_err(failed("creating a stream"))?;
+        let guard = CAPTURES.read().unwrap_or_else(PoisonError::into_inner);
         stream
             .begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
             .map_err(failed("beginning a capture"))?;
-        Ok(Capture { stream, ended: false })
+        Ok(Capture {
+            stream,
+            ended: false,
+            _guard: guard,
+        })
     }
 
     pub(crate) fn launch(&self, stream: &CudaStream) -> Result<()> {
