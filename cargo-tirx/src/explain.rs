@@ -104,6 +104,12 @@ fn describe(out: &mut String, decision: &Decision) {
             "  partition: {rounds} rounds x {threads} threads x {vector} elements\n"
         ));
     }
+    for line in &decision.lines {
+        out.push_str(&format!("  plan: {line}\n"));
+    }
+    if let Some(completion) = decision.completion {
+        out.push_str(&format!("  the caller waits for {completion}\n"));
+    }
     if let Some(code) = &decision.code {
         for line in print_stmt(code).lines() {
             out.push_str(&format!("    {line}\n"));

@@ -158,6 +158,7 @@ k.py:10: Tx.cta.sqrt(s, s)
   reg   declines: operand scope shared != local
   smem  chosen
   partition: 1 rounds x 256 threads x 4 elements
+  the caller waits for nothing: the threads of the scope see the result
 ";
     assert!(found.starts_with(expected.trim_start()), "{found}");
     assert!(found.contains("T.sqrt(s["), "{found}");

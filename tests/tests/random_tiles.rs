@@ -236,7 +236,8 @@ fn table() -> String {
         }
     }
     let mut table = String::from(
-        "| operations | variant | priority | conditions | what it does |\n|---|---|---|---|---|\n",
+        "| operations | variant | priority | GPUs | conditions | options | what it does | what the caller waits for |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     for (variant, ops) in rows {
         let forced = if variant.only_forced {
@@ -244,13 +245,17 @@ fn table() -> String {
         } else {
             ""
         };
+        let options: Vec<String> = variant.options.iter().map(|o| format!("`{}`", o.name)).collect();
         table += &format!(
-            "| {} | `{}` | {} | {forced}{} | {} |\n",
+            "| {} | `{}` | {} | {} | {forced}{} | {} | {} | {} |\n",
             ops.join(", "),
             variant.name,
             variant.priority,
+            variant.arch,
             variant.predicates.join("; "),
-            variant.doc
+            options.join(", "),
+            variant.doc,
+            variant.completion,
         );
     }
     table

@@ -9,6 +9,7 @@
 //! ```
 
 use super::Op;
+use super::operands::Operands;
 use super::row::{Kind, Many, Row};
 use crate::ir::{DType, Expr, Stmt};
 use crate::source::Span;
@@ -133,14 +134,15 @@ impl CallBuilder {
                 (None, Kind::Count(of), _) => args.push(count(given(of))),
                 (None, _, Many::Optional | Many::List(_)) => {}
                 (None, kind, Many::One) => {
-                    let value = default_of(self.row, arg.name).or_else(|| neutral(kind));
+                    let value = default_of(self.row, arg.name, kind).or_else(|| neutral(kind));
                     debug_assert!(value.is_some(), "{}: {} is not set", self.row.name, arg.name);
                     args.extend(value.map(|v| v.at(self.span)));
                 }
             }
         }
+        // Values that come from a user's text are checked where every call is; here only the builder's use of the row.
         if cfg!(debug_assertions)
-            && let Err(reason) = self.row.read(&args)
+            && let Err(reason) = Operands::read(self.row, &args)
         {
             panic!("{}: {reason}", self.row.name);
         }
@@ -154,8 +156,9 @@ impl CallBuilder {
     }
 }
 
-/// The default that the signature gives a parameter: `True`, `False`, `None`, an integer or a text.
-fn default_of(row: &Row, name: &str) -> Option<Expr> {
+/// The default that the signature gives a parameter: `True`, `False`, an integer or a text; `None` of a number, such as a
+/// cache policy, is 0.
+fn default_of(row: &Row, name: &str, kind: Kind) -> Option<Expr> {
     let signature = row.signature?.trim_start_matches('(').trim_end_matches(')');
     let literal = signature.split(',').find_map(|parameter| {
         let (parameter, literal) = parameter.split_once('=')?;
@@ -165,6 +168,10 @@ fn default_of(row: &Row, name: &str) -> Option<Expr> {
     match literal {
         "True" => Some(Expr::int32(1)),
         "False" => Some(Expr::int32(0)),
+        "None" => match kind {
+            Kind::Value(dtype) if dtype.is_integer() => Some(Expr::constant(dtype, 0)),
+            _ => None,
+        },
         _ => match quoted('"').or_else(|| quoted('\'')) {
             Some(text) => Some(Expr::string(text)),
             None => literal.parse().ok().map(Expr::int32),

@@ -29,7 +29,7 @@ mod scope_ids;
 mod tile;
 
 pub(super) use launch::LARGEST_WRITTEN_OUT;
-pub use tile::{Decision, NamedWarning, Outcome, VariantInfo, variants};
+pub use tile::{Completion, Decision, NamedWarning, OptionKind, Outcome, TileOption, VariantInfo, variants};
 
 use super::PassContext;
 use crate::diagnostic::Diagnostics;

@@ -108,41 +108,39 @@ pub(super) fn load(
     span: Span,
 ) -> Stmt {
     let (vec, ptx, result) = form(bytes);
-    let text = |s: &str| Expr::string(s).at(span);
-    let number = |v: i32| Expr::int32(v).at(span);
-    let mut args = vec![dst, address, Expr::constant(DType::UINT64, 0), text(result)];
-    let op = if hints.read_only {
-        args.push(text(""));
-        Op::PtxLdGlobalNc
-    } else {
-        args.extend([number(0), text(space), text("")]);
-        Op::PtxLd
+    let op = match hints.read_only {
+        true => Op::PtxLdGlobalNc,
+        false => Op::PtxLd,
     };
-    args.extend([text(vec), text(ptx), number(0), number(1)]);
-    args.extend([&hints.l1_evict, &hints.l2_evict, &hints.prefetch_size].map(|s| text(s)));
-    Stmt::evaluate(Expr::call(op, DType::VOID, args).at(span))
+    let call = op
+        .call()
+        .set("dst", dst)
+        .set("addr", address)
+        .set("return_type", result)
+        .set("vec", vec)
+        .set("ptx_type", ptx)
+        .set("l1_evict", &hints.l1_evict)
+        .set("l2_evict", &hints.l2_evict)
+        .set("prefetch_size", &hints.prefetch_size)
+        .at(span);
+    match hints.read_only {
+        true => call.stmt(),
+        false => call.set("space", space).stmt(),
+    }
 }
 
 /// `*address = src[0 .. bytes]`, in `space`.
 pub(super) fn store(address: Expr, src: Expr, space: &str, bytes: i128, span: Span) -> Stmt {
     let (vec, ptx, _) = form(bytes);
-    let text = |s: &str| Expr::string(s).at(span);
-    let number = |v: i32| Expr::int32(v).at(span);
-    let args = vec![
-        address,
-        src,
-        Expr::constant(DType::UINT64, 0),
-        number(0),
-        text(space),
-        text(""),
-        text(vec),
-        text(ptx),
-        number(0),
-        text(""),
-        text(""),
-        number(1),
-    ];
-    Stmt::evaluate(Expr::call(Op::PtxSt, DType::VOID, args).at(span))
+    Op::PtxSt
+        .call()
+        .set("address", address)
+        .set("src", src)
+        .set("space", space)
+        .set("vec", vec)
+        .set("ptx_type", ptx)
+        .at(span)
+        .stmt()
 }
 
 /// The PTX state space of a storage scope.

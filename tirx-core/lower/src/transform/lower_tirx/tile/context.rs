@@ -34,10 +34,6 @@ pub(super) struct Context<'a> {
     pub(super) scope: ExecScope,
     /// The call's place.
     pub(super) span: Span,
-    /// The partition that a variant chose: rounds, threads, elements per vector.
-    pub(super) partition: Option<[i128; 3]>,
-    /// A warning of the variant, shown if it is chosen.
-    pub(super) warning: Option<Warning>,
 }
 
 /// A warning that the variant is probably not what was wanted.

@@ -12,30 +12,34 @@
 //! `T.ptx.cp_async.commit_group()`, `T.ptx.cp_async.wait_group(n)`, then a barrier.
 
 use super::build::{address, elements, flat_view, repeat};
+use super::call::Call;
 use super::context::Context;
-use super::copy::partition::partition;
-use super::copy::{FULL_SCOPE, SAME_ELEMENTS, SCOPE, operands};
-use super::variant::{Completion, OptionKind, Predicate, TileOption, Variant, ready};
-use crate::intrin::Op;
-use crate::ir::{AttrValue, DType, ExecScope, Expr, Stmt, TileCall, TileOp};
+use super::copy::partition::{Partition, partition};
+use super::copy::{FULL_SCOPE, SAME_ELEMENTS, SCOPE};
+use super::emit::Emit;
+use super::variant::{
+    Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
+};
+use crate::intrin::{Arch, Op};
+use crate::ir::{BufferRegion, DType, ExecScope, Expr, Stmt, TileOp};
+use crate::source::Span;
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::CopyAsync],
     name: "ldgsts",
-    aliases: &[],
     priority: 20,
-    only_forced: false,
+    arch: Arch::least(80),
     predicates: &[
         SCOPE,
         FULL_SCOPE,
         SAME_ELEMENTS,
         Predicate {
             name: "from global to shared memory",
-            holds: |call, cx| Ok(global_to_shared(call.tile, cx)?),
+            holds: global_to_shared,
         },
         Predicate {
             name: "the elements divide among the threads",
-            holds: |call, cx| Ok(divides(call.tile, cx)?),
+            holds: divides,
         },
     ],
     options: &[
@@ -65,105 +69,135 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
         },
     ],
     completion: Completion::CommitGroup,
-    plan: |call, cx| ready(call, cx, lower),
+    plan,
     doc: "cp.async of 16, 8 or 4 bytes, spread over the threads of the scope",
     ..Variant::DEFAULT
 }];
 
-fn global_to_shared(call: &TileCall, _: &mut Context<'_>) -> Result<(), String> {
-    let (dst, src) = operands(call)?;
+fn global_to_shared(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
+    let (dst, src) = call.moved()?;
     let (from, to) = (src.buffer.scope(), dst.buffer.scope());
     if from == "global" && to.starts_with("shared") {
         return Ok(());
     }
-    Err(format!(
-        "unsupported memory scopes src={from} dst={to}; allowed: global->shared*"
-    ))
+    Err(format!("unsupported memory scopes src={from} dst={to}; allowed: global->shared*").into())
 }
 
-fn divides(call: &TileCall, cx: &mut Context<'_>) -> Result<(), String> {
-    let (_, src) = operands(call)?;
+fn divides(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+    let (_, src) = call.moved()?;
     let threads = cx.thread_count()?;
     match elements(src) {
-        None => Err("non-constant region extent".to_string()),
+        None => Err("non-constant region extent".into()),
         Some(n) if n > 0 && n % threads == 0 => Ok(()),
-        Some(n) => Err(format!("region size {n} not divisible by thread_cnt={threads}")),
+        Some(n) => Err(format!("region size {n} not divisible by thread_cnt={threads}").into()),
     }
 }
 
 /// `direct=True`: the calling thread's region by one instruction, which the caller promises to be contiguous and aligned.
-fn direct(call: &TileCall, cx: &Context<'_>) -> Result<i128, String> {
-    let (dst, src) = operands(call)?;
+fn direct(call: &Call<'_>, cx: &Context<'_>) -> Result<i128, Decline> {
+    let (dst, src) = call.moved()?;
     if cx.scope != ExecScope::Thread {
-        return Err(format!(
-            "direct=True is for scope thread, found {}",
-            cx.scope.name()
-        ));
+        return Err(format!("direct=True is for scope thread, found {}", cx.scope.name()).into());
     }
     let bits = src.buffer.dtype.bits as i128 * src.buffer.dtype.lanes as i128;
     let elements = elements(dst).ok_or("direct=True needs constant extents")?;
     match elements * bits {
         32 | 64 | 128 => Ok(elements * bits / 8),
-        _ => Err(format!(
-            "direct=True moves 4, 8 or 16 bytes, found {elements} elements of {bits} bits"
-        )),
+        _ => Err(
+            format!("direct=True moves 4, 8 or 16 bytes, found {elements} elements of {bits} bits").into(),
+        ),
     }
 }
 
-fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
-    let (dst, src) = operands(call)?;
+/// Who copies which pieces.
+struct Pieces {
+    dst: BufferRegion,
+    src: BufferRegion,
+    /// `None` for `direct=True`.
+    partition: Option<Partition>,
+    /// Bytes of a piece.
+    bytes: i128,
+    bits: i128,
+    prefetch_size: i32,
+    predicate: Expr,
+    fill_mode: String,
+}
+
+fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+    let (dst, src) = call.moved()?;
     let dtype = src.buffer.dtype;
     let bits = dtype.bits as i128 * dtype.lanes as i128;
-    let span = cx.span;
-    let number = |key: &str| call.config.get(key).and_then(AttrValue::as_int).unwrap_or(-1);
-    let predicate = match call.config.get("predicate") {
-        Some(AttrValue::Expr(e)) => e.clone().cast(DType::INT32),
-        _ => Expr::int32(number("predicate") as i32),
+    let (partition, bytes) = if call.option_flag("direct") {
+        (None, direct(call, cx)?)
+    } else {
+        let found = partition(src, dst, cx.thread_count()?, &[128, 64, 32], cx)?;
+        let bytes = found.vector * bits / 8;
+        if ![4, 8, 16].contains(&bytes) {
+            return Err(format!(
+                "cp.async moves 4, 8 or 16 bytes, but only {bytes} are contiguous and aligned"
+            )
+            .into());
+        }
+        (Some(found), bytes)
     };
-    let fill = call
-        .config
-        .get("fill_mode")
-        .and_then(AttrValue::as_str)
-        .unwrap_or("");
-    let copy = |to: Expr, from: Expr, bytes: i128| {
-        let args = vec![
-            to,
-            from,
-            Expr::int32(bytes as i32),
-            Expr::constant(DType::UINT64, 0),
-            Expr::int32(0),
-            Expr::int32(number("prefetch_size") as i32),
-            predicate.clone(),
-            Expr::string(fill),
-        ];
-        Stmt::evaluate(Expr::call(Op::PtxCpAsync, DType::VOID, args).at(span))
+    let predicate = match call.option_expr("predicate") {
+        Some(e) if e.as_int().is_none() => e.cast(DType::INT32),
+        Some(e) => e,
+        None => Expr::int32(-1),
     };
-    if call
-        .config
-        .get("direct")
-        .and_then(AttrValue::as_int)
-        .is_some_and(|v| v != 0)
-    {
-        let bytes = direct(call, cx)?;
-        cx.partition = Some([1, 1, bytes * 8 / bits]);
-        let to = address(&dst.buffer, dst.starts(), span);
-        return Ok(copy(to, address(&src.buffer, src.starts(), span), bytes));
+    Ok(Box::new(Pieces {
+        dst: dst.clone(),
+        src: src.clone(),
+        partition,
+        bytes,
+        bits,
+        prefetch_size: call.option_int("prefetch_size").unwrap_or(-1) as i32,
+        predicate,
+        fill_mode: call.option_text("fill_mode").to_string(),
+    }))
+}
+
+impl Pieces {
+    fn copy(&self, to: Expr, from: Expr, span: Span) -> Stmt {
+        Op::PtxCpAsync
+            .call()
+            .set("dst_ptr", to)
+            .set("src_ptr", from)
+            .set("cp_size", self.bytes as i32)
+            .set("prefetch_size", self.prefetch_size)
+            .set("predicate", &self.predicate)
+            .set("fill_mode", &self.fill_mode)
+            .at(span)
+            .stmt()
     }
-    let plan = partition(src, dst, cx.thread_count()?, &[128, 64, 32], cx)?;
-    let bytes = plan.vector * bits / 8;
-    if ![4, 8, 16].contains(&bytes) {
-        return Err(format!(
-            "cp.async moves 4, 8 or 16 bytes, but only {bytes} are contiguous and aligned"
-        ));
+}
+
+impl Emits for Pieces {
+    fn explain(&self) -> Explanation {
+        match &self.partition {
+            Some(p) => Explanation::partition(p.rounds, p.threads, p.vector),
+            None => Explanation::partition(1, 1, self.bytes * 8 / self.bits),
+        }
     }
-    cx.partition = Some([plan.rounds, plan.threads, plan.vector]);
-    let (flat_global, declare_global) = flat_view(&src.buffer, span);
-    let (flat_shared, declare_shared) = flat_view(&dst.buffer, span);
-    let thread = cx.thread_index();
-    let body = repeat("f", plan.rounds, span, |round| {
-        let to = address(&flat_shared, vec![plan.shared_at(&round, &thread, cx)], span);
-        let from = address(&flat_global, vec![plan.global_at(&round, &thread)], span);
-        copy(to, from, bytes)
-    });
-    Ok(Stmt::seq([declare_global, declare_shared, body]))
+
+    fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
+        let span = out.span();
+        let Some(partition) = &self.partition else {
+            let to = address(&self.dst.buffer, self.dst.starts(), span);
+            let from = address(&self.src.buffer, self.src.starts(), span);
+            return out.push(self.copy(to, from, span));
+        };
+        let (flat_global, declare_global) = flat_view(&self.src.buffer, span);
+        let (flat_shared, declare_shared) = flat_view(&self.dst.buffer, span);
+        let thread = out.cx.thread_index();
+        let body = repeat("f", partition.rounds, span, |round| {
+            let to = partition.shared_at(&round, &thread, out.cx);
+            let to = address(&flat_shared, vec![to], span);
+            let from = address(&flat_global, vec![partition.global_at(&round, &thread)], span);
+            self.copy(to, from, span)
+        });
+        for stmt in [declare_global, declare_shared, body] {
+            out.push(stmt);
+        }
+    }
 }

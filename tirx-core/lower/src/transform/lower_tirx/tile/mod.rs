@@ -19,6 +19,7 @@ mod copy;
 mod copy_async;
 mod elementwise;
 mod emit;
+mod formula;
 mod reduction;
 mod registers;
 mod swizzle;
@@ -40,7 +41,7 @@ use crate::source::Span;
 use crate::transform::Target;
 
 pub use self::table::{VariantInfo, variants};
-pub use self::variant::Completion;
+pub use self::variant::{Completion, OptionKind, TileOption};
 
 /// The outcome for one variant at a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -248,8 +249,6 @@ impl Walk<'_> {
             facts: &mut self.facts,
             scope: tile.scope,
             span,
-            partition: None,
-            warning: None,
         };
         let (rows, result) = choose(&Call::new(tile, span), &mut context);
         let left_out = copy::full_scope(&context).is_err();

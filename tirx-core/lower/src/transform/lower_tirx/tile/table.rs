@@ -1,7 +1,8 @@
 //! The variants of each operation, in the order in which they are tried.
 
-use super::variant::Variant;
+use super::variant::{Completion, TileOption, Variant};
 use super::{copy, copy_async, elementwise, reduction};
+use crate::intrin::Arch;
 use crate::ir::TileOp;
 
 /// All variants.
@@ -31,6 +32,12 @@ pub struct VariantInfo {
     pub priority: i32,
     /// Whether `dispatch=` must name it.
     pub only_forced: bool,
+    /// The GPUs that have its instructions.
+    pub arch: Arch,
+    /// The options it reads.
+    pub options: &'static [TileOption],
+    /// What the caller does before the result is used.
+    pub completion: Completion,
     /// Its predicates.
     pub predicates: Vec<&'static str>,
     /// Its description.
@@ -47,6 +54,9 @@ pub fn variants() -> Vec<VariantInfo> {
                 name: variant.name,
                 priority: variant.priority,
                 only_forced: variant.only_forced,
+                arch: variant.arch,
+                options: variant.options,
+                completion: variant.completion,
                 predicates: variant.predicates.iter().map(|p| p.name).collect(),
                 doc: variant.doc,
             });

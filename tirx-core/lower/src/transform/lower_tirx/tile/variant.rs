@@ -252,35 +252,3 @@ pub enum OptionKind {
     /// Anything: the variant that reads it says what is wrong with a value.
     Any,
 }
-
-/// A plan that has its code already.
-pub(super) struct Ready {
-    stmt: crate::ir::Stmt,
-    partition: Option<[i128; 3]>,
-    warning: std::cell::Cell<Option<Warning>>,
-}
-
-impl Emits for Ready {
-    fn explain(&self) -> Explanation {
-        Explanation {
-            partition: self.partition,
-            warning: self.warning.take(),
-            ..Explanation::default()
-        }
-    }
-
-    fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
-        out.push(self.stmt);
-    }
-}
-
-pub(super) type Lower = fn(&crate::ir::TileCall, &mut Context<'_>) -> Result<crate::ir::Stmt, String>;
-
-pub(super) fn ready(call: &Call<'_>, cx: &mut Context<'_>, lower: Lower) -> Result<Plan, Decline> {
-    let stmt = lower(call.tile, cx)?;
-    Ok(Box::new(Ready {
-        stmt,
-        partition: cx.partition.take(),
-        warning: std::cell::Cell::new(cx.warning.take()),
-    }))
-}

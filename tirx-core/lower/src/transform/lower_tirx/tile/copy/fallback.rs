@@ -7,14 +7,28 @@
 //! **Cost.** One load and one store per element, by one thread; it serves calls that no other variant accepts. Builds
 //! and checks warn, with the reasons of the others, unless `dispatch="fallback"` asks for it.
 
+use super::super::call::Call;
 use super::super::context::{Context, Warning};
-use super::{operands, wide};
+use super::super::emit::Emit;
+use super::super::variant::{Completion, Decline, Emits, Explanation, Plan};
+use super::wide;
 use crate::arith::fold;
 use crate::ir::tile::COPY_BY_ONE_THREAD;
-use crate::ir::{BinOp, DType, ExecScope, Expr, Stmt, TileCall, Var};
+use crate::ir::{BinOp, BufferRegion, DType, ExecScope, Expr, Stmt, Var};
 
-pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
-    let (dst, src) = operands(call)?;
+/// Both sides, and who copies.
+struct OneThread {
+    dst: BufferRegion,
+    src: BufferRegion,
+    scope: ExecScope,
+    /// The number of the thread in the scope; at scope thread every one copies.
+    thread: Option<i128>,
+    /// Whether the call names the variant, so that it needs no warning.
+    forced: bool,
+}
+
+pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+    let (dst, src) = call.moved()?;
     for region in [dst, src] {
         if region
             .buffer
@@ -25,51 +39,80 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
             return Err(format!(
                 "{} is spread over threads, so no thread can copy it alone",
                 region.buffer.name
-            ));
+            )
+            .into());
         }
     }
-    let span = cx.span;
-    // A call that names the variant needs no warning.
-    if call.dispatch.is_none() {
-        let (from, to, scope) = (src.buffer.scope(), dst.buffer.scope(), cx.scope.name());
-        cx.warning = Some(Warning {
+    let thread = if cx.scope == ExecScope::Thread {
+        None
+    } else {
+        cx.thread_count()?;
+        Some(first_active(cx)?)
+    };
+    Ok(Box::new(OneThread {
+        dst: dst.clone(),
+        src: src.clone(),
+        scope: cx.scope,
+        thread,
+        forced: call.dispatch().is_some(),
+    }))
+}
+
+impl Emits for OneThread {
+    fn explain(&self) -> Explanation {
+        let (from, to, scope) = (
+            self.src.buffer.scope(),
+            self.dst.buffer.scope(),
+            self.scope.name(),
+        );
+        let warning = Warning {
             name: COPY_BY_ONE_THREAD,
             message: format!(
                 "this copy from {from} to {to} at scope {scope} goes element by element in one thread, because every faster \
                  variant declines"
             ),
             instead: "`dispatch=\"fallback\"`",
-        });
-    }
-    let (d, s) = (wide(dst), wide(src));
-    let vars: Vec<Var> = d
-        .iter()
-        .map(|dim| Var::at("i", dst.ranges[*dim].1.dtype, span))
-        .collect();
-    let at = |starts: Vec<Expr>, dims: &[usize]| {
-        let mut coordinate = starts;
-        for (dim, var) in dims.iter().zip(&vars) {
-            coordinate[*dim] =
-                crate::layout::apply::binary(BinOp::Add, coordinate[*dim].clone(), Expr::var(var));
+        };
+        let who = match self.thread {
+            Some(thread) => format!("by thread {thread} of the {scope}"),
+            None => "by the calling thread".to_string(),
+        };
+        Explanation {
+            warning: (!self.forced).then_some(warning),
+            completion: self.thread.is_none().then_some(Completion::Done),
+            ..Explanation::default()
         }
-        coordinate
-    };
-    let value = Expr::load(&src.buffer, at(src.starts(), &s)).at(span);
-    let mut body = Stmt::store(&dst.buffer, at(dst.starts(), &d), value, span);
-    for (dim, var) in d.iter().zip(&vars).rev() {
-        body = Stmt::for_serial(var, dst.ranges[*dim].1.clone(), body, span);
+        .line(format!("element by element, {who}"))
     }
-    if cx.scope == ExecScope::Thread {
-        return Ok(body);
+
+    fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
+        let span = out.span();
+        let (dst, src) = (&self.dst, &self.src);
+        let (d, s) = (wide(dst), wide(src));
+        let vars: Vec<Var> = d
+            .iter()
+            .map(|dim| Var::at("i", dst.ranges[*dim].1.dtype, span))
+            .collect();
+        let at = |starts: Vec<Expr>, dims: &[usize]| {
+            let mut coordinate = starts;
+            for (dim, var) in dims.iter().zip(&vars) {
+                coordinate[*dim] =
+                    crate::layout::apply::binary(BinOp::Add, coordinate[*dim].clone(), Expr::var(var));
+            }
+            coordinate
+        };
+        let value = Expr::load(&src.buffer, at(src.starts(), &s)).at(span);
+        let mut body = Stmt::store(&dst.buffer, at(dst.starts(), &d), value, span);
+        for (dim, var) in d.iter().zip(&vars).rev() {
+            body = Stmt::for_serial(var, dst.ranges[*dim].1.clone(), body, span);
+        }
+        if let Some(thread) = self.thread {
+            let own = fold::cast(out.cx.thread_index(), DType::INT32);
+            let condition = Expr::binary(BinOp::Eq, own, Expr::int32(thread as i32));
+            body = Stmt::if_else(condition.at(span), body, None, span);
+        }
+        out.push(body);
     }
-    cx.thread_count()?;
-    let first = first_active(cx)?;
-    let condition = Expr::binary(
-        BinOp::Eq,
-        fold::cast(cx.thread_index(), DType::INT32),
-        Expr::int32(first as i32),
-    );
-    Ok(Stmt::if_else(condition.at(span), body, None, span))
 }
 
 /// The number in the scope of its first active thread.

@@ -6,37 +6,37 @@ pub(super) mod partition;
 mod reg;
 mod vec_forced;
 
+use super::call::Call;
 use super::context::Context;
-use super::variant::{Completion, Predicate, Variant, ready};
-use crate::ir::{BufferRegion, Expr, TileCall, TileOp};
+use super::variant::{Completion, Decline, Predicate, Variant};
+use crate::intrin::Arch;
+use crate::ir::{BufferRegion, Expr, TileOp};
 
 pub(super) static VARIANTS: &[Variant] = &[
-    vec_forced::variant("vec_256b", vec_forced::plan::<32>),
-    vec_forced::variant("vec_128b", vec_forced::plan::<16>),
-    vec_forced::variant("vec_64b", vec_forced::plan::<8>),
-    vec_forced::variant("vec_32b", vec_forced::plan::<4>),
-    vec_forced::variant("vec_16b", vec_forced::plan::<2>),
+    vec_forced::variant("vec_256b", Arch::least(100), vec_forced::plan::<32>),
+    vec_forced::variant("vec_128b", Arch::ANY, vec_forced::plan::<16>),
+    vec_forced::variant("vec_64b", Arch::ANY, vec_forced::plan::<8>),
+    vec_forced::variant("vec_32b", Arch::ANY, vec_forced::plan::<4>),
+    vec_forced::variant("vec_16b", Arch::ANY, vec_forced::plan::<2>),
     Variant {
         ops: &[TileOp::Copy],
         name: "gmem_smem",
         aliases: &["vec_auto"],
-        priority: 10,
-        only_forced: false,
         predicates: &[
             SCOPE,
             FULL_SCOPE,
             SAME_ELEMENTS,
             Predicate {
                 name: "between global and shared memory",
-                holds: |call, cx| Ok(gmem_smem::between_global_and_shared(call.tile, cx)?),
+                holds: gmem_smem::between_global_and_shared,
             },
             Predicate {
                 name: "the elements divide among the threads",
-                holds: |call, cx| Ok(gmem_smem::divides(call.tile, cx)?),
+                holds: gmem_smem::divides,
             },
         ],
         completion: Completion::OwnPart,
-        plan: |call, cx| ready(call, cx, gmem_smem::lower),
+        plan: gmem_smem::plan,
         doc: "vectors of up to 16 bytes, spread over the threads of the scope",
         ..Variant::DEFAULT
     },
@@ -44,32 +44,28 @@ pub(super) static VARIANTS: &[Variant] = &[
         ops: &[TileOp::Copy],
         name: "reg",
         aliases: &["vec_auto"],
-        priority: 10,
-        only_forced: false,
         predicates: &[
             SCOPE,
             FULL_SCOPE,
             SAME_ELEMENTS,
             Predicate {
                 name: "between local and global or shared memory",
-                holds: |call, cx| Ok(reg::with_registers(call.tile, cx)?),
+                holds: reg::with_registers,
             },
         ],
         options: vec_forced::HINTS,
         completion: Completion::OwnPart,
-        plan: |call, cx| ready(call, cx, reg::lower),
+        plan: reg::plan,
         doc: "each thread moves what it holds, in vectors of up to 16 bytes",
         ..Variant::DEFAULT
     },
     Variant {
         ops: &[TileOp::Copy],
         name: "fallback",
-        aliases: &[],
         priority: 0,
-        only_forced: false,
         predicates: &[SAME_ELEMENTS],
         completion: Completion::OwnPart,
-        plan: |call, cx| ready(call, cx, fallback::lower),
+        plan: fallback::plan,
         doc: "element by element, by the first active thread of the scope",
         ..Variant::DEFAULT
     },
@@ -90,7 +86,7 @@ pub(super) const FULL_SCOPE: Predicate = Predicate {
 /// Predicate: both sides have a layout, one dtype and, apart from dimensions of one element, the same extents.
 pub(super) const SAME_ELEMENTS: Predicate = Predicate {
     name: "one dtype, layouts, the same extents",
-    holds: |call, cx| Ok(same_elements(call.tile, cx)?),
+    holds: same_elements,
 };
 
 pub(super) fn full_scope(cx: &Context<'_>) -> Result<(), String> {
@@ -104,31 +100,25 @@ pub(super) fn full_scope(cx: &Context<'_>) -> Result<(), String> {
     }
 }
 
-pub(super) fn operands(call: &TileCall) -> Result<(&BufferRegion, &BufferRegion), String> {
-    match (call.region(0), call.region(1)) {
-        (Some(dst), Some(src)) => Ok((dst, src)),
-        _ => Err("copy is between two regions".to_string()),
-    }
-}
-
 /// The dimensions of more than one element.
 fn wide(region: &BufferRegion) -> Vec<usize> {
     let dims = 0..region.ranges.len();
     dims.filter(|d| !region.ranges[*d].1.is_int(1)).collect()
 }
 
-fn same_elements(call: &TileCall, cx: &mut Context<'_>) -> Result<(), String> {
-    let (dst, src) = operands(call)?;
+fn same_elements(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+    let (dst, src) = call.moved()?;
     for region in [dst, src] {
         if region.buffer.layout.is_none() {
-            return Err(format!("{} has no layout", region.buffer.name));
+            return Err(format!("{} has no layout", region.buffer.name).into());
         }
     }
     if dst.buffer.dtype != src.buffer.dtype {
         return Err(format!(
             "dtypes differ: dst is {}, src is {}",
             dst.buffer.dtype, src.buffer.dtype
-        ));
+        )
+        .into());
     }
     let (d, s) = (wide(dst), wide(src));
     let same = |a: &Expr, b: &Expr, cx: &mut Context<'_>| match (a.as_int(), b.as_int()) {
@@ -142,6 +132,6 @@ fn same_elements(call: &TileCall, cx: &mut Context<'_>) -> Result<(), String> {
     if equal {
         Ok(())
     } else {
-        Err("the extents of dst and src differ".to_string())
+        Err("the extents of dst and src differ".into())
     }
 }

@@ -10,20 +10,23 @@
 //!
 //! **Cost.** One load or store per vector, no other registers.
 
-use super::super::build::{address, flat_view, layout_of, load, repeat, space, store};
+use super::super::build::{CacheHints, address, flat_view, layout_of, load, repeat, space, store};
+use super::super::call::Call;
 use super::super::context::Context;
+use super::super::emit::Emit;
 use super::super::registers::Held;
 use super::super::swizzle::{Step, swizzled};
+use super::super::variant::{Completion, Decline, Emits, Explanation, Plan};
 use super::partition::WIDTHS;
-use super::{operands, vec_forced};
+use super::vec_forced;
 use crate::arith::fold;
-use crate::ir::{BinOp, BufferRegion, Expr, Stmt, TileCall};
+use crate::ir::{BinOp, BufferRegion, Expr, Stmt};
 use crate::layout::apply::binary;
-use crate::layout::{Layout, TileLayout};
+use crate::layout::{Layout, Swizzle, TileLayout};
 
 /// The local and the other side.
-fn sides(call: &TileCall) -> Result<(&BufferRegion, &BufferRegion), String> {
-    let (dst, src) = operands(call)?;
+fn sides<'a>(call: &Call<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion), Decline> {
+    let (dst, src) = call.moved()?;
     let (to, from) = (space(dst.buffer.scope()), space(src.buffer.scope()));
     match (from, to) {
         ("local", "global" | "shared") => Ok((src, dst)),
@@ -32,11 +35,12 @@ fn sides(call: &TileCall) -> Result<(&BufferRegion, &BufferRegion), String> {
             "unsupported memory scopes src={} dst={}; one must be local, the other global or shared",
             src.buffer.scope(),
             dst.buffer.scope()
-        )),
+        )
+        .into()),
     }
 }
 
-pub(super) fn with_registers(call: &TileCall, _: &mut Context<'_>) -> Result<(), String> {
+pub(super) fn with_registers(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
     sides(call).map(drop)
 }
 
@@ -48,13 +52,37 @@ struct Atom {
     near: i128,
 }
 
-pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
+/// Which vectors a thread moves.
+struct Moves {
+    local: BufferRegion,
+    other: BufferRegion,
+    /// Whether the local side is written.
+    loads: bool,
+    hints: CacheHints,
+    swizzle: Option<Swizzle>,
+    /// Base of the other side: the part that depends on the thread, its exclusive bound, the common part.
+    far_base: Expr,
+    far_end: Option<i128>,
+    fixed: Expr,
+    /// Base of the local side.
+    near_base: Expr,
+    /// The loops around the vectors, outermost first.
+    outer: Vec<Atom>,
+    rounds: i128,
+    threads: i128,
+    vector: i128,
+    bytes: i128,
+    /// Under which condition the thread holds a part.
+    holds: Option<Expr>,
+}
+
+pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (local, other) = sides(call)?;
-    let loads = operands(call).is_ok_and(|(dst, _)| std::ptr::eq(dst, local));
+    let loads = std::ptr::eq(call.region("dst")?, local);
     let dtype = local.buffer.dtype;
     let bits = dtype.bits as i128 * dtype.lanes as i128;
     if bits % 8 != 0 || bits > 128 {
-        return Err(format!("{dtype} elements are not moved by one instruction"));
+        return Err(format!("{dtype} elements are not moved by one instruction").into());
     }
     let held = Held::of(local, cx)?;
     let buffer = &other.buffer;
@@ -63,7 +91,7 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         .slice(&buffer.shape, &other.ranges, cx.facts)
         .ok_or_else(|| format!("the layout of {} cannot be sliced to the region", buffer.name))?;
     if sliced.has_hardware_axis() {
-        return Err(format!("{} is spread over threads", buffer.name));
+        return Err(format!("{} is spread over threads", buffer.name).into());
     }
     let swizzle = sliced.swizzle();
     let extents: Vec<Expr> = held.layout.shard.iter().map(|i| i.extent.clone()).collect();
@@ -134,66 +162,91 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         }
     }
     let (vector, outer) = chosen;
-    let rounds: i128 = outer.iter().map(|a| a.extent).product();
+    let hints = match loads && other.buffer.scope() == "global" {
+        true => vec_forced::hints(call)?,
+        false => CacheHints::default(),
+    };
+    Ok(Box::new(Moves {
+        local: local.clone(),
+        other: other.clone(),
+        loads,
+        hints,
+        swizzle,
+        far_base,
+        far_end,
+        fixed,
+        near_base,
+        rounds: outer.iter().map(|a| a.extent).product(),
+        outer,
+        threads: cx.thread_count()?,
+        vector,
+        bytes: vector * bits / 8,
+        holds: held.holds(cx)?,
+    }))
+}
 
-    cx.partition = Some([rounds, cx.thread_count()?, vector]);
-    let span = cx.span;
-    let hints = if loads && other.buffer.scope() == "global" {
-        vec_forced::hints(call)?
-    } else {
-        Default::default()
-    };
-    let (flat_far, declare_far) = flat_view(&other.buffer, span);
-    let (flat_near, declare_near) = flat_view(&local.buffer, span);
-    let far_space = space(other.buffer.scope());
-    let bytes = vector * bits / 8;
-    let body = repeat("f", rounds, span, |f| {
-        let (mut far_at, mut near_at) = (
-            binary(BinOp::Add, far_base.clone(), fixed.clone()),
-            near_base.clone(),
-        );
-        let mut steps = Vec::new();
-        let mut rest = f;
-        for (depth, atom) in outer.iter().enumerate().rev() {
-            let extent = Expr::constant(rest.dtype, atom.extent);
-            let digit = if depth == 0 {
-                rest.clone()
-            } else {
-                fold::floormod(rest.clone(), extent.clone())
-            };
-            rest = fold::floordiv(rest, extent);
-            far_at = binary(
-                BinOp::Add,
-                far_at,
-                binary(BinOp::Mul, digit.clone(), atom.far.clone()),
+impl Emits for Moves {
+    fn explain(&self) -> Explanation {
+        Explanation {
+            completion: self.loads.then_some(Completion::Done),
+            ..Explanation::partition(self.rounds, self.threads, self.vector)
+        }
+    }
+
+    fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
+        let span = out.span();
+        let (flat_far, declare_far) = flat_view(&self.other.buffer, span);
+        let (flat_near, declare_near) = flat_view(&self.local.buffer, span);
+        let far_space = space(self.other.buffer.scope());
+        let body = repeat("f", self.rounds, span, |f| {
+            let (mut far_at, mut near_at) = (
+                binary(BinOp::Add, self.far_base.clone(), self.fixed.clone()),
+                self.near_base.clone(),
             );
-            near_at = binary(
-                BinOp::Add,
-                near_at,
-                fold::mul(digit.clone(), Expr::constant(digit.dtype, atom.near)),
-            );
-            steps.push(Step {
-                digit,
-                stride: atom.far.clone(),
-            });
+            let mut steps = Vec::new();
+            let mut rest = f;
+            for (depth, atom) in self.outer.iter().enumerate().rev() {
+                let extent = Expr::constant(rest.dtype, atom.extent);
+                let digit = if depth == 0 {
+                    rest.clone()
+                } else {
+                    fold::floormod(rest.clone(), extent.clone())
+                };
+                rest = fold::floordiv(rest, extent);
+                far_at = binary(
+                    BinOp::Add,
+                    far_at,
+                    binary(BinOp::Mul, digit.clone(), atom.far.clone()),
+                );
+                near_at = binary(
+                    BinOp::Add,
+                    near_at,
+                    fold::mul(digit.clone(), Expr::constant(digit.dtype, atom.near)),
+                );
+                steps.push(Step {
+                    digit,
+                    stride: atom.far.clone(),
+                });
+            }
+            if let Some(swizzle) = self.swizzle {
+                far_at = swizzled(swizzle, &self.far_base, self.far_end, &self.fixed, &steps, out.cx);
+            }
+            let far = address(&flat_far, vec![far_at], span);
+            let near = address(&flat_near, vec![near_at], span);
+            match self.loads {
+                true => load(near, far, far_space, self.bytes, &self.hints, span),
+                false => store(far, near, far_space, self.bytes, span),
+            }
+        });
+        // A thread that holds no part may load unused elements, but must not store to another thread's.
+        let body = match self.holds {
+            Some(condition) if !self.loads => Stmt::if_else(condition, body, None, span),
+            _ => body,
+        };
+        for stmt in [declare_far, declare_near, body] {
+            out.push(stmt);
         }
-        if let Some(swizzle) = swizzle {
-            far_at = swizzled(swizzle, &far_base, far_end, &fixed, &steps, cx);
-        }
-        let far = address(&flat_far, vec![far_at], span);
-        let near = address(&flat_near, vec![near_at], span);
-        if loads {
-            load(near, far, far_space, bytes, &hints, span)
-        } else {
-            store(far, near, far_space, bytes, span)
-        }
-    });
-    // A thread that holds no part may load unused elements, but must not store to another thread's.
-    let body = match held.holds(cx)? {
-        Some(condition) if !loads => Stmt::if_else(condition, body, None, span),
-        _ => body,
-    };
-    Ok(Stmt::seq([declare_far, declare_near, body]))
+    }
 }
 
 /// The loops around vectors of the given length; `None` where vectors are not contiguous on both sides.

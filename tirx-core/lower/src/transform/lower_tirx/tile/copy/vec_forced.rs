@@ -11,20 +11,22 @@
 use super::super::build::{CacheHints, address, elements, load, local, space, store};
 use super::super::call::Call;
 use super::super::context::Context;
-use super::super::variant::{Decline, OptionKind, Plan, Predicate, TileOption, Variant, ready};
-use super::operands;
-use crate::ir::{AttrValue, ExecScope, Stmt, TileCall, TileOp};
+use super::super::emit::Emit;
+use super::super::variant::{Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant};
+use crate::intrin::Arch;
+use crate::ir::{BufferRegion, ExecScope, Expr, TileOp};
 
 pub(super) const fn variant(
     name: &'static str,
+    arch: Arch,
     plan: fn(&Call<'_>, &mut Context<'_>) -> Result<Plan, Decline>,
 ) -> Variant {
     Variant {
         ops: &[TileOp::Copy],
         name,
-        aliases: &[],
         priority: 20,
         only_forced: true,
+        arch,
         options: HINTS,
         predicates: PREDICATES,
         plan,
@@ -43,19 +45,26 @@ pub(super) const HINTS: &[TileOption] = &[
     },
     TileOption {
         name: "l1_evict",
-        kind: OptionKind::Text,
+        kind: OptionKind::Word(&[
+            "",
+            "L1::evict_normal",
+            "L1::evict_unchanged",
+            "L1::evict_first",
+            "L1::evict_last",
+            "L1::no_allocate",
+        ]),
         default: "None",
         doc: "how a load from global memory leaves its line in L1, such as \"L1::no_allocate\"",
     },
     TileOption {
         name: "l2_evict",
-        kind: OptionKind::Text,
+        kind: OptionKind::Word(&["", "L2::evict_normal", "L2::evict_first", "L2::evict_last"]),
         default: "None",
         doc: "the same in L2, such as \"L2::evict_first\"",
     },
     TileOption {
         name: "prefetch_size",
-        kind: OptionKind::Text,
+        kind: OptionKind::Word(&["", "L2::64B", "L2::128B", "L2::256B"]),
         default: "None",
         doc: "how much around a load is prefetched to L2, such as \"L2::128B\"",
     },
@@ -72,7 +81,7 @@ const PREDICATES: &[Predicate] = &[
     Predicate {
         name: "between global, shared and local memory",
         holds: |call, _| {
-            let (dst, src) = operands(call.tile)?;
+            let (dst, src) = call.moved()?;
             let (to, from) = (space(dst.buffer.scope()), space(src.buffer.scope()));
             let known = |s: &str| ["global", "shared", "local"].contains(&s);
             if known(to) && known(from) && to != from {
@@ -88,88 +97,86 @@ const PREDICATES: &[Predicate] = &[
     },
 ];
 
-/// The cache hints of a call's configuration.
-pub(super) fn hints(call: &TileCall) -> Result<CacheHints, String> {
-    let text = |key: &str| {
-        call.config
-            .get(key)
-            .and_then(AttrValue::as_str)
-            .unwrap_or("")
-            .to_string()
-    };
-    let read_only = match text("cache").as_str() {
-        "" => false,
-        "nc" => true,
-        other => {
-            return Err(format!(
-                "unsupported cache config \"{other}\"; expected None or \"nc\""
-            ));
-        }
-    };
+/// The cache hints of a call's options.
+pub(super) fn hints(call: &Call<'_>) -> Result<CacheHints, Decline> {
     let hints = CacheHints {
-        read_only,
-        l1_evict: text("l1_evict"),
-        l2_evict: text("l2_evict"),
-        prefetch_size: text("prefetch_size"),
+        read_only: call.option_text("cache") == "nc",
+        l1_evict: call.option_text("l1_evict").to_string(),
+        l2_evict: call.option_text("l2_evict").to_string(),
+        prefetch_size: call.option_text("prefetch_size").to_string(),
     };
-    let (_, src) = operands(call)?;
-    let any = read_only
-        || [&hints.l1_evict, &hints.l2_evict, &hints.prefetch_size]
-            .iter()
-            .any(|s| !s.is_empty());
+    let (_, src) = call.moved()?;
+    let texts = [&hints.l1_evict, &hints.l2_evict, &hints.prefetch_size];
+    let any = hints.read_only || texts.iter().any(|s| !s.is_empty());
     if any && src.buffer.scope() != "global" {
-        return Err(format!(
-            "cache hints apply to global loads, but src is in {}",
-            src.buffer.scope()
+        return Err(Decline::mistake(
+            format!(
+                "cache hints apply to global loads, but src is in {}",
+                src.buffer.scope()
+            ),
+            "leave out cache, l1_evict, l2_evict and prefetch_size",
         ));
     }
     Ok(hints)
 }
 
-pub(super) fn lower<const BYTES: i128>(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
-    let (dst, src) = operands(call)?;
+/// One instruction a side.
+struct Vector {
+    src: BufferRegion,
+    dst: BufferRegion,
+    elements: i128,
+    bytes: i128,
+    hints: CacheHints,
+}
+
+pub(super) fn plan<const BYTES: i128>(call: &Call<'_>, _: &mut Context<'_>) -> Result<Plan, Decline> {
+    let (dst, src) = call.moved()?;
     let dtype = src.buffer.dtype;
     if dst.buffer.dtype != dtype {
-        return Err(format!("dtype mismatch: src={dtype}, dst={}", dst.buffer.dtype));
+        return Err(format!("dtype mismatch: src={dtype}, dst={}", dst.buffer.dtype).into());
     }
     let bits = dtype.bits as i128 * dtype.lanes as i128;
-    if BYTES == 32 && !cx.has_capability(100) {
-        return Err("loads and stores of 256 bits need sm_100".to_string());
-    }
     let expected = BYTES * 8 / bits;
     if expected * bits != BYTES * 8 {
-        return Err(format!(
-            "{} bits are no integral number of {dtype} elements",
-            BYTES * 8
-        ));
+        return Err(format!("{} bits are no integral number of {dtype} elements", BYTES * 8).into());
     }
     for (name, region) in [("src", src), ("dst", dst)] {
         if elements(region) != Some(expected) {
-            return Err(format!(
-                "{name} region does not contain exactly {expected} elements"
-            ));
+            return Err(format!("{name} region does not contain exactly {expected} elements").into());
         }
     }
-    let hints = hints(call)?;
-    let span = cx.span;
-    let from = address(&src.buffer, src.starts(), span);
-    let to = address(&dst.buffer, dst.starts(), span);
-    let (from_space, to_space) = (space(src.buffer.scope()), space(dst.buffer.scope()));
-    if from_space == "local" {
-        return Ok(store(to, from, to_space, BYTES, span));
-    }
-    if to_space == "local" {
-        return Ok(load(to, from, from_space, BYTES, &hints, span));
-    }
-    let (tmp, allocate) = local("tmp", expected, dtype, span);
-    let register = || address(&tmp, vec![crate::ir::Expr::int32(0)], span);
-    Ok(Stmt::seq([
-        allocate,
-        load(register(), from, from_space, BYTES, &hints, span),
-        store(to, register(), to_space, BYTES, span),
-    ]))
+    Ok(Box::new(Vector {
+        src: src.clone(),
+        dst: dst.clone(),
+        elements: expected,
+        bytes: BYTES,
+        hints: hints(call)?,
+    }))
 }
 
-pub(super) fn plan<const BYTES: i128>(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
-    ready(call, cx, lower::<BYTES>)
+impl Emits for Vector {
+    fn explain(&self) -> Explanation {
+        Explanation::partition(1, 1, self.elements)
+    }
+
+    fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
+        let span = out.span();
+        let (src, dst) = (&self.src, &self.dst);
+        let from = address(&src.buffer, src.starts(), span);
+        let to = address(&dst.buffer, dst.starts(), span);
+        let (from_space, to_space) = (space(src.buffer.scope()), space(dst.buffer.scope()));
+        if from_space == "local" {
+            out.push(store(to, from, to_space, self.bytes, span));
+            return;
+        }
+        if to_space == "local" {
+            out.push(load(to, from, from_space, self.bytes, &self.hints, span));
+            return;
+        }
+        let (tmp, allocate) = local("tmp", self.elements, src.buffer.dtype, span);
+        let register = || address(&tmp, vec![Expr::int32(0)], span);
+        out.push(allocate);
+        out.push(load(register(), from, from_space, self.bytes, &self.hints, span));
+        out.push(store(to, register(), to_space, self.bytes, span));
+    }
 }

@@ -12,12 +12,14 @@ pub(super) use smem::barrier;
 use std::sync::Arc;
 
 use super::build::elements;
+use super::call::{Call, Operand};
 use super::context::Context;
 use super::copy::{FULL_SCOPE, SCOPE};
-use super::variant::{OptionKind, TileOption, Variant, ready};
+use super::formula::Formula;
+use super::variant::{Decline, OptionKind, TileOption, Variant};
 use crate::intrin::Op;
-use crate::ir::typing::{self, Arithmetic, Operand};
-use crate::ir::{BufferRegion, DType, Expr, Stmt, TileArg, TileCall, TileOp, Var, substitute};
+use crate::ir::typing::{self, Arithmetic, Operand as Value};
+use crate::ir::{BufferRegion, DType, Expr, Stmt, TileOp, Var};
 use crate::source::Span;
 
 /// The operations whose elements are independent of each other.
@@ -53,71 +55,46 @@ pub(super) static VARIANTS: &[Variant] = &[
     Variant {
         ops: OPERATIONS,
         name: "reg",
-        aliases: &[],
-        priority: 10,
-        only_forced: false,
         predicates: &[SCOPE, FULL_SCOPE, reg::ALL_LOCAL],
         options: ROUNDING,
-        plan: |call, cx| ready(call, cx, reg::lower),
+        plan: reg::plan,
         doc: "each thread computes what it holds of the output",
         ..Variant::DEFAULT
     },
     Variant {
         ops: OPERATIONS,
         name: "smem",
-        aliases: &[],
-        priority: 10,
-        only_forced: false,
         predicates: &[SCOPE, FULL_SCOPE, smem::ALL_SHARED],
         options: ROUNDING,
-        plan: |call, cx| ready(call, cx, smem::lower),
+        plan: smem::plan,
         doc: "elements in shared memory, in vectors of up to 16 bytes, spread over the threads of the scope",
         ..Variant::DEFAULT
     },
 ];
 
-/// An input.
-#[derive(Clone)]
-pub(super) enum Source {
-    /// A region.
-    Region(BufferRegion),
-    /// One scalar for all elements.
-    Scalar(Expr),
-}
-
-impl Source {
-    fn dtype(&self) -> DType {
-        match self {
-            Source::Region(region) => region.buffer.dtype,
-            Source::Scalar(e) => e.dtype,
-        }
-    }
-}
-
-/// A call's operands and operation.
-pub(super) struct Plan {
+/// A call's operands and the value of an element.
+pub(super) struct Elementwise {
     op: TileOp,
     /// The output.
     pub(super) dst: BufferRegion,
     /// The inputs; for unary operations the bias is the second.
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<Operand>,
     scale: Option<Expr>,
     has_bias: bool,
     predicate: Option<(Vec<Var>, Expr)>,
     /// Rounding that operators cannot express: `rz`, `rm`, `rp`, and `rn` of a fused product and sum.
     pub(super) rounding: Option<Arc<str>>,
+    /// The value of the regions' elements.
+    value: Formula,
+    span: Span,
 }
 
-impl Plan {
+impl Elementwise {
     /// The operands of a call, in the order in which the operation combines them.
-    pub(super) fn of(call: &TileCall) -> Result<Plan, String> {
-        let source = |i: usize| match call.args.get(i) {
-            Some(TileArg::Region(region)) => Some(Source::Region(region.clone())),
-            Some(TileArg::Expr(e)) => Some(Source::Scalar(e.clone())),
-            _ => None,
-        };
-        let dst = call.region(0).ok_or("the output is no region")?.clone();
-        let mut plan = Plan {
+    pub(super) fn of(call: &Call<'_>) -> Result<Elementwise, Decline> {
+        let dst = call.region("dst")?.clone();
+        let (value, span) = (Formula::none(), call.span);
+        let mut this = Elementwise {
             op: call.op,
             dst,
             sources: Vec::new(),
@@ -125,58 +102,74 @@ impl Plan {
             has_bias: false,
             predicate: None,
             rounding: None,
+            value,
+            span,
         };
         use TileOp::*;
         match call.op {
             // `zero` has no inputs.
             Zero => {}
+            Fill | Memset => this.sources.extend(call.operand("value")),
             Sqrt | Exp | Exp2 | Log2 => {
-                plan.sources.extend(source(1));
-                plan.sources.extend(source(2));
-                plan.has_bias = plan.sources.len() == 2;
-                plan.scale = call.args.get(3).and_then(TileArg::as_expr).cloned();
-                let widest = plan.widest(false);
-                for (what, e) in [
-                    ("scale", plan.scale.as_ref()),
-                    ("bias", call.args.get(2).and_then(TileArg::as_expr)),
-                ] {
+                this.sources.extend(call.operand("src"));
+                this.sources.extend(call.operand("bias"));
+                this.has_bias = this.sources.len() == 2;
+                this.scale = call.scalar("scale").cloned();
+                let widest = this.widest(false);
+                for (what, e) in [("scale", call.scalar("scale")), ("bias", call.scalar("bias"))] {
                     if let Some(e) = e
                         && e.dtype != widest
                     {
-                        return Err(format!("{what} dtype {} != compute dtype {widest}", e.dtype));
+                        return Err(Decline::mistake(
+                            format!("{what} dtype {} != compute dtype {widest}", e.dtype),
+                            format!("write T.{widest}(…) or T.cast(…, \"{widest}\")"),
+                        ));
                     }
                 }
             }
             Add | Sub | Mul | Fdiv | Maximum | Minimum => {
-                plan.sources.extend(source(1));
-                plan.sources.extend(source(2));
-                plan.order_operands()?;
+                this.sources.extend(call.operand("src1"));
+                this.sources.extend(call.operand("src2"));
+                this.order_operands()?;
             }
             Select => {
-                plan.sources.extend(source(1));
-                plan.sources.extend(source(2));
-                if let Some(TileArg::Lambda(vars, body)) = call.args.get(3) {
-                    plan.predicate = Some((vars.clone(), body.clone()));
-                }
+                this.sources.extend(call.operand("true_value"));
+                this.sources.extend(call.operand("false_value"));
+                let predicate = call.lambda("pred");
+                this.predicate = predicate.map(|(vars, body)| (vars.to_vec(), body.clone()));
             }
-            _ => plan.sources.extend((1..call.args.len()).filter_map(source)),
+            Fma => {
+                let sources = ["src", "scale", "bias"].map(|name| call.operand(name));
+                this.sources.extend(sources.into_iter().flatten());
+            }
+            _ => this.sources.extend(call.operand("src")),
         }
-        plan.check_shapes()?;
-        plan.rounding = plan.rounding_of(call)?;
-        Ok(plan)
+        this.check_shapes()?;
+        this.rounding = this.rounding_of(call)?;
+        let dtypes: Vec<DType> = this.sources.iter().map(Operand::dtype).collect();
+        this.value = Formula::of(&dtypes, |values| {
+            let of = |(source, value): (&Operand, &Expr)| match source {
+                Operand::Scalar(e) => e.clone(),
+                Operand::Region(_) => value.clone(),
+            };
+            let values: Vec<Expr> = this.sources.iter().zip(values).map(of).collect();
+            let value = this.compute(&values, span)?;
+            typing::cast(value, this.dst.buffer.dtype, span)
+        })
+        .map_err(|error| Decline::Mistake {
+            span: error.span,
+            message: error.message,
+            help: error.help,
+        })?;
+        Ok(this)
     }
 
     /// `rounding_mode=`, which PTX supports for sums and products of float32 and float64.
-    fn rounding_of(&self, call: &TileCall) -> Result<Option<Arc<str>>, String> {
-        let mode = match call.config.get("rounding_mode") {
-            None => return Ok(None),
-            Some(mode) => mode.as_str().ok_or("rounding_mode is the name of a rounding")?,
+    fn rounding_of(&self, call: &Call<'_>) -> Result<Option<Arc<str>>, Decline> {
+        let mode = match call.option_text("rounding_mode") {
+            "" => return Ok(None),
+            mode => mode,
         };
-        if !["rn", "rz", "rm", "rp"].contains(&mode) {
-            return Err(format!(
-                "rounding_mode must be rn, rz, rm or rp, found \"{mode}\""
-            ));
-        }
         let dtype = self.dst.buffer.dtype;
         let same = self.sources.iter().all(|s| s.dtype() == dtype);
         let rounds = matches!(self.op, TileOp::Add | TileOp::Sub | TileOp::Mul | TileOp::Fma);
@@ -186,8 +179,9 @@ impl Plan {
             return Ok(None);
         }
         if !has {
-            return Err(format!(
-                "rounding_mode \"{mode}\" is for add, sub, mul and fma of float32 or float64 alone"
+            return Err(Decline::mistake(
+                format!("rounding_mode \"{mode}\" is for add, sub, mul and fma of float32 or float64 alone"),
+                "convert the operands with Tx.cast first, or leave out rounding_mode",
             ));
         }
         Ok(Some(mode.into()))
@@ -211,22 +205,20 @@ impl Plan {
             (TileOp::Fma, _, true) => Op::PtxFmaF64,
             _ => return None,
         };
-        let mode = Expr::string(self.rounding.as_deref().unwrap_or("rn")).at(span);
-        let number = |v: i32| Expr::int32(v).at(span);
-        let mut args = vec![to];
-        args.extend(values);
-        args.push(mode);
-        if pair {
-            args.extend([number(0), number(1), Expr::string("void").at(span)]);
-        } else {
-            args.extend([number(0), number(0)]);
+        let mut call = op.call().set("d_addr", to).at(span);
+        for (name, value) in ["a", "b", "c"].into_iter().zip(values) {
+            call = call.set(name, value);
         }
-        Some(Stmt::evaluate(Expr::call(op, DType::VOID, args).at(span)))
+        call = call.set("rounding", self.rounding.as_deref().unwrap_or("rn"));
+        if pair {
+            call = call.set("return_dtype", "void");
+        }
+        Some(call.stmt())
     }
 
     /// Whether one instruction may compute two elements: sums and products of float32 on sm_100.
     pub(super) fn has_pairs(&self, cx: &Context<'_>) -> bool {
-        let dtype = |s: &Source| s.dtype() == DType::FLOAT32;
+        let dtype = |s: &Operand| s.dtype() == DType::FLOAT32;
         matches!(self.op, TileOp::Add | TileOp::Sub | TileOp::Mul | TileOp::Fma)
             && self.dst.buffer.dtype == DType::FLOAT32
             && self.sources.iter().all(dtype)
@@ -234,21 +226,32 @@ impl Plan {
     }
 
     /// A scalar or smaller first operand is swapped with the second where the operation allows it.
-    fn order_operands(&mut self) -> Result<(), String> {
+    fn order_operands(&mut self) -> Result<(), Decline> {
         let [a, b] = &self.sources[..] else {
-            return Err("two operands are needed".to_string());
+            return Err("two operands are needed".into());
         };
         let commutes = !matches!(self.op, TileOp::Sub | TileOp::Fdiv);
         let name = self.op.name();
         let exchange = match (a, b) {
-            (Source::Scalar(_), Source::Scalar(_)) => return Err("both inputs are constants".to_string()),
-            (Source::Scalar(_), _) if commutes => true,
-            (Source::Scalar(_), _) => {
-                return Err(format!("non-commutative op {name} cannot have constant lhs"));
+            (Operand::Scalar(_), Operand::Scalar(_)) => {
+                return Err(Decline::mistake(
+                    format!("{name}: both inputs are scalars"),
+                    format!("Tx.fill(dst, …) fills a region with a value that T computes"),
+                ));
             }
-            (Source::Region(x), Source::Region(y)) if elements(x) < elements(y) => {
+            (Operand::Scalar(_), _) if commutes => true,
+            (Operand::Scalar(_), _) => {
+                return Err(Decline::mistake(
+                    format!("{name} cannot have a scalar as its first operand"),
+                    "fill a region with the scalar first, by Tx.fill",
+                ));
+            }
+            (Operand::Region(x), Operand::Region(y)) if elements(x) < elements(y) => {
                 if !commutes {
-                    return Err(format!("non-commutative op {name} cannot swap to broadcast"));
+                    return Err(Decline::mistake(
+                        format!("{name} cannot repeat its first operand: only its second one may be smaller"),
+                        "copy the first operand to a region of the output's extents",
+                    ));
                 }
                 true
             }
@@ -261,26 +264,34 @@ impl Plan {
     }
 
     /// Every region is constant in its extents and broadcasts to the output.
-    fn check_shapes(&self) -> Result<(), String> {
+    fn check_shapes(&self) -> Result<(), Decline> {
         let Some(out) = self.dst.const_extents() else {
-            return Err("the extents of the output are not constant".to_string());
+            return Err("the extents of the output are not constant".into());
         };
         for region in self.inputs() {
             let Some(extents) = region.const_extents() else {
-                return Err(format!("the extents of {} are not constant", region.buffer.name));
+                return Err(format!("the extents of {} are not constant", region.buffer.name).into());
             };
             let Some(pad) = out.len().checked_sub(extents.len()) else {
-                return Err(format!(
-                    "shape incompat: op rank {} > anchor rank {}",
-                    extents.len(),
-                    out.len()
+                return Err(Decline::mistake(
+                    format!(
+                        "{} has {} dimensions, but the output has {}",
+                        region.buffer.name,
+                        extents.len(),
+                        out.len()
+                    ),
+                    "an input has at most the dimensions of the output",
                 ));
             };
             for (dim, extent) in extents.iter().enumerate() {
                 let anchor = out[pad + dim];
                 if *extent != anchor && *extent != 1 {
-                    return Err(format!(
-                        "shape incompat: dim {dim}: op extent {extent} vs anchor {anchor} (need equal or 1)"
+                    return Err(Decline::mistake(
+                        format!(
+                            "dimension {dim} of {} has {extent} elements, but the output has {anchor} there",
+                            region.buffer.name
+                        ),
+                        "dimensions are aligned at the last one; each has the output's extent, or 1 to be repeated",
                     ));
                 }
             }
@@ -290,8 +301,8 @@ impl Plan {
 
     fn inputs(&self) -> impl Iterator<Item = &BufferRegion> {
         self.sources.iter().filter_map(|s| match s {
-            Source::Region(region) => Some(region),
-            Source::Scalar(_) => None,
+            Operand::Region(region) => Some(region),
+            Operand::Scalar(_) => None,
         })
     }
 
@@ -304,7 +315,7 @@ impl Plan {
     fn widest(&self, scalars: bool) -> DType {
         let mut widest = self.dst.buffer.dtype;
         for source in &self.sources {
-            if matches!(source, Source::Scalar(_)) && !scalars {
+            if matches!(source, Operand::Scalar(_)) && !scalars {
                 continue;
             }
             if source.dtype().bits > widest.bits {
@@ -347,8 +358,8 @@ impl Plan {
         self.sources
             .iter()
             .map(|source| match source {
-                Source::Scalar(e) => e.clone(),
-                Source::Region(region) => {
+                Operand::Scalar(e) => e.clone(),
+                Operand::Region(region) => {
                     Expr::load(&region.buffer, self.coordinate(region, at, number)).at(span)
                 }
             })
@@ -356,48 +367,45 @@ impl Plan {
     }
 
     /// The value of the output element at `at`, converted to the output's dtype.
-    pub(super) fn value(&self, at: &[Expr], number: &Expr, span: Span) -> Result<Expr, String> {
-        let values = self.values(at, number, span);
+    pub(super) fn value(&self, at: &[Expr], number: &Expr) -> Expr {
+        let values = self.values(at, number, self.span);
         let coordinate: Vec<Expr> = at
             .iter()
             .zip(&self.dst.ranges)
             .map(|(i, (start, _))| minus(i.clone(), start))
             .collect();
-        self.value_of(&values, &coordinate, span)
+        self.value_of(&values, &coordinate)
     }
 
     /// The value of the output element from the inputs' `values`, where `coordinate` counts in the region; converted to
     /// the output's dtype.
-    pub(super) fn value_of(&self, values: &[Expr], coordinate: &[Expr], span: Span) -> Result<Expr, String> {
-        let value = self
-            .compute(values, coordinate, span)
-            .map_err(|error| error.message)?;
-        typing::cast(value, self.dst.buffer.dtype, span).map_err(|error| error.message)
+    pub(super) fn value_of(&self, values: &[Expr], coordinate: &[Expr]) -> Expr {
+        let vars = self.predicate.as_ref().map_or(&[][..], |(vars, _)| vars);
+        self.value.apply_with(values, &|v| {
+            let i = vars.iter().position(|w| w == v)?;
+            coordinate.get(i).cloned()
+        })
     }
 
-    fn compute(
-        &self,
-        values: &[Expr],
-        coordinate: &[Expr],
-        span: Span,
-    ) -> crate::diagnostic::Result<Operand> {
+    /// The value from the inputs' values, where a predicate has its own variables.
+    fn compute(&self, values: &[Expr], span: Span) -> crate::diagnostic::Result<Value> {
         use TileOp::*;
-        let operand = |i: usize| values.get(i).cloned().map_or(Operand::Float(0.0), Operand::Expr);
-        let math = |op: Arithmetic, a: Operand, b: Operand| typing::binary(op, a, b, span).map(Operand::Expr);
-        let call = |op: Op, x: Operand| -> crate::diagnostic::Result<Operand> {
+        let operand = |i: usize| values.get(i).cloned().map_or(Value::Float(0.0), Value::Expr);
+        let math = |op: Arithmetic, a: Value, b: Value| typing::binary(op, a, b, span).map(Value::Expr);
+        let call = |op: Op, x: Value| -> crate::diagnostic::Result<Value> {
             let x = typing::literal(x, span)?;
             if !x.dtype.is_floating() {
                 let message = format!("{} needs floating elements, found {}", self.op.name(), x.dtype);
                 return crate::diagnostic::error(span, message);
             }
             let dtype = x.dtype;
-            Ok(Operand::Expr(Expr::call(op, dtype, vec![x]).at(span)))
+            Ok(Value::Expr(Expr::call(op, dtype, vec![x]).at(span)))
         };
-        let one = |like: &Expr, value: f64| -> crate::diagnostic::Result<Operand> {
-            Ok(Operand::Expr(typing::float_constant(like.dtype, value, span)?))
+        let one = |like: &Expr, value: f64| -> crate::diagnostic::Result<Value> {
+            Ok(Value::Expr(typing::float_constant(like.dtype, value, span)?))
         };
         Ok(match self.op {
-            Zero => Operand::Int(0),
+            Zero => Value::Int(0),
             Fill | Memset | Cast => operand(0),
             Sqrt | Exp | Exp2 | Log2 => {
                 let mut x = operand(0);
@@ -438,16 +446,10 @@ impl Plan {
             }
             Select => {
                 let condition = match &self.predicate {
-                    Some((vars, body)) => {
-                        let value = |v: &Var| {
-                            let i = vars.iter().position(|w| w == v)?;
-                            coordinate.get(i).cloned()
-                        };
-                        substitute(body, &value)
-                    }
+                    Some((_, body)) => body.clone(),
                     None => Expr::bool(true),
                 };
-                Operand::Expr(typing::if_then_else(
+                Value::Expr(typing::if_then_else(
                     condition.into(),
                     operand(0),
                     operand(1),

@@ -11,20 +11,22 @@
 //! or multiplied; no barrier.
 
 use super::super::build::{address, flat_view, layout_of, repeat};
+use super::super::call::{Call, Operand};
 use super::super::context::Context;
+use super::super::emit::Emit;
 use super::super::registers::Held;
-use super::super::variant::Predicate;
-use super::{Plan, Source};
+use super::super::variant::{Decline, Emits, Explanation, Plan, Predicate};
+use super::Elementwise;
 use crate::arith::fold;
 use crate::intrin::Op;
-use crate::ir::{BinOp, BufferRegion, DType, Expr, Stmt, TileCall};
+use crate::ir::{BinOp, Buffer, BufferRegion, Expr, Stmt};
 use crate::layout::apply::binary;
 use crate::layout::{Axis, Iter, Layout, TileLayout};
 
 pub(super) const ALL_LOCAL: Predicate = Predicate {
     name: "every region in local memory",
     holds: |call, _| {
-        let plan = Plan::of(call.tile)?;
+        let plan = Elementwise::of(call)?;
         for region in plan.regions() {
             let buffer = &region.buffer;
             if buffer.scope() != "local" {
@@ -39,7 +41,7 @@ pub(super) const ALL_LOCAL: Predicate = Predicate {
 };
 
 /// An input's layout over the output's elements: broadcast dimensions keep their position.
-fn lifted(region: &BufferRegion, dst: &BufferRegion, cx: &mut Context<'_>) -> Result<TileLayout, String> {
+fn lifted(region: &BufferRegion, dst: &BufferRegion, cx: &mut Context<'_>) -> Result<TileLayout, Decline> {
     let buffer = &region.buffer;
     let name = &buffer.name;
     let layout = layout_of(buffer).ok_or_else(|| format!("{name} has no layout"))?;
@@ -74,47 +76,63 @@ fn over_threads(iters: &[Iter]) -> TileLayout {
     TileLayout::of(threads).canonical(true)
 }
 
-pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
-    let plan = Plan::of(call)?;
-    let held = Held::of(&plan.dst, cx)?;
+/// What a thread holds of a region, in the order in which it visits the elements.
+struct Own {
+    buffer: Buffer,
+    layout: Layout,
+}
+
+impl Own {
+    fn new(buffer: &Buffer, iters: Vec<Iter>, offset: Expr) -> Own {
+        let layout = TileLayout::of(iters).shifted(&Axis::memory(), &offset);
+        Own {
+            buffer: buffer.clone(),
+            layout: Layout::Tile(layout.into()),
+        }
+    }
+}
+
+/// Each thread's elements.
+struct Elements {
+    call: Elementwise,
+    held: Held,
+    /// Positions of the output's iterators on the memory axis, outermost first.
+    order: Vec<usize>,
+    digits: Vec<Option<Expr>>,
+    dst: Own,
+    /// For each source that is a region.
+    inputs: Vec<Option<Own>>,
+    total: i128,
+    threads: i128,
+    /// Whether one instruction computes two elements.
+    pairs: bool,
+}
+
+pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+    let call = Elementwise::of(call)?;
+    let held = Held::of(&call.dst, cx)?;
     held.covers_scope(cx)?;
     let order = held.memory_order();
     let extents: Vec<Expr> = held.layout.shard.iter().map(|i| i.extent.clone()).collect();
     let threads = over_threads(&held.layout.shard);
-    let total: i128 = order
-        .iter()
-        .map(|i| held.layout.shard[*i].extent.as_int().unwrap_or(1))
-        .product();
-    cx.partition = Some([total, cx.thread_count()?, 1]);
-    let span = cx.span;
-    let mut declarations = Vec::new();
-
-    // For each region: its storage, and the order in which a thread visits its elements.
-    let mut own = |buffer: &crate::ir::Buffer, iters: Vec<Iter>, offset: Expr| {
-        let (flat, declare) = flat_view(buffer, span);
-        declarations.push(declare);
-        let layout = TileLayout::of(iters).shifted(&Axis::memory(), &offset);
-        (flat, Layout::Tile(layout.into()))
-    };
-    let dst = own(
-        &plan.dst.buffer,
+    let dst = Own::new(
+        &call.dst.buffer,
         order.iter().map(|i| held.layout.shard[*i].clone()).collect(),
         held.layout.offset_of("m"),
     );
     let mut inputs = Vec::new();
-    for source in &plan.sources {
-        let Source::Region(region) = source else {
+    for source in &call.sources {
+        let Operand::Region(region) = source else {
             inputs.push(None);
             continue;
         };
-        let layout = lifted(region, &plan.dst, cx)?;
+        let layout = lifted(region, &call.dst, cx)?;
         let name = &region.buffer.name;
         for (axis, offset) in &layout.offset {
             if !axis.is_memory() && !offset.is_int(0) {
-                return Err(format!(
-                    "the region of {name} begins in the middle of the axis {}",
-                    axis.0
-                ));
+                return Err(
+                    format!("the region of {name} begins in the middle of the axis {}", axis.0).into(),
+                );
             }
         }
         let (grouped, starts) = layout
@@ -128,67 +146,95 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
         let mine: Vec<Iter> = order.iter().flat_map(|i| run(*i).to_vec()).collect();
         let all_threads = spread.iter().all(|i| Held::is_thread(i) || i.extent.is_int(1));
         if !all_threads || over_threads(&spread) != threads || mine.iter().any(Held::is_thread) {
-            return Err(format!(
-                "{name} has its elements in other threads than the output"
-            ));
+            return Err(format!("{name} has its elements in other threads than the output").into());
         }
-        inputs.push(Some(own(&region.buffer, mine, grouped.offset_of("m"))));
+        inputs.push(Some(Own::new(&region.buffer, mine, grouped.offset_of("m"))));
     }
-
     let digits: Vec<Option<Expr>> = held
         .layout
         .shard
         .iter()
         .map(|i| Held::is_thread(i).then(|| Held::digit(i, cx)).transpose())
         .collect::<Result<_, _>>()?;
-    let shape = [Expr::int32(total as i32)];
-    let place = |layout: &Layout, f: &Expr| vec![layout.memory_offset(std::slice::from_ref(f), &shape)];
-    let values_at = |f: &Expr| -> Vec<Expr> {
-        let own = plan.sources.iter().zip(&inputs);
-        own.map(|(source, own)| match (source, own) {
-            (Source::Scalar(e), _) => e.clone(),
-            (Source::Region(_), Some((flat, layout))) => Expr::load(flat, place(layout, f)).at(span),
-            (Source::Region(region), None) => Expr::load(&region.buffer, region.starts()).at(span),
-        })
-        .collect()
-    };
-    let instruction = |f: &Expr, values: Vec<Expr>, pair: bool| {
-        let to = address(&dst.0, place(&dst.1, f), span);
-        plan.instruction(to, values, pair, span)
-    };
-    if plan.has_pairs(cx) && pairs(dst.1.tile(), cx) {
-        let code = repeat("f", total / 2, span, |f| {
-            let first = fold::mul(f, Expr::int32(2));
-            let second = fold::add(first.clone(), Expr::int32(1));
-            let both = values_at(&first).into_iter().zip(values_at(&second));
-            let packed =
-                both.map(|(a, b)| Expr::call(Op::CudaMakeFloat2, DType::UINT64, vec![a, b]).at(span));
-            // `has_pairs` has checked that the instruction exists.
-            instruction(&first, packed.collect(), true).unwrap_or_else(Stmt::nop)
-        });
-        return Ok(Stmt::seq(declarations.into_iter().chain([code])));
+    Ok(Box::new(Elements {
+        total: order
+            .iter()
+            .map(|i| held.layout.shard[*i].extent.as_int().unwrap_or(1))
+            .product(),
+        threads: cx.thread_count()?,
+        pairs: call.has_pairs(cx) && pairs(dst.layout.tile(), cx),
+        call,
+        held,
+        order,
+        digits,
+        dst,
+        inputs,
+    }))
+}
+
+impl Emits for Elements {
+    fn explain(&self) -> Explanation {
+        let plan = Explanation::partition(self.total, self.threads, 1);
+        match self.pairs {
+            true => plan.line("two elements per instruction"),
+            false => plan,
+        }
     }
-    let mut failed = None;
-    let body = repeat("f", total, span, |f| {
-        let at = |layout: &Layout| place(layout, &f);
-        let values = values_at(&f);
-        if plan.rounding.is_some()
-            && let Some(rounded) = instruction(&f, values.clone(), false)
-        {
-            return rounded;
+
+    fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
+        let span = out.span();
+        let call = &self.call;
+        let mut flat = |own: &Own| {
+            let (flat, declare) = flat_view(&own.buffer, span);
+            out.push(declare);
+            flat
+        };
+        let dst = flat(&self.dst);
+        let inputs: Vec<Option<Buffer>> = self
+            .inputs
+            .iter()
+            .map(|own| own.as_ref().map(&mut flat))
+            .collect();
+        let shape = [Expr::int32(self.total as i32)];
+        let place = |own: &Own, f: &Expr| vec![own.layout.memory_offset(std::slice::from_ref(f), &shape)];
+        let values_at = |f: &Expr| -> Vec<Expr> {
+            let own = call.sources.iter().zip(self.inputs.iter().zip(&inputs));
+            own.map(|(source, own)| match (source, own) {
+                (Operand::Scalar(e), _) => e.clone(),
+                (_, (Some(own), Some(flat))) => Expr::load(flat, place(own, f)).at(span),
+                (Operand::Region(region), _) => Expr::load(&region.buffer, region.starts()).at(span),
+            })
+            .collect()
+        };
+        let instruction = |f: &Expr, values: Vec<Expr>, pair: bool| {
+            let to = address(&dst, place(&self.dst, f), span);
+            call.instruction(to, values, pair, span)
+        };
+        if self.pairs {
+            out.push(repeat("f", self.total / 2, span, |f| {
+                let first = fold::mul(f, Expr::int32(2));
+                let second = fold::add(first.clone(), Expr::int32(1));
+                let both = values_at(&first).into_iter().zip(values_at(&second));
+                let packed = both.map(|(a, b)| {
+                    let pair = Op::CudaMakeFloat2.call().set("x", a).set("y", b);
+                    pair.at(span).build()
+                });
+                // `has_pairs` has checked that the instruction exists.
+                instruction(&first, packed.collect(), true).unwrap_or_else(Stmt::nop)
+            }));
+            return;
         }
-        let coordinate = coordinate(&held, &order, &digits, &f);
-        match plan.value_of(&values, &coordinate, span) {
-            Ok(value) => Stmt::store(&dst.0, at(&dst.1), value, span),
-            Err(reason) => {
-                failed = Some(reason);
-                Stmt::nop()
+        out.push(repeat("f", self.total, span, |f| {
+            let values = values_at(&f);
+            if call.rounding.is_some()
+                && let Some(rounded) = instruction(&f, values.clone(), false)
+            {
+                return rounded;
             }
-        }
-    });
-    match failed {
-        Some(reason) => Err(reason),
-        None => Ok(Stmt::seq(declarations.into_iter().chain([body]))),
+            let coordinate = coordinate(&self.held, &self.order, &self.digits, &f);
+            let value = call.value_of(&values, &coordinate);
+            Stmt::store(&dst, place(&self.dst, &f), value, span)
+        }));
     }
 }
 

@@ -12,17 +12,19 @@
 //! **Cost.** `ceil(elements / (threads * vector))` rounds and one barrier.
 
 use super::super::build::{address, elements, repeat};
+use super::super::call::Call;
 use super::super::context::Context;
-use super::super::variant::Predicate;
-use super::{Plan, coordinate_of};
+use super::super::emit::Emit;
+use super::super::variant::{Decline, Emits, Explanation, Plan, Predicate};
+use super::{Elementwise, coordinate_of};
 use crate::arith::fold;
 use crate::intrin::Op;
-use crate::ir::{BinOp, DType, ExecScope, Expr, ForKind, ForLoop, Stmt, TileCall, Var};
+use crate::ir::{BinOp, DType, ExecScope, Expr, ForKind, ForLoop, Stmt, Var};
 
 pub(super) const ALL_SHARED: Predicate = Predicate {
     name: "every region in shared memory",
     holds: |call, _| {
-        let plan = Plan::of(call.tile)?;
+        let plan = Elementwise::of(call)?;
         for region in plan.regions() {
             let buffer = &region.buffer;
             if !buffer.scope().starts_with("shared") {
@@ -37,7 +39,7 @@ pub(super) const ALL_SHARED: Predicate = Predicate {
 };
 
 /// Elements per vector.
-fn vector(plan: &Plan, total: i128, threads: i128) -> i128 {
+fn vector(plan: &Elementwise, total: i128, threads: i128) -> i128 {
     if total % threads != 0 {
         return 1;
     }
@@ -54,45 +56,65 @@ fn vector(plan: &Plan, total: i128, threads: i128) -> i128 {
     1
 }
 
-pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
-    let plan = Plan::of(call)?;
+/// The vectors of each thread.
+struct Vectors {
+    call: Elementwise,
+    total: i128,
+    threads: i128,
+    vector: i128,
+    rounds: i128,
+}
+
+pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+    let call = Elementwise::of(call)?;
     let threads = cx.thread_count()?;
-    let total = elements(&plan.dst).ok_or("the extents of the output are not constant")?;
+    let total = elements(&call.dst).ok_or("the extents of the output are not constant")?;
     if total == 0 {
-        return Err("the region is empty".to_string());
+        return Err("the region is empty".into());
     }
     // Instructions with an explicit rounding take one element.
-    let vector = if plan.rounding.is_some() {
-        1
-    } else {
-        vector(&plan, total, threads)
+    let vector = match call.rounding {
+        Some(_) => 1,
+        None => vector(&call, total, threads),
     };
-    let span = cx.span;
-    let rounds = (total + vector * threads - 1) / (vector * threads);
-    cx.partition = Some([rounds, threads, vector]);
-    let thread = cx.thread_index();
-    let whole = rounds * vector * threads == total;
-    let mut failed = None;
-    let body = repeat("s", rounds, span, |round| {
-        let first = fold::add(
-            fold::mul(round, Expr::int32((vector * threads) as i32)),
-            fold::mul(thread.clone(), Expr::int32(vector as i32)),
-        );
-        let mut one = |number: Expr| {
-            let at = coordinate_of(&number, &plan.dst);
-            let rounded = plan.rounding.is_some().then(|| {
-                let values = plan.values(&at, &number, span);
-                plan.instruction(address(&plan.dst.buffer, at.clone(), span), values, false, span)
+    Ok(Box::new(Vectors {
+        call,
+        total,
+        threads,
+        vector,
+        rounds: (total + vector * threads - 1) / (vector * threads),
+    }))
+}
+
+impl Emits for Vectors {
+    fn explain(&self) -> Explanation {
+        Explanation::partition(self.rounds, self.threads, self.vector)
+    }
+
+    fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
+        let Vectors {
+            call,
+            total,
+            threads,
+            vector,
+            rounds,
+        } = &*self;
+        let (total, threads, vector, rounds) = (*total, *threads, *vector, *rounds);
+        let span = out.span();
+        let thread = out.cx.thread_index();
+        let whole = rounds * vector * threads == total;
+        let one = |number: Expr| {
+            let at = coordinate_of(&number, &call.dst);
+            let rounded = call.rounding.is_some().then(|| {
+                let values = call.values(&at, &number, span);
+                call.instruction(address(&call.dst.buffer, at.clone(), span), values, false, span)
             });
             let store = match rounded.flatten() {
                 Some(instruction) => instruction,
-                None => match plan.value(&at, &number, span) {
-                    Ok(value) => Stmt::store(&plan.dst.buffer, at, value, span),
-                    Err(reason) => {
-                        failed = Some(reason);
-                        Stmt::nop()
-                    }
-                },
+                None => {
+                    let value = call.value(&at, &number);
+                    Stmt::store(&call.dst.buffer, at, value, span)
+                }
             };
             if whole {
                 return store;
@@ -100,34 +122,37 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
             let inside = Expr::binary(BinOp::Lt, number, Expr::int32(total as i32)).at(span);
             Stmt::if_else(inside, store, None, span)
         };
-        if vector == 1 {
-            return one(first);
-        }
-        let lane = Var::at("vec", DType::INT32, span);
-        let body = one(fold::add(first, Expr::var(&lane)));
-        let extent = Expr::int32(vector as i32);
-        Stmt::new(ForLoop::new(ForKind::Vectorized, &lane, extent, body), span)
-    });
-    if let Some(reason) = failed {
-        return Err(reason);
+        let body = repeat("s", rounds, span, |round| {
+            let first = fold::add(
+                fold::mul(round, Expr::int32((vector * threads) as i32)),
+                fold::mul(thread.clone(), Expr::int32(vector as i32)),
+            );
+            if vector == 1 {
+                return one(first);
+            }
+            let lane = Var::at("vec", DType::INT32, span);
+            let body = one(fold::add(first, Expr::var(&lane)));
+            let extent = Expr::int32(vector as i32);
+            Stmt::new(ForLoop::new(ForKind::Vectorized, &lane, extent, body), span)
+        });
+        out.push(body);
+        barrier(out);
     }
-    Ok(Stmt::seq(std::iter::once(body).chain(barrier(cx))))
 }
 
 /// The first of the named barriers used for warpgroups, one each: a block has up to eight warpgroups.
 const WARPGROUP_BARRIER: i32 = 8;
 
 /// The barrier of the call's scope.
-pub(in super::super) fn barrier(cx: &Context<'_>) -> Option<Stmt> {
-    let (op, args) = match cx.scope {
-        ExecScope::Cta => (Op::CudaCtaSync, vec![]),
+pub(in super::super) fn barrier(out: &mut Emit<'_, '_>) {
+    let call = match out.cx.scope {
+        ExecScope::Cta => Op::CudaCtaSync.call(),
         ExecScope::Warpgroup => {
-            let number = fold::add(cx.warpgroup(), Expr::int32(WARPGROUP_BARRIER));
-            (Op::CudaWarpgroupSync, vec![number])
+            let number = fold::add(out.cx.warpgroup(), Expr::int32(WARPGROUP_BARRIER));
+            Op::CudaWarpgroupSync.call().set("bar_no", number)
         }
-        ExecScope::Warp => (Op::CudaWarpSync, vec![]),
-        ExecScope::Thread | ExecScope::Cluster => return None,
+        ExecScope::Warp => Op::CudaWarpSync.call(),
+        ExecScope::Thread | ExecScope::Cluster => return,
     };
-    let span = cx.span;
-    Some(Stmt::evaluate(Expr::call(op, DType::VOID, args).at(span)))
+    out.push(call.at(out.span()).stmt());
 }

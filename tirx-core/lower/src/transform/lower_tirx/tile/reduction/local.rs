@@ -12,97 +12,93 @@
 //! **Cost.** One operation per input that a thread holds, and `log2(lanes)` shuffles per output.
 
 use super::super::build::{flat_view, local, repeat};
+use super::super::call::Call;
 use super::super::context::Context;
 use super::super::elementwise::coordinate_of;
+use super::super::emit::Emit;
 use super::super::registers::Held;
-use super::{Accumulator, Failed, Plan, lanes, operands};
+use super::super::variant::{Decline, Emits, Explanation, Plan};
+use super::{Accumulator, Reduction, lanes};
 use crate::arith::fold;
-use crate::ir::{AttrValue, ExecScope, Expr, Stmt, TileCall, TileOp};
+use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileOp};
 use crate::layout::apply::binary;
 use crate::layout::{Iter, Layout, TileLayout};
 
-pub(super) fn reachable(call: &TileCall, cx: &mut Context<'_>) -> Result<(), String> {
-    let (dst, src) = operands(call)?;
+pub(super) fn reachable(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+    let (dst, src) = call.moved()?;
     if [dst, src].iter().all(|r| r.buffer.scope().starts_with("shared")) {
-        return Err(format!(
-            "{} and {} are in shared memory",
-            dst.buffer.name, src.buffer.name
-        ));
+        return Err(format!("{} and {} are in shared memory", dst.buffer.name, src.buffer.name).into());
     }
     for region in [dst, src] {
         let buffer = &region.buffer;
         let spread = buffer.layout.as_ref().is_some_and(|l| l.has_hardware_axis());
         if cx.scope == ExecScope::Thread {
             if spread {
-                return Err(format!("{} is spread over threads", buffer.name));
+                return Err(format!("{} is spread over threads", buffer.name).into());
             }
         } else if buffer.scope() != "local" {
-            return Err(format!(
-                "{} is in {}, not in local memory",
-                buffer.name,
-                buffer.scope()
-            ));
+            return Err(format!("{} is in {}, not in local memory", buffer.name, buffer.scope()).into());
         }
         if buffer.layout.is_none() {
-            return Err(format!("{} has no layout", buffer.name));
+            return Err(format!("{} has no layout", buffer.name).into());
         }
     }
     Ok(())
 }
 
-pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
-    let plan = Plan::of(call, cx.span)?;
-    let (register, allocate) = local("acc", 1, plan.dtype(), cx.span);
-    let acc = Accumulator {
-        plan: &plan,
-        buffer: &register,
-    };
-    let body = if cx.scope == ExecScope::Thread {
-        alone(&plan, &acc, cx)?
-    } else {
-        let thread_reduce = call.config.get("thread_reduce").and_then(AttrValue::as_int);
-        together(&plan, &acc, thread_reduce.is_some_and(|v| v != 0), cx)?
-    };
-    Ok(Stmt::seq([allocate, body]))
+pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+    let reduction = Reduction::of(call)?;
+    if cx.scope == ExecScope::Thread {
+        reduction.check_size()?;
+        return Ok(Box::new(Alone { reduction }));
+    }
+    together(reduction, call.option_flag("thread_reduce"), cx)
 }
 
 /// All inputs of an output into the register: the first, then the others.
-fn gathered(
-    plan: &Plan<'_>,
-    acc: &Accumulator<'_>,
-    inputs: i128,
-    old: Option<Expr>,
-    load: &dyn Fn(&Expr) -> Expr,
-) -> Result<Stmt, String> {
+fn gathered(acc: &Accumulator<'_>, inputs: i128, old: Option<Expr>, load: &dyn Fn(&Expr) -> Expr) -> Stmt {
+    let plan = acc.plan;
     let (first, from) = match old {
         Some(old) => (old, 0),
-        None if plan.op == TileOp::Sum && inputs == 0 => (plan.zero()?, 0),
-        None => (plan.converted(load(&Expr::int32(0)))?, 1),
+        None if plan.op == TileOp::Sum && inputs == 0 => (plan.zero.clone(), 0),
+        None => (plan.converted(load(&Expr::int32(0))), 1),
     };
-    let mut failed = Failed::default();
     let mut all = vec![acc.set(first)];
     if inputs > from {
         all.push(repeat("r", inputs - from, plan.span, |turn| {
-            failed.or(acc.add(load(&fold::add(turn, Expr::int32(from as i32)))))
+            acc.add(load(&fold::add(turn, Expr::int32(from as i32))))
         }));
     }
-    failed.finish(Stmt::seq(all))
+    Stmt::seq(all)
 }
 
-fn alone(plan: &Plan<'_>, acc: &Accumulator<'_>, cx: &mut Context<'_>) -> Result<Stmt, String> {
-    plan.check_size()?;
-    let span = plan.span;
-    cx.partition = Some([plan.outputs, 1, 1]);
-    let mut failed = Failed::default();
-    let body = repeat("s", plan.outputs, span, |output| {
-        let place = coordinate_of(&output, plan.dst);
-        let old = Expr::load(&plan.dst.buffer, place.clone()).at(span);
-        let load = |input: &Expr| Expr::load(&plan.src.buffer, plan.source(&output, input)).at(span);
-        let gather = gathered(plan, acc, plan.inputs, plan.accumulates.then_some(old), &load);
-        let gather = failed.or(gather);
-        Stmt::seq([gather, Stmt::store(&plan.dst.buffer, place, acc.value(), span)])
-    });
-    failed.finish(body)
+/// A thread by itself.
+struct Alone {
+    reduction: Reduction,
+}
+
+impl Emits for Alone {
+    fn explain(&self) -> Explanation {
+        Explanation::partition(self.reduction.outputs, 1, 1)
+    }
+
+    fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
+        let plan = &self.reduction;
+        let span = plan.span;
+        let (register, allocate) = local("acc", 1, plan.dtype(), span);
+        let acc = Accumulator {
+            plan,
+            buffer: &register,
+        };
+        out.push(allocate);
+        out.push(repeat("s", plan.outputs, span, |output| {
+            let place = coordinate_of(&output, &plan.dst);
+            let old = Expr::load(&plan.dst.buffer, place.clone()).at(span);
+            let load = |input: &Expr| Expr::load(&plan.src.buffer, plan.source(&output, input)).at(span);
+            let gather = gathered(&acc, plan.inputs, plan.accumulates.then_some(old), &load);
+            Stmt::seq([gather, Stmt::store(&plan.dst.buffer, place, acc.value(), span)])
+        }));
+    }
 }
 
 /// Iterators over threads, in canonical form.
@@ -115,24 +111,39 @@ fn is_spread(iters: &[Iter]) -> bool {
     iters.iter().any(|i| Held::is_thread(i) && !i.extent.is_int(1))
 }
 
-fn together(
-    plan: &Plan<'_>,
-    acc: &Accumulator<'_>,
-    thread_reduce: bool,
-    cx: &mut Context<'_>,
-) -> Result<Stmt, String> {
-    let span = plan.span;
-    let (src, dst) = (Held::of(plan.src, cx)?, Held::of(plan.dst, cx)?);
-    let rank = plan.src.ranges.len();
+/// Each thread reduces what it holds, then lanes exchange.
+struct Together {
+    reduction: Reduction,
+    src: Held,
+    dst: Held,
+    /// A thread's iterators: the kept dimensions of both sides in one order, the reduced ones of the input.
+    outer_src: Vec<Iter>,
+    outer_dst: Vec<Iter>,
+    inner: Vec<Iter>,
+    /// The bits of the lane number over which lanes exchange.
+    masks: Vec<i128>,
+    outputs: i128,
+    inputs: i128,
+    threads: i128,
+}
+
+/// How many elements iterators count.
+fn size(iters: &[Iter]) -> i128 {
+    iters.iter().map(|i| i.extent.as_int().unwrap_or(1)).product()
+}
+
+fn together(reduction: Reduction, thread_reduce: bool, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+    let (src, dst) = (Held::of(&reduction.src, cx)?, Held::of(&reduction.dst, cx)?);
+    let rank = reduction.src.ranges.len();
     // The dimension of the output that a dimension of the input becomes.
-    let kept: Vec<usize> = (0..rank).filter(|d| !plan.reduced[*d]).collect();
-    let of_output: Vec<Option<usize>> = if plan.dst.ranges.len() == rank {
+    let kept: Vec<usize> = (0..rank).filter(|d| !reduction.reduced[*d]).collect();
+    let of_output: Vec<Option<usize>> = if reduction.dst.ranges.len() == rank {
         (0..rank).map(Some).collect()
-    } else if plan.dst.ranges.len() == kept.len() {
+    } else if reduction.dst.ranges.len() == kept.len() {
         (0..rank).map(|d| kept.iter().position(|k| *k == d)).collect()
     } else {
         return Err(
-            "the output has other dimensions than the input, with or without the reduced ones".to_string(),
+            "the output has other dimensions than the input, with or without the reduced ones".into(),
         );
     };
     // A thread's iterators: the kept dimensions of both sides in one order, the reduced ones of the input.
@@ -144,13 +155,14 @@ fn together(
             Some(d) => &dst.layout.shard[dst.starts[d]..dst.starts[d + 1]],
             None => &[],
         };
-        if plan.reduced[dim] {
+        if reduction.reduced[dim] {
             inner.extend(own.iter().filter(|i| !Held::is_thread(i)).cloned());
             let kept_apart = is_spread(output);
             if kept_apart && over_threads(output) != over_threads(own) {
                 return Err(format!(
                     "mismatch dst/src layout for reduction: dimension {dim} is spread otherwise"
-                ));
+                )
+                .into());
             }
             let held: i128 = output
                 .iter()
@@ -160,7 +172,8 @@ fn together(
             if held != 1 {
                 return Err(format!(
                     "mismatch dst/src layout for reduction: dimension {dim} of the output is not reduced"
-                ));
+                )
+                .into());
             }
             if is_spread(own) && (thread_reduce || !kept_apart) {
                 masks.extend(lanes_of(own)?);
@@ -177,58 +190,86 @@ fn together(
             let run = &output.shard[run[0]..run[1]];
             if Held::is_thread(iter) && !iter.extent.is_int(1) {
                 if over_threads(run) != over_threads(std::slice::from_ref(iter)) {
-                    return Err(mismatch());
+                    return Err(mismatch().into());
                 }
                 continue;
             }
             if is_spread(run) {
-                return Err(mismatch());
+                return Err(mismatch().into());
             }
             outer_src.push(iter.clone());
             outer_dst.extend(run.iter().filter(|i| !Held::is_thread(i)).cloned());
         }
     }
     masks.sort_unstable();
-    let size = |iters: &[Iter]| -> i128 { iters.iter().map(|i| i.extent.as_int().unwrap_or(1)).product() };
-    let (outputs, inputs) = (size(&outer_src), size(&inner));
-    cx.partition = Some([outputs, cx.thread_count()?, 1]);
-    let (flat_src, declare_src) = flat_view(&plan.src.buffer, span);
-    let (flat_dst, declare_dst) = flat_view(&plan.dst.buffer, span);
-    let along = |iters: &[Iter], number: &Expr| {
-        let total = Expr::int32(size(iters) as i32);
-        Layout::Tile(TileLayout::of(iters.to_vec()).into())
-            .memory_offset(std::slice::from_ref(number), std::slice::from_ref(&total))
-    };
-    let sum = |a: Expr, b: Expr| binary(crate::ir::BinOp::Add, a, b);
-    let all_lanes = lanes(cx)?;
-    let active = if all_lanes == 32 {
-        u32::MAX
-    } else {
-        (1 << all_lanes) - 1
-    };
-    let mut failed = Failed::default();
-    let body = repeat("s", outputs, span, |output| {
-        let place = vec![sum(dst.layout.offset_of("m"), along(&outer_dst, &output))];
-        let from = sum(src.layout.offset_of("m"), along(&outer_src, &output));
-        let old = Expr::load(&flat_dst, place.clone()).at(span);
-        let load =
-            |input: &Expr| Expr::load(&flat_src, vec![sum(from.clone(), along(&inner, input))]).at(span);
-        // The exchanged value excludes the output's old value, which every lane has.
-        let first = (plan.accumulates && masks.is_empty()).then(|| old.clone());
-        let mut all = vec![failed.or(gathered(plan, acc, inputs, first, &load))];
-        match acc.exchange(&masks, active) {
-            Ok(shuffles) => all.extend(shuffles),
-            Err(reason) => all.push(failed.or(Err(reason))),
+    if !masks.is_empty() {
+        reduction.check_exchange()?;
+    }
+    Ok(Box::new(Together {
+        src,
+        dst,
+        outputs: size(&outer_src),
+        inputs: size(&inner),
+        outer_src,
+        outer_dst,
+        inner,
+        masks,
+        threads: cx.thread_count()?,
+        reduction,
+    }))
+}
+
+impl Emits for Together {
+    fn explain(&self) -> Explanation {
+        let plan = Explanation::partition(self.outputs, self.threads, 1);
+        match self.masks.len() {
+            0 => plan,
+            n => plan.line(format!("{n} shuffles per output")),
         }
-        let value = if plan.accumulates && !masks.is_empty() {
-            plan.combined(old, acc.value())
-        } else {
-            Ok(acc.value())
+    }
+
+    fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
+        let plan = &self.reduction;
+        let span = plan.span;
+        let (register, allocate) = local("acc", 1, plan.dtype(), span);
+        let acc = Accumulator {
+            plan,
+            buffer: &register,
         };
-        all.push(failed.or(value.map(|value| Stmt::store(&flat_dst, place, value, span))));
-        Stmt::seq(all)
-    });
-    failed.finish(Stmt::seq([declare_src, declare_dst, body]))
+        let (flat_src, declare_src) = flat_view(&plan.src.buffer, span);
+        let (flat_dst, declare_dst) = flat_view(&plan.dst.buffer, span);
+        let along = |iters: &[Iter], number: &Expr| {
+            let total = Expr::int32(size(iters) as i32);
+            Layout::Tile(TileLayout::of(iters.to_vec()).into())
+                .memory_offset(std::slice::from_ref(number), std::slice::from_ref(&total))
+        };
+        let sum = |a: Expr, b: Expr| binary(BinOp::Add, a, b);
+        let body = repeat("s", self.outputs, span, |output| {
+            let place = vec![sum(
+                self.dst.layout.offset_of("m"),
+                along(&self.outer_dst, &output),
+            )];
+            let from = sum(self.src.layout.offset_of("m"), along(&self.outer_src, &output));
+            let old = Expr::load(&flat_dst, place.clone()).at(span);
+            let load = |input: &Expr| {
+                Expr::load(&flat_src, vec![sum(from.clone(), along(&self.inner, input))]).at(span)
+            };
+            // The exchanged value excludes the output's old value, which every lane has.
+            let exchanges = !self.masks.is_empty();
+            let first = (plan.accumulates && !exchanges).then(|| old.clone());
+            let mut all = vec![gathered(&acc, self.inputs, first, &load)];
+            all.extend(acc.exchange(&self.masks, lanes(self.threads)));
+            let value = match plan.accumulates && exchanges {
+                true => plan.combined(old, acc.value()),
+                false => acc.value(),
+            };
+            all.push(Stmt::store(&flat_dst, place, value, span));
+            Stmt::seq(all)
+        });
+        for stmt in [allocate, declare_src, declare_dst, body] {
+            out.push(stmt);
+        }
+    }
 }
 
 /// The bits of the lane number that iterators over lanes count.

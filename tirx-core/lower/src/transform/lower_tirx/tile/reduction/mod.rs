@@ -4,14 +4,15 @@ mod local;
 mod shared;
 
 use super::build::elements;
-use super::context::Context;
+use super::call::Call;
 use super::copy::{FULL_SCOPE, SCOPE};
-use super::variant::{OptionKind, Predicate, TileOption, Variant, ready};
+use super::formula::Formula;
+use super::variant::{Decline, OptionKind, Predicate, TileOption, Variant};
 use crate::arith::fold;
 use crate::intrin::Op;
 use crate::ir::BinOp;
 use crate::ir::typing::{self, Arithmetic};
-use crate::ir::{Buffer, BufferRegion, DType, Expr, Stmt, TileArg, TileCall, TileOp};
+use crate::ir::{Buffer, BufferRegion, DType, Expr, Stmt, TileOp};
 use crate::layout::apply::binary;
 use crate::source::Span;
 
@@ -28,55 +29,42 @@ pub(super) static VARIANTS: &[Variant] = &[
     Variant {
         ops: OPERATIONS,
         name: "local",
-        aliases: &[],
-        priority: 10,
-        only_forced: false,
         predicates: &[
             SCOPE,
             FULL_SCOPE,
             Predicate {
                 name: "both regions in local memory, or anywhere that one thread reaches at scope thread",
-                holds: |call, cx| Ok(local::reachable(call.tile, cx)?),
+                holds: local::reachable,
             },
         ],
         options: THREAD_REDUCE,
-        plan: |call, cx| ready(call, cx, local::lower),
+        plan: local::plan,
         doc: "each thread reduces what it holds; with thread_reduce=True, or where the output is not spread over the threads, lanes exchange their results",
         ..Variant::DEFAULT
     },
     Variant {
         ops: OPERATIONS,
         name: "shared",
-        aliases: &[],
-        priority: 10,
-        only_forced: false,
         predicates: &[
             SCOPE,
             FULL_SCOPE,
             Predicate {
                 name: "both regions in shared memory",
-                holds: |call, cx| Ok(shared::both_shared(call.tile, cx)?),
+                holds: shared::both_shared,
             },
         ],
         options: THREAD_REDUCE,
-        plan: |call, cx| ready(call, cx, shared::lower),
+        plan: shared::plan,
         doc: "each output by up to 32 threads, which exchange their results",
         ..Variant::DEFAULT
     },
 ];
 
-fn operands(call: &TileCall) -> Result<(&BufferRegion, &BufferRegion), String> {
-    match (call.region(0), call.region(1)) {
-        (Some(dst), Some(src)) => Ok((dst, src)),
-        _ => Err("a reduction is between two regions".to_string()),
-    }
-}
-
 /// A call's operands.
-struct Plan<'a> {
+struct Reduction {
     op: TileOp,
-    dst: &'a BufferRegion,
-    src: &'a BufferRegion,
+    dst: BufferRegion,
+    src: BufferRegion,
     /// Which dimensions of the input are reduced.
     reduced: Vec<bool>,
     /// Number of outputs.
@@ -85,22 +73,32 @@ struct Plan<'a> {
     inputs: i128,
     /// Whether the output's old value is included.
     accumulates: bool,
+    /// A value of the input's dtype, converted to the output's.
+    convert: Formula,
+    /// Two values of the output's dtype, combined.
+    combine: Formula,
+    zero: Expr,
     span: Span,
 }
 
-impl<'a> Plan<'a> {
-    fn of(call: &'a TileCall, span: Span) -> Result<Plan<'a>, String> {
-        let (dst, src) = operands(call)?;
+impl Reduction {
+    fn of(call: &Call<'_>) -> Result<Reduction, Decline> {
+        let (dst, src) = call.moved()?;
         let rank = src.ranges.len();
         let mut reduced = vec![false; rank];
-        let Some(TileArg::Axes(axes)) = call.args.get(2) else {
-            return Err("no axes are given".to_string());
-        };
-        for axis in axes {
+        for axis in call.axes("axes") {
             let at = if *axis < 0 { axis + rank as i64 } else { *axis };
             match usize::try_from(at).ok().and_then(|at| reduced.get_mut(at)) {
                 Some(axis) => *axis = true,
-                None => return Err(format!("axis {axis} of an input of {rank} dimensions")),
+                None => {
+                    return Err(Decline::mistake(
+                        format!("axis {axis} of an input of {rank} dimensions"),
+                        format!(
+                            "axes count from 0 to {}, or from the end from -1",
+                            rank.saturating_sub(1)
+                        ),
+                    ));
+                }
             }
         }
         let extents = src
@@ -110,37 +108,41 @@ impl<'a> Plan<'a> {
             let dims = extents.iter().zip(&reduced);
             dims.filter(|(_, r)| **r == of).map(|(e, _)| *e).product()
         };
-        let accumulates = match call.args.get(3) {
-            Some(TileArg::Expr(e)) => match e.as_int() {
-                Some(v) => v != 0,
-                None => return Err("accum is not known when the kernel is compiled".to_string()),
-            },
-            _ => false,
+        let (span, from, to) = (call.span, src.buffer.dtype, dst.buffer.dtype);
+        let op = match call.op {
+            TileOp::Sum => Arithmetic::Add,
+            TileOp::Max => Arithmetic::Max,
+            _ => Arithmetic::Min,
         };
-        Ok(Plan {
+        let convert = Formula::of(&[from], |v| typing::cast(v[0].clone().into(), to, span));
+        let combine = Formula::of(&[to, to], |v| {
+            typing::binary(op, v[0].clone().into(), v[1].clone().into(), span)
+        });
+        let zero = typing::cast(typing::Operand::Int(0), to, span);
+        Ok(Reduction {
             op: call.op,
-            dst,
-            src,
+            dst: dst.clone(),
+            src: src.clone(),
             outputs: elements(dst).ok_or("the extents of the output are not constant")?,
             inputs: product(true),
-            accumulates,
+            accumulates: call.flag("accum")?,
             reduced,
+            convert: convert.map_err(|error| error.message)?,
+            combine: combine.map_err(|error| error.message)?,
+            zero: zero.map_err(|error| error.message)?,
             span,
         })
     }
 
     /// The output must have the extents of the input's kept dimensions.
-    fn check_size(&self) -> Result<(), String> {
+    fn check_size(&self) -> Result<(), Decline> {
         let extents = self.src.const_extents().unwrap_or_default();
         let dims = extents.iter().zip(&self.reduced);
         let left: i128 = dims.filter(|(_, r)| !**r).map(|(e, _)| *e).product();
         if left == self.outputs {
             return Ok(());
         }
-        Err(format!(
-            "dst size {} != expected spatial size {left}",
-            self.outputs
-        ))
+        Err(format!("dst size {} != expected spatial size {left}", self.outputs).into())
     }
 
     fn dtype(&self) -> DType {
@@ -167,27 +169,27 @@ impl<'a> Plan<'a> {
     }
 
     /// A value of the output's dtype.
-    fn converted(&self, value: Expr) -> Result<Expr, String> {
-        typing::cast(value.into(), self.dtype(), self.span).map_err(|error| error.message)
+    fn converted(&self, value: Expr) -> Expr {
+        self.convert.apply(&[value])
     }
 
-    fn combined(&self, a: Expr, b: Expr) -> Result<Expr, String> {
-        let op = match self.op {
-            TileOp::Sum => Arithmetic::Add,
-            TileOp::Max => Arithmetic::Max,
-            _ => Arithmetic::Min,
-        };
-        typing::binary(op, a.into(), b.into(), self.span).map_err(|error| error.message)
+    fn combined(&self, a: Expr, b: Expr) -> Expr {
+        self.combine.apply(&[a, b])
     }
 
-    fn zero(&self) -> Result<Expr, String> {
-        typing::cast(typing::Operand::Int(0), self.dtype(), self.span).map_err(|error| error.message)
+    /// Whether lanes can exchange partial results.
+    fn check_exchange(&self) -> Result<(), Decline> {
+        let dtype = self.dtype();
+        match can_be_exchanged(dtype) {
+            true => Ok(()),
+            false => Err(format!("lanes cannot exchange values of {dtype}").into()),
+        }
     }
 }
 
 /// A register that a thread reduces into.
 struct Accumulator<'a> {
-    plan: &'a Plan<'a>,
+    plan: &'a Reduction,
     buffer: &'a Buffer,
 }
 
@@ -201,28 +203,24 @@ impl Accumulator<'_> {
     }
 
     /// Combines one more value.
-    fn add(&self, value: Expr) -> Result<Stmt, String> {
-        let next = self.plan.converted(value)?;
-        Ok(self.set(self.plan.combined(self.value(), next)?))
+    fn add(&self, value: Expr) -> Stmt {
+        let next = self.plan.converted(value);
+        self.set(self.plan.combined(self.value(), next))
     }
 
     /// Combines the values of lanes whose numbers differ in these bits, one bit after the other; afterwards all of them
-    /// hold the result.
-    fn exchange(&self, masks: &[i128], active: u32) -> Result<Vec<Stmt>, String> {
-        let dtype = self.plan.dtype();
-        if !masks.is_empty() && !can_be_exchanged(dtype) {
-            return Err(format!("lanes cannot exchange values of {dtype}"));
-        }
+    /// hold the result. `active` is the mask of the lanes that take part.
+    fn exchange(&self, masks: &[i128], active: u32) -> Vec<Stmt> {
         let exchanged = |mask: &i128| {
-            let args = vec![
-                Expr::constant(DType::UINT32, active.into()),
-                self.value(),
-                Expr::int32(*mask as i32),
-                Expr::int32(32),
-                Expr::int32(32),
-            ];
-            let other = Expr::call(Op::TvmWarpShuffleXor, dtype, args).at(self.plan.span);
-            Ok(self.set(self.plan.combined(self.value(), other)?))
+            let other = Op::TvmWarpShuffleXor
+                .call()
+                .set("mask", Expr::constant(DType::UINT32, active.into()))
+                .set("value", self.value())
+                .set("lane_mask", *mask as i32)
+                .set("width", 32)
+                .set("warp_size", 32)
+                .at(self.plan.span);
+            self.set(self.plan.combined(self.value(), other.build()))
         };
         masks.iter().map(exchanged).collect()
     }
@@ -234,27 +232,10 @@ fn can_be_exchanged(dtype: DType) -> bool {
     dtype.lanes == 1 && (float || dtype.is_integer() && !dtype.is_bool())
 }
 
-/// The first failure of a closure that cannot return one.
-#[derive(Default)]
-struct Failed(Option<String>);
-
-impl Failed {
-    fn or(&mut self, stmt: Result<Stmt, String>) -> Stmt {
-        stmt.unwrap_or_else(|reason| {
-            self.0.get_or_insert(reason);
-            Stmt::nop()
-        })
+/// The mask of the lanes of a warp in a scope of this many threads.
+fn lanes(threads: i128) -> u32 {
+    match threads {
+        0..32 => (1 << threads) - 1,
+        _ => u32::MAX,
     }
-
-    fn finish(self, stmt: Stmt) -> Result<Stmt, String> {
-        match self.0 {
-            Some(reason) => Err(reason),
-            None => Ok(stmt),
-        }
-    }
-}
-
-/// Number of lanes of a warp in a scope of this many threads.
-fn lanes(cx: &Context<'_>) -> Result<i128, String> {
-    Ok(cx.thread_count()?.min(super::active::LANES))
 }

@@ -11,32 +11,31 @@
 //! **Cost.** `ceil(outputs * group / threads)` rounds of `ceil(inputs / group)` loads and `log2(group)` shuffles.
 
 use super::super::build::{local, repeat};
+use super::super::call::Call;
 use super::super::context::Context;
 use super::super::elementwise::{barrier, coordinate_of};
-use super::{Accumulator, Failed, Plan, can_be_exchanged, lanes, operands};
+use super::super::emit::Emit;
+use super::super::variant::{Decline, Emits, Explanation, Plan};
+use super::{Accumulator, Reduction, can_be_exchanged, lanes};
 use crate::arith::fold;
-use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileCall, TileOp};
+use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileOp};
 
-pub(super) fn both_shared(call: &TileCall, _: &mut Context<'_>) -> Result<(), String> {
-    let (dst, src) = operands(call)?;
+pub(super) fn both_shared(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
+    let (dst, src) = call.moved()?;
     for region in [dst, src] {
         let buffer = &region.buffer;
         if !buffer.scope().starts_with("shared") {
-            return Err(format!(
-                "{} is in {}, not in shared memory",
-                buffer.name,
-                buffer.scope()
-            ));
+            return Err(format!("{} is in {}, not in shared memory", buffer.name, buffer.scope()).into());
         }
         if buffer.layout.is_none() {
-            return Err(format!("{} has no layout", buffer.name));
+            return Err(format!("{} has no layout", buffer.name).into());
         }
     }
     Ok(())
 }
 
 /// Threads per output.
-fn group(plan: &Plan<'_>, threads: i128) -> i128 {
+fn group(plan: &Reduction, threads: i128) -> i128 {
     let enough = plan.inputs.max(1) as u128;
     let most = if threads < 32 || threads % 32 != 0 {
         1 << threads.trailing_zeros()
@@ -50,59 +49,85 @@ fn group(plan: &Plan<'_>, threads: i128) -> i128 {
     }
 }
 
-pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, String> {
+/// Groups of threads, one per output.
+struct Groups {
+    reduction: Reduction,
+    threads: i128,
+    group: i128,
+    groups: i128,
+    rounds: i128,
+    turns: i128,
+}
+
+pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     if cx.scope == ExecScope::Thread {
-        return super::local::lower(call, cx);
+        return super::local::plan(call, cx);
     }
-    let plan = Plan::of(call, cx.span)?;
-    plan.check_size()?;
-    let span = cx.span;
+    let reduction = Reduction::of(call)?;
+    reduction.check_size()?;
     let threads = cx.thread_count()?;
-    let group = group(&plan, threads);
+    let group = group(&reduction, threads);
     let groups = threads / group;
-    let rounds = (plan.outputs + groups - 1) / groups;
-    let turns = (plan.inputs + group - 1) / group;
-    cx.partition = Some([rounds, threads, 1]);
-    let constant = |v: i128| Expr::int32(v as i32);
-    let thread = cx.thread_index();
-    let number = fold::floordiv(thread.clone(), constant(group));
-    let member = fold::floormod(thread, constant(group));
-    let all_lanes = lanes(cx)?;
-    let active = if all_lanes == 32 {
-        u32::MAX
-    } else {
-        (1 << all_lanes) - 1
-    };
-    let masks: Vec<i128> = (0..group.trailing_zeros()).map(|bit| 1 << bit).collect();
-    let (register, allocate) = local("acc", 1, plan.dtype(), span);
-    let acc = Accumulator {
-        plan: &plan,
-        buffer: &register,
-    };
-    let zero = acc.set(plan.zero()?);
-    let partial = rounds * groups != plan.outputs;
-    let less = |a: &Expr, b: i128| Expr::binary(BinOp::Lt, a.clone(), constant(b)).at(span);
-    let mut failed = Failed::default();
-    let body = repeat("s", rounds, span, |round| {
-        let output = fold::add(fold::mul(round, constant(groups)), number.clone());
-        let load = |input: &Expr| Expr::load(&plan.src.buffer, plan.source(&output, input)).at(span);
-        let gather = || -> Result<Stmt, String> {
+    Ok(Box::new(Groups {
+        rounds: (reduction.outputs + groups - 1) / groups,
+        turns: (reduction.inputs + group - 1) / group,
+        reduction,
+        threads,
+        group,
+        groups,
+    }))
+}
+
+impl Emits for Groups {
+    fn explain(&self) -> Explanation {
+        Explanation::partition(self.rounds, self.threads, 1).line(format!(
+            "{} threads and {} turns per output",
+            self.group, self.turns
+        ))
+    }
+
+    fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
+        let Groups {
+            reduction: plan,
+            threads,
+            group,
+            groups,
+            rounds,
+            turns,
+        } = &*self;
+        let (threads, group, groups, rounds, turns) = (*threads, *group, *groups, *rounds, *turns);
+        let span = plan.span;
+        let constant = |v: i128| Expr::int32(v as i32);
+        let thread = out.cx.thread_index();
+        let number = fold::floordiv(thread.clone(), constant(group));
+        let member = fold::floormod(thread, constant(group));
+        let masks: Vec<i128> = (0..group.trailing_zeros()).map(|bit| 1 << bit).collect();
+        let (register, allocate) = local("acc", 1, plan.dtype(), span);
+        let acc = Accumulator {
+            plan,
+            buffer: &register,
+        };
+        let zero = acc.set(plan.zero.clone());
+        let partial = rounds * groups != plan.outputs;
+        let less = |a: &Expr, b: i128| Expr::binary(BinOp::Lt, a.clone(), constant(b)).at(span);
+        let body = repeat("s", rounds, span, |round| {
+            let output = fold::add(fold::mul(round, constant(groups)), number.clone());
+            let load = |input: &Expr| Expr::load(&plan.src.buffer, plan.source(&output, input)).at(span);
             // For `max` and `min` the first value is one of the thread's own inputs; a thread without inputs takes the
             // last input.
             let (first, from) = if plan.op == TileOp::Sum {
                 (zero.clone(), 0)
             } else if plan.inputs >= group {
-                (acc.set(plan.converted(load(&member))?), 1)
+                (acc.set(plan.converted(load(&member))), 1)
             } else {
                 let own = Expr::binary(BinOp::Min, member.clone(), constant(plan.inputs - 1)).at(span);
-                (acc.set(plan.converted(load(&own))?), 1)
+                (acc.set(plan.converted(load(&own))), 1)
             };
-            let mut inner = Failed::default();
             let rest = if turns > from {
                 repeat("r", turns - from, span, |turn| {
                     let turn = fold::add(turn, constant(from));
                     let input = fold::add(fold::mul(turn, constant(group)), member.clone());
-                    let step = inner.or(acc.add(load(&input)));
+                    let step = acc.add(load(&input));
                     if plan.inputs % group == 0 {
                         return step;
                     }
@@ -111,46 +136,44 @@ pub(super) fn lower(call: &TileCall, cx: &mut Context<'_>) -> Result<Stmt, Strin
             } else {
                 Stmt::nop()
             };
-            inner.finish(Stmt::seq([first, rest]))
-        };
-        let gathered = failed.or(gather());
-        let mut all = Vec::new();
-        if partial {
-            // Every lane takes part in the shuffles, whether or not it has an output.
-            all.push(zero.clone());
-            all.push(Stmt::if_else(less(&output, plan.outputs), gathered, None, span));
-        } else {
-            all.push(gathered);
-        }
-        match acc.exchange(&masks, active) {
-            Ok(shuffles) => all.extend(shuffles),
-            Err(reason) => all.push(failed.or(Err(reason))),
-        }
-        let place = coordinate_of(&output, plan.dst);
-        let value = if plan.accumulates {
-            let old = Expr::load(&plan.dst.buffer, place.clone()).at(span);
-            plan.combined(old, acc.value())
-        } else {
-            Ok(acc.value())
-        };
-        let store = failed.or(value.map(|value| Stmt::store(&plan.dst.buffer, place, value, span)));
-        let mut condition = None;
-        if group > 1 {
-            condition = Some(Expr::binary(BinOp::Eq, member.clone(), constant(0)).at(span));
-        }
-        if partial {
-            let inside = less(&output, plan.outputs);
-            condition = Some(match condition {
-                Some(first) => Expr::binary(BinOp::And, first, inside),
-                None => inside,
+            let gathered = Stmt::seq([first, rest]);
+            let mut all = Vec::new();
+            if partial {
+                // Every lane takes part in the shuffles, whether or not it has an output.
+                all.push(zero.clone());
+                all.push(Stmt::if_else(less(&output, plan.outputs), gathered, None, span));
+            } else {
+                all.push(gathered);
+            }
+            all.extend(acc.exchange(&masks, lanes(threads)));
+            let place = coordinate_of(&output, &plan.dst);
+            let value = match plan.accumulates {
+                true => {
+                    let old = Expr::load(&plan.dst.buffer, place.clone()).at(span);
+                    plan.combined(old, acc.value())
+                }
+                false => acc.value(),
+            };
+            let store = Stmt::store(&plan.dst.buffer, place, value, span);
+            let mut condition = None;
+            if group > 1 {
+                condition = Some(Expr::binary(BinOp::Eq, member.clone(), constant(0)).at(span));
+            }
+            if partial {
+                let inside = less(&output, plan.outputs);
+                condition = Some(match condition {
+                    Some(first) => Expr::binary(BinOp::And, first, inside),
+                    None => inside,
+                });
+            }
+            all.push(match condition {
+                Some(condition) => Stmt::if_else(condition, store, None, span),
+                None => store,
             });
-        }
-        all.push(match condition {
-            Some(condition) => Stmt::if_else(condition, store, None, span),
-            None => store,
+            Stmt::seq(all)
         });
-        Stmt::seq(all)
-    });
-    let code = Stmt::seq([allocate, body].into_iter().chain(barrier(cx)));
-    failed.finish(code)
+        out.push(allocate);
+        out.push(body);
+        barrier(out);
+    }
 }
