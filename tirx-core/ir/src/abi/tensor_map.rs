@@ -44,6 +44,12 @@ const DATA_TYPES: &[(&str, u32)] = &[
     ("float4_e2m1fn", PACKED_FLOAT4),
 ];
 
+/// Whether tensor maps have elements of a dtype.
+pub fn has_data_type(dtype: DType) -> bool {
+    let name = dtype.to_string();
+    DATA_TYPES.iter().any(|(known, _)| *known == name)
+}
+
 /// `CU_TENSOR_MAP_DATA_TYPE_TFLOAT32`, the only data type that may be given apart from the dtype.
 const TFLOAT32: i128 = 11;
 /// `CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B`.

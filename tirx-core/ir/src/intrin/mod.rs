@@ -17,6 +17,7 @@ pub use arch::Arch;
 pub use build::CallBuilder;
 pub use operands::Operands;
 pub use row::{Row, Traits};
+pub use rows::cache_policy;
 pub use rows::op::Op;
 
 use std::sync::LazyLock;

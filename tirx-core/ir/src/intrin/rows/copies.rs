@@ -19,20 +19,25 @@ const DIM: Kind = Kind::Immediate(1, 5);
 const SM_90: Arch = Arch::least(90);
 const BLACKWELL: Arch = Arch::families(&[100, 110]);
 
+/// The cache policy of a name.
+pub fn cache_policy(name: &str) -> Option<u64> {
+    match name {
+        "evict_normal" => Some(0x1000_0000_0000_0000),
+        "evict_first" => Some(0x12f0_0000_0000_0000),
+        "evict_last" => Some(0x14f0_0000_0000_0000),
+        _ => None,
+    }
+}
+
 /// A cache policy: the one that is given, or the one of a name.
 fn policy(given: &mut Given) -> Result<(), String> {
     let mut has = true;
     if given.get("cache_policy").is_empty() {
         let bits = match given.text("cache_hint") {
             "" => 0,
-            "evict_normal" => 0x1000_0000_0000_0000_u64,
-            "evict_first" => 0x12f0_0000_0000_0000,
-            "evict_last" => 0x14f0_0000_0000_0000,
-            other => {
-                return Err(format!(
-                    "cache_hint \"{other}\" has no policy of its own: give cache_policy="
-                ));
-            }
+            name => cache_policy(name).ok_or_else(|| {
+                format!("cache_hint \"{name}\" has no policy of its own: give cache_policy=")
+            })?,
         };
         has = bits != 0;
         given.set("cache_policy", Expr::constant(DType::UINT64, bits.into()));

@@ -88,6 +88,8 @@ mod warp;
 #[macro_use]
 mod wgmma;
 
+pub use copies::cache_policy;
+
 families!(
     math, bits, control, pointers, calls, warp, sync, barrier, memory, atomics, convert, packed, timers,
     mbarrier, copies, matrix, wgmma, tcgen05, nvshmem, iket

@@ -34,6 +34,13 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
         FULL_SCOPE,
         SAME_ELEMENTS,
         Predicate {
+            name: "no mbarrier: completion by groups",
+            holds: |call, _| match call.option("mbar") {
+                None => Ok(()),
+                Some(_) => Err("cp.async is waited for by groups, and mbar= asks for an mbarrier".into()),
+            },
+        },
+        Predicate {
             name: "from global to shared memory",
             holds: global_to_shared,
         },

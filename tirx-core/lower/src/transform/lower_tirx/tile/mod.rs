@@ -14,6 +14,7 @@
 mod active;
 mod build;
 mod call;
+mod cluster_copy;
 mod context;
 mod copy;
 mod copy_async;
@@ -24,6 +25,7 @@ mod reduction;
 mod registers;
 mod swizzle;
 mod table;
+mod tensor_copy;
 mod variant;
 
 use rustc_hash::{FxHashMap, FxHashSet};

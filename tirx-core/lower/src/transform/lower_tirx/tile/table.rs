@@ -1,7 +1,7 @@
 //! The variants of each operation, in the order in which they are tried.
 
 use super::variant::{Completion, TileOption, Variant};
-use super::{copy, copy_async, elementwise, reduction};
+use super::{cluster_copy, copy, copy_async, elementwise, reduction, tensor_copy};
 use crate::intrin::Arch;
 use crate::ir::TileOp;
 
@@ -9,6 +9,8 @@ use crate::ir::TileOp;
 static VARIANTS: &[&[Variant]] = &[
     copy::VARIANTS,
     copy_async::VARIANTS,
+    tensor_copy::VARIANTS,
+    cluster_copy::VARIANTS,
     elementwise::VARIANTS,
     reduction::VARIANTS,
 ];
