@@ -121,7 +121,7 @@ fn check(input: &Input, output: &Output) -> Result<()> {
                 // A value applies to the entries that have the parameter.
                 let own = values
                     .iter()
-                    .filter(|(name, _)| entry.specializable().any(|known| known == *name))
+                    .filter(|(name, _)| entry.takes(name))
                     .map(|(name, value)| (name.clone(), value.clone()))
                     .collect();
                 loaded.build_all(Some(&entry.name), &own)?

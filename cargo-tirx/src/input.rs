@@ -164,10 +164,7 @@ impl Input {
     /// The values of `-D` for an entry, which must have exactly these.
     fn checked_values(&self, loaded: &Loaded, entry: &Entry) -> Result<BTreeMap<String, ConstValue>> {
         let values = self.values()?;
-        if let Some(unknown) = values
-            .keys()
-            .find(|name| !entry.specializable().any(|known| known == *name))
-        {
+        if let Some(unknown) = values.keys().find(|name| !entry.takes(name)) {
             let known: Vec<&str> = entry.specializable().collect();
             let help = match known.as_slice() {
                 [] => "it has none: leave out -D".to_string(),

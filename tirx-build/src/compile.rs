@@ -11,26 +11,47 @@ use tirx_core::codegen::{cuda, host, rust};
 use tirx_core::diagnostic::{Diagnostics, Level, Message};
 use tirx_core::ir::{IRModule, PrimFunc, image};
 use tirx_core::script::eval::Lint;
-use tirx_core::script::{Built, ConstValue, Imports, KernelFile, print};
+use tirx_core::script::{Built, ConstValue, Imports, KernelFile, ModuleText, print};
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Options, Step, Target, lower};
 
 use crate::error::Error;
 
-/// Imports between kernel files: `import name` reads `name.py` beside the file.
+/// Imports between kernel files. A file whose folder has an `__init__.py` is a module of that package, as in Python, and
+/// the folder around the outermost package is searched for `import package.name`; before it the file's own folder is, as
+/// for a script.
 #[derive(Debug)]
 pub struct FileImports {
     folder: PathBuf,
     shown: String,
+    /// The packages that the file is in, from the outermost.
+    packages: Vec<String>,
     asked: RefCell<Vec<PathBuf>>,
 }
 
 impl FileImports {
     /// Imports of a file in `folder`; `shown` is what messages call the folder (empty, or ending in `/`).
     pub fn new(folder: impl Into<PathBuf>, shown: impl Into<String>) -> FileImports {
+        let folder = folder.into();
+        let mut packages = Vec::new();
+        // A relative folder may be inside of a package that only its absolute path shows.
+        let mut around = fs::canonicalize(if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &folder
+        });
+        while let Ok(path) = &around
+            && path.join(PACKAGE).is_file()
+            && let Some(name) = path.file_name().and_then(|name| name.to_str())
+            && let Some(parent) = path.parent()
+        {
+            packages.insert(0, name.to_string());
+            around = Ok(parent.to_path_buf());
+        }
         FileImports {
-            folder: folder.into(),
+            folder,
             shown: shown.into(),
+            packages,
             asked: RefCell::default(),
         }
     }
@@ -39,24 +60,63 @@ impl FileImports {
     pub fn files(&self) -> Vec<PathBuf> {
         self.asked.borrow().clone()
     }
+
+    /// A path from the folder that is `up` folders above the file's.
+    fn find(&self, up: usize, relative: &str) -> Option<(String, String)> {
+        let above = "../".repeat(up);
+        let path = self.folder.join(format!("{above}{relative}"));
+        let text = fs::read_to_string(&path).ok()?;
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(&path) {
+            asked.push(path);
+        }
+        // `a/b/` and two folders up is the working folder.
+        let mut shown: Vec<&str> = self.shown.split_inclusive('/').collect();
+        let mut left = up;
+        while left > 0
+            && shown
+                .last()
+                .is_some_and(|part| *part != "/" && *part != "../" && *part != "./")
+        {
+            shown.pop();
+            left -= 1;
+        }
+        let shown: String = shown.concat();
+        Some((format!("{shown}{}{relative}", "../".repeat(left)), text))
+    }
 }
 
+/// The file that makes a folder a package.
+const PACKAGE: &str = "__init__.py";
+
 impl Imports for FileImports {
-    fn read(&self, module: &str) -> Option<(String, String)> {
+    fn package(&self) -> String {
+        self.packages.join(".")
+    }
+
+    fn read(&self, module: &str) -> Option<ModuleText> {
         let named = module
             .split('.')
             .all(|part| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_'));
         if !named {
             return None;
         }
-        let relative = format!("{}.py", module.replace('.', "/"));
-        let path = self.folder.join(&relative);
-        let text = fs::read_to_string(&path).ok()?;
-        let mut asked = self.asked.borrow_mut();
-        if !asked.contains(&path) {
-            asked.push(path);
+        let path = module.replace('.', "/");
+        let mut folders = vec![0, self.packages.len()];
+        folders.dedup();
+        for up in folders {
+            for (relative, is_package) in [(format!("{path}/{PACKAGE}"), true), (format!("{path}.py"), false)]
+            {
+                if let Some((name, text)) = self.find(up, &relative) {
+                    return Some(ModuleText {
+                        name,
+                        text,
+                        is_package,
+                    });
+                }
+            }
         }
-        Some((format!("{}{relative}", self.shown), text))
+        None
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Pure: the definitions of the file are an argument.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tirx_core::diagnostic::Diagnostic;
 use tirx_core::script::{ConstValue, Entry};
@@ -56,7 +56,20 @@ pub fn entry<'a>(manifest: &Manifest, kernel: &Kernel, entries: &'a [Entry]) -> 
 
 /// The variants of a kernel, and the errors in invalid specializations.
 pub fn expand(manifest: &Manifest, kernel: &Kernel, entry: &Entry) -> (Vec<Specialization>, Vec<Error>) {
-    let order: Vec<String> = entry.specializable().map(str::to_string).collect();
+    let mut order: Vec<String> = entry.specializable().map(str::to_string).collect();
+    if entry.open {
+        let given: BTreeSet<&String> = kernel
+            .specialize
+            .iter()
+            .flat_map(|values| values.keys())
+            .collect();
+        let more: Vec<String> = given
+            .into_iter()
+            .filter(|name| !order.contains(name))
+            .cloned()
+            .collect();
+        order.extend(more);
+    }
     let refuse = |index: usize, message: String, help: String| {
         let span = kernel
             .specialize_spans

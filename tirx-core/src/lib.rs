@@ -37,6 +37,7 @@ pub mod script {
     pub use tirx_ir::{print, print_expr, print_func, print_stmt, typing};
     #[cfg(feature = "frontend")]
     pub use tirx_script::{
-        Built, ConstValue, ConstexprParam, Entry, EntryKind, Imports, KernelFile, NoImports, eval, lang,
+        Built, ConstValue, ConstexprParam, Entry, EntryKind, Imports, KernelFile, ModuleText, NoImports,
+        eval, lang,
     };
 }

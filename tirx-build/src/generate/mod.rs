@@ -83,6 +83,7 @@ pub(crate) fn value_text(value: &ConstValue) -> String {
             "[{}]",
             items.iter().map(value_text).collect::<Vec<_>>().join(", ")
         ),
+        ConstValue::Dict(items) => format!("{{ {} }}", values_text(items)),
     }
 }
 

@@ -51,6 +51,10 @@ fn word(value: &ConstValue) -> String {
         ConstValue::Float(v) => sanitize(&format!("{v:?}").replace('-', "neg")),
         ConstValue::Str(v) => sanitize(v),
         ConstValue::List(items) => items.iter().map(word).collect::<Vec<_>>().join("_"),
+        ConstValue::Dict(items) => {
+            let parts: Vec<String> = items.iter().map(|(name, value)| part(name, value)).collect();
+            parts.join("_")
+        }
     }
 }
 

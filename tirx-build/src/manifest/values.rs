@@ -40,7 +40,7 @@ impl Reader {
                     None => self.error(
                         span,
                         format!("`{key}` cannot be a compile-time value"),
-                        "use an integer, a number, a bool, a string or a list of these",
+                        "use an integer, a number, a bool, a string, or a list or a table of these",
                     ),
                 }
             }
@@ -84,7 +84,7 @@ impl Reader {
                 self.error(
                     span,
                     format!("`{name}` cannot be a compile-time value"),
-                    "use an integer, a number, a bool, a string or a list of these",
+                    "use an integer, a number, a bool, a string, or a list or a table of these",
                 );
                 return;
             };
@@ -127,6 +127,10 @@ fn const_value(value: &toml::Value) -> Option<ConstValue> {
         toml::Value::Float(f) => ConstValue::Float(*f),
         toml::Value::Boolean(b) => ConstValue::Bool(*b),
         toml::Value::Array(items) => ConstValue::List(items.iter().map(const_value).collect::<Option<_>>()?),
-        toml::Value::Datetime(_) | toml::Value::Table(_) => return None,
+        toml::Value::Table(table) => {
+            let item = |(name, value): (&String, &toml::Value)| Some((name.clone(), const_value(value)?));
+            ConstValue::Dict(table.iter().map(item).collect::<Option<_>>()?)
+        }
+        toml::Value::Datetime(_) => return None,
     })
 }

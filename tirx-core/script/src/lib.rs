@@ -13,4 +13,6 @@ mod kernel_file;
 pub mod lang;
 mod parse;
 
-pub use kernel_file::{Built, ConstValue, ConstexprParam, Entry, EntryKind, Imports, KernelFile, NoImports};
+pub use kernel_file::{
+    Built, ConstValue, ConstexprParam, Entry, EntryKind, Imports, KernelFile, ModuleText, NoImports,
+};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ruff_python_ast as ast;
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::TextRange;
 
 use super::eval::limits;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -17,6 +17,29 @@ pub(crate) struct ParsedFile {
     pub(crate) file: FileId,
     /// Its statements.
     pub(crate) module: Arc<ast::ModModule>,
+    /// The package that its relative imports start from: `a.b` in `a/b/c.py` and in `a/b/__init__.py`.
+    pub(crate) package: String,
+}
+
+/// The module that `from ..name import x` means in a file of `package`: each dot after the first leaves one package.
+/// `None` where there are more dots than packages.
+pub(super) fn resolve_relative(package: &str, level: u32, name: &str) -> Option<String> {
+    let mut base = package;
+    for _ in 1..level.max(1) {
+        if base.is_empty() {
+            return None;
+        }
+        base = base.rsplit_once('.').map_or("", |(outer, _)| outer);
+    }
+    // Whatever is above the outermost package belongs to no package.
+    if level > 1 && base.is_empty() {
+        return None;
+    }
+    let parts: Vec<&str> = [if level == 0 { "" } else { base }, name]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
+    Some(parts.join("."))
 }
 
 /// The id of the first library file; files from here on are not the user's.
@@ -67,6 +90,7 @@ pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnos
     Ok(ParsedFile {
         file,
         module: Arc::new(parsed.into_syntax()),
+        package: String::new(),
     })
 }
 
@@ -98,24 +122,23 @@ fn operator_of_c(text: &str, at: usize) -> Option<&'static str> {
 }
 
 /// The dotted names of all modules that `import` statements of the file name, in order.
-pub(super) fn imported_modules(module: &ast::ModModule) -> Vec<(String, TextRange)> {
-    fn walk(stmts: &[ast::Stmt], out: &mut Vec<(String, TextRange)>) {
+pub(super) fn imported_modules(module: &ast::ModModule, package: &str) -> Vec<String> {
+    fn walk(stmts: &[ast::Stmt], package: &str, out: &mut Vec<String>) {
+        let walk = |stmts: &[ast::Stmt], out: &mut Vec<String>| walk(stmts, package, out);
         for stmt in stmts {
             match stmt {
                 ast::Stmt::Import(s) => {
-                    out.extend(s.names.iter().map(|a| (a.name.to_string(), a.range())));
+                    out.extend(s.names.iter().flat_map(|a| with_packages(a.name.as_str())));
                 }
                 ast::Stmt::ImportFrom(s) => {
-                    let base = s.module.as_ref().map(|m| m.to_string()).unwrap_or_default();
+                    let name = s.module.as_ref().map_or("", |m| m.as_str());
+                    // One that leaves all packages is reported where it runs.
+                    let Some(base) = resolve_relative(package, s.level, name) else {
+                        continue;
+                    };
+                    out.extend(with_packages(&base));
                     let dot = if base.is_empty() { "" } else { "." };
-                    if !base.is_empty() {
-                        out.push((base.clone(), s.range()));
-                    }
-                    out.extend(
-                        s.names
-                            .iter()
-                            .map(|a| (format!("{base}{dot}{}", a.name), a.range())),
-                    );
+                    out.extend(s.names.iter().map(|a| format!("{base}{dot}{}", a.name)));
                 }
                 ast::Stmt::FunctionDef(s) => walk(&s.body, out),
                 ast::Stmt::ClassDef(s) => walk(&s.body, out),
@@ -140,8 +163,15 @@ pub(super) fn imported_modules(module: &ast::ModModule) -> Vec<(String, TextRang
         }
     }
     let mut out = Vec::new();
-    walk(&module.body, &mut out);
+    walk(&module.body, package, &mut out);
     out
+}
+
+/// `a`, `a.b`, `a.b.c` of `a.b.c`: importing a module runs the packages around it first.
+pub(super) fn with_packages(path: &str) -> impl Iterator<Item = String> {
+    let ends = path.match_indices('.').map(|(at, _)| at);
+    let ends = ends.chain((!path.is_empty()).then_some(path.len()));
+    ends.map(|end| path[..end].to_string())
 }
 
 /// Refuses text whose syntax tree would be too deep: brackets in brackets, long operator chains, deep indentation.

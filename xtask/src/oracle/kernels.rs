@@ -120,7 +120,7 @@ pub(super) fn of_file(root: &Path, path: &Path) -> Result<Vec<Kernel>> {
         entry: entry.name.clone(),
         constants: constants
             .iter()
-            .filter(|(name, _)| entry.specializable().any(|known| known == *name))
+            .filter(|(name, _)| entry.takes(name))
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect(),
         example: false,

@@ -1,6 +1,9 @@
 //! Values for compile-time parameters.
 
-use super::Value;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::{Dict, Key, Value};
 
 /// A value for a `T.constexpr` parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +16,8 @@ pub enum ConstValue {
     Float(f64),
     Str(String),
     List(Vec<ConstValue>),
+    /// A dict whose keys are strings, in its order.
+    Dict(Vec<(String, ConstValue)>),
 }
 
 macro_rules! from {
@@ -46,6 +51,14 @@ pub(crate) fn to_value(value: &ConstValue) -> Value {
         ConstValue::Float(v) => Value::Float(*v),
         ConstValue::Str(v) => Value::str(v.as_str()),
         ConstValue::List(items) => Value::tuple(items.iter().map(to_value).collect()),
+        ConstValue::Dict(items) => {
+            let mut dict = Dict::default();
+            for (name, item) in items {
+                let name: Rc<str> = name.as_str().into();
+                dict.insert(Key::Str(name.clone()), Value::Str(name), to_value(item));
+            }
+            Value::Dict(Rc::new(RefCell::new(dict)))
+        }
     }
 }
 
@@ -57,6 +70,10 @@ pub(crate) fn from_value(value: &Value) -> Option<ConstValue> {
         Value::Float(v) => ConstValue::Float(*v),
         Value::Str(v) => ConstValue::Str(v.to_string()),
         Value::DType(d) => ConstValue::Str(d.to_string()),
+        Value::Dict(dict) => {
+            let item = |(name, item): (&Value, &Value)| Some((name.as_str()?.to_string(), from_value(item)?));
+            ConstValue::Dict(dict.borrow().iter().map(item).collect::<Option<_>>()?)
+        }
         other => ConstValue::List(other.as_items()?.iter().map(from_value).collect::<Option<_>>()?),
     })
 }

@@ -107,6 +107,7 @@ impl Interpreter {
             return error(span, format!("\"{name}\" is no function"));
         };
         let mut args = Args::default();
+        let mut rest: BTreeMap<&String, &ConstValue> = arguments.iter().collect();
         for parameter in &function.code.parameters {
             let given = arguments.get(parameter.name.as_str()).map(to_value);
             match (parameter.kind, given) {
@@ -114,6 +115,16 @@ impl Interpreter {
                 (_, Some(value)) => args.keyword.push((parameter.name.as_str().into(), value, span)),
                 _ => {}
             }
+            if !matches!(
+                parameter.kind,
+                ParameterKind::VarPositional | ParameterKind::VarKeyword
+            ) {
+                rest.retain(|name, _| *name != parameter.name.as_str());
+            }
+        }
+        // What no parameter is named after goes to `**kwargs`; without it the call says that it is unexpected.
+        for (name, value) in rest {
+            args.keyword.push((name.as_str().into(), to_value(value), span));
         }
         self.call_function(&function, args, span)
     }

@@ -6,7 +6,8 @@ use ruff_python_ast as ast;
 
 use super::value::{Module, Value};
 use super::{Interpreter, Mode, Scope, ScopeKind, modules, suggest};
-use crate::diagnostic::{Result, error};
+use crate::diagnostic::{Diagnostic, Result, error};
+use crate::parse::{resolve_relative, with_packages};
 use crate::source::Span;
 
 impl Interpreter {
@@ -48,9 +49,27 @@ impl Interpreter {
         value
     }
 
+    /// The module whose names `from … import` takes.
+    fn base_of(&self, s: &ast::StmtImportFrom) -> Result<String> {
+        let name = s.module.as_ref().map_or("", |m| m.as_str());
+        let package = self.packages.get(&self.file).map_or("", String::as_str);
+        if let Some(base) = resolve_relative(package, s.level, name) {
+            return Ok(base);
+        }
+        let written = format!("{}{name}", ".".repeat(s.level as usize));
+        let message = format!("\"from {written} import\" leaves the outermost package");
+        let help = match package {
+            "" => "a file is a module of a package where its folder has an __init__.py; then \"..\" is the folder around it, \
+                   if that has one too"
+                .to_string(),
+            _ => format!("the file belongs to the package \"{package}\": the folder around the outermost one has no __init__.py"),
+        };
+        Err(Box::new(Diagnostic::new(self.span(s), message).help(help)))
+    }
+
     /// `from a import b as c`.
     pub(super) fn import_from(&mut self, s: &ast::StmtImportFrom) -> Result<()> {
-        let base = s.module.as_ref().map(|m| m.to_string()).unwrap_or_default();
+        let base = self.base_of(s)?;
         for alias in &s.names {
             let span = self.span(alias);
             let name = alias.name.as_str();
@@ -77,6 +96,15 @@ impl Interpreter {
                             Some(value) => value,
                             None => modules::host_only(&full),
                         }
+                    }
+                    (Value::Module(m), _)
+                        if self.loading.iter().any(|p| *p == *m.name) && m.scope.get_own(name).is_none() =>
+                    {
+                        let message =
+                            format!("cannot import \"{name}\" from \"{base}\", which is still running");
+                        return Err(Box::new(Diagnostic::new(span, message).help(format!(
+                            "\"{base}\" imports this file before it defines \"{name}\": import the module and use its name later, or move \"{name}\" to a third file"
+                        ))));
                     }
                     _ => self.get_attribute(&module, name, span)?,
                 }
@@ -154,12 +182,33 @@ impl Interpreter {
         Ok(modules::not_found(path, near.as_deref()))
     }
 
+    /// The module of a kernel file, which runs at the first import, after the packages around it. A module that imports
+    /// itself through others sees the names that it has so far, as in Python.
     fn load_file(&mut self, path: &str, span: Span) -> Result<Value> {
-        if let Some(m) = self.loaded.get(path) {
-            return Ok(Value::Module(m.clone()));
+        let mut module = None;
+        let paths: Vec<String> = with_packages(path).collect();
+        for path in &paths {
+            if !self.is_file(path) {
+                continue;
+            }
+            let loaded = self.load_one(path, span)?;
+            // A module is an attribute of its package once it is imported.
+            if let Some((package, name)) = path.rsplit_once('.')
+                && let Some(package) = self.loaded.get(package)
+            {
+                package.scope.set(name, Value::Module(loaded.clone()));
+            }
+            module = Some(loaded);
         }
-        if self.loading.iter().any(|p| p == path) {
-            return error(span, format!("kernel file \"{path}\" imports itself"));
+        match module {
+            Some(module) => Ok(Value::Module(module)),
+            None => error(span, format!("no kernel file \"{path}\"")),
+        }
+    }
+
+    fn load_one(&mut self, path: &str, span: Span) -> Result<Rc<Module>> {
+        if let Some(m) = self.loaded.get(path) {
+            return Ok(m.clone());
         }
         let Some(file) = self.files.get(path).cloned() else {
             return error(span, format!("no kernel file \"{path}\""));
@@ -167,13 +216,19 @@ impl Interpreter {
         if self.loading.len() > 32 {
             return self.limit(span, "more than 32 imports within imports");
         }
-        self.loading.push(path.to_string());
         let scope = Scope::new(ScopeKind::Module, None);
+        let module = Rc::new(Module {
+            name: path.into(),
+            scope: scope.clone(),
+        });
+        self.loading.push(path.to_string());
+        self.loaded.insert(path.to_string(), module.clone());
         let saved_file = std::mem::replace(&mut self.file, file.file);
-        let saved_scope = std::mem::replace(&mut self.scope, scope.clone());
+        let saved_scope = std::mem::replace(&mut self.scope, scope);
         let saved_mode = std::mem::replace(&mut self.mode, Mode::Meta);
         let saved_loops = std::mem::take(&mut self.loops);
         self.modules.insert(file.file, file.module.clone());
+        self.packages.insert(file.file, file.package.clone());
         let result = self.run_module(&file.module.body);
         self.loops = saved_loops;
         self.mode = saved_mode;
@@ -181,14 +236,10 @@ impl Interpreter {
         self.file = saved_file;
         self.loading.pop();
         if let Err(e) = result {
+            self.loaded.remove(path);
             return Err(Box::new(e.note(span, format!("\"{path}\" is imported here"))));
         }
-        let module = Rc::new(Module {
-            name: path.into(),
-            scope,
-        });
-        self.loaded.insert(path.to_string(), module.clone());
-        Ok(Value::Module(module))
+        Ok(module)
     }
 
     /// Runs the statements of a file.

@@ -154,6 +154,8 @@ pub struct Interpreter {
     codes: FxHashMap<(FileId, u32), Rc<Code>>,
     /// The syntax of the files that run or ran: a function's code refers to it.
     modules: FxHashMap<FileId, Arc<ast::ModModule>>,
+    /// The packages that the relative imports of the files start from.
+    packages: FxHashMap<FileId, String>,
     /// The names of the language that were looked up (`T.cuda.cta_sync`), if they are recorded.
     pub(crate) looked_up: Option<BTreeSet<String>>,
     // Python.
@@ -252,6 +254,7 @@ impl Interpreter {
             loading: Vec::new(),
             codes: FxHashMap::default(),
             modules: FxHashMap::default(),
+            packages: FxHashMap::default(),
             looked_up: None,
             scope: Scope::new(ScopeKind::Module, None),
             mode: Mode::Meta,
@@ -304,6 +307,7 @@ impl Interpreter {
         self.wanted = wanted;
         self.file = file.file;
         self.modules.insert(file.file, file.module.clone());
+        self.packages.insert(file.file, file.package.clone());
         self.run_module(&file.module.body)?;
         Ok(self.scope.clone())
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::source::SourceMap;
-use crate::{ConstValue, EntryKind, Imports, KernelFile, NoImports};
+use crate::{ConstValue, EntryKind, Imports, KernelFile, ModuleText, NoImports};
 
 /// Runs a file; the text of its errors.
 fn run(text: &str) -> Result<(), String> {
@@ -505,21 +505,40 @@ N = 4
 struct Files;
 
 impl Imports for Files {
-    fn read(&self, module: &str) -> Option<(String, String)> {
+    fn package(&self) -> String {
+        "pkg.sub".into()
+    }
+
+    fn read(&self, module: &str) -> Option<ModuleText> {
         let text = match module {
             "helpers" => {
                 "from shapes import TILE\nWIDTH = TILE * 2\ndef area(a, b=WIDTH):\n    return a * b\n"
             }
             "shapes" => "TILE = 16\n",
-            "loop_a" => "import loop_b\n",
-            "loop_b" => "import loop_a\n",
+            "loop_a" => "FIRST = 1\nimport loop_b\nSECOND = loop_b.third()\n",
+            "loop_b" => {
+                "import loop_a\nfrom loop_a import FIRST\ndef third():\n    return loop_a.FIRST + 2\n"
+            }
+            "loop_c" => "import loop_d\nLATE = 1\n",
+            "loop_d" => "from loop_c import LATE\n",
+            "pkg" => "from .outer import WIDTH\nfrom . import outer as same\n",
+            "pkg.outer" => "WIDTH = 5\n",
+            "pkg.sub.near" => {
+                "from ..outer import WIDTH as W\nfrom .. import WIDTH\nfrom . import nearest\nAREA = W * WIDTH\n"
+            }
+            "pkg.sub.nearest" => "NAME = 'nearest'\n",
+            "outer" => "WIDTH = 'the wrong one'\n",
             "broken" => "x = 1 +\n",
             "pkg.inner" => "DEPTH = 3\n",
             "math" => "import math\npi = 4\n",
             "random" => "import random\nSEED = 7\n",
             _ => return None,
         };
-        Some((format!("{}.py", module.replace('.', "/")), text.to_string()))
+        Some(ModuleText {
+            name: format!("{}.py", module.replace('.', "/")),
+            text: text.to_string(),
+            is_package: module == "pkg",
+        })
     }
 }
 
@@ -536,12 +555,35 @@ fn imports_between_kernel_files() {
         &Files,
     )
     .unwrap();
-    let error = run_with("import loop_a\n", &Files).unwrap_err();
-    assert!(error.contains("imports itself"), "{error}");
+    // Modules may import each other, as far as each has run.
+    run_with("import loop_a\nassert loop_a.SECOND == 3\n", &Files).unwrap();
+    let error = run_with("import loop_c\n", &Files).unwrap_err();
+    assert!(
+        error.contains("cannot import \"LATE\" from \"loop_c\", which is still running"),
+        "{error}"
+    );
     let error = run_with("import broken\n", &Files).unwrap_err();
     assert!(error.contains("broken.py:1"), "{error}");
     let error = run_with("from helpers import aria\n", &Files).unwrap_err();
     assert!(error.contains("did you mean \"area\"?"), "{error}");
+}
+
+#[test]
+fn relative_imports_are_of_the_package() {
+    run_with(
+        "from .near import AREA\nfrom . import near\nfrom ..outer import WIDTH\nfrom .. import same\nimport pkg\n\
+         assert AREA == 25 and near.nearest.NAME == 'nearest' and WIDTH == 5 and same.WIDTH == 5\n\
+         assert pkg.outer is same and pkg.sub.near is near if hasattr(pkg, 'sub') else True\n",
+        &Files,
+    )
+    .unwrap();
+    let error = run_with("from ...outer import WIDTH\n", &Files).unwrap_err();
+    assert!(
+        error.contains("\"from ...outer import\" leaves the outermost package"),
+        "{error}"
+    );
+    let error = run("from ..helpers import f\n").unwrap_err();
+    assert!(error.contains("has an __init__.py"), "{error}");
 }
 
 const KERNELS: &str = "

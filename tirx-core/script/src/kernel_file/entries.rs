@@ -45,6 +45,8 @@ pub struct Entry {
     /// Its `T.Optional` parameters: the value `None` leaves a parameter out of the built kernel; no other value is
     /// possible.
     pub optionals: Vec<String>,
+    /// Whether it takes values of any other name too, as a function with `**kwargs` does.
+    pub open: bool,
     /// Its definition.
     pub span: Span,
 }
@@ -54,6 +56,11 @@ impl Entry {
     pub fn specializable(&self) -> impl Iterator<Item = &str> {
         let constexprs = self.constexprs.iter().map(|p| p.name.as_str());
         constexprs.chain(self.optionals.iter().map(String::as_str))
+    }
+
+    /// Whether a specialization may give a value of this name.
+    pub fn takes(&self, name: &str) -> bool {
+        self.open || self.specializable().any(|known| known == name)
     }
 
     /// The value that a string of a specialization stands for where the parameter takes no strings: `"None"` for a
@@ -126,6 +133,7 @@ impl Found {
             kind: EntryKind::Module,
             constexprs: Vec::new(),
             optionals: Vec::new(),
+            open: false,
             span: self.span,
         };
         if let Value::Kernel(kernel) = &self.value {
@@ -205,6 +213,11 @@ pub(super) fn find_functions(scope: &Rc<Scope>, file: FileId) -> Vec<Entry> {
             kind: EntryKind::Function,
             constexprs: constexprs.collect(),
             optionals: Vec::new(),
+            open: f
+                .code
+                .parameters
+                .iter()
+                .any(|p| p.kind == ParameterKind::VarKeyword),
             span: f.code.span,
         });
     }

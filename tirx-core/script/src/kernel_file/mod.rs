@@ -19,15 +19,32 @@ use crate::source::{SourceMap, Span};
 
 /// Where `import helpers` in a kernel file finds other kernel files.
 pub trait Imports {
-    /// The file name and text of a module (dotted, `pkg.helpers`); `None` where there is none.
-    fn read(&self, module: &str) -> Option<(String, String)>;
+    /// The file of a module (dotted, `pkg.helpers`); `None` where there is none.
+    fn read(&self, module: &str) -> Option<ModuleText>;
+
+    /// The package that the loaded file itself is a module of (`pkg` for `pkg/kernel.py`): where its relative imports
+    /// start. Empty for a file that is in none.
+    fn package(&self) -> String {
+        String::new()
+    }
+}
+
+/// The text of an imported module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleText {
+    /// What messages call the file.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// Whether it is a package, `helpers/__init__.py`, not a module, `helpers.py`.
+    pub is_package: bool,
 }
 
 /// No other kernel files.
 pub struct NoImports;
 
 impl Imports for NoImports {
-    fn read(&self, _module: &str) -> Option<(String, String)> {
+    fn read(&self, _module: &str) -> Option<ModuleText> {
         None
     }
 }
@@ -77,9 +94,10 @@ impl KernelFile {
         imports: &dyn Imports,
     ) -> Result<KernelFile, Diagnostics> {
         let file = sources.add(name, text);
-        let main = parse_file(file, text)?;
+        let mut main = parse_file(file, text)?;
+        main.package = imports.package();
         let mut files: BTreeMap<String, ParsedFile> = BTreeMap::new();
-        let mut pending: Vec<String> = imported_modules(&main.module).into_iter().map(|m| m.0).collect();
+        let mut pending = imported_modules(&main.module, &main.package);
         while let Some(module) = pending.pop() {
             if files.contains_key(&module) {
                 continue;
@@ -91,10 +109,15 @@ impl KernelFile {
                 );
                 return Err(d.into());
             }
-            if let Some((file_name, text)) = imports.read(&module) {
-                let file = sources.add(file_name, &*text);
-                let parsed = parse_file(file, &text)?;
-                pending.extend(imported_modules(&parsed.module).into_iter().map(|m| m.0));
+            if let Some(found) = imports.read(&module) {
+                let file = sources.add(found.name, &*found.text);
+                let mut parsed = parse_file(file, &found.text)?;
+                parsed.package = match module.rsplit_once('.') {
+                    _ if found.is_package => module.clone(),
+                    Some((package, _)) => package.to_string(),
+                    None => String::new(),
+                };
+                pending.extend(imported_modules(&parsed.module, &parsed.package));
                 files.insert(module, parsed);
             }
         }

@@ -1,0 +1,212 @@
+//! `cargo xtask public-kernels CHECKOUT`: compiles every configuration of a public kernel library's modules.
+//!
+//! CHECKOUT is a checkout of [TIRx-kernels](https://github.com/mlc-ai/TIRx-kernels). Each file of [`FAMILIES`] that has
+//! a list `CONFIGS` and a function `get_kernel` is compiled with each of the configurations, from the file as it is, for
+//! sm_100a, and a table is printed: how many configurations compile, and the first error of those that do not.
+//!
+//! | option | what it does |
+//! |---|---|
+//! | WORD | only the modules whose path holds the word |
+//! | `--parse-only` | no passes and no CUDA text: what the front end accepts |
+//! | `--errors` | every error in full |
+//! | `--first` | only the first configuration of each module |
+//! | `--out DIR` | writes `MODULE-LABEL.cu` there |
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use tirx_build::compile::{FileImports, Loaded, Settings, compile};
+use tirx_core::script::ConstValue;
+
+use crate::process::Result;
+
+/// The folders of the library that hold kernels.
+const FAMILIES: &[&str] = &[
+    "gemm",
+    "attention",
+    "normalization",
+    "deepgemm",
+    "flashmla",
+    "gemm_comm",
+];
+
+/// The architecture that the library is written for.
+const ARCH: &str = "sm_100a";
+
+/// The command line.
+#[derive(Default)]
+struct Wanted {
+    checkout: PathBuf,
+    words: Vec<String>,
+    parse_only: bool,
+    errors: bool,
+    first: bool,
+    out: Option<PathBuf>,
+}
+
+impl Wanted {
+    fn read(args: &[String]) -> Result<Wanted> {
+        let mut wanted = Wanted::default();
+        let mut args = args.iter();
+        let mut words = Vec::new();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--parse-only" => wanted.parse_only = true,
+                "--errors" => wanted.errors = true,
+                "--first" => wanted.first = true,
+                "--out" => wanted.out = Some(args.next().ok_or("--out needs a folder")?.into()),
+                option if option.starts_with("--") => return Err(format!("unknown option {option}").into()),
+                word => words.push(word.to_string()),
+            }
+        }
+        if words.is_empty() {
+            return Err("usage: cargo xtask public-kernels CHECKOUT [WORD…] [--parse-only] [--errors] [--first] [--out DIR]".into());
+        }
+        wanted.checkout = words.remove(0).into();
+        wanted.words = words;
+        Ok(wanted)
+    }
+
+    /// The modules, as paths from the package's folder.
+    fn modules(&self) -> Result<Vec<String>> {
+        let mut modules = Vec::new();
+        for family in FAMILIES {
+            let folder = self.checkout.join("tirx_kernels").join(family);
+            let mut files = Vec::new();
+            for file in std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))? {
+                files.push(file?.path());
+            }
+            files.sort();
+            for file in files {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                if !name.ends_with(".py") {
+                    continue;
+                }
+                let text = std::fs::read_to_string(&file)?;
+                let path = format!("{family}/{name}");
+                let wanted =
+                    self.words.is_empty() || self.words.iter().any(|word| path.contains(word.as_str()));
+                if wanted && text.contains("\ndef get_kernel(") && text.contains("\nCONFIGS") {
+                    modules.push(path);
+                }
+            }
+        }
+        Ok(modules)
+    }
+}
+
+/// What became of a configuration.
+struct Tried {
+    label: String,
+    /// The kernels that it gives, or the error in full.
+    result: std::result::Result<usize, String>,
+}
+
+/// Compiles everything and prints the table. Fails where something does not compile.
+pub(crate) fn compile_all(args: &[String]) -> Result<()> {
+    let wanted = Wanted::read(args)?;
+    let mut table = Vec::new();
+    let mut failures = 0;
+    for module in wanted.modules()? {
+        let start = Instant::now();
+        let tried = try_module(&wanted, &module);
+        let tried = match tried {
+            Ok(tried) => tried,
+            Err(error) => vec![Tried {
+                label: "CONFIGS".into(),
+                result: Err(error),
+            }],
+        };
+        let good = tried.iter().filter(|t| t.result.is_ok()).count();
+        failures += tried.len() - good;
+        let mut errors: BTreeMap<String, Vec<&Tried>> = BTreeMap::new();
+        for t in &tried {
+            if let Err(error) = &t.result {
+                errors.entry(first_line(error)).or_default().push(t);
+            }
+        }
+        eprintln!(
+            "{module}: {good} of {} in {:.1} s",
+            tried.len(),
+            start.elapsed().as_secs_f64()
+        );
+        for (line, which) in &errors {
+            eprintln!("    {} ({}): {line}", which[0].label, which.len());
+            if let (true, Err(error)) = (wanted.errors, &which[0].result) {
+                eprintln!("{error}");
+            }
+        }
+        let why = errors.keys().next().cloned().unwrap_or_default();
+        table.push(format!("| `{module}` | {} | {good} | {why} |", tried.len()));
+    }
+    println!("| module | configurations | compile | first error |\n|---|---|---|---|");
+    table.iter().for_each(|row| println!("{row}"));
+    match failures {
+        0 => Ok(()),
+        n => Err(format!("{n} configurations do not compile").into()),
+    }
+}
+
+fn try_module(wanted: &Wanted, module: &str) -> std::result::Result<Vec<Tried>, String> {
+    let path = wanted.checkout.join("tirx_kernels").join(module);
+    let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
+    let (family, file) = module.split_once('/').unwrap_or(("", module));
+    let imports = FileImports::new(path.parent().unwrap_or(Path::new("")), format!("{family}/"));
+    let loaded = Loaded::new(module, &text, &imports).map_err(|e| e.to_string())?;
+    let configs = loaded.file().constant("CONFIGS");
+    let configs = configs.map_err(|e| e.render(loaded.sources()))?;
+    let Some(ConstValue::List(configs)) = configs else {
+        return Err("CONFIGS is no list of constants".into());
+    };
+    let mut tried = Vec::new();
+    for (number, config) in configs.into_iter().enumerate() {
+        let ConstValue::Dict(config) = config else {
+            return Err("CONFIGS holds something that is no dict".into());
+        };
+        if wanted.first && number > 0 {
+            break;
+        }
+        let label = match config.iter().find(|(name, _)| name == "label") {
+            Some((_, ConstValue::Str(label))) => label.clone(),
+            _ => number.to_string(),
+        };
+        let name = format!("{}-{label}", file.trim_end_matches(".py"));
+        let result = try_config(wanted, &loaded, &name, config.into_iter().collect());
+        tried.push(Tried { label, result });
+    }
+    Ok(tried)
+}
+
+fn try_config(
+    wanted: &Wanted,
+    loaded: &Loaded,
+    name: &str,
+    values: BTreeMap<String, ConstValue>,
+) -> std::result::Result<usize, String> {
+    let built = loaded
+        .build_all(Some("get_kernel"), &values)
+        .map_err(|e| e.to_string())?;
+    let count = built.len();
+    if wanted.parse_only {
+        return Ok(count);
+    }
+    for (number, kernel) in built.into_iter().enumerate() {
+        let compiled = compile(kernel.module, &Settings::new(ARCH)).map_err(|e| e.to_string())?;
+        if let Some(folder) = &wanted.out {
+            let path = folder.join(format!("{name}-{number}.cu"));
+            std::fs::create_dir_all(folder)
+                .and_then(|()| std::fs::write(&path, &compiled.cuda.text))
+                .map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+    }
+    Ok(count)
+}
+
+/// The message and the place of an error, in one line.
+fn first_line(error: &str) -> String {
+    let mut lines = error.lines();
+    let message = lines.next().unwrap_or_default();
+    let place = lines.map(str::trim).find_map(|line| line.strip_prefix("--> "));
+    format!("{message} ({})", place.unwrap_or_default())
+}
