@@ -26,6 +26,7 @@ pub struct FileImports {
     shown: String,
     /// The packages that the file is in, from the outermost.
     packages: Vec<String>,
+    multiprocessors: Option<u32>,
     asked: RefCell<Vec<PathBuf>>,
 }
 
@@ -52,8 +53,16 @@ impl FileImports {
             folder,
             shown: shown.into(),
             packages,
+            multiprocessors: None,
             asked: RefCell::default(),
         }
+    }
+
+    /// The number of multiprocessors that kernel files are told, by `torch.cuda.get_device_properties`.
+    #[must_use]
+    pub fn with_multiprocessors(mut self, count: impl Into<Option<u32>>) -> FileImports {
+        self.multiprocessors = count.into();
+        self
     }
 
     /// The files that were read, in order.
@@ -92,6 +101,10 @@ const PACKAGE: &str = "__init__.py";
 impl Imports for FileImports {
     fn package(&self) -> String {
         self.packages.join(".")
+    }
+
+    fn multiprocessors(&self) -> Option<u32> {
+        self.multiprocessors
     }
 
     fn read(&self, module: &str) -> Option<ModuleText> {

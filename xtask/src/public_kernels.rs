@@ -34,6 +34,9 @@ const FAMILIES: &[&str] = &[
 /// The architecture that the library is written for.
 const ARCH: &str = "sm_100a";
 
+/// The multiprocessors of a B200, which some of the modules ask the machine for.
+const MULTIPROCESSORS: u32 = 148;
+
 /// The command line.
 #[derive(Default)]
 struct Wanted {
@@ -152,7 +155,8 @@ fn try_module(wanted: &Wanted, module: &str) -> std::result::Result<Vec<Tried>, 
     let path = wanted.checkout.join("tirx_kernels").join(module);
     let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
     let (family, file) = module.split_once('/').unwrap_or(("", module));
-    let imports = FileImports::new(path.parent().unwrap_or(Path::new("")), format!("{family}/"));
+    let imports = FileImports::new(path.parent().unwrap_or(Path::new("")), format!("{family}/"))
+        .with_multiprocessors(MULTIPROCESSORS);
     let loaded = Loaded::new(module, &text, &imports).map_err(|e| e.to_string())?;
     let configs = loaded.file().constant("CONFIGS");
     let configs = configs.map_err(|e| e.render(loaded.sources()))?;
@@ -172,7 +176,9 @@ fn try_module(wanted: &Wanted, module: &str) -> std::result::Result<Vec<Tried>, 
             _ => number.to_string(),
         };
         let name = format!("{}-{label}", file.trim_end_matches(".py"));
-        let result = try_config(wanted, &loaded, &name, config.into_iter().collect());
+        // The library's own runner leaves the label out.
+        let values = config.into_iter().filter(|(name, _)| name != "label").collect();
+        let result = try_config(wanted, &loaded, &name, values);
         tried.push(Tried { label, result });
     }
     Ok(tried)

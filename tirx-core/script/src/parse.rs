@@ -193,6 +193,8 @@ fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
     let mut chains: Vec<usize> = vec![0];
     let mut total = 0usize;
     let mut indents: Vec<usize> = vec![0];
+    // The f-strings around the current position, each with its quote and the number of brackets open where its field began.
+    let mut formatted: Vec<(Quote, usize)> = Vec::new();
     let mut line_start = true;
     let mut i = 0;
     while i < bytes.len() {
@@ -248,6 +250,13 @@ fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
             }
             b')' | b']' | b'}' if chains.len() > 1 => {
                 total -= chains.pop().unwrap_or(0);
+                if let Some((quote, _)) =
+                    formatted.pop_if(|(_, open)| bytes[i] == b'}' && *open == chains.len())
+                {
+                    // A field has ended: the text after it.
+                    i = skip_formatted(bytes, i + 1, quote, &mut formatted, chains.len());
+                    continue;
+                }
             }
             quote @ (b'"' | b'\'') => {
                 let mut prefix = i;
@@ -255,10 +264,18 @@ fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
                     prefix -= 1;
                 }
                 let letters = &bytes[prefix..i];
-                if !letters.iter().any(|b| matches!(b, b'f' | b'F' | b't' | b'T')) {
-                    i = skip_string(bytes, i, quote);
-                    continue;
-                }
+                i = match letters.iter().any(|b| matches!(b, b'f' | b'F' | b't' | b'T')) {
+                    true => {
+                        let quote = Quote {
+                            mark: quote,
+                            triple: bytes[i..].starts_with(&[quote; 3]),
+                        };
+                        let start = i + if quote.triple { 3 } else { 1 };
+                        skip_formatted(bytes, start, quote, &mut formatted, chains.len())
+                    }
+                    false => skip_string(bytes, i, quote),
+                };
+                continue;
             }
             b'.' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'~' | b'<' | b'>' | b'='
             | b'@' | b':' => chain = 1,
@@ -295,6 +312,40 @@ fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
         i += 1;
     }
     Ok(())
+}
+
+/// What ends a string.
+#[derive(Clone, Copy)]
+struct Quote {
+    mark: u8,
+    triple: bool,
+}
+
+/// The position where the text of an f-string that goes on at `i` ends: after its closing quote, or at the bracket that
+/// opens a field, which is code and is recorded in `formatted` with the number of open brackets.
+fn skip_formatted(
+    bytes: &[u8],
+    mut i: usize,
+    quote: Quote,
+    formatted: &mut Vec<(Quote, usize)>,
+    open: usize,
+) -> usize {
+    while i < bytes.len() {
+        match bytes[i] {
+            b'\\' => i += 1,
+            b'{' if bytes.get(i + 1) == Some(&b'{') => i += 1,
+            b'{' => {
+                formatted.push((quote, open));
+                return i;
+            }
+            b'\n' if !quote.triple => return i,
+            c if c == quote.mark && !quote.triple => return i + 1,
+            c if c == quote.mark && bytes[i..].starts_with(&[quote.mark; 3]) => return i + 3,
+            _ => {}
+        }
+        i += 1;
+    }
+    bytes.len()
 }
 
 /// The position after the string that starts at `i`.

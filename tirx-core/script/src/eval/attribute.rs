@@ -113,7 +113,10 @@ impl Interpreter {
             Value::Kernel(k) => kernel_attribute(k, name),
             Value::Iterator(it) => super::iter::method(it, name),
             Value::Object(o) => o.clone().attribute(self, name, span)?,
-            Value::Unavailable(why) if !self.is_building() => Some(modules::host_part(why, name)),
+            Value::Unavailable(why) if !self.is_building() => {
+                let why = why.clone();
+                Some(self.host_attribute(&why, name, span)?)
+            }
             Value::Unavailable(why) => return self.unavailable(why, span),
             Value::MetaVar(v) => return self.find_attribute(&v.clone(), name, span),
             Value::Slice(s) => match name {

@@ -108,6 +108,10 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("property", |_, a, s| descriptor(a, s, DescriptorKind::Property)),
     ("staticmethod", |_, a, s| descriptor(a, s, DescriptorKind::Static)),
     ("classmethod", |_, a, s| descriptor(a, s, DescriptorKind::Class)),
+    ("globals", |i, a, s| {
+        let [] = a.exactly("globals", [], s)?;
+        i.globals(s)
+    }),
     ("vars", |i, a, s| {
         let [(v, at)] = a.exactly("vars", ["object"], s)?;
         i.get_attribute(&v, "__dict__", at)
@@ -171,7 +175,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("exec", "exec() is not supported in kernel files"),
     ("compile", "compile() is not supported in kernel files"),
     ("__import__", "__import__() is not supported in kernel files"),
-    ("globals", "globals() is not supported in kernel files"),
     ("locals", "locals() is not supported in kernel files"),
     ("bytes", "bytes are not supported in kernel files"),
     ("bytearray", "bytes are not supported in kernel files"),

@@ -148,6 +148,7 @@ fn kernel_decorator(name: &'static str, is_jit: bool) -> Value {
                     constexprs: Vec::new(),
                     defaults: f.defaults.clone(),
                     number: interp.decorated,
+                    attrs: Vec::new(),
                 });
                 interp.decorated += 1;
                 interp.build_where_decorated(&kernel);

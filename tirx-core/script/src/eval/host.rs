@@ -14,6 +14,7 @@ use super::stmt::Flow;
 use super::value::{ClassKind, Kernel, Object, ParameterKind, Value};
 use super::{Args, Interpreter, Mode, Raised, Scope, ScopeKind, args, modules};
 use crate::diagnostic::{Diagnostic, Result, error};
+use crate::lang;
 use crate::source::Span;
 
 impl Interpreter {
@@ -366,26 +367,58 @@ pub(super) fn kernel_attribute(kernel: &Rc<Kernel>, name: &str) -> Option<Value>
         "with_attr" => {
             let kernel = kernel.clone();
             Some(Value::builtin("with_attr", move |_, args: Args, span| {
-                let [(name, at), (value, value_at)] = args.exactly("with_attr", ["name", "value"], span)?;
-                match (name.as_str(), value.as_str()) {
-                    (Some("global_symbol"), Some(symbol)) => {
-                        let mut renamed = kernel.copy();
-                        renamed.name = symbol.into();
-                        Ok(Value::Kernel(Rc::new(renamed)))
+                // One name and its value, or a dict of several.
+                let given = match &args.positional[..] {
+                    [(Value::Dict(dict), at)] if args.keyword.is_empty() => {
+                        let dict = dict.borrow();
+                        dict.iter()
+                            .map(|(k, v)| (k.clone(), *at, v.clone(), *at))
+                            .collect()
                     }
-                    (Some("global_symbol"), None) => error(value_at, "a global symbol is a string"),
-                    _ => Err(Box::new(
-                        Diagnostic::new(
+                    _ => {
+                        let [(name, at), (value, value_at)] =
+                            args.exactly("with_attr", ["name", "value"], span)?;
+                        vec![(name, at, value, value_at)]
+                    }
+                };
+                let mut changed = kernel.copy();
+                for (name, at, value, value_at) in given {
+                    let Some(name) = name.as_str() else {
+                        return error(
                             at,
-                            "only the attribute \"global_symbol\" can be given to a finished kernel",
-                        )
-                        .help("write T.func_attr({…}) in the kernel"),
-                    )),
+                            format!("an attribute's name is a string, found {}", name.type_name()),
+                        );
+                    };
+                    if name == "global_symbol" {
+                        match value.as_str() {
+                            Some(symbol) => changed.name = symbol.into(),
+                            None => return error(value_at, "a global symbol is a string"),
+                        }
+                    }
+                    let value = lang::attribute_value(&value, value_at)?;
+                    changed.attrs.push((name.into(), Some(value)));
                 }
+                Ok(Value::Kernel(Rc::new(changed)))
             }))
         }
-        "script" | "show" | "attrs" | "params" | "body" | "buffer_map" | "ret_type" | "without_attr"
-        | "struct_info" => Some(modules::host_only(&format!("{}.{name}", kernel.name))),
+        "without_attr" => {
+            let kernel = kernel.clone();
+            Some(Value::builtin("without_attr", move |_, args: Args, span| {
+                let [(name, at)] = args.exactly("without_attr", ["name"], span)?;
+                let Some(name) = name.as_str() else {
+                    return error(
+                        at,
+                        format!("an attribute's name is a string, found {}", name.type_name()),
+                    );
+                };
+                let mut changed = kernel.copy();
+                changed.attrs.push((name.into(), None));
+                Ok(Value::Kernel(Rc::new(changed)))
+            }))
+        }
+        "script" | "show" | "attrs" | "params" | "body" | "buffer_map" | "ret_type" | "struct_info" => {
+            Some(modules::host_only(&format!("{}.{name}", kernel.name)))
+        }
         _ => None,
     }
 }

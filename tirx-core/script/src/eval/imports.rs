@@ -88,7 +88,7 @@ impl Interpreter {
             } else {
                 let module = self.find_module(&base, span)?;
                 match (&module, modules::module(&full)) {
-                    (Value::Unavailable(why), _) => modules::host_part(why, name),
+                    (Value::Unavailable(why), _) => self.host_attribute(why, name, span)?,
                     (Value::Namespace(_), Some(v)) if !matches!(v, Value::Unavailable(_)) => v,
                     // Names of a Python module that are not supported here count as host values.
                     (Value::Namespace(path), _) if modules::is_python(path) => {

@@ -71,10 +71,17 @@ impl Interpreter {
         kernel: &Rc<Kernel>,
         given: &[(Rc<str>, Value)],
     ) -> Result<PrimFunc> {
-        match self.built.take() {
+        let mut func = match self.built.take() {
             Some(built) if given.is_empty() => built,
             _ => self.build_kernel(kernel, given),
+        }?;
+        for (name, value) in &kernel.attrs {
+            match value {
+                Some(value) => func.attrs.insert((&**name).into(), value.clone()),
+                None => func.attrs.remove(&**name),
+            };
         }
+        Ok(func)
     }
 
     /// Builds a kernel with values for its `T.constexpr` parameters.

@@ -16,8 +16,11 @@ const TEXTS: &[(&str, &str)] = &[
     ("functools", include_str!("library/functools.py")),
     ("operator", include_str!("library/operator.py")),
     ("collections", include_str!("library/collections.py")),
+    ("pathlib", include_str!("library/pathlib.py")),
+    ("random", include_str!("library/random.py")),
     ("layout", include_str!("library/tirx/layout.py")),
     ("tvm.tirx.bench", include_str!("library/tirx/bench.py")),
+    ("tvm.backend.cuda.iket", include_str!("library/cuda/iket.py")),
     (
         "tvm.backend.cuda.lang.pipeline",
         include_str!("library/cuda/pipeline.py"),

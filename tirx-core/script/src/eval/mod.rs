@@ -16,7 +16,7 @@
 //! | `class`, `construct`, `records`, `enums` | classes and their objects, dataclasses and named tuples, enums |
 //! | `builtins`, `types`, `methods`, `str_methods`, `number_methods` | Python's own functions and types |
 //! | `iter`, `iter_builtins`, `generator`, `generator_steps` | items one by one, functions with `yield` |
-//! | `host` | what host code beside kernels means |
+//! | `host`, `host_values` | what host code beside kernels means |
 //! | `imports`, `modules`, `math`, `functional`, `library` | what `import` finds |
 //! | `lints` | what is most likely a mistake |
 //! | `limits`, `names` | when a file is refused; which name was meant |
@@ -44,6 +44,7 @@ mod generator_steps;
 mod host;
 #[cfg(test)]
 mod host_tests;
+mod host_values;
 mod imports;
 mod index;
 mod iter;
@@ -211,6 +212,12 @@ pub struct Interpreter {
     wanted: Option<usize>,
     /// The result of building it.
     built: Option<Result<PrimFunc>>,
+    /// `os.environ`, once it is asked for.
+    environment: Option<Rc<std::cell::RefCell<Dict>>>,
+    /// `sys.modules`.
+    python_modules: Rc<std::cell::RefCell<Dict>>,
+    /// Multiprocessors of the GPU, if the build names it.
+    pub(crate) multiprocessors: Option<u32>,
     // Limits.
     emitted: usize,
     steps: u64,
@@ -290,6 +297,9 @@ impl Interpreter {
             made: Vec::new(),
             wanted: None,
             built: None,
+            environment: None,
+            python_modules: Rc::default(),
+            multiprocessors: None,
             emitted: 0,
             steps: 0,
             objects: 0,

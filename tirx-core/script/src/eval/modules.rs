@@ -56,6 +56,7 @@ const HOST_ONLY: &[&str] = &[
     "os",
     "sys",
     "time",
+    "importlib",
     "argparse",
     "random",
     "pathlib",
@@ -91,6 +92,9 @@ const HOST_ONLY: &[&str] = &[
 
 /// The module of a dotted name; `None` for an unknown one.
 pub(super) fn module(path: &str) -> Option<Value> {
+    if let Some(path) = path.strip_prefix(super::host_values::HOST_PREFIX) {
+        return Some(host_only(path));
+    }
     if let Some((_, name)) = LANGUAGE.iter().find(|(p, _)| *p == path) {
         return Some(Value::namespace(name));
     }
@@ -163,7 +167,6 @@ pub(super) const HOST_BUILTINS: &[&str] = &[
     "exec",
     "eval",
     "compile",
-    "globals",
     "locals",
     "dir",
     "breakpoint",

@@ -89,6 +89,11 @@ impl Interpreter {
                 None => break,
             }
         }
+        if name.starts_with("__")
+            && let Some(v) = self.module_name(name)
+        {
+            return Ok(Some(v));
+        }
         if let Some(v) = self.builtins.get(name.as_str()) {
             return Ok(Some(v));
         }

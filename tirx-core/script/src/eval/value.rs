@@ -13,7 +13,7 @@ pub use super::iter::Iter;
 use super::scope::Scope;
 use super::{Args, Interpreter};
 use crate::diagnostic::{Result, error};
-use crate::ir::{Buffer, DType, Expr, ForLoop, Stmt, Type};
+use crate::ir::{AttrValue, Buffer, DType, Expr, ForLoop, Stmt, Type};
 use crate::layout::Layout;
 use crate::source::{FileId, Span};
 
@@ -437,6 +437,8 @@ pub struct Kernel {
     pub defaults: Vec<(usize, Value)>,
     /// How many kernels were decorated before it.
     pub number: usize,
+    /// Attributes given by `with_attr`; `None` takes one away.
+    pub attrs: Vec<(Rc<str>, Option<AttrValue>)>,
 }
 
 impl Kernel {
@@ -453,6 +455,7 @@ impl Kernel {
             constexprs: self.constexprs.clone(),
             defaults: self.defaults.clone(),
             number: self.number,
+            attrs: self.attrs.clone(),
         }
     }
 }

@@ -27,6 +27,12 @@ pub trait Imports {
     fn package(&self) -> String {
         String::new()
     }
+
+    /// The number of multiprocessors of the GPU that the kernels are built for, where the build names it: what
+    /// `torch.cuda.get_device_properties` says in kernel files.
+    fn multiprocessors(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// The text of an imported module.
@@ -63,6 +69,7 @@ pub struct KernelFile {
     sources: SourceMap,
     main: ParsedFile,
     files: BTreeMap<String, ParsedFile>,
+    multiprocessors: Option<u32>,
     entries: Vec<Entry>,
     /// Functions of the file, any of which may make kernels.
     functions: Vec<Entry>,
@@ -125,6 +132,7 @@ impl KernelFile {
             sources: sources.clone(),
             main,
             files,
+            multiprocessors: imports.multiprocessors(),
             entries: Vec::new(),
             functions: Vec::new(),
             numbers: BTreeMap::new(),
@@ -402,6 +410,7 @@ impl KernelFile {
     ) -> Result<R, Diagnostics> {
         stacker::grow(limits::STACK, || {
             let mut interp = Interpreter::new(self.sources.clone(), self.files.clone());
+            interp.multiprocessors = self.multiprocessors;
             interp.looked_up = self.looked_up.borrow().as_ref().map(|_| BTreeSet::new());
             let result = interp
                 .run_main(&self.main, wanted)

@@ -177,7 +177,7 @@ pub(super) fn check_reach(shape: &[Expr], strides: &[Expr], span: Span) -> Resul
 }
 
 /// A value as the value of an attribute or annotation.
-pub(super) fn attr(value: &Value, span: Span) -> Result<AttrValue> {
+pub(crate) fn attr(value: &Value, span: Span) -> Result<AttrValue> {
     Ok(match value {
         Value::None => AttrValue::None,
         Value::Bool(v) => AttrValue::Bool(*v),
