@@ -14,6 +14,7 @@ use super::stmt::Flow;
 use super::value::{ClassKind, Kernel, Object, ParameterKind, Value};
 use super::{Args, Interpreter, Mode, Raised, Scope, ScopeKind, args, modules};
 use crate::diagnostic::{Diagnostic, Result, error};
+use crate::ir::DType;
 use crate::lang;
 use crate::source::Span;
 
@@ -215,9 +216,29 @@ impl Object for Executable {
     }
 }
 
-/// Functions of TVM that host code passes kernels to, by path.
+/// Functions of TVM that host code passes kernels to, and names of the language under the paths of TVM's modules.
 pub(super) fn tvm_value(path: &str) -> Option<Value> {
+    // `tvm.backend.cuda.op.cuda_func_call` is what `T.cuda.func_call` calls.
+    if let Some(name) = path.strip_prefix("tvm.backend.cuda.op.") {
+        let (family, name) = name.split_once('_')?;
+        return match family {
+            "cuda" | "ptx" => lang::attribute(&format!("T.{family}"), name),
+            _ => None,
+        };
+    }
     match path {
+        "tvm.ir.PrimType" | "tvm.ir.type.PrimType" => Some(Value::builtin(path, |_, args: Args, span| {
+            let [(dtype, at)] = args.exactly("PrimType", ["dtype"], span)?;
+            lang::dtype_value(&dtype, at)
+        })),
+        // Pointers to different elements have one dtype here.
+        "tvm.ir.PointerType" | "tvm.ir.type.PointerType" => {
+            Some(Value::builtin(path, |_, args: Args, span| {
+                let parameters = [args::required("element_type"), args::optional("storage_scope")];
+                args.bind("PointerType", &parameters, span)?;
+                Ok(Value::DType(DType::HANDLE))
+            }))
+        }
         "tvm.IRModule" | "tvm.ir.IRModule" | "tvm.ir.module.IRModule" => {
             Some(Value::builtin("tvm.IRModule", |interp, args, span| {
                 let bound = args.bind("tvm.IRModule", &MODULE_PARAMETERS.map(args::optional), span)?;

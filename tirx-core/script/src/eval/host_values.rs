@@ -8,6 +8,7 @@ use std::rc::Rc;
 use super::value::{Module, Object, Value};
 use super::{Args, Dict, Interpreter, Mode, Scope, ScopeKind, args, modules};
 use crate::diagnostic::{Result, error};
+use crate::ir::DType;
 use crate::source::{FileId, Span};
 
 /// The path in a library text of what is the host's: `import __host__.random` there.
@@ -99,7 +100,36 @@ impl Interpreter {
                 let multiprocessors = interp.multiprocessors;
                 Ok(Value::Object(Rc::new(Gpu { multiprocessors })))
             }),
-            _ => return Ok(None),
+            // A tensor's content is the host's, the size of its elements is not.
+            "torch.empty" | "torch.zeros" | "torch.ones" => {
+                let name: Rc<str> = path.into();
+                Value::builtin(path, move |_, mut args, _| {
+                    let dtype = args.take_keyword("dtype").map(|given| given.0);
+                    let dtype = dtype.as_ref().and_then(|value| match value {
+                        Value::Unavailable(why) => modules::host_path(why),
+                        _ => None,
+                    });
+                    Ok(modules::host_only(&match dtype.filter(|path| torch_dtype(path).is_some()) {
+                        Some(dtype) => format!("{name}(dtype={dtype})"),
+                        None => name.to_string(),
+                    }))
+                })
+            }
+            _ => match path.rsplit_once('.') {
+                Some((dtype, "itemsize")) => match torch_dtype(dtype) {
+                    Some(dtype) => Value::Int(dtype.bytes() as i128),
+                    None => return Ok(None),
+                },
+                Some((tensor, "element_size")) => {
+                    let made = tensor.split_once("(dtype=");
+                    let Some(dtype) = made.and_then(|(_, dtype)| torch_dtype(dtype.trim_end_matches(')'))) else {
+                        return Ok(None);
+                    };
+                    let bytes = dtype.bytes() as i128;
+                    Value::builtin("element_size", move |_, _, _| Ok(Value::Int(bytes)))
+                }
+                _ => return Ok(None),
+            },
         }))
     }
 
@@ -156,6 +186,21 @@ impl Interpreter {
         }
         Ok(Value::Dict(Rc::new(RefCell::new(dict))))
     }
+}
+
+/// The dtype that a name of torch stands for.
+fn torch_dtype(path: &str) -> Option<DType> {
+    let name = path.strip_prefix("torch.")?;
+    let name = match name {
+        "half" => "float16",
+        "float" => "float32",
+        "double" => "float64",
+        "short" => "int16",
+        "int" => "int32",
+        "long" => "int64",
+        other => other,
+    };
+    name.parse().ok()
 }
 
 /// `importlib.util.spec_from_file_location(name, path)` of a loaded kernel file, and its loader.

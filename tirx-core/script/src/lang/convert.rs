@@ -284,3 +284,11 @@ pub(super) fn buffer(value: &Value) -> Option<Buffer> {
         _ => None,
     }
 }
+
+/// A dtype given as a value of the file.
+pub(crate) fn dtype_value(value: &Value, span: Span) -> Result<Value> {
+    match dtype(value, span)? {
+        Some(dtype) => Ok(Value::DType(dtype)),
+        None => error(span, format!("expected a dtype, found {}", describe(value))),
+    }
+}

@@ -107,6 +107,11 @@ static METHODS: &[Function] = &[
         const { &[required(SELF), keyword("layout")] },
         views::view,
     ),
+    function(
+        "Buffer.with_dtype",
+        const { &[required(SELF), required("dtype")] },
+        views::with_dtype,
+    ),
     variadic(
         "Buffer.local",
         const { &[required(SELF), keyword("layout")] },

@@ -58,7 +58,7 @@ mod tests;
 use ruff_python_ast::{BoolOp, CmpOp, Operator, UnaryOp};
 
 pub use buffers::check_parameter;
-pub(crate) use convert::attr as attribute_value;
+pub(crate) use convert::{attr as attribute_value, dtype_value};
 pub use convert::expr_type;
 pub use cuda_words::cuda_word;
 pub use loops::range_loop;

@@ -168,6 +168,20 @@ pub(super) fn view(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 /// The same bytes as elements of another width: the last dimension grows or shrinks.
+/// `A.with_dtype("uint32")`: the same elements, read as another dtype that is as wide.
+pub(super) fn with_dtype(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let buffer = this(call)?;
+    let dtype = call.dtype("dtype")?;
+    let bits = |d: DType| d.bits as u32 * d.lanes as u32;
+    if bits(dtype) != bits(buffer.dtype) {
+        return call.fail_with(
+            format!("{dtype} is not as wide as {} of \"{}\"", buffer.dtype, buffer.name),
+            format!("a view has as many elements as there are then: {}.view(\"{dtype}\")", buffer.name),
+        );
+    }
+    view_as(interp, call, &buffer, dtype).map(Value::Buffer)
+}
+
 fn view_as(interp: &mut Interpreter, call: &Call, buffer: &Buffer, dtype: DType) -> Result<Buffer> {
     let span = call.span;
     let bits = |d: DType| d.bits as i128 * d.lanes as i128;
