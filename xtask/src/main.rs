@@ -15,8 +15,8 @@
 mod gpu_kit;
 mod oracle;
 mod process;
-mod published;
 mod public_kernels;
+mod published;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -111,7 +111,10 @@ fn main() -> ExitCode {
         "public-kernels" => public_kernels::compile_all(&rest),
         "mutants" => mutants(),
         "bench" => bench(&rest),
-        _ => Err("usage: cargo xtask test | gpu-kit | oracle | published | public-kernels | mutants | bench".into()),
+        _ => Err(
+            "usage: cargo xtask test | gpu-kit | oracle | published | public-kernels | mutants | bench"
+                .into(),
+        ),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

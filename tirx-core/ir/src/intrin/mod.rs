@@ -150,7 +150,12 @@ impl Op {
 
     /// The operator of this IR name.
     pub fn from_name(name: &str) -> Option<Op> {
-        BY_NAME.get(name).copied()
+        if let Some(op) = BY_NAME.get(name) {
+            return Some(*op);
+        }
+        // `tirx.ptx_mbarrier_init`, as TVM's own functions spell it, is `tirx.ptx.mbarrier_init`.
+        let (family, name) = name.strip_prefix("tirx.")?.split_once('_')?;
+        BY_NAME.get(format!("tirx.{family}.{name}").as_str()).copied()
     }
 }
 

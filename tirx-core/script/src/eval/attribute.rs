@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::value::{ClassKind, Kernel, Value};
-use super::{Args, Interpreter, class, methods, modules, suggest};
+use super::{Args, Interpreter, Mode, class, methods, modules, suggest};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::lang;
 use crate::source::Span;
@@ -113,7 +113,8 @@ impl Interpreter {
             Value::Kernel(k) => kernel_attribute(k, name),
             Value::Iterator(it) => super::iter::method(it, name),
             Value::Object(o) => o.clone().attribute(self, name, span)?,
-            Value::Unavailable(why) if !self.is_building() => {
+            // In a helper function an operation on it is the error, not its name.
+            Value::Unavailable(why) if !self.is_building() || self.mode == Mode::Meta => {
                 let why = why.clone();
                 Some(self.host_attribute(&why, name, span)?)
             }

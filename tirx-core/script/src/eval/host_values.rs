@@ -109,10 +109,12 @@ impl Interpreter {
                         Value::Unavailable(why) => modules::host_path(why),
                         _ => None,
                     });
-                    Ok(modules::host_only(&match dtype.filter(|path| torch_dtype(path).is_some()) {
-                        Some(dtype) => format!("{name}(dtype={dtype})"),
-                        None => name.to_string(),
-                    }))
+                    Ok(modules::host_only(
+                        &match dtype.filter(|path| torch_dtype(path).is_some()) {
+                            Some(dtype) => format!("{name}(dtype={dtype})"),
+                            None => name.to_string(),
+                        },
+                    ))
                 })
             }
             _ => match path.rsplit_once('.') {
@@ -122,7 +124,8 @@ impl Interpreter {
                 },
                 Some((tensor, "element_size")) => {
                     let made = tensor.split_once("(dtype=");
-                    let Some(dtype) = made.and_then(|(_, dtype)| torch_dtype(dtype.trim_end_matches(')'))) else {
+                    let Some(dtype) = made.and_then(|(_, dtype)| torch_dtype(dtype.trim_end_matches(')')))
+                    else {
                         return Ok(None);
                     };
                     let bytes = dtype.bytes() as i128;

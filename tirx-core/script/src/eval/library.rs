@@ -20,6 +20,11 @@ const TEXTS: &[(&str, &str)] = &[
     ("random", include_str!("library/random.py")),
     ("layout", include_str!("library/tirx/layout.py")),
     ("tvm.tirx.bench", include_str!("library/tirx/bench.py")),
+    ("tvm.tirx", include_str!("library/tirx/op.py")),
+    (
+        "tvm.script.ir_builder",
+        include_str!("library/tirx/ir_builder.py"),
+    ),
     ("tvm.backend.cuda.iket", include_str!("library/cuda/iket.py")),
     (
         "tvm.backend.cuda.lang.pipeline",

@@ -27,7 +27,7 @@ fn items(index: &Value) -> Vec<Value> {
     }
 }
 
-fn parse(buffer: &Buffer, index: &Value, span: Span) -> Result<Vec<Index>> {
+fn parse(buffer: &Buffer, index: &Value, past: i128, span: Span) -> Result<Vec<Index>> {
     let items = items(index);
     let dims = buffer.shape.len();
     if items.len() > dims {
@@ -61,7 +61,7 @@ fn parse(buffer: &Buffer, index: &Value, span: Span) -> Result<Vec<Index>> {
             Value::Ellipsis => error(span, format!("`…` is no index of {}", buffer.name)),
             item => {
                 let index = one_index(buffer, dim, item, span)?;
-                check_range(buffer, dim, &index, span)?;
+                check_range(buffer, dim, &index, if dim == 0 { past } else { 0 }, span)?;
                 Ok(Index::At(index))
             }
         })
@@ -106,9 +106,9 @@ pub(super) fn one_index(buffer: &Buffer, dim: usize, value: &Value, span: Span) 
     }
 }
 
-/// Refuses a constant index outside of the extent. A buffer without a layout is flattened memory of lowered IR: its
+/// Refuses a constant index outside of the extent and of `past` elements behind it. A buffer without a layout is flattened memory of lowered IR: its
 /// indices include offsets that its extent does not.
-fn check_range(buffer: &Buffer, dim: usize, index: &Expr, span: Span) -> Result<()> {
+fn check_range(buffer: &Buffer, dim: usize, index: &Expr, past: i128, span: Span) -> Result<()> {
     if buffer.layout.is_none() {
         return Ok(());
     }
@@ -126,7 +126,7 @@ fn check_range(buffer: &Buffer, dim: usize, index: &Expr, span: Span) -> Result<
         _ => return Ok(()),
     };
     let extent = buffer.shape[dim].as_int();
-    if low >= 0 && extent.is_none_or(|e| high < e) {
+    if low >= 0 && extent.is_none_or(|e| high < e + past) {
         return Ok(());
     }
     let bad = if low < 0 { low } else { high };
@@ -247,7 +247,16 @@ fn check_vector(buffer: &Buffer, indices: &[Expr], span: Span) -> Result<()> {
 
 /// `buffer[index]`: an element, a vector (slices with a step), or a region.
 pub(super) fn load(buffer: &Buffer, index: &Value, span: Span) -> Result<Value> {
-    let parsed = parse(buffer, index, span)?;
+    load_within(buffer, index, 0, span)
+}
+
+/// As [`load`], for the address of an element: one past the last of the first dimension has one too.
+pub(super) fn address(buffer: &Buffer, index: &Value, span: Span) -> Result<Value> {
+    load_within(buffer, index, 1, span)
+}
+
+fn load_within(buffer: &Buffer, index: &Value, past: i128, span: Span) -> Result<Value> {
+    let parsed = parse(buffer, index, past, span)?;
     let stepped = |i: &Index| matches!(i, Index::Slice { step, .. } if !step.is_int(1));
     let sliced = parsed.iter().any(|i| matches!(i, Index::Slice { .. }));
     if (sliced && !parsed.iter().any(stepped)) || parsed.len() < buffer.shape.len() {
@@ -362,7 +371,7 @@ pub(super) fn store_stmt(
     predicate: Option<Expr>,
     span: Span,
 ) -> Result<Stmt> {
-    let parsed = parse(buffer, index, span)?;
+    let parsed = parse(buffer, index, 0, span)?;
     if parsed.len() < buffer.shape.len() {
         let (dims, given) = (buffer.shape.len(), parsed.len());
         let message = format!(

@@ -124,7 +124,13 @@ impl Call {
                 .partition(|(name, ..)| params.iter().any(|p| p.name == &**name));
             (args.keyword, words) = (known, others);
         }
-        let positions = params.iter().filter(|p| !p.keyword_only).count();
+        let mut positions = params.iter().filter(|p| !p.keyword_only).count();
+        // `T.ptx.cvt(high, low, dtype="ue8m0x2")`: where a list of values follows, TVM takes a parameter that is given by
+        // its name out of the positions.
+        let named = |p: &Param| args.keyword.iter().any(|(name, ..)| p.name == &**name);
+        if rest && params[..positions].iter().all(named) {
+            positions = 0;
+        }
         let more = if rest && args.positional.len() > positions {
             args.positional.split_off(positions)
         } else {

@@ -338,7 +338,11 @@ fn element(call: &Call, name: &str) -> Result<Expr> {
 }
 
 fn ptr_to(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let load = element(call, "indices")?;
+    let buffer = this(call)?;
+    let load = match super::access::address(&buffer, &indices(call, "indices")?, call.span)? {
+        Value::Expr(e) => e,
+        _ => return call.expected("indices", "a list of indices, without slices"),
+    };
     Ok(Value::Expr(
         Expr::call(Op::AddressOf, DType::HANDLE, vec![load]).at(call.span),
     ))

@@ -58,8 +58,8 @@ mod tests;
 use ruff_python_ast::{BoolOp, CmpOp, Operator, UnaryOp};
 
 pub use buffers::check_parameter;
-pub(crate) use convert::{attr as attribute_value, dtype_value};
 pub use convert::expr_type;
+pub(crate) use convert::{attr as attribute_value, dtype_value};
 pub use cuda_words::cuda_word;
 pub use loops::range_loop;
 

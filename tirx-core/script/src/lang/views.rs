@@ -175,8 +175,14 @@ pub(super) fn with_dtype(interp: &mut Interpreter, call: &mut Call) -> Result<Va
     let bits = |d: DType| d.bits as u32 * d.lanes as u32;
     if bits(dtype) != bits(buffer.dtype) {
         return call.fail_with(
-            format!("{dtype} is not as wide as {} of \"{}\"", buffer.dtype, buffer.name),
-            format!("a view has as many elements as there are then: {}.view(\"{dtype}\")", buffer.name),
+            format!(
+                "{dtype} is not as wide as {} of \"{}\"",
+                buffer.dtype, buffer.name
+            ),
+            format!(
+                "a view has as many elements as there are then: {}.view(\"{dtype}\")",
+                buffer.name
+            ),
         );
     }
     view_as(interp, call, &buffer, dtype).map(Value::Buffer)
