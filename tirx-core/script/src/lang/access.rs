@@ -7,7 +7,7 @@ use super::super::typing::{self, Operand};
 use super::convert;
 use super::linear;
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::ir::{Buffer, BufferStore, DType, Expr, ExprKind, Stmt, StmtKind};
+use crate::ir::{Buffer, BufferRegion, BufferStore, DType, Expr, ExprKind, Stmt, StmtKind};
 use crate::source::Span;
 
 /// One item between the brackets.
@@ -55,7 +55,9 @@ fn parse(buffer: &Buffer, index: &Value, past: i128, span: Span) -> Result<Vec<I
                 let stop = bound(&slice.stop, buffer.shape[dim].clone())?;
                 let step = bound(&slice.step, Expr::constant(start.dtype, 1).at(span))?;
                 let (first, end) = covered(&start, &stop, &step);
-                check_slice(buffer, dim, &first, &end, span)?;
+                // Tensor copies fill what a region of global memory has beyond its buffer; `check_region` looks at others.
+                let overhangs = buffer.scope() == "global" && step.is_int(1);
+                check_slice(buffer, dim, (&first, &end), overhangs, span)?;
                 Ok(Index::Slice { start, stop, step })
             }
             Value::Ellipsis => error(span, format!("`…` is no index of {}", buffer.name)),
@@ -159,7 +161,22 @@ fn covered(start: &Expr, stop: &Expr, step: &Expr) -> (Expr, Expr) {
     (at(a.min(last), start), at(a.max(last) + 1, stop))
 }
 
-fn check_slice(buffer: &Buffer, dim: usize, start: &Expr, stop: &Expr, span: Span) -> Result<()> {
+/// Refuses a region with constant bounds that goes beyond its buffer.
+pub(super) fn check_region(region: &BufferRegion, span: Span) -> Result<()> {
+    for (dim, (min, extent)) in region.ranges.iter().enumerate() {
+        let stop = linear::sum(min, extent, span)?;
+        check_slice(&region.buffer, dim, (min, &stop), false, span)?;
+    }
+    Ok(())
+}
+
+fn check_slice(
+    buffer: &Buffer,
+    dim: usize,
+    (start, stop): (&Expr, &Expr),
+    overhangs: bool,
+    span: Span,
+) -> Result<()> {
     if buffer.layout.is_none() {
         return Ok(());
     }
@@ -180,6 +197,7 @@ fn check_slice(buffer: &Buffer, dim: usize, start: &Expr, stop: &Expr, span: Spa
     }
     if let (Some(v), Some(e)) = (last, extent)
         && v > e
+        && !overhangs
     {
         return bad(format!(
             "slice bound {v} is out of range for dimension {dim} of {}",
@@ -250,10 +268,15 @@ pub(super) fn load(buffer: &Buffer, index: &Value, span: Span) -> Result<Value> 
     load_within(buffer, index, 0, span)
 }
 
-/// As [`load`], for the address of an element: one past the last of the first dimension has one too.
+/// As [`load`], for the address of an element: one past the last of the first dimension has one too. In raw bytes any
+/// address may be computed: a part that is empty may begin behind the end, aligned up.
 pub(super) fn address(buffer: &Buffer, index: &Value, span: Span) -> Result<Value> {
-    load_within(buffer, index, 1, span)
+    let raw = buffer.dtype == DType::UINT8 && buffer.shape.len() == 1;
+    load_within(buffer, index, if raw { ALIGNED_UP } else { 1 }, span)
 }
+
+/// Bytes behind the end of raw storage at which an aligned empty part may begin.
+const ALIGNED_UP: i128 = 1024;
 
 fn load_within(buffer: &Buffer, index: &Value, past: i128, span: Span) -> Result<Value> {
     let parsed = parse(buffer, index, past, span)?;
@@ -323,8 +346,9 @@ pub(super) fn region_load(region: &Region, span: Span) -> Result<Expr> {
         return Err(Box::new(declared(Diagnostic::new(span, message), buffer)));
     }
     let mut indices = Vec::with_capacity(region.ranges.len());
-    for (min, extent) in &region.ranges {
+    for (dim, (min, extent)) in region.ranges.iter().enumerate() {
         let stop = linear::sum(min, extent, span)?;
+        check_slice(buffer, dim, (min, &stop), false, span)?;
         let one = Expr::constant(min.dtype, 1).at(span);
         indices.push(match extent.as_int() {
             Some(1) => min.clone(),

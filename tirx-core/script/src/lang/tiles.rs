@@ -152,6 +152,7 @@ fn call(
             full,
             name,
             param: *param,
+            op: info.op,
             span: value.as_ref().map_or(span, |(_, at)| at.or(span)),
         };
         let value = value.map(|(value, _)| value).unwrap_or(Value::None);
@@ -294,6 +295,7 @@ struct Argument<'a> {
     full: &'a str,
     name: &'a str,
     param: TileParam,
+    op: TileOp,
     span: Span,
 }
 
@@ -315,6 +317,26 @@ impl Argument<'_> {
             }
             _ => diagnostic,
         }))
+    }
+
+    /// Whether a region may go beyond its buffer in global memory: tensor copies fill what is outside.
+    fn param_overhangs(&self) -> bool {
+        self.op == TileOp::CopyAsync
+    }
+
+    /// The region of a single element.
+    fn element(&self, value: &Value) -> Option<BufferRegion> {
+        let Value::Expr(e) = value else { return None };
+        let crate::ir::ExprKind::BufferLoad { buffer, indices, .. } = &e.kind else {
+            return None;
+        };
+        indices.iter().all(|i| i.dtype.is_scalar()).then(|| BufferRegion {
+            buffer: buffer.clone(),
+            ranges: indices
+                .iter()
+                .map(|i| (i.clone(), Expr::constant(i.dtype, 1).at(self.span)))
+                .collect(),
+        })
     }
 
     fn region(&self, value: &Value) -> Option<BufferRegion> {
@@ -347,14 +369,20 @@ impl Argument<'_> {
             Value::MetaVar(inner) => inner,
             other => other,
         };
-        let region = self.region(value).map(TileArg::Region);
+        let whole = self.region(value);
+        if let (Some(region), false) = (&whole, self.param_overhangs()) {
+            super::access::check_region(region, self.span)?;
+        }
+        let region = whole.map(TileArg::Region);
+        // One element, `A[tx]` or a scalar, is a region too where no number can stand.
+        let element = || self.element(value).map(TileArg::Region);
         let nothing = matches!(value, Value::None);
         match self.param {
-            TileParam::Output | TileParam::InOut | TileParam::Input => match region {
+            TileParam::Output | TileParam::InOut | TileParam::Input => match region.or_else(element) {
                 Some(region) => Ok(region),
                 None => self.expected("a buffer or a region of one", value),
             },
-            TileParam::InputOrOutput => match (region, output) {
+            TileParam::InputOrOutput => match (region.or_else(element), output) {
                 (Some(region), _) => Ok(region),
                 (None, Some(output)) if nothing => Ok(TileArg::Region(output.clone())),
                 _ => self.expected("a buffer or a region of one", value),
