@@ -200,7 +200,7 @@ pub const OPERATIONS: [Operation; 31] = {
             "dst = log2(src * scale + bias)",
         ),
         row(TileOp::Reciprocal, "reciprocal", UNARY, "dst = 1 / src"),
-        row(TileOp::Silu, "silu", MOVE, "dst = src / (1 + exp(-src))"),
+        row(TileOp::Silu, "silu", UNARY, "dst = src / (1 + exp(-src))"),
         row(TileOp::Add, "add", BINARY, "dst = src1 + src2"),
         row(TileOp::Sub, "sub", BINARY, "dst = src1 - src2"),
         row(TileOp::Mul, "mul", BINARY, "dst = src1 * src2"),

@@ -277,11 +277,11 @@ impl Interpreter {
                 ),
             },
             Value::Dict(d) => {
-                let key = self.key_of(item, span)?;
+                let key = self.sought_key(item, span)?;
                 Ok(d.borrow().get(&key).is_some())
             }
             Value::Set(s) => {
-                let key = self.key_of(item, span)?;
+                let key = self.sought_key(item, span)?;
                 Ok(s.borrow().contains(&key))
             }
             Value::Range(r) => Ok(match item.as_int() {

@@ -89,6 +89,11 @@ pub fn key(value: &Value) -> Result<Key, String> {
                 Key::Identity(Rc::as_ptr(i) as usize)
             }
         },
+        // A dtype of torch is one object; of other host values nobody knows here which are equal.
+        Value::Unavailable(why) => match super::modules::host_path(why) {
+            Some(path) if super::host_values::torch_dtype(path).is_some() => Key::Namespace(path.into()),
+            _ => Key::Identity(Rc::as_ptr(why) as *const u8 as usize),
+        },
         Value::Kernel(k) => Key::Identity(Rc::as_ptr(k) as usize),
         Value::Object(o) => Key::Identity(Rc::as_ptr(o) as *const u8 as usize),
         _ => return Err(value.type_name()),

@@ -276,6 +276,14 @@ impl Interpreter {
         Ok(Value::Set(Rc::new(std::cell::RefCell::new(set))))
     }
 
+    /// The key of a value that is looked for.
+    pub(super) fn sought_key(&mut self, value: &Value, span: Span) -> Result<dict::Key> {
+        match (value, dict::key(value)) {
+            (Value::Unavailable(why), Ok(dict::Key::Identity(_))) => self.unavailable(why, span),
+            _ => self.key_of(value, span),
+        }
+    }
+
     /// The key of a value.
     pub(super) fn key_of(&mut self, value: &Value, span: Span) -> Result<dict::Key> {
         match dict::key(value) {

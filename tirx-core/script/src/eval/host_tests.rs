@@ -204,7 +204,7 @@ def uses_module(A: T.Buffer((32,), "float32")):
     A[tx] = 0.0
 
 def by_host():
-    if torch.cuda.is_available():
+    if torch.cuda.device_count() > 1:
         return uses_torch
     return uses_module
 "#;
@@ -220,7 +220,7 @@ def by_host():
         "{error}"
     );
     let error = fails(text, "by_host", &[]);
-    assert!(error.contains("torch.cuda.is_available"), "{error}");
+    assert!(error.contains("torch.cuda.device_count"), "{error}");
 }
 
 const SEVERAL: &str = r#"
@@ -399,4 +399,97 @@ if __name__ == "__main__":
     assert_eq!(entries(text), ["test_sum"]);
     let built = build(text, "test_sum", &[("warps", ConstValue::Int(4))]);
     assert_eq!(built.iter().map(|b| b.0.as_str()).collect::<Vec<_>>(), ["func"]);
+}
+
+/// What kernels of libraries take from their host program: any keyword, constants of the environment, the GPU's size,
+/// random problem sizes, one file run with several environments.
+const LIBRARY: &str = r#"
+import importlib.util
+import os
+import random
+import sys
+from pathlib import Path
+import torch
+from tvm.script import tirx as T
+
+TILE = int(os.environ.get("MY_TILE", "32"))
+HOME = os.environ["HOME"]
+SIZES = {torch.float16: 2, torch.float32: 4}
+BYTES = torch.empty((), dtype=torch.bfloat16).element_size() + torch.float32.itemsize
+
+def rows(seed):
+    rng = random.Random(seed)
+    return [int(100 * rng.uniform(0.7, 1.3)) for _ in range(3)] + [rng.randint(1, 6), rng.getrandbits(40)]
+
+assert rows(0) == [120, 115, 95, 3, 562492388602], rows(0)
+assert random.Random(7).sample(range(100), 5) == [41, 19, 50, 83, 6]
+assert Path(__file__).stem == "k" and Path("a") / "b.py" == Path("a/b.py") and Path("a/b.py").suffix == ".py"
+assert BYTES == 6
+
+def again(tile):
+    os.environ.update({"MY_TILE": str(tile)})
+    name = f"k_{tile}"
+    spec = importlib.util.spec_from_file_location(name, Path(__file__))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    os.environ.pop("MY_TILE", None)
+    return module
+
+def get_kernel(n, **options):
+    if TILE != options.get("tile", TILE):
+        return again(options["tile"]).get_kernel(n, **options)
+    assert globals()["TILE"] == TILE and "n" not in globals()
+    if not torch.cuda.is_available():
+        raise RuntimeError("no GPU")
+    blocks = torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count if options.get("fill") else 1
+
+    @T.prim_func
+    def scaled(a: T.handle):
+        A = T.match_buffer(a, (blocks, n), "float32")
+        T.device_entry()
+        bx = T.cta_id([blocks])
+        tx = T.thread_id([TILE])
+        A[bx, tx] = A[bx, tx] * options.get("scale", 1.0)
+
+    return scaled.with_attr("tirx.kernel_launch_params", ["tirx.use_programtic_dependent_launch"]).with_attr(
+        {"my.note": 3, "my.other": True}
+    ).without_attr("my.other")
+"#;
+
+#[test]
+fn kernels_of_libraries_take_keywords_and_an_environment() {
+    let n = ("n", ConstValue::Int(256));
+    let text = |more: &[(&str, ConstValue)]| {
+        let given: Vec<_> = std::iter::once(n.clone()).chain(more.iter().cloned()).collect();
+        build(LIBRARY, "get_kernel", &given).remove(0).1
+    };
+    let plain = text(&[]);
+    assert!(plain.contains("T.thread_id([32])"), "{plain}");
+    assert!(
+        plain.contains("\"tirx.kernel_launch_params\": [\"tirx.use_programtic_dependent_launch\"]"),
+        "{plain}"
+    );
+    assert!(plain.contains("\"my.note\": 3") && !plain.contains("my.other"), "{plain}");
+    let wide = text(&[("tile", ConstValue::Int(64)), ("scale", ConstValue::Float(2.5))]);
+    assert!(wide.contains("T.thread_id([64])") && wide.contains("2.5"), "{wide}");
+    let entry = load(LIBRARY).entry("get_kernel").unwrap();
+    assert!(entry.takes("anything") && entry.specializable().eq(["n"]));
+    // A kernel that fills the GPU needs to be told how large it is.
+    let error = fails(LIBRARY, "get_kernel", &[n, ("fill", ConstValue::Bool(true))]);
+    assert!(error.contains("`multiprocessors = 132`"), "{error}");
+}
+
+#[test]
+fn what_no_keyword_takes_is_an_error() {
+    let given = [("n", ConstValue::Int(4)), ("tile", ConstValue::Int(4))];
+    let error = fails(SEVERAL, "specialized", &given);
+    assert!(error.contains("no parameter \"tile\""), "{error}");
+    let configs = "CONFIGS = [{\"n\": 4, \"shape\": (2, 3), \"label\": \"a\"}]\n";
+    let dict = ConstValue::Dict(vec![
+        ("n".into(), ConstValue::Int(4)),
+        ("shape".into(), vec![ConstValue::Int(2), ConstValue::Int(3)].into()),
+        ("label".into(), "a".into()),
+    ]);
+    assert_eq!(load(configs).constant("CONFIGS"), Ok(Some(vec![dict].into())));
 }

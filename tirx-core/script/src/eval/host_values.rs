@@ -192,7 +192,7 @@ impl Interpreter {
 }
 
 /// The dtype that a name of torch stands for.
-fn torch_dtype(path: &str) -> Option<DType> {
+pub(super) fn torch_dtype(path: &str) -> Option<DType> {
     let name = path.strip_prefix("torch.")?;
     let name = match name {
         "half" => "float16",

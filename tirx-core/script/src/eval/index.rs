@@ -41,7 +41,7 @@ impl Interpreter {
                 }
             },
             Value::Dict(d) => {
-                let key = self.key_of(index, span)?;
+                let key = self.sought_key(index, span)?;
                 let found = d.borrow().get(&key).cloned();
                 match found {
                     Some(v) => Ok(v),

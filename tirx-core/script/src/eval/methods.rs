@@ -436,7 +436,7 @@ fn dict_method(
     };
     let list = plain(interp, name, args, range, span)?;
     let key = match list.first() {
-        Some(k) => Some(interp.key_of(k, span)?),
+        Some(k) => Some(interp.sought_key(k, span)?),
         None => None,
     };
     let default = list.get(1).cloned();
