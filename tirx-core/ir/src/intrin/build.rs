@@ -215,10 +215,10 @@ mod tests {
                 let Some((name, literal)) = parameter.split_once('=') else {
                     continue;
                 };
-                let known = op.row().args.iter().any(|a| a.name == name.trim());
-                if known && literal.trim() != "None" {
+                let arg = op.row().args.iter().find(|a| a.name == name.trim());
+                if let Some(arg) = arg.filter(|_| literal.trim() != "None") {
                     assert!(
-                        default_of(op.row(), name.trim()).is_some(),
+                        default_of(op.row(), name.trim(), arg.kind).is_some(),
                         "{}: {parameter}",
                         op.name()
                     );
