@@ -34,7 +34,7 @@ impl Block {
         let first = self.text.lines().next()?;
         let name = first.strip_prefix("// ").or_else(|| first.strip_prefix("# "))?;
         let end = name.rsplit_once('.')?.1;
-        let known = ["rs", "py", "toml", "txt", "c", "cpp", "h"].contains(&end);
+        let known = ["rs", "py", "toml", "txt", "c", "cpp", "h", "yml"].contains(&end);
         (known && !name.contains(' ') && !name.contains("..")).then_some(name)
     }
 
