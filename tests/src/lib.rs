@@ -8,6 +8,7 @@
 //! | `# test: parse only` | the same, and the kernels are not lowered |
 //! | `# test: lower PASS` | the IR after `PASS` is that of `kernels/NAME.PASS.txt` |
 //! | `# test: cuda sm_90a` | the CUDA text is that of `kernels/NAME.sm_90a.cu`; nvcc takes it, where `TIRX_NVCC` names one |
+//! | `# test: target sm_100a` | the kernels are lowered and run for this GPU, not for sm_90a |
 //! | `# test: compile sm_100a` | nvcc takes the CUDA text, where `TIRX_NVCC` names one |
 //! | `# sim: KERNEL` | the simulator leaves what the lines below say, by expressions ([`expressions`]); anywhere in the file |
 //! | `# test: sim` | the simulator leaves what `kernels/NAME.sim.txt` says ([`runs`]), for values that no expression gives |
@@ -100,6 +101,8 @@ pub struct Case {
     pub defines: Defines,
     /// Whether the kernels are lowered.
     pub lowered: bool,
+    /// The GPU that they are lowered for.
+    pub arch: String,
     /// The requested checks.
     pub tests: Vec<Test>,
     /// The expected error message; empty for a file without one.
@@ -117,13 +120,16 @@ impl Case {
             entry: None,
             defines: Defines::new(),
             lowered: true,
+            arch: "sm_90a".into(),
             tests: Vec::new(),
             errors: Vec::new(),
             described: OnceLock::new(),
         };
         for line in text.lines().take_while(|l| l.starts_with('#') || l.is_empty()) {
             let line = line.trim_start_matches('#').trim();
-            if let Some(test) = line.strip_prefix("test:") {
+            if let Some(arch) = line.strip_prefix("test: target ") {
+                case.arch = arch.trim().into();
+            } else if let Some(test) = line.strip_prefix("test:") {
                 case.tests
                     .push(match test.split_whitespace().collect::<Vec<_>>()[..] {
                         ["parse"] => Test::Parse,
@@ -182,6 +188,7 @@ impl Case {
             entry: self.entry.clone(),
             defines: self.defines.clone(),
             lowered: self.lowered,
+            arch: self.arch.clone(),
             tests: self.tests.clone(),
             errors: self.errors.clone(),
             described: OnceLock::new(),
@@ -300,14 +307,14 @@ pub fn build(
 
 /// The messages about each kernel of a file in which all are wrong: by the front end, a pass, code generation or the
 /// launcher's generator, whichever comes first.
-pub fn messages(name: &str, text: &str) -> Result<String, String> {
+pub fn messages(name: &str, text: &str, arch: &str) -> Result<String, String> {
     let mut sources = SourceMap::new();
     let file = KernelFile::load(&mut sources, name, text, &NoImports).map_err(|e| e.render(&sources))?;
     let (mut all, mut unexpected) = (String::new(), Vec::new());
     for entry in file.entries() {
         let checked = file.build(Some(&entry.name), &Defines::new()).and_then(|module| {
             // As in a build, without the verifier, which finds mistakes of the compiler.
-            let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+            let mut lowering = Lowering::new(Target::cuda(arch));
             lowering.verify = false;
             let lowered = lower(module.clone(), &mut lowering)?;
             cuda::emit(&lowered)?;

@@ -312,7 +312,7 @@ impl Mutant {
             let Ok(module) = mutated.build_one(&run.kernel) else {
                 continue;
             };
-            let Ok(lowered) = stages(&module, "sm_90a", &mut |_, _| Ok(())) else {
+            let Ok(lowered) = stages(&module, &case.arch, &mut |_, _| Ok(())) else {
                 continue;
             };
             for seed in 0..2 {

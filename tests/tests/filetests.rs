@@ -46,7 +46,7 @@ fn one_kernel(case: &Case, kernel: &str) -> Result<(), String> {
     let module = case.build_one(kernel)?;
     round_trip(&module)?;
     if case.lowered {
-        stages(&module, "sm_90a", &mut |_, m| round_trip(m))?;
+        stages(&module, &case.arch, &mut |_, m| round_trip(m))?;
     }
     let runs = case.runs()?;
     let mut runs = runs.iter().filter(|run| run.kernel == kernel).peekable();
@@ -56,7 +56,7 @@ fn one_kernel(case: &Case, kernel: &str) -> Result<(), String> {
             false => Ok(()),
         };
     }
-    let lowered = stages(&module, "sm_90a", &mut |_, _| Ok(()))?;
+    let lowered = stages(&module, &case.arch, &mut |_, _| Ok(()))?;
     for run in runs {
         run.simulate(&lowered)?;
     }
@@ -78,7 +78,7 @@ fn texts(case: &Case) -> Result<(), String> {
                 let printed: String = modules.iter().map(|(_, module)| print(module)).collect();
                 case.expect("parse.txt", &printed)?;
             }
-            Test::Lower(pass) => case.expect(&format!("{pass}.txt"), &after(&modules, pass)?)?,
+            Test::Lower(pass) => case.expect(&format!("{pass}.txt"), &after(&modules, pass, &case.arch)?)?,
             Test::Compile(arch) => {
                 for (entry, module) in &modules {
                     let lowered = stages(module, arch, &mut |_, _| Ok(()))?;
@@ -106,7 +106,7 @@ fn whole(case: &Case) -> Result<(), String> {
     if case.tests.contains(&Test::Messages) {
         return case.expect(
             "messages.txt",
-            &messages(&format!("{}.py", case.name()), &case.text)?,
+            &messages(&format!("{}.py", case.name()), &case.text, &case.arch)?,
         );
     }
     let modules = match case.build() {
@@ -117,7 +117,7 @@ fn whole(case: &Case) -> Result<(), String> {
     for (entry, module) in &modules {
         round_trip(module).map_err(|e| format!("{entry}: {e}"))?;
         if case.lowered {
-            let checked = stages(module, "sm_90a", &mut |_, m| round_trip(m));
+            let checked = stages(module, &case.arch, &mut |_, m| round_trip(m));
             if let Err(message) = checked {
                 return expect_error(case, &format!("{entry}: {message}"));
             }
@@ -140,11 +140,11 @@ fn expect_error(case: &Case, message: &str) -> Result<(), String> {
 }
 
 /// The printed modules after a pass.
-fn after(modules: &[(String, IRModule)], pass: &str) -> Result<String, String> {
+fn after(modules: &[(String, IRModule)], pass: &str, arch: &str) -> Result<String, String> {
     let mut text = String::new();
     for (entry, module) in modules {
         let mut found = false;
-        stages(module, "sm_90a", &mut |name, module| {
+        stages(module, arch, &mut |name, module| {
             if name == pass {
                 found = true;
                 text.push_str(&print(module));

@@ -25,7 +25,7 @@
 use std::collections::BTreeMap;
 
 use half::{bf16, f16};
-use tirx_core::ir::{DType, IRModule};
+use tirx_core::ir::{DType, IRModule, Minifloat};
 use tirx_core::script::ConstValue;
 use tirx_sim::{LaunchOptions, host};
 
@@ -196,8 +196,7 @@ fn element(dtype: DType, value: &str) -> Option<Vec<u8>> {
             (16, false) => Some(f16::from_f64(value).to_le_bytes().to_vec()),
             (32, _) => Some((value as f32).to_le_bytes().to_vec()),
             (64, _) => Some(value.to_le_bytes().to_vec()),
-            // The other formats are given by their bits.
-            _ => None,
+            _ => Some(vec![Minifloat::of(dtype.code)?.encode(value as f32) as u8]),
         };
     }
     let value: i128 = value.parse().ok()?;

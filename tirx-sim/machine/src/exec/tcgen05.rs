@@ -367,10 +367,10 @@ impl Machine<'_, '_> {
         if addresses.iter().any(|a| *a != base) {
             return Err(misuse(0, "lanes name different addresses of tensor memory"));
         }
-        transfer
-            .check_lane(self.id, base >> 16)
+        let lane = transfer
+            .first_lane(self.id, base >> 16)
             .map_err(|m| misuse(0, format!("tcgen05.ld or .st at {m}")))?;
-        Ok(base)
+        Ok(lane << 16 | base & 0xffff)
     }
 
     /// The warp accesses cells of tensor memory.
@@ -578,8 +578,8 @@ impl Reach<'_, '_> {
 }
 
 impl Product {
-    /// A: each block's rows, from shared or tensor memory.
-    fn left(&self, reach: &mut Reach<'_, '_>) -> Check<Matrix> {
+    /// A: each block's rows, from shared or tensor memory; from there for a part of D's columns.
+    fn left(&self, reach: &mut Reach<'_, '_>, part: usize) -> Check<Matrix> {
         let mma = &self.mma;
         let operand = mma.left();
         let mut all = Matrix::zero(0, operand.k);
@@ -600,7 +600,7 @@ impl Product {
         let mut cells = vec![Vec::new(); mma.group];
         for row in 0..mma.m {
             for k in 0..operand.k {
-                let (block, lane, column, shift) = mma.left_place(row, k);
+                let (block, lane, column, shift) = mma.left_place(row, k, part);
                 let cell = moved(address, lane, column);
                 cells[block].push(cell);
                 let word = reach.cell(reach.rank_of(mma.group, block), cell)?;
@@ -686,9 +686,15 @@ impl Work for Product {
 
     fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {
         let mma = self.mma;
-        let mut left = self.left(reach)?;
-        if let Some(address) = self.metadata {
-            left = self.spread(reach, left, address)?;
+        // A in tensor memory is read in the lanes of each part of D's columns.
+        let parts = if self.left.is_err() { mma.parts() } else { 1 };
+        let mut lefts = Vec::with_capacity(parts);
+        for part in 0..parts {
+            let mut left = self.left(reach, part)?;
+            if let Some(address) = self.metadata {
+                left = self.spread(reach, left, address)?;
+            }
+            lefts.push(left);
         }
         let operand = mma.right();
         let pieces = operand.pieces(&self.right);
@@ -698,14 +704,20 @@ impl Work for Product {
             let bytes = reach.shared_pieces(rank, &self.right, &pieces)?;
             right.append(operand.matrix(&bytes));
         }
-        let product = match self.factors {
-            Some([a, b]) => {
-                let of_a = self.factors(reach, a, false)?;
-                let of_b = self.factors(reach, b, true)?;
-                mma.product(left, right, Some((&of_a, &of_b)))
-            }
-            None => mma.product(left, right, None),
+        let factors = match self.factors {
+            Some([a, b]) => Some((self.factors(reach, a, false)?, self.factors(reach, b, true)?)),
+            None => None,
         };
+        let columns = mma.n / parts;
+        let mut products = Vec::with_capacity(parts);
+        for (part, left) in lefts.into_iter().enumerate() {
+            let right = right.rows_from(part * columns, columns);
+            let of_b = factors
+                .as_ref()
+                .map(|(_, b)| b.rows_from(part * columns, columns));
+            let scales = factors.as_ref().zip(of_b.as_ref()).map(|((a, _), b)| (a, b));
+            products.push(mma.product(left, right, scales));
+        }
         let mut cells = vec![Vec::with_capacity(mma.rows() * mma.n); mma.group];
         for row in 0..mma.m {
             for col in 0..mma.n {
@@ -730,7 +742,8 @@ impl Work for Product {
                     true => Some(reach.cell(rank, cell)?),
                     false => None,
                 };
-                let sum = mma.sum(product.at(row, col), before, self.scale);
+                let product = products[col / columns].at(row, col % columns);
+                let sum = mma.sum(product, before, self.scale);
                 reach.set_cell(rank, cell, sum)?;
             }
         }

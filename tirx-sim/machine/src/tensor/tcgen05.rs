@@ -277,11 +277,25 @@ impl Mma {
         (row + col / (self.n / 2) * 64, col % (self.n / 2))
     }
 
-    /// Block, lane, column and shift of an element of A in tensor memory, from its address.
-    pub fn left_place(&self, row: usize, k: usize) -> (usize, usize, usize, u32) {
+    /// Parts of D's columns that lie in lanes of their own (layouts B, E, G): each is the product of the A in these lanes,
+    /// where A is in tensor memory.
+    pub fn parts(&self) -> usize {
+        match (self.rows(), self.group, self.weight_stationary) {
+            (32, ..) => 4,
+            (64, 2, _) if self.sparse.is_none() => 2,
+            (64, 1, true) => 2,
+            _ => 1,
+        }
+    }
+
+    /// Block, lane, column and shift of an element of A in tensor memory, from its address, for a part of D's columns.
+    pub fn left_place(&self, row: usize, k: usize, part: usize) -> (usize, usize, usize, u32) {
         let rows = self.rows();
         let (block, row) = (row / rows, row % rows);
-        let lane = if rows == 64 { row / 16 * 32 + row % 16 } else { row };
+        let lane = match self.parts() {
+            1 if rows == 64 => row / 16 * 32 + row % 16,
+            parts => row + part * (128 / parts),
+        };
         let bits = self.a.bits().next_power_of_two().max(8);
         let bits = if self.kind.k() == 64 { 4 } else { bits };
         let per = (32 / bits) as usize;

@@ -90,17 +90,20 @@ impl Transfer {
         (row, if self.packed { column * 2 } else { column })
     }
 
-    /// Whether a warp may access the lanes from `lane` on.
-    pub fn check_lane(&self, warp: usize, lane: u32) -> Outcome<()> {
+    /// The first lane that a warp accesses, of an address that names `lane`: one of its own quarter, or one of the first quarter,
+    /// which stands for its own. (PTX describes the former; the tensor core takes the quarter from the warp, and kernels
+    /// such as those of DeepGEMM and FlashMLA give all warps one address.)
+    pub fn first_lane(&self, warp: usize, lane: u32) -> Outcome<u32> {
         let first = (warp % 4) as u32 * 32;
-        let ends = lane + self.lanes();
-        if (first..first + 32).contains(&lane) && ends <= first + 32 && lane.is_multiple_of(16) {
-            return Ok(());
+        let own = if lane < 32 { first + lane } else { lane };
+        let ends = own + self.lanes();
+        if (first..first + 32).contains(&own) && ends <= first + 32 && own.is_multiple_of(16) {
+            return Ok(own);
         }
         Err(format!(
             "lanes {lane} to {} of tensor memory, where warp {warp} may access lanes {first} to {} (those of its number \
              in the warpgroup)",
-            ends - 1,
+            lane + self.lanes() - 1,
             first + 31
         ))
     }
@@ -140,7 +143,13 @@ type Row = (
 /// Shapes of `tcgen05.cp` with their multicast qualifier.
 const COPIES: &[Row] = &[
     ("128x256b", "", 128, 256, &[(0, 0, 128)]),
-    ("4x256b", "", 4, 256, &[(0, 0, 4)]),
+    (
+        "4x256b",
+        "",
+        4,
+        256,
+        &[(0, 0, 1), (32, 1, 1), (64, 2, 1), (96, 3, 1)],
+    ),
     ("128x128b", "", 128, 128, &[(0, 0, 128)]),
     (
         "64x128b",
@@ -261,10 +270,12 @@ mod tests {
     #[test]
     fn a_warp_has_lanes_of_its_own() {
         let it = Transfer::new("16x64b", 1, false).unwrap();
-        assert!(it.check_lane(5, 48).is_ok());
-        assert!(it.check_lane(5, 0).unwrap_err().contains("lanes 32 to 63"));
+        assert_eq!(it.first_lane(5, 48), Ok(48));
+        assert_eq!(it.first_lane(5, 16), Ok(48));
+        assert!(it.first_lane(5, 64).unwrap_err().contains("lanes 32 to 63"));
         let it = Transfer::new("32x32b", 1, false).unwrap();
-        assert!(it.check_lane(1, 48).is_err());
+        assert_eq!(it.first_lane(1, 0), Ok(32));
+        assert!(it.first_lane(1, 48).is_err());
     }
 
     #[test]

@@ -53,124 +53,200 @@ pub fn mma_kind(d: &str, a: &str, b: &str, scales: Option<(&str, &str)>) -> Resu
     ))
 }
 
-fn kind_of(call: &Operands) -> Result<&'static str, String> {
-    let scales = call
-        .get("sfa_dtype")
-        .map(|_| (call.text("sfa_dtype"), call.text("sfb_dtype")));
-    mma_kind(
-        call.text("d_dtype"),
-        call.text("a_dtype"),
-        call.text("b_dtype"),
-        scales,
-    )
+/// What an instruction descriptor says of a product.
+#[derive(Clone, Debug)]
+pub struct Instruction<'a> {
+    /// Dtypes of D, A and B, as intrinsics name them.
+    pub dtypes: [&'a str; 3],
+    /// Dtypes of the scale factors of A and B.
+    pub scales: Option<(&'a str, &'a str)>,
+    /// Extents of D, of all its CTAs together.
+    pub m: i128,
+    /// See `m`.
+    pub n: i128,
+    /// Elements of k.
+    pub k: i128,
+    /// Whether two CTAs work together.
+    pub pair: bool,
+    /// A is MN-major.
+    pub trans_a: bool,
+    /// B is MN-major.
+    pub trans_b: bool,
+    /// A is negated.
+    pub neg_a: bool,
+    /// B is negated.
+    pub neg_b: bool,
+    /// Integer sums saturate.
+    pub sat_d: bool,
+    /// A is sparse.
+    pub sparse: bool,
 }
 
-/// The constraints on the M x N x K extents of a product, for its kind.
-fn check_shape(kind: &str, call: &Operands) -> Result<(), String> {
-    let at = |name: &str| call.int(name).unwrap_or(0);
-    let (m, n, k) = (at("M"), at("N"), at("K"));
-    let (pair, sparse) = (at("n_cta_groups") == 2, call.flag("is_sparse"));
-    let scaled = kind.starts_with("mx");
-    let step = match (scaled, pair, m) {
-        (true, false, 128) => 8,
-        (true, true, 256) => 16,
-        (true, true, 128) if !sparse => 16,
-        (false, false, 64) if kind == "i8" => 16,
-        (false, false, 64) => 8,
-        (false, false, 128) => 16,
-        (false, true, 128 | 256) => 32,
-        _ => 0,
-    };
-    let odd = kind == "i8" && !pair && matches!(n, 8 | 24);
-    let fits = step != 0 && (odd || (step..=256).contains(&n) && n % step == 0);
-    let dense = match kind {
+impl<'a> Instruction<'a> {
+    /// A dense product of K-major operands.
+    pub fn dense(dtypes: [&'a str; 3], m: i128, n: i128, k: i128) -> Instruction<'a> {
+        Instruction {
+            dtypes,
+            scales: None,
+            m,
+            n,
+            k,
+            pair: false,
+            trans_a: false,
+            trans_b: false,
+            neg_a: false,
+            neg_b: false,
+            sat_d: false,
+            sparse: false,
+        }
+    }
+
+    fn of(call: &Operands<'a>) -> Instruction<'a> {
+        let at = |name: &str| call.int(name).unwrap_or(0);
+        Instruction {
+            dtypes: ["d_dtype", "a_dtype", "b_dtype"].map(|name| call.text(name)),
+            scales: scales_of(call),
+            m: at("M"),
+            n: at("N"),
+            k: at("K"),
+            pair: at("n_cta_groups") == 2,
+            trans_a: call.flag("trans_a"),
+            trans_b: call.flag("trans_b"),
+            neg_a: call.flag("neg_a"),
+            neg_b: call.flag("neg_b"),
+            sat_d: call.flag("sat_d"),
+            sparse: call.flag("is_sparse"),
+        }
+    }
+
+    /// Its kind: `f16`, ….
+    ///
+    /// # Errors
+    /// Dtypes that no product takes.
+    pub fn kind(&self) -> Result<&'static str, String> {
+        let [d, a, b] = self.dtypes;
+        mma_kind(d, a, b, self.scales)
+    }
+
+    /// The constraints on the extents, for its kind.
+    fn check_shape(&self, kind: &str) -> Result<(), String> {
+        let (m, n, k) = (self.m, self.n, self.k);
+        let scaled = kind.starts_with("mx");
+        let step = match (scaled, self.pair, m) {
+            (true, false, 128) => 8,
+            (true, true, 256) => 16,
+            (true, true, 128) if !self.sparse => 16,
+            (false, false, 64) if kind == "i8" => 16,
+            (false, false, 64) => 8,
+            (false, false, 128) => 16,
+            (false, true, 128 | 256) => 32,
+            _ => 0,
+        };
+        let odd = kind == "i8" && !self.pair && matches!(n, 8 | 24);
+        let fits = step != 0 && (odd || (step..=256).contains(&n) && n % step == 0);
+        let dense = elements_of_k(kind);
+        let wanted = if self.sparse { 2 * dense } else { dense };
+        if fits && k == wanted {
+            return Ok(());
+        }
+        Err(format!(
+            "tcgen05.mma of kind {kind} with {} has no shape {m}x{n}x{k} (K is {wanted})",
+            if self.pair { "a pair of CTAs" } else { "one CTA" }
+        ))
+    }
+
+    fn check_major(&self, scaled: bool) -> Result<(), String> {
+        let [_, a, b] = self.dtypes;
+        for (name, flag, dtype) in [("trans_a", self.trans_a, a), ("trans_b", self.trans_b, b)] {
+            let may = match ptx_name(dtype).unwrap_or_default() {
+                "e4m3" | "e5m2" => true,
+                "s8" | "u8" | "f16" | "bf16" | "tf32" => !scaled,
+                _ => false,
+            };
+            if flag && !may {
+                return Err(format!("{name} is not possible for {dtype}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The bits of the descriptor.
+    ///
+    /// # Errors
+    /// What the tensor core does not have.
+    pub fn descriptor(&self) -> Result<u32, String> {
+        let kind = self.kind()?;
+        self.check_shape(kind)?;
+        let scaled = kind.starts_with("mx");
+        self.check_major(scaled)?;
+        if (self.neg_a || self.neg_b) && kind == "i8" {
+            return Err("integers are not negated".into());
+        }
+        if self.sat_d && kind != "i8" {
+            return Err("sat_d is for integers".into());
+        }
+        let format = |dtype: &str| match (kind, ptx_name(dtype).unwrap_or_default()) {
+            ("mxf4" | "mxf4nvf4", _) => 1,
+            (_, "e5m2" | "bf16" | "s8") => 1,
+            (_, "tf32") => 2,
+            (_, "e2m3") => 3,
+            (_, "e3m2") => 4,
+            (_, "e2m1") => 5,
+            _ => 0,
+        };
+        let [d, a, b] = self.dtypes;
+        let bit = |flag: bool, at: u32| u32::from(flag) << at;
+        let extent = |extent: i128| u32::try_from(extent).unwrap_or(0);
+        let common = bit(self.sparse, 2)
+            | format(a) << 7
+            | format(b) << 10
+            | bit(self.neg_a, 13)
+            | bit(self.neg_b, 14)
+            | bit(self.trans_a, 15)
+            | bit(self.trans_b, 16)
+            | (extent(self.n) >> 3) << 17
+            | (extent(self.m) >> 4) << 24;
+        if let Some((sfa, _)) = self.scales {
+            return Ok(common | bit(ptx_name(sfa) == Some("ue8m0"), 23));
+        }
+        let d = match ptx_name(d) {
+            Some("f32") => 1,
+            Some("s32") => 2,
+            _ => 0,
+        };
+        Ok(common | bit(self.sat_d, 3) | d << 4)
+    }
+}
+
+/// Elements of k of a dense product of a kind.
+pub fn elements_of_k(kind: &str) -> i128 {
+    match kind {
         "f16" => 16,
         "tf32" => 8,
         "mxf4" | "mxf4nvf4" => 64,
         _ => 32,
-    };
-    let wanted = if sparse { 2 * dense } else { dense };
-    if fits && k == wanted {
-        return Ok(());
     }
-    Err(format!(
-        "tcgen05.mma of kind {kind} with {} has no shape {m}x{n}x{k} (K is {wanted})",
-        if pair { "a pair of CTAs" } else { "one CTA" }
-    ))
 }
 
-fn check_major(call: &Operands, scaled: bool) -> Result<(), String> {
-    for (flag, dtype) in [("trans_a", "a_dtype"), ("trans_b", "b_dtype")] {
-        let name = ptx_name(call.text(dtype)).unwrap_or_default();
-        let may = match name {
-            "e4m3" | "e5m2" => true,
-            "s8" | "u8" | "f16" | "bf16" | "tf32" => !scaled,
-            _ => false,
-        };
-        if call.flag(flag) && !may {
-            return Err(format!("{flag} is not possible for {}", call.text(dtype)));
-        }
-    }
-    Ok(())
+fn scales_of<'a>(call: &Operands<'a>) -> Option<(&'a str, &'a str)> {
+    call.get("sfa_dtype")
+        .map(|_| (call.text("sfa_dtype"), call.text("sfb_dtype")))
 }
 
-/// The bits of an instruction descriptor.
-///
-/// # Errors
-/// What the tensor core does not have.
-pub fn instr_descriptor(call: &Operands) -> Result<u32, String> {
-    let kind = kind_of(call)?;
-    check_shape(kind, call)?;
-    let scaled = kind.starts_with("mx");
-    check_major(call, scaled)?;
-    let negates = call.flag("neg_a") || call.flag("neg_b");
-    if negates && kind == "i8" {
-        return Err("integers are not negated".into());
-    }
-    if call.flag("sat_d") && kind != "i8" {
-        return Err("sat_d is for integers".into());
-    }
-    let format = |of: &str| match (kind, ptx_name(call.text(of)).unwrap_or_default()) {
-        ("mxf4" | "mxf4nvf4", _) => 1,
-        (_, "e5m2" | "bf16" | "s8") => 1,
-        (_, "tf32") => 2,
-        (_, "e2m3") => 3,
-        (_, "e3m2") => 4,
-        (_, "e2m1") => 5,
-        _ => 0,
-    };
-    let bit = |name: &str, at: u32| u32::from(call.flag(name)) << at;
-    let at = |name: &str| u32::try_from(call.int(name).unwrap_or(0)).unwrap_or(0);
-    let common = bit("is_sparse", 2)
-        | format("a_dtype") << 7
-        | format("b_dtype") << 10
-        | bit("neg_a", 13)
-        | bit("neg_b", 14)
-        | bit("trans_a", 15)
-        | bit("trans_b", 16)
-        | (at("N") >> 3) << 17
-        | (at("M") >> 4) << 24;
-    if scaled {
-        let exponents = ptx_name(call.text("sfa_dtype")) == Some("ue8m0");
-        return Ok(common | u32::from(exponents) << 23);
-    }
-    let d = match ptx_name(call.text("d_dtype")) {
-        Some("f32") => 1,
-        Some("s32") => 2,
-        _ => 0,
-    };
-    Ok(common | bit("sat_d", 3) | d << 4)
+fn kind_of(call: &Operands) -> Result<&'static str, String> {
+    let [d, a, b] = ["d_dtype", "a_dtype", "b_dtype"].map(|name| call.text(name));
+    mma_kind(d, a, b, scales_of(call))
 }
 
 fn descriptor_words(call: &Operands, _: Machine) -> Result<Words, String> {
     Ok(Words {
-        texts: vec![("bits", format!("{:#x}u", instr_descriptor(call)?))],
+        texts: vec![("bits", format!("{:#x}u", Instruction::of(call).descriptor()?))],
         ..Words::default()
     })
 }
 
 fn descriptor_check(call: &Operands) -> Result<(), String> {
-    instr_descriptor(call).map(drop)
+    Instruction::of(call).descriptor().map(drop)
 }
 
 /// Masks of output lanes that are not written: one for each 32 lanes of each CTA.

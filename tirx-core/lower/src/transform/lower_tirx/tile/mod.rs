@@ -21,10 +21,12 @@ mod copy_async;
 mod elementwise;
 mod emit;
 mod formula;
+mod permute_layout;
 mod reduction;
 mod registers;
 mod swizzle;
 mod table;
+mod tcgen05;
 mod tensor_copy;
 mod variant;
 

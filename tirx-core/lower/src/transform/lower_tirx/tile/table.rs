@@ -1,7 +1,7 @@
 //! The variants of each operation, in the order in which they are tried.
 
 use super::variant::{Completion, TileOption, Variant};
-use super::{cluster_copy, copy, copy_async, elementwise, reduction, tensor_copy};
+use super::{cluster_copy, copy, copy_async, elementwise, permute_layout, reduction, tcgen05, tensor_copy};
 use crate::intrin::Arch;
 use crate::ir::TileOp;
 
@@ -13,6 +13,8 @@ static VARIANTS: &[&[Variant]] = &[
     cluster_copy::VARIANTS,
     elementwise::VARIANTS,
     reduction::VARIANTS,
+    tcgen05::VARIANTS,
+    permute_layout::VARIANTS,
 ];
 
 /// The variants of an operation in the order in which they are tried.

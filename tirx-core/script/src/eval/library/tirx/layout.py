@@ -116,6 +116,26 @@ def sf_tmem_layout(rows, SF_K, sf_per_mma, sf_reuse=1, pipe_depth=None):
     return TileLayout(S[tuple(e for e, _ in kept) : tuple(s for _, s in kept)] + R[4 : 32 @ TLane])
 
 
+def sf_smem_layout(rows, SF_K, sf_per_mma, sf_reuse=1, pipe_depth=None):
+    """Scale factors in shared memory, from where copies fill `sf_tmem_layout`: 16 bytes for each of 32 lanes, four for a row."""
+    column = 4
+    if rows % 128 != 0:
+        raise ValueError(f"rows={rows} must be a multiple of 128")
+    if column % sf_per_mma != 0:
+        raise ValueError(f"sf_per_mma={sf_per_mma} must divide epc={column}")
+    if SF_K % column != 0:
+        raise ValueError(f"SF_K={SF_K} must be a multiple of epc={column}")
+    extents = [rows // 128, 4, 32, SF_K // column, sf_per_mma, column // sf_per_mma]
+    strides = [128 * SF_K, column, 4 * column, 128 * column, column // sf_per_mma, 1]
+    if sf_reuse > 1:
+        extents.append(sf_reuse)
+        strides.append(0)
+    kept = [(e, s) for e, s in zip(extents, strides) if e != 1]
+    if pipe_depth is not None:
+        kept.insert(0, (pipe_depth, rows * SF_K))
+    return TileLayout(S[tuple(e for e, _ in kept) : tuple(s for _, s in kept)])
+
+
 def wg_local_layout(cols, rows=128):
     """Rows to the threads of a warpgroup; each has its columns in registers."""
     from tvm.tirx.layout import Axis

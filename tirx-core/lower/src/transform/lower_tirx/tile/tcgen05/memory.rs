@@ -1,0 +1,122 @@
+//! Regions of tensor memory: their address, and the lane and column of each element.
+
+use super::super::context::Context;
+use super::places::{Places, Tables};
+use crate::arith::fold;
+use crate::ir::{BinOp, BufferRegion, DType, Expr};
+use crate::layout::apply::binary;
+
+/// Bits of a cell.
+pub(super) const CELL: i128 = 32;
+
+/// A region of tensor memory.
+pub(super) struct TensorMemory {
+    /// Address of the buffer: lane in the upper half, column in the lower.
+    base: Expr,
+    /// The first element's lane.
+    lane: Expr,
+    /// The first element's place along the columns, in elements.
+    column: Expr,
+    /// Bits of an element.
+    pub(super) bits: i128,
+    /// Lanes of elements, from the first.
+    pub(super) lanes: Tables,
+    /// Places along the columns, in bits, from the first.
+    pub(super) columns: Tables,
+    /// Extents of the dimensions.
+    pub(super) extents: Vec<i128>,
+    /// Copies of each element, in lanes: number and distance.
+    pub(super) copies: Vec<(i128, i128)>,
+}
+
+impl TensorMemory {
+    /// The places of a region in scope `tmem`.
+    pub(super) fn of(region: &BufferRegion, cx: &mut Context<'_>) -> Result<TensorMemory, String> {
+        let buffer = &region.buffer;
+        let name = &buffer.name;
+        if buffer.scope() != "tmem" {
+            return Err(format!(
+                "{name} is in {} memory, not in tensor memory",
+                buffer.scope()
+            ));
+        }
+        let Some(base) = buffer.allocated_addr.first() else {
+            return Err(format!("{name} has no address in tensor memory (allocated_addr)"));
+        };
+        let places = Places::of(region, cx)?;
+        if let Some(other) = places.axes().find(|a| !matches!(&*a.0, "TLane" | "TCol")) {
+            return Err(format!(
+                "the layout of {name} has the axis {}; tensor memory has TLane and TCol",
+                other.0
+            ));
+        }
+        let bits = i128::from(buffer.dtype.bits) * i128::from(buffer.dtype.lanes);
+        let mut columns = places.tables("TCol");
+        columns.iter_mut().flatten().for_each(|place| *place *= bits);
+        if !places.copies("TCol").is_empty() {
+            return Err(format!("the layout of {name} repeats elements along the columns"));
+        }
+        Ok(TensorMemory {
+            base: base.clone(),
+            lane: places.first("TLane"),
+            column: places.first("TCol"),
+            bits,
+            lanes: places.tables("TLane"),
+            columns,
+            copies: places.copies("TLane"),
+            extents: places.extents,
+        })
+    }
+
+    /// The first element's column in cells, and its place within the cell, in elements.
+    pub(super) fn first_column(&self, cx: &mut Context<'_>) -> (Expr, Expr) {
+        let per = Expr::constant(self.column.dtype, CELL / self.bits);
+        let cell = binary(BinOp::FloorDiv, self.column.clone(), per.clone());
+        let within = binary(BinOp::FloorMod, self.column.clone(), per);
+        (cx.facts.simplify(&cell), cx.facts.simplify(&within))
+    }
+
+    /// The first element's place along the columns, in elements.
+    pub(super) fn first_element(&self) -> &Expr {
+        &self.column
+    }
+
+    /// The first element's lane.
+    pub(super) fn first_lane(&self) -> &Expr {
+        &self.lane
+    }
+
+    /// The address `lane` lanes and `column` cells after the first element.
+    pub(super) fn address(&self, lane: i128, column: i128, cx: &mut Context<'_>) -> Expr {
+        let (first, _) = self.first_column(cx);
+        self.address_at(first, lane, column, cx)
+    }
+
+    /// The address of a column, in cells from the buffer's, and of the lane `lane` lanes after the first element.
+    pub(super) fn address_at(&self, first: Expr, lane: i128, column: i128, cx: &mut Context<'_>) -> Expr {
+        let constant = |v: i128| Expr::int32(v as i32);
+        let int = |e: &Expr| {
+            if e.dtype == DType::INT32 {
+                e.clone()
+            } else {
+                e.clone().cast(DType::INT32)
+            }
+        };
+        let lanes = fold::mul(fold::add(int(&self.lane), constant(lane)), constant(1 << 16));
+        let columns = fold::add(int(&first), constant(column));
+        let moved = cx.facts.simplify(&fold::add(columns, lanes));
+        let base = unsigned(&self.base);
+        if moved.is_int(0) {
+            return base;
+        }
+        fold::add(base, unsigned(&moved))
+    }
+}
+
+fn unsigned(e: &Expr) -> Expr {
+    match e.as_int() {
+        Some(value) => Expr::constant(DType::UINT32, value),
+        None if e.dtype == DType::UINT32 => e.clone(),
+        None => e.clone().cast(DType::UINT32),
+    }
+}

@@ -1,0 +1,29 @@
+//! Variants for the tensor cores and the tensor memory of Blackwell.
+//!
+//! | file | question |
+//! |---|---|
+//! | `places.rs` | where does each element of a region lie? |
+//! | `memory.rs` | which lane and column of tensor memory has an element? |
+//! | `matrix.rs` | which descriptor describes a matrix in shared memory? |
+//! | `transfer.rs` | `copy_async` between registers and tensor memory |
+//! | `fill.rs` | `copy_async` from shared to tensor memory |
+//! | `product.rs` | `gemm_async` |
+//! | `datapath.rs` | which cells does a product write and read? |
+//! | `scales.rs` | where are the scale factors of a product? |
+
+mod datapath;
+mod fill;
+mod matrix;
+mod memory;
+mod places;
+mod product;
+mod scales;
+mod transfer;
+
+use super::variant::Variant;
+use crate::intrin::Arch;
+
+pub(super) static VARIANTS: &[Variant] = &[transfer::VARIANT, fill::VARIANT, product::VARIANT];
+
+/// The GPUs with tensor memory.
+const BLACKWELL: Arch = Arch::families(&[100, 110]);

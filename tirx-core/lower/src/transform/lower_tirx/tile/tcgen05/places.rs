@@ -1,0 +1,113 @@
+//! Where the elements of a region lie, as numbers.
+//!
+//! The instructions of tensor cores and tensor memory touch elements in a fixed pattern. Whether a region has the
+//! pattern is not read off the form of its layout but computed: the place of each coordinate, on each axis, relative to
+//! the region's first element. Layouts that are written in different ways and mean the same are thereby the same.
+//!
+//! A place is the sum of one term for each dimension, so that a table for each dimension holds all of it.
+
+use super::super::build::layout_of;
+use super::super::context::Context;
+use crate::ir::{BufferRegion, Expr};
+use crate::layout::{Axis, Swizzle, TileLayout};
+
+/// The places of a region's elements.
+pub(super) struct Places {
+    /// The extents of the dimensions that have more than one coordinate.
+    pub(super) extents: Vec<i128>,
+    /// The layout of the region; its iterators are grouped by dimension.
+    layout: TileLayout,
+    /// The iterators of each of these dimensions.
+    runs: Vec<std::ops::Range<usize>>,
+    /// The swizzle of offsets in memory.
+    pub(super) swizzle: Option<Swizzle>,
+}
+
+/// Terms of a place on one axis: one table for each dimension.
+pub(super) type Tables = Vec<Vec<i128>>;
+
+impl Places {
+    /// The places of a region whose extents are constants.
+    pub(super) fn of(region: &BufferRegion, cx: &mut Context<'_>) -> Result<Places, String> {
+        let buffer = &region.buffer;
+        let name = &buffer.name;
+        let layout = layout_of(buffer).ok_or_else(|| format!("{name} has no layout"))?;
+        let sliced = layout
+            .slice(&buffer.shape, &region.ranges, cx.facts)
+            .ok_or_else(|| format!("the layout of {name} cannot be sliced to the region"))?;
+        let extents = region
+            .const_extents()
+            .ok_or_else(|| format!("the extents of the region of {name} are not constant"))?;
+        let grouped = sliced.tile().group_by(&extents);
+        let (layout, starts) =
+            grouped.ok_or_else(|| format!("the layout of {name} does not split along the region"))?;
+        for iter in layout.shard.iter().chain(&layout.replica) {
+            if iter.extent.as_int().is_none() || iter.stride.as_int().is_none() {
+                return Err(format!("the layout of {name} has strides that are not constant"));
+            }
+        }
+        let wide = (0..extents.len()).filter(|d| extents[*d] != 1);
+        Ok(Places {
+            runs: wide.clone().map(|d| starts[d]..starts[d + 1]).collect(),
+            extents: wide.map(|d| extents[d]).collect(),
+            layout,
+            swizzle: sliced.swizzle().filter(|s| s.swizzle_len > 0),
+        })
+    }
+
+    /// The first element's place on an axis.
+    pub(super) fn first(&self, axis: &str) -> Expr {
+        self.layout.offset_of(axis)
+    }
+
+    /// The axes that elements lie on.
+    pub(super) fn axes(&self) -> impl Iterator<Item = &Axis> {
+        let iters = self.layout.shard.iter().chain(&self.layout.replica);
+        iters.filter(|i| !i.extent.is_int(1)).map(|i| &i.axis)
+    }
+
+    /// Copies of each element on an axis: number and distance, innermost last.
+    pub(super) fn copies(&self, axis: &str) -> Vec<(i128, i128)> {
+        let on = self.layout.replica.iter().filter(|i| &*i.axis.0 == axis);
+        on.filter_map(|i| i.extent.as_int().zip(i.stride.as_int()))
+            .filter(|(extent, _)| *extent != 1)
+            .collect()
+    }
+
+    /// The terms of places on an axis.
+    pub(super) fn tables(&self, axis: &str) -> Tables {
+        let run = |(extent, run): (&i128, &std::ops::Range<usize>)| -> Vec<i128> {
+            let iters = &self.layout.shard[run.clone()];
+            let digits: Vec<(i128, i128)> = iters
+                .iter()
+                .map(|i| {
+                    let stride = if &*i.axis.0 == axis {
+                        i.stride.as_int()
+                    } else {
+                        Some(0)
+                    };
+                    (i.extent.as_int().unwrap_or(1), stride.unwrap_or(0))
+                })
+                .collect();
+            (0..*extent)
+                .map(|coordinate| {
+                    let (mut rest, mut place) = (coordinate, 0);
+                    for (extent, stride) in digits.iter().rev() {
+                        place += rest % extent * stride;
+                        rest /= extent;
+                    }
+                    place
+                })
+                .collect()
+        };
+        self.extents.iter().zip(&self.runs).map(run).collect()
+    }
+}
+
+/// One table for several dimensions that are counted as one, row-major.
+pub(super) fn joined(tables: &[&Vec<i128>]) -> Vec<i128> {
+    tables.iter().fold(vec![0], |outer, inner| {
+        let sum = |o: &i128| inner.iter().map(|i| o + i).collect::<Vec<_>>();
+        outer.iter().flat_map(sum).collect()
+    })
+}
