@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tirx_build::Environment;
 use tirx_build::compile::{FileImports, Loaded, Settings, run_passes};
 use tirx_build::target::Architecture;
 use tirx_core::codegen::host;
@@ -114,7 +115,7 @@ impl Input {
         let shown_folder = shown
             .rsplit_once('/')
             .map_or(String::new(), |(folder, _)| format!("{folder}/"));
-        let imports = FileImports::new(folder, shown_folder);
+        let imports = FileImports::new(folder, shown_folder).with_libraries_of(&Environment::process());
         Ok(Loaded::new(&shown, &text, &imports)?)
     }
 

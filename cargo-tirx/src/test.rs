@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use tirx_build::Environment;
 use tirx_build::compile::{FileImports, Loaded, Settings, run_passes};
 use tirx_build::manifest::{Manifest, Text};
 use tirx_core::diagnostic::{Level, Message};
@@ -123,7 +124,7 @@ fn test_file(command: &Test, file: &Path, tally: &mut Tally) -> Result<()> {
     let shown_folder = shown
         .rsplit_once('/')
         .map_or(String::new(), |(folder, _)| format!("{folder}/"));
-    let imports = FileImports::new(folder, shown_folder);
+    let imports = FileImports::new(folder, shown_folder).with_libraries_of(&Environment::process());
     let described = expressions::read_with(&shown, &text, &imports);
     let runs = described.map_err(|error| Failure::User(vec![rendered(&shown, &error)]))?;
     if runs.is_empty() {

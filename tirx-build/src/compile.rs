@@ -15,7 +15,9 @@ use tirx_core::script::{Built, ConstValue, Imports, KernelFile, ModuleText, prin
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Options, Step, Target, lower};
 
+use crate::environment::Environment;
 use crate::error::Error;
+use crate::libraries::Libraries;
 
 /// Imports between kernel files. A file whose folder has an `__init__.py` is a module of that package, as in Python, and
 /// the folder around the outermost package is searched for `import package.name`; before it the file's own folder is, as
@@ -27,6 +29,7 @@ pub struct FileImports {
     /// The packages that the file is in, from the outermost.
     packages: Vec<String>,
     multiprocessors: Option<u32>,
+    libraries: Libraries,
     asked: RefCell<Vec<PathBuf>>,
 }
 
@@ -54,6 +57,7 @@ impl FileImports {
             shown: shown.into(),
             packages,
             multiprocessors: None,
+            libraries: Libraries::default(),
             asked: RefCell::default(),
         }
     }
@@ -63,6 +67,30 @@ impl FileImports {
     pub fn with_multiprocessors(mut self, count: impl Into<Option<u32>>) -> FileImports {
         self.multiprocessors = count.into();
         self
+    }
+
+    /// Kernel files of the crates that `DEP_…_TIRX_KERNELS` variables name, as Cargo sets them for build scripts.
+    #[must_use]
+    pub fn with_libraries_of(self, environment: &Environment) -> FileImports {
+        self.with_libraries(&Libraries::of(environment))
+    }
+
+    /// Kernel files of other crates.
+    #[must_use]
+    pub(crate) fn with_libraries(mut self, libraries: &Libraries) -> FileImports {
+        self.libraries = libraries.clone();
+        self
+    }
+
+    /// A module of another crate.
+    fn in_library(&self, relative: &str) -> Option<(String, String)> {
+        let (path, shown) = self.libraries.find(relative)?;
+        let text = fs::read_to_string(&path).ok()?;
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(&path) {
+            asked.push(path);
+        }
+        Some((shown, text))
     }
 
     /// The files that were read, in order.
@@ -115,21 +143,25 @@ impl Imports for FileImports {
             return None;
         }
         let path = module.replace('.', "/");
+        let files = [(format!("{path}/{PACKAGE}"), true), (format!("{path}.py"), false)];
         let mut folders = vec![0, self.packages.len()];
         folders.dedup();
-        for up in folders {
-            for (relative, is_package) in [(format!("{path}/{PACKAGE}"), true), (format!("{path}.py"), false)]
-            {
-                if let Some((name, text)) = self.find(up, &relative) {
-                    return Some(ModuleText {
-                        name,
-                        text,
-                        is_package,
-                    });
-                }
-            }
-        }
-        None
+        let own = folders.into_iter().flat_map(|up| {
+            files
+                .iter()
+                .map(move |(file, is_package)| (self.find(up, file), *is_package))
+        });
+        let others = files
+            .iter()
+            .map(|(file, is_package)| (self.in_library(file), *is_package));
+        own.chain(others).find_map(|(found, is_package)| {
+            let (name, text) = found?;
+            Some(ModuleText {
+                name,
+                text,
+                is_package,
+            })
+        })
     }
 }
 

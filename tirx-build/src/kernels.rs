@@ -13,6 +13,7 @@ use crate::compile::{self, FileImports, Loaded, Settings};
 use crate::error::{Error, Result};
 use crate::generate::{GeneratedKernel, Variant, names};
 use crate::hash::{digest, hex};
+use crate::libraries::Libraries;
 use crate::manifest::{Kernel, Manifest, Text};
 use crate::nvcc::{self, Job};
 use crate::source;
@@ -23,6 +24,7 @@ use crate::target::Architecture;
 pub(crate) fn compile_manifest(
     manifest: &Manifest,
     manifest_path: &Path,
+    libraries: &Libraries,
     dump: Option<&Path>,
     inputs: &mut BTreeSet<PathBuf>,
     warnings: &mut Vec<Message>,
@@ -47,7 +49,7 @@ pub(crate) fn compile_manifest(
             continue;
         }
         if !files.contains_key(&shown) {
-            match load(manifest, kernel, manifest_path, &shown, inputs) {
+            match load(manifest, kernel, manifest_path, libraries, &shown, inputs) {
                 Ok(loaded) => {
                     files.insert(shown.clone(), loaded);
                 }
@@ -72,6 +74,7 @@ fn load(
     manifest: &Manifest,
     kernel: &Kernel,
     manifest_path: &Path,
+    libraries: &Libraries,
     shown: &str,
     inputs: &mut BTreeSet<PathBuf>,
 ) -> Result<Loaded> {
@@ -97,7 +100,8 @@ fn load(
             let shown_folder = relative
                 .rsplit_once('/')
                 .map_or(String::new(), |(folder, _)| format!("{folder}/"));
-            let imports = FileImports::new(path.parent().unwrap_or(Path::new("")), shown_folder);
+            let imports = FileImports::new(path.parent().unwrap_or(Path::new("")), shown_folder)
+                .with_libraries(libraries);
             let loaded = Loaded::new(shown, &text, &imports);
             inputs.extend(imports.files());
             loaded

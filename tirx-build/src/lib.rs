@@ -107,6 +107,7 @@ mod error;
 mod generate;
 mod hash;
 mod kernels;
+mod libraries;
 pub mod manifest;
 mod nvcc;
 mod paths;

@@ -131,6 +131,51 @@ fn a_library_provides_kernels_to_programs() {
     }
 }
 
+/// Functions for the kernels of other crates, in a folder of the library.
+const PARTS: &str = "from tvm.script import tirx as T\nfrom .numbers import STEP\n\n@T.inline\ndef step(B, A, i):\n    B[i] = A[i] + STEP\n";
+
+const IMPORTING: &str = "from tvm.script import tirx as T\nfrom my_parts.gpu.steps import step\n\n@T.prim_func\ndef stepped(A: \
+    T.Buffer((32,), \"float32\"), B: T.Buffer((32,), \"float32\")):\n    T.device_entry()\n    bx = T.cta_id([1])\n    tx = \
+    T.thread_id([32])\n    step(B, A, tx)\n";
+
+#[test]
+fn kernels_import_functions_of_other_crates() {
+    let mut place = Place::new();
+    place.set("TIRX_NVCC", "none");
+    place.manifest(
+        "parts",
+        "[package]\nname = \"parts\"\nedition = \"2024\"\nlinks = \"my-parts\"\n\n[dependencies]\ntirx-rt = { path = \
+         \"…/tirx-rt\" }\n[build-dependencies]\ntirx-build = { path = \"…/tirx-build\" }\n",
+    );
+    place.write("parts/build.rs", crate::throw_away::BUILD);
+    place.write("parts/kernels.toml", "");
+    place.write("parts/src/lib.rs", "tirx_rt::include_kernels!();\n");
+    place.write("parts/gpu/steps.py", PARTS);
+    place.write("parts/gpu/numbers.py", "STEP = 1.5\n");
+    let main = "tirx_rt::include_kernels!();\n\nfn main() -> tirx_rt::Result<()> {\n    let stream = \
+                tirx_rt::Device::simulator().new_stream()?;\n    let a = tirx_rt::Tensor::full(&stream, 1.0f32, [32])?;\n    \
+                let mut b = tirx_rt::Tensor::zeros(&stream, [32])?;\n    kernels::stepped(&stream, &a, &mut b)?;\n    \
+                println!(\"{:?}\", b.to_vec()?[31]);\n    Ok(())\n}\n";
+    let manifest = "[[kernel]]\nname = \"stepped\"\nsource = \"kernels.py\"\ntargets = [\"sm_90a\"]\n";
+    place.package(
+        "user",
+        manifest,
+        IMPORTING,
+        main,
+        "parts = { path = \"../parts\" }\n",
+    );
+    let (success, out, err) = place.cargo("user", &["run"]);
+    assert!(success && out == "2.5\n", "{out}{err}");
+    // What is imported is watched.
+    place.edit("parts/gpu/numbers.py", "1.5", "2.5");
+    let (success, out, err) = place.cargo("user", &["run"]);
+    assert!(success && out == "3.5\n", "{out}{err}");
+    // An error in it names its file.
+    place.edit("parts/gpu/steps.py", "A[i] + STEP", "A[i] + STOP");
+    let (success, _, err) = place.cargo("user", &["build"]);
+    assert!(!success && err.contains("my_parts/gpu/steps.py:6"), "{err}");
+}
+
 const GENERATING: &str = r#"use tirx_build::ir::DType;
 use tirx_build::ir::builder::FuncBuilder;
 use tirx_build::{Builder, ConstValue, Kernel};

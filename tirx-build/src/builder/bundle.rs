@@ -12,6 +12,7 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::generate::Variant;
 use crate::kernels::{compile_manifest, jobs};
+use crate::libraries::Libraries;
 use crate::manifest::Manifest;
 use crate::nvcc::{Compilation, Job, Made};
 use crate::paths::FileNames;
@@ -80,6 +81,7 @@ impl Builder {
         let kernels = compile_manifest(
             &manifest,
             &self.manifest,
+            &Libraries::of(&environment),
             None,
             &mut Default::default(),
             &mut Vec::new(),
@@ -142,7 +144,14 @@ impl Builder {
             let mut manifest = self.parse_manifest(&shown, "name the manifest with --manifest")?;
             manifest.resolve_native(|| toolchain::architectures(&environment))?;
             let inputs = &mut Default::default();
-            let kernels = compile_manifest(&manifest, &self.manifest, None, inputs, &mut Vec::new())?;
+            let kernels = compile_manifest(
+                &manifest,
+                &self.manifest,
+                &Libraries::of(&self.environment),
+                None,
+                inputs,
+                &mut Vec::new(),
+            )?;
             let jobs = jobs(&manifest, &kernels);
             let variants: Vec<&Variant> = kernels.iter().flat_map(|kernel| &kernel.variants).collect();
             let why = "registers and memory are known when nvcc has compiled a kernel, and there is no nvcc";

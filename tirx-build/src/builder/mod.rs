@@ -18,6 +18,7 @@ use crate::environment::Environment;
 use crate::error::{Error, Result, rename_files};
 use crate::generate::{self};
 use crate::kernels::{compile_manifest, fill_in, write_outputs};
+use crate::libraries::{self, Libraries};
 use crate::manifest::{Manifest, NATIVE, Toolchain};
 use crate::nvcc::{self};
 use crate::paths::FileNames;
@@ -222,6 +223,7 @@ impl Builder {
             compile_manifest(
                 &manifest,
                 &self.manifest,
+                &Libraries::of(&self.environment),
                 None,
                 &mut BTreeSet::new(),
                 &mut warnings,
@@ -286,6 +288,7 @@ impl Builder {
         let mut kernels = compile_manifest(
             &manifest,
             &self.manifest,
+            &Libraries::of(environment),
             dump.as_deref(),
             &mut inputs,
             &mut lints,
@@ -312,6 +315,8 @@ impl Builder {
         if let Some(api) = &self.c_api {
             directives.extend(api.directives(&out_dir));
         }
+        let folder = self.manifest.parent().unwrap_or(Path::new(""));
+        directives.extend(libraries::directive(environment, folder));
         directives.extend(
             images
                 .warnings

@@ -470,9 +470,15 @@ fn kernels_of_libraries_take_keywords_and_an_environment() {
         plain.contains("\"tirx.kernel_launch_params\": [\"tirx.use_programtic_dependent_launch\"]"),
         "{plain}"
     );
-    assert!(plain.contains("\"my.note\": 3") && !plain.contains("my.other"), "{plain}");
+    assert!(
+        plain.contains("\"my.note\": 3") && !plain.contains("my.other"),
+        "{plain}"
+    );
     let wide = text(&[("tile", ConstValue::Int(64)), ("scale", ConstValue::Float(2.5))]);
-    assert!(wide.contains("T.thread_id([64])") && wide.contains("2.5"), "{wide}");
+    assert!(
+        wide.contains("T.thread_id([64])") && wide.contains("2.5"),
+        "{wide}"
+    );
     let entry = load(LIBRARY).entry("get_kernel").unwrap();
     assert!(entry.takes("anything") && entry.specializable().eq(["n"]));
     // A kernel that fills the GPU needs to be told how large it is.
@@ -488,7 +494,10 @@ fn what_no_keyword_takes_is_an_error() {
     let configs = "CONFIGS = [{\"n\": 4, \"shape\": (2, 3), \"label\": \"a\"}]\n";
     let dict = ConstValue::Dict(vec![
         ("n".into(), ConstValue::Int(4)),
-        ("shape".into(), vec![ConstValue::Int(2), ConstValue::Int(3)].into()),
+        (
+            "shape".into(),
+            vec![ConstValue::Int(2), ConstValue::Int(3)].into(),
+        ),
         ("label".into(), "a".into()),
     ]);
     assert_eq!(load(configs).constant("CONFIGS"), Ok(Some(vec![dict].into())));
