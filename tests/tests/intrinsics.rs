@@ -366,7 +366,9 @@ fn refused_by_nvcc(text: &str, target: &str) -> Option<String> {
 /// Whether calls of a row are generated from its arguments.
 fn called(row: &'static Row) -> bool {
     // What the code generator writes for the dtypes of its operands has kernels of its own.
-    let own = matches!(row.cuda.form, Form::Special) && !row.script.starts_with("ptx.");
+    // Instructions by their mnemonics have a test of their own: `mnemonics.rs`.
+    let own = matches!(row.cuda.form, Form::Special)
+        && (!row.script.starts_with("ptx.") || matches!(row.script, "ptx.instruction" | "ptx.addr"));
     if own || matches!(row.cuda.form, Form::Lowered | Form::Host) {
         return false;
     }

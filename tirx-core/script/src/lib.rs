@@ -12,7 +12,9 @@ pub mod eval;
 mod kernel_file;
 pub mod lang;
 mod parse;
+mod release;
 
 pub use kernel_file::{
     Built, ConstValue, ConstexprParam, Entry, EntryKind, Imports, KernelFile, ModuleText, NoImports,
 };
+pub use release::Release;

@@ -7,6 +7,7 @@ use ruff_python_ast as ast;
 use ruff_text_size::TextRange;
 
 use super::eval::limits;
+use super::release::Evidence;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{FileId, Span};
 
@@ -19,6 +20,8 @@ pub(crate) struct ParsedFile {
     pub(crate) module: Arc<ast::ModModule>,
     /// The package that its relative imports start from: `a.b` in `a/b/c.py` and in `a/b/__init__.py`.
     pub(crate) package: String,
+    /// What it says about the release of TVM that it is written for.
+    pub(crate) evidence: Arc<Evidence>,
 }
 
 /// The module that `from ..name import x` means in a file of `package`: each dot after the first leaves one package.
@@ -87,10 +90,19 @@ pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnos
             .collect();
         return Err(Diagnostics(list));
     }
+    let module = Arc::new(parsed.into_syntax());
+    let evidence = match file >= LIBRARY_FILE {
+        true => Evidence::default(),
+        false => Evidence::of(&module, text),
+    };
+    if let Some(mixed) = evidence.mixed(file) {
+        return Err(mixed.into());
+    }
     Ok(ParsedFile {
         file,
-        module: Arc::new(parsed.into_syntax()),
+        module,
         package: String::new(),
+        evidence: Arc::new(evidence),
     })
 }
 

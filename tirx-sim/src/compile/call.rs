@@ -80,6 +80,7 @@ impl Compiler<'_> {
                 self.emit(Inst::Fence { scope, sc });
             }
             Op::PtxFenceProxyAsync => self.emit(Inst::FenceProxy),
+            Op::PtxInstruction => self.mnemonic(args)?,
             Op::Prefetch => {}
             Op::PtxFenceMbarrierInit => self.push_async(AsyncInst::FenceInit)?,
             Op::PtxSetmaxnreg => {

@@ -142,6 +142,7 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::CudaHmin2 |
         Op::CudaHmax2 |
         Op::CudaFp8x4E4m3FromFloat4 |
+        Op::PtxInstruction |
         Op::PtxExp2 |
         Op::PtxRcp |
         Op::PtxMaxF32 |
@@ -215,6 +216,7 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::BufferOffset |
         Op::CallFunction |
         Op::Ret |
+        Op::PtxAddr |
         Op::TvmThreadAllreduce => Lowered,
 
         // mbarrier

@@ -34,6 +34,7 @@ mod instructions;
 mod math;
 mod meaning;
 mod memory;
+mod mnemonic;
 mod pointer;
 mod ptx_convert;
 mod ptx_memory;

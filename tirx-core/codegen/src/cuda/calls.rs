@@ -31,6 +31,11 @@ impl Emitter<'_, '_> {
             return self.math(op, dtype, codes, e.span);
         }
         match op {
+            Op::PtxInstruction => self.mnemonic(e, args),
+            Op::PtxAddr => error(
+                e.span,
+                "T.ptx.addr is an address in an instruction of PTX, and nothing else",
+            ),
             Op::Sigmoid => {
                 let one = Expr::constant(dtype, 1);
                 let zero = Expr::constant(dtype, 0);

@@ -44,6 +44,7 @@ mod launch;
 mod lines;
 mod math;
 mod memory;
+mod mnemonic;
 mod names;
 mod ptx_convert;
 mod ptx_memory;

@@ -2,8 +2,9 @@
 //! know.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::intrin::mnemonic::InstructionCall;
 use crate::intrin::row::Release;
-use crate::intrin::{Arch, Operands, Row};
+use crate::intrin::{Arch, Op, Operands, Row};
 use crate::ir::abi::{is_device, is_subroutine};
 use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Visitor};
 use crate::source::Span;
@@ -50,6 +51,13 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
                 let help = format!("name a target that has it, such as {}", arch.example());
                 self.errors.push(Diagnostic::new(e.span, message).help(help));
             }
+            if let ExprKind::Call {
+                op: Op::PtxInstruction,
+                args,
+            } = &e.kind
+            {
+                self.errors.extend(lacks_instruction(e.span, args, self.target));
+            }
             if let ExprKind::Call { op, args } = &e.kind
                 && let Some(group) = tcgen05_group(op.row(), args)
             {
@@ -75,6 +83,24 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
     };
     calls.visit_stmt(&func.body);
     calls.errors.into_iter().map(|e| e.or_span(func.span)).collect()
+}
+
+/// The error where a target does not have an instruction that is given by its mnemonic.
+fn lacks_instruction(span: Span, args: &[Expr], target: &str) -> Option<Diagnostic> {
+    let call = InstructionCall::read(args).ok()?;
+    let gpus = &call.tokens.instruction.gpus;
+    if gpus.is_empty() || gpus.iter().any(|arch| arch.holds(target)) {
+        return None;
+    }
+    let text = call.tokens.text();
+    let names: Vec<String> = gpus.iter().map(ToString::to_string).collect();
+    let (major, minor) = call.tokens.instruction.ptx;
+    let message = format!(
+        "`{text}` (PTX {major}.{minor}) needs {}, and the target is {target}",
+        names.join(" or ")
+    );
+    let help = format!("name a target that has it, such as {}", gpus[0].example());
+    Some(Diagnostic::new(span, message).help(help))
 }
 
 /// A feature that earlier releases of CUDA do not know.

@@ -13,12 +13,12 @@ use crate::intrin::{Op, Operands, Row};
 use crate::ir::{DType, Expr};
 
 /// A parameter of the function: C++ type and name; for assembly the constraint and what it binds.
-struct Parameter {
-    ty: &'static str,
-    name: String,
-    access: Access,
-    letter: &'static str,
-    bound: String,
+pub(super) struct Parameter {
+    pub(super) ty: &'static str,
+    pub(super) name: String,
+    pub(super) access: Access,
+    pub(super) letter: &'static str,
+    pub(super) bound: String,
 }
 
 impl Emitter<'_, '_> {
@@ -205,7 +205,7 @@ impl Emitter<'_, '_> {
 
     /// A call of a function with this body, which is defined once. Where another function of the same name has another
     /// body, the name gets a number.
-    fn row_function(
+    pub(super) fn row_function(
         &mut self,
         name: String,
         result: &str,

@@ -70,7 +70,7 @@ impl Arch {
     /// The lowest architecture that has it.
     pub fn example(&self) -> String {
         match self.families.first() {
-            Some(family) => format!("sm_{family}a"),
+            Some(family) => format!("sm_{}a", self.least.max(*family)),
             None => format!("sm_{}", self.least.max(75)),
         }
     }
@@ -84,9 +84,14 @@ impl fmt::Display for Arch {
                 least => write!(f, "sm_{least} or later"),
             };
         }
-        let mut names: Vec<String> = self.families.iter().map(|n| format!("sm_{n}a")).collect();
+        let first = |n: &u32| self.least.max(*n);
+        let mut names: Vec<String> = self
+            .families
+            .iter()
+            .map(|n| format!("sm_{}a", first(n)))
+            .collect();
         if self.family_suffix {
-            names.extend(self.families.iter().map(|n| format!("sm_{n}f")));
+            names.extend(self.families.iter().map(|n| format!("sm_{}f", first(n))));
         }
         f.write_str(&names.join(" or "))
     }

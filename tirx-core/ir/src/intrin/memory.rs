@@ -63,6 +63,11 @@ pub const ELEMENT_NAMES: &[&str] = &[
     "b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "b128", "f32", "f64",
 ];
 
+/// The dtype of a register that holds an element of this name.
+pub fn register_of(name: &str) -> Option<DType> {
+    ELEMENTS.iter().find(|e| e.ptx == name).map(|e| e.register)
+}
+
 /// A parsed call of a load, a store or an atomic.
 #[derive(Debug)]
 pub struct MemoryInstruction<'a> {
@@ -267,7 +272,7 @@ impl<'a> MemoryInstruction<'a> {
                         .into(),
                 );
             }
-            (_, "global") => Space::Global,
+            (_, "global" | "") => Space::Global,
             (_, "local") => Space::Local,
             _ => Space::Shared,
         };

@@ -9,6 +9,7 @@ pub mod arch;
 pub mod build;
 pub mod convert;
 pub mod memory;
+pub mod mnemonic;
 pub mod operands;
 pub mod row;
 pub mod rows;

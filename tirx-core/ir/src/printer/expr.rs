@@ -2,6 +2,8 @@
 
 use super::super::typing;
 use super::{Printer, literal};
+use crate::intrin::mnemonic::call::SINK;
+use crate::intrin::mnemonic::{Direction, InstructionCall};
 use crate::intrin::row::Kind;
 use crate::intrin::{Op, Operands, ResultRule, Row};
 use crate::ir::{AttrValue, BinOp, Buffer, DType, Expr, ExprKind, Type, Var};
@@ -278,6 +280,12 @@ impl Printer {
             out.push(')');
             return;
         }
+        if let Op::PtxInstruction = op
+            && let Ok(call) = InstructionCall::read(args)
+        {
+            self.instruction(out, &call);
+            return;
+        }
         if call_folds(op, args) {
             out.push_str(&format!("T.call_intrin(\"{dtype}\", \"{}\", ", op.name()));
             self.list(out, &args.iter().collect::<Vec<_>>());
@@ -285,6 +293,43 @@ impl Printer {
             return;
         }
         self.row_call(out, op.row(), args, dtype);
+    }
+
+    /// `T.ptx["ld.global.b32"](value, pointer, pred=p)`: registers that are written as elements.
+    fn instruction(&mut self, out: &mut String, call: &InstructionCall) {
+        out.push_str(&format!("T.ptx[\"{}\"](", call.tokens.text()));
+        let registers = call
+            .operands
+            .iter()
+            .flat_map(|(o, list)| list.iter().map(move |e| (o, e)));
+        for (i, (operand, e)) in registers.enumerate() {
+            if i > 0 {
+                out.push_str(", ");
+            }
+            let element = match operand.direction {
+                Direction::Read => None,
+                _ => e.as_call(Op::AddressOf).and_then(<[Expr]>::first),
+            };
+            match element {
+                _ if e.as_str() == Some(SINK) => out.push_str("T.ptx.SINK"),
+                Some(element) if matches!(element.kind, ExprKind::BufferLoad { .. }) => {
+                    self.expr(out, element)
+                }
+                _ => self.expr(out, e),
+            }
+        }
+        if let Some(predicate) = call.predicate {
+            out.push_str(if call.operands.is_empty() {
+                "pred="
+            } else {
+                ", pred="
+            });
+            self.expr(out, predicate);
+        }
+        if call.preserves {
+            out.push_str(", preserve_dst=True");
+        }
+        out.push(')');
     }
 
     /// All arguments by position, elements where the node has their addresses, and the dtype where the arguments do not

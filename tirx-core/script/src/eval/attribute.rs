@@ -154,6 +154,11 @@ impl Interpreter {
         if let Some(looked_up) = &mut self.looked_up {
             looked_up.insert(format!("{path}.{name}"));
         }
+        if path == "T.ptx"
+            && let Some(v) = lang::ptx_attribute(self.release(), name)
+        {
+            return Ok(Some(v));
+        }
         if let Some(v) = super::decorators::attribute(path, name) {
             return Ok(Some(v));
         }

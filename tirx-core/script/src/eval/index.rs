@@ -81,6 +81,7 @@ impl Interpreter {
                 None => Ok(value.clone()),
             },
             Value::Namespace(p) if p.starts_with("typing") => Ok(Value::None),
+            Value::Namespace(p) if &**p == "T.ptx" => lang::ptx_subscript(index, span),
             Value::DType(_) => lang::subscript(self, value, index, span),
             Value::Annotation(a) if matches!(**a, Annotation::Let(_)) => {
                 let ty = self.annotation_type(index, span)?;

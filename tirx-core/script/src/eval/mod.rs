@@ -104,6 +104,7 @@ pub(crate) use host::{Held, held};
 pub(crate) use kernel::ParameterRole;
 
 use super::parse::ParsedFile;
+use super::release::Release;
 use crate::diagnostic::Result;
 use crate::ir::{Attrs, Buffer, DType, IRModule, PrimFunc, Stmt, Var};
 use crate::source::{FileId, SourceMap, Span};
@@ -157,6 +158,8 @@ pub struct Interpreter {
     modules: FxHashMap<FileId, Arc<ast::ModModule>>,
     /// The packages that the relative imports of the files start from.
     packages: FxHashMap<FileId, String>,
+    /// The release of TVM that each file is written for; files that are valid in both have none.
+    releases: FxHashMap<FileId, Release>,
     /// The names of the language that were looked up (`T.cuda.cta_sync`), if they are recorded.
     pub(crate) looked_up: Option<BTreeSet<String>>,
     // Python.
@@ -253,8 +256,11 @@ impl Drop for Interpreter {
 impl Interpreter {
     /// An evaluation over parsed files; `files` are those that may be imported.
     pub(crate) fn new(sources: SourceMap, files: BTreeMap<String, ParsedFile>) -> Interpreter {
+        let releases = files.values();
+        let releases = releases.filter_map(|f| Some((f.file, f.evidence.release()?)));
         Interpreter {
             file: FileId::NONE,
+            releases: releases.collect(),
             sources,
             files,
             loaded: FxHashMap::default(),
@@ -318,8 +324,19 @@ impl Interpreter {
         self.file = file.file;
         self.modules.insert(file.file, file.module.clone());
         self.packages.insert(file.file, file.package.clone());
+        self.releases
+            .extend(file.evidence.release().map(|release| (file.file, release)));
         self.run_module(&file.module.body)?;
         Ok(self.scope.clone())
+    }
+
+    /// The release of TVM that the code that runs is written for; `None` where it is valid in both.
+    pub(crate) fn release(&self) -> Option<Release> {
+        // The library's own modules are written for 0.26.
+        match self.file >= super::parse::LIBRARY_FILE {
+            true => Some(Release::V26),
+            false => self.releases.get(&self.file).copied(),
+        }
     }
 
     /// Builds an `@I.ir_module`; `None` for another value.

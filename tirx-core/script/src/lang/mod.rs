@@ -41,6 +41,7 @@ mod loops;
 mod math;
 mod meanings;
 mod methods;
+mod mnemonic;
 mod namespace;
 mod objects;
 mod operators;
@@ -62,6 +63,8 @@ pub use convert::expr_type;
 pub(crate) use convert::{attr as attribute_value, dtype_value};
 pub use cuda_words::cuda_word;
 pub use loops::range_loop;
+pub use mnemonic::subscript as ptx_subscript;
+pub use namespace::{is_old_ptx, ptx_attribute};
 
 use super::eval::{Annotation, Args, Interpreter, Value};
 use super::typing;

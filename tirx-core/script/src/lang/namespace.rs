@@ -9,11 +9,12 @@ use super::super::eval::{Annotation, Value};
 use super::call::{Call, Function};
 use super::objects::Metadata;
 use super::{
-    buffers, calls, composites, cuda, dtypes, launch, layout_scopes, layouts, loops, math, meanings, pool,
-    ptx, refused, rows, tiles,
+    buffers, calls, composites, cuda, dtypes, launch, layout_scopes, layouts, loops, math, meanings,
+    mnemonic, pool, ptx, refused, rows, tiles,
 };
 use crate::diagnostic::error;
 use crate::intrin::Op;
+use crate::release::Release;
 
 /// All tables.
 static TABLES: &[&[Function]] = &[
@@ -92,6 +93,25 @@ const NAMESPACES: [&str; 7] = [
     "T.ptx.barrier",
     "T.ptx.barrier.cluster",
 ];
+
+/// The value of `T.ptx.name` in a file of a release of TVM; `None` for a file that may be of either.
+pub fn ptx_attribute(release: Option<Release>, name: &str) -> Option<Value> {
+    let old = || attribute("T.ptx", name);
+    match release {
+        Some(Release::V26) => old(),
+        Some(Release::V27) => mnemonic::attribute(name).or_else(|| {
+            let why = format!("T.ptx.{name} is of TVM 0.26, and this file is written for 0.27, whose T.ptx is mnemonics of PTX");
+            old().map(|_| Value::Unavailable(why.into()))
+        }),
+        None => mnemonic::either(name, old()),
+    }
+}
+
+/// Whether TVM 0.26 has a function of this name, or (where it is not called) a namespace.
+pub fn is_old_ptx(full: &str, called: bool) -> bool {
+    is_function(full)
+        || !called && (NAMESPACES.contains(&full) || full.strip_prefix("T.").is_some_and(rows::is_namespace))
+}
 
 /// The value of `path.name`.
 pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {

@@ -246,6 +246,41 @@ fn written(row: &'static Row, signature: &'static Signature, args: Args, span: S
     Ok(out)
 }
 
+/// The arguments of a node from those of a signature; `None` where one is missing.
+pub(super) fn from_given(op: Op, mut given: Given, span: Span) -> Option<Vec<Expr>> {
+    let (row, signature) = (op.row(), signature_of(op));
+    for (param, default) in signature.params.iter().zip(&signature.defaults) {
+        if !given.get(param.name).is_empty() {
+            continue;
+        }
+        let described = row.args.iter().chain(row.words).find(|a| a.name == param.name);
+        let value = match (default, described) {
+            (Default::Int(v), Some(arg)) => convert(&signature.name, arg, &Value::Int(*v), span).ok()?,
+            (Default::Text(text), Some(_)) => Expr::string(*text).at(span),
+            _ => continue,
+        };
+        given.values.push((param.name, vec![value]));
+    }
+    if let Some(complete) = row.complete {
+        complete(&mut given).ok()?;
+    }
+    let mut out = Vec::new();
+    for arg in row.args {
+        match arg.kind {
+            Kind::Has(of) => out.push(Expr::int32((!given.get(of).is_empty()).into()).at(span)),
+            Kind::Count(of) => out.push(Expr::int32(given.get(of).len() as i32).at(span)),
+            _ => {
+                let list = given.get(arg.name);
+                if list.is_empty() && matches!(arg.many, Many::One) {
+                    return None;
+                }
+                out.extend(list.iter().cloned().map(|e| e.or_at(span)));
+            }
+        }
+    }
+    Some(out)
+}
+
 /// The expressions that a value provides for an argument: the items of a tuple or list for an argument that takes
 /// several.
 fn items(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Vec<Expr>> {

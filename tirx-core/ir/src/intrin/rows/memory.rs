@@ -13,7 +13,9 @@ use crate::ir::{DType, Expr, ExprKind, Type};
 /// A pointer, or an address in shared memory.
 pub(super) const PLACE: Kind = Kind::Pointer(Space::FromModifiers);
 pub(super) const TYPE: Kind = Kind::Text(ELEMENT_NAMES);
-pub(super) const SPACE: Kind = Kind::Text(&["global", "shared", "shared::cta", "shared::cluster", "local"]);
+/// A state space; none for a generic address.
+pub(super) const SPACE: Kind =
+    Kind::Text(&["global", "shared", "shared::cta", "shared::cluster", "local", ""]);
 pub(super) const CLUSTER: &[(&str, &str, Arch)] =
     &[("scope", "cluster", SM_90), ("space", "shared::cluster", SM_90)];
 const SCOPE: Kind = Kind::Text(&["cta", "cluster", "gpu", "sys"]);

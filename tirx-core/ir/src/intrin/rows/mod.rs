@@ -64,6 +64,8 @@ mod dtypes;
 #[macro_use]
 mod iket;
 #[macro_use]
+mod instruction;
+#[macro_use]
 mod math;
 #[macro_use]
 pub mod matrix;
@@ -91,8 +93,27 @@ mod wgmma;
 pub use copies::cache_policy;
 
 families!(
-    math, bits, control, pointers, calls, warp, sync, barrier, memory, atomics, convert, packed, timers,
-    mbarrier, copies, matrix, wgmma, tcgen05, nvshmem, iket
+    math,
+    bits,
+    control,
+    pointers,
+    calls,
+    warp,
+    sync,
+    barrier,
+    memory,
+    atomics,
+    convert,
+    packed,
+    timers,
+    mbarrier,
+    copies,
+    matrix,
+    wgmma,
+    tcgen05,
+    instruction,
+    nvshmem,
+    iket
 );
 
 /// All columns, in the order of [`Op`].

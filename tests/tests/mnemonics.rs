@@ -1,0 +1,248 @@
+//! Every instruction of the tables of mnemonics: read, printed, read back, and compiled by nvcc for the lowest GPU that has it.
+//!
+//! Each line of the tables is called with a sample of its tokens that has each token of a short slot at least once. The calls
+//! for one GPU are the statements of one kernel; their destinations are elements of global memory, so that nvcc drops none.
+
+use std::collections::BTreeMap;
+
+use tirx_core::intrin::mnemonic::call::space_of;
+use tirx_core::intrin::mnemonic::{Direction, Form, Instruction, Lookup, Operand, instructions, types};
+use tirx_core::ir::DType;
+
+/// The release of the PTX ISA that the toolkit of the tests knows.
+const KNOWN: (u32, u32) = (9, 0);
+
+/// Samples of a line's tokens.
+const SAMPLES: usize = 6;
+
+/// The dtypes that operands have here, with the names of their buffers.
+const BUFFERS: &[(&str, &str)] = &[
+    ("uint8", "B8"),
+    ("int8", "I8"),
+    ("uint16", "B16"),
+    ("int16", "I16"),
+    ("uint32", "B32"),
+    ("int32", "I32"),
+    ("uint64", "B64"),
+    ("int64", "I64"),
+    ("float32", "F32"),
+    ("float64", "F64"),
+];
+
+fn buffer(dtype: DType) -> Option<&'static str> {
+    let name = dtype.to_string();
+    BUFFERS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, buffer)| *buffer)
+}
+
+/// A call of an instruction, in text.
+struct Call {
+    text: String,
+    mnemonic: String,
+    /// Elements that it writes.
+    writes: usize,
+    instruction: &'static Instruction,
+}
+
+/// A mnemonic with one choice of tokens; `None` where PTX does not have it.
+fn mnemonic(instruction: &'static Instruction, round: usize, with_optional: bool) -> Option<String> {
+    let mut text = instruction.family.to_string();
+    for (i, slot) in instruction.slots.iter().enumerate() {
+        if slot.optional && (!with_optional || !(round + i).is_multiple_of(2)) {
+            continue;
+        }
+        text.push('.');
+        text.push_str(&slot.tokens[(round * 5 + i * round) % slot.tokens.len()]);
+    }
+    let lookup = Lookup::mnemonic(&text).ok()?;
+    let found = lookup
+        .candidates
+        .iter()
+        .find(|c| std::ptr::eq(c.instruction, instruction))?;
+    (found.missing().is_none() && found.mistake().is_none()).then_some(text)
+}
+
+/// The operands of a call; `None` where one has no dtype of the language.
+fn operands(instruction: &'static Instruction, text: &str, at: &mut usize) -> Option<Vec<String>> {
+    let lookup = Lookup::mnemonic(text).ok()?;
+    let tokens = lookup
+        .candidates
+        .iter()
+        .find(|c| std::ptr::eq(c.instruction, instruction))?;
+    let mut out = Vec::new();
+    for operand in &instruction.operands {
+        let there = operand
+            .present
+            .is_none_or(|(slot, token)| match (tokens.get(slot), token) {
+                ("", "") => tokens.has(slot),
+                (filled, "") => !filled.is_empty(),
+                (filled, token) => filled == token,
+            });
+        if !there {
+            continue;
+        }
+        let one = |operand: &Operand, at: &mut usize| -> Option<String> {
+            Some(match &operand.form {
+                Form::Literal(_) => return Some(String::new()),
+                Form::Immediate(ranges) => ranges[0].0.to_string(),
+                Form::Address(space) => {
+                    let space = if space.is_empty() { space_of(tokens) } else { space };
+                    match space {
+                        "tmem" => "B32[0]".into(),
+                        space if space.starts_with("shared") => "S.ptr_to([0])".into(),
+                        _ => "B64.ptr_to([0])".into(),
+                    }
+                }
+                Form::Register => {
+                    let ty = tokens.type_of(operand.ty);
+                    let dtype = *types::dtypes(ty).first()?;
+                    match (ty, operand.direction) {
+                        ("pred", Direction::Read) => "T.ptx.pred(B32[0])".into(),
+                        ("ptr", _) => "B64.ptr_to([0])".into(),
+                        (_, Direction::Read) => format!("{}[1]", buffer(dtype)?),
+                        (ty, _) => {
+                            *at += 1;
+                            let name = if ty == "pred" { "B32" } else { buffer(dtype)? };
+                            format!("{name}[{}]", 1 + *at)
+                        }
+                    }
+                }
+            })
+        };
+        for _ in 0..operand.count.of(tokens) {
+            let text = one(operand, at)?;
+            if !text.is_empty() {
+                out.push(text);
+            }
+        }
+    }
+    Some(out)
+}
+
+/// The sampled calls of all instructions, and the lines of which none has operands of the language's dtypes.
+fn calls() -> (Vec<Call>, Vec<&'static str>) {
+    let (mut out, mut without) = (Vec::new(), Vec::new());
+    for instruction in instructions() {
+        let mut seen = Vec::new();
+        for round in 0..40 {
+            for optional in [true, false] {
+                let Some(text) = mnemonic(instruction, round, optional) else {
+                    continue;
+                };
+                if seen.contains(&text) || seen.len() >= SAMPLES {
+                    continue;
+                }
+                let mut writes = 0;
+                if let Some(list) = operands(instruction, &text, &mut writes) {
+                    out.push(Call {
+                        text: format!("T.ptx[\"{text}\"]({})", list.join(", ")),
+                        mnemonic: text.clone(),
+                        writes,
+                        instruction,
+                    });
+                    seen.push(text);
+                }
+            }
+        }
+        if seen.is_empty() {
+            without.push(instruction.place.as_str());
+        }
+    }
+    (out, without)
+}
+
+/// A kernel of calls.
+fn kernel(calls: &[&Call]) -> String {
+    let extent = 8 + calls.iter().map(|c| c.writes).max().unwrap_or(0);
+    let mut text = String::from("@T.prim_func\ndef k(");
+    let handles: Vec<String> = BUFFERS
+        .iter()
+        .map(|(_, name)| format!("{name}_: T.handle"))
+        .collect();
+    text.push_str(&handles.join(", "));
+    text.push_str("):\n");
+    for (dtype, name) in BUFFERS {
+        text.push_str(&format!(
+            "    {name} = T.match_buffer({name}_, ({extent},), \"{dtype}\", align=64)\n"
+        ));
+    }
+    text.push_str("    T.device_entry()\n    bx = T.cta_id([2])\n    tx = T.thread_id([128])\n");
+    text.push_str("    S = T.alloc_shared((128,), \"uint64\")\n");
+    for call in calls {
+        text.push_str(&format!("    {}\n", call.text));
+    }
+    text
+}
+
+#[test]
+fn each_instruction_is_read_printed_and_read_back() {
+    let (calls, without) = calls();
+    // Registers of 128 bits have no dtype that a buffer has.
+    let b128 = |place: &&str| {
+        let found = instructions().iter().filter(|i| i.place == **place);
+        found.clone().all(|i| {
+            i.operands.iter().any(|o| {
+                o.ty == "b128"
+                    || o.ty == "type" && i.slots.iter().any(|s| s.tokens.iter().any(|t| t == "b128"))
+            })
+        })
+    };
+    let without: Vec<_> = without.into_iter().filter(|place| !b128(place)).collect();
+    assert!(without.is_empty(), "no call of {without:?}");
+    assert!(calls.len() > 1500, "{} calls", calls.len());
+    for chunk in calls.chunks(200) {
+        let chunk: Vec<&Call> = chunk.iter().collect();
+        let text = kernel(&chunk);
+        let modules =
+            tirx_tests::build("k.py", &text, &[], &Default::default()).unwrap_or_else(|e| panic!("{e}"));
+        tirx_tests::round_trip(&modules[0].1).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+#[test]
+fn each_instruction_compiles_for_its_lowest_gpu() {
+    let Some(nvcc) = tirx_tests::nvcc() else { return };
+    let (calls, _) = calls();
+    let mut by_target: BTreeMap<(String, bool), Vec<&Call>> = BTreeMap::new();
+    for call in calls.iter().filter(|c| c.instruction.ptx <= KNOWN) {
+        let gpu = call.instruction.gpus.first().map_or("sm_80".into(), |arch| {
+            let least = match arch.families.is_empty() {
+                true => format!("sm_{}", arch.least.max(80)),
+                false => arch.example(),
+            };
+            // Few kernels: the GPUs before Hopper are one.
+            match least.as_str() {
+                "sm_86" | "sm_89" => "sm_90".to_string(),
+                _ => least,
+            }
+        });
+        let pair = call.mnemonic.contains("cta_group::2");
+        by_target.entry((gpu, pair)).or_default().push(call);
+    }
+    let mut wrong = String::new();
+    for ((target, _), calls) in &by_target {
+        let text = kernel(calls);
+        let source = match tirx_tests::cuda_text("k.py", &text, "k", &Default::default(), target) {
+            Ok(source) => source,
+            Err(message) => {
+                wrong.push_str(&format!("{target}: {message}\n"));
+                continue;
+            }
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("k.cu");
+        std::fs::write(&path, source).unwrap();
+        let run = std::process::Command::new(&nvcc)
+            .args(["-std=c++17", "-O1", "-cubin", "-arch", target, "-o"])
+            .arg(dir.path().join("k.cubin"))
+            .arg(&path)
+            .output()
+            .unwrap();
+        if !run.status.success() {
+            wrong.push_str(&format!("{target}:\n{}\n", String::from_utf8_lossy(&run.stderr)));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -1,0 +1,95 @@
+//! Instructions of PTX by their mnemonics: what can stand behind `T.ptx.` in the language of TVM 0.27.
+//!
+//! `T.ptx.ld.global_.acquire.gpu.b32(value, pointer)` and `T.ptx["ld.global.acquire.gpu.b32"](value, pointer)` are the
+//! instruction as the PTX ISA writes it, with its operands in PTX's order, destinations first. The instructions are data: the
+//! files of `tables` hold one line for each line of syntax of the PTX ISA. From a line follow the parser of the mnemonic,
+//! the messages, the types of the operands, the text in `asm`, the GPUs that have it, and, where the line names one, the
+//! row of [`super::rows`] that is the same operation (with its meaning in the simulator and its checks). One more
+//! instruction is one more line.
+//!
+//! | file | what it answers |
+//! |---|---|
+//! | [`syntax`] | What does a line of the tables say? |
+//! | [`types`] | Which dtypes may a register operand have, and how does it cross the boundary of `asm`? |
+//! | [`counts`] | How many registers has an operand? |
+//! | [`checks`] | Which combinations of modifiers does PTX not have, beyond what a line says? |
+//! | [`lookup`] | Which instructions do these tokens mean? |
+//! | [`call`] | Which instruction is this call of the IR, and what are its operands? |
+
+pub mod call;
+mod checks;
+mod counts;
+pub mod lookup;
+pub mod syntax;
+pub mod types;
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
+pub use call::InstructionCall;
+pub use lookup::{Candidate, Lookup};
+pub use syntax::{Direction, Form, Instruction, Operand, Slot};
+
+/// The tables, in the order in which they are searched.
+const TABLES: &[(&str, &str)] = &[
+    ("arithmetic", include_str!("tables/arithmetic.ptx")),
+    ("logic", include_str!("tables/logic.ptx")),
+    ("convert", include_str!("tables/convert.ptx")),
+    ("memory", include_str!("tables/memory.ptx")),
+    ("synchronization", include_str!("tables/synchronization.ptx")),
+    ("copies", include_str!("tables/copies.ptx")),
+    ("tensor", include_str!("tables/tensor.ptx")),
+];
+
+/// Every instruction, in the order of the tables.
+pub fn instructions() -> &'static [Instruction] {
+    static ALL: LazyLock<Vec<Instruction>> = LazyLock::new(|| {
+        let read = TABLES.iter().map(|(name, text)| syntax::read(name, text));
+        // The tables are a part of this crate, and a test reads each of them.
+        read.flat_map(|table| table.expect("the tables of instructions are well-formed"))
+            .collect()
+    });
+    &ALL
+}
+
+/// The instructions whose mnemonic begins with a word: `ld`, `tcgen05`.
+pub fn family(name: &str) -> &'static [&'static Instruction] {
+    static FAMILIES: LazyLock<FxHashMap<&'static str, Vec<&'static Instruction>>> = LazyLock::new(|| {
+        let mut families: FxHashMap<&'static str, Vec<&'static Instruction>> = FxHashMap::default();
+        for instruction in instructions() {
+            families.entry(instruction.family).or_default().push(instruction);
+        }
+        families
+    });
+    FAMILIES.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// Words that TVM 0.27 writes as one name although the PTX ISA separates them with dots: `T.ptx.shfl_sync.idx.b32`.
+pub const JOINED: &[&str] = &[
+    "cvt.pack",
+    "elect.sync",
+    "multimem.cp",
+    "multimem.ld_reduce",
+    "multimem.red",
+    "multimem.red.async",
+    "multimem.st",
+    "multimem.st.async",
+    "red.async",
+    "redux.sync",
+    "shfl.sync",
+    "st.async",
+    "st.bulk",
+    "tensormap.cp_fenceproxy",
+    "tensormap.replace",
+    "vote.sync",
+];
+
+/// The names of all families, as text writes them behind `T.ptx.`: `and_`, `shfl_sync`.
+pub fn family_names() -> Vec<String> {
+    let mut names: Vec<String> = instructions().iter().map(|i| lookup::escape(i.family)).collect();
+    names.extend(JOINED.iter().map(|name| name.replace('.', "_")));
+    names.sort();
+    names.dedup();
+    names
+}

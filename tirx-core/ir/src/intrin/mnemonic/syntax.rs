@@ -1,0 +1,658 @@
+//! What does a line of the tables say?
+//!
+//! ```text
+//! ld.<sem=relaxed acquire>.<scope=@scopes>{.<space=global shared>}{.<vec=v2 v4>}.<type=@element>  {=d:~type*vec}, [addr] ; 6.0 sm_70 check=width
+//!     -> ptx.ld_{sem} addr ptx_type=type dst=d scope space vec
+//! ```
+//!
+//! **The mnemonic** is a list of *slots*. `.word` is a slot with one token, `.<name=a b c>` one with several, `.<name>` one whose
+//! tokens are the set of that name; braces make a slot optional. `@set name = a b c` defines a set, `@name` among tokens
+//! stands for its members. The first word is the family; it may be a slot, too.
+//!
+//! **The operands** are in PTX's order:
+//!
+//! | notation | meaning |
+//! |---|---|
+//! | `a`, `=d`, `+d` | a register that is read, written, or both |
+//! | `a:b32`, `a:atype` | of this type, or of the type that a slot names; without it, of the type of the slot `type` |
+//! | `a:~type` | the register may be wider than the type |
+//! | `acc(dtype)` | the type of accumulators of a matrix: `f32` and `f64` themselves, else words of 32 bits |
+//! | `{a*4}`, `{a*vec}`, `{a*name}` | a list of registers; as many as the number, the slot (`v4`), or a function of [`super::counts`] |
+//! | `{a*4!}` | of which some may be left out: `_`, `T.ptx.SINK` |
+//! | `[p]`, `[p@global]` | an address, in the space of the slot `space` or in this one |
+//! | `[m@global, {c*dim}]` | an address that has several parts |
+//! | `=d\|=p:pred` | a pair of destinations |
+//! | `#n:0..7`, `#n:4\|8`, `#n:0..` | an integer in the text of the instruction |
+//! | `_`, `128` | a text that is always there |
+//! | `x?slot`, `x?slot=token` | there where the slot is filled (with the token) |
+//! | `{, x}`, `{\|=q}` | an operand that may be left out: the line stands for two |
+//!
+//! **Properties** follow `;`: the release of the PTX ISA, the GPUs (`sm_90`, or `sm_90a|sm_100f`), `orders` for instructions that
+//! order memory without naming an address, `check=` for a rule of [`super::checks`]. `@since` gives the release and GPUs of the lines
+//! that follow, `@flags` their flags (`pure`: only the registers matter).
+//!
+//! **The row** that is the same operation follows `->`: its name, then its arguments: `name` (the operand or slot of that name),
+//! `name=operand`, `name=slot`, `name='text'`, `name=1`, `name=?slot` (whether the slot is filled), `name=#slot` (the number in the
+//! token; `#slot.1` the second one; -1 where the slot is empty), `name=@type` (the dtype of a register of that type), `name=slot{token:value,*:value}`
+//! (by a table), `a|1` (the operand, or the number where it is not there), `a+b` (the operands of both), `a&b` (the token that both have), and conditions: `&slot` (it must be filled), `&half`, `&small`.
+
+pub use super::counts::Count;
+use crate::intrin::Arch;
+
+/// An instruction: one line of syntax.
+#[derive(Debug)]
+pub struct Instruction {
+    /// The first word of the mnemonic: `ld`.
+    pub family: &'static str,
+    /// The words behind it, in PTX's order.
+    pub slots: Vec<Slot>,
+    /// The operands, in PTX's order.
+    pub operands: Vec<Operand>,
+    /// The first release of the PTX ISA that has it.
+    pub ptx: (u32, u32),
+    /// The GPUs that have it.
+    pub gpus: Vec<Arch>,
+    /// Whether it orders memory without naming an address.
+    pub orders: bool,
+    /// Whether it has no effect besides writing its registers.
+    pub pure: bool,
+    /// The rules that a line cannot express, by name.
+    pub checks: Vec<&'static str>,
+    /// The row that is the same operation.
+    pub row: Option<RowCall>,
+    /// Where it is: `memory.ptx:12`.
+    pub place: String,
+}
+
+/// One word of a mnemonic.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// Its name; of a slot with one token the token.
+    pub name: &'static str,
+    /// Its tokens.
+    pub tokens: Vec<String>,
+    /// Whether it may be left out.
+    pub optional: bool,
+}
+
+/// An operand.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub form: Form,
+    /// How a register is used.
+    pub direction: Direction,
+    /// The type of a register: a type of PTX, or the name of a slot.
+    pub ty: &'static str,
+    /// Whether the register may be wider than its type.
+    pub wider: bool,
+    /// How many registers.
+    pub count: Count,
+    /// Whether it is written within braces.
+    pub braces: bool,
+    /// Whether single registers may be left out.
+    pub sinks: bool,
+    /// The slot, and its token, without which the operand is not there.
+    pub present: Option<(&'static str, &'static str)>,
+    /// Whether it is a further part of the address that the operand before it begins.
+    pub continues: bool,
+    /// Whether it is the second of a pair with the operand before it.
+    pub pipe: bool,
+}
+
+/// What an operand is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    /// A register.
+    Register,
+    /// An address in a space; empty for that of the slot `space`.
+    Address(&'static str),
+    /// An integer in the text, in these inclusive ranges.
+    Immediate(Vec<(i64, i64)>),
+    /// A text.
+    Literal(&'static str),
+}
+
+/// How an instruction uses a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Reads it.
+    Read,
+    /// Writes it.
+    Write,
+    /// Reads and writes it.
+    Update,
+}
+
+/// A call of a row.
+#[derive(Clone, Debug)]
+pub struct RowCall {
+    /// The destination that the row's value is written to.
+    pub result: Option<&'static str>,
+    /// The row's name; `{slot}` within it is the slot's token.
+    pub name: &'static str,
+    /// Its arguments: the row's name of each and where its value comes from.
+    pub args: Vec<(&'static str, &'static str)>,
+}
+
+/// Reads a table.
+///
+/// # Errors
+/// What is malformed, and where.
+pub fn read(table: &str, text: &'static str) -> Result<Vec<Instruction>, String> {
+    let mut reader = Reader::default();
+    let mut out = Vec::new();
+    let lines: Vec<&'static str> = text.lines().collect();
+    let mut at = 0;
+    while at < lines.len() {
+        let number = at + 1;
+        let place = format!("{table}.ptx:{number}");
+        let line = lines[at];
+        at += 1;
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let wrong = |message: String| format!("{place}: {message}");
+        if let Some(rest) = line.strip_prefix('@') {
+            reader.directive(rest).map_err(wrong)?;
+            continue;
+        }
+        // A row, or more operands, on the lines that follow.
+        let mut parts = vec![line];
+        while at < lines.len() && lines[at].starts_with("    ") {
+            parts.push(lines[at].trim());
+            at += 1;
+        }
+        reader.instruction(&parts, &place, &mut out).map_err(wrong)?;
+    }
+    Ok(out)
+}
+
+/// What the lines so far have defined.
+#[derive(Default)]
+struct Reader {
+    sets: Vec<(&'static str, Vec<&'static str>)>,
+    ptx: (u32, u32),
+    gpus: Vec<Arch>,
+    orders: bool,
+    pure: bool,
+}
+
+/// A text at its first space outside of brackets.
+fn split_mnemonic(line: &str) -> (&str, &str) {
+    let mut depth = 0;
+    for (i, c) in line.char_indices() {
+        match c {
+            '<' | '{' => depth += 1,
+            '>' | '}' => depth -= 1,
+            ' ' if depth == 0 => return (&line[..i], line[i..].trim()),
+            _ => {}
+        }
+    }
+    (line, "")
+}
+
+/// The parts of a list that commas outside of brackets separate.
+fn split_list(text: &'static str) -> Vec<&'static str> {
+    let (mut depth, mut start, mut out) = (0, 0, Vec::new());
+    for (i, c) in text.char_indices() {
+        match c {
+            '{' | '[' | '(' => depth += 1,
+            '}' | ']' | ')' => depth -= 1,
+            ',' if depth == 0 => {
+                out.push(text[start..i].trim());
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push(text[start..].trim());
+    out.retain(|part| !part.is_empty());
+    out
+}
+
+impl Reader {
+    fn directive(&mut self, text: &'static str) -> Result<(), String> {
+        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        match word {
+            "set" => {
+                let (name, tokens) = rest.split_once('=').ok_or("a set is name = tokens")?;
+                let tokens = self.tokens(tokens);
+                self.sets.retain(|(known, _)| *known != name.trim());
+                self.sets.push((name.trim(), tokens?));
+            }
+            "since" => {
+                let since = properties(rest)?;
+                self.ptx = since.ptx.ok_or("the release is missing")?;
+                self.gpus = since.gpus;
+            }
+            "flags" => {
+                self.orders = rest.contains("orders");
+                self.pure = rest.contains("pure");
+            }
+            _ => return Err(format!("@{word} is unknown")),
+        }
+        Ok(())
+    }
+
+    fn set(&self, name: &str) -> Result<&[&'static str], String> {
+        let found = self.sets.iter().find(|(known, _)| *known == name);
+        found
+            .map(|(_, tokens)| tokens.as_slice())
+            .ok_or_else(|| format!("there is no set {name}"))
+    }
+
+    fn tokens(&self, text: &'static str) -> Result<Vec<&'static str>, String> {
+        let mut out = Vec::new();
+        for word in text.split_whitespace() {
+            match word.strip_prefix('@') {
+                Some(name) => out.extend(self.set(name)?),
+                None => out.push(word),
+            }
+        }
+        Ok(out)
+    }
+
+    fn instruction(
+        &self,
+        lines: &[&'static str],
+        place: &str,
+        out: &mut Vec<Instruction>,
+    ) -> Result<(), String> {
+        let (mnemonic, first) = split_mnemonic(lines[0]);
+        // The lines' texts are parts of a static text, so that pieces of them live as long.
+        let mut operands: Vec<&'static str> = Vec::new();
+        let mut said = "";
+        let mut row = None;
+        for text in std::iter::once(first).chain(lines[1..].iter().copied()) {
+            if let Some(call) = text.strip_prefix("-> ") {
+                row = Some(row_call(call)?);
+                continue;
+            }
+            let (list, rest) = text.split_once(';').unwrap_or((text, ""));
+            operands.extend(split_list(list));
+            if !rest.is_empty() {
+                said = rest;
+            }
+        }
+        let said = properties(said)?;
+        let slots = self.slots(mnemonic)?;
+        for operands in variants(&operands)? {
+            let Some((family, slots)) = slots.split_first() else {
+                return Err("a mnemonic has a first word".into());
+            };
+            for word in &family.tokens {
+                // The words of a family are few, and live as long as the table.
+                let family: &'static str = Box::leak(word.clone().into_boxed_str());
+                out.push(Instruction {
+                    family,
+                    slots: slots.to_vec(),
+                    operands: operands.clone(),
+                    ptx: said.ptx.unwrap_or(self.ptx),
+                    gpus: match said.gpus.is_empty() {
+                        true => self.gpus.clone(),
+                        false => said.gpus.clone(),
+                    },
+                    orders: self.orders || said.orders,
+                    pure: self.pure,
+                    checks: said.checks.clone(),
+                    row: row.clone(),
+                    place: place.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn slots(&self, mnemonic: &'static str) -> Result<Vec<Slot>, String> {
+        let mut out = Vec::new();
+        let mut rest = mnemonic;
+        let mut optional = false;
+        while !rest.is_empty() {
+            if let Some(inner) = rest.strip_prefix('{') {
+                optional = true;
+                rest = inner;
+                continue;
+            }
+            if let Some(outer) = rest.strip_prefix('}') {
+                optional = false;
+                rest = outer;
+                continue;
+            }
+            rest = rest.strip_prefix('.').unwrap_or(rest);
+            let (name, tokens): (&'static str, Vec<&'static str>);
+            if let Some(inner) = rest.strip_prefix('<') {
+                let end = inner.find('>').ok_or("a < without a >")?;
+                let (inner, after) = (&inner[..end], &inner[end + 1..]);
+                rest = after;
+                match inner.split_once('=') {
+                    Some((slot, list)) => (name, tokens) = (slot, self.tokens(list)?),
+                    None => (name, tokens) = (inner, self.set(inner)?.to_vec()),
+                }
+            } else {
+                let end = rest.find(['.', '{', '}']).unwrap_or(rest.len());
+                (name, tokens) = (&rest[..end], vec![&rest[..end]]);
+                rest = &rest[end..];
+            }
+            if name.is_empty() || tokens.is_empty() {
+                return Err(format!("a slot without tokens in {mnemonic}"));
+            }
+            out.push(Slot {
+                name,
+                tokens: tokens.iter().flat_map(|t| shapes(t)).collect(),
+                optional,
+            });
+        }
+        Ok(out)
+    }
+}
+
+/// The shapes of `wgmma` that a token stands for: `N` is every multiple of 8 up to 256, `S` and `B` are those of integers and bits.
+fn shapes(token: &str) -> Vec<String> {
+    let Some((head, tail)) = ['N', 'S', 'B'].iter().find_map(|c| {
+        token
+            .strip_prefix("m64n")?
+            .split_once(*c)
+            .map(|(_, tail)| (*c, tail))
+    }) else {
+        return vec![token.to_string()];
+    };
+    let integers = |n: &u32| *n == 8 || *n == 24 || n % 16 == 0 && *n <= 224;
+    let all = (1..=32).map(|i| 8 * i);
+    let columns: Vec<u32> = match head {
+        'N' => all.collect(),
+        'S' => all.filter(integers).collect(),
+        _ => all.filter(|n| integers(n) || *n == 240 || *n == 256).collect(),
+    };
+    columns.iter().map(|n| format!("m64n{n}{tail}")).collect()
+}
+
+/// What follows `;`.
+#[derive(Default)]
+struct Properties {
+    ptx: Option<(u32, u32)>,
+    gpus: Vec<Arch>,
+    orders: bool,
+    checks: Vec<&'static str>,
+}
+
+fn properties(text: &'static str) -> Result<Properties, String> {
+    let mut out = Properties::default();
+    for word in text.split_whitespace() {
+        if word.starts_with("sm_") {
+            out.gpus = word.split('|').map(gpu).collect::<Result<_, _>>()?;
+        } else if let Some(name) = word.strip_prefix("check=") {
+            out.checks.push(name);
+        } else if word == "orders" {
+            out.orders = true;
+        } else {
+            let (major, minor) = word.split_once('.').ok_or(format!("{word} is no property"))?;
+            let number = |text: &str| text.parse::<u32>().map_err(|_| format!("{word} is no release"));
+            out.ptx = Some((number(major)?, number(minor)?));
+        }
+    }
+    Ok(out)
+}
+
+/// `sm_90`: this one and later ones; `sm_90a`: this one; `sm_100f`: this one's family.
+fn gpu(text: &str) -> Result<Arch, String> {
+    let rest = text.strip_prefix("sm_").ok_or(format!("{text} is no GPU"))?;
+    let digits = rest.trim_end_matches(['a', 'f']);
+    let number: u32 = digits.parse().map_err(|_| format!("{text} is no GPU"))?;
+    let families = |n: u32| -> &'static [u32] {
+        match n / 10 {
+            9 => &[90],
+            10 => &[100],
+            11 => &[110],
+            _ => &[120],
+        }
+    };
+    // The first GPU of a family has no features that others of it lack.
+    let least = if number % 10 == 0 { 0 } else { number };
+    Ok(match &rest[digits.len()..] {
+        "" => Arch::least(number),
+        "a" => Arch {
+            least,
+            ..Arch::exact(families(number))
+        },
+        _ => Arch {
+            least,
+            ..Arch::families(families(number))
+        },
+    })
+}
+
+/// The lists of operands that a list with parts in braces stands for: without them and with them.
+fn variants(parts: &[&'static str]) -> Result<Vec<Vec<Operand>>, String> {
+    let mut lists: Vec<Vec<Operand>> = vec![Vec::new()];
+    for part in parts {
+        let (base, more) = optional_tail(part);
+        let base = operands(base)?;
+        let more = match more {
+            Some(tail) => Some(match tail.strip_prefix('|') {
+                Some(second) => piped(operands(second)?),
+                None => tail
+                    .strip_prefix(',')
+                    .map(split_list)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(operands)
+                    .collect::<Result<Vec<_>, _>>()?
+                    .concat(),
+            }),
+            None => None,
+        };
+        let alternative = alternative(part)?;
+        let mut out = Vec::new();
+        for list in &lists {
+            if let Some(other) = &alternative {
+                for one in other {
+                    out.push([list.clone(), one.clone()].concat());
+                }
+                continue;
+            }
+            let plain = [list.clone(), base.clone()].concat();
+            if let Some(more) = &more {
+                out.push([plain.clone(), more.clone()].concat());
+            }
+            out.push(plain);
+        }
+        lists = out;
+    }
+    Ok(lists)
+}
+
+/// `=d|_` and `{=d*4}|_`: a destination or none.
+fn alternative(part: &'static str) -> Result<Option<Vec<Vec<Operand>>>, String> {
+    match part.strip_suffix("|_") {
+        Some(first) => Ok(Some(vec![operands(first)?, operands("_")?])),
+        None => Ok(None),
+    }
+}
+
+/// A part that ends with an optional one: `p{|=q}`, `a{, b}`.
+fn optional_tail(part: &'static str) -> (&'static str, Option<&'static str>) {
+    let start = part.find("{|").or_else(|| part.find("{, "));
+    match start {
+        Some(at) if part.ends_with('}') => (part[..at].trim(), Some(&part[at + 1..part.len() - 1])),
+        _ => (part.strip_suffix("|_").unwrap_or(part), None),
+    }
+}
+
+fn piped(mut list: Vec<Operand>) -> Vec<Operand> {
+    list.iter_mut().for_each(|operand| operand.pipe = true);
+    list
+}
+
+/// The operands of one part: one, a pair, or an address with its parts.
+fn operands(part: &'static str) -> Result<Vec<Operand>, String> {
+    if let Some((first, second)) = part.split_once("|=").filter(|(first, _)| !first.contains('[')) {
+        let at = part.len() - second.len() - 1;
+        let second = operands(&part[at..])?;
+        return Ok([operands(first)?, piped(second)].concat());
+    }
+    if part.starts_with('[') {
+        let end = part.find(']').ok_or("a [ without a ]")?;
+        let inner = split_list(&part[1..end]);
+        let mut out = Vec::new();
+        for (i, text) in inner.iter().enumerate() {
+            let mut operand = if i == 0 && (text.contains('@') || !text.contains(':')) {
+                address(text)
+            } else {
+                let mut one = operands(text)?;
+                one.pop().ok_or("an empty operand")?
+            };
+            operand.continues = i > 0;
+            out.push(operand);
+        }
+        // An address that begins with a register, as those of fabric do, is written in brackets all the same.
+        if inner.len() > 1
+            && let Some(first) = out.first_mut()
+            && first.form == Form::Register
+        {
+            first.braces = false;
+        }
+        if let Some(slot) = part[end + 1..].strip_prefix('?') {
+            out.iter_mut().for_each(|o| o.present = Some((slot, "")));
+        }
+        return Ok(out);
+    }
+    Ok(vec![operand(part)?])
+}
+
+fn blank(name: &'static str, form: Form) -> Operand {
+    Operand {
+        name,
+        form,
+        direction: Direction::Read,
+        ty: "type",
+        wider: false,
+        count: Count::Number(1),
+        braces: false,
+        sinks: false,
+        present: None,
+        continues: false,
+        pipe: false,
+    }
+}
+
+fn address(text: &'static str) -> Operand {
+    let (name, space) = text.split_once('@').unwrap_or((text, ""));
+    blank(name, Form::Address(space))
+}
+
+fn operand(text: &'static str) -> Result<Operand, String> {
+    if text == "_" || text.starts_with(|c: char| c.is_ascii_digit()) {
+        return Ok(blank("", Form::Literal(text)));
+    }
+    if let Some(rest) = text.strip_prefix('#') {
+        let (name, ranges) = rest.split_once(':').ok_or(format!("{text} has no range"))?;
+        let ranges = ranges.split('|').map(range).collect::<Result<_, _>>()?;
+        return Ok(blank(name, Form::Immediate(ranges)));
+    }
+    let (inner, braces) = match text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
+        Some(inner) => (inner, true),
+        None => (text, false),
+    };
+    let (inner, present) = match inner.split_once('?') {
+        Some((inner, slot)) => (inner, Some(slot.split_once('=').unwrap_or((slot, "")))),
+        None => (inner, None),
+    };
+    let (inner, sinks) = match inner.strip_suffix('!') {
+        Some(inner) => (inner, true),
+        None => (inner, false),
+    };
+    let (inner, count) = match inner.split_once('*') {
+        Some((inner, count)) => (inner, Count::read(count)?),
+        None => (inner, Count::Number(1)),
+    };
+    let (inner, direction) = match (inner.strip_prefix('='), inner.strip_prefix('+')) {
+        (Some(inner), _) => (inner, Direction::Write),
+        (_, Some(inner)) => (inner, Direction::Update),
+        _ => (inner, Direction::Read),
+    };
+    let (name, ty) = inner.split_once(':').unwrap_or((inner, "type"));
+    let (ty, wider) = match ty.strip_prefix('~') {
+        Some(ty) => (ty, true),
+        None => (ty, false),
+    };
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Err(format!("{text} is no operand"));
+    }
+    Ok(Operand {
+        direction,
+        ty,
+        wider,
+        count,
+        braces,
+        sinks,
+        present,
+        ..blank(name, Form::Register)
+    })
+}
+
+/// `3`, `0..7`, `0..`.
+fn range(text: &str) -> Result<(i64, i64), String> {
+    let number = |text: &str| text.parse::<i64>().map_err(|_| format!("{text} is no number"));
+    match text.split_once("..") {
+        Some((low, "")) => Ok((number(low)?, i64::from(i32::MAX))),
+        Some((low, high)) => Ok((number(low)?, number(high)?)),
+        None => Ok((number(text)?, number(text)?)),
+    }
+}
+
+fn row_call(text: &'static str) -> Result<RowCall, String> {
+    let (result, rest) = match text.split_once(" = ") {
+        Some((result, rest)) => (Some(result.trim()), rest),
+        None => (None, text),
+    };
+    let mut words = rest.split_whitespace();
+    let name = words.next().ok_or("a row has a name")?;
+    let args = words.map(|word| match word.split_once('=') {
+        Some((name, value)) if !word.starts_with('&') => (name, value),
+        _ => (word, word),
+    });
+    Ok(RowCall {
+        result,
+        name,
+        args: args.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_is_well_formed() {
+        for (name, text) in super::super::TABLES {
+            let table = read(name, text).unwrap_or_else(|message| panic!("{message}"));
+            assert!(!table.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_line_gives_slots_and_operands() {
+        let text = "ld{.weak}.<type=b8 b32>  {=d:~type*vec!}, [addr@global], policy:u64?weak ; 7.4 sm_70";
+        let table = read("test", text).unwrap();
+        let [ld] = table.as_slice() else {
+            panic!("one instruction")
+        };
+        assert_eq!((ld.family, ld.slots.len(), ld.ptx), ("ld", 2, (7, 4)));
+        assert!(ld.slots[0].optional && !ld.slots[1].optional);
+        let d = &ld.operands[0];
+        assert!(d.wider && d.sinks && d.braces && d.direction == Direction::Write);
+        assert_eq!(ld.operands[1].form, Form::Address("global"));
+        assert_eq!(ld.operands[2].present, Some(("weak", "")));
+    }
+
+    #[test]
+    fn optional_operands_make_several_instructions() {
+        let table = read("test", "bar.<op=a b>  =d:u32|=p:pred, a:u32{, b:u32}").unwrap();
+        let counts: Vec<usize> = table.iter().map(|i| i.operands.len()).collect();
+        assert_eq!(counts, [4, 3]);
+        assert!(table[0].operands[1].pipe);
+    }
+}

@@ -1,0 +1,151 @@
+//! Which release of TVM is a kernel file written for?
+//!
+//! TVM 0.26 and 0.27 differ in what stands behind `T.ptx`: functions with keyword arguments in 0.26 (`T.ptx.ld(pointer, "uint32",
+//! "u32")`), mnemonics in 0.27 (`T.ptx.ld.global_.u32(value, pointer)`). A file says which it is by a use that only one of them
+//! has. Some spellings are in both, with the same operands but not always with the same meaning
+//! (`T.ptx.barrier.cluster.arrive()` is `.aligned` in 0.26), so that the release of a file is found before it runs.
+
+use ruff_python_ast as ast;
+use ruff_python_ast::visitor::{Visitor, walk_expr};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::lang;
+use super::parse::span_of;
+use crate::diagnostic::Diagnostic;
+use crate::intrin::mnemonic::{Lookup, lookup::unescape};
+use crate::source::FileId;
+
+/// A release of TVM whose language a file is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// 0.26: `T.ptx.ld(pointer, "uint32", "u32")`.
+    V26,
+    /// 0.27: `T.ptx.ld.global_.u32(value, pointer)`.
+    V27,
+}
+
+impl Release {
+    /// The release of a version number: `0.26` or `0.27`.
+    pub fn named(text: &str) -> Option<Release> {
+        match text {
+            "0.26" => Some(Release::V26),
+            "0.27" => Some(Release::V27),
+            _ => None,
+        }
+    }
+
+    /// Its version number.
+    pub fn name(self) -> &'static str {
+        match self {
+            Release::V26 => "0.26",
+            Release::V27 => "0.27",
+        }
+    }
+}
+
+/// What a file says about its release.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Evidence {
+    /// The first use that only 0.26 has.
+    old: Option<(TextRange, String)>,
+    /// The first use that only 0.27 has.
+    new: Option<(TextRange, String)>,
+}
+
+impl Evidence {
+    /// Reads a module. Printed IR has operations of both kinds: each is written as what it is.
+    pub(crate) fn of(module: &ast::ModModule, text: &str) -> Evidence {
+        let mut found = Evidence::default();
+        if text.starts_with("# from tvm.script import") {
+            return found;
+        }
+        module.body.iter().for_each(|stmt| found.visit_stmt(stmt));
+        found
+    }
+
+    /// The release; `None` where the file is valid in both.
+    pub(crate) fn release(&self) -> Option<Release> {
+        match (&self.old, &self.new) {
+            (Some(_), None) => Some(Release::V26),
+            (None, Some(_)) => Some(Release::V27),
+            _ => None,
+        }
+    }
+
+    /// The error of a file that has uses of both.
+    pub(crate) fn mixed(&self, file: FileId) -> Option<Diagnostic> {
+        let ((old_at, old), (new_at, new)) = (self.old.as_ref()?, self.new.as_ref()?);
+        let message = format!("the file is written for two releases of TVM: {new} is of 0.27, {old} of 0.26");
+        let diagnostic = Diagnostic::new(span_of(file, *new_at), message);
+        Some(
+            diagnostic
+                .note(span_of(file, *old_at), format!("{old} is of 0.26"))
+                .help("write all of it for one release: `cargo tirx fix --tvm 0.27 FILE` rewrites a file of 0.26"),
+        )
+    }
+
+    fn say(place: &mut Option<(TextRange, String)>, range: TextRange, name: String) {
+        place.get_or_insert((range, name));
+    }
+
+    /// A path behind `T.ptx`, which is called or not.
+    fn path(&mut self, path: &[&str], called: bool, range: TextRange) {
+        let Some(first) = path.first() else { return };
+        let name = format!("T.ptx.{}", path.join("."));
+        let script = &name["T.".len()..];
+        let old = lang::is_old_ptx(&name, called);
+        let start = Lookup::family(first);
+        let lookup = path[1..].iter().try_fold(start, |lookup, word| {
+            let next = lookup?.token(&unescape(word)).ok()?;
+            Some(Some(next))
+        });
+        let new = match lookup.flatten() {
+            Some(lookup) => !called || lookup.candidates.iter().any(|c| c.missing().is_none()),
+            None => matches!(script, "ptx.SINK" | "ptx.pred" | "ptx.addr"),
+        };
+        match (old, new) {
+            (true, false) => Evidence::say(&mut self.old, range, name),
+            (false, true) => Evidence::say(&mut self.new, range, name),
+            _ => {}
+        }
+    }
+}
+
+/// The names behind `T.ptx` of a chain of attributes.
+fn ptx_path(e: &ast::Expr) -> Option<Vec<&str>> {
+    let ast::Expr::Attribute(a) = e else { return None };
+    if let ast::Expr::Name(root) = &*a.value {
+        return (root.id.as_str() == "T" && a.attr.as_str() == "ptx").then(Vec::new);
+    }
+    let mut path = ptx_path(&a.value)?;
+    path.push(a.attr.as_str());
+    Some(path)
+}
+
+impl<'a> Visitor<'a> for Evidence {
+    fn visit_expr(&mut self, e: &'a ast::Expr) {
+        match e {
+            ast::Expr::Call(call) => {
+                if let Some(path) = ptx_path(&call.func) {
+                    self.path(&path, true, call.func.range());
+                    self.visit_arguments(&call.arguments);
+                    return;
+                }
+            }
+            ast::Expr::Subscript(s) if ptx_path(&s.value).is_some_and(|path| path.is_empty()) => {
+                Evidence::say(&mut self.new, s.range(), "T.ptx[…]".into());
+            }
+            ast::Expr::Attribute(a) => {
+                if let Some(path) = ptx_path(e) {
+                    self.path(&path, false, e.range());
+                    return;
+                }
+                if a.attr.as_str() == "ptx_legacy" {
+                    Evidence::say(&mut self.new, e.range(), "T.ptx_legacy".into());
+                }
+            }
+            _ => {}
+        }
+        walk_expr(self, e);
+    }
+}

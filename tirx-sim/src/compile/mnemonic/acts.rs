@@ -1,0 +1,98 @@
+//! Instructions that act: barriers, fences, copies, atomics.
+
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::mnemonic::InstructionCall;
+use tirx_ir::{BinOp, DType, Expr};
+use tirx_source::diagnostic::Result;
+
+use super::super::Compiler;
+use tirx_sim_machine::bytecode::{Inst, Scope};
+
+/// Instructions that change where data is cached, and nothing that can be observed.
+const HINTS: &[&str] = &["prefetch", "prefetchu", "applypriority", "discard"];
+
+impl Compiler<'_> {
+    /// An instruction that acts; false where it is none of these.
+    pub(super) fn acts(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        let family = tokens.instruction.family;
+        match family {
+            _ if HINTS.contains(&family) => {}
+            "cp" if tokens.has("prefetch") => {}
+            "fence" => {
+                let scope = tokens.get("scope");
+                if tokens.has("proxy") {
+                    // Reads of a tensor map, and of aliases, are always of the newest value here.
+                    if tokens.has("async") {
+                        self.emit(Inst::FenceProxy);
+                    }
+                    return Ok(true);
+                }
+                let sc = tokens.get("sem") == "sc";
+                self.emit(Inst::Fence {
+                    scope: Scope::of(scope),
+                    sc,
+                });
+            }
+            "bar" if tokens.has("warp") => self.emit(Inst::WarpSync),
+            "bar" | "barrier" if tokens.has("sync") && call.get("b").is_none() => {
+                let Some(id) = call.get("a") else { return Ok(false) };
+                if id.is_int(0) {
+                    self.block_barrier();
+                } else {
+                    return Ok(false);
+                }
+            }
+            "bar" | "barrier" if tokens.has("arrive") => {
+                let (Some(id), Some(count)) = (call.get("a"), call.get("b")) else {
+                    return Ok(false);
+                };
+                self.named_barrier(id, count, false)?;
+            }
+            "cp" if tokens.has("async")
+                && (call.get("src_size").is_some() || call.get("ignore_src").is_some()) =>
+            {
+                return self.filled_copy(call);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// `cp.async` that fills with zeros what it does not read: all of it or nothing.
+    fn filled_copy(&mut self, call: &InstructionCall) -> Result<bool> {
+        let (Some(to), Some(from), Some(size)) =
+            (call.get("dst_mem"), call.get("src_mem"), call.get("cp_size"))
+        else {
+            return Ok(false);
+        };
+        let reads = match (call.get("src_size"), call.get("ignore_src")) {
+            (Some(count), _) => {
+                let zero = Expr::constant(count.dtype, 0);
+                let all = size.clone().cast(count.dtype);
+                let nothing = Expr::binary(BinOp::Eq, count.clone(), zero.clone());
+                let everything = Expr::binary(BinOp::Eq, count.clone(), all);
+                let known = Expr::binary(BinOp::Or, nothing, everything);
+                self.assertion(
+                    &known,
+                    "the simulator copies all bytes of a cp.async or none: src-size is cp-size or 0".into(),
+                )?;
+                Expr::binary(BinOp::Ne, count.clone(), zero)
+            }
+            (None, Some(ignore)) => Expr::logical_not(ignore.clone()),
+            _ => return Ok(false),
+        };
+        let args = vec![
+            to.clone(),
+            from.clone(),
+            size.clone(),
+            Expr::constant(DType::UINT64, 0),
+            Expr::int32(0),
+            Expr::int32(-1),
+            reads.cast(DType::INT32),
+            Expr::string("zero"),
+        ];
+        self.evaluate(&Expr::call(Op::PtxCpAsync, DType::VOID, args).at(self.span))?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,234 @@
+//! Sums, products, minima, roots: integers and floats, alone and packed.
+
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::mnemonic::InstructionCall;
+use tirx_ir::{BinOp, DType, Expr};
+
+use super::{Written, as_dtype, binary, constant, natural, one, operand, or, right, xor};
+
+pub(super) fn values(call: &InstructionCall) -> Option<Written> {
+    let tokens = &call.tokens;
+    let family = tokens.instruction.family;
+    let ty = match tokens.get("type") {
+        "" => ["f32", "f64", "b32", "u32"]
+            .into_iter()
+            .find(|ty| tokens.has(ty))
+            .unwrap_or(""),
+        ty => ty,
+    };
+    let dtype = natural(ty)?;
+    let get = |name: &str| operand(call, name);
+    if dtype.is_integer() {
+        return integers(call, family, dtype);
+    }
+    let relu = |e: Expr| match tokens.has("relu") {
+        true => {
+            let zero = constant(e.dtype, 0);
+            binary(BinOp::Max, e, zero)
+        }
+        false => e,
+    };
+    let sat = |e: Expr| match tokens.has("sat") {
+        true => {
+            let (zero, unit) = (constant(e.dtype, 0), constant(e.dtype, 1));
+            binary(BinOp::Min, binary(BinOp::Max, e, zero), unit)
+        }
+        false => e,
+    };
+    let mixed = tokens.get("atype");
+    match family {
+        "add" | "sub" | "mul" | "fma" | "mad" => {
+            let mut list = vec![get("a")?];
+            list.extend(get("b"));
+            list.extend(get("c"));
+            if !mixed.is_empty() && !mixed.contains("x2") {
+                list.iter_mut().for_each(|e| *e = e.clone().cast(DType::FLOAT32));
+            }
+            let plain = || match &list[..] {
+                [a, b] => {
+                    let op = match family {
+                        "add" => BinOp::Add,
+                        "sub" => BinOp::Sub,
+                        _ => BinOp::Mul,
+                    };
+                    Some(binary(op, a.clone(), b.clone()))
+                }
+                [_, _, _] => Some(Expr::call(Op::Fma, dtype, list.clone())),
+                _ => None,
+            };
+            // Those that round otherwise, or flush, have a row.
+            if !matches!(tokens.get("rnd"), "" | "rn") {
+                return None;
+            }
+            one(sat(relu(plain()?)))
+        }
+        "div" => one(binary(BinOp::Div, get("a")?, get("b")?)),
+        "min" | "max" => {
+            let op = if family == "min" { BinOp::Min } else { BinOp::Max };
+            let all = [get("a"), get("b"), get("c")];
+            let mut list =
+                all.into_iter()
+                    .flatten()
+                    .map(|e| match tokens.has("abs") && !tokens.has("xorsign") {
+                        true => signless(e),
+                        false => e,
+                    });
+            let first = list.next()?;
+            one(list.fold(first, |a, b| {
+                extreme(op, a, b, tokens.has("NaN"), tokens.has("xorsign"))
+            }))
+        }
+        "abs" => one(signless(get("a")?)),
+        "neg" => {
+            let a = get("a")?;
+            let (bits, mask, dtype) = (bits_of(&a), sign(&a), a.dtype);
+            let bits = as_dtype(a, bits);
+            one(as_dtype(
+                xor(bits.clone(), Expr::constant(bits.dtype, mask)),
+                dtype,
+            ))
+        }
+        "copysign" => {
+            let (a, b) = (get("a")?, get("b")?);
+            one(Expr::call(Op::Copysign, dtype, vec![b, a]))
+        }
+        "rcp" => {
+            let value = get("value")?;
+            one(binary(BinOp::Div, constant(dtype, 1), value))
+        }
+        "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => {
+            let op = match family {
+                "sqrt" => Op::Sqrt,
+                "rsqrt" => Op::Rsqrt,
+                "ex2" => Op::Exp2,
+                "lg2" => Op::Log2,
+                "sin" => Op::Sin,
+                "cos" => Op::Cos,
+                _ => Op::Tanh,
+            };
+            one(Expr::call(op, dtype, vec![get("value")?]))
+        }
+        _ => None,
+    }
+}
+
+/// The dtype of a value's bits.
+fn bits_of(e: &Expr) -> DType {
+    DType::uint(e.dtype.bits * e.dtype.lanes as u8)
+}
+
+/// The sign bits.
+fn sign(e: &Expr) -> i128 {
+    let one = 1i128 << (e.dtype.bits - 1);
+    (0..u32::from(e.dtype.lanes)).fold(0, |mask, lane| mask | one << (lane * u32::from(e.dtype.bits)))
+}
+
+fn signless(e: Expr) -> Expr {
+    let (bits, mask, dtype) = (bits_of(&e), sign(&e), e.dtype);
+    let keep = bits.max_int().unwrap_or(0) & !mask;
+    let e = as_dtype(e, bits);
+    as_dtype(super::and(e, Expr::constant(bits, keep)), dtype)
+}
+
+/// The smaller or greater one: the number where one is NaN, or NaN where `nan`.
+fn extreme(op: BinOp, a: Expr, b: Expr, nan: bool, xorsign: bool) -> Expr {
+    let is_nan = |e: &Expr| Expr::call(Op::Isnan, DType::BOOL.with_lanes(e.dtype.lanes), vec![e.clone()]);
+    if xorsign {
+        let (bits, mask) = (bits_of(&a), sign(&a));
+        let dtype = a.dtype;
+        let signs = super::and(
+            xor(as_dtype(a.clone(), bits), as_dtype(b.clone(), bits)),
+            Expr::constant(bits, mask),
+        );
+        let size = extreme(op, signless(a), signless(b), nan, false);
+        return as_dtype(or(as_dtype(size, bits), signs), dtype);
+    }
+    let picked = binary(op, a.clone(), b.clone());
+    let (first, second) = if nan {
+        (a.clone(), b.clone())
+    } else {
+        (b.clone(), a.clone())
+    };
+    let picked = Expr::select(is_nan(&b), second, picked);
+    Expr::select(is_nan(&a), first, picked)
+}
+
+/// Arithmetic of integers.
+fn integers(call: &InstructionCall, family: &str, dtype: DType) -> Option<Written> {
+    let tokens = &call.tokens;
+    let get = |name: &str| operand(call, name);
+    // A dtype twice as wide, in which products and saturated sums are exact.
+    let wide = match (dtype.bits, dtype.is_uint()) {
+        (64.., _) => None,
+        (bits, true) => Some(DType::uint(bits * 2)),
+        (bits, false) => Some(DType::int(bits * 2)),
+    };
+    let exact = |op: BinOp, a: Expr, b: Expr| Some(binary(op, a.cast(wide?), b.cast(wide?)));
+    let clamped = |e: Expr| {
+        let (low, high) = (dtype.min_int()?, dtype.max_int()?);
+        let e = binary(BinOp::Max, e, Expr::constant(wide?, low));
+        Some(binary(BinOp::Min, e, Expr::constant(wide?, high)).cast(dtype))
+    };
+    let product = || -> Option<Expr> {
+        let (a, b) = (get("a")?, get("b")?);
+        match () {
+            () if tokens.has("lo") => Some(binary(BinOp::Mul, a, b)),
+            () if tokens.has("hi") => {
+                let all = exact(BinOp::Mul, a, b)?;
+                let shift = Expr::constant(all.dtype, dtype.bits.into());
+                Some(right(all, shift).cast(dtype))
+            }
+            () => None,
+        }
+    };
+    match family {
+        "add" | "sub" => {
+            let op = if family == "add" { BinOp::Add } else { BinOp::Sub };
+            match tokens.has("sat") {
+                true => one(clamped(exact(op, get("a")?, get("b")?)?)?),
+                false => one(binary(op, get("a")?, get("b")?)),
+            }
+        }
+        "mul" if tokens.has("wide") => None,
+        "mul" => one(product()?),
+        "mad" if !tokens.has("sat") => one(binary(BinOp::Add, product()?, get("c")?)),
+        "div" => one(binary(BinOp::Div, get("a")?, get("b")?)),
+        "rem" => one(binary(BinOp::Mod, get("a")?, get("b")?)),
+        "min" => one(binary(BinOp::Min, get("a")?, get("b")?)),
+        "max" => one(binary(BinOp::Max, get("a")?, get("b")?)),
+        "neg" => one(binary(BinOp::Sub, Expr::constant(dtype, 0), get("a")?)),
+        "abs" => {
+            let a = get("a")?;
+            let negative = binary(BinOp::Lt, a.clone(), Expr::constant(dtype, 0));
+            one(Expr::select(
+                negative,
+                binary(BinOp::Sub, Expr::constant(dtype, 0), a.clone()),
+                a,
+            ))
+        }
+        "sad" => {
+            let (a, b) = (get("a")?, get("b")?);
+            let less = binary(BinOp::Lt, a.clone(), b.clone());
+            let size = Expr::select(
+                less,
+                binary(BinOp::Sub, b.clone(), a.clone()),
+                binary(BinOp::Sub, a, b),
+            );
+            one(binary(BinOp::Add, size, get("c")?))
+        }
+        _ => None,
+    }
+    .map(|written| match tokens.has("relu") {
+        true => written
+            .into_iter()
+            .map(|(name, list)| {
+                let list = list.into_iter().map(|e| {
+                    let zero = Expr::constant(e.dtype, 0);
+                    binary(BinOp::Max, e, zero)
+                });
+                (name, list.collect())
+            })
+            .collect(),
+        false => written,
+    })
+}

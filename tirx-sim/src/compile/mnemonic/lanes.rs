@@ -1,0 +1,115 @@
+//! Values that pass between the lanes of a warp.
+
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::mnemonic::InstructionCall;
+use tirx_ir::{BinOp, DType, Expr};
+
+use super::{Written, and, as_dtype, binary, left, one, operand, or, right};
+
+pub(super) fn values(call: &InstructionCall) -> Option<Written> {
+    let tokens = &call.tokens;
+    let get = |name: &str| operand(call, name);
+    let word = |n: i128| Expr::constant(DType::UINT32, n);
+    let ballot = |predicate: Expr| -> Option<Expr> {
+        Some(Expr::call(
+            Op::CudaBallotSync,
+            DType::UINT32,
+            vec![get("membermask")?, predicate],
+        ))
+    };
+    match tokens.instruction.family {
+        "shfl" if call.get("p").is_none() => {
+            let op = match tokens.get("mode") {
+                "idx" => Op::CudaShflSync,
+                "up" => Op::CudaShflUpSync,
+                "down" => Op::CudaShflDownSync,
+                _ => Op::CudaShflXorSync,
+            };
+            // The upper bits of `c` tell the size of the groups within which values pass.
+            let segment = and(right(get("c")?, word(8)), word(31));
+            let width = match segment_of(call) {
+                Some(width) => Expr::int32(width),
+                None => binary(BinOp::Sub, word(32), segment).cast(DType::INT32),
+            };
+            let args = vec![get("membermask")?, get("a")?, get("b")?.cast(DType::INT32), width];
+            one(Expr::call(op, DType::UINT32, args))
+        }
+        "vote" => {
+            let predicate = call.get("a")?.clone();
+            let zero = word(0);
+            one(match tokens.get("mode") {
+                "any" => binary(BinOp::Ne, ballot(predicate)?, zero),
+                "all" => binary(BinOp::Eq, ballot(Expr::logical_not(predicate))?, zero),
+                "uni" => {
+                    let none = binary(BinOp::Eq, ballot(predicate.clone())?, zero.clone());
+                    let all = binary(BinOp::Eq, ballot(Expr::logical_not(predicate))?, zero);
+                    binary(BinOp::Or, none, all)
+                }
+                _ => ballot(predicate)?,
+            })
+        }
+        "activemask" => one(Expr::call(Op::CudaActivemask, DType::UINT32, vec![])),
+        "elect" => {
+            if call.get("membermask")?.as_int() != Some(0xffff_ffff) {
+                return None;
+            }
+            let elected = Expr::call(Op::PtxElectSync, DType::UINT32, vec![]);
+            let lanes = ballot(Expr::bool(true))?;
+            let first = Expr::call(Op::CudaFfsU32, DType::INT32, vec![lanes]).cast(DType::UINT32);
+            Some(vec![
+                ("d", vec![binary(BinOp::Sub, first, word(1))]),
+                ("p", vec![binary(BinOp::Ne, elected, word(0))]),
+            ])
+        }
+        "match" if tokens.has("any") => {
+            let mask = call.get("membermask")?.as_int()?;
+            let a = get("a")?;
+            let lanes = (0..32).filter(|lane| mask >> lane & 1 == 1).map(|lane| {
+                let args = vec![word(mask), a.clone(), Expr::int32(lane), Expr::int32(32)];
+                let there = Expr::call(Op::CudaShflSync, a.dtype, args);
+                let same = binary(BinOp::Eq, there, a.clone()).cast(DType::UINT32);
+                left(same, word(lane.into()))
+            });
+            one(lanes.reduce(or)?)
+        }
+        "redux" => {
+            if call.get("membermask")?.as_int() != Some(0xffff_ffff) {
+                return None;
+            }
+            let a = get("a")?;
+            let combine = |x: Expr, y: Expr| -> Option<Expr> {
+                Some(match tokens.get("op") {
+                    "add" => binary(BinOp::Add, x, y),
+                    "min" => binary(BinOp::Min, x, y),
+                    "max" => binary(BinOp::Max, x, y),
+                    "and" => and(x, y),
+                    "or" => or(x, y),
+                    "xor" => super::xor(x, y),
+                    _ => return None,
+                })
+            };
+            if tokens.has("abs") || tokens.has("NaN") {
+                return None;
+            }
+            let mut value = a;
+            for step in [16, 8, 4, 2, 1] {
+                let args = vec![
+                    word(0xffff_ffff),
+                    value.clone(),
+                    Expr::int32(step),
+                    Expr::int32(32),
+                ];
+                let other = Expr::call(Op::CudaShflXorSync, value.dtype, args);
+                value = combine(value, other)?;
+            }
+            one(as_dtype(value.clone(), value.dtype))
+        }
+        _ => None,
+    }
+}
+
+/// The size of the groups where it is known.
+fn segment_of(call: &InstructionCall) -> Option<i32> {
+    let c = call.get("c")?.as_int()?;
+    i32::try_from(32 - (c >> 8 & 31)).ok()
+}

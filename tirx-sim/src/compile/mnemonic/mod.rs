@@ -1,0 +1,198 @@
+//! Instructions that are given by their mnemonics.
+//!
+//! Most write registers whose values are expressions of the operands: [`values`] says which, in terms of the IR's own
+//! expressions and of operations that have a row. The others act: barriers, fences, copies.
+
+mod acts;
+mod arithmetic;
+mod bits;
+mod compare;
+mod lanes;
+
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::mnemonic::call::{SINK, place_dtype};
+use tirx_ir::intrin::mnemonic::{Direction, InstructionCall};
+use tirx_ir::{BinOp, DType, Expr, Stmt};
+use tirx_source::diagnostic::{Result, error};
+
+use super::Compiler;
+
+/// Two float32 in one register, and likewise of the other formats.
+const F32X2: DType = DType::FLOAT32.with_lanes(2);
+const F16X2: DType = DType::FLOAT16.with_lanes(2);
+const BF16X2: DType = DType::BFLOAT16.with_lanes(2);
+
+/// The values of the registers that an instruction writes: by destination, one for each register.
+type Written = Vec<(&'static str, Vec<Expr>)>;
+
+impl Compiler<'_> {
+    /// An instruction that is given by its mnemonic.
+    pub(super) fn mnemonic(&mut self, args: &[Expr]) -> Result<()> {
+        let call = match InstructionCall::read(args) {
+            Ok(call) => call,
+            Err(message) => return error(self.span, format!("T.ptx: {message}")),
+        };
+        if let Some(predicate) = call.predicate {
+            let mut list = args[..args.len() - 1].to_vec();
+            list[0] = Expr::string(call.tokens.text());
+            let inner = Stmt::evaluate(Expr::call(Op::PtxInstruction, DType::VOID, list).at(self.span));
+            return self.statement(&Stmt::if_else(predicate.clone(), inner, None, self.span));
+        }
+        if let Some(written) = values(&call) {
+            return self.write(&call, written);
+        }
+        if self.acts(&call)? {
+            return Ok(());
+        }
+        error(
+            self.span,
+            format!("the simulator does not run {} yet", call.tokens.text()),
+        )
+    }
+
+    /// Writes registers: all values are computed first.
+    fn write(&mut self, call: &InstructionCall, written: Written) -> Result<()> {
+        let mut stores = Vec::new();
+        for (name, values) in written {
+            let registers = call.list(name);
+            for (register, value) in registers.iter().zip(values) {
+                if register.as_str() == Some(SINK) {
+                    continue;
+                }
+                let Some(dtype) = place_dtype(register) else {
+                    return error(
+                        self.span,
+                        format!("\"{name}\" of {} is no register", call.tokens.text()),
+                    );
+                };
+                let value = as_dtype(value, dtype);
+                let kind = self.kind(dtype)?;
+                let values = self.values(&value)?;
+                let mut converted = Vec::new();
+                for value in values {
+                    converted.push(self.convert(value, kind)?);
+                }
+                stores.push((register, kind, converted));
+            }
+        }
+        for (register, kind, values) in stores {
+            self.store_pointer(register, kind, &values)?;
+        }
+        Ok(())
+    }
+}
+
+/// What an instruction writes, if that is an expression of its operands.
+fn values(call: &InstructionCall) -> Option<Written> {
+    arithmetic::values(call)
+        .or_else(|| compare::values(call))
+        .or_else(|| bits::values(call))
+        .or_else(|| lanes::values(call))
+}
+
+/// One register `d`.
+fn one(value: Expr) -> Option<Written> {
+    Some(vec![("d", vec![value])])
+}
+
+fn reinterpret(e: Expr, dtype: DType) -> Expr {
+    match e.dtype == dtype {
+        true => e,
+        false => Expr::call(Op::Reinterpret, dtype, vec![e]),
+    }
+}
+
+/// A value in the dtype of the register that it goes to: the same bits where there are as many, else as an integer.
+fn as_dtype(value: Expr, dtype: DType) -> Expr {
+    let from = value.dtype;
+    let bits = |d: DType| u32::from(d.bits) * u32::from(d.lanes);
+    match () {
+        () if from == dtype => value,
+        () if from.is_bool() || dtype.is_bool() => value.cast(dtype),
+        () if bits(from) == bits(dtype) && (from.lanes > 1 || !from.is_integer() || !dtype.is_integer()) => {
+            reinterpret(value, dtype)
+        }
+        () => value.cast(dtype),
+    }
+}
+
+/// The dtype in which a type of PTX computes.
+fn natural(ty: &str) -> Option<DType> {
+    Some(match ty {
+        "f16" => DType::FLOAT16,
+        "bf16" => DType::BFLOAT16,
+        "f32" => DType::FLOAT32,
+        "f64" => DType::FLOAT64,
+        "f32x2" => F32X2,
+        "f16x2" => F16X2,
+        "bf16x2" => BF16X2,
+        "pred" => DType::BOOL,
+        "s8" => DType::INT8,
+        "s16" => DType::INT16,
+        "s32" => DType::INT32,
+        "s64" => DType::INT64,
+        "b8" | "u8" => DType::UINT8,
+        "b16" | "u16" => DType::UINT16,
+        "b32" | "u32" | "b32i" => DType::UINT32,
+        "b64" | "u64" | "b64i" => DType::UINT64,
+        _ => return None,
+    })
+}
+
+/// An operand as a value of the dtype in which its type computes.
+fn operand(call: &InstructionCall, name: &str) -> Option<Expr> {
+    let (operand, list) = call
+        .operands
+        .iter()
+        .find(|(o, _)| o.name == name && o.direction == Direction::Read)?;
+    let ty = call.tokens.type_of(operand.ty);
+    Some(as_dtype(list.first()?.clone(), natural(ty)?))
+}
+
+/// A constant of a dtype.
+fn constant(dtype: DType, value: i128) -> Expr {
+    match dtype.is_float() || dtype.is_bfloat16() {
+        true => {
+            let one = Expr::float(dtype.element(), value as f64);
+            if dtype.lanes > 1 {
+                Expr::broadcast(one, dtype.lanes)
+            } else {
+                one
+            }
+        }
+        false => Expr::constant(dtype, value),
+    }
+}
+
+fn binary(op: BinOp, a: Expr, b: Expr) -> Expr {
+    Expr::binary(op, a, b)
+}
+
+fn and(a: Expr, b: Expr) -> Expr {
+    let dtype = a.dtype;
+    Expr::call(Op::BitwiseAnd, dtype, vec![a, b])
+}
+
+fn or(a: Expr, b: Expr) -> Expr {
+    let dtype = a.dtype;
+    Expr::call(Op::BitwiseOr, dtype, vec![a, b])
+}
+
+fn xor(a: Expr, b: Expr) -> Expr {
+    let dtype = a.dtype;
+    Expr::call(Op::BitwiseXor, dtype, vec![a, b])
+}
+
+/// `a` shifted to the left by fewer bits than it has.
+fn left(a: Expr, n: Expr) -> Expr {
+    let dtype = a.dtype;
+    let n = n.cast(dtype);
+    Expr::call(Op::ShiftLeft, dtype, vec![a, n])
+}
+
+/// `a` shifted to the right by fewer bits than it has.
+fn right(a: Expr, n: Expr) -> Expr {
+    let dtype = a.dtype;
+    let n = n.cast(dtype);
+    Expr::call(Op::ShiftRight, dtype, vec![a, n])
+}
