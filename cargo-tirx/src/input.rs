@@ -84,6 +84,9 @@ pub(crate) struct Options {
     /// Vectorized loops become serial ones.
     #[arg(long)]
     pub(crate) disable_vectorize: bool,
+    /// Multiprocessors of the GPU, for files that ask for its properties: 132 on an H100 SXM, 148 on a B200.
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) multiprocessors: Option<u32>,
     /// No common-subexpression elimination.
     #[arg(long)]
     pub(crate) disable_cse: bool,
@@ -115,7 +118,9 @@ impl Input {
         let shown_folder = shown
             .rsplit_once('/')
             .map_or(String::new(), |(folder, _)| format!("{folder}/"));
-        let imports = FileImports::new(folder, shown_folder).with_libraries_of(&Environment::process());
+        let imports = FileImports::new(folder, shown_folder)
+            .with_libraries_of(&Environment::process())
+            .with_multiprocessors(self.options.multiprocessors);
         Ok(Loaded::new(&shown, &text, &imports)?)
     }
 

@@ -159,6 +159,7 @@ impl Kernel {
             targets: Targets { native, ptx },
             native_span: machine.then_some(Span::NONE),
             require: self.require,
+            multiprocessors: None,
             feature: None,
             options: self.options.clone(),
             source_span: Span::NONE,

@@ -101,7 +101,8 @@ fn load(
                 .rsplit_once('/')
                 .map_or(String::new(), |(folder, _)| format!("{folder}/"));
             let imports = FileImports::new(path.parent().unwrap_or(Path::new("")), shown_folder)
-                .with_libraries(libraries);
+                .with_libraries(libraries)
+                .with_multiprocessors(kernel.multiprocessors);
             let loaded = Loaded::new(shown, &text, &imports);
             inputs.extend(imports.files());
             loaded

@@ -57,6 +57,7 @@ pub const KEYS: &[Key] = &[
     key("defaults", "allow-spills", "`true` or `false`", "allow-spills = true", "`false`", "As `allow-spills` of a kernel."),
     key("defaults", "max-spills", "an integer", "max-spills = 0", "none", "As `max-spills` of a kernel."),
     key("defaults", "min-occupancy", "an integer", "min-occupancy = 50", "none", "As `min-occupancy` of a kernel."),
+    key("defaults", "multiprocessors", "an integer", "multiprocessors = 132", "none", "As `multiprocessors` of a kernel."),
     key("toolchain", "cuda", "a string", "cuda = \"13.0\"", "any release",
         "The release that nvcc must be of: `\"13.0\"`, or `\"13\"` for any 13."),
     key("toolchain", "auto-install", "`true` or `false`", "auto-install = true", "`false`",
@@ -99,6 +100,9 @@ pub const KEYS: &[Key] = &[
         "The bytes of registers that a thread may spill to memory: more are an error, fewer cause no warning."),
     key("kernel", "min-occupancy", "an integer", "min-occupancy = 50", "none",
         "The least occupancy in percent, as `cargo tirx stats` computes it: less is an error."),
+    key("kernel", "multiprocessors", "an integer", "multiprocessors = 132", "none",
+        "Multiprocessors of the GPU that the kernel is built for, 132 on an H100 SXM or 148 on a B200: what \
+         `torch.cuda.get_device_properties` says in its file."),
 ];
 
 /// The reference page.

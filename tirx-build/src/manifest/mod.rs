@@ -90,6 +90,8 @@ pub struct Kernel {
     pub native_span: Option<Span>,
     /// Whether a build without an nvcc is an error.
     pub require: bool,
+    /// Multiprocessors of the GPU that it is built for, for kernel files that ask.
+    pub multiprocessors: Option<u32>,
     /// The Cargo feature without which it is not built.
     pub feature: Option<String>,
     /// How nvcc compiles it.

@@ -36,6 +36,7 @@ pub(super) struct RawDefaults {
     pub(super) allow_spills: Option<bool>,
     pub(super) max_spills: Option<u32>,
     pub(super) min_occupancy: Option<Spanned<u32>>,
+    pub(super) multiprocessors: Option<u32>,
 }
 
 #[derive(Deserialize, Default)]
@@ -67,4 +68,5 @@ pub(super) struct RawKernel {
     pub(super) allow_spills: Option<bool>,
     pub(super) max_spills: Option<u32>,
     pub(super) min_occupancy: Option<Spanned<u32>>,
+    pub(super) multiprocessors: Option<u32>,
 }

@@ -171,6 +171,7 @@ impl Reader {
                 targets: Targets { native, ptx },
                 native_span,
                 require: kernel.require.or(raw.defaults.require).unwrap_or(false),
+                multiprocessors: kernel.multiprocessors.or(raw.defaults.multiprocessors),
                 feature: kernel.feature,
                 options,
                 source_span,

@@ -14,6 +14,7 @@ use super::stmt::Flow;
 use super::value::{ClassKind, Kernel, Object, ParameterKind, Value};
 use super::{Args, Interpreter, Mode, Raised, Scope, ScopeKind, args, modules};
 use crate::diagnostic::{Diagnostic, Result, error};
+use crate::intrin::Op;
 use crate::ir::DType;
 use crate::lang;
 use crate::source::Span;
@@ -220,11 +221,14 @@ impl Object for Executable {
 pub(super) fn tvm_value(path: &str) -> Option<Value> {
     // `tvm.backend.cuda.op.cuda_func_call` is what `T.cuda.func_call` calls.
     if let Some(name) = path.strip_prefix("tvm.backend.cuda.op.") {
-        let (family, name) = name.split_once('_')?;
-        return match family {
-            "cuda" | "ptx" => lang::attribute(&format!("T.{family}"), name),
-            _ => None,
-        };
+        let (family, short) = name.split_once('_')?;
+        if !matches!(family, "cuda" | "ptx") {
+            return None;
+        }
+        // `ptx_bar_arrive` is `T.ptx.bar.arrive`: the operation of that name knows how it is written.
+        let script = Op::from_name(&format!("tirx.{family}.{short}")).map(|op| format!("T.{}", op.info().script));
+        let (path, last) = script.as_deref().and_then(|s| s.rsplit_once('.')).unzip();
+        return lang::attribute(path.unwrap_or(&format!("T.{family}")), last.unwrap_or(short));
     }
     match path {
         "tvm.ir.PrimType" | "tvm.ir.type.PrimType" => Some(Value::builtin(path, |_, args: Args, span| {

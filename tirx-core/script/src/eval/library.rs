@@ -77,6 +77,7 @@ const PACKAGES: &[&str] = &[
     "tvm.backend",
     "tvm.backend.cuda",
     "tvm.backend.cuda.tile_primitive",
+    "tvm.backend.cuda.op",
 ];
 
 /// The current path of a module that has moved: TVM keeps the older paths, and kernels of older releases import them.
