@@ -24,6 +24,7 @@ pub mod lower_warp_memory;
 pub mod make_packed_api;
 pub mod narrow_data_type;
 pub mod pipeline;
+mod polls;
 mod print_buffer;
 pub mod split_host_device;
 pub mod split_unaligned_access;

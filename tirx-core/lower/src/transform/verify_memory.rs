@@ -1,4 +1,4 @@
-//! VerifyMemory: host code does not touch device memory.
+//! VerifyMemory: host code does not touch device memory. It also warns of loops that poll such memory (`polls.rs`).
 //!
 //! **Idea.** A tensor parameter points to memory of the GPU. Outside a launch the program runs on the host, where
 //! dereferencing such a pointer would crash or corrupt memory. Each load and store outside of every `thread_extent`
@@ -19,9 +19,12 @@ use crate::ir::{
 use crate::source::Span;
 
 /// Checks every function that is not a device function already.
-pub fn run(module: IRModule, _context: &PassContext) -> Result<IRModule, Diagnostics> {
+pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
     let mut errors = Vec::new();
     for (_, func) in &module.functions {
+        super::polls::warnings(func)
+            .into_iter()
+            .for_each(|w| context.warn(w));
         if !runs_on_device(func) {
             check(func, &mut errors);
         }
