@@ -115,7 +115,7 @@ def products_without_second_fence(A: T.Buffer((2, 64, 16), "float16"), B: T.Buff
 # sim: products_without_second_commit
 #   A: float16[2x64x16] = (i + j + k) % 5
 #   B: float32[128x4] = 0
-#   fault: wgmma.wait_group is missing
+#   fault: the operation is in no group, since wgmma.commit_group is missing
 @T.prim_func
 def products_without_second_commit(A: T.Buffer((2, 64, 16), "float16"), B: T.Buffer((128, 4), "float32")):
     T.device_entry()

@@ -479,62 +479,66 @@ fn warps_hand_data_to_each_other_through_a_flag() {
 
 #[test]
 fn lanes_hand_data_to_each_other_through_a_flag() {
+    let flag = buffer("flag", I32, 1, "shared");
+    let begin = |k: &Kernel| {
+        let first = eq(k.tx(), int(0));
+        [
+            alloc(&flag),
+            when(first, [k.store(&flag, int(0), int(0))]),
+            k.sync(),
+        ]
+    };
     // Lane 0 waits for what lane 1 does in the other side of the branch.
     let out = output(32, 2, |k, b| {
-        let span = k.line("while B[0] == 0: pass");
-        vec![choose(
+        let mut body = begin(k).to_vec();
+        let span = k.line("while flag[0] == 0: pass");
+        body.push(choose(
             eq(k.tx(), int(0)),
             [
-                repeat(eq(load(b, int(0)), int(0)), [Stmt::nop()], span),
+                repeat(eq(load(&flag, int(0)), int(0)), [Stmt::nop()], span),
                 k.store(b, int(1), int(5)),
             ],
-            [when(eq(k.tx(), int(1)), [k.store(b, int(0), int(1))])],
-        )]
+            [when(eq(k.tx(), int(1)), [k.store(&flag, int(0), int(1))])],
+        ));
+        body
     });
-    assert_eq!(out, [1, 5]);
+    assert_eq!(out, [0, 5]);
     // And for what lane 1 does after the branch.
     let out = output(32, 2, |k, b| {
-        let span = k.line("while B[0] == 0: pass");
-        vec![
-            when(
-                eq(k.tx(), int(0)),
-                [
-                    repeat(eq(load(b, int(0)), int(0)), [Stmt::nop()], span),
-                    k.store(b, int(1), int(6)),
-                ],
-            ),
-            when(eq(k.tx(), int(1)), [k.store(b, int(0), int(1))]),
-        ]
+        let mut body = begin(k).to_vec();
+        let span = k.line("while flag[0] == 0: pass");
+        body.push(when(
+            eq(k.tx(), int(0)),
+            [
+                repeat(eq(load(&flag, int(0)), int(0)), [Stmt::nop()], span),
+                k.store(b, int(1), int(6)),
+            ],
+        ));
+        body.push(when(eq(k.tx(), int(1)), [k.store(&flag, int(0), int(1))]));
+        body
     });
-    assert_eq!(out, [1, 6]);
+    assert_eq!(out, [0, 6]);
 }
 
 #[test]
-fn blocks_wait_for_blocks_that_start_later() {
-    // Block 0 waits for a flag of the last block, whatever the number of threads that run blocks.
-    for threads in [1, 3] {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
-        let out = pool.install(|| {
-            let mut k = kernel(20, 32);
-            let b = k.tensor("B", I32, 2);
-            let span = k.line("while B[0] == 0: pass");
-            let body = [choose(
-                eq(k.bx(), int(0)),
-                [
-                    repeat(eq(load(&b, int(0)), int(0)), [Stmt::nop()], span),
-                    k.store(&b, int(1), int(7)),
-                ],
-                [when(eq(k.bx(), int(19)), [k.store(&b, int(0), int(1))])],
-            )];
-            let db = zeros(2);
-            k.run(body, &[&db]).map_err(|f| f.to_string()).unwrap();
-            db.i32()
-        });
-        assert_eq!(out, [1, 7]);
-    }
+fn loops_may_not_poll_global_memory_by_plain_loads() {
+    let mut k = kernel(20, 32);
+    let b = k.tensor("B", I32, 2);
+    let span = k.line("while B[0] == 0: pass");
+    let body = [choose(
+        eq(k.bx(), int(0)),
+        [
+            repeat(eq(load(&b, int(0)), int(0)), [Stmt::nop()], span),
+            k.store(&b, int(1), int(7)),
+        ],
+        [when(eq(k.bx(), int(19)), [k.store(&b, int(0), int(1))])],
+    )];
+    let fault = k.run(body, &[&zeros(2)]).unwrap_err().to_string();
+    assert!(
+        fault.contains("a plain load in the condition of a loop that waits")
+            && fault.contains("T.ptx.ld_acquire"),
+        "{fault}"
+    );
 }
 
 #[test]

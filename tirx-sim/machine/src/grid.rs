@@ -138,7 +138,8 @@ pub fn run(
         seed: options.seed,
         before,
         timeline: options.timeline,
-        turns: Turns::new(0),
+        shared_bytes: launch.shared_bytes,
+        turns: Turns::new(0, 0),
         first_fault: AtomicU64::new(u64::MAX),
     };
     let all = options.dependent || overtaken;
@@ -188,7 +189,8 @@ fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, R
     ctx.sheets = sheets.collect();
     ctx.ledger = ledger;
     ctx.raw = Mutex::new(None);
-    ctx.turns = Turns::new(total);
+    let room = ctx.most_resident() / Group::blocks_of(&ctx).max(1);
+    ctx.turns = Turns::new(total, room);
     ctx.first_fault = AtomicU64::new(u64::MAX);
     let results = Results::default();
     if workers <= 1 {
@@ -201,12 +203,12 @@ fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, R
         });
     }
     let mut results = results.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let turns = std::mem::replace(&mut ctx.turns, Turns::new(0));
-    let mut stuck = turns.into_stuck();
+    let turns = std::mem::replace(&mut ctx.turns, Turns::new(0, 0));
+    let (mut stuck, not_started) = turns.into_stuck();
     if results.fault.is_none()
         && let Some(group) = stuck.iter_mut().min_by_key(|group| group.first_block())
     {
-        results.fault = Some((0, group.deadlock(&ctx)));
+        results.fault = Some((0, group.deadlock(&ctx, not_started)));
     }
     if let Some((_, fault)) = results.fault {
         return (ctx, Err(fault));

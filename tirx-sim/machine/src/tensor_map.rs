@@ -100,6 +100,11 @@ impl TensorMapSwizzle {
         all.get(value as usize).copied()
     }
 
+    /// Bytes of a line, empty without swizzle: for messages.
+    pub(crate) fn name(self) -> &'static str {
+        ["", "32", "64", "128"][self as usize]
+    }
+
     /// Bytes after which the pattern repeats.
     pub(crate) fn repeat(self) -> u32 {
         128 << self as u32

@@ -1,7 +1,7 @@
 //! Turns: the order in which what blocks do to one another takes effect, the same on any number of threads.
 //!
 //! The groups of a launch take turns, in an order that the seed determines. First each group starts, then those that wait
-//! for others go on, round by round. Threads run several groups at a time, but a group that comes to something that
+//! for others go on, round by round. No more groups are under way than a GPU holds: the others start when these are done. Threads run several groups at a time, but a group that comes to something that
 //! others may see or that others determine (an atomic, a strong access, a poll) waits until all turns before its own are
 //! over. So the result is that of one thread which runs one turn after the other.
 //!
@@ -46,6 +46,8 @@ pub(crate) struct Turns<G> {
 struct State<G> {
     /// Groups that have not started.
     fresh: Range<u64>,
+    /// Most groups that are under way at a time.
+    room: u64,
     /// Those of this round that have waited and not had their turn.
     round: VecDeque<G>,
     /// Turns that have begun.
@@ -65,11 +67,12 @@ struct State<G> {
 }
 
 impl<G> Turns<G> {
-    /// The turns of a number of groups.
-    pub(crate) fn new(groups: u64) -> Turns<G> {
+    /// The turns of a number of groups, of which so many at most are under way at a time.
+    pub(crate) fn new(groups: u64, room: u64) -> Turns<G> {
         Turns {
             state: Mutex::new(State {
                 fresh: 0..groups,
+                room: room.max(1),
                 round: VecDeque::new(),
                 begun: 0,
                 over: 0,
@@ -95,13 +98,17 @@ impl<G> Turns<G> {
             if state.closed {
                 return None;
             }
-            let fresh = state.fresh.next().map(Taken::Fresh);
-            if let Some(taken) = fresh.or_else(|| state.round.pop_front().map(Taken::Waiting)) {
+            let again = state.round.pop_front().map(Taken::Waiting);
+            // Those that are running may all have to wait: whether a group may start must not depend on how fast they are.
+            let under_way = state.begun - state.over + state.waiting.len() as u64;
+            let start = again.is_none() && under_way < state.room;
+            let fresh = if start { state.fresh.next() } else { None };
+            if let Some(taken) = again.or(fresh.map(Taken::Fresh)) {
                 state.begun += 1;
                 return Some((state.begun - 1, taken));
             }
             if state.over == state.begun {
-                if state.waiting.is_empty() || !state.moved {
+                if state.waiting.is_empty() && state.fresh.is_empty() || !state.moved {
                     state.closed = true;
                     self.changed.notify_all();
                     return None;
@@ -152,10 +159,10 @@ impl<G> Turns<G> {
         self.changed.notify_all();
     }
 
-    /// The groups that wait for ever, in the order of their last turns.
-    pub(crate) fn into_stuck(self) -> Vec<G> {
+    /// The groups that wait for ever, in the order of their last turns, and how many have not started.
+    pub(crate) fn into_stuck(self) -> (Vec<G>, u64) {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        state.waiting
+        (state.waiting, state.fresh.end - state.fresh.start)
     }
 }
 
@@ -208,12 +215,17 @@ mod tests {
     }
 
     /// Runs groups that wait for so many others each, in every interleaving of two threads.
-    fn every_interleaving(waits: &'static [u32], done: &'static [(u64, u32)], stuck: &'static [u32]) {
+    fn every_interleaving(
+        room: u64,
+        waits: &'static [u32],
+        done: &'static [(u64, u32)],
+        stuck: &'static [u32],
+    ) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
             let launch = Arc::new(Launch {
-                turns: Turns::new(waits.len() as u64),
+                turns: Turns::new(waits.len() as u64, room),
                 waits: waits.to_vec(),
                 counter: AtomicU32::new(0),
                 log: Mutex::new(Vec::new()),
@@ -224,7 +236,7 @@ mod tests {
             thread.join().unwrap();
             let launch = Arc::try_unwrap(launch).ok().expect("the other thread has ended");
             assert_eq!(*launch.log.lock().unwrap(), done);
-            let left: Vec<u32> = launch.turns.into_stuck().iter().map(|g| g.number).collect();
+            let left: Vec<u32> = launch.turns.into_stuck().0.iter().map(|g| g.number).collect();
             assert_eq!(left, stuck);
         });
     }
@@ -232,18 +244,25 @@ mod tests {
     #[test]
     fn a_group_that_waits_for_a_later_one_goes_on() {
         // In the second round the third group comes first, and has to wait for a third one.
-        every_interleaving(&[1, 0, 2], &[(1, 1), (4, 0), (5, 2)], &[]);
+        every_interleaving(9, &[1, 0, 2], &[(1, 1), (4, 0), (5, 2)], &[]);
     }
 
     #[test]
     fn groups_that_wait_for_nobody_are_stuck() {
-        every_interleaving(&[3, 0], &[(1, 1)], &[0]);
+        every_interleaving(9, &[3, 0], &[(1, 1)], &[0]);
+    }
+
+    #[test]
+    fn groups_start_where_there_is_room() {
+        every_interleaving(1, &[0, 1], &[(0, 0), (1, 1)], &[]);
+        // The first group has the only room and waits for the second.
+        every_interleaving(1, &[1, 0], &[], &[0]);
     }
 
     #[test]
     fn no_turn_begins_after_a_failure() {
         loom::model(|| {
-            let turns = Arc::new(Turns::<()>::new(3));
+            let turns = Arc::new(Turns::<()>::new(3, 3));
             let work = |turns: &Turns<()>| {
                 let mut taken = Vec::new();
                 while let Some((turn, _)) = turns.take(|_, _| {}) {

@@ -10,7 +10,7 @@ use super::registers::Val;
 use tirx_sim_machine::bytecode::{
     AsyncInst, AtomicOp, BulkInst, Inst, MbarrierInst, MbarrierWhat, R, TileInst,
 };
-use tirx_sim_machine::bytecode::{Class, Direction};
+use tirx_sim_machine::bytecode::{Class, Direction, Scope};
 use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
@@ -45,7 +45,11 @@ impl Compiler<'_> {
         };
         self.count(1);
         if let Some((what, count)) = what {
-            return self.mbarrier(&call, what, count).map(Some);
+            let scope = match op {
+                Op::PtxMbarrierTryWaitAcquireCluster => Scope::Cluster,
+                _ => Scope::Cta,
+            };
+            return self.mbarrier(&call, what, count, scope).map(Some);
         }
         let inst = match op {
             Op::PtxCpAsync => {
@@ -165,7 +169,14 @@ impl Compiler<'_> {
         self.vector(value)
     }
 
-    fn mbarrier(&mut self, call: &Operands, what: MbarrierWhat, count: &str) -> Result<Option<Val>> {
+    /// `what_scope` is the scope that the instruction's name gives it.
+    fn mbarrier(
+        &mut self,
+        call: &Operands,
+        what: MbarrierWhat,
+        count: &str,
+        what_scope: Scope,
+    ) -> Result<Option<Val>> {
         let name = if call.get("bar").is_some() {
             "bar"
         } else {
@@ -189,6 +200,7 @@ impl Compiler<'_> {
             remote,
             predicate,
             relaxed: call.text("sem") == "relaxed",
+            cluster: call.text("scope") == "cluster" || what_scope == Scope::Cluster,
             d,
         }))?;
         Ok(d.map(|d| Val::vector(Kind::U32, d)))

@@ -79,8 +79,14 @@ impl Compiler<'_> {
                 let scope = Scope::of(self.text(&args[1])?);
                 self.emit(Inst::Fence { scope, sc });
             }
-            Op::PtxFenceProxyAsync => self.emit(Inst::FenceProxy),
             Op::PtxInstruction => self.mnemonic(args)?,
+            Op::PtxFenceProxyAsync => {
+                let space = self.text(&args[0])?;
+                self.emit(Inst::FenceProxy {
+                    shared: space != "global",
+                    global: matches!(space, "" | "global"),
+                });
+            }
             Op::Prefetch => {}
             Op::PtxFenceMbarrierInit => self.push_async(AsyncInst::FenceInit)?,
             Op::PtxSetmaxnreg => {
@@ -233,7 +239,7 @@ impl Compiler<'_> {
             }
             Op::CudaLdg => {
                 let kind = self.kind(e.dtype)?;
-                self.load_pointer(&args[0], kind, lanes)
+                self.load_constant(&args[0], kind, lanes)
             }
             Op::AtomicAdd | Op::CudaAtomicAdd => {
                 self.atomic(AtomicOp::Add, &args[0], &args[1..]).map(|v| vec![v])

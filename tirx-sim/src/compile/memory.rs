@@ -53,11 +53,13 @@ impl Compiler<'_> {
             poll: self.polling,
             polled: false,
             swapped: false,
+            constant: self.constant,
             name: name.to_string(),
         };
         let same = |a: &Access| {
             a.region == access.region
-                && (a.kind, a.count, a.poll) == (access.kind, access.count, access.poll)
+                && (a.kind, a.count, a.poll, a.constant)
+                    == (access.kind, access.count, access.poll, access.constant)
                 && a.name == access.name
         };
         if let Some(found) = self.code.accesses.iter().rposition(same) {

@@ -111,6 +111,8 @@ struct Compiler<'a> {
     parted: bool,
     /// Inside a condition that decides whether a loop continues.
     polling: bool,
+    /// Whether loads go through the path for memory that does not change.
+    constant: bool,
 }
 
 type SpecialKey = (u8, u16);
@@ -160,6 +162,7 @@ pub(crate) fn compile(
         loops: Vec::new(),
         parted: false,
         polling: false,
+        constant: false,
     };
     compiler.function(func).map_err(|mut d| {
         d.span = d.span.or(func.span);

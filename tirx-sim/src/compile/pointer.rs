@@ -170,6 +170,14 @@ impl Compiler<'_> {
         self.load_at(place, kind, count, &name)
     }
 
+    /// The same through the path for memory that does not change while the kernel runs.
+    pub(super) fn load_constant(&mut self, pointer: &Expr, kind: Kind, count: u16) -> Result<Vec<Val>> {
+        let before = std::mem::replace(&mut self.constant, true);
+        let values = self.load_pointer(pointer, kind, count);
+        self.constant = before;
+        values
+    }
+
     /// A store through a pointer argument.
     pub(super) fn store_pointer(&mut self, pointer: &Expr, kind: Kind, values: &[Val]) -> Result<()> {
         let (place, name) = self.pointee_place(pointer, kind)?;

@@ -122,6 +122,9 @@ impl Compiler<'_> {
     }
 
     fn read(&mut self, access: &MemoryInstruction<'_>, kind: Kind) -> Result<Vec<Val>> {
+        if access.text.split('.').any(|word| word == "nc") {
+            return self.load_constant(access.address, kind, access.lanes as u16);
+        }
         if !access.strong {
             return self.load_pointer(access.address, kind, access.lanes as u16);
         }

@@ -128,7 +128,10 @@ impl Compiler<'_> {
         let first = self.select(cancelled, response[0], none)?;
         let found = self.vector(cancelled)?;
         self.push_async(AsyncInst::Queried { found })?;
-        self.emit(Inst::FenceProxy);
+        self.emit(Inst::FenceProxy {
+            shared: true,
+            global: true,
+        });
         Ok(first)
     }
 }

@@ -316,7 +316,8 @@ pub(super) fn may_wait(condition: &Expr, body: &Stmt) -> bool {
         fn visit_expr(&mut self, expr: &Expr) {
             self.0 |= match &expr.kind {
                 ExprKind::BufferLoad { buffer, .. } => buffer.scope() != "local",
-                ExprKind::Call { op, .. } => op.traits().reads(),
+                // `mbarrier.test_wait` reads an mbarrier.
+                ExprKind::Call { op, .. } => op.traits().reads() || op.info().family == "mbarrier",
                 _ => false,
             };
             self.walk_expr(expr);

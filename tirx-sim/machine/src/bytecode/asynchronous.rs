@@ -58,6 +58,8 @@ pub struct MbarrierInst {
     pub remote: Option<R>,
     pub predicate: Option<R>,
     pub relaxed: bool,
+    /// At the scope of the cluster rather than of the block.
+    pub cluster: bool,
     pub d: Option<R>,
 }
 

@@ -126,7 +126,7 @@ impl Code {
                         | Inst::ClusterWait
                         | Inst::GridSync
                         | Inst::Fence { .. }
-                        | Inst::FenceProxy
+                        | Inst::FenceProxy { .. }
                         | Inst::PriorGrid
                         | Inst::CallStandIn { .. }
                 )

@@ -34,6 +34,8 @@ pub struct Strong {
     pub polled: bool,
     /// A plain write of the value that is there already.
     pub same: bool,
+    /// How many bits are accessed; 0 where that is not known yet.
+    pub bits: u8,
 }
 
 impl Strong {
@@ -47,6 +49,7 @@ impl Strong {
             writes,
             polled: false,
             same: false,
+            bits: 0,
         }
     }
 }
@@ -83,6 +86,8 @@ pub struct Access {
     pub polled: bool,
     /// Some compare-and-swap loop that begins with a plain read updates places of this region.
     pub swapped: bool,
+    /// A load through the path for memory that does not change while the kernel runs (`ld.global.nc`).
+    pub constant: bool,
     /// The buffer's name.
     pub name: String,
 }

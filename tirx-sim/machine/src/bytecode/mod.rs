@@ -438,8 +438,11 @@ pub enum Inst {
     SetRegisters {
         count: u16,
     },
-    /// `fence.proxy.async`.
-    FenceProxy,
+    /// `fence.proxy.async`, for accesses to these state spaces.
+    FenceProxy {
+        shared: bool,
+        global: bool,
+    },
     /// `griddepcontrol.wait`.
     PriorGrid,
     Clock {

@@ -59,6 +59,7 @@ impl Machine<'_, '_> {
                         let first = (offset / 4) as usize;
                         let whole = self.ctx.windows[p as usize].is_empty()
                             && !access.poll
+                            && !access.constant
                             && self.ctx.before.is_none();
                         if whole && offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
                             if let Some(sheet) = &self.ctx.sheets[p as usize] {

@@ -7,7 +7,7 @@ use super::place::Spot;
 use super::run::Machine;
 use super::{Strand, Trap};
 use crate::alu::{Bin, LANES, scalar32, scalar64};
-use crate::bytecode::AtomicOp;
+use crate::bytecode::{AtomicOp, Strong};
 use crate::fault::FaultKind;
 use crate::memory::{granules, load_bits, store_bits};
 use crate::numeric::Kind;
@@ -134,10 +134,14 @@ impl Machine<'_, '_> {
                 }
                 Spot::Shared(offset) => {
                     let bits = kind.bits();
+                    let strong = Strong {
+                        bits: bits as u8,
+                        ..inst.strong
+                    };
                     let places = granules(code.granule, *offset, bits);
                     let done = self
                         .shared
-                        .strong_places(self.id, pc, lane as u32, places, inst.strong);
+                        .strong_places(self.id, pc, lane as u32, places, strong);
                     if let Err(finding) = done {
                         let at = (self.element(access, index, 0), *offset as u32 / 8);
                         return Err(self.found_shared(access, lane as u32, at, finding, "updates"));

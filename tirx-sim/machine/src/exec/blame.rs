@@ -1,12 +1,12 @@
 //! Messages about accesses that are not allowed.
 
 use super::address::Target;
-use super::order::Conflict;
 use super::order::coarse::Finding;
+use super::order::{Conflict, Mark, Scope};
 use super::place::pointed;
 use super::run::Machine;
 use super::{Trap, thread_of};
-use crate::bytecode::{Access, Region, SharedArray, UNNAMED_POINTER};
+use crate::bytecode::{Access, Inst, Region, SharedArray, UNNAMED_POINTER};
 use crate::fault::FaultKind;
 
 impl Machine<'_, '_> {
@@ -77,7 +77,7 @@ impl Machine<'_, '_> {
         match finding {
             Finding::Conflict(conflict) => self.conflicting(&name, lane, conflict, verb),
             Finding::Uninitialized => match self.writer(byte) {
-                Some(pc) => self.under_way(&name, lane, verb, pc),
+                Some(operation) => self.under_way(&name, lane, verb, operation),
                 None => {
                     let message = format!("{verb} {name} before any thread has written it");
                     Trap::new(FaultKind::Uninitialized, lane, message)
@@ -86,8 +86,8 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// The instruction of an operation in flight that writes a byte of the block's shared memory.
-    pub(super) fn writer(&self, byte: u32) -> Option<usize> {
+    /// An operation in flight that writes a byte of the block's shared memory.
+    pub(super) fn writer(&self, byte: u32) -> Option<Mark> {
         let (own, arrays) = (self.peers.rank() as u32, &self.ctx.code.shared);
         let here = self.shared.engine.writer(own, arrays, own, byte);
         here.or_else(|| {
@@ -96,15 +96,17 @@ impl Machine<'_, '_> {
         })
     }
 
-    /// The error of a place that an operation in flight, issued by the instruction `pc`, is still to write.
-    pub(super) fn under_way(&self, name: &str, lane: u32, verb: &str, pc: usize) -> Box<Trap> {
+    /// The error of a place that an operation in flight is still to write.
+    pub(super) fn under_way(&self, name: &str, lane: u32, verb: &str, operation: Mark) -> Box<Trap> {
         let me = self.thread(self.id as u32 * 32 + lane);
         let message = format!(
             "thread {me} {verb} {name}, which an asynchronous operation writes whose completion this thread has not waited \
-             for"
+             for{}",
+            self.why_not_waited(operation, lane)
         );
         let mut trap = Trap::new(FaultKind::Race, lane, message);
-        trap.notes.push(("the operation is issued here".to_string(), pc));
+        trap.notes
+            .push(("the operation is issued here".to_string(), operation.pc()));
         trap
     }
 
@@ -125,6 +127,19 @@ impl Machine<'_, '_> {
         trap
     }
 
+    /// What is wrong with the wait for an operation, where there is one.
+    fn why_not_waited(&self, operation: Mark, lane: u32) -> String {
+        if operation.block != self.shared.order.block {
+            return String::new();
+        }
+        if let Some(commit) = self.shared.engine.missing_commit(operation) {
+            return format!(
+                ": the operation is in no group, since {commit} is missing between it and the wait"
+            );
+        }
+        self.wrong_parity(operation, lane)
+    }
+
     /// The error of two accesses that are not ordered.
     pub(super) fn unordered(
         &self,
@@ -135,7 +150,11 @@ impl Machine<'_, '_> {
         verb: &str,
     ) -> Box<Trap> {
         let name = format!("`{}[{element}]`", access.name);
-        self.conflicting(&name, lane, conflict, verb)
+        let mut trap = self.conflicting(&name, lane, conflict, verb);
+        if access.poll && conflict.mark().block != self.shared.order.block && !trap.message.contains(POLLED) {
+            trap.message = format!("{}: {POLLED}", trap.message);
+        }
+        trap
     }
 
     /// The same for a place with this name.
@@ -151,7 +170,8 @@ impl Machine<'_, '_> {
             };
             trap.message = format!(
                 "thread {me} {verb} {name}, which an asynchronous operation {doing} whose completion this thread has not \
-                 waited for"
+                 waited for{}",
+                self.why_not_waited(other, lane)
             );
             trap.notes
                 .push(("the operation is issued here".to_string(), other.pc()));
@@ -159,6 +179,17 @@ impl Machine<'_, '_> {
         }
         // Only the last reader is recorded, so the other thread of the message may be this one.
         let own = other.block == self.shared.order.block;
+        if let Conflict::Constant(_, earlier) = conflict {
+            let (how, past) = match earlier {
+                true => (verb, "read"),
+                false => ("reads", "wrote"),
+            };
+            let them = self.thread(other.thread());
+            trap.message = format!("thread {me} {how} {name}, which thread {them} {past}, and {CONSTANT}");
+            trap.notes
+                .push((format!("thread {them} {past} it here"), other.pc()));
+            return trap;
+        }
         let is_own = own && other.thread() == self.id as u32 * 32 + lane;
         let same_cluster = self.shared.order.in_cluster(other.block);
         let block = match own {
@@ -171,6 +202,8 @@ impl Machine<'_, '_> {
             false => format!("thread {}{block}", self.thread(other.thread())),
         };
         let missing = match (own, is_own) {
+            _ if matches!(conflict, Conflict::Sizes(_)) => SIZES,
+            _ if !own && self.polls(other.pc()) => POLLED,
             _ if matches!(conflict, Conflict::Unmet(..)) => UNMET,
             _ if matches!(conflict, Conflict::Unfenced(_)) => UNFENCED,
             (true, true) => "no barrier orders it behind them",
@@ -179,9 +212,34 @@ impl Machine<'_, '_> {
             (false, _) if same_cluster => "no cluster barrier orders the two",
             (false, _) => "nothing orders the two blocks",
         };
-        trap.message = format!("thread {me} {verb} {name}, which {them} {past}, and {missing}");
+        let narrow = match self.shared.order.narrow {
+            Some((warp, by, scope)) if !own && (warp, by) == (self.id, lane) => format!(
+                " (it has read what was released at scope {}, which does not reach from block to block)",
+                match scope {
+                    Scope::Cta => "cta",
+                    Scope::Cluster => "cluster",
+                    Scope::Gpu => "gpu",
+                }
+            ),
+            _ => String::new(),
+        };
+        trap.message = format!("thread {me} {verb} {name}, which {them} {past}, and {missing}{narrow}");
         trap.notes.push((format!("{them} {past} it here"), other.pc()));
         trap
+    }
+
+    /// Whether an instruction is a plain load in the condition of a loop that waits.
+    fn polls(&self, pc: usize) -> bool {
+        let code = self.ctx.code;
+        match code.insts.get(pc) {
+            Some(
+                Inst::Load { access, .. }
+                | Inst::LoadWide { access, .. }
+                | Inst::LoadS { access, .. }
+                | Inst::LoadRow { access, .. },
+            ) => code.accesses[*access as usize].poll,
+            _ => false,
+        }
     }
 
     /// The index of a block, by its number in the launch.
@@ -199,15 +257,33 @@ impl Machine<'_, '_> {
 /// The verb for the earlier access of an unordered pair.
 pub(super) fn past(conflict: Conflict) -> &'static str {
     match conflict {
-        Conflict::Read(_) | Conflict::Unmet(_, false) => "read",
+        Conflict::Read(_) | Conflict::Unmet(_, false) | Conflict::Constant(_, true) => "read",
+        Conflict::Sizes(_) => "accessed",
         Conflict::Write(mark) if mark.is_strong() => "updated atomically",
-        Conflict::Write(_) | Conflict::Unfenced(_) | Conflict::Unmet(_, true) => "wrote",
+        Conflict::Write(_)
+        | Conflict::Unfenced(_)
+        | Conflict::Unmet(_, true)
+        | Conflict::Constant(_, false) => "wrote",
     }
 }
 
 /// What is missing where an operation comes behind a write that is not visible to it.
 pub(super) const UNFENCED: &str =
     "the write is of the generic proxy, and no fence.proxy.async makes it visible to the async proxy";
+
+/// Why memory that is read through the read-only path may not be written.
+pub(super) const CONSTANT: &str = "one of the two is a load through the path for memory that does not change while the kernel \
+                                   runs (ld.global.nc, __ldg), which may give an old value: load it with T.ptx.ld or as a \
+                                   buffer's element";
+
+/// Why accesses of different sizes do not synchronize.
+const SIZES: &str =
+    "the two are of different sizes: accesses to one word synchronize only if they are of one size";
+
+/// Why a loop may not poll by plain loads.
+const POLLED: &str = "one of the two is a plain load in the condition of a loop that waits: nvcc may move it out of the loop, and \
+                      it orders nothing. Poll with T.ptx.ld_acquire(…, scope=\"gpu\"), or with T.ptx.ld_volatile and a fence \
+                      behind the loop, and write with T.ptx.st_release";
 
 /// The fence that is missing where accesses to tensor memory are ordered but not fenced.
 pub(super) const UNMET: &str = "the barrier between needs tcgen05.fence.before_thread_sync before it (unless an operation's \

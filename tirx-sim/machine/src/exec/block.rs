@@ -13,7 +13,7 @@ use super::schedule::Draws;
 use super::{Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
 use crate::bytecode::{Axis, Operand, Special};
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind, FaultNote};
 
 pub(super) struct Block {
     /// Its rank in the cluster.
@@ -67,6 +67,7 @@ impl Block {
                 recorded: false,
                 latest: 0,
                 engine: Engine::default(),
+                fills: super::fills::Fills::default(),
                 operations: false,
                 registers: BTreeMap::new(),
                 words: vec![0; shared_bytes.div_ceil(4) + 1],
@@ -123,6 +124,7 @@ impl Block {
         shared.cluster_met = None;
         shared.shared_out = false;
         shared.operations = false;
+        shared.fills.clear();
         shared.events.clear();
         shared.recorded = ctx.timeline == Some(shared.linear);
         shared.latest = 0;
@@ -145,6 +147,7 @@ impl Block {
             warp.stored.clear();
             warp.loading.clear();
             (warp.arrived, warp.owed) = (0, 0);
+            warp.initializations.clear();
             let mut scalars = ctx.code.scalars.clone();
             for (register, special) in &ctx.code.specials {
                 scalars[*register as usize] = special_value(ctx, index, id, *special);
@@ -171,7 +174,9 @@ impl Block {
             let mut progress = false;
             let warps = self.warps.len();
             for id in ctx.warps_in_turn(&mut self.shared, warps) {
-                progress |= self.run_warp(ctx, id, &mut peers)?;
+                progress |= self
+                    .run_warp(ctx, id, &mut peers)
+                    .map_err(|fault| self.behind_parted_barrier(ctx, fault))?;
             }
             progress |= self.release(ctx)?;
             self.shared.engine.tick();
@@ -197,6 +202,54 @@ impl Block {
                 return Ok(true);
             }
         }
+    }
+
+    /// A race, where threads of the block wait at a barrier that others have skipped: that is the cause.
+    fn behind_parted_barrier(&self, ctx: &Context<'_>, fault: Fault) -> Fault {
+        if fault.kind != FaultKind::Race {
+            return fault;
+        }
+        let parted = |s: &&Strand| {
+            let pc = s.pc.saturating_sub(1);
+            matches!(s.status, Status::Barrier(_)) && ctx.code.parted_barriers.contains(&pc)
+        };
+        let mut warps = self.warps.iter().enumerate();
+        let Some((warp, strand)) = warps.find_map(|(id, w)| Some((id, w.strands.iter().find(parted)?)))
+        else {
+            return fault;
+        };
+        let pc = strand.pc.saturating_sub(1);
+        let waiting = self
+            .warps
+            .iter()
+            .flat_map(|w| &w.strands)
+            .filter(|s| s.pc == strand.pc);
+        let waiting: u32 = waiting.map(|s| s.mask.count_ones()).sum();
+        let (barrier, race) = (ctx.code.location(pc), fault.location.clone());
+        let behind = match (&barrier, &race) {
+            (Some(barrier), Some(race)) => barrier.file == race.file && barrier.bytes.0 < race.bytes.0,
+            _ => false,
+        };
+        if !behind {
+            return fault;
+        }
+        let message = format!(
+            "{waiting} of the block's {} threads wait at a block barrier (cta_sync) within a branch that the others do not take: \
+             all of them must come to it",
+            self.alive()
+        );
+        let mut trap = Trap::new(
+            FaultKind::BarrierDivergence,
+            strand.mask.trailing_zeros() % 32,
+            message,
+        );
+        trap.notes = Vec::new();
+        let mut report = (*super::fault(ctx, &self.shared, warp, pc, *trap)).clone();
+        report.notes.push(FaultNote {
+            message: format!("behind it {}", fault.message),
+            location: race,
+        });
+        report.into()
     }
 
     /// A block's shared memory exists until it ends: accesses by other blocks must be ordered before that.
@@ -283,7 +336,7 @@ impl Block {
             let message = format!(
                 "the block ends while phase {} of an mbarrier waits for {}",
                 barrier.phase,
-                barrier.missing()
+                barrier.missing(ctx.code)
             );
             let mark = barrier.init;
             let trap = Trap::new(FaultKind::Asynchronous, mark.thread() % 32, message);
@@ -328,6 +381,10 @@ impl Block {
                     progress = true;
                     if let Status::Barrier(_) = status {
                         shared.at_barrier += strand.mask.count_ones();
+                        let lane = strand.mask.trailing_zeros() & 31;
+                        if let Some(trap) = named::mixed_with_0(shared, id, lane) {
+                            return Err(fault(ctx, shared, id, strand.pc.saturating_sub(1), *trap));
+                        }
                     }
                     strand.status = status;
                     strand.waits = Some((status, warp.time));
@@ -506,6 +563,14 @@ impl Block {
             .map(|s| s.mask.count_ones())
             .sum();
         lanes == self.alive()
+    }
+
+    /// The first warp and lane that wait at a barrier over several blocks, and the instruction.
+    pub(super) fn first_at(&self, status: Status) -> Option<(usize, u32, usize)> {
+        self.warps.iter().enumerate().find_map(|(id, warp)| {
+            let strand = warp.strands.iter().find(|s| s.status == status)?;
+            Some((id, strand.mask.trailing_zeros() % 32, strand.pc.saturating_sub(1)))
+        })
     }
 
     pub(super) fn open(&mut self, status: Status, released: Option<&Known>) {

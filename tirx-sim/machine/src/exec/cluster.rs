@@ -141,7 +141,10 @@ impl Machine<'_, '_> {
             old = load_bits(words, offset, bits);
             let new = step(old);
             let result = match strong {
-                Some(strong) => cells::strong(cells, order, self.id, pc, at.0, places, strong),
+                Some(strong) => {
+                    let bits = bits as u8;
+                    cells::strong(cells, order, self.id, pc, at.0, places, Strong { bits, ..strong })
+                }
                 None => {
                     let written = new.map(|new| new == old);
                     cells::plain(cells, order, self.id, pc, at.0, places, written)
@@ -181,6 +184,15 @@ impl Machine<'_, '_> {
         note(&mut self.shared.cluster_met);
         if !relaxed {
             note(&mut self.shared.cluster_arrived);
+        } else if !self.warp.initializations.is_empty() {
+            let mut fenced = Known::nothing(self.ctx.blocks());
+            for (_, init) in self.warp.initializations.iter().filter(|(by, _)| by & mask != 0) {
+                fenced.all.learn(*init);
+            }
+            match &mut self.shared.cluster_arrived {
+                Some(all) => all.join(&fenced),
+                none => *none = Some(fenced),
+            }
         }
         Ok(())
     }

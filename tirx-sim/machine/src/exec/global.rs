@@ -159,18 +159,14 @@ impl Machine<'_, '_> {
             false,
         )?;
         let size = access.kind.bits();
-        if access.poll {
-            return self.strong_global(pc, access, lane, index, c, storage, offset, POLL, || {
-                storage.load(offset, size)
-            });
-        }
         let sheet = self.sheet(storage);
         if let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) {
             let order = &self.shared.order;
             let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
             let places = ledger.places(offset, size).map(|place| (lane, place));
-            let done = sheet.each(ledger, places, |place, lane| {
-                place.read(order, mark, lane, access.swapped)
+            let done = sheet.each(ledger, places, |place, lane| match access.constant {
+                true => place.read_constant(order, mark, lane),
+                false => place.read(order, mark, lane, access.swapped),
             });
             done.map_err(|(_, conflict)| {
                 self.unordered(access, lane, self.element(access, index, c), conflict, "reads")
@@ -207,11 +203,6 @@ impl Machine<'_, '_> {
             storage.store(offset, size, bits);
             early.iter().for_each(|early| early.store(offset, size, bits));
         };
-        if access.polled {
-            let same = storage.load(offset, size) == bits;
-            let tell = Strong { same, ..TELL };
-            return self.strong_global(pc, access, lane, index, c, storage, offset, tell, store);
-        }
         let sheet = self.sheet(storage);
         if let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) {
             let same = storage.load(offset, size) == bits;
@@ -251,6 +242,10 @@ impl Machine<'_, '_> {
         let Shared { order, .. } = &mut *self.shared;
         let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
         let places = ledger.places(offset, access.kind.bits());
+        let strong = Strong {
+            bits: access.kind.bits() as u8,
+            ..strong
+        };
         let mut left = places.len();
         let mut step = Some(step);
         let mut result = None;
@@ -282,7 +277,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// A loop condition reads a place in order to wait for it.
+/// A loop condition reads a place of shared memory in order to wait for it.
 pub(super) const POLL: Strong = Strong {
     scope: super::order::Scope::Gpu,
     acquires: true,
@@ -291,6 +286,7 @@ pub(super) const POLL: Strong = Strong {
     writes: false,
     polled: true,
     same: false,
+    bits: 0,
 };
 
 /// A plain write to such a place.
@@ -302,4 +298,5 @@ pub(super) const TELL: Strong = Strong {
     writes: true,
     polled: true,
     same: false,
+    bits: 0,
 };

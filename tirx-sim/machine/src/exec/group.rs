@@ -80,7 +80,7 @@ impl Group {
             if self.blocks.iter().all(Block::done) || aborted {
                 return Ok(GroupStop::Done);
             }
-            progress |= self.open_barriers(ctx);
+            progress |= self.open_barriers(ctx)?;
             if yields {
                 return Ok(GroupStop::Waiting(true));
             }
@@ -88,23 +88,56 @@ impl Group {
                 return if self.blocks.iter().any(Block::spins) {
                     Ok(GroupStop::Waiting(any))
                 } else {
-                    Err(self.deadlock(ctx))
+                    Err(self.deadlock(ctx, 0))
                 };
             }
             any = true;
         }
     }
 
-    fn open_barriers(&mut self, ctx: &Context<'_>) -> bool {
+    fn open_barriers(&mut self, ctx: &Context<'_>) -> Result<bool, Fault> {
         let mut opened = false;
         for cluster in self.blocks.chunks_mut(cluster_size(ctx)) {
             opened |= cluster::open(cluster);
         }
-        opened | open_all(&mut self.blocks, Status::Grid)
+        if self.blocks.iter().any(|b| !b.done()) && self.blocks.iter().all(|b| b.all_at(Status::Grid)) {
+            self.check_all_at_grid(ctx)?;
+            open_all(&mut self.blocks, Status::Grid);
+            opened = true;
+        }
+        Ok(opened)
     }
 
-    /// The report of a deadlock: which threads wait where and for what.
-    pub(crate) fn deadlock(&mut self, ctx: &Context<'_>) -> Fault {
+    /// A barrier of the grid counts each block: one that has ended never comes to it.
+    fn check_all_at_grid(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        let Some(absent) = self.blocks.iter().find(|b| b.done()) else {
+            return Ok(());
+        };
+        let [x, y, z] = absent.shared.index;
+        let waits = self
+            .blocks
+            .iter()
+            .find_map(|b| Some((b, b.first_at(Status::Grid)?)));
+        let Some((block, (warp, lane, pc))) = waits else {
+            return Ok(());
+        };
+        let message = format!(
+            "block ({x}, {y}, {z}) has ended without reaching this barrier of the grid: the others wait for it for ever"
+        );
+        let trap = Trap::new(FaultKind::BarrierDivergence, lane, message);
+        Err(fault(ctx, &block.shared, warp, pc, *trap))
+    }
+
+    /// Blocks of a group.
+    pub(crate) fn blocks_of(ctx: &Context<'_>) -> u64 {
+        match ctx.code.grid_sync {
+            true => ctx.blocks(),
+            false => cluster_size(ctx) as u64,
+        }
+    }
+
+    /// The report of a deadlock: which threads wait where and for what. `not_started` groups have not started.
+    pub(crate) fn deadlock(&mut self, ctx: &Context<'_>, not_started: u64) -> Fault {
         let mut stuck: Vec<_> = self.blocks.iter_mut().filter(|b| !b.done()).collect();
         let count = stuck.len();
         let Some(block) = stuck.first_mut() else {
@@ -137,6 +170,14 @@ impl Group {
                 at.threads
             );
             kind = FaultKind::BarrierDivergence;
+        }
+        if not_started > 0 {
+            message = format!(
+                "{message}; {} blocks have not started, since a GPU holds {} of these at a time at most: blocks may only wait \
+                 for blocks that are sure to run",
+                not_started * Self::blocks_of(ctx),
+                ctx.most_resident()
+            );
         }
         let mut trap = Trap::new(kind, first % 32, message);
         trap.notes = waiting
@@ -194,20 +235,16 @@ pub(super) fn cluster_size(ctx: &Context<'_>) -> usize {
     ctx.cluster.iter().map(|d| (*d).max(1) as usize).product()
 }
 
-fn open_all(blocks: &mut [Block], status: Status) -> bool {
-    let any_alive = blocks.iter().any(|b| !b.done());
-    let open = any_alive && blocks.iter().all(|b| b.all_at(status));
-    if open {
-        let released: Vec<_> = blocks.iter_mut().map(|b| b.shared.order.release_all()).collect();
-        let all = released.into_iter().reduce(|mut all, known| {
-            all.join(&known);
-            all
-        });
-        for block in blocks {
-            block.open(status, all.as_ref());
-        }
+/// Lets all threads go on that wait at a barrier over several blocks.
+fn open_all(blocks: &mut [Block], status: Status) {
+    let released: Vec<_> = blocks.iter_mut().map(|b| b.shared.order.release_all()).collect();
+    let all = released.into_iter().reduce(|mut all, known| {
+        all.join(&known);
+        all
+    });
+    for block in blocks {
+        block.open(status, all.as_ref());
     }
-    open
 }
 
 /// Coordinates of a linear index.

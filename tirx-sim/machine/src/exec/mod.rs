@@ -11,6 +11,7 @@
 //! | `atomic` | atomics |
 //! | `lanes` | computations over lanes that are more than one `alu` operation |
 //! | `stand_in` | stand-ins for raw CUDA functions |
+//! | `fills` | how tiles of shared memory were filled |
 //! | `exchange` | shuffles, votes and reductions of a warp |
 //! | `cluster` | shared memory of other blocks of the cluster, the cluster's barrier |
 //! | `block` | a block: schedules its warps, barriers, progress |
@@ -48,6 +49,7 @@ mod cluster;
 mod control;
 pub(crate) mod engine;
 mod exchange;
+mod fills;
 mod global;
 mod group;
 mod lanes;
@@ -82,6 +84,13 @@ use crate::window::Window;
 pub(crate) use group::{Group, GroupStop};
 pub(crate) use ledger::{Ledger, Sheet};
 
+/// The multiprocessors of the largest GPU that kernels are compiled for (B300), and what each holds (CUDA C++ Programming
+/// Guide, "Technical Specifications per Compute Capability").
+const MULTIPROCESSORS: u64 = 160;
+const THREADS_OF_A_MULTIPROCESSOR: u32 = 2048;
+const BLOCKS_OF_A_MULTIPROCESSOR: u32 = 32;
+const SHARED_OF_A_MULTIPROCESSOR: u32 = 228 << 10;
+
 /// What all blocks of a launch share.
 pub(crate) struct Context<'a> {
     pub(crate) code: &'a Code,
@@ -111,6 +120,8 @@ pub(crate) struct Context<'a> {
     pub(crate) before: Option<prior::Before>,
     /// The block whose timeline is wanted.
     pub(crate) timeline: Option<u64>,
+    /// Bytes of dynamic shared memory of a block.
+    pub(crate) shared_bytes: u32,
     /// The turns of the groups of blocks.
     pub(crate) turns: Turns<Group>,
     /// The first turn in which a block has faulted; later ones are abandoned.
@@ -118,6 +129,17 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Most blocks that the largest GPU holds at a time: a block that waits for one that has not started waits for one of
+    /// these to end.
+    pub(crate) fn most_resident(&self) -> u64 {
+        let threads: u32 = self.block.iter().product();
+        let shared = self.code.static_shared + self.shared_bytes;
+        let by_threads = THREADS_OF_A_MULTIPROCESSOR / threads.next_multiple_of(32).max(32);
+        let by_shared = SHARED_OF_A_MULTIPROCESSOR.checked_div(shared).unwrap_or(u32::MAX);
+        let blocks = by_threads.min(by_shared).clamp(1, BLOCKS_OF_A_MULTIPROCESSOR);
+        u64::from(blocks) * MULTIPROCESSORS
+    }
+
     /// Blocks of the launch.
     pub(crate) fn blocks(&self) -> u64 {
         self.grid.iter().map(|d| u64::from(*d)).product()
@@ -246,6 +268,8 @@ struct Warp {
     arrived: u32,
     /// Lanes that have arrived and not waited.
     owed: u32,
+    /// Initializations of mbarriers that lanes have fenced (`fence.mbarrier_init`).
+    initializations: Vec<(u32, order::Mark)>,
     /// Lanes that ended by `thread_return`.
     returned: u32,
     /// Lanes that exist.
@@ -276,6 +300,8 @@ struct Shared {
     events: Vec<Event>,
     recorded: bool,
     latest: u64,
+    /// The tiles that tensor copies have filled.
+    fills: fills::Fills,
     /// Operations in flight, mbarriers.
     engine: engine::Engine,
     /// Registers per thread, as `setmaxnreg` of the warps has set them.

@@ -58,6 +58,15 @@ impl Machine<'_, '_> {
             let message = format!("{threads} threads meet at named barrier 0 while {OF_THE_BLOCK}");
             return Err(Trap::new(FaultKind::InvalidBarrier, lane, message));
         }
+        if mask != self.warp.alive {
+            let message = format!(
+                "{} of the warp's {} lanes come to named barrier {id}: all lanes of a warp come to a barrier (bar.sync is \
+                 barrier.sync.aligned) together",
+                mask.count_ones(),
+                self.warp.alive.count_ones()
+            );
+            return Err(Trap::new(FaultKind::InvalidBarrier, lane, message));
+        }
         if let Some((message, there)) = self.in_wrong_phase(id, threads, mask) {
             let mut trap = Trap::new(FaultKind::InvalidBarrier, lane, message);
             trap.notes
@@ -118,6 +127,25 @@ impl Machine<'_, '_> {
         );
         Some((message, mark))
     }
+}
+
+/// Why a warp may not come to the barrier of the block: others have used barrier 0 with a count, and nothing orders that
+/// before. Both could count in one phase.
+pub(super) fn mixed_with_0(shared: &Shared, warp: usize, lane: u32) -> Option<Box<Trap>> {
+    let order = &shared.order;
+    let now = shared.named.get(&0).map(|phase| &phase.who);
+    let before = shared.named_phases.get(&0);
+    let unordered = |m: &&Mark| order.check && m.warp() != warp && !order.ordered(**m, warp, lane);
+    let mark = *now.into_iter().chain(before).flatten().find(unordered)?;
+    let message = format!(
+        "warp {warp} comes to the block's barrier (cta_sync), which is barrier 0, at which warp {} arrived for some threads, and \
+         nothing orders the two: use a barrier from 1 to 15 for some of the threads",
+        mark.warp()
+    );
+    let mut trap = Trap::new(FaultKind::InvalidBarrier, lane, message);
+    trap.notes
+        .push((format!("warp {} arrived here", mark.warp()), mark.pc()));
+    Some(trap)
 }
 
 /// Opens the named barriers at which enough threads have arrived; returns whether that resumed any thread.

@@ -7,6 +7,7 @@ use super::cluster::Peers;
 use super::control::Settled;
 use super::exchange::Arguments;
 use super::lanes::{bits, canonical_lanes, fma, scalar_operands};
+use super::order::Space;
 use super::{Context, Frame, IMPATIENCE, Shared, Status, Strand, Trap, Warp};
 use crate::alu::{
     LANES, binary32, binary32_scalar, binary64, binary64_scalar, compare64, multiply_add, put,
@@ -170,8 +171,8 @@ impl Machine<'_, '_> {
                             mask.trailing_zeros() & 31,
                             format!(
                                 "the block has run {} branches and loop iterations, the last of them here, and may never \
-                                 end; a higher limit is set with `Device::new_simulator().step_limit(…)` or \
-                                 TIRX_SIM_STEP_LIMIT",
+                                 end; a higher limit is set with `cargo tirx sim --step-limit`, with \
+                                 `Device::new_simulator().step_limit(…)`, or with TIRX_SIM_STEP_LIMIT",
                                 ctx.step_limit
                             ),
                         )));
@@ -539,9 +540,16 @@ impl Machine<'_, '_> {
                 }
                 Inst::SetRegisters { count } => check!(self.set_registers(count, mask)),
                 Inst::Fence { scope, sc } => self.shared.order.fence(self.id, mask, scope, sc),
-                Inst::FenceProxy => {
-                    self.shared.order.fence_proxy(self.id, mask);
-                    self.fence_barriers(mask);
+                Inst::FenceProxy { shared, global } => {
+                    let spaces: &[Space] = match (shared, global) {
+                        (true, true) => &[Space::Shared, Space::Global],
+                        (false, _) => &[Space::Global],
+                        (true, false) => &[Space::Shared],
+                    };
+                    self.shared.order.fence_proxy(self.id, mask, spaces);
+                    if shared {
+                        self.fence_barriers(mask);
+                    }
                 }
                 Inst::PriorGrid => {
                     self.shared.order.behind_prior_grid(self.id, mask);

@@ -115,6 +115,7 @@ fn raw_bytes() -> Access {
         poll: false,
         polled: false,
         swapped: false,
+        constant: false,
         name: UNNAMED_POINTER.to_string(),
     }
 }

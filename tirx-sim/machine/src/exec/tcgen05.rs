@@ -15,6 +15,7 @@ use crate::alu::{FULL, LANES};
 use crate::bytecode::{MmaInst, Operand, R, TensorMemoryInst};
 use crate::fault::FaultKind;
 use crate::tensor::descriptor::{Descriptor, PIECE};
+use crate::tensor::format::Format;
 use crate::tensor::matrix::Matrix;
 use crate::tensor::tcgen05::Mma;
 use crate::tensor::tmem::{COLUMNS, Cell, TensorMemory};
@@ -521,7 +522,13 @@ impl Reach<'_, '_> {
     }
 
     /// The bytes of pieces of a block's shared memory.
-    fn shared_pieces(&mut self, rank: usize, descriptor: &Descriptor, pieces: &[u32]) -> Check<Vec<u8>> {
+    fn shared_pieces(
+        &mut self,
+        rank: usize,
+        descriptor: &Descriptor,
+        pieces: &[u32],
+        format: Option<Format>,
+    ) -> Check<Vec<u8>> {
         let start = address::of_raw(descriptor.start, &self.ctx.code.shared);
         let what = "the tile of a descriptor";
         let required = descriptor.alignment();
@@ -533,6 +540,9 @@ impl Reach<'_, '_> {
             let mut at = address::of_raw(*raw, &self.ctx.code.shared);
             if rank != self.peers.rank() {
                 at = address::of_rank(at, rank as u32);
+            }
+            if let Some(trap) = self.mismatch(rank, *raw, descriptor, format) {
+                return Err(trap);
             }
             self.read(at, out)?;
         }
@@ -588,7 +598,7 @@ impl Product {
                 let pieces = operand.pieces(descriptor);
                 for block in 0..mma.group {
                     let rank = reach.rank_of(mma.group, block);
-                    let bytes = reach.shared_pieces(rank, descriptor, &pieces)?;
+                    let bytes = reach.shared_pieces(rank, descriptor, &pieces, Some(mma.a))?;
                     all.append(operand.matrix(&bytes));
                 }
                 return Ok(all);
@@ -701,7 +711,7 @@ impl Work for Product {
         let mut right = Matrix::zero(0, operand.k);
         for block in 0..mma.group {
             let rank = reach.rank_of(mma.group, block);
-            let bytes = reach.shared_pieces(rank, &self.right, &pieces)?;
+            let bytes = reach.shared_pieces(rank, &self.right, &pieces, Some(mma.b))?;
             right.append(operand.matrix(&bytes));
         }
         let factors = match self.factors {
@@ -761,7 +771,7 @@ impl Work for CopyWork {
         let per = self.copy.bits / 128;
         for block in 0..self.group {
             let rank = reach.rank_of(self.group, block);
-            let bytes = reach.shared_pieces(rank, &self.descriptor, &pieces)?;
+            let bytes = reach.shared_pieces(rank, &self.descriptor, &pieces, None)?;
             let mut cells = Vec::new();
             for (i, piece) in bytes.chunks(PIECE).enumerate() {
                 let (row, part) = (i / per, i % per);

@@ -17,7 +17,8 @@ use std::collections::VecDeque;
 use super::access::Check;
 use super::address::{self, Target};
 use super::cells::Cells;
-use super::order::{Forked, Kind, Mark};
+use super::fills::FILLED;
+use super::order::{Forked, Kind, Mark, Space};
 use super::run::Machine;
 use super::{Shared, Trap};
 use crate::alu::{FULL, LANES, Lanes32};
@@ -25,6 +26,7 @@ use crate::bytecode::{LeftOperand, Operand, WgmmaInst};
 use crate::fault::FaultKind;
 use crate::memory::granules;
 use crate::tensor::descriptor::{Descriptor, PIECE};
+use crate::tensor::format::Format;
 use crate::tensor::matrix::Matrix;
 
 /// The state of a warp's operations.
@@ -154,19 +156,25 @@ impl Machine<'_, '_> {
             trap.notes.push(("the load is issued here".to_string(), pc));
             return Err(trap);
         }
-        let operations = &mut self.warp.wgmma;
-        if let Some(pc) = operations.in_the_way(word, writes) {
+        let in_the_way = self.warp.wgmma.in_the_way(word, writes);
+        if let Some(pc) = in_the_way {
             let lane = mask.trailing_zeros() & 31;
             let me = self.thread(self.id as u32 * 32 + lane);
             let verb = if writes { "writes" } else { "reads" };
+            let why = match self.warp.wgmma.open.iter().any(|open| open.pc == pc) {
+                true => {
+                    "the operation is in no group, since wgmma.commit_group is missing between it and the wait"
+                }
+                false => "wgmma.wait_group is missing, or lets too many groups go on",
+            };
             let message = format!(
-                "thread {me} {verb} a register of a wgmma operation that it has not waited for: wgmma.wait_group is \
-                 missing, or lets too many groups go on"
+                "thread {me} {verb} a register of a wgmma operation that it has not waited for: {why}"
             );
             let mut trap = Trap::new(FaultKind::Race, lane, message);
             trap.notes.push(("the operation is issued here".to_string(), pc));
             return Err(trap);
         }
+        let operations = &mut self.warp.wgmma;
         if writes {
             if operations.stored.len() <= word {
                 operations.stored.resize(word + 1, 0);
@@ -331,14 +339,14 @@ impl Machine<'_, '_> {
                 let operand = wgmma.right();
                 let descriptor = Descriptor::of_sm90(operation.right);
                 let pieces = operand.pieces(&descriptor);
-                let bytes = self.pieces(&descriptor, &pieces, &operation.forked, "B")?;
+                let bytes = self.pieces(&descriptor, &pieces, &operation.forked, ("B", wgmma.b))?;
                 let right = operand.matrix(&bytes);
                 let left = match &operation.left {
                     Ok(_) => None,
                     Err(bits) => {
                         let (operand, descriptor) = (wgmma.left(), Descriptor::of_sm90(*bits));
                         let pieces = operand.pieces(&descriptor);
-                        let bytes = self.pieces(&descriptor, &pieces, &operation.forked, "A")?;
+                        let bytes = self.pieces(&descriptor, &pieces, &operation.forked, ("A", wgmma.a))?;
                         Some(operand.matrix(&bytes))
                     }
                 };
@@ -429,7 +437,7 @@ impl Machine<'_, '_> {
         descriptor: &Descriptor,
         pieces: &[u32],
         forked: &Forked,
-        operand: &str,
+        (operand, format): (&str, Format),
     ) -> Check<Vec<u8>> {
         let code = self.ctx.code;
         let array_of = |raw: u32| match address::decode(address::of_raw(raw, &code.shared)) {
@@ -455,7 +463,9 @@ impl Machine<'_, '_> {
                 );
                 return Err(Trap::new(FaultKind::OutOfBounds, 0, message));
             };
-            let Shared { cells, words, .. } = &mut *self.shared;
+            let Shared {
+                cells, words, fills, ..
+            } = &mut *self.shared;
             if let Cells::Fine(places) = cells {
                 for place in &mut places[granules(code.granule, *raw as usize * 8, 8 * PIECE as u32)] {
                     let name = || {
@@ -475,7 +485,13 @@ impl Machine<'_, '_> {
                             }
                         });
                     }
-                    if let Err(conflict) = place.read_by(forked) {
+                    if let Some((why, pc)) = fills.mismatch(*raw, place, descriptor, Some(format)) {
+                        let message = format!("the tensor core reads {} {why}", name());
+                        let mut trap = Trap::new(FaultKind::Asynchronous, 0, message);
+                        trap.notes.push((FILLED.to_string(), pc));
+                        return Err(trap);
+                    }
+                    if let Err(conflict) = place.read_by(forked, Space::Shared) {
                         let name = name();
                         return Err(self.conflicting(&name, 0, conflict, "lets the tensor core read"));
                     }

@@ -53,6 +53,17 @@ impl Swizzle {
         }
     }
 
+    /// Bytes of a line, empty without swizzle: for messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Swizzle::None => "",
+            Swizzle::Bytes32 => "32",
+            Swizzle::Bytes64 => "64",
+            Swizzle::Bytes128 => "128",
+            Swizzle::Bytes128Base32 => "128 (in units of 32)",
+        }
+    }
+
     /// Where the byte of an address is, in a pattern that starts `base` lines of 128 bytes after a multiple of 1024.
     pub fn place(self, address: u32, base: u32) -> u32 {
         let line = (address >> 7).wrapping_sub(base);

@@ -24,7 +24,12 @@ impl Compiler<'_> {
                 if tokens.has("proxy") {
                     // Reads of a tensor map, and of aliases, are always of the newest value here.
                     if tokens.has("async") {
-                        self.emit(Inst::FenceProxy);
+                        let global = tokens.has("global");
+                        let shared = tokens.has("shared::cta") || tokens.has("shared::cluster");
+                        self.emit(Inst::FenceProxy {
+                            shared: shared || !global,
+                            global: global || !shared,
+                        });
                     }
                     return Ok(true);
                 }

@@ -1,7 +1,7 @@
 //! Instructions that issue operations and wait for them, and those of mbarriers.
 
 use super::copy::Bytes;
-use super::mbarrier::{MOST, Mbarrier};
+use super::mbarrier::{MOST, Mbarrier, Released};
 use super::tile::{Tile, read_map};
 use super::{Class, Completion, Issue, Operation, Reach};
 use crate::alu::LANES;
@@ -10,7 +10,7 @@ use crate::exec::access::Check;
 use crate::exec::address::{self, Target, decode};
 use crate::exec::block::Block;
 use crate::exec::cluster::Peers;
-use crate::exec::order::{Conflict, Forked, Kind, Known, Mark};
+use crate::exec::order::{Conflict, Forked, Kind, Known, Mark, Order, Space};
 use crate::exec::run::Machine;
 use crate::exec::{Context, Shared, Status, Trap, fault};
 use crate::fault::{Fault, FaultKind};
@@ -54,6 +54,7 @@ impl Machine<'_, '_> {
             AsyncInst::Mbarrier(inst) => return self.mbarrier(pc, id, inst, mask),
             AsyncInst::FenceInit => {
                 self.fence_barriers(mask);
+                self.release_initializations(mask);
             }
             AsyncInst::Copy {
                 to,
@@ -184,7 +185,20 @@ impl Machine<'_, '_> {
     pub(in crate::exec) fn fence_barriers(&mut self, mask: u32) {
         let Shared { engine, order, .. } = &mut *self.shared;
         for barrier in engine.barriers.values_mut() {
-            barrier.fenced |= lanes(mask).any(|lane| order.ordered(barrier.init, self.id, lane));
+            barrier.fenced |= lanes(mask).any(|lane| initialized(order, barrier, self.id, lane));
+        }
+    }
+
+    /// `fence.mbarrier_init.release.cluster`: the initializations that the lanes know of are released at the cluster barrier
+    /// where they arrive next, whatever the memory order of that.
+    fn release_initializations(&mut self, mask: u32) {
+        let Shared { engine, order, .. } = &mut *self.shared;
+        for barrier in engine.barriers.values() {
+            let known = lanes(mask).filter(|lane| initialized(order, barrier, self.id, *lane));
+            let known = known.fold(0, |mask, lane| mask | 1 << lane);
+            if known != 0 {
+                self.warp.initializations.push((known, barrier.published));
+            }
         }
     }
 
@@ -396,12 +410,12 @@ impl Machine<'_, '_> {
             let message = format!("{name} is no mbarrier: nobody has initialized it (mbarrier.init)");
             return Err(misuse(lane, message));
         };
-        let init = barrier.init;
+        let (init, published) = (barrier.init, barrier.published);
         let result = step(barrier).map_err(|message| misuse(lane, format!("{message} ({name})")))?;
         shared.changes += 1;
         self.shared.changes += 1;
         let order = &self.shared.order;
-        if order.check && !order.ordered(init, self.id, lane) {
+        if order.check && !order.ordered(init, self.id, lane) && !order.ordered(published, self.id, lane) {
             return Err(self.conflicting(&name, lane, Conflict::Write(init), "uses"));
         }
         Ok(result)
@@ -440,7 +454,7 @@ impl Machine<'_, '_> {
                         }
                     }
                     rest &= !together;
-                    self.arrive_barrier(inst, together, key)?;
+                    self.arrive_barrier(pc, inst, together, key)?;
                 }
             }
         }
@@ -468,21 +482,28 @@ impl Machine<'_, '_> {
         let order = &self.shared.order;
         let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
         if let Some(before) = self.shared.engine.barriers.get(&byte) {
-            if !order.ordered(before.init, self.id, lane) && order.check {
+            if !initialized(order, before, self.id, lane) && order.check {
                 let conflict = Conflict::Write(before.init);
                 return Err(self.conflicting(&name, lane, conflict, "initializes"));
             }
             let message = format!("{name} is an mbarrier already: invalidate it first (mbarrier.inval)");
             return Err(misuse(lane, message));
         }
-        self.shared
-            .engine
+        let engine = &mut self.shared.engine;
+        let published = engine.number(pc, mark, Kind::Copy);
+        engine
             .barriers
-            .insert(byte, Mbarrier::new(count, mark));
+            .insert(byte, Mbarrier::new(count, mark, published));
         Ok(())
     }
 
-    fn arrive_barrier(&mut self, inst: &MbarrierInst, mask: u32, key: (Option<u32>, u32, u32)) -> Check {
+    fn arrive_barrier(
+        &mut self,
+        pc: usize,
+        inst: &MbarrierInst,
+        mask: u32,
+        key: (Option<u32>, u32, u32),
+    ) -> Check {
         let (rank, byte, count) = key;
         let lane = mask.trailing_zeros();
         let times = mask.count_ones();
@@ -490,9 +511,19 @@ impl Machine<'_, '_> {
         self.shared.engine.latest = self.shared.engine.latest.max(self.shared.time(self.warp));
         let released: Option<Known> =
             (arrives && !inst.relaxed).then(|| self.shared.order.release(self.id, mask));
+        let cluster = inst.cluster;
         self.with_barrier(lane, rank, byte, |barrier| {
-            if let Some(known) = &released {
-                barrier.tell(known);
+            match (&released, rank) {
+                (None, _) => {}
+                (Some(known), None) => barrier.tell(known, false),
+                // Threads of two blocks are not within each other's `cta` scope. What operations have done that are complete
+                // is ordered for the operations of the other block nevertheless.
+                (Some(known), Some(_)) => {
+                    barrier.tell(&known.operations(), false);
+                    if cluster {
+                        barrier.tell(known, true);
+                    }
+                }
             }
             match inst.what {
                 MbarrierWhat::ArriveExpect => {
@@ -500,7 +531,7 @@ impl Machine<'_, '_> {
                     barrier.arrive(times)
                 }
                 MbarrierWhat::Expect => barrier.expect(count * times),
-                MbarrierWhat::Complete => barrier.copied(count * times),
+                MbarrierWhat::Complete => barrier.copied(pc, count * times),
                 MbarrierWhat::ArriveNoComplete if count * times >= barrier.pending => Err(format!(
                     "arrives {} times with .noComplete, and the phase waits for {} arrivals only",
                     count * times,
@@ -513,7 +544,7 @@ impl Machine<'_, '_> {
 
     fn wait_barrier(&mut self, id: u16, inst: &MbarrierInst, mask: u32) -> Check<Option<Status>> {
         let mut done = 0;
-        let mut known: Vec<(u32, u32, Option<Known>)> = Vec::new();
+        let mut known: Vec<(u32, u32, Released)> = Vec::new();
         for lane in lanes(mask) {
             let (rank, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), None)?;
             if rank.is_some() {
@@ -530,11 +561,25 @@ impl Machine<'_, '_> {
                 ));
             }
             let same = known.iter_mut().find(|(b, ..)| *b == byte);
+            // A test changes nothing: a loop of tests alone makes no progress.
+            let changes = self.shared.changes;
             let (complete, released) = self.with_barrier(lane, None, byte, |b| {
                 Ok((b.is_complete(parity), b.complete.clone()))
             })?;
+            self.shared.changes = changes;
             if complete {
                 done |= 1 << lane;
+                let thread = self.id as u32 * 32 + lane;
+                let phase = self
+                    .shared
+                    .engine
+                    .barriers
+                    .get(&byte)
+                    .map_or(0, |b| b.phase.wrapping_sub(1));
+                self.shared
+                    .engine
+                    .waited_at
+                    .insert((thread, byte), (parity, phase));
                 match same {
                     Some((_, lanes, _)) => *lanes |= 1 << lane,
                     None => known.push((byte, 1 << lane, released)),
@@ -546,7 +591,8 @@ impl Machine<'_, '_> {
         }
         if !inst.relaxed {
             for (_, lanes, released) in &known {
-                if let Some(released) = released {
+                let far = released.far.iter().filter(|_| inst.cluster);
+                for released in released.near.iter().chain(far) {
                     self.shared.order.acquire(self.id, *lanes, released);
                 }
             }
@@ -557,6 +603,22 @@ impl Machine<'_, '_> {
             }
         }
         Ok(None)
+    }
+
+    /// What is wrong with a thread's waits for the mbarrier at which an operation completes.
+    pub(in crate::exec) fn wrong_parity(&self, operation: Mark, lane: u32) -> String {
+        let engine = &self.shared.engine;
+        let Some(byte) = engine.told_at.get(&operation.pc()) else {
+            return String::new();
+        };
+        let name = barrier_name(self.ctx, *byte);
+        match engine.waited_at.get(&(self.id as u32 * 32 + lane, *byte)) {
+            None => format!(": it completes at {name}"),
+            Some((parity, phase)) => format!(
+                ": it completes at {name}, where this thread has waited for parity {parity} last, which phase {phase} had \
+                 completed before"
+            ),
+        }
     }
 
     /// Whether a sleeping strand can continue; otherwise what it waits for.
@@ -594,7 +656,7 @@ impl Machine<'_, '_> {
                             barrier_name(self.ctx, byte),
                             barrier.phase,
                             barrier.phase & 1,
-                            barrier.missing()
+                            barrier.missing(self.ctx.code)
                         ));
                     }
                 }
@@ -729,7 +791,8 @@ impl Block {
                 );
                 return Err(misuse(operation.lane, message));
             };
-            if checks && !operation.forked.ordered(barrier.init) {
+            let forked = &operation.forked;
+            if checks && !forked.ordered(barrier.init) && !forked.ordered(barrier.published) {
                 let message = format!(
                     "{} completes at {name}, and no barrier orders the mbarrier's initialization (mbarrier.init) before it was \
                      issued",
@@ -749,9 +812,9 @@ impl Block {
                 );
                 return Err(misuse(operation.lane, message));
             }
-            barrier.tell(&known);
+            barrier.tell(&known, false);
             let done = match completion {
-                Completion::Bytes(..) => barrier.copied(*count),
+                Completion::Bytes(..) => barrier.copied(operation.pc, *count),
                 Completion::Arrive(..) => barrier.arrive(*count),
             };
             done.map_err(|m| misuse(operation.lane, format!("{} {m} ({name})", operation.name)))?;
@@ -760,6 +823,11 @@ impl Block {
     }
 }
 
+/// Whether a lane is ordered behind the initialization of an mbarrier.
+fn initialized(order: &Order, barrier: &Mbarrier, warp: usize, lane: u32) -> bool {
+    order.ordered(barrier.init, warp, lane) || order.ordered(barrier.published, warp, lane)
+}
+
 fn visible(forked: &Forked, mark: Mark) -> bool {
-    forked.known.fenced.unknown(mark) == 0
+    forked.known.fenced[Space::Shared as usize].unknown(mark) == 0
 }

@@ -3,10 +3,27 @@
 //! A phase waits for a number of arrivals and for bytes of asynchronous copies. When it has no arrival pending and no
 //! bytes outstanding it is complete, and the next one begins with as many arrivals.
 
+use crate::bytecode::Code;
 use crate::exec::order::{Known, Mark};
 
 /// Most arrivals of a phase, and most bytes outstanding.
 pub(crate) const MOST: u32 = (1 << 20) - 1;
+
+/// What arrivals have released.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Released {
+    /// By threads of the block and by operations.
+    pub(crate) near: Option<Known>,
+    /// By threads of other blocks, for waits at cluster scope.
+    pub(crate) far: Option<Known>,
+}
+
+fn join(all: &mut Option<Known>, known: &Known) {
+    match all {
+        Some(all) => all.join(known),
+        none => *none = Some(known.clone()),
+    }
+}
 
 /// An mbarrier that has been initialized.
 #[derive(Clone, Debug)]
@@ -20,24 +37,30 @@ pub(crate) struct Mbarrier {
     /// Phases that are complete.
     pub(crate) phase: u64,
     /// What has been released in the current phase, and in those that are complete.
-    arriving: Option<Known>,
-    pub(crate) complete: Option<Known>,
+    arriving: Released,
+    pub(crate) complete: Released,
     /// Who initialized it.
     pub(crate) init: Mark,
+    /// The initialization as an operation, which `fence.mbarrier_init` publishes by itself.
+    pub(crate) published: Mark,
+    /// The copies whose bytes count in the current phase: their instructions and how many bytes.
+    counted: Vec<(usize, u64)>,
     /// Whether a fence has made the initialization visible to other proxies.
     pub(crate) fenced: bool,
 }
 
 impl Mbarrier {
-    pub(crate) fn new(count: u32, init: Mark) -> Mbarrier {
+    pub(crate) fn new(count: u32, init: Mark, published: Mark) -> Mbarrier {
         Mbarrier {
             count,
             pending: count,
             bytes: 0,
             phase: 0,
-            arriving: None,
-            complete: None,
+            arriving: Released::default(),
+            complete: Released::default(),
             init,
+            published,
+            counted: Vec::new(),
             fenced: false,
         }
     }
@@ -47,12 +70,15 @@ impl Mbarrier {
         self.phase as u32 & 1 != parity & 1
     }
 
-    /// What is released with the current phase.
-    pub(crate) fn tell(&mut self, known: &Known) {
-        match &mut self.arriving {
-            Some(all) => all.join(known),
-            none => *none = Some(known.clone()),
-        }
+    /// What is released with the current phase; `far`: by a thread of another block, to waits at cluster scope.
+    pub(crate) fn tell(&mut self, known: &Known, far: bool) {
+        join(
+            match far {
+                true => &mut self.arriving.far,
+                false => &mut self.arriving.near,
+            },
+            known,
+        );
     }
 
     /// Arrivals. An error says which rule forbids them.
@@ -74,8 +100,12 @@ impl Mbarrier {
         self.check()
     }
 
-    /// Subtracts copied bytes.
-    pub(crate) fn copied(&mut self, bytes: u32) -> Result<(), String> {
+    /// Subtracts bytes that an instruction has copied.
+    pub(crate) fn copied(&mut self, pc: usize, bytes: u32) -> Result<(), String> {
+        match self.counted.iter_mut().find(|(at, _)| *at == pc) {
+            Some((_, all)) => *all += u64::from(bytes),
+            None => self.counted.push((pc, bytes.into())),
+        }
         self.bytes -= i64::from(bytes);
         self.check()?;
         self.advance();
@@ -98,24 +128,41 @@ impl Mbarrier {
         }
         self.phase += 1;
         self.pending = self.count;
-        if let Some(arriving) = self.arriving.take() {
-            match &mut self.complete {
-                Some(complete) => complete.join(&arriving),
-                none => *none = Some(arriving),
-            }
-        }
+        self.counted.clear();
+        let arriving = std::mem::take(&mut self.arriving);
+        arriving
+            .near
+            .iter()
+            .for_each(|known| join(&mut self.complete.near, known));
+        arriving
+            .far
+            .iter()
+            .for_each(|known| join(&mut self.complete.far, known));
     }
 
-    /// What the current phase still waits for, for messages.
-    pub(crate) fn missing(&self) -> String {
+    /// What the current phase still waits for, for messages, and which copies have counted.
+    pub(crate) fn missing(&self, code: &Code) -> String {
         let arrivals = format!("{} of {} arrivals", self.pending, self.count);
-        match self.bytes {
+        let copy = |(pc, bytes): &(usize, u64)| match code.location(*pc) {
+            Some(at) => format!("{bytes} of the copy in line {}", at.line),
+            None => format!("{bytes} of a copy"),
+        };
+        let counted: Vec<String> = self.counted.iter().map(copy).collect();
+        let counted = match counted.as_slice() {
+            [] => String::new(),
+            counted => format!(" (counted so far: {})", counted.join(", ")),
+        };
+        let missing = match self.bytes {
             0 => arrivals,
             1.. => format!("{arrivals} and {} bytes of copies", self.bytes),
             _ => format!(
                 "{arrivals}, and {} bytes more were copied than expected",
                 -self.bytes
             ),
+        };
+        match self.bytes {
+            0 => missing,
+            _ => missing + &counted,
         }
     }
 }
@@ -126,18 +173,18 @@ mod tests {
 
     #[test]
     fn phases_complete_when_arrivals_and_bytes_are_there() {
-        let mut barrier = Mbarrier::new(2, Mark::NEVER);
+        let mut barrier = Mbarrier::new(2, Mark::NEVER, Mark::NEVER);
         assert!(barrier.is_complete(1) && !barrier.is_complete(0));
         assert_eq!(
-            barrier.copied(64),
+            barrier.copied(7, 64),
             Ok(()),
             "a copy may be faster than who expects it"
         );
         assert_eq!(barrier.arrive(1), Ok(()));
         assert_eq!(barrier.expect(128), Ok(()));
         assert_eq!(barrier.arrive(1), Ok(()));
-        assert!(!barrier.is_complete(0), "{}", barrier.missing());
-        assert_eq!(barrier.copied(64), Ok(()));
+        assert!(!barrier.is_complete(0), "{}", barrier.missing(&Code::default()));
+        assert_eq!(barrier.copied(7, 64), Ok(()));
         assert!(barrier.is_complete(0) && !barrier.is_complete(1));
         assert!(barrier.arrive(3).is_err());
         assert_eq!(barrier.arrive(2), Ok(()));

@@ -110,6 +110,8 @@ struct Issued {
 struct Groups {
     /// Not committed yet.
     open: Vec<Issued>,
+    /// Whether the thread has waited for groups.
+    waited: bool,
     closed: VecDeque<Vec<Issued>>,
 }
 
@@ -127,6 +129,10 @@ pub(super) struct Engine {
     seed: u64,
     /// What threads knew at their last `nvshmem_fence`.
     fenced: BTreeMap<u32, Known>,
+    /// For messages: the mbarrier of the own block at which an instruction's operations complete, and the parity that a
+    /// thread last waited for there, with the phase that was complete.
+    told_at: BTreeMap<usize, u32>,
+    waited_at: BTreeMap<(u32, u32), (u32, u64)>,
     /// Whether a thread has seen that a cancellation was not granted.
     pub(super) refused: bool,
     /// For the timeline: when an operation was last complete, or a warp last arrived at an mbarrier.
@@ -150,9 +156,9 @@ impl Engine {
         self.queue.is_empty()
     }
 
-    /// The instruction of an operation in flight that writes a byte of shared memory of the block of rank `rank`. The
+    /// An operation in flight that writes a byte of shared memory of the block of rank `rank`. The
     /// operations are those of the block of rank `own`.
-    pub(super) fn writer(&self, own: u32, arrays: &[SharedArray], rank: u32, byte: u32) -> Option<usize> {
+    pub(super) fn writer(&self, own: u32, arrays: &[SharedArray], rank: u32, byte: u32) -> Option<Mark> {
         let holds = |(to, bytes): (u64, u64)| {
             let (at, array, offset) = match address::decode(to) {
                 Target::Shared(array, offset) => (own, array, offset),
@@ -169,7 +175,7 @@ impl Engine {
             let work = o.work.as_ref();
             work.is_some_and(|work| work.destinations().into_iter().any(holds))
         };
-        self.queue.iter().find(writes).map(|o| o.pc)
+        self.queue.iter().find(writes).map(|o| o.forked.mark)
     }
 
     /// The instruction of an operation in flight that writes tensor memory.
@@ -205,6 +211,15 @@ impl Engine {
         Some(self.queue.remove(at))
     }
 
+    /// The mark of the next operation of an instruction; `issuer` has the block, the warp and the lane.
+    fn number(&mut self, pc: usize, issuer: Mark, kind: Kind) -> Mark {
+        let count = self.numbers.entry(pc).or_default();
+        // Reads have even numbers, writes odd ones: a wait can be for the reads alone.
+        let number = *count * 2;
+        *count += 1;
+        Mark::new(number, issuer.block, issuer.lanes, pc, issuer.warp(), kind)
+    }
+
     /// Puts an operation into the queue.
     pub(super) fn issue(
         &mut self,
@@ -214,10 +229,8 @@ impl Engine {
         mut forked: Forked,
         time: u64,
     ) {
-        let count = self.numbers.entry(pc).or_default();
-        // Reads have even numbers, writes odd ones: a wait can be for the reads alone.
-        forked.mark = Mark::new(*count * 2, forked.mark.block, 1 << lane, pc, warp, issue.proxy);
-        *count += 1;
+        let own = Mark::new(0, forked.mark.block, 1 << lane, pc, warp, issue.proxy);
+        forked.mark = self.number(pc, own, issue.proxy);
         let groups = self
             .groups
             .entry((issue.class, warp as u32 * 32 + lane))
@@ -233,6 +246,11 @@ impl Engine {
             for issued in groups.closed.iter().flatten().chain(open) {
                 forked.after.extend([issued.mark, issued.mark.written()]);
                 after.push(issued.number);
+            }
+        }
+        for completion in &issue.completions {
+            if let Completion::Bytes(None, byte, _) = completion {
+                self.told_at.insert(pc, *byte);
             }
         }
         let number = self.issued;
@@ -274,6 +292,20 @@ impl Engine {
         groups.closed.push_back(group);
     }
 
+    /// The instruction that puts an operation into a group, where the operation is in none though its thread has waited for
+    /// groups.
+    pub(super) fn missing_commit(&self, operation: Mark) -> Option<&'static str> {
+        let is = |issued: &Issued| issued.mark == operation || issued.mark.written() == operation;
+        let mut groups = self.groups.iter();
+        let ((class, _), _) = groups.find(|(_, g)| g.waited && g.open.iter().any(is))?;
+        match class {
+            Class::Copy => Some("cp.async.commit_group"),
+            Class::Bulk => Some("cp.async.bulk.commit_group"),
+            Class::Matrix => Some("wgmma.commit_group"),
+            Class::Tensor | Class::Remote | Class::Told => None,
+        }
+    }
+
     /// Whether all but the latest `left` groups of a thread are complete.
     pub(super) fn complete(&self, class: Class, thread: u32, left: usize) -> bool {
         let Some(groups) = self.groups.get(&(class, thread)) else {
@@ -299,6 +331,7 @@ impl Engine {
         let Some(groups) = self.groups.get_mut(&(class, thread)) else {
             return Vec::new();
         };
+        groups.waited = true;
         let count = groups.closed.len().saturating_sub(left);
         let mut marks = Vec::new();
         for issued in groups.closed.iter().take(count).flatten() {

@@ -5,11 +5,15 @@ use crate::exec::address::{Target, decode};
 use crate::exec::cells::Cells;
 use crate::exec::cluster::Peers;
 use crate::exec::engine::Operation;
-use crate::exec::order::{Conflict, Forked, Known, Place};
+use crate::exec::fills::FILLED;
+use crate::exec::order::{Conflict, Forked, Known, Place, Space};
 use crate::exec::prior::early;
 use crate::exec::{Context, Shared, Trap, thread_of};
 use crate::fault::FaultKind;
 use crate::memory::granules;
+use crate::tensor::descriptor::Descriptor;
+use crate::tensor::format::Format;
+use crate::tensor_map::TensorMap;
 
 /// What an operation can access.
 pub(crate) struct Reach<'m, 'c> {
@@ -46,12 +50,12 @@ impl Use<'_> {
         }
     }
 
-    fn note(&self, place: &mut Place, forked: &Forked) -> Result<(), Conflict> {
+    fn note(&self, place: &mut Place, forked: &Forked, space: Space) -> Result<(), Conflict> {
         match self {
-            Use::Read(_) => place.read_by(forked),
-            Use::Write(_) => place.write_by(forked),
-            Use::Update(..) => place.update_by(forked),
-            Use::Signal(.., released) => place.signal_by(forked, released),
+            Use::Read(_) => place.read_by(forked, space),
+            Use::Write(_) => place.write_by(forked, space),
+            Use::Update(..) => place.update_by(forked, space),
+            Use::Signal(.., released) => place.signal_by(forked, space, released),
         }
     }
 }
@@ -93,6 +97,50 @@ impl Reach<'_, '_> {
         released: &Known,
     ) -> Check {
         self.access(address, Use::Signal(count, step, released))
+    }
+
+    /// The operation, a tensor copy, fills bytes of shared memory from an address on.
+    pub(crate) fn fill(&mut self, address: u64, bytes: u32, map: &TensorMap) {
+        let (rank, array, offset) = match decode(address) {
+            Target::Shared(array, offset) => (None, array, offset),
+            Target::Cluster(rank, array, offset) => (Some(rank), array, offset),
+            _ => return,
+        };
+        let rank = rank.filter(|rank| *rank as usize != self.peers.rank());
+        let shared = match rank {
+            None => &mut *self.shared,
+            Some(rank) => match self.peers.get(rank) {
+                Some(block) => &mut block.shared,
+                None => return,
+            },
+        };
+        if let Some(array) = self.ctx.code.shared.get(array as usize) {
+            let first = array.offset.wrapping_add(offset as u32);
+            shared.fills.fill(first, bytes, map, self.operation.pc);
+        }
+    }
+
+    /// Why the operation, one of a tensor core, reads a piece of shared memory as something else than what was copied there.
+    pub(crate) fn mismatch(
+        &mut self,
+        rank: usize,
+        byte: u32,
+        descriptor: &Descriptor,
+        format: Option<Format>,
+    ) -> Option<Box<Trap>> {
+        let shared = match rank == self.peers.rank() {
+            true => &*self.shared,
+            false => &self.peers.get(rank as u32)?.shared,
+        };
+        let Cells::Fine(places) = &shared.cells else {
+            return None;
+        };
+        let place = &places[granules(self.ctx.code.granule, byte as usize * 8, 8).start];
+        let (why, pc) = shared.fills.mismatch(byte, place, descriptor, format)?;
+        let message = format!("{} reads shared memory {why}", self.operation.name);
+        let mut trap = self.trap(FaultKind::Asynchronous, message);
+        trap.notes.push((FILLED.to_string(), pc));
+        Some(trap)
     }
 
     /// An error of the operation, at the lane that issued it.
@@ -156,7 +204,7 @@ impl Reach<'_, '_> {
                         found = Some((part, None));
                         break;
                     }
-                    if let Err(conflict) = how.note(place, &self.operation.forked) {
+                    if let Err(conflict) = how.note(place, &self.operation.forked, Space::Shared) {
                         found = Some((part, Some(conflict)));
                         break;
                     }
@@ -187,14 +235,14 @@ impl Reach<'_, '_> {
                     others.find_map(|(rank, block)| block.shared.engine.writer(rank, arrays, at, byte as u32))
                 })
             };
-            if let (None, Some(pc)) = (&conflict, writer()) {
+            if let (None, Some(other)) = (&conflict, writer()) {
                 let message = format!(
                     "{} {verb} {name}, which another asynchronous operation is still to write, and nothing orders the two",
                     self.operation.name
                 );
                 let mut trap = self.trap(FaultKind::Race, message);
                 trap.notes
-                    .push(("the other operation is issued here".to_string(), pc));
+                    .push(("the other operation is issued here".to_string(), other.pc()));
                 return Err(trap);
             }
             return Err(self.conflict(&name, verb, conflict));
@@ -263,7 +311,7 @@ impl Reach<'_, '_> {
             let places = ledger.places(first * 8, how.len() as u32 * 8);
             let places = places.map(|place| (self.operation.lane, place));
             let forked = &self.operation.forked;
-            let done = sheet.each(ledger, places, |place, _| how.note(place, forked));
+            let done = sheet.each(ledger, places, |place, _| how.note(place, forked, Space::Global));
             found = done.err();
         }
         if let Some((_, conflict)) = found {
@@ -314,6 +362,11 @@ impl Reach<'_, '_> {
         let why = match conflict {
             Conflict::Unfenced(_) => crate::exec::blame::UNFENCED,
             Conflict::Unmet(..) => crate::exec::blame::UNMET,
+            Conflict::Constant(..) => crate::exec::blame::CONSTANT,
+            Conflict::Read(_) if !mark.is_operation() => {
+                "nothing orders the two: the thread that issued the operation has not waited until the readers were done (by an \
+                 mbarrier at which they arrive behind their reads, or a barrier)"
+            }
             _ => {
                 "nothing orders the two: the access was not done before the operation was issued, and its thread has not waited for the operation"
             }

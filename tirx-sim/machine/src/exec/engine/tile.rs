@@ -322,6 +322,9 @@ impl Work for Tile {
 
     fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {
         self.check().map_err(|m| reach.trap(FaultKind::Asynchronous, m))?;
+        if self.direction == Direction::In {
+            reach.fill(self.shared, Tile::bytes(&self.map, self.gather) as u32, &self.map);
+        }
         let extents = Tile::extents(&self.map, self.gather);
         let rows: u64 = extents[1..].iter().product();
         for row in 0..rows {

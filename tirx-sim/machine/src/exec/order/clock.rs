@@ -231,6 +231,23 @@ impl Clock {
         });
     }
 
+    /// The same of asynchronous operations alone.
+    pub(crate) fn operations(&self) -> Clock {
+        fn part(node: &Arc<Node>) -> Arc<Node> {
+            Arc::new(match &**node {
+                Node::Leaf(clock) => Node::Leaf(BlockClock {
+                    issued: clock.issued.clone(),
+                    ..BlockClock::NOTHING
+                }),
+                Node::Inner(slots) => Node::Inner(slots.each_ref().map(|slot| slot.as_ref().map(part))),
+            })
+        }
+        Clock {
+            root: self.root.as_ref().map(part),
+            levels: self.levels,
+        }
+    }
+
     /// Joins: what another clock knows is known here too.
     pub(crate) fn join(&mut self, other: &Clock) {
         let Some(theirs) = &other.root else {

@@ -87,6 +87,18 @@ impl Order {
         }
     }
 
+    /// The scope of a lane's last fence, where it is narrower than one and so does not count for relaxed writes of that.
+    pub(super) fn narrower(&self, warp: usize, lane: u32, scope: Scope) -> Option<Scope> {
+        let fences = &self.warps[warp].fences.as_ref()?[lane as usize % LANES];
+        let wide = &fences.released[scope as usize];
+        let scopes = [Scope::Cta, Scope::Cluster, Scope::Gpu];
+        let newer = |narrow: &Scope| match (&fences.released[*narrow as usize], wide) {
+            (Some(narrow), Some(wide)) => !narrow.is(wide),
+            (narrow, _) => narrow.is_some(),
+        };
+        scopes[..scope as usize].iter().rev().copied().find(newer)
+    }
+
     /// What a lane's relaxed write within a scope releases.
     pub(super) fn released(&self, warp: usize, lane: u32, scope: Scope) -> Option<Known> {
         let fences = &self.warps[warp].fences.as_ref()?[lane as usize % LANES];

@@ -1,7 +1,7 @@
 //! The history of one place of memory, and which accesses to it are allowed.
 
 use super::mark::{Kind, Mark};
-use super::{Known, Order};
+use super::{Known, Order, Space};
 use crate::bytecode::{Scope, Strong};
 
 /// The mark of an access of this scope.
@@ -29,6 +29,12 @@ struct Extra {
     /// Strong writes since the last plain one.
     strong: Vec<Mark>,
     released: Vec<Release>,
+    /// A read through the path for memory that does not change.
+    constant: Option<Mark>,
+    /// The bits of the last strong access; 0 before there is one.
+    bits: u8,
+    /// Where the last strong write comes behind a fence of a narrower scope than its own.
+    narrow: Option<Scope>,
 }
 
 /// The history of a place.
@@ -46,6 +52,10 @@ pub(crate) enum Conflict {
     Read(Mark),
     /// Ordered, but without a proxy fence.
     Unfenced(Mark),
+    /// One of the two is a read through the path for memory that does not change; whether that is the earlier one.
+    Constant(Mark, bool),
+    /// Both are strong, but of different sizes.
+    Sizes(Mark),
     /// Ordered, but without the fences of `tcgen05`; whether the access was a write.
     Unmet(Mark, bool),
 }
@@ -57,6 +67,8 @@ impl Conflict {
             Conflict::Write(mark)
             | Conflict::Read(mark)
             | Conflict::Unfenced(mark)
+            | Conflict::Constant(mark, _)
+            | Conflict::Sizes(mark)
             | Conflict::Unmet(mark, _) => mark,
         }
     }
@@ -99,9 +111,9 @@ impl Forked {
     }
 
     /// Whether what was written is visible to an operation of the async proxy.
-    fn visible(&self, write: Mark) -> bool {
+    fn visible(&self, write: Mark, space: Space) -> bool {
         let generic = !write.is_never() && write.kind() != Kind::Engine;
-        !generic || self.mark.kind() != Kind::Engine || self.known.fenced.unknown(write) == 0
+        !generic || self.mark.kind() != Kind::Engine || self.known.fenced[space as usize].unknown(write) == 0
     }
 }
 
@@ -115,6 +127,12 @@ impl Place {
     /// Whether the place has been written.
     pub(crate) fn is_written(&self) -> bool {
         !self.write.is_never() || self.extra.as_ref().is_some_and(|e| !e.strong.is_empty())
+    }
+
+    /// The instruction of the asynchronous operation that has written last.
+    pub(crate) fn operation(&self) -> Option<usize> {
+        let by_operation = !self.write.is_never() && self.write.is_operation();
+        by_operation.then(|| self.write.pc())
     }
 
     /// Whether anybody has read since the last write.
@@ -148,6 +166,23 @@ impl Place {
     pub(crate) fn read(&mut self, order: &Order, me: Mark, lane: u32, lenient: bool) -> Result<(), Conflict> {
         let warp = me.warp();
         self.read_if(me, lenient, |mark| order.ordered(mark, warp, lane))
+    }
+
+    /// A read by one lane through the path for memory that does not change.
+    pub(crate) fn read_constant(&mut self, order: &Order, me: Mark, lane: u32) -> Result<(), Conflict> {
+        if order.check && self.is_written() {
+            let strong = self.extra.iter().flat_map(|e| &e.strong).next();
+            return Err(Conflict::Constant(*strong.unwrap_or(&self.write), false));
+        }
+        self.read(order, me, lane, false)?;
+        self.extra.get_or_insert_default().constant = Some(me);
+        Ok(())
+    }
+
+    /// A write over what has been read through that path.
+    fn check_constant(&self) -> Result<(), Conflict> {
+        let read = self.extra.as_ref().and_then(|extra| extra.constant);
+        read.map_or(Ok(()), |mark| Err(Conflict::Constant(mark, true)))
     }
 
     /// All lanes of `me` read by one instruction.
@@ -209,6 +244,7 @@ impl Place {
     /// A write by one lane; `same` says that the place holds the value already.
     pub(crate) fn write(&mut self, order: &Order, me: Mark, lane: u32, same: bool) -> Result<(), Conflict> {
         if !same {
+            self.check_constant()?;
             self.write_if(|mark| order.ordered(mark, me.warp(), lane))?;
         }
         self.written(me);
@@ -245,6 +281,11 @@ impl Place {
     ) -> Result<(), Conflict> {
         let warp = me.warp();
         let me = Mark::new(me.segment, me.block, me.lanes, me.pc(), warp, kind(access.scope));
+        if access.writes && !access.same {
+            self.check_constant()?;
+        }
+        let before = self.extra.as_ref().map_or(0, |extra| extra.bits);
+        let sizes = before != 0 && access.bits != 0 && before != access.bits;
         let allowed = |order: &Order, mark: Mark| {
             // Two strong accesses need no order if each is within the other's scope.
             let scope = match mark.kind() {
@@ -253,11 +294,15 @@ impl Place {
                 Kind::Gpu | Kind::Signal => Some(Scope::Gpu),
                 _ => None,
             };
-            !mark.is_never() && scope.is_some_and(|s| order.within(s.min(access.scope), mark.block))
+            !mark.is_never() && !sizes && scope.is_some_and(|s| order.within(s.min(access.scope), mark.block))
                 || order.ordered(mark, warp, lane)
         };
         let polls = access.polled && !access.writes;
         let checked = !polls && !access.same;
+        let told = |conflict: Conflict| match conflict.mark().is_strong() && sizes {
+            true => Conflict::Sizes(conflict.mark()),
+            false => conflict,
+        };
         if checked && !allowed(order, self.write) {
             return Err(Conflict::Write(self.write));
         }
@@ -265,12 +310,15 @@ impl Place {
             if let Some(conflict) = self.blocked(&|mark| allowed(order, mark))
                 && checked
             {
-                return Err(conflict);
+                return Err(told(conflict));
             }
         } else if let Some(extra) = &self.extra
             && let Some(mark) = extra.strong.iter().find(|m| !allowed(order, **m))
         {
-            return Err(Conflict::Write(*mark));
+            return Err(told(Conflict::Write(*mark)));
+        }
+        if access.bits != 0 && !access.polled {
+            self.extra.get_or_insert_default().bits = access.bits;
         }
         if access.reads {
             self.acquire(order, warp, lane, access);
@@ -294,7 +342,12 @@ impl Place {
                 Kind::Plain,
             ));
         }
+        let narrow = match access.releases {
+            true => None,
+            false => order.narrower(warp, lane, access.scope),
+        };
         let extra = self.extra.get_or_insert_default();
+        extra.narrow = narrow;
         if !access.reads && !access.same {
             extra.released.clear();
         }
@@ -331,8 +384,12 @@ impl Place {
         let Some(extra) = &self.extra else {
             return;
         };
+        if let Some(scope) = extra.narrow {
+            order.narrow = Some((warp, lane, scope));
+        }
         for release in &extra.released {
             if !order.within(release.scope.min(access.scope), release.block) {
+                order.narrow = Some((warp, lane, release.scope.min(access.scope)));
                 continue;
             }
             if access.acquires {
@@ -355,7 +412,7 @@ impl Place {
     }
 
     /// An asynchronous operation reads.
-    pub(crate) fn read_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
+    pub(crate) fn read_by(&mut self, operation: &Forked, space: Space) -> Result<(), Conflict> {
         let writes = || {
             self.extra
                 .iter()
@@ -366,7 +423,7 @@ impl Place {
         if let Some(write) = writes().find(|m| !operation.ordered(*m)) {
             return Err(Conflict::Write(write));
         }
-        if let Some(write) = self.unseen(operation) {
+        if let Some(write) = self.unseen(operation, space) {
             return Err(Conflict::Unfenced(write));
         }
         if self.read != operation.mark {
@@ -376,19 +433,20 @@ impl Place {
     }
 
     /// An asynchronous operation writes: what it writes over must be visible to it, or may come after it.
-    pub(crate) fn write_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
-        let unseen = self.unseen(operation);
+    pub(crate) fn write_by(&mut self, operation: &Forked, space: Space) -> Result<(), Conflict> {
+        self.check_constant()?;
+        let unseen = self.unseen(operation, space);
         self.write_in_order(operation)?;
         unseen.map_or(Ok(()), |mark| Err(Conflict::Unfenced(mark)))
     }
 
     /// A write that is not visible to an operation.
-    fn unseen(&self, operation: &Forked) -> Option<Mark> {
+    fn unseen(&self, operation: &Forked, space: Space) -> Option<Mark> {
         let strong = self.extra.iter().flat_map(|e| &e.strong);
         strong
             .chain([&self.write])
             .copied()
-            .find(|m| !operation.visible(*m))
+            .find(|m| !operation.visible(*m, space))
     }
 
     /// An asynchronous operation writes memory that no proxy fence concerns: tensor memory.
@@ -404,8 +462,13 @@ impl Place {
     }
 
     /// An asynchronous operation updates strongly and releases what it knows: a signal.
-    pub(crate) fn signal_by(&mut self, operation: &Forked, released: &Known) -> Result<(), Conflict> {
-        self.update_by(operation)?;
+    pub(crate) fn signal_by(
+        &mut self,
+        operation: &Forked,
+        space: Space,
+        released: &Known,
+    ) -> Result<(), Conflict> {
+        self.update_by(operation, space)?;
         let extra = self.extra.get_or_insert_default();
         let mark = operation.write();
         extra.strong.retain(|m| *m != mark);
@@ -419,7 +482,7 @@ impl Place {
     }
 
     /// An asynchronous operation updates atomically: it does not conflict with others that do.
-    pub(crate) fn update_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
+    pub(crate) fn update_by(&mut self, operation: &Forked, space: Space) -> Result<(), Conflict> {
         let allowed = |mark: Mark| mark.is_strong() || operation.ordered(mark);
         if !allowed(self.write) {
             return Err(Conflict::Write(self.write));
@@ -428,7 +491,7 @@ impl Place {
         if let Some(conflict) = self.blocked(&strong_or_reduced) {
             return Err(conflict);
         }
-        if let Some(mark) = self.unseen(operation) {
+        if let Some(mark) = self.unseen(operation, space) {
             return Err(Conflict::Unfenced(mark));
         }
         let strong = &mut self.extra.get_or_insert_default().strong;

@@ -25,18 +25,23 @@
 //! | fence | the lane, for its relaxed writes to come | its relaxed reads so far |
 //! | `fence.sc` ([`fences`]) | also for relaxed writes of lanes that it meets at a barrier | also relaxed reads of such lanes |
 //! | mbarrier arrive | its lane, in the phase | |
-//! | mbarrier try_wait, test_wait that succeeds | | the phase that completed |
+//! | mbarrier arrive of another block's thread | at scope `cluster` its lane; else the operations alone that it has waited for | |
+//! | mbarrier try_wait, test_wait that succeeds | | the phase that completed: of other blocks' threads at scope `cluster` alone |
+//! | `fence.mbarrier_init` | its lane's initializations, at the cluster barrier, also where that is relaxed | |
 //! | a copy's complete_tx | the copy, in the phase | |
 //! | wait for groups | | the operations of the groups |
 //! | `griddepcontrol.wait` | | the grid before this one (`exec::prior`) |
 //!
 //! Releases and acquires at a place hold within the narrower of the two scopes. A shuffle or vote orders nothing. A
-//! loop condition that polls a place by plain loads counts as a strong read with *acquire*, and plain writes there as
-//! strong ones with *release*, as if they were `volatile`. The CUDA text does not say so: nvcc may move the load out of the
-//! loop, which then never ends on a GPU. Kernels should poll with `T.ptx.ld_acquire` or `T.ptx.ld_volatile`.
+//! loop condition that polls shared memory by plain loads counts as a strong read with *acquire*, and plain writes there as
+//! strong ones with *release*, as if they were `volatile`. In global memory it is a plain read, and so a race with who writes
+//! the place: nvcc may move the load out of the loop, which then never ends on a GPU.
+//!
+//! **Sizes.** Strong accesses to one place are only strong for one another if they are of one size. What is read through the
+//! read-only path (`ld.global.nc`) must not be written by the grid at all, in whatever order.
 //!
 //! **Proxies.** A clock comes twice: all that is ordered before, and of it what a proxy fence has made visible to
-//! asynchronous operations ([`Known::fenced`]). An operation of the async proxy that reads what threads (or `cp.async`)
+//! asynchronous operations, by the state space of the fence ([`Known::fenced`]). An operation of the async proxy that reads what threads (or `cp.async`)
 //! wrote, or writes over it, needs the write in the second one. The way back needs no fence: waiting for a completion implies
 //! it. Neither does a write over what threads have only read.
 //!
@@ -67,13 +72,21 @@ pub(crate) use mark::{Kind, Mark};
 use crate::alu::LANES;
 use fences::Fences;
 
+/// The memory that a proxy fence is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// That of the blocks of a cluster.
+    Shared,
+    Global,
+}
+
 /// What an actor is ordered behind.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     /// All accesses.
     pub(crate) all: Clock,
-    /// Of these, those that asynchronous operations may read.
-    pub(crate) fenced: Clock,
+    /// Of these, those that asynchronous operations may read, by the space that they are to ([`Space`]).
+    pub(crate) fenced: [Clock; 2],
     /// Of these, accesses to tensor memory that their threads have published by a fence or commit.
     pub(crate) told: Clock,
     /// Of those, the ones that this actor's operations on tensor memory are ordered behind. Not passed on.
@@ -87,7 +100,7 @@ impl Known {
     pub(crate) fn nothing(blocks: u64) -> Known {
         Known {
             all: Clock::new(blocks),
-            fenced: Clock::new(blocks),
+            fenced: [Clock::new(blocks), Clock::new(blocks)],
             told: Clock::new(blocks),
             met: Clock::new(blocks),
             prior: false,
@@ -96,9 +109,17 @@ impl Known {
 
     pub(crate) fn join(&mut self, other: &Known) {
         self.all.join(&other.all);
-        self.fenced.join(&other.fenced);
+        for (own, other) in self.fenced.iter_mut().zip(&other.fenced) {
+            own.join(other);
+        }
         self.told.join(&other.told);
         self.prior |= other.prior;
+    }
+
+    fn fence(&mut self, spaces: &[Space], known: &Clock) {
+        for space in spaces {
+            self.fenced[*space as usize].join(known);
+        }
     }
 
     /// Joins what another lane of the warp knows, which becomes one strand with this.
@@ -110,11 +131,23 @@ impl Known {
     fn is(&self, other: &Known) -> bool {
         let clocks = [
             (&self.all, &other.all),
-            (&self.fenced, &other.fenced),
+            (&self.fenced[0], &other.fenced[0]),
+            (&self.fenced[1], &other.fenced[1]),
             (&self.told, &other.told),
             (&self.met, &other.met),
         ];
         clocks.iter().all(|(a, b)| a.is(b)) && self.prior == other.prior
+    }
+
+    /// Of all this the asynchronous operations alone: what threads have done is left out.
+    pub(crate) fn operations(&self) -> Known {
+        Known {
+            all: self.all.operations(),
+            fenced: self.fenced.each_ref().map(Clock::operations),
+            told: self.told.operations(),
+            met: self.met.operations(),
+            prior: false,
+        }
     }
 
     /// An asynchronous operation is complete. What it wrote is visible to others of its kind.
@@ -148,6 +181,8 @@ pub(crate) struct Order {
     pub(crate) block: u32,
     cluster: (u32, u32),
     warps: Vec<Time>,
+    /// A lane that has read what was released in a scope that does not reach it, and the scope.
+    pub(crate) narrow: Option<(usize, u32, Scope)>,
     /// Counts block barriers.
     epoch: u32,
     /// Whether clocks are kept.
@@ -174,6 +209,7 @@ impl Order {
             block: 0,
             cluster: (0, 1),
             warps: exist.iter().map(time).collect(),
+            narrow: None,
             epoch: 1,
             fine: fine && check,
             check,
@@ -445,8 +481,8 @@ impl Order {
         }
     }
 
-    /// `fence.proxy.async`: asynchronous operations may read what a lane knows and has done.
-    pub(crate) fn fence_proxy(&mut self, warp: usize, mask: u32) {
+    /// `fence.proxy.async` of some spaces: asynchronous operations may read what a lane knows and has done there.
+    pub(crate) fn fence_proxy(&mut self, warp: usize, mask: u32, spaces: &[Space]) {
         if !self.fine {
             return;
         }
@@ -454,12 +490,12 @@ impl Order {
         if mask & exist == exist {
             // Each lane fences its own accesses; those of others come with the barrier that publishes them.
             let known = self.release(warp, mask);
-            self.change(warp, mask, |own| own.fenced.join(&known.all));
+            self.change(warp, mask, |own| own.fence(spaces, &known.all));
             return;
         }
         for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
             let known = self.release(warp, 1 << lane);
-            self.change(warp, 1 << lane, |own| own.fenced.join(&known.all));
+            self.change(warp, 1 << lane, |own| own.fence(spaces, &known.all));
         }
     }
 

@@ -243,10 +243,19 @@ fn operations_are_ordered_by_their_completion_and_proxy_fences() {
         after: Vec::new(),
     };
     let operation = forked(&mut order);
-    assert!(matches!(place.read_by(&operation), Err(Conflict::Unfenced(_))));
-    order.fence_proxy(0, 1);
+    assert!(matches!(
+        place.read_by(&operation, Space::Shared),
+        Err(Conflict::Unfenced(_))
+    ));
+    order.fence_proxy(0, 1, &[Space::Global]);
+    let other = forked(&mut order);
+    assert!(
+        matches!(place.read_by(&other, Space::Shared), Err(Conflict::Unfenced(_))),
+        "the fence is of another space"
+    );
+    order.fence_proxy(0, 1, &[Space::Shared]);
     let operation = forked(&mut order);
-    assert_eq!(place.read_by(&operation), Ok(()));
+    assert_eq!(place.read_by(&operation, Space::Shared), Ok(()));
     assert!(
         write(&order, &mut place, 0, 0).is_err(),
         "it may not have read yet"
@@ -254,7 +263,7 @@ fn operations_are_ordered_by_their_completion_and_proxy_fences() {
     order.learn(0, 1, &[mark, mark.written()]);
     assert_eq!(write(&order, &mut place, 0, 0), Ok(()));
     let mut place = Place::EMPTY;
-    assert_eq!(place.write_by(&operation), Ok(()));
+    assert_eq!(place.write_by(&operation, Space::Shared), Ok(()));
     assert!(read(&order, &mut place, 1, 0).is_err(), "warp 1 has not waited");
     assert_eq!(read(&order, &mut place, 0, 0), Ok(()), "lane 0 has");
 }
