@@ -6,8 +6,10 @@
 //! | whole (A, D) | 128 rows | row | column |
 //! | spread (F) | 64 rows | row / 16 · 32 + row % 16 | column |
 //! | folded (B, E) | 64 rows of two CTAs, or weight stationary | row + 64 in the right half | column % (N / 2) |
+//!
+//! A layout with 64 rows in the first 64 lanes stands for the spread path too: [`TensorMemory::spread`].
 
-use super::memory::{CELL, TensorMemory};
+use super::memory::{CELL, TensorMemory, spread};
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +68,9 @@ impl DataPath {
             let (lane, cell) = self.of_column(i, columns);
             (lane, cell * CELL)
         };
-        tiles(&d.row_lanes, &d.row_columns, rows, &row)
-            && tiles(&d.column_lanes, &d.column_columns, columns, &column)
+        let of_rows = |lanes: &[i128]| tiles(lanes, &d.row_columns, rows, &row);
+        let spread = || self == DataPath::Spread && spread(&d.row_lanes).is_some_and(|lanes| of_rows(&lanes));
+        (of_rows(&d.row_lanes) || spread()) && tiles(&d.column_lanes, &d.column_columns, columns, &column)
     }
 
     /// Whether tiles of `rows` × `k` of A in tensor memory lie as instructions read them.
@@ -81,9 +84,9 @@ impl DataPath {
             return false;
         };
         let copies: &[(i128, i128)] = if self == DataPath::Folded { &[(2, 64)] } else { &[] };
-        a.copies == copies
-            && tiles(row_lanes, row_columns, rows, &row)
-            && tiles(k_lanes, k_columns, k, &along)
+        let of_rows = |lanes: &[i128]| tiles(lanes, row_columns, rows, &row);
+        let spread = || self == DataPath::Spread && spread(row_lanes).is_some_and(|lanes| of_rows(&lanes));
+        a.copies == copies && (of_rows(row_lanes) || spread()) && tiles(k_lanes, k_columns, k, &along)
     }
 }
 

@@ -76,6 +76,26 @@ impl TensorMemory {
         (cx.facts.simplify(&cell), cx.facts.simplify(&within))
     }
 
+    /// The same region with 64 rows in the lanes where instructions of 64 rows have them, 16 to each warp's lanes, if its layout
+    /// has them in the first 64 lanes. That layout is how kernels declare such rows: it is TVM's for A, and a part of a buffer of 128 rows.
+    pub(super) fn spread(&self) -> Option<TensorMemory> {
+        let at = self.extents.iter().position(|extent| *extent == 64)?;
+        let others = self.lanes.iter().enumerate().filter(|(dim, _)| *dim != at);
+        let alone = others.into_iter().all(|(_, table)| table.iter().all(|lane| *lane == 0));
+        let mut lanes = self.lanes.clone();
+        lanes[at] = spread(&self.lanes[at])?;
+        (alone && self.lane.is_int(0)).then(|| TensorMemory {
+            base: self.base.clone(),
+            lane: self.lane.clone(),
+            column: self.column.clone(),
+            bits: self.bits,
+            columns: self.columns.clone(),
+            extents: self.extents.clone(),
+            copies: self.copies.clone(),
+            lanes,
+        })
+    }
+
     /// The first element's place along the columns, in elements.
     pub(super) fn first_element(&self) -> &Expr {
         &self.column
@@ -111,6 +131,12 @@ impl TensorMemory {
         }
         fold::add(base, unsigned(&moved))
     }
+}
+
+/// The lanes of 64 rows that are in the first 64 lanes, as [`TensorMemory::spread`] says.
+pub(super) fn spread(lanes: &[i128]) -> Option<Vec<i128>> {
+    let first = lanes.len() == 64 && lanes.iter().enumerate().all(|(row, lane)| *lane == row as i128);
+    first.then(|| lanes.iter().map(|row| row / 16 * 32 + row % 16).collect())
 }
 
 fn unsigned(e: &Expr) -> Expr {

@@ -175,12 +175,25 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
         return Err("the region does not begin at a lane known to be a multiple of 16".into());
     };
     let (threads, registers) = holders(&places, name)?;
-    let cells = cells_of(&memory, &threads, &registers, first_lane)?;
-    let (shape, steps) = decompose(&cells).ok_or_else(|| {
-        format!(
-            "no shape of tcgen05.ld and tcgen05.st (32x32b, 16x64b, 16x128b, 16x256b) connects the registers of {name} with \
-             the lanes and columns; tcgen05_atom_layout and wg_local_layout give layouts that one does"
-        )
+    let direct = cells_of(&memory, &threads, &registers, first_lane);
+    let spread = || cells_of(&memory.spread()?, &threads, &registers, 0).ok();
+    let found = match direct.map(|cells| (decompose(&cells, 32), cells)) {
+        Ok((Some(found), cells)) => Ok((found, cells)),
+        Ok((None, _)) => Err(None),
+        Err(why) => Err(Some(why)),
+    };
+    let found = found.or_else(|why| {
+        let cells = spread().ok_or(why)?;
+        let found = decompose(&cells, 16).ok_or(None)?;
+        Ok((found, cells))
+    });
+    let ((shape, steps), cells) = found.map_err(|why: Option<String>| {
+        why.unwrap_or_else(|| {
+            format!(
+                "no shape of tcgen05.ld and tcgen05.st (32x32b, 16x64b, 16x128b, 16x256b) connects the registers of {name} \
+                 with the lanes and columns; tcgen05_atom_layout and wg_local_layout give layouts that one does"
+            )
+        })
     })?;
     let (column, within) = memory.first_column(cx);
     if !within.is_int(0) {
@@ -353,10 +366,11 @@ impl Cells {
     }
 }
 
-/// The shape and its instructions, which together move each cell once.
-fn decompose(cells: &Cells) -> Option<(&'static Shape, Vec<Step>)> {
-    SHAPES
-        .iter()
+/// The shape, of at most this many lanes, and its instructions, which together move each cell once.
+fn decompose(cells: &Cells, lanes: i128) -> Option<(&'static Shape, Vec<Step>)> {
+    let shapes = SHAPES.iter().filter(|shape| shape.lanes <= lanes);
+    shapes
+        .into_iter()
         .find_map(|shape| Some((shape, with_shape(cells, shape)?)))
 }
 

@@ -1,0 +1,216 @@
+# test: target sm_100a
+# test: compile sm_100a
+# Copies between registers, shared and tensor memory, by each shape; what is read too early is reported.
+from tvm.script import tirx as T
+from tvm.script.tirx import tile as Tx
+from tvm.tirx.layout import R, S, TCol, TileLayout, TLane
+
+
+@T.inline
+def turn():
+    T.ptx.tcgen05.fence.before_thread_sync()
+    T.cuda.cta_sync()
+    T.ptx.tcgen05.fence.after_thread_sync()
+
+
+@T.inline
+def end(tmem_pool):
+    T.ptx.tcgen05.fence.before_thread_sync()
+    T.cuda.cta_sync()
+    tmem_pool.dealloc()
+
+
+# Stored in one shape, loaded in the others; 24 columns are two instructions, of 16 and of 8.
+# sim: shapes
+#   A: float32[128x24] = i * 100 + j
+#   B: float32[4x128x24] = 0 -> j * 100 + k
+@T.prim_func
+def shapes(A: T.Buffer((128, 24), "float32"), B: T.Buffer((4, 128, 24), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    pool.commit()
+    cells = tmem_pool.alloc((128, 32), "float32")
+    tmem_pool.commit()
+    turn()
+    r = T.wg_reg_tile(24)
+    Tx.wg.copy(r, A)
+    Tx.wg.copy_async(cells[:, 4:28], r)
+    T.ptx.tcgen05.wait.st()
+    Tx.wg.fill(r, 0.0)
+    Tx.wg.copy_async(r, cells[:, 4:28])
+    T.ptx.tcgen05.wait.ld()
+    Tx.wg.copy(B[0, :, :], r)
+    for n, shape in enumerate(("16x64b", "16x128b", "16x256b")):
+        for c in range(3):
+            part = T.alloc_tcgen05_ldst_frag(shape, (128, 8), "float32")
+            Tx.wg.copy_async(part, cells[:, 4 + c * 8 : 12 + c * 8])
+            T.ptx.tcgen05.wait.ld()
+            Tx.wg.copy(B[1 + n, :, c * 8 : c * 8 + 8], part)
+    end(tmem_pool)
+
+
+# Two elements in a cell, and one in the lower half of each cell.
+# sim: sixteen_bits
+#   A: float16[128x16] = i * 10 + j
+#   B: float16[2x128x16] = 0 -> j * 10 + k
+@T.prim_func
+def sixteen_bits(A: T.Buffer((128, 16), "float16"), B: T.Buffer((2, 128, 16), "float16")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    pool.commit()
+    dense = tmem_pool.alloc((128, 16), "float16")
+    halves = tmem_pool.alloc((128, 16), "float16", layout=TileLayout(S[(128, 16) : (1 @ TLane, 2 @ TCol)]), cols=16)
+    tmem_pool.commit()
+    turn()
+    r = T.wg_reg_tile(16, dtype="float16")
+    Tx.wg.copy(r, A)
+    Tx.wg.copy_async(dense, r)
+    Tx.wg.copy_async(halves, r)
+    T.ptx.tcgen05.wait.st()
+    part = T.alloc_tcgen05_ldst_frag("16x128b", (128, 16), "float16")
+    Tx.wg.copy_async(part, dense)
+    T.ptx.tcgen05.wait.ld()
+    Tx.wg.copy(B[0, :, :], part)
+    Tx.wg.copy_async(r, halves)
+    T.ptx.tcgen05.wait.ld()
+    Tx.wg.copy(B[1, :, :], r)
+    end(tmem_pool)
+
+
+# sim: loaded_too_early
+#   A: float32[128x8] = i + j
+#   B: float32[128x8] = 0
+#   fault: wait::ld
+@T.prim_func
+def loaded_too_early(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    pool.commit()
+    cells = tmem_pool.alloc((128, 8), "float32")
+    tmem_pool.commit()
+    turn()
+    r = T.wg_reg_tile(8)
+    Tx.wg.copy(r, A)
+    Tx.wg.copy_async(cells, r)
+    T.ptx.tcgen05.wait.st()
+    Tx.wg.copy_async(r, cells)
+    Tx.wg.copy(B, r)
+    end(tmem_pool)
+
+
+# sim: stored_too_early
+#   A: float32[128x8] = i + j
+#   B: float32[128x8] = 0
+#   fault: nothing has written
+@T.prim_func
+def stored_too_early(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    pool.commit()
+    cells = tmem_pool.alloc((128, 8), "float32")
+    tmem_pool.commit()
+    turn()
+    r = T.wg_reg_tile(8)
+    Tx.wg.copy(r, A)
+    Tx.wg.copy_async(cells, r)
+    Tx.wg.copy_async(r, cells)
+    T.ptx.tcgen05.wait.ld()
+    Tx.wg.copy(B, r)
+    end(tmem_pool)
+
+
+# From shared to tensor memory: rows of 16 and 32 bytes, one row for each warp's lanes, both halves of the lanes alike.
+# sim: filled
+#   A: float32[128x16] = i * 100 + j
+#   B: float32[128x16] = 0 -> i * 100 + j
+#   C: float32[2x128x4] = 0 -> (j % 64 if i == 0 else j // 64 * 32 + j % 32) * 100 + k
+@T.prim_func
+def filled(A: T.Buffer((128, 16), "float32"), B: T.Buffer((128, 16), "float32"), C: T.Buffer((2, 128, 4), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    warp = T.warp_id([4])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    bar = pool.alloc((1,), "uint64", align=8)
+    As = pool.alloc_tcgen05_mma_AB((128, 16), "float32", swizzle_mode="none")
+    pool.commit()
+    cells = tmem_pool.alloc((128, 16), "float32")
+    pairs = TileLayout(S[(64, 4) : (1 @ TLane, 1 @ TCol)] + R[2 : 64 @ TLane])
+    neighbours = TileLayout(S[(2, 32, 4) : (64 @ TLane, 1 @ TLane, 1 @ TCol)] + R[2 : 32 @ TLane])
+    twice = tmem_pool.alloc((64, 4), "float32", layout=pairs, cols=4)
+    beside = tmem_pool.alloc((64, 4), "float32", layout=neighbours, cols=4)
+    tmem_pool.commit()
+    Tx.cta.copy(As, A)
+    if warp == 0:
+        if T.ptx.elect_sync():
+            T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+            T.ptx.fence.mbarrier_init()
+    T.ptx.fence.proxy_async("shared::cta")
+    turn()
+    if warp == 0:
+        if T.ptx.elect_sync():
+            Tx.copy_async(cells[:, 0:8], As[:, 0:8])
+            Tx.copy_async(cells[:, 8:16], As[:, 8:16], shape="128x128b")
+            Tx.copy_async(twice, As[0:64, 0:4])
+            Tx.copy_async(beside, As[0:64, 0:4], multicast="warpx2::01_23")
+            T.ptx.tcgen05.commit(bar.ptr_to([0]))
+    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+    T.ptx.tcgen05.fence.after_thread_sync()
+    r = T.wg_reg_tile(16)
+    Tx.wg.copy_async(r, cells)
+    T.ptx.tcgen05.wait.ld()
+    Tx.wg.copy(B, r)
+    all_lanes = T.decl_buffer((128, 8), "float32", scope="tmem", allocated_addr=16, layout=TileLayout(S[(128, 8) : (1 @ TLane, 1 @ TCol)]))
+    for n in range(2):
+        q = T.wg_reg_tile(4)
+        Tx.wg.copy_async(q, all_lanes[:, n * 4 : n * 4 + 4])
+        T.ptx.tcgen05.wait.ld()
+        Tx.wg.copy(C[n, :, :], q)
+    end(tmem_pool)
+
+
+# sim: filled_too_early
+#   A: float32[128x8] = i * 100 + j
+#   B: float32[128x8] = 0
+#   fault: race
+@T.prim_func
+def filled_too_early(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    warp = T.warp_id([4])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    As = pool.alloc_tcgen05_mma_AB((128, 8), "float32", swizzle_mode="none")
+    pool.commit()
+    cells = tmem_pool.alloc((128, 8), "float32")
+    tmem_pool.commit()
+    zeros = T.wg_reg_tile(8)
+    Tx.cta.copy(As, A)
+    T.ptx.fence.proxy_async("shared::cta")
+    Tx.wg.fill(zeros, 0.0)
+    turn()
+    Tx.wg.copy_async(cells, zeros)
+    T.ptx.tcgen05.wait.st()
+    turn()
+    if warp == 0:
+        if T.ptx.elect_sync():
+            Tx.copy_async(cells, As)
+    turn()
+    Tx.wg.copy_async(zeros, cells)
+    T.ptx.tcgen05.wait.ld()
+    Tx.wg.copy(B, zeros)
+    end(tmem_pool)
