@@ -84,8 +84,10 @@ impl Unit {
 pub(super) struct Active {
     pub(super) lanes: Range,
     pub(super) warps: Range,
-    /// Units of this size may be partly excluded.
+    /// Units of this size may be partly excluded, in the warps of `doubt`.
     parts: Unit,
+    /// The first of these warps, and the end.
+    doubt: (i128, i128),
 }
 
 impl Active {
@@ -95,6 +97,7 @@ impl Active {
             lanes: Range::whole(LANES.min(threads)),
             warps: Range::whole((threads + LANES - 1) / LANES),
             parts: Unit::Cta,
+            doubt: (0, 0),
         }
     }
 
@@ -146,18 +149,45 @@ impl Active {
             }),
             _ => None,
         };
-        negated.unwrap_or_else(|| self.parted(condition, ids))
+        negated.unwrap_or_else(|| {
+            // The negation of a conjunction excludes threads for which its parts hold, no others.
+            let is_conjunction = condition.as_binary(BinOp::And).is_some()
+                || condition.dtype.is_bool() && condition.as_call(Op::BitwiseAnd).is_some();
+            let within = if is_conjunction {
+                self.under(condition, ids).warps
+            } else {
+                self.warps
+            };
+            self.parted_within(condition, within, ids)
+        })
     }
 
     /// The active set under a condition that is not analyzed.
     fn parted(self, condition: &Expr, ids: &Ids) -> Active {
+        self.parted_within(condition, self.warps, ids)
+    }
+
+    /// The same for a condition that excludes threads of some warps at most.
+    fn parted_within(self, condition: &Expr, warps: Range, ids: &Ids) -> Active {
         let mut find = Parts {
             ids,
-            parts: self.parts,
+            parts: Unit::Cta,
         };
         find.visit_expr(condition);
+        if find.parts == Unit::Cta {
+            return self;
+        }
+        let (low, high) = match warps.first {
+            Some(first) => (first, first + warps.count),
+            None => (0, i128::MAX),
+        };
+        let doubt = match self.doubt {
+            (from, to) if from < to => (from.min(low), to.max(high)),
+            _ => (low, high),
+        };
         Active {
-            parts: find.parts,
+            parts: self.parts.min(find.parts),
+            doubt,
             ..self
         }
     }
@@ -278,8 +308,12 @@ impl Active {
             ExecScope::Warpgroup => Unit::Warpgroup,
             ExecScope::Cta | ExecScope::Cluster => Unit::Cta,
         };
+        let doubted = match self.warps.first {
+            Some(first) => first < self.doubt.1 && self.doubt.0 < first + self.warps.count,
+            None => true,
+        };
         let parted = match self.parts {
-            parts if parts >= least => return Ok(()),
+            parts if parts >= least || !doubted => return Ok(()),
             Unit::Thread => "threads",
             Unit::Warp => "warps",
             Unit::Warpgroup | Unit::Cta => "warpgroups",
@@ -533,5 +567,26 @@ mod tests {
             active.is_full(ExecScope::Warp, 64).unwrap_err(),
             "laneid narrowed to 1 chosen at run time vs full [0, 32)"
         );
+    }
+
+    #[test]
+    fn the_negation_of_a_conjunction_leaves_out_what_it_names() {
+        let [warp, pair] = ["warp", "pair"].map(|name| Var::new(name, DType::INT32));
+        let ids = FxHashMap::from_iter([
+            (warp.clone(), ScopeIdKind::WarpId),
+            (pair.clone(), ScopeIdKind::CtaIdInPair),
+        ]);
+        let compare = |op: BinOp, id: &Var, value: i32| Expr::binary(op, Expr::var(id), Expr::int32(value));
+        let both = Expr::binary(
+            BinOp::And,
+            compare(BinOp::Eq, &warp, 2),
+            compare(BinOp::Eq, &pair, 0),
+        );
+        let rest = Active::all(256).under_not(&both, &ids);
+        assert!(rest.is_full(ExecScope::Cta, 256).is_err());
+        let upper = rest.under(&compare(BinOp::Ge, &warp, 4), &ids);
+        assert_eq!(upper.is_full(ExecScope::Warpgroup, 256), Ok(()));
+        let lower = rest.under(&compare(BinOp::Lt, &warp, 4), &ids);
+        assert!(lower.is_full(ExecScope::Warpgroup, 256).is_err());
     }
 }

@@ -40,7 +40,9 @@ use self::emit::{Emit, Outside};
 use self::variant::{Decline, Explanation, Plan, Variant};
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::ir::{Expr, ForKind, ForLoop, Mutator, ScopeIdKind, Stmt, StmtKind, TileCall, Var, is_pure};
+use crate::ir::{
+    Expr, ForKind, ForLoop, Mutator, ScopeIdKind, Stmt, StmtKind, TileArg, TileCall, Var, is_pure,
+};
 use crate::source::Span;
 use crate::transform::Target;
 
@@ -244,7 +246,26 @@ impl Mutator for Walk<'_> {
 }
 
 impl Walk<'_> {
+    /// The call with extents of regions in their simplest form: `(i + 1) * 128 // 4 - i * 128 // 4` is constant.
+    fn with_simple_extents(&mut self, tile: &TileCall) -> TileCall {
+        let mut tile = tile.clone();
+        for arg in &mut tile.args {
+            let TileArg::Region(region) = arg else { continue };
+            for (_, extent) in &mut region.ranges {
+                if extent.as_int().is_none() {
+                    let simple = self.facts.simplify(extent);
+                    // Others stay as they are written: predicates compare them.
+                    if simple.as_int().is_some() {
+                        *extent = simple;
+                    }
+                }
+            }
+        }
+        tile
+    }
+
     fn dispatch(&mut self, tile: &TileCall, span: Span) -> Result<Stmt> {
+        let tile = &self.with_simple_extents(tile);
         let mut context = Context {
             targets: self.targets,
             launch: self.launch,

@@ -81,7 +81,9 @@ impl TensorMemory {
     pub(super) fn spread(&self) -> Option<TensorMemory> {
         let at = self.extents.iter().position(|extent| *extent == 64)?;
         let others = self.lanes.iter().enumerate().filter(|(dim, _)| *dim != at);
-        let alone = others.into_iter().all(|(_, table)| table.iter().all(|lane| *lane == 0));
+        let alone = others
+            .into_iter()
+            .all(|(_, table)| table.iter().all(|lane| *lane == 0));
         let mut lanes = self.lanes.clone();
         lanes[at] = spread(&self.lanes[at])?;
         (alone && self.lane.is_int(0)).then(|| TensorMemory {
