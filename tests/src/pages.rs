@@ -102,7 +102,7 @@ pub fn read(path: &Path) -> Result<Vec<Block>, String> {
 /// Tests a `python` block as a kernel file: every kernel goes through all passes to CUDA text, `# sim:` lines are run,
 /// and what `# error:` lines say is in the message. A block without an `import` begins with that of `T`.
 ///
-/// The words `entry=NAME` and `NAME=VALUE` choose what is built; `host` says that the block is no kernel file, and is
+/// The words `entry=NAME`, `NAME=VALUE` and `arch=sm_100a` choose what is built; `host` says that the block is no kernel file, and is
 /// only parsed.
 ///
 /// # Errors
@@ -131,6 +131,7 @@ pub fn kernel_block(block: &Block, folder: &Path) -> Result<(), String> {
     for word in &block.words {
         match word.split_once('=') {
             Some(("entry", name)) => case.entry = Some(name.into()),
+            Some(("arch", name)) => case.arch = name.into(),
             Some((name, value)) => {
                 case.defines.insert(name.into(), constant(value));
             }
@@ -154,7 +155,7 @@ fn check(case: &Case) -> Result<usize, String> {
     let runs = case.runs()?;
     let modules = case.build()?;
     for (entry, module) in &modules {
-        let lowered = stages(module, "sm_90a", &mut |_, _| Ok(()))?;
+        let lowered = stages(module, &case.arch, &mut |_, _| Ok(()))?;
         cuda::emit(&lowered).map_err(|e| format!("{entry}: {e}"))?;
         for run in runs.iter().filter(|run| run.kernel == *entry) {
             run.simulate(&lowered)?;
