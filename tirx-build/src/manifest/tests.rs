@@ -151,7 +151,9 @@ fn specializations_are_checked() {
         twice.contains("this specialization twice") && twice.contains(":5:26"),
         "{twice}"
     );
-    assert!(refused(&format!("{head}specialize = [{{ N = 2026-01-01 }}]\n")).contains("cannot be a compile-time"));
+    assert!(
+        refused(&format!("{head}specialize = [{{ N = 2026-01-01 }}]\n")).contains("cannot be a compile-time")
+    );
 }
 
 #[test]

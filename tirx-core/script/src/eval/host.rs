@@ -226,7 +226,8 @@ pub(super) fn tvm_value(path: &str) -> Option<Value> {
             return None;
         }
         // `ptx_bar_arrive` is `T.ptx.bar.arrive`: the operation of that name knows how it is written.
-        let script = Op::from_name(&format!("tirx.{family}.{short}")).map(|op| format!("T.{}", op.info().script));
+        let script =
+            Op::from_name(&format!("tirx.{family}.{short}")).map(|op| format!("T.{}", op.info().script));
         let (path, last) = script.as_deref().and_then(|s| s.rsplit_once('.')).unzip();
         return lang::attribute(path.unwrap_or(&format!("T.{family}")), last.unwrap_or(short));
     }

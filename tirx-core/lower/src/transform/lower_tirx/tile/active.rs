@@ -149,17 +149,8 @@ impl Active {
             }),
             _ => None,
         };
-        negated.unwrap_or_else(|| {
-            // The negation of a conjunction excludes threads for which its parts hold, no others.
-            let is_conjunction = condition.as_binary(BinOp::And).is_some()
-                || condition.dtype.is_bool() && condition.as_call(Op::BitwiseAnd).is_some();
-            let within = if is_conjunction {
-                self.under(condition, ids).warps
-            } else {
-                self.warps
-            };
-            self.parted_within(condition, within, ids)
-        })
+        // Threads for which the condition may hold, and no others, may be excluded.
+        negated.unwrap_or_else(|| self.parted_within(condition, self.under(condition, ids).warps, ids))
     }
 
     /// The active set under a condition that is not analyzed.
@@ -570,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn the_negation_of_a_conjunction_leaves_out_what_it_names() {
+    fn a_negation_leaves_out_what_the_condition_names() {
         let [warp, pair] = ["warp", "pair"].map(|name| Var::new(name, DType::INT32));
         let ids = FxHashMap::from_iter([
             (warp.clone(), ScopeIdKind::WarpId),
@@ -588,5 +579,10 @@ mod tests {
         assert_eq!(upper.is_full(ExecScope::Warpgroup, 256), Ok(()));
         let lower = rest.under(&compare(BinOp::Lt, &warp, 4), &ids);
         assert!(lower.is_full(ExecScope::Warpgroup, 256).is_err());
+        // One warp among others.
+        let rest = Active::all(256).under_not(&compare(BinOp::Eq, &warp, 2), &ids);
+        let upper = rest.under(&compare(BinOp::Ge, &warp, 4), &ids);
+        assert_eq!(upper.is_full(ExecScope::Warpgroup, 256), Ok(()));
+        assert!(rest.is_full(ExecScope::Cta, 256).is_err());
     }
 }
