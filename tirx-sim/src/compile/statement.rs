@@ -65,6 +65,8 @@ impl Compiler<'_> {
                 predicate,
             }) => self.store(buffer, indices, value, predicate.as_ref()),
             StmtKind::AllocBuffer(buffer, _) => self.alloc(buffer),
+            // As for an allocation in tensor memory: see `alloc`.
+            StmtKind::DeclBuffer(buffer) if buffer.scope() == "tmem" => Ok(()),
             StmtKind::DeclBuffer(buffer) => self.home(buffer).map(drop),
             StmtKind::ScopeId(_) => error(stmt.span, "scope ids must be lowered before the simulator runs"),
             StmtKind::Tile(_) => error(
