@@ -4,7 +4,9 @@ use std::io::Write;
 
 use crate::input::{Input, Result, user};
 use crate::output::Output;
-use crate::{bundle, cache, check, doctor, explain, layout, new, simulate, stats, test, texts, toolchain};
+use crate::{
+    asm, bundle, cache, check, doctor, explain, layout, new, simulate, stats, test, texts, toolchain,
+};
 
 macro_rules! commands {
     ($($(#[$attribute:meta])* $name:ident($arguments:ty) => $run:path,)*) => {
@@ -46,6 +48,8 @@ commands! {
     Test(test::Test) => test::run,
     /// Registers, spills, memory, code size and occupancy of each kernel on each target, and what changed.
     Stats(stats::Stats) => stats::run,
+    /// The machine code, PTX or CUDA text of a kernel beside the lines of its file, with its hot loop and counts.
+    Asm(asm::Asm) => asm::run,
     /// The nvcc that builds use, and those that were fetched.
     #[command(subcommand)]
     Toolchain(toolchain::Toolchain) => toolchain::run,

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod asm;
 mod bundle;
 mod cache;
 mod check;

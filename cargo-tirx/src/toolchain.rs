@@ -16,6 +16,8 @@ pub(crate) enum Toolchain {
         #[arg(long, value_name = "RELEASE")]
         cuda: Option<String>,
     },
+    /// Fetches nvdisasm through pip into the per-user cache: `cargo tirx asm` shows machine code with it.
+    Nvdisasm,
     /// Prints the toolchains that were fetched.
     List,
     /// Removes a toolchain that was fetched.
@@ -38,6 +40,11 @@ pub(crate) fn run(command: &Toolchain, _: &Output) -> Result<()> {
             let pin = release(&text.unwrap_or_else(|| "13.0".to_string()))?;
             let nvcc = toolchain::install(&environment, pin, &mut |line| output::say(&format!("{line}\n")))?;
             out(&format!("{nvcc}\n"))
+        }
+        Toolchain::Nvdisasm => {
+            let file =
+                toolchain::install_disassembler(&environment, &mut |line| output::say(&format!("{line}\n")))?;
+            out(&format!("{}\n", file.display()))
         }
         Toolchain::List => {
             let used = used(&environment).ok().flatten();

@@ -123,8 +123,8 @@ mod watch;
 use std::path::PathBuf;
 
 pub use builder::{
-    Builder, BundleAction, BundleReport, BundleRequest, BundledKernel, Report, build_script_declares_kernels,
-    bundle_by_build_script,
+    Builder, BundleAction, BundleReport, BundleRequest, BundledKernel, CodeForm, KernelCode, Report,
+    build_script_declares_kernels, bundle_by_build_script, disassembler,
 };
 pub use c_api::CApi;
 pub use declare::Kernel;

@@ -14,11 +14,11 @@ const KERNELS: &str = r#"from tvm.script import tirx as T
 
 
 @T.prim_func
-def sums(A: T.Buffer((64, 256), "float32"), B: T.Buffer((256,), "float32")):
+def sums(A: T.Buffer((5000, 256), "float32"), B: T.Buffer((256,), "float32")):
     T.device_entry(); tx = T.thread_id([256])
     s = T.alloc_shared((256,), "float32")
     s[tx] = T.float32(0)
-    for i in range(64):
+    for i in range(5000):
         s[tx] = s[tx] + A[i, tx]
     T.cuda.cta_sync()
     B[tx] = s[255 - tx]
@@ -214,4 +214,64 @@ fn two_states_are_compared() {
         "{}",
         outcome.err
     );
+}
+
+#[test]
+fn code_stands_beside_its_lines() {
+    let Some(place) = folder() else { return };
+    let cuda = run(&place, &["asm", "sums", "--cuda"]);
+    assert_eq!(cuda.code, Some(0), "{}", cuda.err);
+    let after = cuda
+        .out
+        .split("k.py:10  s[tx] = s[tx] + A[i, tx]\n")
+        .nth(1)
+        .unwrap();
+    assert!(after.lines().next().unwrap().contains('='), "{}", cuda.out);
+    let ptx = place.0.run_with(
+        &["asm", "sums"],
+        &[("TIRX_NVCC", &place.1), ("TIRX_NVDISASM", "none")],
+    );
+    assert!(ptx.err.contains("there is no nvdisasm"), "{}", ptx.err);
+    for part in [
+        "sums for sm_90a: sums_kernel, ",
+        "  hot loop: ",
+        "k.py:10  s[tx] = s[tx] + A[i, tx]",
+        "ld.global",
+        "bar.sync",
+    ] {
+        assert!(ptx.out.contains(part), "{part}: {}", ptx.out);
+    }
+    // A fake nvdisasm, for its form: the real one is not everywhere.
+    let shown = ".text.sums_kernel:\n\t//## File \"/x/k.py\", line 10\n.L_x_0:\n        /*0010*/  LDG.E R2, [R4] ;\n        /*0020*/  @P0 BRA `(.L_x_0) ;\n";
+    let tool = place.0.path("nvdisasm");
+    fs::write(
+        &tool,
+        format!("#!/bin/sh\ngrep -q ELF \"$3\" && printf '%s' '{shown}'\n"),
+    )
+    .unwrap();
+    Command::new("chmod").arg("+x").arg(&tool).status().unwrap();
+    let variables = [
+        ("TIRX_NVCC", place.1.as_str()),
+        ("TIRX_NVDISASM", tool.to_str().unwrap()),
+    ];
+    let sass = place.0.run_with(&["asm", "sums"], &variables);
+    assert_eq!(sass.code, Some(0), "{}", sass.err);
+    assert!(
+        sass.out
+            .contains("hot loop: 2 instructions, line 10: global memory 1, branches 1"),
+        "{}",
+        sass.out
+    );
+    assert!(
+        sass.out
+            .contains("k.py:10  s[tx] = s[tx] + A[i, tx]\n  |     0010  LDG.E R2, [R4] ;\n"),
+        "{}",
+        sass.out
+    );
+    let summary = place.0.run_with(&["asm", "sums", "--summary"], &variables);
+    assert!(!summary.out.contains("0010"), "{}", summary.out);
+    let unknown = run(&place, &["asm", "sum"]);
+    assert!(unknown.err.contains("did you mean `sums`?"), "{}", unknown.err);
+    let other = run(&place, &["asm", "sums", "--cuda", "--target", "sm_80"]);
+    assert!(other.err.contains("its targets are sm_90a"), "{}", other.err);
 }

@@ -163,7 +163,7 @@ impl Builder {
 
     /// Compiles jobs outside of a build: as in release builds, in a temporary folder. `why` is the error where there is no
     /// nvcc.
-    fn compile_here(
+    pub(super) fn compile_here(
         &self,
         environment: &Environment,
         manifest: &Manifest,

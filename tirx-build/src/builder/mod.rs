@@ -1,6 +1,7 @@
 //! The build: from a manifest to generated Rust and images, and the lines for Cargo.
 
 mod bundle;
+mod code;
 mod images;
 mod request;
 
@@ -27,6 +28,7 @@ use crate::toolchain::{self, Discovered, Nvcc};
 use crate::watch;
 
 pub use bundle::{BundleAction, BundleReport, BundledKernel};
+pub use code::{CodeForm, KernelCode, disassembler};
 pub use request::{BundleRequest, build_script_declares_kernels, bundle_by_build_script};
 
 /// The default name of the manifest.

@@ -216,7 +216,7 @@ fn usable(dir: &Path, environment: &Environment) -> Option<Nvcc> {
         .find_map(|file| ask_version(&file, "cargo tirx toolchain", environment).ok())
 }
 
-fn remove_tree(dir: &Path) -> Result<(), Error> {
+pub(super) fn remove_tree(dir: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", dir, &error)),
         _ => Ok(()),
@@ -224,7 +224,12 @@ fn remove_tree(dir: &Path) -> Result<(), Error> {
 }
 
 /// Runs pip so that the packages are unpacked in `work/site`. The error is a reason.
-fn fetch(environment: &Environment, python: &Path, packages: &str, work: &Path) -> Result<(), String> {
+pub(super) fn fetch(
+    environment: &Environment,
+    python: &Path,
+    packages: &str,
+    work: &Path,
+) -> Result<(), String> {
     let requirements = work.join("packages.txt");
     fs::write(&requirements, packages)
         .map_err(|error| format!("cannot write `{}`: {error}", requirements.display()))?;

@@ -2,10 +2,12 @@
 //!
 //! [`discover`] looks for one in a documented order; [`install`] fetches one through pip into a per-user cache.
 
+mod disassembler;
 mod discover;
 mod install;
 mod native;
 
+pub use disassembler::{disassembler, install_disassembler};
 pub(crate) use discover::install_help;
 pub use discover::{Candidate, Discovered, Search, discover, survey};
 pub use install::{cache_dir, install, installed, python, remove, stamp_dir};
