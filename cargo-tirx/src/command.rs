@@ -5,7 +5,8 @@ use std::io::Write;
 use crate::input::{Input, Result, user};
 use crate::output::Output;
 use crate::{
-    asm, bundle, cache, check, doctor, explain, layout, new, simulate, stats, test, texts, toolchain,
+    asm, bundle, cache, check, doctor, explain, layout, lsp, new, profile, sanitize, simulate, stats, stubs,
+    test, texts, toolchain,
 };
 
 macro_rules! commands {
@@ -50,6 +51,14 @@ commands! {
     Stats(stats::Stats) => stats::run,
     /// The machine code, PTX or CUDA text of a kernel beside the lines of its file, with its hot loop and counts.
     Asm(asm::Asm) => asm::run,
+    /// Runs the application under compute-sanitizer, or without a GPU on the simulator by several schedules.
+    Sanitize(sanitize::Sanitize) => sanitize::run,
+    /// The records of a kernel's profiler as a timeline for Perfetto and a table.
+    Profile(profile::ProfileCommand) => profile::run,
+    /// The language server, for editors: diagnostics, hover, completion, definitions, variants of tile primitives.
+    Lsp(lsp::Lsp) => lsp::run,
+    /// Writes Python stubs of the language, so that Pyright knows its names.
+    Stubs(stubs::Stubs) => stubs::run,
     /// The nvcc that builds use, and those that were fetched.
     #[command(subcommand)]
     Toolchain(toolchain::Toolchain) => toolchain::run,

@@ -6,15 +6,20 @@ use std::path::PathBuf;
 use tirx_build::compile::authored;
 use tirx_core::arith::fold::eval_int;
 use tirx_core::codegen::rust;
-use tirx_core::diagnostic::Message;
-use tirx_core::ir::{DType, Expr, ExprKind, PrimFunc, Var};
+use tirx_core::diagnostic::{Level, Message};
+use tirx_core::ir::{DType, Expr, ExprKind, IRModule, PrimFunc, Var};
 use tirx_sim::host::{self, Argument};
-use tirx_sim::{Allocation, CompileOptions, LaunchOptions, Memory, Program, StandIns};
+use tirx_sim::{
+    Allocation, CompileOptions, LaunchOptions, LineCounts, Memory, Observe, Program, Snapshot, StandIns,
+    StopAt, TimelineEvent,
+};
 
+use crate::command::out;
 use crate::input::{Failure, Input, Result, choice, usage, user};
 use crate::literal;
 use crate::npy::{self, Array};
-use crate::output::Output;
+use crate::observed;
+use crate::output::{Output, say};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Simulate {
@@ -47,6 +52,24 @@ pub(crate) struct Simulate {
     /// The block that --timeline shows, by its linear index.
     #[arg(long, default_value_t = 0, value_name = "INDEX")]
     timeline_block: u64,
+    /// Runs this many schedules from --seed on, and says which is the first that fails.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    schedules: u64,
+    /// Prints a table of instructions, memory transactions, conflicts of banks and barriers by line.
+    #[arg(long)]
+    counters: bool,
+    /// Prints the values of the kernel's names wherever this line is reached.
+    #[arg(long = "break", value_name = "LINE")]
+    stop: Option<u32>,
+    /// The thread whose values --break prints, `x,y,z`; without it those of whole warps.
+    #[arg(long, value_name = "X,Y,Z", requires = "stop")]
+    thread: Option<String>,
+    /// The block that --break is about, `x,y,z`.
+    #[arg(long, value_name = "X,Y,Z", requires = "stop", default_value = "0,0,0")]
+    block: String,
+    /// A name to print at --break, or an element of an array: `s[3]`; all without one.
+    #[arg(long, value_name = "NAME", requires = "stop")]
+    watch: Vec<String>,
 }
 
 /// `NAME=VALUE` options by name.
@@ -81,17 +104,124 @@ fn variable(name: &str) -> Result<Option<u64>> {
     Ok(Some(number))
 }
 
+/// A kernel with the arguments of the command line.
+struct Prepared {
+    func: PrimFunc,
+    lowered: IRModule,
+    names: Vec<String>,
+    extents: HashMap<Var, i128>,
+    arrays: Vec<Option<Array>>,
+    out_files: Vec<Option<PathBuf>>,
+    values: Vec<Option<Argument>>,
+}
+
+/// What a run leaves.
+struct Ran {
+    bound: Vec<Option<Bound>>,
+    events: Vec<TimelineEvent>,
+    counts: Vec<LineCounts>,
+    snapshots: Vec<Snapshot>,
+}
+
 pub(crate) fn run(command: &Simulate, _: &Output) -> Result<()> {
+    let first = command
+        .seed
+        .map_or_else(|| variable("TIRX_SIM_SEED"), |v| Ok(Some(v)))?
+        .unwrap_or(0);
+    let last = first.saturating_add(command.schedules.max(1) - 1);
+    let prepared = prepare(command)?;
+    let mut programs: HashMap<String, Program> = HashMap::new();
+    let mut seed = first;
+    let ran = loop {
+        let ran = once(command, &prepared, seed, &mut programs);
+        match ran {
+            Err(Failure::User(mut messages)) if command.schedules > 1 => {
+                let text = format!("schedule {seed} is the first that fails: `--seed {seed}` repeats it");
+                if let Some(message) = messages.last_mut() {
+                    message.children.push(Message::new(Level::Note, text));
+                }
+                return Err(Failure::User(messages));
+            }
+            ran if seed == last => break ran?,
+            ran => drop(ran?),
+        }
+        seed += 1;
+    };
+    if command.schedules > 1 {
+        say(&format!(
+            "{} schedules, {first} to {last}: none fails\n",
+            command.schedules
+        ));
+    }
+    if let Some(path) = &command.timeline {
+        std::fs::write(path, tirx_sim::trace(&ran.events))
+            .map_err(|e| user(format_args!("cannot write {}: {e}", path.display())))?;
+    }
+    if let Some(line) = command.stop {
+        out(&observed::stops(line, &ran.snapshots, &command.watch)?)?;
+    }
+    if command.counters {
+        out(&observed::table(&ran.counts))?;
+    }
+    write_outs(&ran.bound)
+}
+
+/// `x,y,z`, or fewer of them.
+fn index(option: &str, text: &str) -> Result<[u32; 3]> {
+    let parts: Vec<Option<u32>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match parts.as_slice() {
+        [Some(x)] => Ok([*x, 0, 0]),
+        [Some(x), Some(y)] => Ok([*x, *y, 0]),
+        [Some(x), Some(y), Some(z)] => Ok([*x, *y, *z]),
+        _ => Err(usage(format_args!(
+            "bad {option}: `{text}` is no index like 3,0,0"
+        ))),
+    }
+}
+
+/// The linear number of an index.
+fn linear(option: &str, [x, y, z]: [u32; 3], extents: [u32; 3]) -> Result<u64> {
+    let [ex, ey, ez] = extents.map(|extent| extent.max(1));
+    if x >= ex || y >= ey || z >= ez {
+        return Err(user(format_args!(
+            "{option} {x},{y},{z} is none of the launch, which has {ex} x {ey} x {ez}"
+        )));
+    }
+    Ok(u64::from(x) + u64::from(ex) * (u64::from(y) + u64::from(ey) * u64::from(z)))
+}
+
+/// What is observed of a launch.
+fn observe(command: &Simulate, grid: [u32; 3], block: [u32; 3]) -> Result<Observe> {
+    let stop = match command.stop {
+        None => None,
+        Some(line) => {
+            let thread = command
+                .thread
+                .as_deref()
+                .map(|text| index("--thread", text))
+                .transpose()?;
+            let thread = thread
+                .map(|thread| linear("--thread", thread, block))
+                .transpose()?;
+            Some(StopAt {
+                line,
+                block: linear("--block", index("--block", &command.block)?, grid)?,
+                thread: thread.map(|thread| thread as u32),
+            })
+        }
+    };
+    Ok(Observe {
+        counters: command.counters,
+        stop,
+    })
+}
+
+/// The arguments of the command line, for the kernel that it names.
+fn prepare(command: &Simulate) -> Result<Prepared> {
     let mut files = named("--arg", &command.args)?;
     let mut scalars = named("--scalar", &command.scalars)?;
     let mut outs = named("--out", &command.outs)?;
 
-    let step_limit = command
-        .step_limit
-        .map_or_else(|| variable("TIRX_SIM_STEP_LIMIT"), |v| Ok(Some(v)))?;
-    let seed = command
-        .seed
-        .map_or_else(|| variable("TIRX_SIM_SEED"), |v| Ok(Some(v)))?;
     let settings = command.input.settings()?;
     let loaded = command.input.load()?;
     let module = command.input.build(&loaded, &command.input.pick(&loaded)?)?;
@@ -182,23 +312,51 @@ pub(crate) fn run(command: &Simulate, _: &Output) -> Result<()> {
         }
     }
 
+    Ok(Prepared {
+        func,
+        lowered,
+        names,
+        extents,
+        arrays,
+        out_files,
+        values,
+    })
+}
+
+/// One run, from fresh memory.
+fn once(
+    command: &Simulate,
+    prepared: &Prepared,
+    seed: u64,
+    programs: &mut HashMap<String, Program>,
+) -> Result<Ran> {
+    let Prepared {
+        func,
+        lowered,
+        names,
+        extents,
+        arrays,
+        out_files,
+        values,
+    } = prepared;
+    let step_limit = command
+        .step_limit
+        .map_or_else(|| variable("TIRX_SIM_STEP_LIMIT"), |v| Ok(Some(v)))?;
     let memory = Memory::new();
     let mut bound: Vec<Option<Bound>> = Vec::new();
-    for ((param, name), (array, out)) in func
-        .params
-        .iter()
-        .zip(&names)
-        .zip(arrays.into_iter().zip(out_files))
-    {
+    for ((param, name), (array, out)) in func.params.iter().zip(names).zip(arrays.iter().zip(out_files)) {
         let Some(buffer) = func.buffer_of(param) else {
             bound.push(None);
             continue;
         };
         let element = buffer.dtype.bytes();
         let (shape, bytes) = match array {
-            Some(array) => (array.shape.iter().map(|e| *e as i64).collect(), array.bytes),
+            Some(array) => (
+                array.shape.iter().map(|e| *e as i64).collect(),
+                array.bytes.clone(),
+            ),
             None if out.is_some() => {
-                let shape = inferred_shape(name, &buffer.shape, &extents)?;
+                let shape = inferred_shape(name, &buffer.shape, extents)?;
                 let size = shape
                     .iter()
                     .try_fold(element, |size, e| size.checked_mul(usize::try_from(*e).ok()?));
@@ -221,7 +379,7 @@ pub(crate) fn run(command: &Simulate, _: &Output) -> Result<()> {
             dtype: buffer.dtype,
             shape,
             memory: allocation,
-            out,
+            out: out.clone(),
         }));
     }
     let arguments: Vec<Argument> = bound
@@ -234,7 +392,7 @@ pub(crate) fn run(command: &Simulate, _: &Output) -> Result<()> {
                 address: tensor.memory.address(),
                 byte_offset: 0,
             }),
-            None => value,
+            None => value.clone(),
         })
         .collect();
 
@@ -242,13 +400,12 @@ pub(crate) fn run(command: &Simulate, _: &Output) -> Result<()> {
     let options = CompileOptions {
         check_overflow: command.check_overflow,
     };
-    let mut programs: HashMap<String, Program> = HashMap::new();
-    let mut fault: Option<Vec<Message>> = None;
-    let mut events = Vec::new();
-    let result = host::run(&lowered, &names, &arguments, &mut |launch| {
+    let mut fault: Option<Failure> = None;
+    let (mut events, mut counts, mut snapshots) = (Vec::new(), Vec::new(), Vec::new());
+    let result = host::run(lowered, names, &arguments, &mut |launch| {
         if !programs.contains_key(&launch.symbol) {
-            let program = Program::compile_with(&lowered, &launch.symbol, options).map_err(|errors| {
-                fault = Some(errors.messages(&lowered.sources));
+            let program = Program::compile_with(lowered, &launch.symbol, options).map_err(|errors| {
+                fault = Some(Failure::User(errors.messages(&lowered.sources)));
                 String::new()
             })?;
             programs.insert(launch.symbol.clone(), program);
@@ -262,36 +419,51 @@ pub(crate) fn run(command: &Simulate, _: &Output) -> Result<()> {
             shared_bytes: launch.shared_bytes,
             args: &args,
         };
+        let observe = observe(command, launch.grid, launch.block).map_err(|failure| {
+            fault = Some(failure);
+            String::new()
+        })?;
         let options = LaunchOptions {
+            observe,
             check_races: !command.no_race_check,
             timeline: command.timeline.as_ref().map(|_| command.timeline_block),
             step_limit: step_limit.or(LaunchOptions::default().step_limit),
-            seed: seed.unwrap_or(0),
+            seed,
             programmatic: launch.programmatic,
             ..LaunchOptions::default()
         };
         program
             .launch_with(&memory, &config, &stand_ins, &options)
-            .map(|stats| events.extend(stats.timeline))
+            .map(|stats| {
+                events.extend(stats.timeline);
+                counts.extend(stats.counts);
+                snapshots.extend(stats.snapshots);
+            })
             .map_err(|error| {
-                fault = Some(vec![error.to_diagnostic()]);
+                fault = Some(Failure::User(vec![error.to_diagnostic()]));
                 String::new()
             })
     });
     match (result, fault) {
-        (_, Some(fault)) => return Err(Failure::User(fault)),
+        (_, Some(fault)) => return Err(fault),
         (Err(message), None) => {
             // An error in an expression that no launcher can compute is reported at its line.
-            rust::launcher(&func, &lowered).map_err(|d| Failure::User(d.messages(&lowered.sources)))?;
+            rust::launcher(func, lowered).map_err(|d| Failure::User(d.messages(&lowered.sources)))?;
             let kernel = func.global_symbol().unwrap_or("main");
             return Err(user(format_args!("kernel `{kernel}`: {message}")));
         }
         (Ok(()), None) => {}
     }
-    if let Some(path) = &command.timeline {
-        std::fs::write(path, tirx_sim::trace(&events))
-            .map_err(|e| user(format_args!("cannot write {}: {e}", path.display())))?;
-    }
+    Ok(Ran {
+        bound,
+        events,
+        counts,
+        snapshots,
+    })
+}
+
+/// Writes the tensors that are asked for.
+fn write_outs(bound: &[Option<Bound>]) -> Result<()> {
     for tensor in bound.iter().flatten() {
         let Some(path) = &tensor.out else { continue };
         let mut bytes = vec![0; tensor.memory.len()];

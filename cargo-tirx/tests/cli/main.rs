@@ -1,6 +1,10 @@
 //! The command line as users see it: output, messages and exit codes.
 
+mod lsp;
 mod machine_code;
+mod observed;
+#[cfg(unix)]
+mod programs;
 mod runs;
 mod simulator;
 

@@ -51,7 +51,11 @@ impl Builder {
         claim: &Claim,
         say: &(dyn Fn(&str) + Sync),
     ) -> Result<Images> {
-        let all = jobs(manifest, kernels);
+        let mut all = jobs(manifest, kernels);
+        // For tools that show lines, such as compute-sanitizer.
+        if environment.get("TIRX_LINEINFO").is_some_and(|value| value != "0") {
+            all.iter_mut().for_each(|job| job.options.lineinfo = true);
+        }
         let mut images = Images {
             of_variants: vec![None; all.len()],
             found: Found::NotWanted,

@@ -9,6 +9,7 @@ use crate::exec::{Context, Group, GroupStop, Ledger};
 use crate::fault::{Fault, FaultKind};
 use crate::memory::Memory;
 use crate::numeric::Kind;
+use crate::observe::{LineCounts, Observe, Observer, Snapshot};
 use crate::stand_in::StandIns;
 use crate::timeline::TimelineEvent;
 use crate::turns::{Left, Taken, Turns};
@@ -53,6 +54,8 @@ pub struct LaunchOptions {
     pub dependent: bool,
     /// The linear index of the block whose timeline is recorded.
     pub timeline: Option<u64>,
+    /// What else is observed; a launch runs some ten times slower with it.
+    pub observe: Observe,
 }
 
 impl Default for LaunchOptions {
@@ -65,6 +68,7 @@ impl Default for LaunchOptions {
             programmatic: false,
             dependent: false,
             timeline: None,
+            observe: Observe::default(),
         }
     }
 }
@@ -79,6 +83,10 @@ pub struct Stats {
     pub output: String,
     /// The events of the block that [`LaunchOptions::timeline`] names.
     pub timeline: Vec<TimelineEvent>,
+    /// Counts by line, where [`Observe::counters`] asks for them.
+    pub counts: Vec<LineCounts>,
+    /// Values at the line that [`Observe::stop`] names.
+    pub snapshots: Vec<Snapshot>,
 }
 
 /// Runs a grid whose launch has been checked to its end, blocks in parallel on rayon's threads. `turn` is told the
@@ -140,6 +148,7 @@ pub fn run(
         timeline: options.timeline,
         shared_bytes: launch.shared_bytes,
         turns: Turns::new(0, 0),
+        observer: (options.observe != Observe::default()).then(|| Observer::new(options.observe, code)),
         first_fault: AtomicU64::new(u64::MAX),
     };
     let all = options.dependent || overtaken;
@@ -192,6 +201,9 @@ fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, R
     let room = ctx.most_resident() / Group::blocks_of(&ctx).max(1);
     ctx.turns = Turns::new(total, room);
     ctx.first_fault = AtomicU64::new(u64::MAX);
+    ctx.observer = ctx
+        .observer
+        .map(|observer| Observer::new(observer.what, ctx.code));
     let results = Results::default();
     if workers <= 1 {
         results.work(&ctx);
@@ -214,7 +226,11 @@ fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, R
         return (ctx, Err(fault));
     }
     results.output.sort_by_key(|(block, _)| *block);
+    let observer = ctx.observer.take().map(|observer| observer.finish(ctx.code));
+    let (counts, snapshots) = observer.unwrap_or_default();
     let stats = Stats {
+        counts,
+        snapshots,
         lane_ops: results.lane_ops,
         timeline: results.timeline,
         output: results.output.into_iter().map(|(_, text)| text).collect(),

@@ -16,6 +16,7 @@
 //! | `tensor` | what tensor cores compute |
 //! | `stand_in` | Rust closures in the place of raw CUDA functions |
 //! | `timeline` | when warps ran and waited |
+//! | `observe` | counts by line, values at a line |
 //! | `tensor_map` | tensor maps of the copy engine |
 //! | `fault` | errors |
 
@@ -34,6 +35,7 @@ pub mod grid;
 mod memory;
 #[doc(hidden)]
 pub mod numeric;
+mod observe;
 #[doc(hidden)]
 pub mod rounded;
 mod stand_in;
@@ -49,6 +51,9 @@ pub use exec::address;
 pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
 pub use grid::{Launch, LaunchOptions, Stats};
 pub use memory::{Allocation, Memory};
+pub use observe::{Counts, KINDS, LineCounts, Named, Observe, Snapshot, StopAt};
+#[doc(hidden)]
+pub use observe::{DebugHome, DebugName};
 pub use stand_in::{StandInCall, StandIns};
 pub use tensor_map::{MOST_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
 pub use timeline::{TimelineEvent, Track, trace};

@@ -16,8 +16,9 @@ use super::registers::Val;
 use super::scan::{has_break_or_continue, is_break, may_wait};
 use super::{Compiler, Home, Loop};
 use tirx_sim_machine::alu::Bin;
-use tirx_sim_machine::bytecode::{Axis, Inst, LocalArray, Operand, RegisterArray, SharedArray, Special};
+use tirx_sim_machine::bytecode::{Axis, Inst, LocalArray, Operand, Pc, RegisterArray, SharedArray, Special};
 use tirx_sim_machine::numeric::Kind;
+use tirx_sim_machine::{DebugHome, DebugName};
 
 /// Alignment of arrays in shared memory, in bytes (at least TVM's default for buffers).
 const ARRAY_ALIGN: u32 = 64;
@@ -35,10 +36,15 @@ impl Compiler<'_> {
         let outer = self.span;
         self.span = stmt.span.or(outer);
         let mark = self.registers.mark();
+        let named = self.code.names.len();
         let result = self.statement_kind(stmt);
         // Bindings live on to the end of the enclosing sequence, which frees them.
         if !matches!(stmt.kind, StmtKind::Bind(..) | StmtKind::AllocBuffer(..)) {
             self.registers.free_to(mark);
+            let here = self.here();
+            for known in self.code.names.iter_mut().skip(named) {
+                known.range.1 = known.range.1.min(here);
+            }
         }
         let span = self.span;
         self.span = outer;
@@ -130,6 +136,7 @@ impl Compiler<'_> {
         if is_pointer {
             self.homes.insert(var.clone(), Home::Pointer(values[0]));
         }
+        self.name(var, &values);
         self.vars.insert(var.clone(), values);
         Ok(())
     }
@@ -172,6 +179,7 @@ impl Compiler<'_> {
             };
             let kind = self.kind(iv.var.dtype())?;
             let index = self.convert(index, kind)?;
+            self.name(&iv.var, &[index]);
             self.vars.insert(iv.var.clone(), vec![index]);
             let extent = self.value(&widened(value))?;
             let extent = self.convert(extent, Kind::U32)?;
@@ -231,8 +239,38 @@ impl Compiler<'_> {
                 return error(buffer.span, message);
             }
         };
+        self.name_array(buffer, &home);
         self.homes.insert(buffer.data.clone(), home);
         Ok(())
+    }
+
+    /// Records the place of a variable's value from here on.
+    fn name(&mut self, var: &Var, values: &[Val]) {
+        if let [value] = values {
+            self.code.names.push(DebugName {
+                name: var.name().to_string(),
+                range: (self.here(), Pc::MAX),
+                kind: value.kind,
+                home: DebugHome::Register(value.at),
+            });
+        }
+    }
+
+    /// The same of an array.
+    fn name_array(&mut self, buffer: &Buffer, home: &Home) {
+        let place = match home {
+            Home::Registers { elements, .. } => DebugHome::Registers(elements.clone()),
+            Home::Shared(array) => DebugHome::Shared(*array),
+            _ => return,
+        };
+        if let Ok(kind) = self.kind(buffer.dtype.element()) {
+            self.code.names.push(DebugName {
+                name: buffer.name.to_string(),
+                range: (self.here(), Pc::MAX),
+                kind,
+                home: place,
+            });
+        }
     }
 
     /// Bytes up to the end of the shared arrays so far.
@@ -516,6 +554,7 @@ impl Compiler<'_> {
             Val::vector(kind, i)
         };
         self.assign(variable, first);
+        self.name(var, &[variable]);
         self.vars.insert(var.clone(), vec![variable]);
 
         if let (Operand::S(i), Operand::S(e), Operand::S(s), false, true) =

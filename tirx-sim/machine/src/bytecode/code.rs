@@ -6,6 +6,7 @@ use super::{
 };
 use crate::fault::FaultLocation;
 use crate::numeric::Kind;
+use crate::observe::DebugName;
 
 /// A launch-time value of a scalar register.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +25,8 @@ pub enum Special {
 /// Code and tables of one device function.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
+    /// The names of the kernel with the places of their values.
+    pub names: Vec<DebugName>,
     /// Block barriers within branches that some threads may not take.
     pub parted_barriers: Vec<usize>,
     pub name: String,

@@ -29,6 +29,7 @@
 //! | `tensor` | matrix rows and `mma.sync` |
 //! | `wgmma` | asynchronous products of a warpgroup |
 //! | `tcgen05` | tensor memory and the tensor core that works on it |
+//! | `observe` | counts, values at a line |
 //! | `record` | the timeline of a block |
 //! | `print` | `printf` |
 //!
@@ -56,6 +57,7 @@ mod lanes;
 mod ledger;
 mod local;
 mod named;
+mod observe;
 pub(crate) mod order;
 mod place;
 mod print;
@@ -76,6 +78,7 @@ use crate::alu::{Lanes32, Lanes64};
 use crate::bytecode::{Code, Pc, R};
 use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
 use crate::memory::{Memory, Storage};
+use crate::observe::Observer;
 use crate::stand_in::StandIns;
 use crate::timeline::Track;
 use crate::turns::Turns;
@@ -122,6 +125,8 @@ pub(crate) struct Context<'a> {
     pub(crate) timeline: Option<u64>,
     /// Bytes of dynamic shared memory of a block.
     pub(crate) shared_bytes: u32,
+    /// What is observed of the launch.
+    pub(crate) observer: Option<Observer>,
     /// The turns of the groups of blocks.
     pub(crate) turns: Turns<Group>,
     /// The first turn in which a block has faulted; later ones are abandoned.

@@ -46,10 +46,20 @@ pub(super) enum Stop {
 impl Machine<'_, '_> {
     /// Runs a strand until it stops. On an error `strand.pc` is at the instruction.
     pub(super) fn run(&mut self, strand: &mut Strand) -> Result<Stop, Box<Trap>> {
+        match &self.ctx.observer {
+            None => self.run_as::<false>(strand),
+            Some(_) => self.run_as::<true>(strand),
+        }
+    }
+
+    /// The same, observed or not: what is not observed costs nothing.
+    fn run_as<const OBSERVED: bool>(&mut self, strand: &mut Strand) -> Result<Stop, Box<Trap>> {
         let ctx = self.ctx;
         let insts = &ctx.code.insts[..];
         let mut pc = strand.pc;
         let mut mask = strand.mask;
+        // The instruction before; none where the strand starts or goes on.
+        let mut last = usize::MAX;
 
         /// Leaves with an error at the current instruction.
         macro_rules! check {
@@ -103,6 +113,10 @@ impl Machine<'_, '_> {
 
         loop {
             let inst = insts[pc];
+            if OBSERVED && let Some(observer) = &ctx.observer {
+                self.observe(observer, pc, last, mask, strand);
+                last = pc;
+            }
             pc += 1;
             match inst {
                 Inst::Bin32 { op, d, a, b } => {

@@ -1,0 +1,165 @@
+//! What `cargo tirx sim` prints of what the simulator observed: counts by line, values at a line.
+
+use tirx_sim::{Counts, KINDS, LineCounts, Named, Snapshot};
+
+use crate::input::{Result, choice, user};
+use crate::table::Table;
+
+/// The columns behind the line, with the numbers that they show.
+const COLUMNS: [(&str, fn(&Counts) -> u64); 6] = [
+    ("global bytes", |c| c.global_bytes),
+    ("sectors", |c| c.sectors),
+    ("uncoalesced", Counts::uncoalesced),
+    ("shared bytes", |c| c.shared_bytes),
+    ("conflicts", Counts::bank_conflicts),
+    ("local bytes", |c| c.local_bytes),
+];
+
+/// The counts of each line and of all, and below it the instructions of all by kind.
+pub(crate) fn table(lines: &[LineCounts]) -> String {
+    // Several launches may have the same lines.
+    let mut merged: Vec<LineCounts> = Vec::new();
+    let mut total = Counts::default();
+    for line in lines {
+        total.add(&line.counts);
+        let place = |line: &LineCounts| line.location.as_ref().map(|l| (l.file.clone(), l.line));
+        match merged.iter_mut().find(|known| place(known) == place(line)) {
+            Some(known) => known.counts.add(&line.counts),
+            None => merged.push(line.clone()),
+        }
+    }
+    let instructions = |counts: &Counts| counts.instructions.iter().sum::<u64>();
+    let barriers = |counts: &Counts| {
+        KINDS
+            .iter()
+            .zip(counts.instructions)
+            .filter(|(kind, _)| **kind == "barriers")
+            .map(|(_, n)| n)
+            .sum::<u64>()
+    };
+    let mut table = Table::new(
+        ["line", "instructions", "barriers"]
+            .into_iter()
+            .chain(COLUMNS.iter().map(|(title, _)| *title))
+            .chain(["text"]),
+    );
+    let mut row = |place: String, counts: &Counts, text: String| {
+        let numbers = [instructions(counts), barriers(counts)].into_iter();
+        let numbers = numbers.chain(COLUMNS.iter().map(|(_, number)| number(counts)));
+        let cells = [place]
+            .into_iter()
+            .chain(numbers.map(|number| number.to_string()))
+            .chain([text]);
+        table.row(cells.collect());
+    };
+    for line in &merged {
+        let (place, text) = match &line.location {
+            Some(location) => (
+                format!("{}:{}", location.file, location.line),
+                location.text.trim().to_string(),
+            ),
+            None => ("(none)".to_string(), String::new()),
+        };
+        row(place, &line.counts, text);
+    }
+    row("all".to_string(), &total, String::new());
+    let kinds = KINDS
+        .iter()
+        .zip(total.instructions)
+        .filter(|(_, count)| *count > 0);
+    let kinds: Vec<String> = kinds.map(|(kind, count)| format!("{kind} {count}")).collect();
+    format!(
+        "{}instructions of warps by kind: {}\n",
+        table.text(),
+        kinds.join(", ")
+    )
+}
+
+/// Lanes as ranges: `0-3, 8`.
+fn ranges(lanes: &[u32]) -> String {
+    let mut parts: Vec<(u32, u32)> = Vec::new();
+    for lane in lanes {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == *lane => *last = *lane,
+            _ => parts.push((*lane, *lane)),
+        }
+    }
+    let parts = parts.into_iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The values of a name: one where all lanes have the same, else each with its lanes.
+fn values(named: &Named) -> String {
+    let mut groups: Vec<(&str, Vec<u32>)> = Vec::new();
+    for (lane, value) in &named.lanes {
+        match groups.iter_mut().find(|(known, _)| known == value) {
+            Some((_, lanes)) => lanes.push(*lane),
+            None => groups.push((value, vec![*lane])),
+        }
+    }
+    match groups.as_slice() {
+        [(value, _)] => value.to_string(),
+        // In the order of lanes, where each has its own.
+        groups if groups.len() == named.lanes.len() => {
+            let all: Vec<&str> = groups.iter().map(|(value, _)| *value).collect();
+            all.join(" ")
+        }
+        groups => {
+            let parts = groups
+                .iter()
+                .map(|(value, lanes)| format!("{value} (lanes {})", ranges(lanes)));
+            parts.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+/// The values wherever the line was reached; those of the names that are watched, or all.
+pub(crate) fn stops(line: u32, snapshots: &[Snapshot], watched: &[String]) -> Result<String> {
+    if snapshots.is_empty() {
+        return Err(user(format_args!(
+            "no thread that is asked for has run an instruction of line {line}\n  = help: a line may have none of its own: what it \
+             declares is used at other lines; --block and --thread choose who is asked for"
+        )));
+    }
+    let matches = |named: &Named, wanted: &String| {
+        named.name == *wanted || named.name.split('[').next() == Some(wanted)
+    };
+    let mut text = String::new();
+    for snapshot in snapshots {
+        let [x, y, z] = snapshot.block;
+        let lanes: Vec<u32> = (0..32).filter(|lane| snapshot.mask >> lane & 1 != 0).collect();
+        let place = snapshot.location.as_ref();
+        let place = place.map_or(String::new(), |l| {
+            format!("{}:{}: {}", l.file, l.line, l.text.trim())
+        });
+        text += &format!(
+            "{place}\n  block ({x}, {y}, {z}), warp {}, lanes {}\n",
+            snapshot.warp,
+            ranges(&lanes)
+        );
+        for named in &snapshot.values {
+            if watched.is_empty() || watched.iter().any(|wanted| matches(named, wanted)) {
+                text += &format!("    {} = {}\n", named.name, values(named));
+            }
+        }
+    }
+    for wanted in watched {
+        let mut all = snapshots.iter().flat_map(|snapshot| &snapshot.values);
+        if !all.clone().any(|named| matches(named, wanted)) {
+            let mut names: Vec<&str> = all
+                .by_ref()
+                .filter_map(|named| named.name.split('[').next())
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            return Err(user(format_args!(
+                "line {line} has no value of `{wanted}`\n  = help: {}",
+                choice(wanted, &names, "there are values of")
+            )));
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,228 @@
+//! `cargo tirx stubs`: the language's names as Python stubs, so that Pyright and other checkers know `T` and `Tx`.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use crate::command::out;
+use crate::input::{Result, user};
+use crate::language::{self, describe};
+use crate::output::Output;
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct Stubs {
+    /// The folder to write into; Pyright looks into `typings` beside its settings.
+    #[arg(long, value_name = "FOLDER", default_value = "typings")]
+    out: PathBuf,
+    /// Writes a package that pip installs, `tirx-stubs`, instead.
+    #[arg(long)]
+    package: bool,
+}
+
+/// Words that Python does not allow as names: such names are written in other ways, `T.ptx["ld.global.u32"]`.
+const KEYWORDS: &[&str] = &[
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def",
+    "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
+    "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+];
+
+const HEAD: &str = "# Written by `cargo tirx stubs`.\nfrom typing import Any\n\n";
+
+pub(crate) fn run(command: &Stubs, _: &Output) -> Result<()> {
+    let package = if command.package { "tvm-stubs" } else { "tvm" };
+    let mut files = vec![
+        (
+            format!("{package}/__init__.pyi"),
+            "from . import script as script\n".to_string(),
+        ),
+        (format!("{package}/script/__init__.pyi"), roots()),
+        (format!("{package}/script/tirx/__init__.pyi"), module("T")),
+        (format!("{package}/script/tirx/tile.pyi"), module("Tx")),
+    ];
+    if command.package {
+        files.push(("pyproject.toml".to_string(), pyproject()));
+    }
+    for (name, text) in &files {
+        let path = command.out.join(name);
+        let written = match path.parent() {
+            Some(parent) => std::fs::create_dir_all(parent),
+            None => Ok(()),
+        };
+        written
+            .and_then(|()| std::fs::write(&path, text))
+            .map_err(|error| user(format_args!("cannot write `{}`: {error}", path.display())))?;
+    }
+    out(&format!(
+        "wrote {} files below {}\n",
+        files.len(),
+        command.out.display()
+    ))
+}
+
+fn roots() -> String {
+    "from typing import Any\n\nfrom . import tirx as tirx\n\nir: Any\n".to_string()
+}
+
+fn pyproject() -> String {
+    format!(
+        "[build-system]\nrequires = [\"setuptools\"]\nbuild-backend = \"setuptools.build_meta\"\n\n[project]\nname = \"tirx-stubs\"\n\
+         version = \"{}\"\ndescription = \"The names of TIRx kernel files, for type checkers.\"\n\n[tool.setuptools]\n\
+         packages = [\"tvm-stubs\", \"tvm-stubs.script\", \"tvm-stubs.script.tirx\"]\n\n[tool.setuptools.package-data]\n\"*\" = [\"*.pyi\"]\n",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// The stub of a namespace as a module.
+fn module(path: &str) -> String {
+    let mut text = HEAD.to_string();
+    if path == "T" {
+        text += "from . import tile as tile\n\n";
+    }
+    body(path, 0, &mut text);
+    text
+}
+
+fn body(path: &str, depth: usize, text: &mut String) {
+    let indent = "    ".repeat(depth);
+    for name in language::below(path) {
+        // A stub cannot write these; the module `tile` is a file of its own.
+        if KEYWORDS.contains(&name.as_str()) || (path == "T" && name == "tile") {
+            continue;
+        }
+        let full = format!("{path}.{name}");
+        let known = describe(&full);
+        let documentation = known.as_ref().map_or(String::new(), |known| {
+            let meaning = known.meaning.replace('\\', "\\\\").replace("\"\"\"", "'''");
+            let facts = match known.facts.is_empty() {
+                true => String::new(),
+                false => format!("\n{indent}    {}", known.facts),
+            };
+            format!(
+                "{indent}    \"\"\"{}{facts}\"\"\"\n",
+                meaning.trim().trim_end_matches('"')
+            )
+        });
+        let called = known
+            .as_ref()
+            .map(|known| known.signature.as_str())
+            .filter(|s| !s.is_empty());
+        let is_type = path == "T"
+            && (name.chars().next().is_some_and(char::is_uppercase)
+                || name.parse::<tirx_core::ir::DType>().is_ok());
+        if language::is_namespace(&full) {
+            let _ = writeln!(
+                text,
+                "{indent}class {name}:\n{documentation}{indent}    def __init__(self, *args: Any, **kwargs: Any) -> None: ..."
+            );
+            body(&full, depth + 1, text);
+        } else if is_type {
+            // A value of the type may be anything that the language computes with.
+            let _ = writeln!(
+                text,
+                "{indent}class {name}(Any):\n{documentation}{indent}    def __init__(self, *args: Any, **kwargs: Any) -> None: ...\n\
+                 {indent}    def __class_getitem__(cls, item: Any) -> Any: ..."
+            );
+        } else if let Some(signature) = called {
+            let decorator = match depth {
+                0 => String::new(),
+                _ => format!("{indent}@staticmethod\n"),
+            };
+            let _ = write!(
+                text,
+                "{decorator}{indent}def {name}({}) -> Any:\n{documentation}{indent}    ...\n",
+                typed(signature)
+            );
+        } else {
+            let _ = writeln!(text, "{indent}{name}: Any");
+        }
+    }
+}
+
+/// The parameters with types: `bar: Any, *, count: Any = ...`.
+fn typed(signature: &str) -> String {
+    let is_name = |text: &str| {
+        !text.is_empty()
+            && !text.starts_with(|c: char| c.is_ascii_digit())
+            && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+            && !KEYWORDS.contains(&text)
+    };
+    let mut optional = false;
+    let mut after_star = false;
+    let mut parts = Vec::new();
+    for parameter in language::parameters(signature) {
+        let (name, default) = match parameter.split_once('=') {
+            Some((name, _)) => (name.trim(), true),
+            None => (parameter.trim(), false),
+        };
+        let bare = name.trim_start_matches('*');
+        if name == "*" || name == "/" {
+            after_star |= name == "*";
+            parts.push(name.to_string());
+        } else if is_name(bare) {
+            after_star |= name.starts_with('*');
+            // Python wants a default behind one that has it.
+            optional |= default;
+            let default = match !name.starts_with('*') && (default || optional && !after_star) {
+                true => " = ...",
+                false => "",
+            };
+            parts.push(format!("{name}: Any{default}"));
+        } else {
+            return "*args: Any, **kwargs: Any".to_string();
+        }
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_are_python_s() {
+        assert_eq!(typed("(bar, count)"), "bar: Any, count: Any");
+        assert_eq!(typed("(a, *b, c='')"), "a: Any, *b: Any, c: Any = ...");
+        assert_eq!(
+            typed("(a=…, b, *, c, d=(1, 2))"),
+            "a: Any = ..., b: Any = ..., *, c: Any, d: Any = ..."
+        );
+        assert_eq!(typed("(1)"), "*args: Any, **kwargs: Any");
+        assert_eq!(typed("()"), "");
+    }
+
+    /// Stubs are Python, and the kernel language's own parser reads Python.
+    #[test]
+    fn stubs_are_python_with_every_name() {
+        for (root, names) in [
+            (
+                "T",
+                [
+                    "def ceildiv(",
+                    "class float32(Any)",
+                    "class ptx:",
+                    "prim_func: Any",
+                ],
+            ),
+            ("Tx", ["copy", "gemm", "class cta:", "class warp:"]),
+        ] {
+            let text = module(root);
+            for name in names {
+                assert!(text.contains(name), "{name}");
+            }
+            // Not called, so that only its syntax counts.
+            let body: String = text.lines().map(|line| format!("    {line}\n")).collect();
+            let program = format!("from __future__ import annotations\n\ndef stub():\n    pass\n{body}");
+            let mut sources = tirx_core::source::SourceMap::new();
+            let loaded = tirx_core::script::KernelFile::load(
+                &mut sources,
+                "stub.py",
+                &program,
+                &tirx_core::script::NoImports,
+            );
+            assert!(
+                loaded.is_ok(),
+                "{}",
+                loaded.err().map_or(String::new(), |e| e.render(&sources))
+            );
+        }
+    }
+}

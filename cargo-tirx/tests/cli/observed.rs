@@ -1,0 +1,209 @@
+//! `cargo tirx sim --counters`, `--break` and `--schedules`.
+
+use std::fs;
+
+use super::Folder;
+
+const KERNELS: &str = r#"from tvm.script import tirx as T
+
+
+@T.prim_func
+def copy(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
+    T.device_entry(); tx = T.thread_id([256])
+    B[tx] = A[tx]
+
+
+@T.prim_func
+def strided(A: T.Buffer((512,), "float32"), B: T.Buffer((256,), "float32")):
+    T.device_entry(); tx = T.thread_id([256])
+    B[tx] = A[tx * 2]
+
+
+@T.prim_func
+def column(A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32")):
+    T.device_entry(); tx = T.thread_id([32])
+    s = T.alloc_shared((32, 32), "float32")
+    for i in range(32):
+        s[i, tx] = A[i, tx]
+    T.cuda.cta_sync()
+    for i in range(32):
+        B[i, tx] = s[tx, i]
+
+
+@T.prim_func
+def padded(A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32")):
+    T.device_entry(); tx = T.thread_id([32])
+    s = T.alloc_shared((32, 33), "float32")
+    for i in range(32):
+        s[i, tx] = A[i, tx]
+    T.cuda.cta_sync()
+    for i in range(32):
+        B[i, tx] = s[tx, i]
+
+
+@T.prim_func
+def summed(A: T.Buffer((128,), "float32"), B: T.Buffer((1,), "float32")):
+    T.device_entry(); tx = T.thread_id([128])
+    s = T.alloc_shared((128,), "float32")
+    s[tx] = A[tx]
+    T.cuda.cta_sync()
+    for k in range(7):
+        if tx < T.shift_right(64, k):
+            s[tx] = s[tx] + s[tx + T.shift_right(64, k)]
+        T.cuda.cta_sync()
+    if tx == 0:
+        B[0] = s[0]
+
+"#;
+
+/// The numbers of a line of the table: instructions, barriers, global bytes, sectors, uncoalesced, shared bytes, conflicts.
+fn counts(folder: &Folder, kernel: &str, line: &str) -> Vec<u64> {
+    let outcome = folder.run(&[
+        "sim",
+        "kernels.py",
+        "--entry",
+        kernel,
+        "--counters",
+        "--out",
+        "A=a.npy",
+        "--out",
+        "B=b.npy",
+    ]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    let found = outcome
+        .out
+        .lines()
+        .find(|row| row.ends_with(line) || row.starts_with(line));
+    let found = found.unwrap_or_else(|| panic!("{line}: {}", outcome.out));
+    found
+        .split_whitespace()
+        .skip(1)
+        .take(8)
+        .map(|cell| cell.parse().unwrap())
+        .collect()
+}
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    fs::write(folder.path("kernels.py"), KERNELS).unwrap();
+    folder
+}
+
+/// Derived by hand: a warp of 32 lanes, sectors of 32 bytes, 32 banks of 4 bytes.
+#[test]
+fn counters_are_those_derived_by_hand() {
+    let folder = folder();
+    // 8 warps load and store 128 bytes, 4 sectors each.
+    let all = counts(&folder, "copy", "all");
+    assert_eq!(all[2..], [2048, 64, 0, 0, 0, 0]);
+    // A load's 32 words lie in 8 sectors where 4 would do: 8 warps x 4.
+    let all = counts(&folder, "strided", "all");
+    assert_eq!(all[2..], [2048, 8 * 8 + 8 * 4, 32, 0, 0, 0]);
+    // 32 loads of a column: 32 words of one bank, 31 passes too many each.
+    let read = counts(&folder, "column", "B[i, tx] = s[tx, i]");
+    assert_eq!(read[2..], [32 * 128, 32 * 4, 0, 32 * 128, 32 * 31, 0]);
+    let written = counts(&folder, "column", "s[i, tx] = A[i, tx]");
+    assert_eq!(written[2..], [32 * 128, 32 * 4, 0, 32 * 128, 0, 0]);
+    // A row of 33 words puts the column into 32 banks.
+    let read = counts(&folder, "padded", "B[i, tx] = s[tx, i]");
+    assert_eq!(read[5..], [32 * 128, 0, 0]);
+    // 4 warps meet 8 times; 64 + 32 + 16 + 8 + 4 + 2 + 1 threads load two words and store one.
+    let all = counts(&folder, "summed", "all");
+    assert_eq!(all[1], 32);
+    assert_eq!(all[5], 128 * 4 + 127 * 3 * 4 + 4);
+    assert_eq!((all[2], all[3], all[6]), (128 * 4 + 4, 16 + 1, 0));
+}
+
+#[test]
+fn values_are_shown_at_a_line() {
+    let folder = folder();
+    let at = KERNELS
+        .lines()
+        .position(|line| line.contains("s[tx] = s[tx] +"))
+        .unwrap()
+        + 1;
+    let line = at.to_string();
+    let line = line.as_str();
+    let stop = |arguments: &[&str]| {
+        let all = [
+            "sim",
+            "kernels.py",
+            "--entry",
+            "summed",
+            "--out",
+            "A=a.npy",
+            "--out",
+            "B=b.npy",
+        ];
+        folder.run(&[&all, arguments].concat())
+    };
+    let outcome = stop(&[
+        "--break", line, "--thread", "3,0,0", "--watch", "k", "--watch", "s[3]",
+    ]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    // Thread 3 takes part while 64 >> k is above it.
+    let stops = outcome.out.matches("block (0, 0, 0), warp 0, lanes 3\n").count();
+    assert_eq!(stops, 5, "{}", outcome.out);
+    for k in 0..5 {
+        assert!(outcome.out.contains(&format!("    k = {k}\n")), "{}", outcome.out);
+    }
+    assert!(
+        outcome.out.contains("    s[3] = 0\n") && !outcome.out.contains("s[4]"),
+        "{}",
+        outcome.out
+    );
+    // Whole warps: those of the first iteration.
+    let outcome = stop(&["--break", line, "--watch", "k"]);
+    assert!(outcome.out.contains("warp 1, lanes 0-31\n"), "{}", outcome.out);
+    for (arguments, told) in [
+        (
+            ["--break", "1", "--watch", "k"],
+            "has run an instruction of line 1",
+        ),
+        (["--break", line, "--watch", "kk"], "has no value of `kk`"),
+        (
+            ["--break", line, "--thread", "500"],
+            "--thread 500,0,0 is none of the launch",
+        ),
+        (["--break", line, "--block", "x"], "bad --block: `x`"),
+    ] {
+        let outcome = stop(&arguments);
+        assert!(
+            outcome.code != Some(0) && outcome.err.contains(told),
+            "{told}: {}",
+            outcome.err
+        );
+    }
+}
+
+/// A kernel whose mistake the first schedule does not show: the schedule that does is the smallest, and repeats it.
+#[test]
+fn the_first_schedule_that_fails_is_named() {
+    let folder = Folder::new();
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/kernels/named_barriers.py");
+    let file = file.to_string_lossy().into_owned();
+    let text = fs::read_to_string(&file).unwrap();
+    let described = text.split("# sim: barrier_of_the_block\n").nth(1).unwrap();
+    let names = described.lines().map_while(|line| line.strip_prefix("#   ")?.split_once(": "));
+    let outs: Vec<String> = names
+        .filter(|(_, kind)| kind.contains('['))
+        .map(|(name, _)| format!("{name}={name}.npy"))
+        .collect();
+    let run = |more: &[&str]| {
+        let mut arguments = vec!["sim", &file, "--entry", "barrier_of_the_block"];
+        outs.iter().for_each(|out| arguments.extend(["--out", out]));
+        arguments.extend(more);
+        folder.run(&arguments)
+    };
+    let outcome = run(&["--schedules", "64"]);
+    assert_eq!(outcome.code, Some(1));
+    let found = outcome.err.split("schedule ").nth(1).unwrap();
+    let seed: u64 = found.split(' ').next().unwrap().parse().unwrap();
+    assert!(outcome.err.contains(&format!("`--seed {seed}` repeats it")), "{}", outcome.err);
+    assert_eq!(run(&["--seed", &seed.to_string()]).code, Some(1));
+    if seed > 0 {
+        let before = run(&["--schedules", &seed.to_string()]);
+        assert_eq!(before.code, Some(0), "{}", before.err);
+        assert!(before.err.contains("none fails"), "{}", before.err);
+    }
+}

@@ -1,0 +1,422 @@
+//! Observing a strand before each instruction: counts, and values at a line. Only launches that ask for it come here.
+//!
+//! Memory transactions are counted as the hardware makes them: an access of a warp to global memory touches sectors of 32
+//! bytes; one to shared memory takes a pass for each different word that some bank has to give, 32 banks of 4 bytes; lanes
+//! that access 8 bytes each go in two halves, those that access 16 bytes in four quarters.
+
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
+
+use super::Strand;
+use super::place::Spot;
+use super::run::Machine;
+use crate::alu::LANES;
+use crate::bytecode::{Access, AsyncInst, Inst, Operand, Region, TensorInst};
+use crate::numeric::Kind;
+use crate::observe::{
+    Counts, DebugHome, KINDS, MOST_ELEMENTS, MOST_SNAPSHOTS, Named, Observer, Snapshot, StopAt,
+};
+
+/// Bytes of a sector of global memory, of a word of a bank; banks; most bytes of a lane's access.
+const SECTOR: u64 = 32;
+const WORD: u64 = 4;
+const BANKS: u64 = 32;
+const WIDEST: u64 = 16;
+
+/// The number of a kind.
+fn kind_of(name: &str) -> usize {
+    KINDS.iter().position(|kind| *kind == name).unwrap_or(0)
+}
+
+/// The kind of an instruction that accesses no memory by lanes; `None` for what the GPU has no instruction for.
+fn other_kind(inst: &Inst) -> Option<&'static str> {
+    Some(match inst {
+        Inst::Step { .. }
+        | Inst::Spin
+        | Inst::CheckInit { .. }
+        | Inst::MarkInit { .. }
+        | Inst::ClearInit { .. }
+        | Inst::ClearLocal { .. }
+        | Inst::Extent { .. }
+        | Inst::Converged
+        | Inst::LoopBegin { .. }
+        | Inst::LoopLatch
+        | Inst::Arrive => return None,
+        Inst::Jump { .. }
+        | Inst::JumpIf { .. }
+        | Inst::JumpIfNot { .. }
+        | Inst::ForStep32 { .. }
+        | Inst::ForStep64 { .. }
+        | Inst::If { .. }
+        | Inst::LoopTest { .. }
+        | Inst::LoopTestS { .. }
+        | Inst::Break
+        | Inst::Continue
+        | Inst::Return
+        | Inst::End
+        | Inst::Assert { .. }
+        | Inst::Print { .. }
+        | Inst::CallStandIn { .. } => "control",
+        Inst::Shuffle { .. } | Inst::ActiveMask { .. } => "shuffles",
+        Inst::WarpSync
+        | Inst::CtaSync
+        | Inst::CtaSyncReduce { .. }
+        | Inst::NamedSync { .. }
+        | Inst::NamedArrive { .. }
+        | Inst::ClusterSync
+        | Inst::ClusterArrive { .. }
+        | Inst::ClusterWait
+        | Inst::GridSync
+        | Inst::Fence { .. }
+        | Inst::FenceProxy
+        | Inst::PriorGrid => "barriers",
+        Inst::Async { .. } | Inst::SetRegisters { .. } => "asynchronous",
+        Inst::Tensor { .. } => "matrix",
+        _ => "arithmetic",
+    })
+}
+
+/// A lane's access: the address and the bytes.
+type Touch = (u64, u64);
+
+/// Sectors that a warp's accesses touch, and the least for their bytes.
+fn sectors(touches: &[Touch]) -> (u64, u64) {
+    let mut sectors = BTreeSet::new();
+    let mut places = BTreeSet::new();
+    let mut bytes = 0;
+    for (address, size) in touches {
+        if places.insert((address, size)) {
+            bytes += size;
+        }
+        sectors.extend(address / SECTOR..(address + size).div_ceil(SECTOR));
+    }
+    (sectors.len() as u64, bytes.div_ceil(SECTOR))
+}
+
+/// Passes of a warp's accesses to shared memory, and those without conflicts.
+fn passes(touches: &[(u32, Touch)]) -> (u64, u64) {
+    let widest = touches.iter().map(|(_, (_, size))| *size).max().unwrap_or(WORD);
+    // Lanes that are served together.
+    let together = match widest {
+        0..=4 => 32,
+        5..=8 => 16,
+        _ => 8,
+    };
+    let (mut all, mut least) = (0, 0);
+    for group in 0..LANES as u32 / together {
+        let mut words = BTreeSet::new();
+        for (lane, (address, size)) in touches {
+            if lane / together == group {
+                words.extend(address / WORD..(address + size).div_ceil(WORD));
+            }
+        }
+        let of_bank = |bank: u64| words.iter().filter(|word| *word % BANKS == bank).count() as u64;
+        all += (0..BANKS).map(of_bank).max().unwrap_or(0);
+        least += u64::from(!words.is_empty());
+    }
+    (all, least)
+}
+
+/// A value as text.
+fn shown(kind: Kind, value: u64) -> String {
+    match kind {
+        Kind::Bool => (value != 0).to_string(),
+        Kind::F64 => f64::from_bits(value).to_string(),
+        Kind::Ptr => format!("{value:#x}"),
+        Kind::I64 => (value as i64).to_string(),
+        Kind::U64 => value.to_string(),
+        kind if kind.is_float() => f32::from_bits(value as u32).to_string(),
+        kind if kind.is_signed() => (value as u32 as i32).to_string(),
+        _ => (value as u32).to_string(),
+    }
+}
+
+impl Machine<'_, '_> {
+    /// Before the instruction at `pc`; `last` is the one that the strand has run before.
+    #[cold]
+    pub(super) fn observe(
+        &mut self,
+        observer: &Observer,
+        pc: usize,
+        last: usize,
+        mask: u32,
+        strand: &Strand,
+    ) {
+        if observer.what.counters {
+            self.count(observer, pc, mask, strand);
+        }
+        if let Some(stop) = observer.what.stop {
+            self.stop_at(observer, stop, pc, last, mask, strand);
+        }
+    }
+
+    fn count(&mut self, observer: &Observer, pc: usize, mask: u32, strand: &Strand) {
+        let code = self.ctx.code;
+        let inst = &code.insts[pc];
+        let mut counts = Counts::default();
+        let s = |register: u16| strand.scalars[register as usize];
+        let narrow = |index: u64| i64::from(index as u32 as i32);
+        // The access, and the index of each lane.
+        let accessed: Option<(u16, [i64; LANES], bool)> = match inst {
+            Inst::Load {
+                index, plus, access, ..
+            }
+            | Inst::Store {
+                index, plus, access, ..
+            } => {
+                let at = self.warp.v32[*index as usize]
+                    .map(|i| narrow(u64::from(i.wrapping_add(s(*plus) as u32))));
+                Some((*access, at, matches!(inst, Inst::Store { .. })))
+            }
+            Inst::LoadWide {
+                index, plus, access, ..
+            }
+            | Inst::StoreWide {
+                index, plus, access, ..
+            } => {
+                let at = self.warp.v64[*index as usize].map(|i| i.wrapping_add(s(*plus)) as i64);
+                Some((*access, at, matches!(inst, Inst::StoreWide { .. })))
+            }
+            Inst::LoadS {
+                index, wide, access, ..
+            }
+            | Inst::LoadRow {
+                index, wide, access, ..
+            }
+            | Inst::StoreRow {
+                index, wide, access, ..
+            } => {
+                let at = if *wide {
+                    s(*index) as i64
+                } else {
+                    narrow(s(*index))
+                };
+                Some((*access, [at; LANES], matches!(inst, Inst::StoreRow { .. })))
+            }
+            Inst::Atomic { id } => {
+                let atomic = &code.atomics[*id as usize];
+                let at = match atomic.wide {
+                    true => {
+                        self.warp.v64[atomic.index as usize].map(|i| i.wrapping_add(s(atomic.plus)) as i64)
+                    }
+                    false => self.warp.v32[atomic.index as usize]
+                        .map(|i| narrow(u64::from(i.wrapping_add(s(atomic.plus) as u32)))),
+                };
+                Some((atomic.access, at, true))
+            }
+            _ => None,
+        };
+        let kind = match accessed {
+            Some((access, at, writes)) => {
+                let name = self.count_access(&code.accesses[access as usize], &at, mask, writes, &mut counts);
+                Some(match inst {
+                    Inst::Atomic { .. } => "atomics",
+                    _ => name,
+                })
+            }
+            // Waits of mbarriers are barriers.
+            None => match inst {
+                Inst::Async { id } if matches!(code.asynchronous[*id as usize], AsyncInst::Mbarrier(_)) => {
+                    Some("barriers")
+                }
+                Inst::Tensor { id } => match code.tensor[*id as usize] {
+                    TensorInst::WgmmaFence | TensorInst::WgmmaCommit | TensorInst::WgmmaWait { .. } => {
+                        Some("barriers")
+                    }
+                    _ => Some("matrix"),
+                },
+                inst => other_kind(inst),
+            },
+        };
+        if let Some(kind) = kind {
+            counts.instructions[kind_of(kind)] += 1;
+        }
+        let mut all = observer.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        all[pc].add(&counts);
+    }
+
+    /// Counts a warp's access; gives its kind.
+    fn count_access(
+        &mut self,
+        access: &Access,
+        at: &[i64; LANES],
+        mask: u32,
+        writes: bool,
+        counts: &mut Counts,
+    ) -> &'static str {
+        let size = u64::from(access.kind.bits()) * u64::from(access.count);
+        let (mut global, mut shared, mut local) = (Vec::new(), Vec::new(), 0);
+        for lane in (0..LANES as u32).filter(|lane| mask >> lane & 1 != 0) {
+            // What is not allowed is reported when the instruction runs.
+            let Ok(spot) = self.locate(access, lane, at[lane as usize], "accesses") else {
+                continue;
+            };
+            let bytes = size.div_ceil(8);
+            match spot {
+                Spot::Global(storage, bit) => global.push((storage.address + bit as u64 / 8, bytes)),
+                Spot::Shared(bit) | Spot::Far(_, bit) => shared.push((lane, (bit as u64 / 8, bytes))),
+                Spot::Local(_) => local += bytes,
+            }
+        }
+        let chunks = size.div_ceil(8).div_ceil(WIDEST).max(1);
+        let chunk = |(address, bytes): Touch, number: u64| {
+            let done = number * WIDEST;
+            (address + done, (bytes - done.min(bytes)).min(WIDEST))
+        };
+        for number in 0..chunks {
+            let part: Vec<Touch> = global.iter().map(|touch| chunk(*touch, number)).collect();
+            let (touched, least) = sectors(&part);
+            counts.sectors += touched;
+            counts.least_sectors += least;
+            let part: Vec<(u32, Touch)> = shared
+                .iter()
+                .map(|(lane, touch)| (*lane, chunk(*touch, number)))
+                .collect();
+            let (taken, least) = passes(&part);
+            counts.passes += taken;
+            counts.least_passes += least;
+        }
+        counts.global_bytes += global.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        counts.shared_bytes += shared.iter().map(|(_, (_, bytes))| bytes).sum::<u64>();
+        counts.local_bytes += local;
+        match (access.region, writes) {
+            (Region::Local(_), _) => "local",
+            (Region::Shared(_), false) => "shared loads",
+            (Region::Shared(_), true) => "shared stores",
+            (_, writes) if !shared.is_empty() && global.is_empty() => match writes {
+                true => "shared stores",
+                false => "shared loads",
+            },
+            (_, false) => "global loads",
+            (_, true) => "global stores",
+        }
+    }
+
+    /// Records the values of all names where a strand comes to the line.
+    fn stop_at(
+        &mut self,
+        observer: &Observer,
+        stop: StopAt,
+        pc: usize,
+        last: usize,
+        mask: u32,
+        strand: &Strand,
+    ) {
+        let code = self.ctx.code;
+        let line = |pc: usize| {
+            let place = code.places.get(pc)?;
+            Some(code.locations.get(*place as usize)?.as_ref()?.line)
+        };
+        let comes = line(pc) == Some(stop.line) && (line(last) != Some(stop.line) || pc <= last);
+        if !comes || self.shared.linear != stop.block {
+            return;
+        }
+        let lanes = match stop.thread {
+            Some(thread) if thread as usize / LANES != self.id => 0,
+            Some(thread) => mask & 1 << (thread as usize % LANES),
+            None => mask,
+        };
+        let mut snapshots = observer.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        if lanes == 0 || snapshots.len() >= MOST_SNAPSHOTS {
+            return;
+        }
+        let mut values: Vec<Named> = Vec::new();
+        for known in &code.names {
+            if !(known.range.0 as usize <= pc && pc < known.range.1 as usize) {
+                continue;
+            }
+            // A later declaration of the name hides an earlier one.
+            let hidden = |named: &Named| {
+                named.name == known.name || named.name.starts_with(&format!("{}[", known.name))
+            };
+            values.retain(|named| !hidden(named));
+            let register = |register: u16, lane: u32| match known.kind.wide() {
+                true => self.warp.v64[register as usize][lane as usize],
+                false => u64::from(self.warp.v32[register as usize][lane as usize]),
+            };
+            let in_lanes = |name: String, value: &dyn Fn(u32) -> u64| {
+                let lanes = (0..LANES as u32).filter(|lane| lanes >> lane & 1 != 0);
+                Named {
+                    name,
+                    lanes: lanes.map(|lane| (lane, shown(known.kind, value(lane)))).collect(),
+                    shared: false,
+                }
+            };
+            match &known.home {
+                DebugHome::Register(Operand::S(at)) => values.push(Named {
+                    name: known.name.clone(),
+                    lanes: vec![(
+                        lanes.trailing_zeros(),
+                        shown(known.kind, strand.scalars[*at as usize]),
+                    )],
+                    shared: true,
+                }),
+                DebugHome::Register(Operand::V(at)) => {
+                    values.push(in_lanes(known.name.clone(), &|lane| register(*at, lane)));
+                }
+                DebugHome::Registers(all) => {
+                    for (index, at) in all.iter().take(MOST_ELEMENTS).enumerate() {
+                        let name = match all.len() {
+                            1 => known.name.clone(),
+                            _ => format!("{}[{index}]", known.name),
+                        };
+                        values.push(in_lanes(name, &|lane| register(*at, lane)));
+                    }
+                }
+                DebugHome::Shared(array) => {
+                    let array = &code.shared[*array as usize];
+                    let bits = known.kind.bits();
+                    let count = (array.bytes * 8 / bits.max(1)) as usize;
+                    for index in 0..count.min(MOST_ELEMENTS) {
+                        let bit = array.offset as usize * 8 + index * bits as usize;
+                        let bits = crate::memory::load_bits(&self.shared.words, bit, bits);
+                        values.push(Named {
+                            name: format!("{}[{index}]", known.name),
+                            lanes: vec![(lanes.trailing_zeros(), shown(known.kind, known.kind.load(bits)))],
+                            shared: true,
+                        });
+                    }
+                }
+            }
+        }
+        snapshots.push(Snapshot {
+            location: code.location(pc),
+            block: self.shared.index,
+            warp: self.id as u32,
+            mask: lanes,
+            values,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_and_passes_are_those_of_the_hardware() {
+        let global =
+            |stride: u64, size: u64| sectors(&(0..32).map(|lane| (lane * stride, size)).collect::<Vec<_>>());
+        assert_eq!(global(4, 4), (4, 4));
+        assert_eq!(global(8, 4), (8, 4));
+        assert_eq!(global(128, 4), (32, 4));
+        assert_eq!(global(0, 4), (1, 1));
+        assert_eq!(global(16, 16), (16, 16));
+        let shared = |stride: u64, size: u64| {
+            passes(
+                &(0..32)
+                    .map(|lane| (lane, (u64::from(lane) * stride, size)))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(shared(4, 4), (1, 1));
+        assert_eq!(shared(8, 4), (2, 1));
+        assert_eq!(shared(128, 4), (32, 1));
+        assert_eq!(shared(132, 4), (1, 1));
+        assert_eq!(shared(0, 4), (1, 1));
+        assert_eq!(shared(2, 2), (1, 1));
+        assert_eq!(shared(8, 8), (2, 2));
+        assert_eq!(shared(16, 16), (4, 4));
+        assert_eq!(shared(32, 16), (8, 4));
+    }
+}
