@@ -279,6 +279,13 @@ fn read_sass(text: &str) -> Vec<Function> {
             });
         }
     }
+    // What fills the last line of the code is never run.
+    for function in &mut functions {
+        let filler = |item: &Item| item.mnemonic == "NOP" || item.mnemonic.is_empty();
+        while function.items.last().is_some_and(filler) {
+            function.items.pop();
+        }
+    }
     functions
 }
 
@@ -446,7 +453,7 @@ mod tests {
     const SASS_TEXT: &str = "\t.section\t.text.k,\"ax\"\n.text.k:\n\t//## File \"/a/k.py\", line 5\n        /*0000*/   LDC R1, c[0x0][0x28] ;\n.L_x_1:\n\
         \t//## File \"/a/k.py\", line 7 inlined at \"/a/k.py\", line 9\n        /*0010*/    SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR4], R3 ;\n        /*0020*/    @!P0 BRA `(.L_x_1) ;\n\
         .L_x_2:\n\t//## File \"/a/k.py\", line 8\n        /*0030*/   HMMA.16816.F32 R8, R4, R6, R8 ;\n        /*0040*/   LDSM.16.M88.4 R4, [R2] ;\n\
-        /*0050*/   HFMA2.MMA R0, -RZ, RZ, 0, 0 ;\n        /*0060*/   @P1 BRA `(.L_x_2) ;\n        /*0070*/   STG.E [R2], R8 ;\n.L_x_3:\n        /*0080*/   BRA `(.L_x_3);\n";
+        /*0050*/   HFMA2.MMA R0, -RZ, RZ, 0, 0 ;\n        /*0060*/   @P1 BRA `(.L_x_2) ;\n        /*0070*/   STG.E [R2], R8 ;\n.L_x_3:\n        /*0080*/   BRA `(.L_x_3);\n        /*0090*/   NOP;\n.L_x_4:\n";
 
     #[test]
     fn machine_code_is_read() {

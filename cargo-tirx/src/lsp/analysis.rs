@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tirx_build::Environment;
 use tirx_build::compile::{FileImports, Loaded, Settings, compile};
 use tirx_build::manifest::{Manifest, Text};
 use tirx_core::diagnostic::Message;
 use tirx_core::ir::{Buffer, IRModule, Stmt, StmtKind, Var, Visitor};
-use tirx_core::script::{ConstValue, Entry, Imports, print_stmt};
+use tirx_core::script::{ConstValue, Entry, Imports, ModuleText, print_stmt};
 use tirx_core::transform::lower_tirx::{Outcome, explain};
 use tirx_core::transform::{Options, PassContext, Target};
 
@@ -51,12 +52,24 @@ struct Open<'a> {
 }
 
 impl Imports for Open<'_> {
-    fn read(&self, module: &str) -> Option<(String, String)> {
-        let relative = format!("{}.py", module.replace('.', "/"));
-        match self.open.get(&self.folder.join(&relative)) {
-            Some(text) => Some((relative, text.clone())),
-            None => self.disk.read(module),
+    fn read(&self, module: &str) -> Option<ModuleText> {
+        let on_disk = self.disk.read(module);
+        let name = match &on_disk {
+            Some(found) => found.name.clone(),
+            None => format!("{}.py", module.replace('.', "/")),
+        };
+        match (self.open.get(&self.folder.join(&name)), on_disk) {
+            (Some(text), found) => Some(ModuleText {
+                name,
+                text: text.clone(),
+                is_package: found.is_some_and(|found| found.is_package),
+            }),
+            (None, found) => found,
         }
+    }
+
+    fn package(&self) -> String {
+        self.disk.package()
     }
 }
 
@@ -98,7 +111,7 @@ fn wanted(file: &Path) -> Vec<Wanted> {
 pub(super) fn analyze(file: &Path, text: &str, open: &BTreeMap<PathBuf, String>) -> Analysis {
     let folder = file.parent().unwrap_or(Path::new(""));
     let imports = Open {
-        disk: FileImports::new(folder, ""),
+        disk: FileImports::new(folder, "").with_libraries_of(&Environment::process()),
         folder,
         open,
     };

@@ -8,6 +8,7 @@ use super::Builder;
 use crate::error::{Error, Result};
 use crate::generate::Variant;
 use crate::kernels::{compile_manifest, jobs};
+use crate::libraries::Libraries;
 use crate::paths::FileNames;
 use crate::target::{Architecture, Targets};
 use crate::toolchain;
@@ -58,7 +59,14 @@ impl Builder {
         let mut manifest = self.parse_manifest(shown, "name the manifest with --manifest")?;
         manifest.resolve_native(|| toolchain::architectures(&environment))?;
         let inputs = &mut Default::default();
-        let mut kernels = compile_manifest(&manifest, &self.manifest, None, inputs, &mut Vec::new())?;
+        let mut kernels = compile_manifest(
+            &manifest,
+            &self.manifest,
+            &Libraries::of(&environment),
+            None,
+            inputs,
+            &mut Vec::new(),
+        )?;
         for kernel in &mut kernels {
             kernel
                 .variants
