@@ -5,8 +5,11 @@ use tirx_sim::{Counts, KINDS, LineCounts, Named, Snapshot};
 use crate::input::{Result, choice, user};
 use crate::table::Table;
 
-/// The columns behind the line, with the numbers that they show.
-const COLUMNS: [(&str, fn(&Counts) -> u64); 6] = [
+/// A column's title and its number.
+type Column = (&'static str, fn(&Counts) -> u64);
+
+/// The columns behind the line.
+const COLUMNS: [Column; 6] = [
     ("global bytes", |c| c.global_bytes),
     ("sectors", |c| c.sectors),
     ("uncoalesced", Counts::uncoalesced),

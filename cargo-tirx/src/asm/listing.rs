@@ -207,9 +207,7 @@ fn class(syntax: Syntax, mnemonic: &str) -> &'static str {
         }
         None => false,
     };
-    let found = table
-        .iter()
-        .find(|(_, starts)| starts.iter().any(|start| is(start)));
+    let found = table.iter().find(|(_, starts)| starts.iter().any(is));
     found.map_or(OTHER, |(class, _)| class)
 }
 

@@ -220,11 +220,6 @@ pub(super) fn definition(server: &Server, params: &GotoDefinitionParams) -> Opti
     imported.or_else(here).map(GotoDefinitionResponse::Scalar)
 }
 
-// The protocol's own type.
-#[expect(
-    clippy::mutable_key_type,
-    reason = "a URI of lsp-types caches its parts and compares by its text"
-)]
 fn edit(uri: &Uri, edits: Vec<TextEdit>) -> WorkspaceEdit {
     WorkspaceEdit {
         changes: Some([(uri.clone(), edits)].into()),

@@ -73,9 +73,8 @@ impl Builder {
                 .retain(|variant| wanted(&variant.file.replace('-', "::")));
         }
         let variants: Vec<&Variant> = kernels.iter().flat_map(|kernel| &kernel.variants).collect();
-        let natives: Vec<Vec<Architecture>>;
         let mut jobs = jobs(&manifest, &kernels);
-        natives = jobs.iter().map(|job| job.targets.native.clone()).collect();
+        let natives: Vec<Vec<Architecture>> = jobs.iter().map(|job| job.targets.native.clone()).collect();
         // One job for each target, so that PTX can be asked for as machine code is.
         jobs = jobs
             .into_iter()
