@@ -68,7 +68,7 @@ fn other_kind(inst: &Inst) -> Option<&'static str> {
         | Inst::ClusterWait
         | Inst::GridSync
         | Inst::Fence { .. }
-        | Inst::FenceProxy
+        | Inst::FenceProxy { .. }
         | Inst::PriorGrid => "barriers",
         Inst::Async { .. } | Inst::SetRegisters { .. } => "asynchronous",
         Inst::Tensor { .. } => "matrix",
