@@ -53,7 +53,7 @@ def plain(A: T.Buffer((128, 128), "float16"), B: T.Buffer((64, 128), "float16"),
     pool.commit()
     sums = tmem_pool.alloc((128, 64), "float32")
     tmem_pool.commit()
-    Tx.cta.copy(As, A)
+    Tx.cta.copy(As, A, vec_len=8)
     Tx.cta.copy(Bs, B)
     begin(warp, bar)
     if warp == 0:

@@ -14,9 +14,17 @@ use super::super::build::{CacheHints, address, elements, flat_view, load, local,
 use super::super::call::Call;
 use super::super::context::Context;
 use super::super::emit::Emit;
-use super::super::variant::{Decline, Emits, Explanation, Plan};
+use super::super::variant::{Decline, Emits, Explanation, OptionKind, Plan, TileOption};
 use super::partition::{Partition, WIDTHS, partition};
 use crate::ir::{BufferRegion, Expr, Stmt};
+
+/// The options that copies by threads accept.
+pub(super) const OPTIONS: &[TileOption] = &[TileOption {
+    name: "vec_len",
+    kind: OptionKind::Int,
+    default: "by the layouts",
+    doc: "no effect, as in TVM: vectors are as long as both layouts allow",
+}];
 
 /// The global and the shared side.
 fn sides<'a>(call: &Call<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion), Decline> {

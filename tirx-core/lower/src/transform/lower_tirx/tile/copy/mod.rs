@@ -36,6 +36,7 @@ pub(super) static VARIANTS: &[Variant] = &[
             },
         ],
         completion: Completion::OwnPart,
+        options: gmem_smem::OPTIONS,
         plan: gmem_smem::plan,
         doc: "vectors of up to 16 bytes, spread over the threads of the scope",
         ..Variant::DEFAULT
