@@ -211,13 +211,13 @@ def folded(A: T.Buffer((64, 32), "float16"), B: T.Buffer((128, 32), "float16"), 
     end(tmem_pool)
 
 
-# A of a product is what the warpgroup stores to tensor memory; 384 columns are two instructions of 192.
+# A of a product is what the warpgroup stores to tensor memory; 288 columns are two instructions of 144.
 # sim: from_registers
 #   A: bfloat16[128x32] = 2 * (j == i % 32) + (j == (i * 5 + 17) % 32)
-#   B: bfloat16[384x32] = (i * 2 + j) % 5 - 2
-#   C: float32[128x384] = 0 -> 2 * B[j][i % 32] + B[j][(i * 5 + 17) % 32]
+#   B: bfloat16[288x32] = (i * 2 + j) % 5 - 2
+#   C: float32[128x288] = 0 -> 2 * B[j][i % 32] + B[j][(i * 5 + 17) % 32]
 @T.prim_func
-def from_registers(A: T.Buffer((128, 32), "bfloat16"), B: T.Buffer((384, 32), "bfloat16"), C: T.Buffer((128, 384), "float32")):
+def from_registers(A: T.Buffer((128, 32), "bfloat16"), B: T.Buffer((288, 32), "bfloat16"), C: T.Buffer((128, 288), "float32")):
     T.device_entry()
     T.cta_id([1])
     T.thread_id([128])
@@ -225,9 +225,9 @@ def from_registers(A: T.Buffer((128, 32), "bfloat16"), B: T.Buffer((384, 32), "b
     pool = T.SMEMPool()
     tmem_pool = T.TMEMPool(pool, total_cols=512)
     bar = pool.alloc((1,), "uint64", align=8)
-    Bs = pool.alloc_tcgen05_mma_AB((384, 32), "bfloat16", swizzle_mode=SwizzleMode.SWIZZLE_64B_ATOM)
+    Bs = pool.alloc_tcgen05_mma_AB((288, 32), "bfloat16", swizzle_mode=SwizzleMode.SWIZZLE_64B_ATOM)
     pool.commit()
-    sums = tmem_pool.alloc((128, 384), "float32")
+    sums = tmem_pool.alloc((128, 288), "float32")
     At = tmem_pool.alloc_tcgen05_mma_A((128, 32), "bfloat16", M=128, cta_group=1)
     tmem_pool.commit()
     Tx.cta.copy(Bs, B)
@@ -245,8 +245,8 @@ def from_registers(A: T.Buffer((128, 32), "bfloat16"), B: T.Buffer((384, 32), "b
             T.ptx.tcgen05.commit(bar.ptr_to([0]))
     wait(bar, 0)
     for part in T.serial(3):
-        r = T.wg_reg_tile(128)
-        Tx.wg.copy_async(r, sums[:, part * 128 : part * 128 + 128])
+        r = T.wg_reg_tile(96)
+        Tx.wg.copy_async(r, sums[:, part * 96 : part * 96 + 96])
         T.ptx.tcgen05.wait.ld()
-        Tx.wg.copy(C[:, part * 128 : part * 128 + 128], r)
+        Tx.wg.copy(C[:, part * 96 : part * 96 + 96], r)
     end(tmem_pool)

@@ -110,9 +110,42 @@ def fp8_blockwise(m, n, k):
     )
 
 
-@case("fp8 gemm with block scales, 1024 x 256 x 512")
+@case("fp8 gemm with block scales, 1024 x 2048 x 512")
 def _():
-    return fp8_blockwise(1024, 256, 512)
+    return fp8_blockwise(1024, 2048, 512)
+
+
+def attention(tokens, heads, groups, causal):
+    rng = np.random.default_rng(3)
+    q = rng.standard_normal((1, tokens, heads, 128)).astype(np.float16)
+    k, v = (rng.standard_normal((1, tokens, groups, 128)).astype(np.float16) for _ in range(2))
+    wide = lambda x: np.repeat(x[0].astype(np.float64), heads // x.shape[2], axis=1).transpose(1, 0, 2)
+    scores = wide(q) @ wide(k).transpose(0, 2, 1) / np.sqrt(128)
+    if causal:
+        scores = np.where(np.tri(tokens, dtype=bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    expected = (weights / weights.sum(axis=2, keepdims=True)) @ wide(v)
+    values = {
+        "batch_size": 1,
+        "seq_len": tokens,
+        "num_qo_heads": heads,
+        "num_kv_heads": groups,
+        "head_dim": 128,
+        "is_causal": causal,
+    }
+    output = expected.transpose(1, 0, 2)[None].astype(np.float16)
+    return Case(
+        "attention/flash_attention4.py",
+        values,
+        {"Q": q, "K": k, "V": v},
+        {"O": (output, 1e-2, 4e-3)},
+        options=UNORDERED,
+    )
+
+
+@case("attention forward, 256 tokens")
+def _():
+    return attention(256, 1, 1, False)
 
 
 def run(checkout, tirx, this, folder):
