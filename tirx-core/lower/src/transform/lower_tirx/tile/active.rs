@@ -360,9 +360,9 @@ fn compared_id(op: BinOp, a: &Expr, b: &Expr, ids: &Ids) -> Option<(BinOp, Scope
         return None;
     }
     let ((a, plus_a), (b, plus_b)) = (plain(a), plain(b));
-    match (a.as_var(), b.as_int(), b.as_var(), a.as_int()) {
-        (Some(var), Some(value), ..) => Some((op, *ids.get(var)?, value + plus_b - plus_a)),
-        (_, _, Some(var), Some(value)) => {
+    match (id_of(a, ids), b.as_int(), id_of(b, ids), a.as_int()) {
+        (Some(kind), Some(value), ..) => Some((op, kind, value + plus_b - plus_a)),
+        (_, _, Some(kind), Some(value)) => {
             let mirrored = match op {
                 BinOp::Lt => BinOp::Gt,
                 BinOp::Le => BinOp::Ge,
@@ -370,7 +370,52 @@ fn compared_id(op: BinOp, a: &Expr, b: &Expr, ids: &Ids) -> Option<(BinOp, Scope
                 BinOp::Ge => BinOp::Le,
                 other => other,
             };
-            Some((mirrored, *ids.get(var)?, value + plus_a - plus_b))
+            Some((mirrored, kind, value + plus_a - plus_b))
+        }
+        _ => None,
+    }
+}
+
+/// The scope id that an expression computes, of its variables or of others: `warpgroup * 4 + warp_in_warpgroup`.
+fn id_of(e: &Expr, ids: &Ids) -> Option<ScopeIdKind> {
+    use ScopeIdKind::{LaneId, ThreadId, ThreadIdInWg, WarpId, WarpIdInWg, WarpgroupId};
+    let part = |e: &Expr, by: &Expr| Some((id_of(e, ids)?, by.as_int()?));
+    match &e.kind {
+        ExprKind::Var(var) => ids.get(var).copied(),
+        // Ids are small and not negative: no conversion changes them.
+        ExprKind::Cast(inner) if e.dtype.is_integer() && e.dtype.bits >= 16 => id_of(inner, ids),
+        ExprKind::Binary(BinOp::Add, a, b) => {
+            let scaled = |e: &Expr| match &e.kind {
+                ExprKind::Binary(BinOp::Mul, id, by) => part(id, by).or_else(|| part(by, id)),
+                _ => None,
+            };
+            let (outer, inner) = match (scaled(a), scaled(b)) {
+                (Some(outer), None) => (outer, id_of(b, ids)?),
+                (None, Some(outer)) => (outer, id_of(a, ids)?),
+                _ => return None,
+            };
+            match (outer, inner) {
+                ((WarpgroupId, WARPS), WarpIdInWg) => Some(WarpId),
+                ((WarpId, LANES), LaneId) | ((WarpgroupId, 128), ThreadIdInWg) => Some(ThreadId),
+                ((WarpIdInWg, LANES), LaneId) => Some(ThreadIdInWg),
+                _ => None,
+            }
+        }
+        ExprKind::Binary(op @ (BinOp::FloorDiv | BinOp::FloorMod), id, by) => match (op, part(id, by)?) {
+            (BinOp::FloorDiv, (ThreadId, LANES)) => Some(WarpId),
+            (BinOp::FloorDiv, (ThreadId, 128) | (WarpId, WARPS)) => Some(WarpgroupId),
+            (BinOp::FloorDiv, (ThreadIdInWg, LANES)) => Some(WarpIdInWg),
+            (BinOp::FloorMod, (ThreadId | ThreadIdInWg, LANES)) => Some(LaneId),
+            (BinOp::FloorMod, (ThreadId, 128)) => Some(ThreadIdInWg),
+            (BinOp::FloorMod, (WarpId, WARPS)) => Some(WarpIdInWg),
+            _ => None,
+        },
+        // The value of the first lane, which all lanes of a warp have.
+        ExprKind::Call {
+            op: Op::CudaShflSync,
+            args,
+        } if let [_, value, ..] = &args[..] => {
+            id_of(value, ids).filter(|kind| Unit::of(*kind) > Unit::Thread)
         }
         _ => None,
     }

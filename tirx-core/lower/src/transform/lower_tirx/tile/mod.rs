@@ -21,6 +21,7 @@ mod copy_async;
 mod elementwise;
 mod emit;
 mod formula;
+mod named;
 mod permute_layout;
 mod reduction;
 mod registers;
@@ -37,6 +38,7 @@ use self::call::{Call, check_options};
 pub(super) use self::context::Threads;
 use self::context::{Context, Warning};
 use self::emit::{Emit, Outside};
+use self::named::Named;
 use self::variant::{Decline, Explanation, Plan, Variant};
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
@@ -134,6 +136,7 @@ pub(super) fn lower_region(
         facts,
         active: count.map(Active::all),
         narrowed: None,
+        named: Named::of(body),
         decisions,
         outside: Outside::default(),
         failed: None,
@@ -173,6 +176,7 @@ struct Walk<'a> {
     active: Option<Active>,
     /// The innermost condition that excluded active threads.
     narrowed: Option<Span>,
+    named: Named,
     decisions: &'a mut Vec<Decision>,
     outside: Outside,
     failed: Option<Box<Diagnostic>>,
@@ -187,6 +191,20 @@ impl Mutator for Walk<'_> {
         if self.failed.is_some() {
             return stmt.clone();
         }
+        let place = self.named.enter();
+        let new = self.each(stmt);
+        match &stmt.kind {
+            StmtKind::Seq(_) => {}
+            StmtKind::BufferStore(store) => self.named.store(store, &self.launch.ids),
+            StmtKind::Bind(var, value) => self.named.bind(var, value, &self.launch.ids),
+            _ => self.named.leave(place),
+        }
+        new
+    }
+}
+
+impl Walk<'_> {
+    fn each(&mut self, stmt: &Stmt) -> Stmt {
         match &stmt.kind {
             StmtKind::Tile(call) => match self.dispatch(call, stmt.span) {
                 Ok(code) => code,
@@ -197,14 +215,15 @@ impl Mutator for Walk<'_> {
             },
             StmtKind::If(condition, then, otherwise) => {
                 let outer = (self.active, self.narrowed);
-                self.active = outer.0.map(|a| a.under(condition, &self.launch.ids));
+                let known = self.named.expand(condition);
+                self.active = outer.0.map(|a| a.under(&known, &self.launch.ids));
                 if self.active != outer.0 {
                     self.narrowed = Some(condition.span);
                 }
                 let scope = self.facts.enter_constraint(condition);
                 let new_then = self.stmt(then);
                 self.facts.leave(scope);
-                self.active = outer.0.map(|a| a.under_not(condition, &self.launch.ids));
+                self.active = outer.0.map(|a| a.under_not(&known, &self.launch.ids));
                 if self.active == outer.0 {
                     self.narrowed = outer.1;
                 } else {
