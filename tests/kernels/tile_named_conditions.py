@@ -6,7 +6,7 @@ from tvm.script.tirx import tile as Tx
 #
 # sim: named
 #   A: float32[256x8] = i * 8 + j
-#   B: float32[256x8] = 0 -> select(i < 128, 0, i * 8 + j)
+#   B: float32[256x8] = 0 -> (0 if i < 128 else i * 8 + j)
 #   C: float32[64x64] = i + 2 * j
 #   D: float32[64x64] = 0 -> i + 2 * j
 @T.prim_func
