@@ -267,16 +267,24 @@ pub fn run_passes(
     timer: Option<&dyn Fn() -> u64>,
     on_pass: &mut dyn FnMut(&Step<'_>),
 ) -> Result<IRModule, Error> {
-    run_and_warn(module, settings, timer, on_pass, &mut Vec::new())
+    run_and_note(module, settings, timer, on_pass, &mut Notes::default())
 }
 
-/// As [`run_passes`]; appends the warnings of passes to `warnings`.
-fn run_and_warn(
+/// What a lowering says besides its result.
+#[derive(Default)]
+struct Notes {
+    warnings: Vec<Message>,
+    /// See [`Lowering::separated`].
+    separated: bool,
+}
+
+/// As [`run_passes`]; adds to `notes`.
+fn run_and_note(
     module: IRModule,
     settings: &Settings,
     timer: Option<&dyn Fn() -> u64>,
     on_pass: &mut dyn FnMut(&Step<'_>),
-    warnings: &mut Vec<Message>,
+    notes: &mut Notes,
 ) -> Result<IRModule, Error> {
     let sources = module.sources.clone();
     let mut failed: Option<Error> = None;
@@ -309,7 +317,8 @@ fn run_and_warn(
         ..Lowering::new(Target::cuda(settings.arch.as_str()))
     };
     let lowered = lower(module, &mut lowering).map_err(|d| Error::from_diagnostics(&d, &sources));
-    warnings.extend(lowering.warnings.iter().map(|warning| {
+    notes.separated |= lowering.separated;
+    notes.warnings.extend(lowering.warnings.iter().map(|warning| {
         let mut message = Message::of(warning, &sources);
         message.level = Level::Warning;
         message
@@ -367,11 +376,72 @@ pub struct Compiled {
     pub warnings: Vec<Message>,
 }
 
-/// Compiles a module that was built from a kernel file.
+/// Compiles a module that was built from a kernel file, for all architectures of the settings at once.
+///
+/// # Errors
+/// What is wrong with the kernel.
 pub fn compile(module: IRModule, settings: &Settings) -> Result<Compiled, Error> {
+    compile_and_note(module, settings, &mut Notes::default())
+}
+
+/// The outputs for architectures that share them.
+#[derive(Debug)]
+pub struct Shared {
+    /// The architectures: `sm_90a`.
+    pub targets: Vec<String>,
+    /// The outputs.
+    pub compiled: Compiled,
+}
+
+/// Compiles a module for the architectures of the settings: those with the same device code and launch share it. The
+/// module is lowered for all at once; only where a tile primitive has an implementation that some of the architectures
+/// have and others lack is it lowered for each (`further` are architectures that are compiled for in that case only).
+///
+/// # Errors
+/// What is wrong with the kernel.
+pub fn compile_each(module: IRModule, settings: &Settings, further: &[String]) -> Result<Vec<Shared>, Error> {
+    let all = || std::iter::once(&settings.arch).chain(&settings.also);
+    let mut notes = Notes::default();
+    let together = compile_and_note(module.clone(), settings, &mut notes);
+    if !notes.separated {
+        let targets = all().cloned().collect();
+        let compiled = together?;
+        return Ok(vec![Shared { targets, compiled }]);
+    }
+    let mut shared: Vec<Shared> = Vec::new();
+    for arch in all().chain(further) {
+        let own = Settings {
+            arch: arch.clone(),
+            also: Vec::new(),
+            dump: settings.dump.as_ref().map(|folder| folder.join(arch)),
+            ..settings.clone()
+        };
+        let compiled = compile(module.clone(), &own)
+            .map_err(|error| error.note(format_args!("compiled for {arch}, which gets code of its own")))?;
+        match shared.iter_mut().find(|other| other.compiled.is_same(&compiled)) {
+            Some(other) => other.targets.push(arch.clone()),
+            None => shared.push(Shared {
+                targets: vec![arch.clone()],
+                compiled,
+            }),
+        }
+    }
+    Ok(shared)
+}
+
+impl Compiled {
+    /// Whether both have one device code and one launch.
+    fn is_same(&self, other: &Compiled) -> bool {
+        self.cuda.text == other.cuda.text
+            && self.ir == other.ir
+            && self.launcher.host == other.launcher.host
+            && self.launcher.parameters() == other.launcher.parameters()
+    }
+}
+
+fn compile_and_note(module: IRModule, settings: &Settings, notes: &mut Notes) -> Result<Compiled, Error> {
     let authored = authored(&module)?.clone();
-    let mut warnings = Vec::new();
-    let lowered = run_and_warn(module, settings, None, &mut |_| {}, &mut warnings)?;
+    let lowered = run_and_note(module, settings, None, &mut |_| {}, notes)?;
     for arch in &settings.also {
         cuda::unsupported(&lowered, arch).map_err(|d| render(&d, &lowered))?;
     }
@@ -388,7 +458,7 @@ pub fn compile(module: IRModule, settings: &Settings) -> Result<Compiled, Error>
         cuda,
         launcher,
         lowered,
-        warnings,
+        warnings: std::mem::take(&mut notes.warnings),
     })
 }
 

@@ -9,7 +9,7 @@ use tirx_core::ir::{AttrValue, IRModule, PrimFunc, verify};
 use tirx_core::script::NoImports;
 use tirx_core::source::SourceMap;
 
-use crate::compile::{self, FileImports, Loaded, Settings};
+use crate::compile::{self, Compiled, FileImports, Loaded, Settings};
 use crate::error::{Error, Result};
 use crate::generate::{GeneratedKernel, Variant, names};
 use crate::hash::{digest, hex};
@@ -18,7 +18,7 @@ use crate::manifest::{Kernel, Manifest, Text};
 use crate::nvcc::{self, Job};
 use crate::source;
 use crate::specialize::{self, Specialization};
-use crate::target::Architecture;
+use crate::target::{Architecture, Targets};
 
 /// Compiles every kernel of a manifest; gathers the errors of all of them.
 pub(crate) fn compile_manifest(
@@ -151,7 +151,7 @@ fn compile_kernel(
                     continue;
                 }
             };
-            for warning in &variant.compiled.warnings {
+            for warning in variant.each().flat_map(|v| &v.compiled.warnings) {
                 if !warnings.contains(warning) {
                     warnings.push(warning.clone());
                 }
@@ -169,7 +169,7 @@ fn compile_kernel(
     }
     Error::all(errors.into_iter().chain(failed.errors()))?;
     for kernel in &mut kernels {
-        write_alike(&mut kernel.variants);
+        alike(kernel.variants.iter_mut().flat_map(Variant::compiled_mut));
     }
     Ok(kernels)
 }
@@ -192,7 +192,7 @@ fn compile_function(kernel: &Kernel, func: &PrimFunc, dump: Option<&Path>) -> Re
     })
 }
 
-/// A kernel made from one module: a variant without values.
+/// A kernel made from one module: a variant without values, with the others of its targets that have code of their own.
 fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>) -> Result<Variant> {
     let settings = Settings {
         dump: dump.map(|folder| folder.join(&file)),
@@ -205,16 +205,49 @@ fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>)
             .collect(),
         ..Settings::new(kernel.targets.primary())
     };
-    Ok(Variant {
-        name: None,
-        values: Vec::new(),
-        file,
-        compiled: compile::compile(module, &settings)?,
-        fatbin: None,
-        targets: kernel.targets.native.iter().map(Architecture::sm).collect(),
-        ptx: kernel.targets.ptx.as_ref().map(Architecture::compute),
-        hash: String::new(),
-    })
+    let ptx = kernel.targets.ptx.as_ref();
+    let further: Vec<String> = ptx.map(Architecture::sm).into_iter().collect();
+    let mut shared = compile::compile_each(module, &settings, &further)?.into_iter();
+    let is_separate = shared.len() > 1;
+    let mut variant = |shared: compile::Shared| {
+        let named = |arch: &Architecture| shared.targets.contains(&arch.sm());
+        let targets = match is_separate {
+            false => kernel.targets.clone(),
+            true => Targets {
+                native: kernel
+                    .targets
+                    .native
+                    .iter()
+                    .filter(|a| named(a))
+                    .cloned()
+                    .collect(),
+                ptx: ptx.filter(|a| named(a)).cloned(),
+            },
+        };
+        let first = targets.each().into_iter().next().map(|(name, _)| name);
+        let own = first.filter(|_| is_separate);
+        Variant {
+            name: None,
+            values: Vec::new(),
+            file: own.iter().fold(file.clone(), |file, own| format!("{file}-{own}")),
+            compiled: shared.compiled,
+            fatbin: None,
+            targets,
+            own,
+            others: Vec::new(),
+            hash: String::new(),
+        }
+    };
+    let Some(first) = shared.next() else {
+        return Err(Error::new(format_args!(
+            "kernel `{}` names no targets",
+            kernel.name
+        )));
+    };
+    let mut first = variant(first);
+    first.others = shared.map(variant).collect();
+    alike(first.compiled_mut());
+    Ok(first)
 }
 
 /// Errors in the specializations of one kernel: an error that several share is reported once, with their names.
@@ -259,15 +292,13 @@ impl Failures {
     }
 }
 
-/// A tensor that one specialization writes is `&mut` in all that have it: whether the compiler can drop a store
-/// (`x * 1`) must not change a kernel's interface.
-fn write_alike(variants: &mut [Variant]) {
+/// A tensor that one specialization, or the code for one target, writes is `&mut` in all that have it: whether the compiler
+/// can drop a store (`x * 1`) must not change a kernel's interface.
+fn alike<'a>(all: impl Iterator<Item = &'a mut Compiled>) {
+    let mut all: Vec<&mut Compiled> = all.collect();
     let mut all_written: BTreeSet<String> = BTreeSet::new();
     let mut all_read: BTreeSet<String> = BTreeSet::new();
-    for param in variants
-        .iter()
-        .flat_map(|v| &v.compiled.launcher.signature.params)
-    {
+    for param in all.iter().flat_map(|c| &c.launcher.signature.params) {
         if matches!(param.kind, ParamKind::Tensor { written: true, .. }) {
             all_written.insert(param.name.clone());
         }
@@ -275,8 +306,8 @@ fn write_alike(variants: &mut [Variant]) {
             all_read.insert(param.name.clone());
         }
     }
-    for variant in variants {
-        for param in &mut variant.compiled.launcher.signature.params {
+    for compiled in &mut all {
+        for param in &mut compiled.launcher.signature.params {
             if let ParamKind::Tensor { written, read, .. } = &mut param.kind {
                 *written |= all_written.contains(&param.name);
                 *read |= all_read.contains(&param.name);
@@ -296,7 +327,7 @@ pub(crate) fn jobs(manifest: &Manifest, kernels: &[GeneratedKernel]) -> Vec<Job>
         let Some(kernel_of) = declared(manifest, &kernel.name) else {
             continue;
         };
-        for variant in &kernel.variants {
+        for variant in kernel.images() {
             let compiled = &variant.compiled;
             jobs.push(Job {
                 file: variant.file.clone(),
@@ -306,7 +337,7 @@ pub(crate) fn jobs(manifest: &Manifest, kernels: &[GeneratedKernel]) -> Vec<Job>
                 lines: compiled.cuda.lines.clone(),
                 since: compiled.cuda.since.clone(),
                 sources: compiled.sources.clone(),
-                targets: kernel_of.targets.clone(),
+                targets: variant.targets.clone(),
                 options: kernel_of.options.clone(),
             });
         }
@@ -316,43 +347,43 @@ pub(crate) fn jobs(manifest: &Manifest, kernels: &[GeneratedKernel]) -> Vec<Job>
 
 /// Writes the CUDA texts before nvcc runs, so that its messages can be looked up even if it fails.
 pub(crate) fn write_texts(kernels: &[GeneratedKernel], folder: &Path) -> Result<()> {
-    for variant in kernels.iter().flat_map(|kernel| &kernel.variants) {
+    for variant in kernels.iter().flat_map(GeneratedKernel::images) {
         let path = folder.join(format!("{}.cu", variant.file));
         nvcc::write_if_changed(&path, variant.compiled.cuda.text.as_bytes())?;
     }
     Ok(())
 }
 
-/// Fills in the images: for each variant, in order, its fat binary and the nvcc that made it.
-pub(crate) fn fill_in(
-    manifest: &Manifest,
-    kernels: &mut [GeneratedKernel],
-    images: Vec<Option<(Vec<u8>, String)>>,
-) {
+/// Fills in the images: for each one, in order, its fat binary and the nvcc that made it.
+pub(crate) fn fill_in(kernels: &mut [GeneratedKernel], images: Vec<Option<(Vec<u8>, String)>>) {
     let mut images = images.into_iter();
-    for kernel in kernels {
-        let declared = declared(manifest, &kernel.name);
-        let targets = declared.map(|k| k.targets.each()).unwrap_or_default();
-        let gencode: Vec<String> = targets.into_iter().map(|(_, gencode)| gencode).collect();
-        for variant in &mut kernel.variants {
-            let (fatbin, nvcc) = images.next().flatten().unzip();
-            variant.fatbin = fatbin;
-            let nvcc = nvcc.unwrap_or_default();
-            variant.hash = hex(&digest(&[
-                env!("CARGO_PKG_VERSION").as_bytes(),
-                nvcc.as_bytes(),
-                gencode.join(" ").as_bytes(),
-                variant.compiled.cuda.text.as_bytes(),
-                &variant.compiled.ir,
-            ]));
-        }
+    let mut fill = |variant: &mut Variant| {
+        let gencode: Vec<String> = variant
+            .targets
+            .each()
+            .into_iter()
+            .map(|(_, gencode)| gencode)
+            .collect();
+        let (fatbin, nvcc) = images.next().flatten().unzip();
+        variant.fatbin = fatbin;
+        let nvcc = nvcc.unwrap_or_default();
+        variant.hash = hex(&digest(&[
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            nvcc.as_bytes(),
+            gencode.join(" ").as_bytes(),
+            variant.compiled.cuda.text.as_bytes(),
+            &variant.compiled.ir,
+        ]));
+    };
+    for variant in kernels.iter_mut().flat_map(|kernel| &mut kernel.variants) {
+        variant.for_each_mut(&mut fill);
     }
 }
 
 /// Writes the files that the generated Rust includes, and removes those of earlier builds.
 pub(crate) fn write_outputs(kernels: &[GeneratedKernel], folder: &Path) -> Result<()> {
     let mut keep = Vec::new();
-    for variant in kernels.iter().flat_map(|kernel| &kernel.variants) {
+    for variant in kernels.iter().flat_map(GeneratedKernel::images) {
         let mut write = |extension: &str, content: &[u8]| {
             let name = format!("{}.{extension}", variant.file);
             let result = nvcc::write_if_changed(&folder.join(&name), content);

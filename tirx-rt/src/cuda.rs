@@ -379,6 +379,15 @@ unsafe impl Send for LoadedImage {}
 // SAFETY: as above; the rest is atomic.
 unsafe impl Sync for LoadedImage {}
 
+/// A device's compute capability and name.
+pub(crate) fn capability(context: &Arc<CudaContext>) -> Result<(i32, i32, String)> {
+    let (major, minor) = context
+        .compute_capability()
+        .map_err(failed("asking for the compute capability"))?;
+    let name = context.name().unwrap_or_else(|_| "the device".to_string());
+    Ok((major, minor, name))
+}
+
 pub(crate) fn load(image: &'static KernelImage, context: &Arc<CudaContext>) -> Result<LoadedImage> {
     let (major, minor) = context
         .compute_capability()

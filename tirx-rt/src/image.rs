@@ -59,7 +59,7 @@ impl KernelImage {
 }
 
 /// `(major, minor, suffix)` of a name such as `sm_90a` or `compute_90`.
-fn parse(target: &str) -> Option<(i32, i32, &str)> {
+pub(crate) fn parse(target: &str) -> Option<(i32, i32, &str)> {
     let number = target
         .strip_prefix("sm_")
         .or_else(|| target.strip_prefix("compute_"))?;
@@ -68,7 +68,7 @@ fn parse(target: &str) -> Option<(i32, i32, &str)> {
     Some((version / 10, version % 10, &number[digits.len()..]))
 }
 
-fn native_runs_on(target: &str, major: i32, minor: i32) -> bool {
+pub(crate) fn native_runs_on(target: &str, major: i32, minor: i32) -> bool {
     match parse(target) {
         Some((m, n, "a")) => (m, n) == (major, minor),
         Some((m, n, _)) => m == major && minor >= n,
@@ -76,7 +76,7 @@ fn native_runs_on(target: &str, major: i32, minor: i32) -> bool {
     }
 }
 
-fn ptx_runs_on(target: &str, major: i32, minor: i32) -> bool {
+pub(crate) fn ptx_runs_on(target: &str, major: i32, minor: i32) -> bool {
     match parse(target) {
         Some((m, n, "a")) => (m, n) == (major, minor),
         Some((m, n, "f")) => m == major && minor >= n,

@@ -44,6 +44,7 @@ mod shape;
 #[cfg(feature = "simulator")]
 mod simulator;
 mod storage;
+mod targets;
 mod tensor;
 mod tensor_map;
 
@@ -68,6 +69,7 @@ pub use profile::{Profile, ProfileEvent, ProfilePoint};
 pub use shape::{MAX_RANK, Shape};
 #[cfg(feature = "simulator")]
 pub use simulator::{StandIn, StandInScalar};
+pub use targets::{ForTargets, KernelForTargets};
 pub use tensor::{AsTensor, AsTensorMut, Tensor, View, ViewMut};
 pub use tensor_map::{TensorMap, TensorMapCache, TensorMapSpec};
 

@@ -14,6 +14,7 @@ use tirx_sim::{
 
 use crate::device::{Device, DeviceKind};
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
+use crate::targets::capability_of;
 use crate::tensor_map::TensorMapSpec;
 use crate::{Error, Result, TensorMap, limits};
 
@@ -47,12 +48,15 @@ pub(crate) struct Settings {
     seed: u64,
     /// How long a launch may take before a message names the kernel that is running.
     patience: Duration,
+    /// The compute capability of the GPU that it stands for.
+    arch: Option<(i32, i32)>,
     /// An environment variable with an invalid value, and what it should be.
     wrong: Option<(&'static str, &'static str)>,
 }
 
 const STEP_LIMIT: &str = "TIRX_SIM_STEP_LIMIT";
 const SEED: &str = "TIRX_SIM_SEED";
+const ARCH: &str = "TIRX_SIM_ARCH";
 
 impl Settings {
     /// Fails launches where an environment variable has an invalid value.
@@ -65,12 +69,16 @@ impl Settings {
         Err(Error::Launch { kernel, message })
     }
 
+    pub(crate) fn arch(&self) -> Option<(i32, i32)> {
+        self.arch
+    }
+
     pub(crate) fn check_overflow(&self) -> bool {
         self.check_overflow
     }
 
     /// The settings of the environment variables `TIRX_SIM_STEP_LIMIT` (a number, or `none`), `TIRX_SIM_CHECK_OVERFLOW`
-    /// (`1`) and `TIRX_SIM_SEED` (a number). Any other value is an error of every launch.
+    /// (`1`), `TIRX_SIM_SEED` (a number) and `TIRX_SIM_ARCH` (`sm_100a`). Any other value is an error of every launch.
     fn of_environment() -> Settings {
         let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         let mut settings = Settings {
@@ -78,6 +86,7 @@ impl Settings {
             check_overflow: variable("TIRX_SIM_CHECK_OVERFLOW").is_some_and(|v| v != "0"),
             seed: 0,
             patience: Duration::from_secs(10),
+            arch: None,
             wrong: None,
         };
         match variable(STEP_LIMIT).map(|text| (text == "none", text.parse())) {
@@ -90,6 +99,12 @@ impl Settings {
             None => {}
             Some(Ok(seed)) => settings.seed = seed,
             Some(_) => settings.wrong = Some((SEED, "no number")),
+        }
+        if let Some(text) = variable(ARCH) {
+            settings.arch = capability_of(&text);
+            if settings.arch.is_none() {
+                settings.wrong = Some((ARCH, "no architecture such as `sm_100a`"));
+            }
         }
         settings
     }
@@ -501,6 +516,16 @@ impl Device {
     pub fn step_limit(self, steps: impl Into<Option<u64>>) -> Device {
         let steps = steps.into();
         self.with_settings(|settings| settings.step_limit = steps)
+    }
+
+    /// A simulator that stands for a GPU of an architecture, `"sm_100a"`: of a kernel whose code differs by GPU it runs that code.
+    /// By default it is what `TIRX_SIM_ARCH` names, else the first of the kernel's targets. It is a new device with its own
+    /// memory; a GPU is returned unchanged. A text that is no architecture is an error of every launch of such a kernel.
+    #[must_use]
+    pub fn simulated_arch(self, arch: &str) -> Device {
+        // A compute capability that no code is for.
+        let arch = capability_of(arch).unwrap_or((0, 0));
+        self.with_settings(|settings| settings.arch = Some(arch))
     }
 
     /// A simulator on which signed overflow, which is undefined in CUDA C++, is a fault; by default integers wrap,

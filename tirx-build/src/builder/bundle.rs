@@ -10,7 +10,7 @@ use super::{Builder, Found};
 use crate::bundle::{self, Bundle, Offer};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::generate::Variant;
+use crate::generate::{GeneratedKernel, Variant};
 use crate::kernels::{compile_manifest, jobs};
 use crate::libraries::Libraries;
 use crate::manifest::Manifest;
@@ -91,7 +91,7 @@ impl Builder {
             .clone()
             .unwrap_or_else(|| bundle::place(&manifest, &self.manifest));
         let jobs = jobs(&manifest, &kernels);
-        let variants: Vec<&Variant> = kernels.iter().flat_map(|kernel| &kernel.variants).collect();
+        let variants: Vec<&Variant> = kernels.iter().flat_map(GeneratedKernel::images).collect();
         if action != BundleAction::Write {
             let bundle = Bundle::open(&path)?.ok_or_else(|| no_bundle(&path))?;
             let mut errors = Vec::new();
@@ -153,7 +153,7 @@ impl Builder {
                 &mut Vec::new(),
             )?;
             let jobs = jobs(&manifest, &kernels);
-            let variants: Vec<&Variant> = kernels.iter().flat_map(|kernel| &kernel.variants).collect();
+            let variants: Vec<&Variant> = kernels.iter().flat_map(GeneratedKernel::images).collect();
             let why = "registers and memory are known when nvcc has compiled a kernel, and there is no nvcc";
             let (_, made) = self.compile_here(&environment, &manifest, &jobs, true, why)?;
             stats::of_made(&jobs, &variants, &made)

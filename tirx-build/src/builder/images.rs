@@ -118,7 +118,7 @@ impl Builder {
             let result = compilation.run(&wanted);
             let _ = fs::remove_dir_all(&work);
             let made = result?;
-            let variants: Vec<&Variant> = kernels.iter().flat_map(|kernel| &kernel.variants).collect();
+            let variants: Vec<&Variant> = kernels.iter().flat_map(GeneratedKernel::images).collect();
             let variants: Vec<&Variant> = missing
                 .iter()
                 .filter_map(|at| variants.get(*at).copied())
@@ -157,7 +157,7 @@ impl Builder {
             };
         };
         images.bundle = Some(bundle.watched());
-        let variants = kernels.iter().flat_map(|kernel| &kernel.variants);
+        let variants = kernels.iter().flat_map(GeneratedKernel::images);
         let debug_profile = environment
             .peek("PROFILE")
             .is_some_and(|profile| profile == "debug");

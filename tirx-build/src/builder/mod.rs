@@ -297,7 +297,7 @@ impl Builder {
         )?;
         let images = self.images(environment, &manifest, &kernels, &out_dir, &claim, say)?;
         inputs.extend(images.bundle);
-        fill_in(&manifest, &mut kernels, images.of_variants);
+        fill_in(&mut kernels, images.of_variants);
         let manifest_name = self
             .manifest
             .file_name()

@@ -21,6 +21,7 @@ use tirx_core::script::ConstValue;
 use crate::compile::Compiled;
 use crate::error::Error;
 use crate::hash::{digest, hex};
+use crate::target::{Architecture, Targets};
 use choice::Choice;
 
 /// A kernel with its variants.
@@ -49,15 +50,48 @@ pub(crate) struct Variant {
     pub(crate) compiled: Compiled,
     /// The fat binary, if there is one.
     pub(crate) fatbin: Option<Vec<u8>>,
-    /// Native targets, `sm_90a`.
-    pub(crate) targets: Vec<String>,
-    /// PTX target, `compute_90`.
-    pub(crate) ptx: Option<String>,
+    /// The targets that it is for.
+    pub(crate) targets: Targets,
+    /// The name of the first of them, where other targets have other code.
+    pub(crate) own: Option<String>,
+    /// The code for the other targets, where it differs.
+    pub(crate) others: Vec<Variant>,
     /// The image's hash.
     pub(crate) hash: String,
 }
 
+impl GeneratedKernel {
+    /// Every image: those of each variant in order.
+    pub(crate) fn images(&self) -> impl Iterator<Item = &Variant> {
+        self.variants.iter().flat_map(Variant::each)
+    }
+}
+
 impl Variant {
+    /// The image for its first target, then those for targets whose code differs.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &Variant> {
+        std::iter::once(self).chain(&self.others)
+    }
+
+    /// What was compiled for each of them, to change it.
+    pub(crate) fn compiled_mut(&mut self) -> impl Iterator<Item = &mut Compiled> {
+        std::iter::once(&mut self.compiled).chain(self.others.iter_mut().map(|other| &mut other.compiled))
+    }
+
+    /// Changes each of them.
+    pub(crate) fn for_each_mut(&mut self, change: &mut impl FnMut(&mut Variant)) {
+        change(self);
+        self.others.iter_mut().for_each(change);
+    }
+
+    /// The targets that the fat binary has machine code for.
+    fn native(&self) -> Vec<String> {
+        match self.fatbin {
+            Some(_) => self.targets.native.iter().map(Architecture::sm).collect(),
+            None => Vec::new(),
+        }
+    }
+
     /// A hash of the launcher's behaviour: its arguments, checks and launch dimensions. A launcher can launch any
     /// kernel with the same hash.
     pub(crate) fn signature(&self) -> String {
@@ -158,7 +192,7 @@ fn kernel_items(text: &mut String, kernel: &GeneratedKernel) {
         typed_function(text, name, kernel, variant);
         doc(text, &[format!("The layers below [`{name}`](fn@{name}).")]);
         let _ = writeln!(text, "pub mod {name} {{");
-        layers(text, &path, variant);
+        all_layers(text, &path, variant);
         text.push_str("}\n");
         return;
     }
@@ -184,7 +218,7 @@ fn kernel_items(text: &mut String, kernel: &GeneratedKernel) {
             &[format!("The layers below [`{variant_name}`](fn@{variant_name}).")],
         );
         let _ = writeln!(text, "pub mod {variant_name} {{");
-        layers(text, &format!("{path}::{variant_name}"), variant);
+        all_layers(text, &format!("{path}::{variant_name}"), variant);
         text.push_str("}\n");
     }
     let choice = Choice::of(kernel);
@@ -228,7 +262,55 @@ fn typed_function(text: &mut String, name: &str, kernel: &GeneratedKernel, varia
     );
 }
 
-/// The contents of a variant's module.
+/// The contents of a variant's module; where its targets have different code, a module for each, and a choice.
+fn all_layers(text: &mut String, path: &str, variant: &Variant) {
+    if variant.others.is_empty() {
+        layers(text, path, variant);
+        return;
+    }
+    let module = |v: &Variant| v.own.clone().unwrap_or_default();
+    let mut rows = String::new();
+    let mut arms = String::new();
+    for (at, one) in variant.each().enumerate() {
+        let name = module(one);
+        let targets: Vec<String> = one.targets.each().into_iter().map(|(target, _)| target).collect();
+        doc(text, &[format!("The code for {}.", targets.join(", "))]);
+        let _ = writeln!(text, "pub mod {name} {{");
+        layers(text, &format!("{path}::{name}"), one);
+        text.push_str("}\n");
+        let _ = write!(
+            rows,
+            "::tirx_rt::ForTargets {{ targets: &{targets:?}, kernel: &{name}::LOADED }},"
+        );
+        let pattern = match at + 1 == variant.others.len() + 1 {
+            true => "_".to_string(),
+            false => at.to_string(),
+        };
+        let _ = write!(arms, "{pattern} => {name}::host(stream, args),");
+    }
+    doc(
+        text,
+        &[
+            "The kernel for each target; which one runs is decided on the first launch on a device."
+                .to_string(),
+        ],
+    );
+    let _ = writeln!(
+        text,
+        "pub static LOADED: ::tirx_rt::KernelForTargets = ::tirx_rt::KernelForTargets::new(&[{rows}]);"
+    );
+    // All of them take the same arguments.
+    let host = &variant.compiled.launcher.host;
+    let header = host
+        .split_once(") ->")
+        .map_or(host.as_str(), |(header, _)| header);
+    let _ = writeln!(
+        text,
+        "{header}) -> {RESULT} {{ match LOADED.choose(stream)? {{ {arms} }} }}"
+    );
+}
+
+/// The contents of a module with one image.
 fn layers(text: &mut String, path: &str, variant: &Variant) {
     let launcher = &variant.compiled.launcher;
     let file = &variant.file;
@@ -267,12 +349,13 @@ fn layers(text: &mut String, path: &str, variant: &Variant) {
          fatbin: {fatbin}, ir: {}, targets: &{:?}, ptx: {:?}, hash: {:?}, signature: {:?} }};",
         functions.join(", "),
         include("ir"),
-        if variant.fatbin.is_some() {
-            variant.targets.as_slice()
-        } else {
-            &[]
-        },
-        variant.ptx.as_ref().filter(|_| variant.fatbin.is_some()),
+        variant.native(),
+        variant
+            .targets
+            .ptx
+            .as_ref()
+            .map(Architecture::compute)
+            .filter(|_| variant.fatbin.is_some()),
         variant.hash,
         variant.signature(),
     );

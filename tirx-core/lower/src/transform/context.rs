@@ -1,6 +1,6 @@
 //! The options of a lowering, and what a pass reads besides the module.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crate::diagnostic::Diagnostic;
 use crate::ir::PrimFunc;
@@ -35,6 +35,7 @@ pub struct PassContext {
     /// See [`Options::finalize_host`].
     pub finalize_host: bool,
     pub(super) warnings: RefCell<Vec<Diagnostic>>,
+    pub(super) separated: Cell<bool>,
 }
 
 impl PassContext {
@@ -47,6 +48,7 @@ impl PassContext {
             disable_cse: options.disable_cse,
             finalize_host: options.finalize_host,
             warnings: RefCell::default(),
+            separated: Cell::new(false),
         }
     }
 

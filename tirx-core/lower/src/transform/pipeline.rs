@@ -114,6 +114,9 @@ pub struct Lowering<'a> {
     pub timer: Option<&'a dyn Fn() -> u64>,
     /// Warnings of passes: [`lower`] appends to it.
     pub warnings: Vec<Diagnostic>,
+    /// Whether the GPUs differ in what they offer to a tile primitive, so that each may get better code of its own: set by
+    /// [`lower`], also where it fails.
+    pub separated: bool,
 }
 
 impl<'a> Lowering<'a> {
@@ -128,6 +131,7 @@ impl<'a> Lowering<'a> {
             observer: None,
             timer: None,
             warnings: Vec::new(),
+            separated: false,
         }
     }
 
@@ -165,7 +169,9 @@ pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, 
             continue;
         }
         let start = lowering.timer.map(|now| now());
-        module = (pass.run)(module, &context)?;
+        let result = (pass.run)(module, &context);
+        lowering.separated |= context.separated.get();
+        module = result?;
         lowering.warnings.append(&mut context.warnings.borrow_mut());
         if lowering.verify {
             verified(&module, pass.name)?;

@@ -41,7 +41,11 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
     module.try_map(|func| {
         let targets = context.targets(&func);
         let mut decisions = Vec::new();
-        let func = launch::lower(func, &targets, &mut decisions)?;
+        let lowered = launch::lower(func, &targets, &mut decisions);
+        if decisions.iter().any(|decision| decision.separates) {
+            context.separated.set(true);
+        }
+        let func = lowered?;
         for warning in decisions.into_iter().filter_map(|decision| decision.warning) {
             if !sources.allows(warning.name, warning.diagnostic.span) {
                 context.warn(warning.diagnostic);

@@ -34,6 +34,8 @@ pub(super) struct Context<'a> {
     pub(super) scope: ExecScope,
     /// The call's place.
     pub(super) span: Span,
+    /// Whether a variant suits some of the GPUs and not others.
+    pub(super) separates: bool,
 }
 
 /// A warning that the variant is probably not what was wanted.

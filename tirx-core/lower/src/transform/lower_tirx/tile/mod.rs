@@ -77,6 +77,8 @@ pub struct Decision {
     pub lines: Vec<String>,
     /// What the caller does before the result is used.
     pub completion: Option<Completion>,
+    /// Whether a variant that was tried suits some of the GPUs and not others.
+    pub separates: bool,
     /// The resulting code.
     pub code: Option<Stmt>,
     /// A warning about the choice.
@@ -293,6 +295,7 @@ impl Walk<'_> {
             facts: &mut self.facts,
             scope: tile.scope,
             span,
+            separates: false,
         };
         let (rows, result) = choose(&Call::new(tile, span), &mut context);
         let left_out = copy::full_scope(&context).is_err();
@@ -304,6 +307,7 @@ impl Walk<'_> {
             partition: None,
             lines: Vec::new(),
             completion: None,
+            separates: context.separates,
             code: None,
             warning: None,
         };
@@ -407,6 +411,7 @@ fn mistake(span: Span, message: String, help: Option<String>) -> Choice {
 
 fn ask(variant: &Variant, call: &Call<'_>, context: &mut Context<'_>) -> std::result::Result<Plan, Decline> {
     if let Some(target) = context.targets.iter().find(|t| !variant.arch.holds(&t.arch)) {
+        context.separates |= context.targets.iter().any(|t| variant.arch.holds(&t.arch));
         let reason = format!(
             "needs {}, but the kernel is compiled for {}",
             variant.arch, target.arch
