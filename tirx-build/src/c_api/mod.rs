@@ -135,6 +135,14 @@ impl CApi {
                 };
                 let name = c::c_name(&shown);
                 let compiled = &variant.compiled;
+                if !variant.others.is_empty() {
+                    let targets: Vec<String> = variant.each().filter_map(|v| v.own.clone()).collect();
+                    return Err(Error::new(format_args!(
+                        "the C interface has no launcher for kernel `{shown}`, whose code differs between {}",
+                        targets.join(" and ")
+                    ))
+                    .help("make a library for each GPU, with Builder::targets, or give the kernel one of them as `targets`"));
+                }
                 let launcher = c::launcher(&name, &shown, &compiled.launcher.signature, &compiled.lowered)
                     .map_err(|d| Error::from_diagnostics(&d, &compiled.sources))?;
                 let text = source(&launcher, variant.fatbin.as_deref(), &compiled.ir);
