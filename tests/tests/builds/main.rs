@@ -289,3 +289,52 @@ fn read_only(place: &Place, package: &str, read_only: bool) {
         fs::set_permissions(path, permissions).unwrap();
     }
 }
+
+const SEPARATE: &str = r#"from tvm.script import tirx as T
+from tvm.script.tirx import tile as Tx
+
+@T.prim_func
+def twice(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([32])
+    r = T.alloc_buffer((2,), "float32", scope="local")
+    Tx.copy(r, A[tx * 2 : tx * 2 + 2])
+    Tx.add(r, r, r)
+    Tx.copy(B[tx * 2 : tx * 2 + 2], r)
+"#;
+
+const SEPARATE_MAIN: &str = r#"tirx_rt::include_kernels!();
+use kernels::twice;
+
+fn main() -> tirx_rt::Result<()> {
+    for arch in ["sm_90a", "sm_100a"] {
+        let stream = tirx_rt::Device::new_simulator().simulated_arch(arch).new_stream()?;
+        let a = tirx_rt::Tensor::from_slice(&stream, &[21.0_f32; 64], [64])?;
+        let mut b = tirx_rt::Tensor::zeros(&stream, [64])?;
+        twice(&stream, &a, &mut b)?;
+        let chosen = &twice::LOADED.all()[twice::LOADED.choose(&stream)?];
+        println!("{arch}: {} by {:?}", b.to_vec()?[63], chosen.kernel.image().targets);
+    }
+    // One instruction for two elements where there is one.
+    for text in [
+        include_str!(concat!(env!("OUT_DIR"), "/tirx/twice-sm_90a.cu")),
+        include_str!(concat!(env!("OUT_DIR"), "/tirx/twice-sm_100a.cu")),
+    ] {
+        println!("{}", text.contains("add.rn.f32x2"));
+    }
+    Ok(())
+}
+"#;
+
+#[test]
+fn targets_whose_code_differs_have_an_image_each_behind_one_launcher() {
+    let Some(real) = real_nvcc() else { return };
+    let place = Place::new();
+    place.nvcc(&real, None);
+    let manifest =
+        "[[kernel]]\nname = \"twice\"\nsource = \"kernels.py\"\ntargets = [\"sm_90a\", \"sm_100a\"]\n";
+    place.package("separate", manifest, SEPARATE, SEPARATE_MAIN, "");
+    assert_eq!(place.build("separate"), 2);
+    let (_, out, err) = place.cargo("separate", &["run"]);
+    let expected = "sm_90a: 42 by [\"sm_90a\"]\nsm_100a: 42 by [\"sm_100a\"]\nfalse\ntrue\n";
+    assert_eq!(out, expected, "{err}");
+}

@@ -91,11 +91,6 @@ impl Context<'_> {
         .at(self.span)
     }
 
-    /// Whether the lowest target has at least this compute capability, as `90`.
-    pub(super) fn has_capability(&self, least: u32) -> bool {
-        self.targets.iter().all(|t| t.compute_capability() >= least)
-    }
-
     /// An expression as the host can compute it before the launch: with the names that are bound inside the device region
     /// replaced by their values.
     ///

@@ -21,8 +21,10 @@ mod copy_async;
 mod elementwise;
 mod emit;
 mod formula;
+mod matrix;
 mod named;
 mod permute_layout;
+mod places;
 mod reduction;
 mod registers;
 mod swizzle;
@@ -30,6 +32,7 @@ mod table;
 mod tcgen05;
 mod tensor_copy;
 mod variant;
+mod wgmma;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -410,18 +413,24 @@ fn mistake(span: Span, message: String, help: Option<String>) -> Choice {
 }
 
 fn ask(variant: &Variant, call: &Call<'_>, context: &mut Context<'_>) -> std::result::Result<Plan, Decline> {
-    if let Some(target) = context.targets.iter().find(|t| !variant.arch.holds(&t.arch)) {
-        context.separates |= context.targets.iter().any(|t| variant.arch.holds(&t.arch));
-        let reason = format!(
-            "needs {}, but the kernel is compiled for {}",
-            variant.arch, target.arch
-        );
-        return Err(reason.into());
+    let plan = |context: &mut Context<'_>| {
+        for predicate in variant.predicates {
+            (predicate.holds)(call, context)?;
+        }
+        (variant.plan)(call, context)
+    };
+    let Some(target) = context.targets.iter().find(|t| !variant.arch.holds(&t.arch)) else {
+        return plan(context);
+    };
+    // GPUs that have it get code of their own, if nothing else keeps it from lowering the call.
+    if context.targets.iter().any(|t| variant.arch.holds(&t.arch)) && plan(context).is_ok() {
+        context.separates = true;
     }
-    for predicate in variant.predicates {
-        (predicate.holds)(call, context)?;
-    }
-    (variant.plan)(call, context)
+    let reason = format!(
+        "needs {}, but the kernel is compiled for {}",
+        variant.arch, target.arch
+    );
+    Err(reason.into())
 }
 
 /// A warning about the chosen variant with the reasons why the others declined, all in its first line, because a build

@@ -1,7 +1,9 @@
 //! The variants of each operation, in the order in which they are tried.
 
 use super::variant::{Completion, TileOption, Variant};
-use super::{cluster_copy, copy, copy_async, elementwise, permute_layout, reduction, tcgen05, tensor_copy};
+use super::{
+    cluster_copy, copy, copy_async, elementwise, permute_layout, reduction, tcgen05, tensor_copy, wgmma,
+};
 use crate::intrin::Arch;
 use crate::ir::TileOp;
 
@@ -14,6 +16,7 @@ static VARIANTS: &[&[Variant]] = &[
     elementwise::VARIANTS,
     reduction::VARIANTS,
     tcgen05::VARIANTS,
+    wgmma::VARIANTS,
     permute_layout::VARIANTS,
 ];
 

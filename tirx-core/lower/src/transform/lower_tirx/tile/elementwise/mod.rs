@@ -13,11 +13,10 @@ use std::sync::Arc;
 
 use super::build::elements;
 use super::call::{Call, Operand};
-use super::context::Context;
 use super::copy::{FULL_SCOPE, SCOPE};
 use super::formula::Formula;
 use super::variant::{Decline, OptionKind, TileOption, Variant};
-use crate::intrin::Op;
+use crate::intrin::{Arch, Op};
 use crate::ir::typing::{self, Arithmetic, Operand as Value};
 use crate::ir::{BufferRegion, DType, Expr, Stmt, TileOp, Var};
 use crate::source::Span;
@@ -51,7 +50,22 @@ const ROUNDING: &[TileOption] = &[TileOption {
     doc: "how add, sub, mul and fma of float32 and float64 round: to nearest, toward zero, down or up",
 }];
 
+/// Those of which one instruction computes two elements of float32.
+const PACKED: &[TileOp] = &[TileOp::Add, TileOp::Sub, TileOp::Mul, TileOp::Fma];
+
 pub(super) static VARIANTS: &[Variant] = &[
+    Variant {
+        ops: PACKED,
+        name: "reg_packed",
+        aliases: &["reg"],
+        priority: 11,
+        arch: Arch::least(100),
+        options: ROUNDING,
+        predicates: &[SCOPE, FULL_SCOPE, reg::ALL_LOCAL],
+        plan: reg::plan_packed,
+        doc: "as `reg`, two neighbours of float32 by one instruction",
+        ..Variant::DEFAULT
+    },
     Variant {
         ops: OPERATIONS,
         name: "reg",
@@ -216,13 +230,10 @@ impl Elementwise {
         Some(call.stmt())
     }
 
-    /// Whether one instruction may compute two elements: sums and products of float32 on sm_100.
-    pub(super) fn has_pairs(&self, cx: &Context<'_>) -> bool {
+    /// Whether one instruction may compute two elements: sums and products of float32.
+    pub(super) fn has_pairs(&self) -> bool {
         let dtype = |s: &Operand| s.dtype() == DType::FLOAT32;
-        matches!(self.op, TileOp::Add | TileOp::Sub | TileOp::Mul | TileOp::Fma)
-            && self.dst.buffer.dtype == DType::FLOAT32
-            && self.sources.iter().all(dtype)
-            && cx.has_capability(100)
+        PACKED.contains(&self.op) && self.dst.buffer.dtype == DType::FLOAT32 && self.sources.iter().all(dtype)
     }
 
     /// A scalar or smaller first operand is swapped with the second where the operation allows it.

@@ -1,4 +1,4 @@
-//! Elementwise → `reg`: all regions in the threads' own memory.
+//! Elementwise → `reg`, `reg_packed`: all regions in the threads' own memory.
 //!
 //! **Idea.** The output's layout says which thread holds which elements. Every input's layout is brought into the same
 //! order; each thread then computes the elements that it holds, in a loop over its own memory.
@@ -7,8 +7,9 @@
 //! the output is spread over all of them; each input has its elements in the threads that hold the output's. A dimension
 //! that is broadcast lies within a thread.
 //!
-//! **Cost.** One operation per element, or on sm_100 one per pair of neighbours of float32 that are added, subtracted
-//! or multiplied; no barrier.
+//! `reg_packed` takes neighbouring pairs of float32, each at an even place.
+//!
+//! **Cost.** One operation per element, or with `reg_packed` one per pair; no barrier.
 
 use super::super::build::{address, flat_view, layout_of, repeat};
 use super::super::call::{Call, Operand};
@@ -109,6 +110,22 @@ struct Elements {
 }
 
 pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+    Ok(Box::new(elements(call, cx)?))
+}
+
+/// Two elements at a time.
+pub(super) fn plan_packed(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+    let own = elements(call, cx)?;
+    if !own.call.has_pairs() {
+        return Err("not every operand is float32".into());
+    }
+    if !pairs(own.dst.layout.tile(), cx) {
+        return Err("a thread's elements are no adjacent pairs at even places".into());
+    }
+    Ok(Box::new(Elements { pairs: true, ..own }))
+}
+
+fn elements(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Elements, Decline> {
     let call = Elementwise::of(call)?;
     let held = Held::of(&call.dst, cx)?;
     held.covers_scope(cx)?;
@@ -156,20 +173,20 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
         .iter()
         .map(|i| Held::is_thread(i).then(|| Held::digit(i, cx)).transpose())
         .collect::<Result<_, _>>()?;
-    Ok(Box::new(Elements {
+    Ok(Elements {
         total: order
             .iter()
             .map(|i| held.layout.shard[*i].extent.as_int().unwrap_or(1))
             .product(),
         threads: cx.thread_count()?,
-        pairs: call.has_pairs(cx) && pairs(dst.layout.tile(), cx),
+        pairs: false,
         call,
         held,
         order,
         digits,
         dst,
         inputs,
-    }))
+    })
 }
 
 impl Emits for Elements {

@@ -121,7 +121,7 @@ impl Accumulator {
     /// The rows and columns of a region for a product with this many rows. The columns may be several dimensions, and
     /// the half of a folded path may be the first dimension: `(2, rows, columns / 2)`.
     pub(super) fn of(memory: TensorMemory, rows: i128) -> Result<Accumulator, String> {
-        use super::places::joined;
+        use super::super::places::joined;
         let dims = memory.extents.len();
         let (row, columns): (usize, Vec<usize>) = match &memory.extents[..] {
             [first, ..] if *first == rows && dims > 1 => (0, (1..dims).collect()),
@@ -130,7 +130,7 @@ impl Accumulator {
                 return Err(format!("C has the extents {extents:?}, and A has {rows} rows"));
             }
         };
-        let of_columns = |tables: &super::places::Tables| {
+        let of_columns = |tables: &super::super::places::Tables| {
             let tables: Vec<&Vec<i128>> = columns.iter().map(|d| &tables[*d]).collect();
             joined(&tables)
         };

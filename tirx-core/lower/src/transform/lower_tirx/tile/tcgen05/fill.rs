@@ -15,12 +15,12 @@
 use super::super::call::Call;
 use super::super::context::Context;
 use super::super::emit::Emit;
+use super::super::matrix::{Descriptor, PIECE, SharedMatrix, Walk};
+use super::super::places::Places;
 use super::super::variant::{
     Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
 };
-use super::matrix::{Descriptor, PIECE, SharedMatrix, Walk};
 use super::memory::TensorMemory;
-use super::places::Places;
 use super::product::{elected, issued_once};
 use crate::intrin::Op;
 use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileOp};

@@ -1,7 +1,7 @@
 //! Regions of tensor memory: their address, and the lane and column of each element.
 
 use super::super::context::Context;
-use super::places::{Places, Tables};
+use super::super::places::{Places, Tables};
 use crate::arith::fold;
 use crate::ir::{BinOp, BufferRegion, DType, Expr};
 use crate::layout::apply::binary;

@@ -2,9 +2,7 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `places.rs` | where does each element of a region lie? |
 //! | `memory.rs` | which lane and column of tensor memory has an element? |
-//! | `matrix.rs` | which descriptor describes a matrix in shared memory? |
 //! | `transfer.rs` | `copy_async` between registers and tensor memory |
 //! | `fill.rs` | `copy_async` from shared to tensor memory |
 //! | `product.rs` | `gemm_async` |
@@ -13,9 +11,7 @@
 
 mod datapath;
 mod fill;
-mod matrix;
 mod memory;
-mod places;
 mod product;
 mod scales;
 mod transfer;

@@ -2,7 +2,7 @@
 //!
 //! **Idea.** The rows, columns and k of the product are cut into instructions, as large as the layouts of C, A and B allow. Each
 //! of the three layouts must be the one that an instruction of this size has: C in tensor memory
-//! ([`datapath`](super::datapath)), A and B in shared memory as matrix descriptors describe them ([`matrix`](super::matrix)), or A
+//! ([`datapath`](super::datapath)), A and B in shared memory as matrix descriptors describe them ([`matrix`](super::super::matrix)), or A
 //! in tensor memory. The order of dimensions (`transA`, `transB`) says what rows and k are; which of them is contiguous follows
 //! from the layout. Descriptors are formed at the call and advanced by adding.
 //!
@@ -16,11 +16,11 @@
 use super::super::call::Call;
 use super::super::context::Context;
 use super::super::emit::Emit;
+use super::super::matrix::{Descriptor, SharedMatrix, Walk};
 use super::super::variant::{
     Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
 };
 use super::datapath::{Accumulator, DataPath};
-use super::matrix::{Descriptor, SharedMatrix, Walk};
 use super::memory::TensorMemory;
 use super::scales::Scales;
 use crate::intrin::Op;

@@ -17,9 +17,9 @@ use super::super::call::Call;
 use super::super::context::Context;
 use super::super::copy::{FULL_SCOPE, SAME_ELEMENTS};
 use super::super::emit::Emit;
+use super::super::places::Places;
 use super::super::variant::{Completion, Decline, Emits, Explanation, Plan, Predicate, Variant};
 use super::memory::{CELL, TensorMemory};
-use super::places::Places;
 use crate::intrin::Op;
 use crate::ir::{Buffer, BufferNode, BufferRegion, DType, ExecScope, Expr, Stmt, StmtKind, TileOp};
 

@@ -15,8 +15,8 @@
 //! offsets before the swizzle have to be compared. Leading and stride offset are read off the layout; then the place of
 //! each piece of each tile is compared with the formula. A tile may begin anywhere on 16 bytes.
 
-use super::super::build::{address, flat_view};
-use super::super::context::Context;
+use super::build::{address, flat_view};
+use super::context::Context;
 use super::places::Places;
 use crate::arith::fold;
 use crate::intrin::Op;

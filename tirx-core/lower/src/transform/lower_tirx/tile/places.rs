@@ -6,8 +6,8 @@
 //!
 //! A place is the sum of one term for each dimension, so that a table for each dimension holds all of it.
 
-use super::super::build::layout_of;
-use super::super::context::Context;
+use super::build::layout_of;
+use super::context::Context;
 use crate::ir::{BufferRegion, Expr};
 use crate::layout::{Axis, Swizzle, TileLayout};
 
