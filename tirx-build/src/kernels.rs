@@ -209,7 +209,7 @@ fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>)
     let further: Vec<String> = ptx.map(Architecture::sm).into_iter().collect();
     let mut shared = compile::compile_each(module, &settings, &further)?.into_iter();
     let is_separate = shared.len() > 1;
-    let mut variant = |shared: compile::Shared| {
+    let variant = |shared: compile::Shared| {
         let named = |arch: &Architecture| shared.targets.contains(&arch.sm());
         let targets = match is_separate {
             false => kernel.targets.clone(),

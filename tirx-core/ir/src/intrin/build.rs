@@ -126,9 +126,12 @@ impl CallBuilder {
             };
             let count = |n: usize| Expr::int32(i32::try_from(n).unwrap_or(i32::MAX)).at(self.span);
             match (part, arg.kind, arg.many) {
-                (Some(values), ..) => args.extend(values.iter().map(|v| match v.span.is_some() {
-                    true => v.clone(),
-                    false => v.clone().at(self.span),
+                (Some(values), ..) => args.extend(values.iter().map(|v| {
+                    let v = spelled(arg.kind, v.clone());
+                    match v.span.is_some() {
+                        true => v,
+                        false => v.at(self.span),
+                    }
                 })),
                 (None, Kind::Has(of), _) => args.push(count(given(of).min(1))),
                 (None, Kind::Count(of), _) => args.push(count(given(of))),
@@ -136,7 +139,7 @@ impl CallBuilder {
                 (None, kind, Many::One) => {
                     let value = default_of(self.row, arg.name, kind).or_else(|| neutral(kind));
                     debug_assert!(value.is_some(), "{}: {} is not set", self.row.name, arg.name);
-                    args.extend(value.map(|v| v.at(self.span)));
+                    args.extend(value.map(|v| spelled(kind, v).at(self.span)));
                 }
             }
         }
@@ -153,6 +156,14 @@ impl CallBuilder {
     /// The call as a statement.
     pub fn stmt(self) -> Stmt {
         Stmt::evaluate(self.build())
+    }
+}
+
+/// A constant as kernel text gives it: truth values are bools where the row says so.
+fn spelled(kind: Kind, value: Expr) -> Expr {
+    match (kind, value.as_int()) {
+        (Kind::Bool, Some(v)) if !value.dtype.is_bool() => Expr::bool(v != 0).at(value.span),
+        _ => value,
     }
 }
 
