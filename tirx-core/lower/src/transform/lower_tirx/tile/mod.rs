@@ -22,6 +22,7 @@ mod elementwise;
 mod emit;
 mod formula;
 mod matrix;
+mod mma;
 mod named;
 mod permute_layout;
 mod places;

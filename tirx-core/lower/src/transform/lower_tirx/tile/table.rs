@@ -2,7 +2,7 @@
 
 use super::variant::{Completion, TileOption, Variant};
 use super::{
-    cluster_copy, copy, copy_async, elementwise, permute_layout, reduction, tcgen05, tensor_copy, wgmma,
+    cluster_copy, copy, copy_async, elementwise, mma, permute_layout, reduction, tcgen05, tensor_copy, wgmma,
 };
 use crate::intrin::Arch;
 use crate::ir::TileOp;
@@ -17,6 +17,7 @@ static VARIANTS: &[&[Variant]] = &[
     reduction::VARIANTS,
     tcgen05::VARIANTS,
     wgmma::VARIANTS,
+    mma::VARIANTS,
     permute_layout::VARIANTS,
 ];
 
