@@ -28,6 +28,8 @@ const MOST_DIMENSIONS: usize = 5;
 const LARGEST_BOX: i128 = 256;
 /// The innermost extent of a box is a multiple of this many bytes, and so is every stride of the tensor.
 const GRANULE: i128 = 16;
+/// Rows of a box that have so many bytes are copied at full speed.
+const LONG_ROW: i128 = 128;
 /// Shared memory of a tensor copy begins at a multiple of this many bytes.
 const SHARED_ALIGNMENT: i128 = 128;
 
@@ -53,6 +55,17 @@ impl Unit {
             (1, 8 | 16 | 32 | 64) => plain(dtype),
             _ => Err(format!("tensor copies have no elements of dtype {dtype}")),
         }
+    }
+
+    /// Units of twice, four and eight times the width, up to 64 bits.
+    fn wider(self) -> impl Iterator<Item = Unit> {
+        let wide = [DType::UINT16, DType::UINT32, DType::UINT64];
+        wide.into_iter()
+            .filter(move |w| w.bits > self.dtype.bits)
+            .map(move |dtype| Unit {
+                dtype,
+                elements: self.elements * i128::from(dtype.bits / self.dtype.bits),
+            })
     }
 
     /// Bytes of a unit.
@@ -223,40 +236,68 @@ pub(super) fn constant_extents(
     region.ranges.iter().enumerate().map(simple).collect()
 }
 
-/// The boxes of a copy between `global` and `shared`.
+/// The boxes of a copy between `global` and `shared`. With `wider` several elements may be counted as one wider element,
+/// where rows are short or more than one copy would be needed: the data is only moved.
 pub(super) fn boxes(
     global: &BufferRegion,
     shared: &BufferRegion,
+    wider: bool,
     facts: &mut Analyzer,
 ) -> Result<Boxes, String> {
     let unit = Unit::of(global.buffer.dtype)?;
     let side = SharedSide::of(shared, facts)?;
-    let swizzle = side.mode()?;
-    let mut axes = axes(global, facts)?;
+    let axes = axes(global, facts)?;
     let mut pieces =
         pieces(&axes, &side.iters).ok_or("the rows of the two regions do not split into common boxes")?;
     pieces.sort_by_key(|p| p.shared);
-    in_units(&mut axes, &mut pieces, unit, facts)?;
-    let span = (swizzle > 0).then(|| (GRANULE << swizzle) / unit.bytes());
-    let pieces = within_limits(&pieces, span.unwrap_or(LARGEST_BOX).min(LARGEST_BOX), unit);
-
-    let mut reason = String::new();
-    for boxed in (1..=dense(&pieces)).rev() {
-        match dimensions(&axes, &pieces, boxed, facts) {
-            Ok((dims, turns)) => {
-                let mut boxes = Boxes {
-                    unit,
-                    swizzle,
-                    dims,
-                    turns,
-                    shared_at: side.offset.clone(),
-                };
-                boxes.merge(span.unwrap_or(LARGEST_BOX), facts);
-                match boxes.legal(facts) {
-                    Ok(()) => return Ok(boxes),
-                    Err(why) => reason = why,
-                }
+    let mut best = boxes_of_units(&side, &axes, &pieces, unit, facts);
+    if wider && side.swizzle.is_none() {
+        for unit in unit.wider() {
+            if best.as_ref().is_ok_and(|b| b.effort() == (1, 1)) {
+                break;
             }
+            if let Ok(other) = boxes_of_units(&side, &axes, &pieces, unit, facts)
+                && best.as_ref().map_or(true, |b| other.effort() < b.effort())
+            {
+                best = Ok(other);
+            }
+        }
+    }
+    best
+}
+
+/// The same with a certain unit.
+fn boxes_of_units(
+    side: &SharedSide,
+    axes: &[Axis],
+    pieces: &[Piece],
+    unit: Unit,
+    facts: &mut Analyzer,
+) -> Result<Boxes, String> {
+    let swizzle = side.mode()?;
+    let (mut axes, mut pieces) = (axes.to_vec(), pieces.to_vec());
+    in_units(&mut axes, &mut pieces, unit, facts)?;
+    let row = match swizzle {
+        0 => LARGEST_BOX,
+        mode => ((GRANULE << mode) / unit.bytes()).min(LARGEST_BOX),
+    };
+    let pieces = within_limits(&pieces, row, unit);
+    let mut reason = String::new();
+    // The more pieces are in the box, the fewer copies there are.
+    for boxed in (1..=dense(&pieces)).rev() {
+        let made = dimensions(&axes, &pieces, boxed, facts).and_then(|(dims, turns)| {
+            let mut boxes = Boxes {
+                unit,
+                swizzle,
+                dims,
+                turns,
+                shared_at: side.offset.clone(),
+            };
+            boxes.merge(row, facts);
+            boxes.legal(facts).map(|()| boxes)
+        });
+        match made {
+            Ok(boxes) => return Ok(boxes),
             Err(why) => reason = why,
         }
     }
@@ -559,6 +600,9 @@ impl Boxes {
             let here = &self.dims[dim];
             let whole = here.extent.is_int(here.size) && here.at.is_int(0);
             if !whole || self.advances(dim) || !self.join(dim, most, facts) {
+                if whole && dim == 0 && !self.advances(0) {
+                    self.lengthen(most, facts);
+                }
                 dim += 1;
             }
         }
@@ -570,6 +614,40 @@ impl Boxes {
                 dim += 1;
             }
         }
+    }
+
+    /// Short rows that follow each other are counted as fewer longer ones, of at most `most` units.
+    fn lengthen(&mut self, most: i128, facts: &mut Analyzer) {
+        let (a, b) = (&self.dims[0], &self.dims[1]);
+        let (size, rows) = (a.size, b.size);
+        let continues = binary(BinOp::Mul, a.stride.clone(), a.extent.clone());
+        if size * self.unit.bytes() >= LONG_ROW
+            || self.advances(1)
+            || !facts.can_prove_equal(&b.stride, &continues)
+        {
+            return;
+        }
+        for by in (2..=most / size).rev().filter(|by| rows % by == 0) {
+            let (Some(extent), Some(at)) = (divided(&b.extent, by, facts), divided(&b.at, by, facts)) else {
+                continue;
+            };
+            self.dims[1] = Dim {
+                extent,
+                at,
+                stride: scaled(&b.stride, by),
+                size: rows / by,
+            };
+            self.dims[0].size = size * by;
+            self.dims[0].extent = Expr::int32((size * by) as i32);
+            return;
+        }
+    }
+
+    /// How many copies there are, and how many rows of a box that are short.
+    fn effort(&self) -> (i128, i128) {
+        let short = self.dims[0].size * self.unit.bytes() < LONG_ROW;
+        let rows: i128 = self.dims[1..].iter().map(|d| d.size).product();
+        (self.copies(), if short { rows } else { 1 })
     }
 
     /// Merges a dimension with the next, if the box stays within `most` units.

@@ -159,7 +159,7 @@ fn plan_auto(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     if to != from {
         return Err(format!("dtypes differ: shared memory has {to}, global memory {from}").into());
     }
-    let boxes = boxes::boxes(sides.global, sides.shared, cx.facts)?;
+    let boxes = boxes::boxes(sides.global, sides.shared, options.only_moves(), cx.facts)?;
     let map = tensor_map(sides.global, &boxes, &options, cx)?;
     Ok(Box::new(Copies {
         shared: sides.shared.clone(),

@@ -105,6 +105,11 @@ impl Options {
         })
     }
 
+    /// Whether the data is copied as it is, whatever its dtype.
+    pub(super) fn only_moves(&self) -> bool {
+        !self.tf32 && !self.nan && self.reduce.is_none()
+    }
+
     /// Whether a load may go to several blocks.
     pub(super) fn multicast(&self) -> bool {
         self.cta_mask.as_int().is_none_or(|mask| mask.count_ones() > 1)

@@ -63,20 +63,20 @@ fn tiles_side_by_side_are_a_dimension_of_their_own() {
     let row = Var::new("r", DType::INT32);
     let mut facts = Analyzer::new();
     let g = region(&a, vec![(Expr::var(&row), 64), (Expr::int32(128), 128)]);
-    let found = boxes(&g, &s, &mut facts).unwrap();
+    let found = boxes(&g, &s, true, &mut facts).unwrap();
     let expected = dims(&[(64, 64, &int(0)), (256, 64, &Expr::var(&row)), (8, 2, &int(2))]);
     assert_eq!(summary(&found), (expected, vec![]));
     assert_eq!((found.bytes(), found.swizzle), (64 * 128 * 2, 3));
     // A column that may be no multiple of 64: two copies.
     let column = Var::new("c", DType::INT32);
     let g = region(&a, vec![(Expr::var(&row), 64), (Expr::var(&column), 128)]);
-    let found = boxes(&g, &s, &mut facts).unwrap();
+    let found = boxes(&g, &s, true, &mut facts).unwrap();
     let expected = dims(&[(512, 64, &Expr::var(&column)), (256, 64, &Expr::var(&row))]);
     assert_eq!(summary(&found), (expected, vec![(2, 0, 64)]));
     // So does a matrix of 500 columns, whose last tile is cut within a row of the swizzle.
     let ragged = buffer("global", &[256, 504], DType::FLOAT16);
     let g = region(&ragged, vec![(Expr::var(&row), 64), (Expr::int32(384), 128)]);
-    let found = boxes(&g, &s, &mut facts).unwrap();
+    let found = boxes(&g, &s, true, &mut facts).unwrap();
     let expected = dims(&[(504, 64, &int(384)), (256, 64, &Expr::var(&row))]);
     assert_eq!(summary(&found), (expected, vec![(2, 0, 64)]));
 }
@@ -87,7 +87,7 @@ fn long_runs_are_cut_and_short_ones_merged() {
     let s = shared(&[4096], &[(4096, 1)], 0, DType::FLOAT32);
     let a = buffer("global", &[8, 8192], DType::FLOAT32);
     let g = region(&a, vec![(Expr::int32(3), 1), (Expr::int32(4096), 4096)]);
-    let found = boxes(&g, &s, &mut facts).unwrap();
+    let found = boxes(&g, &s, true, &mut facts).unwrap();
     let expected = dims(&[(256, 256, &int(0)), (32, 16, &int(16)), (8, 1, &int(3))]);
     assert_eq!(summary(&found), (expected, vec![]));
     // Whole rows of 8 floats.
@@ -95,11 +95,37 @@ fn long_runs_are_cut_and_short_ones_merged() {
     let a = buffer("global", &[64, 8], DType::FLOAT32);
     let row = Var::new("r", DType::INT32);
     let g = region(&a, vec![(Expr::var(&row), 16), (Expr::int32(0), 8)]);
-    let found = boxes(&g, &s, &mut facts).unwrap();
+    let found = boxes(&g, &s, true, &mut facts).unwrap();
     assert_eq!(
         summary(&found),
         (dims(&[(512, 128, &(Expr::var(&row) * int(8)))]), vec![])
     );
+}
+
+#[test]
+fn short_rows_become_long_ones() {
+    let mut facts = Analyzer::new();
+    let a = buffer("global", &[4096, 16], DType::UINT8);
+    let row = Var::new("r", DType::INT32);
+    let begin = Expr::var(&row) * int(128);
+    let g = region(&a, vec![(begin, 128), (int(0), 16)]);
+    let s = shared(&[128, 16], &[(128, 16), (16, 1)], 0, DType::UINT8);
+    let found = boxes(&g, &s, true, &mut facts).unwrap();
+    let expected = dims(&[(256, 256, &int(0)), (256, 8, &(Expr::var(&row) * int(8)))]);
+    assert_eq!(summary(&found), (expected, vec![]));
+    // A run that begins anywhere: four copies, or one of words of 64 bits.
+    let a = buffer("global", &[4096], DType::FLOAT16);
+    let g = region(&a, vec![(Expr::var(&row) * int(8), 1024)]);
+    let s = shared(&[1024], &[(1024, 1)], 0, DType::FLOAT16);
+    let found = boxes(&g, &s, true, &mut facts).unwrap();
+    assert_eq!(found.unit.dtype, DType::UINT64);
+    assert_eq!(
+        summary(&found),
+        (dims(&[(1024, 256, &(Expr::var(&row) * int(2)))]), vec![])
+    );
+    // Numbers that are added stay what they are.
+    let found = boxes(&g, &s, false, &mut facts).unwrap();
+    assert_eq!((found.unit.dtype, found.copies()), (DType::FLOAT16, 4));
 }
 
 #[test]
@@ -109,7 +135,7 @@ fn gaps_in_shared_memory_are_loops() {
     let s = shared(&[2, 8, 64], &[(2, 4096), (8, 64), (64, 1)], 0, DType::FLOAT16);
     let a = buffer("global", &[16, 64], DType::FLOAT16);
     let g = BufferRegion::whole(&a);
-    let found = boxes(&g, &s, &mut facts).unwrap();
+    let found = boxes(&g, &s, true, &mut facts).unwrap();
     let expected = dims(&[(64, 64, &int(0)), (16, 8, &int(0))]);
     assert_eq!(summary(&found), (expected, vec![(2, 1, 8)]));
     assert_eq!(found.turns[0].shared, 4096);
@@ -122,7 +148,7 @@ fn nibbles_are_counted_in_bytes() {
     let s = shared(&[8, 256], &[(8, 256), (256, 1)], 3, fp4);
     let a = buffer("global", &[64, 512], fp4);
     let g = region(&a, vec![(Expr::int32(8), 8), (Expr::int32(256), 256)]);
-    let found = boxes(&g, &s, &mut facts).unwrap();
+    let found = boxes(&g, &s, true, &mut facts).unwrap();
     assert_eq!(found.unit.dtype, DType::UINT8);
     assert_eq!(
         summary(&found).0,
@@ -136,7 +162,7 @@ fn reasons_name_what_the_hardware_does_not_take() {
     let mut facts = Analyzer::new();
     let mut reason = |s: &BufferRegion, a: &Buffer, ranges| {
         let g = region(a, ranges);
-        boxes(&g, s, &mut facts).unwrap_err()
+        boxes(&g, s, true, &mut facts).unwrap_err()
     };
     let zero = || Expr::int32(0);
     let s = shared(&[8, 4], &[(8, 4), (4, 1)], 0, DType::FLOAT16);
