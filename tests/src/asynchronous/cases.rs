@@ -199,6 +199,7 @@ macro_rules! source {
 
 const TENSOR_CORES: Source = source!("kernels/tensor_cores.py");
 const HOPPER_GEMM: Source = source!("kernels/hopper.py");
+const HOPPER_TILES: Source = source!("kernels/hopper_tiles.py");
 const HOPPER_ATTENTION: Source = source!("kernels/hopper_attention.py");
 const ATTENTION: Source = source!("kernels/attention.py");
 const BLACKWELL_GEMM: Source = source!("kernels/blackwell.py");
@@ -303,6 +304,12 @@ pub static CASES: &[Case] = &[
     gemm(
         "gemm_wgmma",
         HOPPER_GEMM,
+        HOPPER,
+        &[("M", 256), ("N", 256), ("K", 320), ("CTAS", 1)],
+    ),
+    gemm(
+        "gemm_tiles",
+        HOPPER_TILES,
         HOPPER,
         &[("M", 256), ("N", 256), ("K", 320), ("CTAS", 1)],
     ),
