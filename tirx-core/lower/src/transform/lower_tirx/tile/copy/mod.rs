@@ -2,6 +2,7 @@
 
 mod fallback;
 mod gmem_smem;
+mod matrix;
 pub(super) mod partition;
 mod reg;
 mod vec_forced;
@@ -39,6 +40,23 @@ pub(super) static VARIANTS: &[Variant] = &[
         options: gmem_smem::OPTIONS,
         plan: gmem_smem::plan,
         doc: "vectors of up to 16 bytes, spread over the threads of the scope",
+        ..Variant::DEFAULT
+    },
+    Variant {
+        ops: &[TileOp::Copy],
+        name: "ldstmatrix",
+        arch: Arch::least(75),
+        predicates: &[
+            FULL_SCOPE,
+            SAME_ELEMENTS,
+            Predicate {
+                name: "between local and shared memory",
+                holds: matrix::between_local_and_shared,
+            },
+        ],
+        completion: Completion::OwnPart,
+        plan: matrix::plan,
+        doc: "fragments of 8x8 matrices by ldmatrix and stmatrix, up to four at a time",
         ..Variant::DEFAULT
     },
     Variant {
