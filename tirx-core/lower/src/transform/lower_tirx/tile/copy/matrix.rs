@@ -19,7 +19,7 @@ use super::super::registers::Held;
 use super::super::swizzle::{Step, swizzled};
 use super::super::variant::{Completion, Decline, Emits, Explanation, Plan};
 use crate::arith::fold;
-use crate::intrin::Op;
+use crate::intrin::{Arch, Op};
 use crate::ir::{BinOp, BufferRegion, ExecScope, Expr};
 use crate::layout::Swizzle;
 use crate::layout::apply::binary;
@@ -197,7 +197,7 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
     if cx.scope == ExecScope::Thread {
         return Err("matrices are moved by whole warps, the scope is thread".into());
     }
-    if !cx.has_capability(if loads { 75 } else { 90 }) {
+    if !loads && cx.targets.iter().any(|t| !Arch::least(90).holds(&t.arch)) {
         return Err("a target is older than sm_90, which stmatrix needs".into());
     }
     let dtype = local.buffer.dtype;
