@@ -1,6 +1,6 @@
 //! `cargo xtask public-kernels CHECKOUT`: compiles every configuration of a public kernel library's modules.
 //!
-//! CHECKOUT is a checkout of [TIRx-kernels](https://github.com/mlc-ai/TIRx-kernels). Each file of [`FAMILIES`] that has
+//! CHECKOUT is a checkout of [TIRx-kernels](https://github.com/mlc-ai/TIRx-kernels). Each of its files that has
 //! a list `CONFIGS` and a function `get_kernel` is compiled with each of the configurations, from the file as it is, for
 //! sm_100a, and a table is printed: how many configurations compile, and the first error of those that do not.
 //!
@@ -20,16 +20,6 @@ use tirx_build::compile::{FileImports, Loaded, Settings, compile};
 use tirx_core::script::ConstValue;
 
 use crate::process::Result;
-
-/// The folders of the library that hold kernels.
-const FAMILIES: &[&str] = &[
-    "gemm",
-    "attention",
-    "normalization",
-    "deepgemm",
-    "flashmla",
-    "gemm_comm",
-];
 
 /// The architecture that the library is written for.
 const ARCH: &str = "sm_100a";
@@ -73,21 +63,20 @@ impl Wanted {
 
     /// The modules, as paths from the package's folder.
     fn modules(&self) -> Result<Vec<String>> {
-        let mut modules = Vec::new();
-        for family in FAMILIES {
-            let folder = self.checkout.join("tirx_kernels").join(family);
-            let mut files = Vec::new();
+        let root = self.checkout.join("tirx_kernels");
+        let (mut modules, mut folders) = (Vec::new(), vec![root.clone()]);
+        while let Some(folder) = folders.pop() {
             for file in std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))? {
-                files.push(file?.path());
-            }
-            files.sort();
-            for file in files {
-                let name = file.file_name().unwrap_or_default().to_string_lossy();
-                if !name.ends_with(".py") {
+                let file = file?.path();
+                if file.is_dir() {
+                    folders.push(file);
+                    continue;
+                }
+                let path = file.strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
+                if !path.ends_with(".py") {
                     continue;
                 }
                 let text = std::fs::read_to_string(&file)?;
-                let path = format!("{family}/{name}");
                 let wanted =
                     self.words.is_empty() || self.words.iter().any(|word| path.contains(word.as_str()));
                 if wanted && text.contains("\ndef get_kernel(") && text.contains("\nCONFIGS") {
@@ -95,6 +84,7 @@ impl Wanted {
                 }
             }
         }
+        modules.sort();
         Ok(modules)
     }
 }
@@ -154,7 +144,7 @@ pub(crate) fn compile_all(args: &[String]) -> Result<()> {
 fn try_module(wanted: &Wanted, module: &str) -> std::result::Result<Vec<Tried>, String> {
     let path = wanted.checkout.join("tirx_kernels").join(module);
     let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
-    let (family, file) = module.split_once('/').unwrap_or(("", module));
+    let (family, file) = module.rsplit_once('/').unwrap_or(("", module));
     let imports = FileImports::new(path.parent().unwrap_or(Path::new("")), format!("{family}/"))
         .with_multiprocessors(MULTIPROCESSORS);
     let loaded = Loaded::new(module, &text, &imports).map_err(|e| e.to_string())?;

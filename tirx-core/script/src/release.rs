@@ -127,6 +127,23 @@ impl<'a> Visitor<'a> for Evidence {
         match e {
             ast::Expr::Call(call) => {
                 if let Some(path) = ptx_path(&call.func) {
+                    // The form in which 0.27 prints a call.
+                    let last = call
+                        .arguments
+                        .args
+                        .last()
+                        .and_then(|arg| arg.as_string_literal_expr());
+                    if last.is_some_and(|text| lang::is_ptx_mark(text.value.to_str()))
+                        && path.first().is_some_and(|first| Lookup::family(first).is_some())
+                    {
+                        // A function of 0.26 may end with a string, too: such a call says nothing.
+                        let name = format!("T.ptx.{}", path.join("."));
+                        if !lang::is_old_ptx(&name, true) {
+                            Evidence::say(&mut self.new, call.func.range(), name);
+                        }
+                        self.visit_arguments(&call.arguments);
+                        return;
+                    }
                     self.path(&path, true, call.func.range());
                     self.visit_arguments(&call.arguments);
                     return;

@@ -35,6 +35,11 @@ impl Interpreter {
                     format!("{} cannot be called", callee.type_name()),
                 ),
             },
+            // `@runtime_checkable`, `NewType`, …: what they return is used as what they were given.
+            Value::Namespace(p) if p.starts_with("typing") => Ok(args
+                .positional
+                .last()
+                .map_or(Value::None, |(value, _)| value.clone())),
             Value::Unavailable(why) => self.unavailable(why, span),
             // A call of a kernel outside of kernels is host code that launches it.
             Value::Kernel(k) if !self.is_building() => Ok(super::modules::host_only(&k.name)),

@@ -250,6 +250,10 @@ fn grid(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 fn evaluate(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    // An instruction by its mnemonic is a statement by itself.
+    if call.given("value") && call.get("value").is_none() {
+        return Ok(Value::None);
+    }
     let value = call.argument("value")?;
     interp.emit(Stmt::new(StmtKind::Evaluate(value), call.span))?;
     Ok(Value::None)

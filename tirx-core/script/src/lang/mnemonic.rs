@@ -230,6 +230,68 @@ fn argument(value: &Value, span: Span, path: &str) -> Result<(Expr, bool)> {
     }
 }
 
+/// The form in which TVM prints a call: behind the operands the token of each slot as a string, then a mark that says whether
+/// the last operand is a predicate (`pred`), which operands are predicates (`p2`) and which are left out (`s0`).
+struct Printed {
+    lookup: Lookup,
+    predicate: Option<(Value, Span)>,
+    preserves: bool,
+}
+
+/// Whether a string is such a mark.
+pub fn is_mark(text: &str) -> bool {
+    let numbered =
+        |flag: &str| flag.len() > 1 && flag.starts_with(['p', 's']) && flag[1..].parse::<usize>().is_ok();
+    text.is_empty()
+        || text
+            .split(',')
+            .all(|flag| matches!(flag, "pred" | "keep") || numbered(flag))
+}
+
+impl Printed {
+    fn take(lookup: &Lookup, args: &mut Args) -> std::result::Result<Printed, String> {
+        let mut out = Printed {
+            lookup: lookup.clone(),
+            predicate: None,
+            preserves: false,
+        };
+        let mut words = Vec::new();
+        while let Some((Value::Str(text), _)) = args.positional.last() {
+            words.push(text.to_string());
+            args.positional.pop();
+        }
+        let Some((mark, tokens)) = words.split_first() else {
+            return Ok(out);
+        };
+        if !is_mark(mark) {
+            return Err(format!("\"{mark}\" is not an operand"));
+        }
+        for token in tokens.iter().rev().filter(|token| !token.is_empty()) {
+            out.lookup = out.lookup.token(token)?;
+        }
+        let mut flags: Vec<&str> = mark.split(',').filter(|flag| !flag.is_empty()).collect();
+        if flags.contains(&"pred") {
+            out.predicate = args.positional.pop();
+        }
+        out.preserves = flags.contains(&"keep");
+        // Registers that are left out have no argument: they are put back first, in order.
+        flags.sort_by_key(|flag| !flag.starts_with('s'));
+        for flag in flags {
+            let Ok(at) = flag[1..].parse::<usize>() else {
+                continue;
+            };
+            if flag.starts_with('s') && at <= args.positional.len() {
+                let sink = Value::Object(Rc::new(Operand::Sink));
+                args.positional.insert(at, (sink, Span::NONE));
+            } else if let Some((value, span)) = args.positional.get_mut(at) {
+                let e = convert::expr(value, *span).map_err(|d| d.message.clone())?;
+                *value = Value::Object(Rc::new(Operand::Predicate(truth(e))));
+            }
+        }
+        Ok(out)
+    }
+}
+
 /// A call of an instruction.
 fn call(interp: &mut Interpreter, lookup: &Lookup, path: &str, mut args: Args, span: Span) -> Result<Value> {
     args.take_keyword("span");
@@ -250,6 +312,13 @@ fn call(interp: &mut Interpreter, lookup: &Lookup, path: &str, mut args: Args, s
             span,
         ));
     }
+    let printed = Printed::take(lookup, &mut args).map_err(|message| wrong(path, &message, span))?;
+    let lookup = &printed.lookup;
+    let predicate = match (predicate, printed.predicate) {
+        (None, Some((value, at))) => Some(truth(argument(&value, at.or(span), path)?.0)),
+        (predicate, _) => predicate,
+    };
+    let preserves = preserves || printed.preserves;
     if preserves && predicate.is_none() {
         return Err(wrong(path, "preserve_dst needs a predicate: pred=…", span));
     }

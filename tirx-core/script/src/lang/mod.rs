@@ -63,7 +63,7 @@ pub use convert::expr_type;
 pub(crate) use convert::{attr as attribute_value, dtype_value};
 pub use cuda_words::cuda_word;
 pub use loops::range_loop;
-pub use mnemonic::subscript as ptx_subscript;
+pub use mnemonic::{is_mark as is_ptx_mark, subscript as ptx_subscript};
 pub use namespace::{is_old_ptx, ptx_attribute};
 
 use super::eval::{Annotation, Args, Interpreter, Value};

@@ -143,7 +143,7 @@ rows! { $ mbarrier {
         ptx(".reg .pred done; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 done, [{bar}], {phase}, 0x989680; \
              @done bra.uni DONE; bra.uni AGAIN; DONE:"))
         .args(&[arg("bar", SHARED), arg("phase", U32)])
-        .arch(SM_90).traits(Traits::WAIT).section("mbarrier.test_wait, mbarrier.try_wait");
+        .arch(SM_90).traits(Traits::WAIT).section("mbarrier.test_wait, mbarrier.try_wait").also(&["cuda.mbarrier_wait"]);
 
     /// As `T.ptx.mbarrier.try_wait`, acquiring at scope `cluster`.
     PtxMbarrierTryWaitAcquireCluster = Row::new("tirx.ptx.mbarrier_try_wait_acquire_cluster",
@@ -151,7 +151,7 @@ rows! { $ mbarrier {
         ptx(".reg .pred done; AGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [{bar}], {phase}; \
              @done bra.uni DONE; bra.uni AGAIN; DONE:"))
         .args(&[arg("bar", SHARED), arg("phase", U32)])
-        .arch(SM_90).traits(Traits::WAIT).section("mbarrier.test_wait, mbarrier.try_wait");
+        .arch(SM_90).traits(Traits::WAIT).section("mbarrier.test_wait, mbarrier.try_wait").also(&["cuda.mbarrier_wait_acquire_cluster"]);
 
     /// 1 if the phase of parity `phase` of the mbarrier `bar` has completed, waiting at most about `ticks` nanoseconds for it;
     /// else 0.

@@ -490,7 +490,7 @@ rows! { $ tcgen05 {
               const unsigned long long layout = swizzle == 0 ? 0 : swizzle == 4 ? 1 : 8 - 2 * swizzle;\n\
               $desc$ = start | leading << 16 | stride << 32 | 1ull << 46 | layout << 61;"))
         .args(&[arg("desc", OUT64), arg("addr", SHARED), arg("ldo", I32), arg("sdo", I32), arg("swizzle", I32)])
-        .section("Shared memory descriptor of tcgen05");
+        .section("Shared memory descriptor of tcgen05").also(&["cuda.tcgen05.encode_matrix_descriptor"]);
 
     /// Writes the instruction descriptor of a `T.ptx.tcgen05.mma` to `desc`: dtypes, shape, which dimension is innermost, signs.
     PtxTcgen05EncodeInstrDescriptor = Row::new("tirx.ptx.tcgen05_encode_instr_descriptor",
@@ -505,7 +505,7 @@ rows! { $ tcgen05 {
             arg("is_sparse", Kind::Bool),
         ])
         .checked(descriptor_check)
-        .section("Instruction descriptor of tcgen05");
+        .section("Instruction descriptor of tcgen05").also(&["cuda.tcgen05.encode_instr_descriptor"]);
 
     /// Writes the instruction descriptor of a `T.ptx.tcgen05.mma.block_scale` to `desc`.
     PtxTcgen05EncodeInstrDescriptorBlockScaled = Row::new("tirx.ptx.tcgen05_encode_instr_descriptor_block_scaled",
@@ -521,7 +521,7 @@ rows! { $ tcgen05 {
             arg("is_sparse", Kind::Bool),
         ])
         .checked(descriptor_check)
-        .section("Instruction descriptor of tcgen05");
+        .section("Instruction descriptor of tcgen05").also(&["cuda.tcgen05.encode_instr_descriptor_block_scaled"]);
 
     /// `D = A * B` (`enable_input_d` 0) or `D = A * B + D`, asynchronously, by one thread for its CTA (or pair): D is in tensor memory
     /// at `d_tmem_addr`, A in shared memory (`a_operand` is its descriptor) or tensor memory (`use_a_tmem`: its address), B in

@@ -53,7 +53,7 @@ rows! { $ timers {
     /// A special register of PTX, of 32 or 64 bits.
     PtxFetchRegister = Row::new("tirx.ptx.fetch_register", "ptx.fetch_register", special())
         .args(&[arg("bits", Kind::Immediate(32, 64)), arg("reg_name", NAME)]).value(ResultRule::IntOfBits)
-        .effect(ReadState).traits(Traits::PLAIN.tells_threads_apart()).section("Special Registers");
+        .effect(ReadState).traits(Traits::PLAIN.tells_threads_apart()).section("Special Registers").also(&["cuda.mov_sreg"]);
     /// Traps unless the condition holds.
     CudaTrapWhenAssertFailed = Row::new("tirx.cuda.trap_when_assert_failed", "cuda.trap_when_assert_failed", function("tirx_trap_unless").helpers(&["tirx_trap_unless"]))
         .args(&[arg("cond", CONDITION)]).section("trap");

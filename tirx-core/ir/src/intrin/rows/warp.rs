@@ -70,29 +70,29 @@ rows! { $ warp {
     /// `__shfl_sync(mask, value, arg, width)`.
     CudaShflSync = Row::new("tirx.cuda.__shfl_sync", "cuda.__shfl_sync", special())
         .args(&[arg("mask", ANY), arg("var", ANY), arg("lane", ANY), arg("width", ANY)]).value(ResultRule::Arg(1))
-        .traits(SHUFFLE).section("Warp Shuffle Functions");
+        .traits(SHUFFLE).section("Warp Shuffle Functions").also(&["cuda._shfl_sync"]);
     /// `__shfl_up_sync(mask, value, arg, width)`.
     CudaShflUpSync = Row::new("tirx.cuda.__shfl_up_sync", "cuda.__shfl_up_sync", special())
         .args(&[arg("mask", ANY), arg("var", ANY), arg("delta", ANY), arg("width", ANY)]).value(ResultRule::Arg(1))
-        .traits(SHUFFLE).section("Warp Shuffle Functions");
+        .traits(SHUFFLE).section("Warp Shuffle Functions").also(&["cuda._shfl_up_sync"]);
     /// `__shfl_down_sync(mask, value, arg, width)`.
     CudaShflDownSync = Row::new("tirx.cuda.__shfl_down_sync", "cuda.__shfl_down_sync", special())
         .args(&[arg("mask", ANY), arg("var", ANY), arg("delta", ANY), arg("width", ANY)]).value(ResultRule::Arg(1))
-        .traits(SHUFFLE).section("Warp Shuffle Functions");
+        .traits(SHUFFLE).section("Warp Shuffle Functions").also(&["cuda._shfl_down_sync"]);
     /// `__shfl_xor_sync(mask, value, arg, width)`.
     CudaShflXorSync = Row::new("tirx.cuda.__shfl_xor_sync", "cuda.__shfl_xor_sync", special())
         .args(&[arg("mask", ANY), arg("var", ANY), arg("lane_mask", ANY), arg("width", ANY)])
-        .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions");
+        .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions").also(&["cuda._shfl_xor_sync"]);
     /// `__activemask()`.
     CudaActivemask = Row::new("tirx.cuda.__activemask", "cuda.__activemask", function("__activemask"))
-        .gives(DType::UINT32).effect(ReadState).traits(Traits::PLAIN.tells_threads_apart()).section("Warp Vote Functions");
+        .gives(DType::UINT32).effect(ReadState).traits(Traits::PLAIN.tells_threads_apart()).section("Warp Vote Functions").also(&["cuda._activemask"]);
     /// Mask of the lanes whose predicate holds.
     CudaBallotSync = Row::new("tirx.cuda.ballot_sync", "cuda.ballot_sync", function("__ballot_sync"))
         .args(&[arg("mask", MASK), arg("pred", CONDITION)]).gives(DType::UINT32).traits(LANES)
         .section("Warp Vote Functions");
     /// Whether the predicate holds in any lane of a mask.
     PtxAnySync = Row::new("tirx.ptx.any_sync", "ptx.any_sync", function("__any_sync"))
-        .args(&[arg("mask", MASK), arg("pred", CONDITION)]).gives(DType::INT32).traits(LANES).section("vote");
+        .args(&[arg("mask", MASK), arg("pred", CONDITION)]).gives(DType::INT32).traits(LANES).section("vote").also(&["cuda.any_sync"]);
     /// Sum over the lanes of a mask.
     CudaReduceAddSyncU32 = Row::new("tirx.cuda.reduce_add_sync_u32", "cuda.reduce_add_sync_u32", function("__reduce_add_sync"))
         .args(&[arg("mask", MASK), arg("value", U32)]).gives(DType::UINT32).traits(LANES).arch(Arch::least(80))
@@ -111,7 +111,7 @@ rows! { $ warp {
         .traits(LANES.of(Collective::Block).synchronizes(Synchronizes::Block));
     /// 1 in one lane of the warp, 0 in the others.
     PtxElectSync = Row::new("tirx.ptx.elect_sync", "ptx.elect_sync", state_ptx(".reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 {result}, 1, 0, p;"))
-        .gives(DType::UINT32).traits(LANES.tells_threads_apart()).arch(SM_90).section("elect.sync");
+        .gives(DType::UINT32).traits(LANES.tells_threads_apart()).arch(SM_90).section("elect.sync").also(&["cuda.elect_sync"]);
     /// Raises (`inc`) or lowers the number of registers per thread of the warpgroup; a raise waits until they are free.
     PtxSetmaxnreg = Row::new("tirx.ptx.setmaxnreg", "ptx.setmaxnreg", state_ptx("setmaxnreg.{way}.sync.aligned.u32 {reg_count};").words(way))
         .args(&[arg("inc", Kind::Bool), arg("reg_count", Kind::Immediate(24, 256))])

@@ -141,7 +141,7 @@ rows! { $ wgmma {
     PtxWgmmaNoopBarrier = Row::new("tirx.ptx.wgmma_noop_barrier", "ptx.wgmma.noop_barrier",
         ptx("/* {reg} */").words(register_words))
         .args(&[arg("reg", Kind::Element(Access::InOut, Ty::FromWords))])
-        .section("wgmma.fence");
+        .section("wgmma.fence").also(&["cuda.wgmma.noop_barrier"]);
 
     /// Writes the descriptor of a matrix in shared memory to `desc`: its address, the byte offsets of the leading and the strided
     /// dimension in units of 16 bytes, and the swizzle (0 none, 1 of 32 bytes, 2 of 64, 3 of 128).
@@ -150,7 +150,7 @@ rows! { $ wgmma {
               const unsigned long long leading = ldo & 0x3fff, stride = sdo & 0x3fff, layout = (4 - swizzle) & 3;\n\
               $desc$ = start | leading << 16 | stride << 32 | layout << 62;"))
         .args(&[arg("desc", OUT64), arg("addr", SHARED), arg("ldo", I32), arg("sdo", I32), arg("swizzle", I32)])
-        .section("Matrix Descriptor Format of wgmma");
+        .section("Matrix Descriptor Format of wgmma").also(&["cuda.wgmma.encode_matrix_descriptor"]);
 
     /// `D = A * B` (`scaleD` 0) or `D = A * B + D` of a warpgroup, asynchronously: A is M x K and B is K x N, both in shared memory, of
     /// `in_dtype`; `accums` are the thread's registers of D, M * N / 128 elements of `out_dtype`. `transA` and `transB` are 1 where
