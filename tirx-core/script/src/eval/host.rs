@@ -231,6 +231,9 @@ pub(super) fn tvm_value(path: &str) -> Option<Value> {
         let (path, last) = script.as_deref().and_then(|s| s.rsplit_once('.')).unzip();
         return lang::attribute(path.unwrap_or(&format!("T.{family}")), last.unwrap_or(short));
     }
+    if let Some(value) = super::descriptors::function(path) {
+        return Some(value);
+    }
     match path {
         "tvm.ir.PrimType" | "tvm.ir.type.PrimType" => Some(Value::builtin(path, |_, args: Args, span| {
             let [(dtype, at)] = args.exactly("PrimType", ["dtype"], span)?;

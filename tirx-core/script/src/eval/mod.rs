@@ -33,6 +33,7 @@ mod comprehension;
 pub(crate) mod constant;
 mod construct;
 mod decorators;
+mod descriptors;
 mod dict;
 mod enums;
 mod exceptions;

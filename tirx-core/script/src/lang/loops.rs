@@ -168,13 +168,15 @@ fn one(interp: &mut Interpreter, call: &mut Call, kind: ForKind) -> Result<Value
     if kind == ForKind::Serial
         && let Some((value, _)) = call.get("unroll")
     {
-        let key = match value {
-            Value::Bool(true) => "pragma_unroll",
-            Value::Bool(false) => "disable_unroll",
-            _ => return call.expected("unroll", "True, False or None"),
+        let (key, value) = match (value, value.as_int()) {
+            (Value::Bool(true), _) => ("pragma_unroll", AttrValue::Bool(true)),
+            (Value::Bool(false), _) => ("disable_unroll", AttrValue::Bool(true)),
+            // So many iterations at a time.
+            (_, Some(n @ 1..=1024)) => ("pragma_unroll_factor", AttrValue::Int(n as i64)),
+            _ => return call.expected("unroll", "True, False, None or a number of iterations"),
         };
         annotations.retain(|(k, _)| &**k != key);
-        annotations.push((key.into(), AttrValue::Bool(true)));
+        annotations.push((key.into(), value));
         annotations.sort_by(|a, b| a.0.cmp(&b.0));
     }
     let step = call.opt_expr("step")?;

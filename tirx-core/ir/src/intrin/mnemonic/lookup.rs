@@ -165,7 +165,11 @@ impl Lookup {
             let hint = near.map_or(String::new(), |near| format!("\ndid you mean {near}?"));
             return Err(format!("\"{first}\" is no instruction of PTX{hint}"));
         };
-        words.try_fold(start, |lookup, word| lookup.token(word))
+        // A word may be escaped for Python here, too.
+        words.try_fold(start, |lookup, word| match word.ends_with('_') {
+            true => lookup.token(&unescape(word)),
+            false => lookup.token(word),
+        })
     }
 
     /// The candidates that can take one more token, as PTX writes it.

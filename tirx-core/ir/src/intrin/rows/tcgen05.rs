@@ -101,7 +101,8 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    fn of(call: &Operands<'a>) -> Instruction<'a> {
+    /// The instruction that a call of an encoder describes.
+    pub fn of(call: &Operands<'a>) -> Instruction<'a> {
         let at = |name: &str| call.int(name).unwrap_or(0);
         Instruction {
             dtypes: ["d_dtype", "a_dtype", "b_dtype"].map(|name| call.text(name)),
