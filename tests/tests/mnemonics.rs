@@ -92,6 +92,12 @@ fn operands(instruction: &'static Instruction, text: &str, at: &mut usize) -> Op
                     match space {
                         "tmem" => "B32[0]".into(),
                         space if space.starts_with("shared") => "S.ptr_to([0])".into(),
+                        // Their generic addresses are of shared memory.
+                        "" if matches!(instruction.family, "mbarrier" | "ldmatrix" | "stmatrix")
+                            || tokens.has("mbarrier") =>
+                        {
+                            "S.ptr_to([0])".into()
+                        }
                         _ => "B64.ptr_to([0])".into(),
                     }
                 }
@@ -212,9 +218,13 @@ fn each_instruction_compiles_for_its_lowest_gpu() {
                 true => format!("sm_{}", arch.least.max(80)),
                 false => arch.example(),
             };
-            // Few kernels: the GPUs before Hopper are one.
+            // Few kernels: the GPUs before Hopper are one. Accesses of 256 bits are of Blackwell.
+            let words = ["b64", "u64", "s64", "f64"];
+            let wide = call.mnemonic.contains(".v8.")
+                || call.mnemonic.contains(".v4.") && words.iter().any(|w| call.mnemonic.ends_with(w));
             match least.as_str() {
-                "sm_86" | "sm_89" => "sm_90".to_string(),
+                "sm_80" | "sm_86" | "sm_89" | "sm_90" if wide => "sm_100".to_string(),
+                "sm_80" | "sm_86" | "sm_89" => "sm_90".to_string(),
                 _ => least,
             }
         });

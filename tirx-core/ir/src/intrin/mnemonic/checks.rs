@@ -39,6 +39,10 @@ const CHECKS: &[(&str, Check)] = &[
             .then(|| format!("{}: the types of D and C are the same", t.get("shape")))
     }),
     ("scale", scale),
+    ("format", |t| {
+        (t.has("b8x16") == t.get("format").is_empty())
+            .then(|| "b8x16 and the format that is spread to it are given together or not at all".into())
+    }),
     ("ashift", |t| {
         (t.has("ashift") && matches!(t.get("collector_a"), "collector::a::fill" | "collector::a::use"))
             .then(|| "ashift does not go with filling or using the collector of A".into())
