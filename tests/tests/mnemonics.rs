@@ -12,6 +12,29 @@ use tirx_core::ir::DType;
 /// The release of the PTX ISA that the toolkit of the tests knows.
 const KNOWN: (u32, u32) = (9, 0);
 
+/// Words of lines that are older than the word: of a family (any where it is empty), the release of PTX, and whether the word needs
+/// Blackwell.
+const NEWER: &[(&str, &str, (u32, u32), bool)] = &[
+    ("", "layout::v", (9, 3), false),
+    ("", "ignore_oob", (9, 2), false),
+    ("", "mbarrier::report", (9, 4), false),
+    ("", "multicast::cluster::", (9, 4), false),
+    ("", "im2col_no_offs::w", (9, 4), false),
+    ("cp", ".weak", (9, 2), false),
+    ("cp", ".relaxed", (9, 2), false),
+    ("cp", ".b128", (9, 2), false),
+    ("", "cp_mask", (8, 6), true),
+    ("cp", "cta_group", (8, 6), true),
+    ("", "im2col::w", (8, 6), true),
+];
+
+/// The words of a call that are newer than its line.
+fn newer(call: &Call) -> impl Iterator<Item = &'static (&'static str, &'static str, (u32, u32), bool)> + '_ {
+    NEWER.iter().filter(|(family, word, ..)| {
+        (family.is_empty() || *family == call.instruction.family) && call.mnemonic.contains(word)
+    })
+}
+
 /// Samples of a line's tokens.
 const SAMPLES: usize = 6;
 
@@ -212,7 +235,8 @@ fn each_instruction_compiles_for_its_lowest_gpu() {
     let Some(nvcc) = tirx_tests::nvcc() else { return };
     let (calls, _) = calls();
     let mut by_target: BTreeMap<(String, bool), Vec<&Call>> = BTreeMap::new();
-    for call in calls.iter().filter(|c| c.instruction.ptx <= KNOWN) {
+    let known = |c: &&Call| c.instruction.ptx <= KNOWN && newer(c).all(|(_, _, ptx, _)| *ptx <= KNOWN);
+    for call in calls.iter().filter(known) {
         let gpu = call.instruction.gpus.first().map_or("sm_80".into(), |arch| {
             let least = match arch.families.is_empty() {
                 true => format!("sm_{}", arch.least.max(80)),
@@ -222,7 +246,9 @@ fn each_instruction_compiles_for_its_lowest_gpu() {
             let words = ["b64", "u64", "s64", "f64"];
             let wide = call.mnemonic.contains(".v8.")
                 || call.mnemonic.contains(".v4.") && words.iter().any(|w| call.mnemonic.ends_with(w));
+            let blackwell = newer(call).any(|(.., blackwell)| *blackwell);
             match least.as_str() {
+                "sm_80" | "sm_90" if blackwell => "sm_100a".to_string(),
                 "sm_80" | "sm_86" | "sm_89" | "sm_90" if wide => "sm_100".to_string(),
                 "sm_80" | "sm_86" | "sm_89" => "sm_90".to_string(),
                 _ => least,
