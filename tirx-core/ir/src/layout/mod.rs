@@ -8,6 +8,7 @@
 pub mod algebra;
 pub mod apply;
 pub mod compose;
+mod of_buffer;
 
 use std::sync::Arc;
 

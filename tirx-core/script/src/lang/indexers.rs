@@ -10,7 +10,7 @@ use super::call::Call;
 use super::convert;
 use super::layouts;
 use super::methods::this;
-use super::views::{Change, add, declare, dimension, groups, layout_of, mul, permuted, product, tile_of};
+use super::views::{Change, add, declare, dimension, groups, mul, permuted, product, tile_of};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{Buffer, DType, Expr};
 use crate::layout::{Axis, Iter, Layout, TileLayout};
@@ -92,7 +92,7 @@ fn moved(
         shard: groups.into_iter().flatten().collect(),
         ..tile.clone()
     };
-    let layout = layout_of(buffer);
+    let layout = Layout::of(buffer);
     if let Some(Layout::Compose(swizzle, _)) = layout {
         // The swizzle acts on places in the whole storage, so the offset becomes an offset of the layout.
         match tile.offset.iter_mut().find(|(axis, _)| axis.is_memory()) {
@@ -189,7 +189,7 @@ fn reshaped(
     name: Arc<str>,
     span: Span,
 ) -> Result<Buffer> {
-    let layout = layout_of(buffer);
+    let layout = Layout::of(buffer);
     let change = Change {
         shape,
         layout,

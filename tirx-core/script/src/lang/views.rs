@@ -11,7 +11,7 @@ use super::layouts;
 use super::methods::this;
 use crate::diagnostic::{Result, error};
 use crate::ir::{Buffer, DType, Expr, Stmt, StmtKind};
-use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::layout::{Iter, Layout, TileLayout};
 use crate::source::Span;
 
 pub(super) fn mul(a: Expr, b: Expr, span: Span) -> Result<Expr> {
@@ -67,29 +67,8 @@ fn no_layout<T>(what: &str, buffer: &Buffer, span: Span) -> Result<T> {
     )
 }
 
-/// The layout of a buffer. Strides beside the default layout are a layout of their own, from which views are made.
-pub(super) fn layout_of(buffer: &Buffer) -> Option<Layout> {
-    let plain = |l: &Layout| l.is_row_major(&buffer.shape);
-    if buffer.strides.is_empty() || !buffer.layout.as_ref().is_none_or(plain) {
-        return buffer.layout.clone();
-    }
-    let shard = buffer
-        .shape
-        .iter()
-        .zip(&buffer.strides)
-        .map(|(extent, stride)| Iter {
-            extent: extent.clone(),
-            stride: stride.clone(),
-            axis: Axis::memory(),
-        });
-    Some(Layout::Tile(Arc::new(TileLayout {
-        shard: shard.collect(),
-        ..TileLayout::default()
-    })))
-}
-
 pub(super) fn tile_of(what: &str, buffer: &Buffer, span: Span) -> Result<Arc<TileLayout>> {
-    match layout_of(buffer) {
+    match Layout::of(buffer) {
         Some(Layout::Tile(tile) | Layout::Compose(_, tile)) => Ok(tile),
         None => no_layout(what, buffer, span),
     }
@@ -154,7 +133,7 @@ pub(super) fn view(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         ));
     }
     // The same elements in the same order: of a row-major buffer that is row-major again, in the plain form.
-    let keep = || match layout_of(&buffer) {
+    let keep = || match Layout::of(&buffer) {
         Some(l) if l.is_row_major(&buffer.shape) => Some(Layout::row_major(&shape)),
         other => other,
     };
@@ -196,7 +175,7 @@ fn view_as(interp: &mut Interpreter, call: &Call, buffer: &Buffer, dtype: DType)
         return call.fail("a buffer without dimensions cannot be viewed as another dtype");
     };
     // Flat storage already has its elements in order.
-    let tile = layout_of(buffer);
+    let tile = Layout::of(buffer);
     let packed = |ratio| {
         tile.as_ref()
             .map(|t| layout_parts::pack(t, ratio, span))
@@ -274,7 +253,7 @@ pub(super) fn local(interp: &mut Interpreter, call: &mut Call) -> Result<Value> 
         }
     }
     if shape.is_empty() || given.is_none() {
-        let Some(layout) = layout_of(&buffer) else {
+        let Some(layout) = Layout::of(&buffer) else {
             return no_layout(call.function, &buffer, span);
         };
         let storage = layout_parts::storage(&layout);
@@ -321,7 +300,7 @@ pub(super) fn permuted(
     let groups = groups("permute", buffer, &tile, span)?;
     let change = Change {
         shape: order.iter().map(|d| buffer.shape[*d].clone()).collect(),
-        layout: layout_of(buffer).map(|layout| {
+        layout: Layout::of(buffer).map(|layout| {
             layout.with_tile(TileLayout {
                 shard: order.iter().flat_map(|d| groups[*d].clone()).collect(),
                 ..(*tile).clone()

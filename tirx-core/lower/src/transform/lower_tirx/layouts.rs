@@ -9,6 +9,7 @@ use crate::ir::{
     Attr, AttrNode, Buffer, BufferStore, DType, Expr, ExprKind, ForKind, ForLoop, IterVar, Mutator, PrimFunc,
     Stmt, StmtKind, Var, is_pure,
 };
+use crate::layout::Layout;
 use crate::layout::apply::{cast_index, product, row_major, strided_offset};
 use crate::source::Span;
 
@@ -88,8 +89,15 @@ impl Apply {
     }
 
     fn size(&mut self, buffer: &Buffer, purpose: Purpose) -> Expr {
-        let size = match (&buffer.layout, purpose) {
-            (Some(layout), Purpose::Storage) if !layout.is_row_major(&buffer.shape) => layout.memory_span(),
+        let size = match (&Layout::of(buffer), purpose) {
+            (Some(layout), Purpose::Storage)
+                if !buffer
+                    .layout
+                    .as_ref()
+                    .is_none_or(|l| l.is_row_major(&buffer.shape)) =>
+            {
+                layout.memory_span()
+            }
             _ if !buffer.strides.is_empty() && honours_strides(buffer) => {
                 match (buffer.strides.first(), buffer.shape.first()) {
                     (Some(stride), Some(extent)) => product(&[stride.clone(), extent.clone()]),

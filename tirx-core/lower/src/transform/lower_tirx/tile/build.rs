@@ -2,32 +2,12 @@
 
 use crate::intrin::Op;
 use crate::ir::{Buffer, BufferNode, BufferRegion, DType, Expr, Stmt, StmtKind, Var};
-use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::layout::Layout;
 use crate::source::Span;
 
-/// The layout of a buffer. Strides beside the default layout are a layout of their own.
+/// The layout of a buffer.
 pub(super) fn layout_of(buffer: &Buffer) -> Option<Layout> {
-    let plain = |l: &Layout| l.is_row_major(&buffer.shape);
-    if buffer.strides.is_empty() || !buffer.layout.as_ref().is_some_and(plain) {
-        let layout = buffer.layout.clone()?;
-        // A bare swizzle applies to the elements of the buffer in order, whatever its period.
-        if let Layout::Compose(swizzle, tile) = &layout {
-            let own: Vec<Expr> = tile.shard.iter().map(|i| i.extent.clone()).collect();
-            let elements: Option<i128> = buffer.shape.iter().map(Expr::as_int).product();
-            if Layout::Tile(tile.clone()).is_row_major(&own) && tile.const_size() != elements {
-                let rows = Layout::row_major(&buffer.shape).tile().clone();
-                return Some(Layout::Compose(*swizzle, rows.into()));
-            }
-        }
-        return Some(layout);
-    }
-    let iter = |(extent, stride): (&Expr, &Expr)| Iter {
-        extent: extent.clone(),
-        stride: stride.clone(),
-        axis: Axis::memory(),
-    };
-    let shard = buffer.shape.iter().zip(&buffer.strides).map(iter).collect();
-    Some(Layout::Tile(TileLayout::of(shard).into()))
+    Layout::of(buffer)
 }
 
 /// The storage of a buffer as one dimension of elements, and its declaration.
