@@ -23,9 +23,9 @@ impl Compiler<'_> {
             Err(message) => return error(self.span, message),
         };
         let mut operands = Vec::new();
-        for (format, operand) in conversion.operands() {
+        for (format, operand) in conversion.passed() {
             let kind = self.kind(format.carrier)?;
-            let value = self.value(operand)?;
+            let value = self.value(&operand)?;
             let value = self.convert(value, kind)?;
             operands.push((kind, self.vector(value)?));
         }

@@ -32,11 +32,7 @@ impl Emitter<'_, '_> {
     pub(super) fn convert_instruction(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
         match Conversion::of(args) {
             Ok(conversion) => {
-                let passed: Vec<Expr> = conversion
-                    .operands()
-                    .into_iter()
-                    .map(|(_, e)| e.clone())
-                    .collect();
+                let passed: Vec<Expr> = conversion.passed().into_iter().map(|(_, e)| e).collect();
                 self.call_instruction(instruction(&conversion), &passed)
             }
             Err(message) => error(e.span, format!("`T.ptx.cvt`: {message}")),

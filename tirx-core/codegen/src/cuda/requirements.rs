@@ -118,24 +118,28 @@ pub(super) fn releases(func: &PrimFunc) -> Vec<Since> {
     impl Visitor for Calls {
         fn visit_expr(&mut self, e: &Expr) {
             if let ExprKind::Call { op, args } = &e.kind
-                && !op.row().since.is_empty()
+                && (!op.row().since.is_empty() || op.row().since_by.is_some())
                 && let Ok(operands) = Operands::read(op.row(), args)
             {
-                let of = |(name, value, release): &(&str, &str, Release)| {
-                    let (major, minor) = *release;
+                let since = |what: &str, release: Release| {
+                    let (major, minor) = release;
                     let message = format!(
-                        "`T.{}`{} needs CUDA {major}.{minor} or later",
+                        "`T.{}`{what} needs CUDA {major}.{minor} or later",
                         op.info().script,
-                        said(&operands, name, value)?
                     );
                     let help =
                         format!("pin it: `cuda = \"{major}.{minor}\"` below `[toolchain]` in the manifest");
-                    Some(Since {
-                        release: *release,
+                    Since {
+                        release,
                         error: Diagnostic::new(e.span, message).or_span(self.1).help(help),
-                    })
+                    }
+                };
+                let of = |(name, value, release): &(&str, &str, Release)| {
+                    Some(since(&said(&operands, name, value)?, *release))
                 };
                 self.0.extend(op.row().since.iter().filter_map(of));
+                let by = op.row().since_by.and_then(|by| by(&operands));
+                self.0.extend(by.map(|(what, release)| since(what, release)));
             }
             self.walk_expr(e);
         }

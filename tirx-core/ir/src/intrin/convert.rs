@@ -3,8 +3,9 @@
 //!
 //! The forms are those of `cvt` in the PTX ISA; the order of a call's arguments is TVM's.
 
-use super::{Op, Operands};
-use crate::ir::Expr;
+use super::row::Release;
+use super::{Arch, Op, Operands};
+use crate::ir::{DType, Expr};
 
 pub use tirx_dtype::{Element, FORMAT_NAMES, FORMATS, Format};
 
@@ -17,7 +18,11 @@ pub const FLAGS: &[&str] = &["ftz", "sat", "relu", "satfinite"];
 /// Values of `scaled`.
 pub const SCALES: &[&str] = &["", "n2::ue8m0"];
 
-const FLOAT8X2: &[&str] = &["e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2"];
+const FLOAT8X2: &[&str] = &["e4m3x2", "e5m2x2"];
+const FLOAT4X2: &[&str] = &["e2m1x2"];
+const FLOAT6X2: &[&str] = &["e2m3x2", "e3m2x2"];
+const NARROWX2: &[&str] = &["e2m1x2", "e2m3x2", "e3m2x2"];
+const ALL_NARROWX2: &[&str] = &["e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2"];
 const FLOAT8X4: &[&str] = &["e4m3x4", "e5m2x4", "e2m1x4", "e2m3x4", "e3m2x4"];
 const HALF: &[&str] = &["f16", "bf16"];
 const HALFX2: &[&str] = &["f16x2", "bf16x2"];
@@ -32,6 +37,10 @@ struct Line {
     values: usize,
     rounding: &'static [&'static str],
     modifiers: &'static [&'static str],
+    /// The GPUs that have it.
+    arch: Arch,
+    /// The first release of CUDA whose ptxas knows it.
+    release: Release,
 }
 
 const fn line(
@@ -40,6 +49,7 @@ const fn line(
     values: usize,
     rounding: &'static [&'static str],
     modifiers: &'static [&'static str],
+    arch: Arch,
 ) -> Line {
     Line {
         to,
@@ -47,57 +57,54 @@ const fn line(
         values,
         rounding,
         modifiers,
+        arch,
+        release: (12, 0),
     }
 }
 
-/// The first line whose types and rounding fit holds.
+impl Line {
+    const fn since(self, major: u32, minor: u32) -> Line {
+        Line {
+            release: (major, minor),
+            ..self
+        }
+    }
+}
+
+const SM_80: Arch = Arch::least(80);
+const SM_89: Arch = Arch::least(89);
+const SM_90: Arch = Arch::least(90);
+/// What has formats narrower than 8 bits.
+const NARROW: Arch = Arch::families(&[100, 110, 120]);
+const FIXED_POINT: Arch = Arch::exact(&[100, 110, 120]);
+/// What rounds by random bits.
+const STOCHASTIC: Arch = Arch::exact(&[100]);
+
+/// The first line whose types and rounding fit holds. GPUs and releases are what ptxas 13.0, 13.1 and 13.2 take.
+#[rustfmt::skip]
 static LINES: &[Line] = &[
-    line(HALF, &["f32"], 1, &["rn", "rz"], &["relu", "satfinite"]),
-    line(HALFX2, &["f32"], 2, &["rn", "rz", "rs"], &["relu", "satfinite"]),
-    line(&["tf32"], &["f32"], 1, &["rna"], &["satfinite"]),
-    line(&["tf32"], &["f32"], 1, &["rn", "rz"], &["satfinite", "relu"]),
-    line(FLOAT8X2, &["f32"], 2, &["rn"], &["!satfinite", "relu"]),
-    line(FLOAT8X2, HALFX2, 1, &["rn"], &["!satfinite", "relu"]),
-    line(&["f16x2"], FLOAT8X2, 1, &["rn"], &["relu"]),
-    line(
-        &["bf16x2"],
-        FLOAT8X2,
-        1,
-        &["rn"],
-        &["relu", "satfinite", "scaled"],
-    ),
-    line(FLOAT8X4, &["f32"], 4, &["rs"], &["relu", "!satfinite"]),
-    line(&["ue8m0x2"], &["f32"], 2, &["rz", "rp"], &["satfinite"]),
-    line(&["ue8m0x2"], &["bf16x2"], 1, &["rz", "rp"], &["satfinite"]),
-    line(&["bf16x2"], &["ue8m0x2"], 1, &["rn"], &[]),
-    line(
-        &["s2f6x2"],
-        &["f32"],
-        2,
-        &["rn"],
-        &["!satfinite", "relu", "scaled"],
-    ),
-    line(
-        &["s2f6x2"],
-        &["bf16x2"],
-        1,
-        &["rn"],
-        &["!satfinite", "relu", "scaled"],
-    ),
-    line(
-        &["bf16x2"],
-        &["s2f6x2"],
-        1,
-        &["rn"],
-        &["satfinite", "relu", "scaled"],
-    ),
-    line(
-        BASIC,
-        BASIC,
-        1,
-        &["", "rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp"],
-        &["ftz", "sat"],
-    ),
+    line(HALF, &["f32"], 1, &["rn", "rz"], &["relu", "satfinite"], SM_80),
+    line(HALFX2, &["f32"], 2, &["rn", "rz"], &["relu", "satfinite"], SM_80),
+    line(HALFX2, &["f32"], 2, &["rs"], &["relu", "satfinite"], STOCHASTIC),
+    line(&["tf32"], &["f32"], 1, &["rna"], &["satfinite"], SM_80),
+    line(&["tf32"], &["f32"], 1, &["rn", "rz"], &["satfinite", "relu"], SM_90),
+    line(FLOAT8X2, &["f32"], 2, &["rn"], &["!satfinite", "relu"], SM_89),
+    line(NARROWX2, &["f32"], 2, &["rn"], &["!satfinite", "relu"], NARROW),
+    line(FLOAT8X2, &["f16x2"], 1, &["rn"], &["!satfinite", "relu"], SM_89),
+    line(FLOAT4X2, &["f16x2"], 1, &["rn"], &["!satfinite", "relu"], NARROW),
+    line(FLOAT6X2, &["f16x2"], 1, &["rn"], &["!satfinite", "relu"], NARROW).since(13, 1),
+    line(ALL_NARROWX2, &["bf16x2"], 1, &["rn"], &["!satfinite", "relu"], NARROW).since(13, 1),
+    line(&["f16x2"], FLOAT8X2, 1, &["rn"], &["relu"], SM_89),
+    line(&["f16x2"], NARROWX2, 1, &["rn"], &["relu"], NARROW),
+    line(&["bf16x2"], ALL_NARROWX2, 1, &["rn"], &["relu", "satfinite", "scaled"], NARROW).since(13, 2),
+    line(FLOAT8X4, &["f32"], 4, &["rs"], &["relu", "!satfinite"], STOCHASTIC),
+    line(&["ue8m0x2"], &["f32"], 2, &["rz", "rp"], &["satfinite"], NARROW),
+    line(&["ue8m0x2"], &["bf16x2"], 1, &["rz", "rp"], &["satfinite"], NARROW),
+    line(&["bf16x2"], &["ue8m0x2"], 1, &["rn"], &[], NARROW),
+    line(&["s2f6x2"], &["f32"], 2, &["rn"], &["!satfinite", "relu", "scaled"], FIXED_POINT).since(13, 1),
+    line(&["s2f6x2"], &["bf16x2"], 1, &["rn"], &["!satfinite", "relu", "scaled"], FIXED_POINT).since(13, 1),
+    line(&["bf16x2"], &["s2f6x2"], 1, &["rn"], &["satfinite", "relu", "scaled"], FIXED_POINT).since(13, 1),
+    line(BASIC, BASIC, 1, &["", "rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp"], &["ftz", "sat"], Arch::ANY),
 ];
 
 /// A parsed call of `cvt`.
@@ -125,6 +132,10 @@ pub struct Conversion<'a> {
     pub relu: bool,
     /// Values that are too large become the largest finite value.
     pub satfinite: bool,
+    /// The GPUs that have it.
+    pub arch: Arch,
+    /// The first release of CUDA that knows it.
+    pub release: Release,
 }
 
 impl<'a> Conversion<'a> {
@@ -192,8 +203,12 @@ impl<'a> Conversion<'a> {
         if let Some(missing) = always.into_iter().find(|m| !given(m)) {
             return Err(format!("cvt.{}.{} needs {missing}=True", to.name, from.name));
         }
+        let mut arch = line.arch;
         if line.to == BASIC {
             basic(to, from, rounding)?;
+            arch = basic_modifiers(to, from, given("ftz"), given("sat"))?;
+        } else if to.name == "tf32" && given("satfinite") && rounding != "rna" {
+            arch = Arch::least(100);
         }
         let (random, scaled) = (rounding == "rs", !scale.is_empty());
         let (rbits, factor, values) = (call.get("rbits"), call.get("scale_factor"), call.list("values"));
@@ -221,7 +236,7 @@ impl<'a> Conversion<'a> {
             }
         }
         text.push_str(&format!(".{}.{}", to.name, from.name));
-        Ok(Conversion {
+        Conversion {
             text,
             to,
             from,
@@ -233,7 +248,49 @@ impl<'a> Conversion<'a> {
             sat: given("sat"),
             relu: given("relu"),
             satfinite: given("satfinite"),
-        })
+            arch,
+            release: line.release,
+        }
+        .checked()
+    }
+
+    /// Refuses operands that no register of the instruction can hold.
+    fn checked(self) -> Result<Conversion<'a>, String> {
+        let bits = |d: DType| u32::from(d.bits) * u32::from(d.lanes);
+        for (format, e) in self.operands() {
+            let (given, carrier) = (e.dtype, format.carrier);
+            let number = given.is_scalar() && (given.is_integer() || given.is_bool());
+            let fits = match carrier.is_integer() {
+                true => number || !given.is_handle() && bits(given) == bits(carrier),
+                false => given.is_scalar() && (given.is_floating() || number),
+            };
+            if !fits || e.as_str().is_some() {
+                return Err(format!(
+                    "a {} is a value of {carrier}, found {given}{}",
+                    format.name,
+                    if given.is_handle() {
+                        ": give the element, not its address"
+                    } else {
+                        ""
+                    }
+                ));
+            }
+        }
+        Ok(self)
+    }
+
+    /// The operands as the instruction's registers hold them: floats by their bits.
+    pub fn passed(&self) -> Vec<(&'static Format, Expr)> {
+        let pass = |(format, e): (&'static Format, &Expr)| {
+            let by_bits = format.carrier.is_integer() && !(e.dtype.is_integer() || e.dtype.is_bool());
+            let vector = format.carrier.is_integer() && !e.dtype.is_scalar();
+            let e = match by_bits || vector {
+                true => Expr::call(Op::Reinterpret, format.carrier, vec![e.clone()]).at(e.span),
+                false => e.clone(),
+            };
+            (format, e)
+        };
+        self.operands().into_iter().map(pass).collect()
     }
 
     /// The operands in order, with the formats of their registers.
@@ -276,10 +333,68 @@ fn basic(to: &Format, from: &Format, rounding: &str) -> Result<(), String> {
     ))
 }
 
+/// Which modifiers conversions between integers and floats have, and the GPUs that have them.
+fn basic_modifiers(to: &Format, from: &Format, ftz: bool, sat: bool) -> Result<Arch, String> {
+    let name = format!("cvt.{}.{}", to.name, from.name);
+    let either = |word: &str| to.name == word || from.name == word;
+    if ftz && !either("f32") {
+        return Err(format!("{name} has no .ftz: it is about float32"));
+    }
+    let (integer, bits) = (
+        |f: &Format| f.element.is_integer(),
+        |f: &Format| u32::from(f.carrier.bits),
+    );
+    if sat && integer(to) && integer(from) {
+        let (signed, from_signed) = (to.name.starts_with('s'), from.name.starts_with('s'));
+        let always = match (from_signed, signed) {
+            (true, false) => false,
+            (false, true) => bits(from) < bits(to),
+            _ => bits(from) <= bits(to),
+        };
+        if always {
+            return Err(format!("{name} has no .sat: every value fits"));
+        }
+    }
+    if !either("bf16") {
+        return Ok(Arch::ANY);
+    }
+    if sat {
+        return Err(format!("{name} has no .sat"));
+    }
+    if either("u8") || either("s8") {
+        return Err(format!("there is no {name}: convert by way of 16 or 32 bits"));
+    }
+    Ok(if to.name == "f32" && !ftz { SM_80 } else { SM_90 })
+}
+
+/// A form of the instruction as a call writes it: destination, source, how many values, rounding and flags.
+pub type CvtForm = (&'static str, &'static str, usize, &'static str, Vec<&'static str>);
+
+/// Every form of the grammar, with each set of optional modifiers; of the basic types those that exist.
+pub fn forms() -> Vec<CvtForm> {
+    let mut all = Vec::new();
+    for line in LINES {
+        for (to, from) in line
+            .to
+            .iter()
+            .flat_map(|to| line.from.iter().map(move |from| (*to, *from)))
+        {
+            for rounding in line.rounding {
+                for set in 0..1_usize << line.modifiers.len() {
+                    let given = |(i, _): &(usize, &&str)| set >> i & 1 == 1;
+                    let chosen = line.modifiers.iter().enumerate().filter(given);
+                    let flags = chosen.map(|(_, m)| m.trim_start_matches('!')).collect();
+                    all.push((to, from, line.values, *rounding, flags));
+                }
+            }
+        }
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::DType;
 
     fn read(to: &str, from: &str, values: usize, rounding: &str, flags: [i32; 4]) -> Result<String, String> {
         let mut args: Vec<Expr> = (0..values).map(|_| Expr::float(DType::FLOAT32, 1.0)).collect();

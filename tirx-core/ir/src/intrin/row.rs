@@ -25,6 +25,8 @@ pub type Check = fn(&Operands) -> Result<(), String>;
 pub type NeedsBy = fn(&Operands) -> Option<(&'static str, Arch)>;
 /// The alignment in bytes that the named pointer argument of a call needs; 1 for any address.
 pub type AlignmentBy = fn(&Operands, &str) -> u32;
+/// The release of CUDA that a particular call needs, and the part of the call that needs it.
+pub type SinceBy = fn(&Operands) -> Option<(&'static str, Release)>;
 /// Computes the words of a template.
 pub type MakeWords = fn(&Operands, Machine) -> Result<Words, String>;
 
@@ -71,6 +73,8 @@ pub struct Row {
     pub needs_by: Option<NeedsBy>,
     /// Modifier values that only later releases of CUDA know: argument, value, first release (`(13, 2)`).
     pub since: &'static [(&'static str, &'static str, Release)],
+    /// The same for combinations of arguments.
+    pub since_by: Option<SinceBy>,
     /// The least and greatest value of the result, for integers.
     pub range: Option<(i64, i64)>,
     /// The CUDA it becomes.

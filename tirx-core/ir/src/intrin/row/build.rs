@@ -3,7 +3,9 @@
 use super::super::arch::Arch;
 use super::super::operands::Operands;
 use super::super::{Effect, OpInfo, ResultRule};
-use super::{AlignmentBy, Arg, Cuda, Form, Given, Kind, Machine, Many, NeedsBy, Release, Row, Traits, Words};
+use super::{
+    AlignmentBy, Arg, Cuda, Form, Given, Kind, Machine, Many, NeedsBy, Release, Row, SinceBy, Traits, Words,
+};
 use crate::ir::DType;
 
 /// An argument with one value.
@@ -138,6 +140,7 @@ impl Row {
             needs: &[],
             needs_by: None,
             since: &[],
+            since_by: None,
             range: None,
             cuda,
             section: "",
@@ -253,6 +256,14 @@ impl Row {
     /// The same with modifier values that only later releases of CUDA know.
     pub const fn since(self, since: &'static [(&'static str, &'static str, Release)]) -> Row {
         Row { since, ..self }
+    }
+
+    /// The same with a release of CUDA that depends on several arguments.
+    pub const fn since_by(self, since: SinceBy) -> Row {
+        Row {
+            since_by: Some(since),
+            ..self
+        }
     }
 
     /// The same with the section that describes it.

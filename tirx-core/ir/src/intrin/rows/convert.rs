@@ -4,13 +4,25 @@ use super::kinds::*;
 use crate::intrin::convert::{Conversion, FORMAT_NAMES, Format, ROUNDINGS, SCALES};
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
-use crate::intrin::{Effect::Pure, ResultRule};
+use crate::intrin::{Arch, Effect::Pure, ResultRule};
 use crate::ir::DType;
 
 const TYPE: Kind = Kind::Text(FORMAT_NAMES);
 
 fn carrier(call: &Operands) -> DType {
     Format::named(call.text("dtype")).map_or(DType::VOID, |format| format.carrier)
+}
+
+/// The GPUs of a form.
+fn gpus(call: &Operands) -> Option<(&'static str, Arch)> {
+    let conversion = Conversion::read(call).ok()?;
+    (conversion.arch != Arch::ANY).then_some((" of this form", conversion.arch))
+}
+
+/// The release of a form.
+fn release(call: &Operands) -> Option<(&'static str, Release)> {
+    let conversion = Conversion::read(call).ok()?;
+    (conversion.release > (13, 0)).then_some((" of this form", conversion.release))
 }
 
 fn known(call: &Operands) -> Result<(), String> {
@@ -54,5 +66,5 @@ rows! { $ convert {
         ])
         .signature("(dtype, *values, atype, rounding='', ftz=False, sat=False, relu=False, satfinite=False, scaled='', \
                     rbits=None, scale_factor=None)")
-        .checked(known).value(ResultRule::Of(carrier)).effect(Pure).section("cvt");
+        .checked(known).value(ResultRule::Of(carrier)).effect(Pure).needs_by(gpus).since_by(release).section("cvt");
 } }
