@@ -154,3 +154,29 @@ fn launchers_check_the_alignment_that_accesses_need() {
         assert_eq!(checks.collect::<Vec<_>>(), expected, "{entry}: {host}");
     }
 }
+
+/// A limit of registers holds in the machine code.
+#[test]
+fn register_limits_hold_in_the_machine_code() {
+    let Some(nvcc) = tirx_tests::nvcc() else { return };
+    let text = std::fs::read_to_string(root().join("tests/kernels/register_limits.py")).unwrap();
+    for entry in ["of_the_region", "beside_bounds"] {
+        let cuda =
+            tirx_tests::cuda_text("register_limits.py", &text, entry, &Defines::new(), "sm_90a").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("k.cu");
+        std::fs::write(&path, cuda).unwrap();
+        let run = std::process::Command::new(&nvcc)
+            .args(["-cubin", "-arch", "sm_90a", "-Xptxas", "-v", "-o"])
+            .arg(dir.path().join("k.cubin"))
+            .arg(&path)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&run.stderr).into_owned();
+        let used = said.split("Used ").nth(1).and_then(|rest| rest.split(' ').next());
+        let used: u32 = used
+            .and_then(|n| n.parse().ok())
+            .unwrap_or_else(|| panic!("{said}"));
+        assert!(used <= 40, "{entry}: {said}");
+    }
+}

@@ -7,7 +7,7 @@ pub struct NvccOptions {
     pub flags: Vec<String>,
     /// `--use_fast_math`: approximate functions, denormals flushed to zero.
     pub fast_math: bool,
-    /// Registers per thread: `--maxrregcount`.
+    /// Registers per thread: `__maxnreg__` in the text, since nvcc ignores `--maxrregcount` beside launch bounds.
     pub max_registers: Option<u32>,
     /// Lines of the kernel file in the machine code, for profilers and compute-sanitizer: `-lineinfo`.
     pub lineinfo: bool,
@@ -27,9 +27,6 @@ impl NvccOptions {
         let mut arguments = Vec::new();
         if self.fast_math {
             arguments.push("--use_fast_math".to_string());
-        }
-        if let Some(registers) = self.max_registers {
-            arguments.push(format!("--maxrregcount={registers}"));
         }
         if self.debug && debug_profile {
             arguments.push("-G".to_string());

@@ -45,6 +45,8 @@ pub(super) struct Facts {
     pub(super) threads: Vec<(Arc<str>, Expr)>,
     /// Second and third argument of `__launch_bounds__`.
     pub(super) min_blocks: Option<i128>,
+    /// The argument of `__maxnreg__`.
+    pub(super) max_registers: Option<i128>,
     pub(super) max_cluster: Option<i128>,
     /// A minimum or maximum of `int32` is taken.
     pub(super) extremes: bool,
@@ -160,6 +162,7 @@ impl Visitor for Facts {
                 }
                 ("tirx.launch_bounds_min_blocks_per_sm", _) => self.min_blocks = value.as_int(),
                 ("tirx.launch_bounds_max_blocks_per_cluster", _) => self.max_cluster = value.as_int(),
+                (keys::MAX_REGISTERS, _) => self.max_registers = value.as_int(),
                 _ => {}
             },
             _ => {}

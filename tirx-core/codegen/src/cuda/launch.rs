@@ -6,7 +6,12 @@ use super::emitter::{Emitter, Pointer};
 use super::helpers::Header;
 use super::{KernelInfo, ParamInfo, ParamKind};
 use crate::diagnostic::{Result, error};
-use crate::ir::{PrimFunc, Type};
+use crate::ir::{PrimFunc, Type, abi};
+
+/// The registers of a multiprocessor, and the warps and blocks that it holds at most.
+const REGISTERS: i128 = 65_536;
+const MOST_WARPS: i128 = 64;
+const MOST_BLOCKS: i128 = 32;
 
 impl Emitter<'_, '_> {
     /// The parameter list; defines the parameters for the body.
@@ -91,11 +96,11 @@ impl Emitter<'_, '_> {
         Some(product)
     }
 
-    /// `__launch_bounds__(…) `, or nothing.
+    /// `__launch_bounds__(…) ` or `__maxnreg__(…) `, or nothing.
+    ///
+    /// nvcc takes one of the two, and ignores `--maxrregcount` beside launch bounds. So a limit of registers is `__maxnreg__`
+    /// where the kernel has no bounds of its own, else as many blocks per multiprocessor as fit with that limit.
     pub(super) fn launch_bounds(&self, func: &PrimFunc) -> String {
-        let Some(threads) = self.threads_per_block() else {
-            return String::new();
-        };
         let of_func = |key: &str| func.attr(key).and_then(|v| v.as_int()).map(i128::from);
         let blocks = self
             .facts
@@ -105,6 +110,27 @@ impl Emitter<'_, '_> {
             .facts
             .max_cluster
             .or_else(|| of_func("tirx.launch_bounds_max_blocks_per_cluster"));
+        let registers = self
+            .facts
+            .max_registers
+            .or_else(|| of_func(abi::keys::MAX_REGISTERS));
+        let Some(threads) = self.threads_per_block() else {
+            return registers.map_or_else(String::new, |r| format!("__maxnreg__({r}) "));
+        };
+        let warps = ((i128::from(threads) + 31) / 32).max(1);
+        let blocks = match registers {
+            None => blocks,
+            Some(registers) if blocks.is_none() && cluster.is_none() => {
+                // A block must fit: registers are allocated to warps, 8 for each thread at a time.
+                let fit = REGISTERS / (warps * 32) / 8 * 8;
+                return format!("__maxnreg__({}) ", registers.min(fit));
+            }
+            Some(registers) => {
+                let each = (registers.max(8) / 8 * 8) * warps * 32;
+                let most = (MOST_WARPS / warps).clamp(1, MOST_BLOCKS);
+                Some(((REGISTERS + each - 1) / each).min(most).max(blocks.unwrap_or(1)))
+            }
+        };
         match (blocks, cluster) {
             (None, None) => format!("__launch_bounds__({threads}) "),
             (Some(blocks), None) => format!("__launch_bounds__({threads}, {blocks}) "),

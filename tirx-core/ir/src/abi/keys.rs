@@ -12,6 +12,8 @@ pub const COOPERATIVE_LAUNCH: &str = "tirx.use_cooperative_launch";
 pub const MIN_BLOCKS_PER_SM: &str = "tirx.launch_bounds_min_blocks_per_sm";
 /// The third argument of `__launch_bounds__`.
 pub const MAX_BLOCKS_PER_CLUSTER: &str = "tirx.launch_bounds_max_blocks_per_cluster";
+/// The registers that a thread may use.
+pub const MAX_REGISTERS: &str = "tirx.max_registers";
 /// `calling_conv` of a device function.
 pub const DEVICE_KERNEL_LAUNCH: i64 = 2;
 /// Attribute of the region that binds a hardware index (`threadIdx.x`, …): its extent.

@@ -203,13 +203,14 @@ fn attr_value(value: &Value, span: Span) -> Result<Expr> {
 }
 
 /// Attributes of TIRx that a pass reads.
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     keys::KERNEL_LAUNCH_PARAMS,
     keys::DYNAMIC_SHARED_MEMORY,
     keys::PROGRAMMATIC_LAUNCH,
     keys::COOPERATIVE_LAUNCH,
     keys::MIN_BLOCKS_PER_SM,
     keys::MAX_BLOCKS_PER_CLUSTER,
+    keys::MAX_REGISTERS,
     keys::DEVICE_ENTRY,
 ];
 

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::flags::Flags;
 use super::{
-    DEVICE_KERNEL_LAUNCH, DYNAMIC_SHARED_MEMORY, KERNEL_LAUNCH_PARAMS, MAX_BLOCKS_PER_CLUSTER,
+    DEVICE_KERNEL_LAUNCH, DYNAMIC_SHARED_MEMORY, KERNEL_LAUNCH_PARAMS, MAX_BLOCKS_PER_CLUSTER, MAX_REGISTERS,
     MIN_BLOCKS_PER_SM,
 };
 use crate::arith::fold;
@@ -34,6 +34,7 @@ pub(super) struct Launch {
     pub(super) flags: Flags,
     pub(super) min_blocks: Option<i64>,
     pub(super) max_cluster: Option<i64>,
+    pub(super) max_registers: Option<i64>,
     /// Bytes of the dynamic shared memory allocation.
     dynamic_shared: Option<(Expr, Span)>,
     /// Bytes of the pool, where a size is declared.
@@ -64,6 +65,7 @@ impl Launch {
         for (key, blocks) in [
             (MIN_BLOCKS_PER_SM, self.min_blocks),
             (MAX_BLOCKS_PER_CLUSTER, self.max_cluster),
+            (MAX_REGISTERS, self.max_registers),
         ] {
             if let Some(blocks) = blocks {
                 set(key, AttrValue::Int(blocks));
@@ -156,6 +158,7 @@ impl Mutator for Launch {
                 match &**key {
                     MIN_BLOCKS_PER_SM => self.min_blocks = self.bound(key, value, stmt.span),
                     MAX_BLOCKS_PER_CLUSTER => self.max_cluster = self.bound(key, value, stmt.span),
+                    MAX_REGISTERS => self.max_registers = self.bound(key, value, stmt.span),
                     POOL_BYTES => self.pool = Some((fold::cast(value.clone(), DType::INT32), stmt.span)),
                     _ => match Flags::of_attribute(key, value) {
                         Some(flags) => self.flags = self.flags.or(flags),

@@ -36,7 +36,7 @@ use crate::intrin::Op;
 use crate::ir::abi::keys;
 pub use crate::ir::abi::keys::{
     COOPERATIVE_LAUNCH, DEVICE_KERNEL_LAUNCH, DYNAMIC_SHARED_MEMORY, KERNEL_LAUNCH_PARAMS,
-    MAX_BLOCKS_PER_CLUSTER, MIN_BLOCKS_PER_SM, PROGRAMMATIC_LAUNCH,
+    MAX_BLOCKS_PER_CLUSTER, MAX_REGISTERS, MIN_BLOCKS_PER_SM, PROGRAMMATIC_LAUNCH,
 };
 use crate::ir::abi::runs_on_device;
 use crate::ir::{
