@@ -370,6 +370,9 @@ impl Builder {
             let kernel = kernel.resolve(&manifest.defaults)?;
             manifest.declare(kernel)?;
         }
+        if let Some(folder) = self.manifest.parent() {
+            manifest.check_features(folder)?;
+        }
         self.override_targets(&mut manifest)?;
         match manifest
             .kernels

@@ -13,6 +13,7 @@
 //! | `resolve` | what is known only when a build runs: kernels of the build script, GPUs of the machine |
 
 mod checks;
+mod features;
 mod forms;
 pub mod keys;
 mod raw;

@@ -386,6 +386,18 @@ fn kernels_of_a_feature_are_built_with_it() {
         "entry = \"scale_rows\"",
         "entry = \"scale_rows\"\nfeature = \"row-scale\"",
     );
+    package.write(
+        "Cargo.toml",
+        "[package]\nname = \"p\"\n[features]\nrow-scales = []\n",
+    );
+    let error = package.refused();
+    assert!(
+        error.contains("kernel `scale` is of the feature `row-scale`, which the package does not declare")
+            && error.contains("did you mean `row-scales`?")
+            && error.contains("kernels.toml:13:9"),
+        "{error}"
+    );
+    package.edit("Cargo.toml", "row-scales", "row-scale");
     package.build(none()).unwrap();
     assert!(!package.path("out/tirx/scale.cu").exists());
     package

@@ -403,3 +403,29 @@ fn path_is_watched_only_where_no_nvcc_was_found() {
         );
     }
 }
+
+/// One manifest serves kernels that PTX for later GPUs can hold and those that it cannot.
+#[test]
+fn a_kernel_of_one_gpu_has_no_ptx() {
+    let package = Package::new();
+    package.edit("kernels.toml", "[\"sm_90a\", \"sm_100a\"]", "[\"sm_90a\"]");
+    let text = package.text("kernels.py");
+    let more = "\n\n@T.prim_func\ndef fenced(B: T.Buffer((128,), \"float32\")):\n    T.device_entry()\n    bx = T.cta_id([1])\n    \
+                tx = T.thread_id([128])\n    T.ptx.wgmma.fence()\n    B[tx] = T.float32(1)\n";
+    package.write("kernels.py", &format!("{text}{more}"));
+    let manifest = package.text("kernels.toml");
+    let kernel = "\n[[kernel]]\nname = \"fenced\"\nsource = \"kernels.py\"\n";
+    package.write("kernels.toml", &format!("{manifest}{kernel}"));
+    let report = package.with_nvcc();
+    let said: Vec<&String> = warnings(&report);
+    assert!(
+        said.len() == 1
+            && said[0].contains("this kernel has no PTX of compute_90: `T.ptx.wgmma.fence` needs sm_90a"),
+        "{said:?}"
+    );
+    let runs = package.text("runs");
+    let ptx = |line: &&str| line.contains("code=compute_90");
+    assert_eq!(runs.lines().filter(ptx).count(), 3, "{runs}");
+    package.write("kernels.toml", &format!("{manifest}{kernel}ptx = \"none\"\n"));
+    assert_eq!(warnings(&package.with_nvcc()), Vec::<&String>::new());
+}
