@@ -1,7 +1,8 @@
 //! Arrays in files: NumPy's `.npy` format, little-endian and in C order.
 //!
 //! The format is three lines of header and raw bytes; NumPy's documentation (`numpy.lib.format`) describes it. dtypes
-//! that NumPy lacks travel as bits: bfloat16 as `uint16`, the 8-bit floats as `uint8`.
+//! that NumPy lacks travel as bits: bfloat16 as `uint16`, floats of 8 and 6 bits as `uint8`, or under the names that
+//! ml_dtypes gives them (`<V2`, `|V1`, `<f1`).
 
 use std::fmt::Write;
 use std::fs;
@@ -41,7 +42,7 @@ pub(crate) fn descr(dtype: DType) -> Option<&'static str> {
         (TypeCode::Float, 32) => "<f4",
         (TypeCode::Float, 64) => "<f8",
         (TypeCode::BFloat, _) => "<u2",
-        _ if dtype.is_float8() => "|u1",
+        _ if dtype.is_floating() && dtype.storage_bits() == 8 => "|u1",
         _ => return None,
     })
 }
@@ -50,10 +51,13 @@ pub(crate) fn descr(dtype: DType) -> Option<&'static str> {
 pub(crate) fn holds(array: &str, dtype: DType) -> bool {
     let kind = |name: &str| name.trim_start_matches(['<', '|', '=']).to_string();
     let wanted = descr(dtype).map(kind);
-    // ml_dtypes saves bfloat16 and the 8-bit floats as void.
-    let void = format!("V{}", dtype.bytes());
-    let bits = dtype.is_bfloat16() || dtype.is_float8();
-    wanted.is_some_and(|wanted| kind(array) == wanted) || (bits && kind(array) == void)
+    // ml_dtypes saves bfloat16 and most floats of a byte as void, float8_e5m2 as a float of one byte.
+    let of_ml_dtypes: &[&str] = match wanted.as_deref() {
+        Some("u2") if dtype.is_bfloat16() => &["V2"],
+        Some("u1") if dtype.is_floating() => &["V1", "f1"],
+        _ => &[],
+    };
+    wanted.is_some_and(|wanted| kind(array) == wanted) || of_ml_dtypes.contains(&&*kind(array))
 }
 
 /// Bytes of one element.
@@ -186,6 +190,22 @@ mod tests {
             descr: "<f4".into(),
             shape: shape.to_vec(),
             bytes: (0..count).flat_map(|i| (i as f32).to_le_bytes()).collect(),
+        }
+    }
+
+    #[test]
+    fn narrow_floats_have_the_names_of_ml_dtypes() {
+        let named = |name: &str| name.parse::<DType>().unwrap();
+        for (descr, dtype, held) in [
+            ("<f1", "float8_e5m2", true),
+            ("|V1", "float8_e4m3fn", true),
+            ("|u1", "float8_e8m0fnu", true),
+            ("|V1", "float6_e3m2fn", true),
+            ("<V2", "bfloat16", true),
+            ("<f2", "bfloat16", false),
+            ("|V1", "uint8", false),
+        ] {
+            assert_eq!(holds(descr, named(dtype)), held, "{descr} as {dtype}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use tirx_build::compile::authored;
+use tirx_build::compile::{authored, run_and_warn};
 use tirx_core::arith::fold::eval_int;
 use tirx_core::codegen::rust;
 use tirx_core::diagnostic::{Level, Message};
@@ -15,7 +15,7 @@ use tirx_sim::{
 };
 
 use crate::command::out;
-use crate::input::{Failure, Input, Result, choice, usage, user};
+use crate::input::{Failure, Input, Result, choice, is_lowered, usage, user};
 use crate::literal;
 use crate::npy::{self, Array};
 use crate::observed;
@@ -34,7 +34,7 @@ pub(crate) struct Simulate {
     /// A tensor to write when the kernel is done; zero-filled at first unless --arg gives it too.
     #[arg(long = "out", value_name = "NAME=FILE.npy")]
     outs: Vec<String>,
-    /// Signed overflow, which is undefined in CUDA C++, is a fault; without it, integers wrap.
+    /// Signed overflow and shifts by the width or more, which are undefined in CUDA C++, are faults; without it, integers wrap.
     #[arg(long)]
     check_overflow: bool,
     /// Accesses that nothing orders are no faults: the run is faster.
@@ -90,6 +90,8 @@ struct Bound {
     dtype: DType,
     shape: Vec<i64>,
     memory: Allocation,
+    /// The dtype that the file came with; `None` for a tensor that began as zeros.
+    descr: Option<String>,
     out: Option<PathBuf>,
 }
 
@@ -118,18 +120,20 @@ struct Prepared {
 /// What a run leaves.
 struct Ran {
     bound: Vec<Option<Bound>>,
+    /// What the kernel printed.
+    printed: String,
     events: Vec<TimelineEvent>,
     counts: Vec<LineCounts>,
     snapshots: Vec<Snapshot>,
 }
 
-pub(crate) fn run(command: &Simulate, _: &Output) -> Result<()> {
+pub(crate) fn run(command: &Simulate, output: &Output) -> Result<()> {
     let first = command
         .seed
         .map_or_else(|| variable("TIRX_SIM_SEED"), |v| Ok(Some(v)))?
         .unwrap_or(0);
     let last = first.saturating_add(command.schedules.max(1) - 1);
-    let prepared = prepare(command)?;
+    let prepared = prepare(command, output)?;
     let mut programs: HashMap<String, Program> = HashMap::new();
     let mut seed = first;
     let ran = loop {
@@ -147,6 +151,7 @@ pub(crate) fn run(command: &Simulate, _: &Output) -> Result<()> {
         }
         seed += 1;
     };
+    out(&ran.printed)?;
     if command.schedules > 1 {
         say(&format!(
             "{} schedules, {first} to {last}: none fails\n",
@@ -217,7 +222,7 @@ fn observe(command: &Simulate, grid: [u32; 3], block: [u32; 3]) -> Result<Observ
 }
 
 /// The arguments of the command line, for the kernel that it names.
-fn prepare(command: &Simulate) -> Result<Prepared> {
+fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
     let mut files = named("--arg", &command.args)?;
     let mut scalars = named("--scalar", &command.scalars)?;
     let mut outs = named("--out", &command.outs)?;
@@ -226,7 +231,12 @@ fn prepare(command: &Simulate) -> Result<Prepared> {
     let loaded = command.input.load()?;
     let module = command.input.build(&loaded, &command.input.pick(&loaded)?)?;
     let func = authored(&module)?.clone();
-    let lowered = command.input.lower(module, &settings, None, &mut |_| {})?;
+    let mut warnings = loaded.warnings();
+    let lowered = match is_lowered(&module) {
+        true => module,
+        false => run_and_warn(module, &settings, None, &mut |_| {}, &mut warnings)?,
+    };
+    output.show(&warnings);
 
     let names: Vec<String> = func.params.iter().map(|p| shown_name(&func, p)).collect();
     let take = |all: &mut BTreeMap<String, String>, param: &Var, name: &str| {
@@ -285,6 +295,12 @@ fn prepare(command: &Simulate) -> Result<Prepared> {
                     extents.insert(param.clone(), param.dtype().wrap(v.into()));
                 }
                 Some(value)
+            }
+            (None, None) if param.ty().is_tensor_map() => {
+                return Err(user(format_args!(
+                    "`{name}` is a tensor map, which a program gives: no option can\n  = help: make it in the kernel's host part, \
+                     with runtime.cuTensorMapEncodeTiled over a tensor that is a parameter"
+                )));
             }
             (None, None) => {
                 return Err(user(format_args!(
@@ -379,6 +395,7 @@ fn once(
             dtype: buffer.dtype,
             shape,
             memory: allocation,
+            descr: array.as_ref().map(|array| array.descr.clone()),
             out: out.clone(),
         }));
     }
@@ -401,6 +418,7 @@ fn once(
         check_overflow: command.check_overflow,
     };
     let mut fault: Option<Failure> = None;
+    let mut printed = String::new();
     let (mut events, mut counts, mut snapshots) = (Vec::new(), Vec::new(), Vec::new());
     let result = host::run(lowered, names, &arguments, &mut |launch| {
         if !programs.contains_key(&launch.symbol) {
@@ -435,6 +453,7 @@ fn once(
         program
             .launch_with(&memory, &config, &stand_ins, &options)
             .map(|stats| {
+                printed.push_str(&stats.output);
                 events.extend(stats.timeline);
                 counts.extend(stats.counts);
                 snapshots.extend(stats.snapshots);
@@ -456,6 +475,7 @@ fn once(
     }
     Ok(Ran {
         bound,
+        printed,
         events,
         counts,
         snapshots,
@@ -469,9 +489,10 @@ fn write_outs(bound: &[Option<Bound>]) -> Result<()> {
         let mut bytes = vec![0; tensor.memory.len()];
         tensor.memory.read(0, &mut bytes);
         let array = Array {
-            descr: npy::descr(tensor.dtype.with_lanes(1))
-                .unwrap_or("|u1")
-                .to_string(),
+            descr: tensor.descr.clone().unwrap_or_else(|| {
+                let own = npy::descr(tensor.dtype.with_lanes(1));
+                own.unwrap_or("|u1").to_string()
+            }),
             shape: tensor
                 .shape
                 .iter()

@@ -259,3 +259,74 @@ fn scalars_have_the_range_of_their_dtype() {
         }
     }
 }
+
+#[test]
+fn what_a_kernel_prints_and_the_warnings_about_it_are_shown() {
+    let folder = Folder::new();
+    let text = "from tvm.script import tirx as T\n@T.prim_func\ndef k(A: T.Buffer((2,), \"float32\"), B: T.Buffer((2,), \"int32\")):\n    \
+                T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([2])\n    total = 0\n    total = total + A[tx]\n    \
+                T.cuda.printf(\"%d of %s: %.1f\\n\", tx, \"two\", A[tx])\n    B[tx] = total\n";
+    fs::write(folder.path("p.py"), text).unwrap();
+    folder.array("a.npy", &[1.5, 2.5]);
+    let sim = ["sim", "p.py", "--arg", "A=a.npy", "--out", "B=b.npy"];
+    let outcome = folder.run(&sim);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert_eq!(outcome.out, "0 of two: 1.5\n1 of two: 2.5\n");
+    assert!(
+        outcome
+            .err
+            .contains("warning: `total` is int32: this float32 is stored without its fraction"),
+        "{}",
+        outcome.err
+    );
+    for (call, message) in [
+        ("\"%d %s\", tx", "\"%s\" of the format has no argument: 1 given"),
+        (
+            "\"%d\", A[tx]",
+            "\"%d\" of the format takes an integer, argument 1 is float32",
+        ),
+        (
+            "\"%d\", tx, tx",
+            "the format has 1 conversions, and 1 more arguments are given",
+        ),
+        ("\"%*d%%\", tx", "\"%*d\" of the format has no argument: 1 given"),
+        ("\"%q\", tx", "printf has no \"%q\": a percent sign is written %%"),
+    ] {
+        let wrong = text.replace("\"%d of %s: %.1f\\n\", tx, \"two\", A[tx]", call);
+        fs::write(folder.path("p.py"), wrong).unwrap();
+        fails(&folder.run(&sim), 1, &[message]);
+    }
+}
+
+#[test]
+fn shifts_by_the_width_are_found_where_overflow_is() {
+    let folder = Folder::new();
+    let text = "from tvm.script import tirx as T\n@T.prim_func\ndef k(B: T.Buffer((34,), \"int32\"), n: T.int32):\n    \
+                T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([34])\n    B[tx] = T.shift_right(n, tx - 1)\n";
+    fs::write(folder.path("s.py"), text).unwrap();
+    let sim = ["sim", "s.py", "--scalar", "n=7", "--out", "B=b.npy"];
+    assert_eq!(folder.run(&sim).code, Some(0));
+    let message = "an integer is shifted by a negative amount, or by its width or more";
+    fails(
+        &folder.run(&[&sim[..], &["--check-overflow"]].concat()),
+        1,
+        &["shift out of range", message],
+    );
+}
+
+#[test]
+fn a_tensor_map_is_not_asked_for_as_a_scalar() {
+    let folder = Folder::new();
+    let text = "from tvm.script import tirx as T\n@T.prim_func\ndef k(A_map: T.TensorMap(), B: T.Buffer((1,), \"uint64\")):\n    \
+                T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([1])\n    B[0] = T.address_of(A_map)\n";
+    fs::write(folder.path("m.py"), text).unwrap();
+    let outcome = folder.run(&["sim", "m.py", "--out", "B=b.npy"]);
+    fails(
+        &outcome,
+        1,
+        &[
+            "`A_map` is a tensor map, which a program gives",
+            "runtime.cuTensorMapEncodeTiled",
+        ],
+    );
+}

@@ -407,7 +407,11 @@ pub fn compare(op: BinOp, a: Operand, b: Operand, span: Span) -> Result<Expr> {
             (_, true) => "the left operand",
             _ => "both operands",
         };
-        let help = format!("cast {side}: T.cast(x, \"{target}\")");
+        let help = match a.dtype.is_handle() || b.dtype.is_handle() {
+            // A pointer is no number: a cast cannot make one of the other.
+            true => "compare addresses as numbers: T.reinterpret(\"uint64\", p)".to_string(),
+            false => format!("cast {side}: T.cast(x, \"{target}\")"),
+        };
         return Err(Box::new(Diagnostic::new(span, message).help(help)));
     }
     Ok(Expr::binary(op, a, b).at(span))

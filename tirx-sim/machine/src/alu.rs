@@ -20,7 +20,7 @@ pub enum Bin {
     Eq, Ne, LtS, LtU, LeS, LeU, GtS, GtU, GeS, GeU,
     AddF, SubF, RSubF, MulF, DivF, RDivF, MinF, MaxF, EqF, NeF, LtF, LeF, GtF, GeF,
     FloorDivF, FloorModF, Fmod, Pow, Atan2, Hypot, Copysign, Nextafter, Ldexp,
-    AddChecked, SubChecked, RSubChecked, MulChecked,
+    AddChecked, SubChecked, RSubChecked, MulChecked, ShlChecked, ShrSChecked, ShrUChecked,
 }
 
 impl Bin {
@@ -31,7 +31,7 @@ impl Bin {
 
     /// Whether the operation is undefined for some operands, or overflow is to be reported.
     pub fn may_trap(self) -> bool {
-        self.divides_integers() || self.checks_overflow()
+        self.divides_integers() || self.checks_overflow() || self.checks_shift()
     }
 
     fn checks_overflow(self) -> bool {
@@ -39,24 +39,35 @@ impl Bin {
         matches!(self, AddChecked | SubChecked | RSubChecked | MulChecked)
     }
 
-    /// The same on signed integers, with overflow as an error.
+    /// Whether it is a shift whose amount is checked.
+    pub fn checks_shift(self) -> bool {
+        use Bin::*;
+        matches!(self, ShlChecked | ShrSChecked | ShrUChecked)
+    }
+
+    /// The same on signed integers, with overflow as an error; a shift with its amount checked.
     pub fn checked(self) -> Bin {
         match self {
             Bin::Add => Bin::AddChecked,
             Bin::Sub => Bin::SubChecked,
             Bin::RSub => Bin::RSubChecked,
             Bin::Mul => Bin::MulChecked,
+            Bin::Shl => Bin::ShlChecked,
+            Bin::ShrS => Bin::ShrSChecked,
+            Bin::ShrU => Bin::ShrUChecked,
             other => other,
         }
     }
 
-    /// Whether the result is outside of `int32`, or of `int64` where the operands are `wide`.
+    /// Whether the result is outside of `int32`, or of `int64` where the operands are `wide`; of a shift, whether its amount is
+    /// negative or not less than the width.
     pub fn overflows(self, a: i64, b: i64, wide: bool) -> bool {
         let result = match self {
             Bin::AddChecked => a.checked_add(b),
             Bin::SubChecked => a.checked_sub(b),
             Bin::RSubChecked => b.checked_sub(a),
             Bin::MulChecked => a.checked_mul(b),
+            shift if shift.checks_shift() => return !(0..if wide { 64 } else { 32 }).contains(&b),
             _ => return false,
         };
         result.is_none_or(|r| !wide && i32::try_from(r).is_err())
@@ -224,9 +235,9 @@ macro_rules! bin32 {
             And => $run!(|a: u32, b: u32| a & b),
             Or => $run!(|a: u32, b: u32| a | b),
             Xor => $run!(|a: u32, b: u32| a ^ b),
-            Shl => $run!(|a: u32, b: u32| if b < 32 { a << (b & 31) } else { 0 }),
-            ShrS => $run!(|a: u32, b: u32| ((a as i32) >> b.min(31)) as u32),
-            ShrU => $run!(|a: u32, b: u32| if b < 32 { a >> (b & 31) } else { 0 }),
+            Shl | ShlChecked => $run!(|a: u32, b: u32| if b < 32 { a << (b & 31) } else { 0 }),
+            ShrS | ShrSChecked => $run!(|a: u32, b: u32| ((a as i32) >> b.min(31)) as u32),
+            ShrU | ShrUChecked => $run!(|a: u32, b: u32| if b < 32 { a >> (b & 31) } else { 0 }),
             Eq => $run!(|a: u32, b: u32| (a == b) as u32),
             Ne => $run!(|a: u32, b: u32| (a != b) as u32),
             LtS => $run!(|a: u32, b: u32| ((a as i32) < (b as i32)) as u32),
@@ -286,9 +297,9 @@ macro_rules! bin64 {
             And => $run!(|a: u64, b: u64| a & b),
             Or => $run!(|a: u64, b: u64| a | b),
             Xor => $run!(|a: u64, b: u64| a ^ b),
-            Shl => $run!(|a: u64, b: u64| if b < 64 { a << (b & 63) } else { 0 }),
-            ShrS => $run!(|a: u64, b: u64| ((a as i64) >> b.min(63)) as u64),
-            ShrU => $run!(|a: u64, b: u64| if b < 64 { a >> (b & 63) } else { 0 }),
+            Shl | ShlChecked => $run!(|a: u64, b: u64| if b < 64 { a << (b & 63) } else { 0 }),
+            ShrS | ShrSChecked => $run!(|a: u64, b: u64| ((a as i64) >> b.min(63)) as u64),
+            ShrU | ShrUChecked => $run!(|a: u64, b: u64| if b < 64 { a >> (b & 63) } else { 0 }),
             AddF => $run!(|a: u64, b: u64| (g(a) + g(b)).to_bits()),
             SubF => $run!(|a: u64, b: u64| (g(a) - g(b)).to_bits()),
             RSubF => $run!(|a: u64, b: u64| (g(b) - g(a)).to_bits()),

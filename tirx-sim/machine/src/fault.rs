@@ -24,6 +24,8 @@ pub enum FaultKind {
     /// A sum, difference or product of `int32` or `int64` that overflows; reported where
     /// `CompileOptions::check_overflow` of `tirx-sim` asks for it.
     Overflow,
+    /// A shift by a negative amount, or by the width of the dtype or more; reported as overflow is.
+    ShiftOutOfRange,
     /// Two unordered accesses, at least one of them a write.
     Race,
     /// Deadlock: no thread can continue.
@@ -54,6 +56,7 @@ impl fmt::Display for FaultKind {
             FaultKind::Uninitialized => "uninitialized read",
             FaultKind::DivisionByZero => "division by zero",
             FaultKind::Overflow => "signed overflow",
+            FaultKind::ShiftOutOfRange => "shift out of range",
             FaultKind::Race => "data race",
             FaultKind::Deadlock => "deadlock",
             FaultKind::BarrierDivergence => "barrier not reached by all threads",

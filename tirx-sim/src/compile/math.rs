@@ -24,7 +24,7 @@ impl Compiler<'_> {
         };
         let values = self.lanewise(&[&args[0], &args[1]], lanes, |c, v| {
             if binary.is_none() {
-                return c.bit_operation(bin, v[0], v[1]);
+                return c.written_bit_operation(bin, v[0], v[1]);
             }
             let kind = v[0].kind;
             let value = c.bin(bin, kind, kind, v[0], v[1])?;
@@ -49,7 +49,17 @@ impl Compiler<'_> {
         self.canonical(value)
     }
 
+    /// A bit operation of the kernel, whose shifts are checked where overflow is.
+    fn written_bit_operation(&mut self, op: Bin, a: Val, b: Val) -> Result<Val> {
+        let shift = matches!(op, Bin::Shl | Bin::ShrS);
+        self.bits_of(op, a, b, shift && self.options.check_overflow)
+    }
+
     pub(super) fn bit_operation(&mut self, op: Bin, a: Val, b: Val) -> Result<Val> {
+        self.bits_of(op, a, b, false)
+    }
+
+    fn bits_of(&mut self, op: Bin, a: Val, b: Val, checked: bool) -> Result<Val> {
         let kind = a.kind;
         let b = self.convert(b, kind)?;
         let op = if op == Bin::ShrS && !kind.is_signed() {
@@ -57,7 +67,8 @@ impl Compiler<'_> {
         } else {
             op
         };
-        let value = self.bin(op, kind, kind, a, b)?;
+        let inst = if checked { op.checked() } else { op };
+        let value = self.bin(inst, kind, kind, a, b)?;
         if op == Bin::Shl {
             self.canonical(value)
         } else {

@@ -85,7 +85,7 @@ struct Loop {
 /// How a function is compiled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompileOptions {
-    /// Whether signed overflow of `int32` and `int64` is an error. It is undefined in CUDA C++, and wraps here unless asked.
+    /// Whether signed overflow of `int32` and `int64`, and a shift by an amount that the width does not have, is an error. It is undefined in CUDA C++, and wraps here unless asked.
     pub check_overflow: bool,
 }
 

@@ -37,6 +37,10 @@ pub const LINTS: &[(&str, &str)] = &[
         "an integer variable is assigned a constant with a fraction",
     ),
     (
+        "cut-float",
+        "an integer variable that was made from an integer constant is assigned a float",
+    ),
+    (
         "unread-option",
         "a keyword of a tile primitive that is almost one of its parameters, an attribute that is almost one that is read",
     ),
@@ -127,7 +131,7 @@ impl Interpreter {
         }
     }
 
-    /// A constant that is stored to a variable of a dtype.
+    /// A constant or a float that is stored to a variable of a dtype.
     pub(super) fn lint_cut(&mut self, name: &str, dtype: DType, value: &Value, span: Span) {
         let constant = match value {
             Value::Float(v) => Some(*v),
@@ -138,7 +142,22 @@ impl Interpreter {
             let message = format!("`{name}` is {dtype}: {v} is stored as {}", v.trunc());
             let help =
                 format!("declare it with a fraction, `{name}: T.float32 = …`, or convert: T.{dtype}({v})");
-            self.lint("cut-constant", span, message, &help);
+            return self.lint("cut-constant", span, message, &help);
+        }
+        if let Value::Expr(e) = value
+            && constant.is_none()
+            && dtype.is_integer()
+            && e.dtype.is_floating()
+        {
+            let message = format!(
+                "`{name}` is {dtype}: this {} is stored without its fraction",
+                e.dtype
+            );
+            let help = format!(
+                "make it with the dtype of its values, `{name}: T.{} = …`, or convert: T.cast(…, \"{dtype}\")",
+                e.dtype
+            );
+            self.lint("cut-float", span, message, &help);
         }
     }
 }

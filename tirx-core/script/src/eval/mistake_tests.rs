@@ -100,6 +100,10 @@ fn what_does_nothing_is_told() {
     assert_eq!(lints("print(A[tx])"), ["print-at-compile-time"]);
     assert_eq!(lints("print(32)"), [""; 0]);
     assert_eq!(lints("x = 1\nx = 2.5"), ["cut-constant"]);
+    assert_eq!(lints("x = 0\nx = x + A[tx]"), ["cut-float"]);
+    assert_eq!(lints("x = 0\nx += A[tx]"), ["cut-float"]);
+    assert_eq!(lints("x = 0\nx = x + T.cast(A[tx], \"int32\")"), [""; 0]);
+    assert_eq!(lints("x = 0.0\nx = x + A[tx]"), [""; 0]);
     assert_eq!(
         lints("T.attr({\"tirx.launch_bounds_min_blocks\": 2})"),
         ["unread-option"]
@@ -135,6 +139,7 @@ fn every_lint_is_listed() {
         "unused-value",
         "print-at-compile-time",
         "cut-constant",
+        "cut-float",
         "redefined-kernel",
     ] {
         assert!(LINTS.iter().any(|(n, _)| *n == name), "{name}");

@@ -159,13 +159,14 @@ impl Message {
         let Some(place) = &self.place else { return };
         let number = place.start.0.to_string();
         let pad = " ".repeat(number.len());
-        let indent: String = place
-            .text
+        let (shown, before) = excerpt(&place.text, place.start.1 as usize - 1);
+        let indent: String = shown
             .chars()
-            .take(place.start.1 as usize - 1)
+            .take(before)
             .map(|c| if c == '\t' { '\t' } else { ' ' })
             .collect();
-        let marks: String = std::iter::repeat_n(mark, place.width()).collect();
+        let room = shown.chars().count().saturating_sub(before).max(1);
+        let marks: String = std::iter::repeat_n(mark, place.width().min(room)).collect();
         let marks = match place.label.is_empty() {
             true => marks,
             false => format!("{marks} {}", place.label),
@@ -177,7 +178,7 @@ impl Message {
             place.file
         ));
         let number = paint.with(BLUE, &number);
-        out.push_str(&format!("{number} {bar} {}\n", place.text));
+        out.push_str(&format!("{number} {bar} {shown}\n"));
         let marks = paint.with(if mark == '^' { colour } else { BLUE }, &marks);
         out.push_str(&format!("{pad} {bar} {indent}{marks}\n"));
     }
@@ -193,6 +194,28 @@ impl Message {
         let help = help.map_or(String::new(), |h| format!(" (help: {})", one_line(&h.text)));
         format!("{place}{}: {}{help}", self.level.name(), one_line(&self.text))
     }
+}
+
+/// Characters of a line that are shown.
+const LONGEST_LINE: usize = 200;
+
+/// A line as it is shown, and the characters of that before the place: of a long line (generated code, a table) the part
+/// around the place.
+fn excerpt(line: &str, at: usize) -> (String, usize) {
+    let length = line.chars().count();
+    if length <= LONGEST_LINE {
+        return (line.to_string(), at);
+    }
+    let first = at.saturating_sub(LONGEST_LINE / 3).min(length - LONGEST_LINE);
+    let part: String = line.chars().skip(first).take(LONGEST_LINE).collect();
+    let (before, after) = (
+        if first > 0 { "…" } else { "" },
+        if first + LONGEST_LINE < length { "…" } else { "" },
+    );
+    (
+        format!("{before}{part}{after}"),
+        at - first + before.chars().count(),
+    )
 }
 
 const BOLD: &str = "1";
@@ -246,6 +269,26 @@ mod tests {
                         note: \"x\" is declared here\n --> k.py:1:1\n  |\n1 | x = 1\n  | -\n\
                         \x20 = note: names are looked up late\n  = help: did you mean \"x\"?\n";
         assert_eq!(message().render(false), expected);
+    }
+
+    #[test]
+    fn of_a_long_line_the_part_around_the_place_is_shown() {
+        let mut sources = SourceMap::new();
+        let text = format!("x = [{}oops, {}]\n", "1, ".repeat(1000), "2, ".repeat(1000));
+        let at = text.find("oops").unwrap() as u32;
+        let file = sources.add("k.py", &text);
+        let message = Message::of(&Diagnostic::new(Span::new(file, at, at + 4), "what"), &sources);
+        let shown = message.render(false);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[1], " --> k.py:1:3006");
+        assert!(
+            lines[3].starts_with("1 | …") && lines[3].ends_with('…'),
+            "{shown}"
+        );
+        assert!(lines[3].chars().count() < 220, "{shown}");
+        let column = |line: &str, what: char| line.chars().position(|c| c == what).unwrap();
+        assert_eq!(column(lines[4], '^'), column(lines[3], 'o'), "{shown}");
+        assert_eq!(lines[4].matches('^').count(), 4);
     }
 
     #[test]

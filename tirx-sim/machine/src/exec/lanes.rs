@@ -14,7 +14,7 @@ impl Machine<'_, '_> {
         if op.divides_integers() {
             return no_zero(mask & !bits(b));
         }
-        no_overflow(mask, |l| {
+        no_overflow(op, mask, |l| {
             op.overflows(a[l] as i32 as i64, b[l] as i32 as i64, false)
         })
     }
@@ -27,7 +27,7 @@ impl Machine<'_, '_> {
                 .fold(0, |zeros, l| zeros | 1 << l);
             return no_zero(mask & zeros);
         }
-        no_overflow(mask, |l| op.overflows(a[l] as i64, b[l] as i64, true))
+        no_overflow(op, mask, |l| op.overflows(a[l] as i64, b[l] as i64, true))
     }
 
     /// Whether an operator that may trap is defined for a register and a scalar.
@@ -36,7 +36,9 @@ impl Machine<'_, '_> {
             return divisor(b as u64, mask);
         }
         let a = &self.warp.v32[a as usize];
-        no_overflow(mask, |l| op.overflows(a[l] as i32 as i64, b as i32 as i64, false))
+        no_overflow(op, mask, |l| {
+            op.overflows(a[l] as i32 as i64, b as i32 as i64, false)
+        })
     }
 
     pub(super) fn operand64(&self, op: Bin, a: R, b: u64, mask: u32) -> Result<(), Box<Trap>> {
@@ -44,7 +46,7 @@ impl Machine<'_, '_> {
             return divisor(b, mask);
         }
         let a = &self.warp.v64[a as usize];
-        no_overflow(mask, |l| op.overflows(a[l] as i64, b as i64, true))
+        no_overflow(op, mask, |l| op.overflows(a[l] as i64, b as i64, true))
     }
 
     pub(super) fn convert(&mut self, from: Kind, to: Kind, d: usize, a: usize, mask: u32) {
@@ -144,7 +146,7 @@ pub(super) fn scalar_operands(op: Bin, a: i64, b: i64, wide: bool, mask: u32) ->
     if op.divides_integers() {
         return divisor(b as u64, mask);
     }
-    no_overflow(mask, |_| op.overflows(a, b, wide))
+    no_overflow(op, mask, |_| op.overflows(a, b, wide))
 }
 
 fn divisor(b: u64, mask: u32) -> Result<(), Box<Trap>> {
@@ -164,10 +166,14 @@ fn no_zero(lanes: u32) -> Result<(), Box<Trap>> {
     ))
 }
 
-/// No lane of the mask overflows.
-fn no_overflow(mask: u32, overflows: impl Fn(usize) -> bool) -> Result<(), Box<Trap>> {
+/// No lane of the mask overflows, or shifts by an amount that is out of range.
+fn no_overflow(op: Bin, mask: u32, overflows: impl Fn(usize) -> bool) -> Result<(), Box<Trap>> {
     match (0..LANES).find(|l| mask >> l & 1 != 0 && overflows(*l)) {
         None => Ok(()),
+        Some(lane) if op.checks_shift() => {
+            let message = "an integer is shifted by a negative amount, or by its width or more, which is undefined in CUDA C++";
+            Err(Trap::new(FaultKind::ShiftOutOfRange, lane as u32, message))
+        }
         Some(lane) => {
             let message = "a signed integer leaves the range of its dtype, which is undefined in CUDA C++";
             Err(Trap::new(FaultKind::Overflow, lane as u32, message))
