@@ -9,7 +9,7 @@ use tirx_core::codegen::cuda::CudaSource;
 use tirx_core::codegen::rust::Launcher;
 use tirx_core::codegen::{cuda, host, rust};
 use tirx_core::diagnostic::{Diagnostics, Level, Message};
-use tirx_core::ir::{IRModule, PrimFunc, image};
+use tirx_core::ir::{AttrValue, IRModule, PrimFunc, image};
 use tirx_core::script::eval::Lint;
 use tirx_core::script::{Built, ConstValue, Imports, KernelFile, ModuleText, print};
 use tirx_core::source::SourceMap;
@@ -241,6 +241,8 @@ pub struct Settings {
     pub also: Vec<String>,
     /// Switches of passes.
     pub options: Options,
+    /// The registers that a thread may use, beside what the kernel says itself.
+    pub max_registers: Option<u32>,
     /// Last pass to run; `None` for all.
     pub stop_after: Option<String>,
     /// Where to write the IR after each pass.
@@ -254,6 +256,7 @@ impl Settings {
             arch: arch.into(),
             also: Vec::new(),
             options: Options::default(),
+            max_registers: None,
             stop_after: None,
             dump: None,
         }
@@ -268,6 +271,20 @@ pub fn run_passes(
     on_pass: &mut dyn FnMut(&Step<'_>),
 ) -> Result<IRModule, Error> {
     run_and_note(module, settings, timer, on_pass, &mut Notes::default())
+}
+
+/// As [`run_passes`]; appends the warnings of passes to `warnings`.
+pub fn run_and_warn(
+    module: IRModule,
+    settings: &Settings,
+    timer: Option<&dyn Fn() -> u64>,
+    on_pass: &mut dyn FnMut(&Step<'_>),
+    warnings: &mut Vec<Message>,
+) -> Result<IRModule, Error> {
+    let mut notes = Notes::default();
+    let lowered = run_and_note(module, settings, timer, on_pass, &mut notes);
+    warnings.append(&mut notes.warnings);
+    lowered
 }
 
 /// What a lowering says besides its result.
@@ -395,11 +412,17 @@ pub struct Shared {
 
 /// Compiles a module for the architectures of the settings: those with the same device code and launch share it. The
 /// module is lowered for all at once; only where a tile primitive has an implementation that some of the architectures
-/// have and others lack is it lowered for each (`further` are architectures that are compiled for in that case only).
+/// have and others lack is it lowered for each. `further` are architectures that are compiled for in that case only; one
+/// that the kernel cannot be compiled for is passed to `left_out` with the error.
 ///
 /// # Errors
 /// What is wrong with the kernel.
-pub fn compile_each(module: IRModule, settings: &Settings, further: &[String]) -> Result<Vec<Shared>, Error> {
+pub fn compile_each(
+    module: IRModule,
+    settings: &Settings,
+    further: &[String],
+    left_out: &mut dyn FnMut(&str, &Error),
+) -> Result<Vec<Shared>, Error> {
     let all = || std::iter::once(&settings.arch).chain(&settings.also);
     let mut notes = Notes::default();
     let together = compile_and_note(module.clone(), settings, &mut notes);
@@ -416,8 +439,16 @@ pub fn compile_each(module: IRModule, settings: &Settings, further: &[String]) -
             dump: settings.dump.as_ref().map(|folder| folder.join(arch)),
             ..settings.clone()
         };
-        let compiled = compile(module.clone(), &own)
-            .map_err(|error| error.note(format_args!("compiled for {arch}, which gets code of its own")))?;
+        let compiled = match compile(module.clone(), &own) {
+            Ok(compiled) => compiled,
+            Err(error) if further.contains(arch) && !all().any(|native| native == arch) => {
+                left_out(arch, &error);
+                continue;
+            }
+            Err(error) => {
+                return Err(error.note(format_args!("compiled for {arch}, which gets code of its own")));
+            }
+        };
         match shared.iter_mut().find(|other| other.compiled.is_same(&compiled)) {
             Some(other) => other.targets.push(arch.clone()),
             None => shared.push(Shared {
@@ -441,7 +472,12 @@ impl Compiled {
 
 fn compile_and_note(module: IRModule, settings: &Settings, notes: &mut Notes) -> Result<Compiled, Error> {
     let authored = authored(&module)?.clone();
-    let lowered = run_and_note(module, settings, None, &mut |_| {}, notes)?;
+    let mut lowered = run_and_note(module, settings, None, &mut |_| {}, notes)?;
+    if let Some(registers) = settings.max_registers {
+        for (_, func) in &mut lowered.functions {
+            limit_registers(func, registers.into());
+        }
+    }
     for arch in &settings.also {
         cuda::unsupported(&lowered, arch).map_err(|d| render(&d, &lowered))?;
     }
@@ -460,6 +496,17 @@ fn compile_and_note(module: IRModule, settings: &Settings, notes: &mut Notes) ->
         lowered,
         warnings: std::mem::take(&mut notes.warnings),
     })
+}
+
+/// Lets the threads of a kernel have this many registers at most.
+fn limit_registers(func: &mut PrimFunc, registers: i64) {
+    if host::is_device(func) {
+        let own = func.attr(host::keys::MAX_REGISTERS).and_then(AttrValue::as_int);
+        let least = own.map_or(registers, |own| own.min(registers));
+        *func = func
+            .clone()
+            .with_attr(host::keys::MAX_REGISTERS, AttrValue::Int(least));
+    }
 }
 
 fn render(diagnostics: &Diagnostics, module: &IRModule) -> Error {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use tirx_core::codegen::cuda;
 use tirx_core::codegen::rust::ParamKind;
 use tirx_core::diagnostic::{Diagnostic, Level, Message, Place};
 use tirx_core::ir::{AttrValue, IRModule, PrimFunc, verify};
@@ -203,11 +204,14 @@ fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>)
             .skip(1)
             .map(Architecture::sm)
             .collect(),
+        max_registers: kernel.options.max_registers,
         ..Settings::new(kernel.targets.primary())
     };
     let ptx = kernel.targets.ptx.as_ref();
     let further: Vec<String> = ptx.map(Architecture::sm).into_iter().collect();
-    let mut shared = compile::compile_each(module, &settings, &further)?.into_iter();
+    let mut left_out = None;
+    let mut no_ptx = |_: &str, error: &Error| left_out = error.messages().first().cloned();
+    let mut shared = compile::compile_each(module, &settings, &further, &mut no_ptx)?.into_iter();
     let is_separate = shared.len() > 1;
     let variant = |shared: compile::Shared| {
         let named = |arch: &Architecture| shared.targets.contains(&arch.sm());
@@ -226,6 +230,15 @@ fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>)
         };
         let first = targets.each().into_iter().next().map(|(name, _)| name);
         let own = first.filter(|_| is_separate);
+        let (mut targets, mut shared) = (targets, shared);
+        if let Some(left_out) = targets
+            .ptx
+            .as_ref()
+            .and_then(|ptx| without_ptx(ptx, &shared.compiled))
+        {
+            shared.compiled.warnings.push(left_out);
+            targets.ptx = None;
+        }
         Variant {
             name: None,
             values: Vec::new(),
@@ -246,8 +259,28 @@ fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>)
     };
     let mut first = variant(first);
     first.others = shared.map(variant).collect();
+    if let Some((ptx, message)) = ptx.zip(left_out) {
+        first.compiled.warnings.push(no_ptx_of(ptx, message));
+    }
     alike(first.compiled_mut());
     Ok(first)
+}
+
+/// Why a kernel has no PTX of an architecture: it uses what that does not have, such as `wgmma`, which is of `sm_90a` alone.
+/// One manifest serves kernels of both kinds.
+fn without_ptx(ptx: &Architecture, compiled: &Compiled) -> Option<Message> {
+    let missing = cuda::unsupported(&compiled.lowered, &ptx.sm()).err()?;
+    let message = missing.messages(&compiled.sources).into_iter().next()?;
+    Some(no_ptx_of(ptx, message))
+}
+
+/// The error about an architecture's PTX as a warning that there is none.
+fn no_ptx_of(ptx: &Architecture, mut message: Message) -> Message {
+    message.level = Level::Warning;
+    message.children.retain(|child| child.level != Level::Help);
+    message.text = format!("this kernel has no PTX of {}: {}", ptx.compute(), message.text);
+    let help = "GPUs that `targets` does not name cannot run it; `ptx = \"none\"` at the kernel says so without this warning";
+    message.child(Level::Help, help)
 }
 
 /// Errors in the specializations of one kernel: an error that several share is reported once, with their names.
