@@ -80,7 +80,7 @@ impl Evidence {
         Some(
             diagnostic
                 .note(span_of(file, *old_at), format!("{old} is of 0.26"))
-                .help("write all of it for one release: `cargo tirx fix --tvm 0.27 FILE` rewrites a file of 0.26"),
+                .help("write all of it for one release; `docs/language.md` and `docs/intrinsics.md` have the names of both"),
         )
     }
 

@@ -92,7 +92,7 @@ fn width(tokens: &Tokens) -> Option<String> {
         return Some("b128 is not in vectors".into());
     }
     let wide = total == 256 && matches!((vec, bits), ("v8", 32) | ("v4", 64));
-    if total > 128 && !wide || vec == "v8" && !wide {
+    if !wide && (total > 128 || vec == "v8") {
         return Some(format!(
             "{vec} of {ty} are {total} bits: an access has up to 128, or 256 as v8 of 32 bits or v4 of 64"
         ));

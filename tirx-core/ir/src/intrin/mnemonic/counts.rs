@@ -13,8 +13,11 @@ pub enum Count {
     Function(fn(&Tokens) -> usize),
 }
 
+/// The number of registers of an operand, by an instruction's tokens.
+type Function = fn(&Tokens) -> usize;
+
 /// The functions by their names in the tables.
-const FUNCTIONS: &[(&str, fn(&Tokens) -> usize)] = &[
+const FUNCTIONS: &[(&str, Function)] = &[
     ("coords", coordinates),
     ("lower", |t| t.number("dim", 0).saturating_sub(1) * strided(t)),
     ("offsets", |t| match t.get("mode") {

@@ -359,7 +359,7 @@ fn shapes(token: &str) -> Vec<String> {
     }) else {
         return vec![token.to_string()];
     };
-    let integers = |n: &u32| *n == 8 || *n == 24 || n % 16 == 0 && *n <= 224;
+    let integers = |n: &u32| *n == 8 || *n == 24 || n.is_multiple_of(16) && *n <= 224;
     let all = (1..=32).map(|i| 8 * i);
     let columns: Vec<u32> = match head {
         'N' => all.collect(),
@@ -410,7 +410,7 @@ fn gpu(text: &str) -> Result<Arch, String> {
         }
     };
     // The first GPU of a family has no features that others of it lack.
-    let least = if number % 10 == 0 { 0 } else { number };
+    let least = if number.is_multiple_of(10) { 0 } else { number };
     Ok(match &rest[digits.len()..] {
         "" => Arch::least(number),
         "a" => Arch {

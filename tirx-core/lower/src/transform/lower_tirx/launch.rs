@@ -93,7 +93,6 @@ fn without_tiles(region: &Stmt, targets: &[Target], decisions: &mut Vec<Decision
         extents: Vec::new(),
         inside: FxHashMap::default(),
         of_threads: FxHashSet::default(),
-        barriers: tile::named_barriers(region),
     };
     let lowered = tile::lower_region(region, &launch, targets, decisions)?;
     Ok(Stmt::seq(lowered.host.into_iter().chain([lowered.body])))
@@ -122,7 +121,6 @@ fn wrap(region: &Stmt, span: Span, targets: &[Target], decisions: &mut Vec<Decis
         let mut launch = tile_launch(&collect.declared, &resolved);
         launch.inside = collect.inside;
         launch.of_threads = collect.of_threads;
-        launch.barriers = tile::named_barriers(&body);
         let lowered = tile::lower_region(&body, &launch, targets, decisions)?;
         (lowered.body, lowered.host)
     };
@@ -175,7 +173,6 @@ fn tile_launch(declared: &[Declared], resolved: &Resolved) -> tile::Launch {
         extents: Vec::new(),
         inside: FxHashMap::default(),
         of_threads: FxHashSet::default(),
-        barriers: FxHashSet::default(),
     };
     for one in declared {
         for (dim, var) in one.def.vars.iter().enumerate() {

@@ -1,7 +1,6 @@
 //! A call, as variants read it: its operands by the names of the operation's parameters, its options by theirs.
 
 use super::variant::{Decline, OptionKind, TileOption};
-use crate::ir::tile::TileParam;
 use crate::ir::{AttrValue, BufferRegion, DType, ExecScope, Expr, TileArg, TileCall, TileOp, Var};
 use crate::source::Span;
 use tirx_source::suggest;
@@ -106,14 +105,6 @@ impl<'a> Call<'a> {
         match self.arg(name) {
             Some(TileArg::Axes(axes)) => axes,
             _ => &[],
-        }
-    }
-
-    /// The operation that an argument names.
-    pub(super) fn operation(&self, name: &str) -> Option<TileOp> {
-        match self.arg(name)? {
-            TileArg::Operation(op) => Some(*op),
-            _ => None,
         }
     }
 
@@ -245,9 +236,4 @@ fn list(words: &[&str]) -> String {
         Some((last, _)) => last.clone(),
         None => "nothing".to_string(),
     }
-}
-
-/// Whether a parameter is written.
-pub(super) fn is_written(param: TileParam) -> bool {
-    matches!(param, TileParam::Output | TileParam::InOut)
 }

@@ -2,7 +2,6 @@
 
 use super::Launch;
 use super::active::{Active, LANES, WARPS};
-use super::emit::OWN_BARRIERS;
 use super::variant::Decline;
 use crate::arith::{Analyzer, fold};
 use crate::ir::{ExecScope, Expr, ExprKind, Visitor, is_pure, substitute};
@@ -120,14 +119,6 @@ impl Context<'_> {
                 Err("the host cannot compute what reads memory of the kernel".into())
             }
             None => Ok(outside),
-        }
-    }
-
-    /// Whether the kernel leaves a named barrier for a variant.
-    pub(super) fn named_barrier_left(&self) -> Result<(), Decline> {
-        match OWN_BARRIERS.clone().any(|n| !self.launch.barriers.contains(&n)) {
-            true => Ok(()),
-            false => Err("the kernel uses all named barriers, or one whose number is not constant".into()),
         }
     }
 }

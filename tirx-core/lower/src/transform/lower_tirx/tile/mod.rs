@@ -110,8 +110,6 @@ pub(super) struct Launch {
     pub(super) inside: FxHashMap<Var, Expr>,
     /// Variables that exist inside the launch only.
     pub(super) of_threads: FxHashSet<Var>,
-    /// The numbers of the named barriers that the region uses.
-    pub(super) barriers: FxHashSet<i32>,
 }
 
 /// A device region without tile primitives, and what the host does before it is launched.
@@ -122,7 +120,6 @@ pub(super) struct Lowered {
     pub(super) host: Vec<Stmt>,
 }
 
-pub(super) use self::emit::named_barriers;
 
 /// A device region without tile primitives.
 pub(super) fn lower_region(

@@ -231,8 +231,11 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     }))
 }
 
+/// A number for each coordinate: rows of columns.
+type Table = Vec<Vec<i128>>;
+
 /// The thread and the register place of each coordinate, as tables: threads of the warpgroup, elements of a thread.
-fn holders(places: &Places, name: &str) -> Result<(Vec<Vec<i128>>, Vec<Vec<i128>>), String> {
+fn holders(places: &Places, name: &str) -> Result<(Table, Table), String> {
     const AXES: [(&str, i128); 3] = [("tid_in_wg", 1), ("laneid", 1), ("wid_in_wg", LANES)];
     if let Some(other) = places
         .axes()
