@@ -89,8 +89,8 @@ impl Mapping<'_> {
         let row = op.row();
         let mut given = Given::default();
         for (name, value) in &self.call.args {
-            if name.starts_with('&') {
-                if !self.holds(&name[1..]) {
+            if let Some(condition) = name.strip_prefix('&') {
+                if !self.holds(condition) {
                     return None;
                 }
                 continue;

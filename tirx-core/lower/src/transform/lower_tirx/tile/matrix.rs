@@ -236,7 +236,7 @@ fn follows(table: &[i128], tile: i128, place: &impl Fn(i128) -> i128) -> bool {
     let Ok(tile) = usize::try_from(tile) else {
         return false;
     };
-    if tile == 0 || table.len() % tile != 0 {
+    if tile == 0 || !table.len().is_multiple_of(tile) {
         return false;
     }
     let expected: Vec<i128> = (0..tile as i128).map(place).collect();

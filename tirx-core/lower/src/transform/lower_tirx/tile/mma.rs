@@ -279,7 +279,7 @@ fn rows_of(d: &Matrix, a: &Matrix, c: &Matrix) -> Option<Vec<[usize; 2]>> {
     let found = registers(&d.rows)?;
     let threads: Vec<i128> = found.first()?.iter().map(|at| d.rows[*at].0).collect();
     let of_lanes = |(i, thread): (usize, &i128)| thread % 32 == i as i128 % 8 * 4;
-    let whole = threads.len() % 8 == 0 && threads.iter().enumerate().all(of_lanes);
+    let whole = threads.len().is_multiple_of(8) && threads.iter().enumerate().all(of_lanes);
     let same = agrees(&a.rows, &d.rows, &found) && agrees(&c.rows, &d.rows, &found);
     (whole && same && found.len() % 2 == 0)
         .then(|| found.chunks(2).map(|pair| [pair[0][0], pair[1][0]]).collect())

@@ -120,7 +120,6 @@ pub(super) struct Lowered {
     pub(super) host: Vec<Stmt>,
 }
 
-
 /// A device region without tile primitives.
 pub(super) fn lower_region(
     body: &Stmt,

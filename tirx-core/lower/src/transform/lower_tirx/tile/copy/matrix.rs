@@ -228,8 +228,9 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
         .ok_or("the registers are no fragments of 8x8 matrices with rows of 16 bytes in shared memory")?;
     let shared_at = sliced.tile().offset_of("m");
     let local_at = held.layout.offset_of("m");
-    let rows = [&shared_at].into_iter().chain(&buffer.elem_offset);
-    if !rows.map(|e| divides(e, 4 * word, cx)).all(|d| d) || !divides(&local_at, word, cx) {
+    let mut rows = std::iter::once(&shared_at).chain(&buffer.elem_offset);
+    let rows_are_aligned = rows.all(|e| divides(e, 4 * word, cx));
+    if !rows_are_aligned || !divides(&local_at, word, cx) {
         return Err("the rows of the matrices are not aligned to 16 bytes".into());
     }
     Ok(Box::new(Moves {

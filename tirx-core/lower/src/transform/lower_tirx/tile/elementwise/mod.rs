@@ -247,7 +247,7 @@ impl Elementwise {
             (Operand::Scalar(_), Operand::Scalar(_)) => {
                 return Err(Decline::mistake(
                     format!("{name}: both inputs are scalars"),
-                    format!("Tx.fill(dst, …) fills a region with a value that T computes"),
+                    "Tx.fill(dst, …) fills a region with a value that T computes",
                 ));
             }
             (Operand::Scalar(_), _) if commutes => true,

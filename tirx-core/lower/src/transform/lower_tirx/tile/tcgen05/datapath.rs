@@ -95,7 +95,7 @@ fn tiles(lanes: &[i128], columns: &[i128], tile: i128, place: &impl Fn(i128) -> 
     let Ok(size) = usize::try_from(tile) else {
         return false;
     };
-    if size == 0 || lanes.len() % size != 0 {
+    if size == 0 || !lanes.len().is_multiple_of(size) {
         return false;
     }
     let expected: Vec<(i128, i128)> = (0..tile).map(place).collect();

@@ -481,7 +481,7 @@ fn within_limits(pieces: &[Piece], inner: i128, unit: Unit) -> Vec<Piece> {
         let mut most = if i == 0 { inner } else { LARGEST_BOX };
         while rest.extent > most {
             let allowed =
-                |n: &i128| rest.extent % n == 0 && (cut.len() > 0 || n * unit.bytes() % GRANULE == 0);
+                |n: &i128| rest.extent % n == 0 && (!cut.is_empty() || n * unit.bytes() % GRANULE == 0);
             let size = (1..=most).rev().find(allowed).unwrap_or(1);
             if size == 1 {
                 break;

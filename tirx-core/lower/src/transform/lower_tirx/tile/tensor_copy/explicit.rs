@@ -137,7 +137,7 @@ fn gather(call: &Call<'_>, sides: &Sides<'_>) -> Result<Option<[Expr; 4]>, Decli
     let AttrValue::List(rows) = value else {
         return Err(mistake());
     };
-    let rows: Option<Vec<Expr>> = rows.iter().map(|row| expr(row)).collect();
+    let rows: Option<Vec<Expr>> = rows.iter().map(expr).collect();
     let rows = rows.and_then(|rows| <[Expr; 4]>::try_from(rows).ok());
     match rows {
         Some(rows) if sides.global.buffer.shape.len() == 2 => Ok(Some(rows)),
