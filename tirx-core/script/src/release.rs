@@ -15,6 +15,11 @@ use crate::diagnostic::Diagnostic;
 use crate::intrin::mnemonic::{Lookup, lookup::unescape};
 use crate::source::FileId;
 
+/// The walk continues on another stack where fewer bytes than these are left.
+const RED_ZONE: usize = 64 << 10;
+/// How large that stack is.
+const STACK_PART: usize = 1 << 20;
+
 /// A release of TVM whose language a file is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
@@ -163,6 +168,7 @@ impl<'a> Visitor<'a> for Evidence {
             }
             _ => {}
         }
-        walk_expr(self, e);
+        // A chain of operators is as deep as it is long.
+        stacker::maybe_grow(RED_ZONE, STACK_PART, || walk_expr(self, e));
     }
 }
