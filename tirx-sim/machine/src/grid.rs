@@ -97,7 +97,7 @@ pub struct Stats {
 /// comes second, and is reported, does not depend on the threads then.
 ///
 /// # Errors
-/// The first error in the order of the blocks' turns ([`turns`](crate::turns)). Memory holds what was written until then.
+/// The first error in the order of the blocks' turns (`turns.rs`). Memory holds what was written until then.
 pub fn run(
     code: &Code,
     turn: &AtomicUsize,

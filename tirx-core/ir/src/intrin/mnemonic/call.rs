@@ -1,6 +1,6 @@
 //! Which instruction is a call of the IR, and what are its operands?
 //!
-//! A call of [`Op::PtxInstruction`](crate::intrin::Op::PtxInstruction) has the mnemonic as its first argument, then the operands
+//! A call of [`Op::PtxInstruction`] has the mnemonic as its first argument, then the operands
 //! in PTX's order, each register of a list for itself, then the predicate if there is one. A register that is written is
 //! given by its address; one that is left out is the string `_`. Before the mnemonic stands `@p` where the call has a
 //! predicate, `@p=` where the registers keep their values if it does not hold.

@@ -11,8 +11,8 @@
 //! |---|---|
 //! | [`syntax`] | What does a line of the tables say? |
 //! | [`types`] | Which dtypes may a register operand have, and how does it cross the boundary of `asm`? |
-//! | [`counts`] | How many registers has an operand? |
-//! | [`checks`] | Which combinations of modifiers does PTX not have, beyond what a line says? |
+//! | `counts` | How many registers has an operand? |
+//! | `checks` | Which combinations of modifiers does PTX not have, beyond what a line says? |
 //! | [`lookup`] | Which instructions do these tokens mean? |
 //! | [`call`] | Which instruction is this call of the IR, and what are its operands? |
 

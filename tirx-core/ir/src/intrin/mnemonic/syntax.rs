@@ -17,7 +17,7 @@
 //! | `a:b32`, `a:atype` | of this type, or of the type that a slot names; without it, of the type of the slot `type` |
 //! | `a:~type` | the register may be wider than the type |
 //! | `acc(dtype)` | the type of accumulators of a matrix: `f32` and `f64` themselves, else words of 32 bits |
-//! | `{a*4}`, `{a*vec}`, `{a*name}` | a list of registers; as many as the number, the slot (`v4`), or a function of [`super::counts`] |
+//! | `{a*4}`, `{a*vec}`, `{a*name}` | a list of registers; as many as the number, the slot (`v4`), or a function of `counts.rs` |
 //! | `{a*4!}` | of which some may be left out: `_`, `T.ptx.SINK` |
 //! | `[p]`, `[p@global]` | an address, in the space of the slot `space` or in this one |
 //! | `[m@global, {c*dim}]` | an address that has several parts |
@@ -28,7 +28,7 @@
 //! | `{, x}`, `{\|=q}` | an operand that may be left out: the line stands for two |
 //!
 //! **Properties** follow `;`: the release of the PTX ISA, the GPUs (`sm_90`, or `sm_90a|sm_100f`), `orders` for instructions that
-//! order memory without naming an address, `check=` for a rule of [`super::checks`]. `@since` gives the release and GPUs of the lines
+//! order memory without naming an address, `check=` for a rule of `checks.rs`. `@since` gives the release and GPUs of the lines
 //! that follow, `@flags` their flags (`pure`: only the registers matter).
 //!
 //! **The row** that is the same operation follows `->`: its name, then its arguments: `name` (the operand or slot of that name),
