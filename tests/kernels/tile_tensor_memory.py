@@ -52,6 +52,34 @@ def shapes(A: T.Buffer((128, 24), "float32"), B: T.Buffer((4, 128, 24), "float32
     end(tmem_pool)
 
 
+# Each warp reaches its own lanes: two of the warpgroup load theirs, without the others.
+# sim: two_warps
+#   A: float32[128x16] = i * 100 + j
+#   B: float32[128x16] = 0 -> (i * 100 + j if i < 64 else -1)
+@T.prim_func
+def two_warps(A: T.Buffer((128, 16), "float32"), B: T.Buffer((128, 16), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    warp = T.warp_id([4])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    pool.commit()
+    cells = tmem_pool.alloc((128, 32), "float32")
+    tmem_pool.commit()
+    turn()
+    r = T.wg_reg_tile(16)
+    Tx.wg.copy(r, A)
+    Tx.wg.copy_async(cells[:, 0:16], r)
+    T.ptx.tcgen05.wait.st()
+    Tx.wg.fill(r, -1.0)
+    if warp < 2:
+        Tx.wg.copy_async(r, cells[:, 0:16])
+        T.ptx.tcgen05.wait.ld()
+    Tx.wg.copy(B, r)
+    end(tmem_pool)
+
+
 # Two elements in a cell, and one in the lower half of each cell.
 # sim: sixteen_bits
 #   A: float16[128x16] = i * 10 + j

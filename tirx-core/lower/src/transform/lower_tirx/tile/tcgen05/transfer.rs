@@ -4,7 +4,7 @@
 //! and column has it. Instructions (`tcgen05.ld`, `tcgen05.st`) connect registers and cells in the patterns of five shapes; the
 //! first shape is taken whose pattern is that of the region, with as many columns at a time as fit.
 //!
-//! **Conditions.** Scope warpgroup with all threads active; elements of 8, 16 or 32 bits of one dtype on both sides;
+//! **Conditions.** Scope warpgroup, of which warps as a whole may be left out; elements of 8, 16 or 32 bits of one dtype on both sides;
 //! constant extents; a register side whose layout has thread axes. 16-bit elements lie two in a cell, or one in a cell's
 //! lower half (`pack::16b`, `unpack::16b`).
 //!
@@ -15,7 +15,7 @@ use super::super::active::LANES;
 use super::super::build::address;
 use super::super::call::Call;
 use super::super::context::Context;
-use super::super::copy::{FULL_SCOPE, SAME_ELEMENTS};
+use super::super::copy::SAME_ELEMENTS;
 use super::super::emit::Emit;
 use super::super::places::Places;
 use super::super::variant::{Completion, Decline, Emits, Explanation, Plan, Predicate, Variant};
@@ -45,7 +45,14 @@ pub(super) const VARIANT: Variant = Variant {
                 .into()),
             },
         },
-        FULL_SCOPE,
+        // A warp reaches its own lanes alone, so that some warps of the warpgroup may do their part without the others.
+        Predicate {
+            name: "warps are active as a whole",
+            holds: |_, cx| match (cx.active, cx.threads.and_then(|t| t.count)) {
+                (Some(active), Some(threads)) => Ok(active.is_full(ExecScope::Warp, threads)?),
+                _ => Err("the number of threads of a CTA is not known".into()),
+            },
+        },
         SAME_ELEMENTS,
     ],
     plan,
