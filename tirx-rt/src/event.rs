@@ -103,7 +103,7 @@ impl Event {
     }
 
     /// The time from an earlier event of the same device to this one, once both are reached. Of a GPU it is that of the
-    /// device (half a microsecond exactly), of a simulator that of the host.
+    /// device, to about half a microsecond; of a simulator that of the host.
     ///
     /// # Errors
     /// [`Error::Shape`] where the events are of different devices; those of the work.

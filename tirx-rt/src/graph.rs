@@ -190,7 +190,7 @@ impl Graph<'_> {
     }
 
     /// The graph of other work, usually of the same launches with other tensors and values: where only parameters
-    /// differ, the instantiated graph is kept and its parameters are exchanged, which is quicker than a new capture alone.
+    /// differ, the instantiated graph is kept and its parameters are exchanged, which saves instantiating a new one.
     ///
     /// # Errors
     /// As [`Stream::capture`].

@@ -24,15 +24,7 @@ impl<T: Element> Tensor<T> {
     pub fn split_at_mut(&mut self, dim: usize, at: usize) -> Result<(ViewMut<'_, T>, ViewMut<'_, T>)> {
         let extent = self.shape().get(dim).copied().unwrap_or(0);
         let (front, back) = (self.sliced(dim, 0..at)?, self.sliced(dim, at..extent)?);
-        // Parts of strided dimensions interleave; where two elements share a byte, each part would write the other's.
-        if T::TYPE.in_a_byte() > 1 && self.strides()[dim + 1..].iter().any(|s| *s > self.strides()[dim])
-            || T::TYPE.in_a_byte() > 1 && dim > 0
-        {
-            return Err(Error::Shape(format!(
-                "a tensor of {} is split along its first dimension alone: two of its elements share a byte",
-                T::NAME
-            )));
-        }
+        self.parts_share_no_byte(dim)?;
         Ok((ViewMut(front, PhantomData), ViewMut(back, PhantomData)))
     }
 
@@ -50,13 +42,22 @@ impl<T: Element> Tensor<T> {
     /// # Errors
     /// As [`windows`](Tensor::windows) and [`split_at_mut`](Tensor::split_at_mut).
     pub fn windows_mut(&mut self, dim: usize, size: usize) -> Result<Vec<ViewMut<'_, T>>> {
-        if T::TYPE.in_a_byte() > 1 && dim > 0 {
-            return self.split_at_mut(dim, 0).map(|_| Vec::new());
-        }
+        self.parts_share_no_byte(dim)?;
         let parts = self.window_ranges(dim, size)?.into_iter();
         parts
             .map(|range| self.sliced(dim, range).map(|t| ViewMut(t, PhantomData)))
             .collect()
+    }
+
+    /// Parts along an inner dimension interleave; where two elements share a byte, each part would write the other's.
+    fn parts_share_no_byte(&self, dim: usize) -> Result<()> {
+        match T::TYPE.in_a_byte() > 1 && dim > 0 {
+            true => Err(Error::Shape(format!(
+                "a tensor of {} is split along its first dimension alone: two of its elements share a byte",
+                T::NAME
+            ))),
+            false => Ok(()),
+        }
     }
 
     fn window_ranges(&self, dim: usize, size: usize) -> Result<Vec<std::ops::Range<usize>>> {
