@@ -32,11 +32,17 @@ fn kernels(folder: &str) -> Vec<(String, String)> {
     seeds
 }
 
-/// Names and texts of the files of a folder, in order of their names.
+/// Names and texts of the files of a folder and the folders in it, in order of their paths.
 fn files(folder: &str, extension: &str) -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|e| e.path()).collect();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    let mut paths = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let (inner, found): (Vec<PathBuf>, Vec<PathBuf>) =
+            entries.map(|e| e.path()).partition(|p| p.is_dir());
+        folders.extend(inner);
+        paths.extend(found);
+    }
     paths.retain(|p| extension.is_empty() || p.extension().is_some_and(|e| e == extension));
     paths.sort();
     let named = |p: &PathBuf| {

@@ -1,19 +1,31 @@
 //! Tests that cross crates, and what they share.
 //!
-//! `kernels/*.py` are filetests: kernel files whose first comments say how they are tested.
+//! `kernels/*/*.py` are filetests: kernel files whose first comments say how they are tested.
+//!
+//! | folder | question |
+//! |---|---|
+//! | `language` | what does the text of a kernel mean? Expressions, statements, dtypes, metaprograms, printed IR |
+//! | `intrinsics` | what does an instruction or a function of CUDA become, and what does it compute? |
+//! | `memory` | where do elements lie, and which accesses see which? Buffers, layouts, the memory model, races |
+//! | `asynchronous` | copies, barriers, matrix units and clusters: which wait is enough, which is missing? |
+//! | `tiles` | which code does a tile primitive become, and what does it leave? |
+//! | `launch` | what does the host do? Arguments, checks, tensor maps, attributes, modules |
+//! | `errors` | what does a mistake say? |
+//!
+//! A file's name is unique, and names it in reports.
 //!
 //! | line | meaning |
 //! |---|---|
-//! | `# test: parse` | the printed IR is that of `kernels/NAME.parse.txt` |
+//! | `# test: parse` | the printed IR is that of `NAME.parse.txt`, beside the file |
 //! | `# test: parse only` | the same, and the kernels are not lowered |
-//! | `# test: lower PASS` | the IR after `PASS` is that of `kernels/NAME.PASS.txt` |
-//! | `# test: cuda sm_90a` | the CUDA text is that of `kernels/NAME.sm_90a.cu`; nvcc takes it, where `TIRX_NVCC` names one |
+//! | `# test: lower PASS` | the IR after `PASS` is that of `NAME.PASS.txt` |
+//! | `# test: cuda sm_90a` | the CUDA text is that of `NAME.sm_90a.cu`; nvcc takes it, where `TIRX_NVCC` names one |
 //! | `# test: target sm_100a` | the kernels are lowered and run for this GPU, not for sm_90a |
 //! | `# test: compile sm_100a` | nvcc takes the CUDA text, where `TIRX_NVCC` names one |
 //! | `# sim: KERNEL` | the simulator leaves what the lines below say, by expressions ([`expressions`]); anywhere in the file |
-//! | `# test: sim` | the simulator leaves what `kernels/NAME.sim.txt` says ([`runs`]), for values that no expression gives |
+//! | `# test: sim` | the simulator leaves what `NAME.sim.txt` says ([`runs`]), for values that no expression gives |
 //! | `# error: text` | building or lowering fails, and the rendered message holds the text (one line each) |
-//! | `# test: messages` | each kernel of the file is wrong, and the rendered messages are those of `kernels/NAME.messages.txt` |
+//! | `# test: messages` | each kernel of the file is wrong, and the rendered messages are those of `NAME.messages.txt` |
 //! | `# entry: name` | the kernel that is meant; all of the file's where there is none |
 //! | `# -D N=256` | a compile-time parameter |
 //!
@@ -29,6 +41,7 @@
 
 pub mod asynchronous;
 pub mod differential;
+pub mod files;
 pub mod generator;
 pub mod mutants;
 pub mod pages;
@@ -247,7 +260,7 @@ impl Case {
         Ok(runs)
     }
 
-    /// The text of `kernels/NAME.KIND`.
+    /// The text of `NAME.KIND`.
     pub fn companion(&self, kind: &str) -> Result<String, String> {
         let path = self.path.with_file_name(format!("{}.{kind}", self.name()));
         std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))

@@ -10,6 +10,7 @@ use tirx_core::intrin::row::Form;
 use tirx_core::intrin::{Op, Row};
 use tirx_core::ir::DType;
 use tirx_core::script::eval::{Value, language_name, limits};
+use tirx_tests::files::kernel_files;
 use tirx_tests::{Case, Test, root};
 
 /// The support of a name.
@@ -43,25 +44,16 @@ fn find(full: &str) -> Result<(String, Option<String>), String> {
 fn run_in() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for folder in ["tests/kernels", "kernels"] {
-        let mut paths: Vec<_> = std::fs::read_dir(root().join(folder))
-            .into_iter()
-            .flatten()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|e| e == "py"))
-            .collect();
-        paths.sort();
-        for path in paths {
+        for path in kernel_files(&root().join(folder)).unwrap() {
             let case = Case::read(&path).unwrap();
             // Files of errors and messages show what is refused.
             if !case.errors.is_empty() || case.tests.contains(&Test::Messages) {
                 continue;
             }
-            let name = path.file_name().unwrap().to_string_lossy();
+            let name = shown(&path);
             for used in case.names() {
                 let mut add = |name_of_t: String| {
-                    found
-                        .entry(name_of_t)
-                        .or_insert_with(|| format!("{folder}/{name}"));
+                    found.entry(name_of_t).or_insert_with(|| name.clone());
                 };
                 // `Tx` has the tile primitives of one thread, and the scopes that `T` has too.
                 if let Some(scope) = used.strip_prefix("Tx.") {
@@ -92,9 +84,12 @@ fn run_in() -> BTreeMap<String, String> {
 /// and names used by tests in Rust: path and text.
 fn tested_in() -> Vec<(String, String)> {
     let mut files = Vec::new();
+    let kernels = |folder: &str| kernel_files(&root().join(folder)).unwrap();
+    let mut paths: Vec<_> = ["tests/kernels", "kernels"]
+        .into_iter()
+        .flat_map(kernels)
+        .collect();
     for folder in [
-        "tests/kernels",
-        "kernels",
         "tirx-core/script/src/eval",
         "tirx-core/script/src/lang",
         "tirx-sim/tests",
@@ -104,19 +99,23 @@ fn tested_in() -> Vec<(String, String)> {
             .into_iter()
             .flatten()
             .map(|entry| entry.unwrap().path())
-            .filter(|path| is_test(path))
             .collect();
         found.sort();
-        for path in found {
-            let name = path.file_name().unwrap().to_string_lossy();
-            let text = std::fs::read_to_string(&path).unwrap();
-            // Files of messages show what is refused, as those of errors do.
-            if !text.starts_with("# test: messages") {
-                files.push((format!("{folder}/{name}"), text));
-            }
+        paths.extend(found);
+    }
+    for path in paths.into_iter().filter(|path| is_test(path)) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        // Files of messages show what is refused, as those of errors do.
+        if !text.starts_with("# test: messages") {
+            files.push((shown(&path), text));
         }
     }
     files
+}
+
+/// A path as it is written in the page: from the root on.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }
 
 fn is_test(path: &Path) -> bool {

@@ -9,6 +9,7 @@ use libtest_mimic::{Arguments, Trial};
 use tirx_core::codegen::cuda;
 use tirx_core::ir::IRModule;
 use tirx_core::script::print;
+use tirx_tests::files::filetests;
 use tirx_tests::{Case, Test, messages, round_trip, stages};
 
 /// The trials of a file: one per kernel, one for the comparison with texts. A file whose kernels cannot be built is one
@@ -180,22 +181,17 @@ fn compile(text: &str, arch: &str) -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let only = std::env::var("TIRX_FILTER").unwrap_or_default();
-    let read = std::fs::read_dir(&folder).map(|entries| entries.flatten().map(|entry| entry.path()));
-    let mut files: Vec<_> = match read {
-        Ok(paths) => paths
-            .filter(|path| path.extension().is_some_and(|e| e == "py"))
-            .filter(|path| path.to_string_lossy().contains(&only))
-            .collect(),
+    let mut files = match filetests() {
+        Ok(files) => files,
         Err(error) => {
-            eprintln!("{}: {error}", folder.display());
+            eprintln!("tests/kernels: {error}");
             return ExitCode::FAILURE;
         }
     };
-    files.sort();
+    files.retain(|path| path.to_string_lossy().contains(&only));
     if files.is_empty() {
-        eprintln!("no kernel file in {} has {only:?} in its path", folder.display());
+        eprintln!("no kernel file in tests/kernels has {only:?} in its path");
         return ExitCode::FAILURE;
     }
     let trials = files.iter().flat_map(|file| trials(file)).collect();

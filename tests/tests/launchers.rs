@@ -1,15 +1,15 @@
-//! The launch attributes of `kernels/launch_attributes.py` and the tensor maps of `kernels/tensor_maps.py`, as the
+//! The launch attributes of `launch_attributes.py` and the tensor maps of `tensor_maps.py`, as the
 //! generated Rust hands them to the driver.
 
 use tirx_core::codegen::rust;
 use tirx_core::transform::{Lowering, Target, lower};
-use tirx_tests::{Defines, build, root};
+use tirx_tests::files::filetest;
+use tirx_tests::{Defines, build};
 
 /// The launcher of a kernel of a filetest.
 fn launcher(file: &str, entry: &str) -> rust::Launcher {
-    let path = root().join("tests/kernels").join(file);
-    let text = std::fs::read_to_string(path).unwrap();
-    let modules = build(file, &text, &[entry], &Defines::new()).unwrap();
+    let text = std::fs::read_to_string(filetest(file).unwrap()).unwrap();
+    let modules = build(&format!("{file}.py"), &text, &[entry], &Defines::new()).unwrap();
     let (_, module) = &modules[0];
     let lowered = lower(module.clone(), &mut Lowering::new(Target::cuda("sm_90a"))).unwrap();
     rust::launcher(&module.functions[0].1, &lowered).unwrap()
@@ -17,7 +17,7 @@ fn launcher(file: &str, entry: &str) -> rust::Launcher {
 
 /// Fields of the launch configuration of each launch of a kernel, except the extents of grid and block.
 fn configurations(entry: &str) -> Vec<String> {
-    let launcher = launcher("launch_attributes.py", entry);
+    let launcher = launcher("launch_attributes", entry);
     let configuration = |item: &String| {
         let (_, rest) = item.split_once("LaunchConfig { ").unwrap();
         let (fields, _) = rest.split_once(", ..::tirx_rt").unwrap();
@@ -68,7 +68,7 @@ fn launch_attributes_reach_the_launcher() {
 
 #[test]
 fn tensor_maps_are_checked_encoded_and_passed_by_number() {
-    let launcher = launcher("tensor_maps.py", "map_of_arguments");
+    let launcher = launcher("tensor_maps", "map_of_arguments");
     let host = &launcher.host;
     // Checks that hold at compile time are not repeated.
     for absent in ["boxDim", "elementStrides", "the innermost box"] {
@@ -103,7 +103,7 @@ fn tensor_maps_are_checked_encoded_and_passed_by_number() {
 
 #[test]
 fn a_tensor_map_is_a_parameter() {
-    let launcher = launcher("tensor_map_parameter.py", "map_of_the_caller");
+    let launcher = launcher("tensor_map_parameter", "map_of_the_caller");
     assert_eq!(launcher.signature.params[0].rust_type(), "&::tirx_rt::TensorMap");
     assert!(
         launcher
@@ -129,7 +129,7 @@ fn signatures_say_what_is_written() {
         ("address_in_memory", "read, read and written"),
         ("address_tested", "read, written"),
     ] {
-        let signature = launcher("pointer_uses.py", entry).signature;
+        let signature = launcher("pointer_uses", entry).signature;
         let uses: Vec<&str> = signature.params.iter().map(|p| p.access()).collect();
         assert_eq!(uses.join(", "), expected, "{entry}");
     }
@@ -146,7 +146,7 @@ fn launchers_check_the_alignment_that_accesses_need() {
         // A place behind the first that is not aligned itself asks nothing more of the tensor.
         ("behind_the_first", vec!["a 4", "b 8"]),
     ] {
-        let host = launcher("pointer_uses.py", entry).host;
+        let host = launcher("pointer_uses", entry).host;
         let checks = host.split("if !").filter_map(|check| {
             let (name, rest) = check.split_once("_ptr.is_multiple_of(")?;
             Some(format!("{name} {}", rest.split_once(')')?.0))
@@ -159,7 +159,7 @@ fn launchers_check_the_alignment_that_accesses_need() {
 #[test]
 fn register_limits_hold_in_the_machine_code() {
     let Some(nvcc) = tirx_tests::nvcc() else { return };
-    let text = std::fs::read_to_string(root().join("tests/kernels/register_limits.py")).unwrap();
+    let text = std::fs::read_to_string(filetest("register_limits").unwrap()).unwrap();
     for entry in ["of_the_region", "beside_bounds"] {
         let cuda =
             tirx_tests::cuda_text("register_limits.py", &text, entry, &Defines::new(), "sm_90a").unwrap();

@@ -75,12 +75,7 @@ fn every_synchronization_is_needed_or_known_not_to_be() {
 
 /// The filetests whose kernels run.
 fn filetests() -> Vec<Case> {
-    let mut paths: Vec<_> = std::fs::read_dir(root().join("tests/kernels"))
-        .expect("a folder")
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|p| p.extension().is_some_and(|e| e == "py"))
-        .collect();
-    paths.sort();
+    let paths = tirx_tests::files::filetests().expect("a folder");
     let cases = paths.iter().map(|path| Case::read(path).expect("a filetest"));
     cases
         .filter(|case| case.errors.is_empty() && !case.tests.contains(&Test::Messages))

@@ -24,6 +24,7 @@ use tirx_rt::{
 use tirx_sim::host;
 use tirx_tests::asynchronous::{CASES, Scale};
 use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
+use tirx_tests::files::kernel_files;
 use tirx_tests::generator::{self, generate_exact};
 use tirx_tests::machine::{self, Argument, Machine};
 use tirx_tests::{Case, Test, build, number, profiled, stages};
@@ -260,10 +261,7 @@ fn filetests_leave_what_they_say() {
     let folder = std::env::var_os("TIRX_FILETESTS").map_or(sources, PathBuf::from);
     let only = std::env::var("TIRX_FILTER").unwrap_or_default();
     let mut work = Vec::new();
-    let files = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    for path in files.filter(|p| p.extension().is_some_and(|e| e == "py")) {
+    for path in kernel_files(&folder).unwrap() {
         let case = Case::read(&path).unwrap();
         let named = named(&case);
         // Files of errors have no runs.
@@ -389,7 +387,7 @@ fn elementwise_through_shared_memory_is_as_fast_as_a_copy() {
     let scratch = tempfile::tempdir().unwrap();
     let rows = number("TIRX_BYTES", 4 << 30) / ROW;
     let bytes = (rows * ROW) as usize;
-    let text = include_str!("../kernels/tile_through_shared.py");
+    let text = include_str!("../kernels/tiles/tile_through_shared.py");
     let defines = [("ROWS".to_string(), ConstValue::Int(rows.into()))].into();
     let mut built = build("tile_through_shared.py", text, &["roots"], &defines).unwrap();
     let (_, module) = built.pop().expect("the kernel is there");

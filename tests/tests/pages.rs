@@ -9,7 +9,8 @@ use half::f16;
 use tirx_core::ir::DType;
 use tirx_sim::host::{self, Argument};
 use tirx_sim::{Allocation, Memory, Program, StandIns};
-use tirx_tests::{Case, Defines, build, constant, root, stages};
+use tirx_tests::files::filetest;
+use tirx_tests::{Case, Defines, build, constant, stages};
 
 /// An element of a tensor.
 trait Element: Copy + PartialEq + Debug {
@@ -100,7 +101,7 @@ impl Call {
 
     /// Runs the kernel as a launcher would.
     fn run(self) -> Result<Ran, String> {
-        let path = root().join(format!("tests/kernels/{}.py", self.page));
+        let path = filetest(self.page).map_err(|e| e.to_string())?;
         let case = Case::read(&path)?;
         let modules = build(self.page, &case.text, &[self.kernel], &self.defines)?;
         let (_, module) = &modules[0];

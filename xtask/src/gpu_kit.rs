@@ -77,10 +77,14 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         copy(&executable(&args, test)?, &kit.join(test))?;
     }
     let filetests = kit.join("filetests");
-    fs::create_dir_all(&filetests)?;
-    for file in fs::read_dir(root.join("tests/kernels"))? {
-        let file = file?;
-        copy(&file.path(), &filetests.join(file.file_name()))?;
+    for folder in fs::read_dir(root.join("tests/kernels"))? {
+        let folder = folder?;
+        let to = filetests.join(folder.file_name());
+        fs::create_dir_all(&to)?;
+        for file in fs::read_dir(folder.path())? {
+            let file = file?;
+            copy(&file.path(), &to.join(file.file_name()))?;
+        }
     }
     copy(
         &executable(

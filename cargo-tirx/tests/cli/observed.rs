@@ -180,7 +180,8 @@ fn values_are_shown_at_a_line() {
 #[test]
 fn the_first_schedule_that_fails_is_named() {
     let folder = Folder::new();
-    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/kernels/named_barriers.py");
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/kernels/asynchronous/named_barriers.py");
     let file = file.to_string_lossy().into_owned();
     let text = fs::read_to_string(&file).unwrap();
     let described = text.split("# sim: barrier_of_the_block\n").nth(1).unwrap();

@@ -130,9 +130,12 @@ pub(super) fn of_file(root: &Path, path: &Path) -> Result<Vec<Kernel>> {
 
 /// The kernels of the filetests.
 pub(super) fn filetests(root: &Path) -> Result<Vec<Kernel>> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("tests/kernels"))?
-        .map(|file| Ok(Path::new("tests/kernels").join(file?.file_name())))
-        .collect::<Result<_>>()?;
+    let mut files = Vec::new();
+    for folder in std::fs::read_dir(root.join("tests/kernels"))? {
+        for file in std::fs::read_dir(folder?.path())? {
+            files.push(file?.path().strip_prefix(root)?.to_path_buf());
+        }
+    }
     files.retain(|path| path.extension().is_some_and(|e| e == "py"));
     files.sort();
     let mut kernels = Vec::new();

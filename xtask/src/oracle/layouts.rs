@@ -54,7 +54,7 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
             "# Operations on layouts with what TVM 0.26 gives for them: `cargo xtask oracle layouts {count} {seed} --write`.\n{}",
             text(&kept)
         );
-        std::fs::write(root.join("tests/kernels/layouts_as_in_tvm.py"), text)?;
+        std::fs::write(root.join("tests/kernels/memory/layouts_as_in_tvm.py"), text)?;
     }
     if different.is_empty() {
         Ok(())

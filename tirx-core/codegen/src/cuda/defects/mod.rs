@@ -10,7 +10,7 @@
 //!   missing where `c` and `i == j`.
 //! - *Versions:* nvcc 13.0, sm_90a and sm_100a.
 //! - *Written instead:* no `__restrict__` on the pointers of such pairs ([`aliases`]).
-//! - *Tests:* `tests/kernels/chosen_loads.py`, those of `aliases.rs`.
+//! - *Tests:* `tests/kernels/memory/chosen_loads.py`, those of `aliases.rs`.
 //!
 //! # Constant loads move over `griddepcontrol.wait`
 //!
@@ -36,7 +36,7 @@
 //! - *Versions:* ptxas 13.0.
 //! - *Written instead:* 16-bit negations are `tirx_negated` ([`negation`]); in functions that add 16-bit integers, what is
 //!   compared with zero goes through `tirx_hidden` ([`hides`]).
-//! - *Tests:* `tests/kernels/wrapped_16_bits.py`.
+//! - *Tests:* `tests/kernels/language/wrapped_16_bits.py`.
 //!
 //! # A conversion between the half types is lost
 //!
