@@ -24,6 +24,7 @@
 //! | `# test: compile sm_100a` | nvcc takes the CUDA text, where `TIRX_NVCC` names one |
 //! | `# sim: KERNEL` | the simulator leaves what the lines below say, by expressions ([`expressions`]); anywhere in the file |
 //! | `# test: sim` | the simulator leaves what `NAME.sim.txt` says ([`runs`]), for values that no expression gives |
+//! | `# variant: NAME of KERNEL` | a kernel like another one, but for the changes in the lines below ([`variants`]) |
 //! | `# error: text` | building or lowering fails, and the rendered message holds the text (one line each) |
 //! | `# test: messages` | each kernel of the file is wrong, and the rendered messages are those of `NAME.messages.txt` |
 //! | `# entry: name` | the kernel that is meant; all of the file's where there is none |
@@ -49,6 +50,7 @@ pub mod profiled;
 pub mod shapes;
 pub mod tiles;
 pub mod tools;
+pub mod variants;
 
 pub use tirx_expect::{expressions, machine, runs};
 
@@ -166,14 +168,14 @@ impl Case {
                     .split_once('=')
                     .ok_or(format!("{}: `-D{define}` is not NAME=VALUE", path.display()))?;
                 case.defines.insert(name.trim().into(), constant(value.trim()));
-            } else if let Some(word) = directive(line).filter(|word| *word != "sim") {
+            } else if let Some(word) = directive(line).filter(|word| !matches!(*word, "sim" | "variant")) {
                 return Err(format!(
-                    "{}: unknown directive `{word}:` (there are test, error, entry, sim and -D)",
+                    "{}: unknown directive `{word}:` (there are test, error, entry, sim, variant and -D)",
                     path.display()
                 ));
             }
         }
-        case.text = text;
+        case.text = variants::expand(&text).map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(case)
     }
 

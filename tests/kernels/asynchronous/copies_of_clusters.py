@@ -30,63 +30,15 @@ def multicast(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32")):
         T.cuda.cluster_sync()
     B[bx, tx] = sum
 
-
 # The other block may not have read the first tile.
-# sim: multicast_over_unread
-#   A: float32[2x64] = i * 64 + j
-#   B: float32[2x64] = 0
+# variant: multicast_over_unread of multicast
+#   replace 2: "T.cuda.cluster_sync()" -> "T.cuda.cta_sync()"
 #   fault: which another asynchronous operation wrote, and nothing orders the two
-@T.prim_func
-def multicast_over_unread(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    rank = T.cta_id_in_cluster([2])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    full = T.alloc_shared((1,), "uint64")
-    if tx == 0:
-        T.ptx.mbarrier.init(full.ptr_to([0]), 1)
-        T.ptx.fence.mbarrier_init()
-    T.cuda.cluster_sync()
-    sum: T.float32 = 0.0
-    for k in range(2):
-        if tx == 0:
-            T.ptx.mbarrier.arrive.expect_tx(full.ptr_to([0]), 256)
-            if rank == 0:
-                T.ptx.cp_async_bulk_g2s_cluster(S.ptr_to([0]), A.ptr_to([k, 0]), 256, full.ptr_to([0]), multicast=True, cta_mask=3)
-        T.ptx.mbarrier.try_wait(full.ptr_to([0]), k)
-        sum += S[tx]
-        T.cuda.cta_sync()
-    B[bx, tx] = sum
-
 
 # One block expects half the bytes.
-# sim: multicast_half_expected
-#   A: float32[2x64] = i * 64 + j
-#   B: float32[2x64] = 0
+# variant: multicast_half_expected of multicast
+#   replace: "full.ptr_to([0]), 256)" -> "full.ptr_to([0]), 256 - rank * 128)"
 #   fault: no thread can run any more
-@T.prim_func
-def multicast_half_expected(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    rank = T.cta_id_in_cluster([2])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    full = T.alloc_shared((1,), "uint64")
-    if tx == 0:
-        T.ptx.mbarrier.init(full.ptr_to([0]), 1)
-        T.ptx.fence.mbarrier_init()
-    T.cuda.cluster_sync()
-    sum: T.float32 = 0.0
-    for k in range(2):
-        if tx == 0:
-            T.ptx.mbarrier.arrive.expect_tx(full.ptr_to([0]), 256 - rank * 128)
-            if rank == 0:
-                T.ptx.cp_async_bulk_g2s_cluster(S.ptr_to([0]), A.ptr_to([k, 0]), 256, full.ptr_to([0]), multicast=True, cta_mask=3)
-        T.ptx.mbarrier.try_wait(full.ptr_to([0]), k)
-        sum += S[tx]
-        T.cuda.cluster_sync()
-    B[bx, tx] = sum
 
 
 # The sender does not wait; it may end while the copy runs.
@@ -145,32 +97,10 @@ def remote_arrival(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"))
         B[tx] = S[tx]
     T.cuda.cluster_sync()
 
-
 # A relaxed arrival tells nothing.
-# sim: remote_arrival_relaxed
-#   A: float32[64] = i
-#   B: float32[64] = 0
+# variant: remote_arrival_relaxed of remote_arrival
+#   replace: 'sem="release",' -> 'sem="relaxed",'
 #   fault: no cluster barrier orders the two
-@T.prim_func
-def remote_arrival_relaxed(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    rank = T.cta_id_in_cluster([2])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32")
-    full = T.alloc_shared((1,), "uint64")
-    if tx == 0:
-        T.ptx.mbarrier.init(full.ptr_to([0]), 64)
-        T.ptx.fence.mbarrier_init()
-    T.cuda.cluster_sync()
-    if rank == 0:
-        there: T.let = T.ptx.mapa(S.ptr_to([tx]), 1, "shared::cluster", "u32", "uint32")
-        T.ptx.st(there, A[tx] * T.float32(2), ptx_type="f32", space="shared::cluster")
-        T.ptx.mbarrier.arrive(full.ptr_to([0]), sem="relaxed", scope="cluster", space="shared::cluster", remote=1)
-    else:
-        T.ptx.mbarrier.try_wait_acquire_cluster(full.ptr_to([0]), 0)
-        B[tx] = S[tx]
-    T.cuda.cluster_sync()
 
 
 # The arrival stands before the write.
@@ -248,47 +178,16 @@ def split_barrier(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
     T.ptx.barrier.cluster.arrive("relaxed")
     T.ptx.barrier.cluster.wait()
 
-
 # A relaxed arrival releases nothing.
-# sim: split_barrier_relaxed
-#   A: int32[64] = i
-#   B: int32[64] = 0
+# variant: split_barrier_relaxed of split_barrier
+#   replace: 'T.ptx.barrier.cluster.arrive("release")' -> 'T.ptx.barrier.cluster.arrive("relaxed")'
 #   fault: no cluster barrier orders the two
-@T.prim_func
-def split_barrier_relaxed(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    rank = T.cta_id_in_cluster([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((32,), "int32")
-    S[tx] = A[bx * 32 + tx]
-    T.ptx.barrier.cluster.arrive("relaxed")
-    there: T.let = T.ptx.mapa(S.ptr_to([tx]), 1 - rank, "shared::cluster", "u32", "uint32")
-    T.ptx.barrier.cluster.wait(acquire=True)
-    B[bx * 32 + tx] = T.ptx.ld(there, "int32", "s32", space="shared::cluster")
-    T.ptx.barrier.cluster.arrive("relaxed")
-    T.ptx.barrier.cluster.wait()
-
 
 # The write stands behind the arrival.
-# sim: split_barrier_late_write
-#   A: int32[64] = i
-#   B: int32[64] = 0
+# variant: split_barrier_late_write of split_barrier
+#   replace: 'S = T.alloc_shared((32,), "int32")' -> 'S = T.alloc_shared((32,), "int32")\n    T.ptx.barrier.cluster.arrive("release")'
+#   without 2: 'T.ptx.barrier.cluster.arrive("release")'
 #   fault: no cluster barrier orders the two
-@T.prim_func
-def split_barrier_late_write(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    rank = T.cta_id_in_cluster([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((32,), "int32")
-    T.ptx.barrier.cluster.arrive("release")
-    S[tx] = A[bx * 32 + tx]
-    there: T.let = T.ptx.mapa(S.ptr_to([tx]), 1 - rank, "shared::cluster", "u32", "uint32")
-    T.ptx.barrier.cluster.wait(acquire=True)
-    B[bx * 32 + tx] = T.ptx.ld(there, "int32", "s32", space="shared::cluster")
-    T.ptx.barrier.cluster.arrive("relaxed")
-    T.ptx.barrier.cluster.wait()
 
 
 # One block alone waits at the second.

@@ -26,56 +26,16 @@ def stores(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 64), "float32")):
     if tx == 0:
         T.ptx.cp_async.bulk.wait_group(0, False)
 
-
 # Thread 0 alone fences what it has written, before the barrier.
-# sim: stores_fence_of_thread_0
-#   A: float32[4x64] = i * 64 + j
-#   B: float32[4x64] = 0
+# variant: stores_fence_of_thread_0 of stores
+#   replace: 'T.ptx.fence.proxy_async("shared::cta")' -> 'if tx == 0:\n            T.ptx.fence.proxy_async("shared::cta")'
 #   fault: no fence.proxy.async makes it visible
-@T.prim_func
-def stores_fence_of_thread_0(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 64), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    for k in range(4):
-        if tx == 0:
-            T.ptx.cp_async.bulk.wait_group(0, True)
-        T.cuda.cta_sync()
-        S[tx] = A[k, tx] * T.float32(2)
-        if tx == 0:
-            T.ptx.fence.proxy_async("shared::cta")
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.cp_async_bulk_s2g(B.ptr_to([k, 0]), S.ptr_to([0]), 256)
-            T.ptx.cp_async.bulk.commit_group()
-    if tx == 0:
-        T.ptx.cp_async.bulk.wait_group(0, False)
-
 
 # The fence stands before the write.
-# sim: stores_fence_before_write
-#   A: float32[4x64] = i * 64 + j
-#   B: float32[4x64] = 0
+# variant: stores_fence_before_write of stores
+#   replace 1: "T.cuda.cta_sync()" -> 'T.cuda.cta_sync()\n        T.ptx.fence.proxy_async("shared::cta")'
+#   without 2: 'T.ptx.fence.proxy_async("shared::cta")'
 #   fault: no fence.proxy.async makes it visible
-@T.prim_func
-def stores_fence_before_write(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 64), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    for k in range(4):
-        if tx == 0:
-            T.ptx.cp_async.bulk.wait_group(0, True)
-        T.cuda.cta_sync()
-        T.ptx.fence.proxy_async("shared::cta")
-        S[tx] = A[k, tx] * T.float32(2)
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.cp_async_bulk_s2g(B.ptr_to([k, 0]), S.ptr_to([0]), 256)
-            T.ptx.cp_async.bulk.commit_group()
-    if tx == 0:
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
 
 # Thread 0 fences behind the barrier, for all that it has been told of.
@@ -101,102 +61,25 @@ def stores_fence_after_barrier(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 
     if tx == 0:
         T.ptx.cp_async.bulk.wait_group(0, False)
 
-
 # One group too few is waited for.
-# sim: stores_wait_for_all_but_one
-#   A: float32[4x64] = i * 64 + j
-#   B: float32[4x64] = 0
+# variant: stores_wait_for_all_but_one of stores
+#   replace: "T.ptx.cp_async.bulk.wait_group(0, True" -> "T.ptx.cp_async.bulk.wait_group(1, True"
 #   fault: which an asynchronous operation reads
-@T.prim_func
-def stores_wait_for_all_but_one(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 64), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    for k in range(4):
-        if tx == 0:
-            T.ptx.cp_async.bulk.wait_group(1, True)
-        T.cuda.cta_sync()
-        S[tx] = A[k, tx] * T.float32(2)
-        T.ptx.fence.proxy_async("shared::cta")
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.cp_async_bulk_s2g(B.ptr_to([k, 0]), S.ptr_to([0]), 256)
-            T.ptx.cp_async.bulk.commit_group()
-    if tx == 0:
-        T.ptx.cp_async.bulk.wait_group(0, False)
-
 
 # No group is committed.
-# sim: stores_without_commit
-#   A: float32[4x64] = i * 64 + j
-#   B: float32[4x64] = 0
+# variant: stores_without_commit of stores
+#   without: "T.ptx.cp_async.bulk.commit_group()"
 #   fault: which an asynchronous operation reads
-@T.prim_func
-def stores_without_commit(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 64), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    for k in range(4):
-        if tx == 0:
-            T.ptx.cp_async.bulk.wait_group(0, True)
-        T.cuda.cta_sync()
-        S[tx] = A[k, tx] * T.float32(2)
-        T.ptx.fence.proxy_async("shared::cta")
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.cp_async_bulk_s2g(B.ptr_to([k, 0]), S.ptr_to([0]), 256)
-    if tx == 0:
-        T.ptx.cp_async.bulk.wait_group(0, False)
-
 
 # The others go on without having met the thread that waits.
-# sim: stores_wait_alone
-#   A: float32[4x64] = i * 64 + j
-#   B: float32[4x64] = 0
+# variant: stores_wait_alone of stores
+#   without 1: "T.cuda.cta_sync()"
 #   fault: the bulk copy reads byte
-@T.prim_func
-def stores_wait_alone(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 64), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    for k in range(4):
-        if tx == 0:
-            T.ptx.cp_async.bulk.wait_group(0, True)
-        S[tx] = A[k, tx] * T.float32(2)
-        T.ptx.fence.proxy_async("shared::cta")
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.cp_async_bulk_s2g(B.ptr_to([k, 0]), S.ptr_to([0]), 256)
-            T.ptx.cp_async.bulk.commit_group()
-    if tx == 0:
-        T.ptx.cp_async.bulk.wait_group(0, False)
-
 
 # The block ends while the copy reads its memory.
-# sim: stores_left_alone
-#   A: float32[4x64] = i * 64 + j
-#   B: float32[4x64] = 0
+# variant: stores_left_alone of stores
+#   replace: "if tx == 0:\n        T.ptx.cp_async.bulk.wait_group(0, False)" -> "T.cuda.cta_sync()"
 #   fault: the block ends while an asynchronous operation reads its shared memory
-@T.prim_func
-def stores_left_alone(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 64), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    for k in range(4):
-        if tx == 0:
-            T.ptx.cp_async.bulk.wait_group(0, True)
-        T.cuda.cta_sync()
-        S[tx] = A[k, tx] * T.float32(2)
-        T.ptx.fence.proxy_async("shared::cta")
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.cp_async_bulk_s2g(B.ptr_to([k, 0]), S.ptr_to([0]), 256)
-            T.ptx.cp_async.bulk.commit_group()
-    T.cuda.cta_sync()
 
 
 # Waiting for the reads is enough at the end.
@@ -222,30 +105,10 @@ def stores_wait_for_reads_at_end(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4
     if tx == 0:
         T.ptx.cp_async.bulk.wait_group(0, True)
 
-
 # Another thread waits than the one whose groups they are.
-# sim: stores_wait_by_another
-#   A: float32[4x64] = i * 64 + j
-#   B: float32[4x64] = 0
+# variant: stores_wait_by_another of stores
+#   replace 1: "if tx == 0:" -> "if tx == 32:"
 #   fault: which an asynchronous operation reads
-@T.prim_func
-def stores_wait_by_another(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 64), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    for k in range(4):
-        if tx == 32:
-            T.ptx.cp_async.bulk.wait_group(0, True)
-        T.cuda.cta_sync()
-        S[tx] = A[k, tx] * T.float32(2)
-        T.ptx.fence.proxy_async("shared::cta")
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.cp_async_bulk_s2g(B.ptr_to([k, 0]), S.ptr_to([0]), 256)
-            T.ptx.cp_async.bulk.commit_group()
-    if tx == 0:
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
 
 # What a bulk copy has left in global memory is read by the thread that waited for its writes.
@@ -271,30 +134,10 @@ def read_back(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T
             s += B[i]
         C[0] = s
 
-
 # It has waited for the reads of shared memory alone.
-# sim: read_back_after_reads
-#   A: float32[64] = i
-#   B: float32[64] = 0
-#   C: float32[1] = 0
+# variant: read_back_after_reads of read_back
+#   replace: "T.ptx.cp_async.bulk.wait_group(0, False)" -> "T.ptx.cp_async.bulk.wait_group(0, True)"
 #   fault: which an asynchronous operation writes
-@T.prim_func
-def read_back_after_reads(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buffer((1,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    S[tx] = A[tx] + T.float32(1)
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async_bulk_s2g(B.ptr_to([0]), S.ptr_to([0]), 256)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, True)
-        s: T.float32 = 0.0
-        for i in range(64):
-            s += B[i]
-        C[0] = s
 
 
 # Three slots filled by cp.async, two tiles ahead; a group is committed in each turn, an empty one too.
@@ -323,112 +166,26 @@ def groups(A: T.Buffer((6, 32), "float32"), B: T.Buffer((32,), "float32")):
         sum += S[k % 3, 31 - tx]
     B[tx] = sum
 
-
 # No empty groups in the end: the count is off.
-# sim: groups_without_empty_ones
-#   A: float32[6x32] = i * 32 + j
-#   B: float32[32] = 0
+# variant: groups_without_empty_ones of groups
+#   replace 2: "T.ptx.cp_async.commit_group()" -> "    T.ptx.cp_async.commit_group()"
 #   fault: which an asynchronous operation writes
-@T.prim_func
-def groups_without_empty_ones(A: T.Buffer((6, 32), "float32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((3, 32), "float32", align=16)
-    for k in T.unroll(2):
-        if tx < 8:
-            T.ptx.cp_async(S.ptr_to([k, tx * 4]), A.ptr_to([k, tx * 4]), 16)
-        T.ptx.cp_async.commit_group()
-    sum: T.float32 = 0.0
-    for k in range(6):
-        T.ptx.cp_async.wait_group(1)
-        T.cuda.cta_sync()
-        if k < 4:
-            if tx < 8:
-                T.ptx.cp_async(S.ptr_to([(k + 2) % 3, tx * 4]), A.ptr_to([k + 2, tx * 4]), 16)
-            T.ptx.cp_async.commit_group()
-        sum += S[k % 3, 31 - tx]
-    B[tx] = sum
-
 
 # The barrier stands before the wait.
-# sim: groups_barrier_before_wait
-#   A: float32[6x32] = i * 32 + j
-#   B: float32[32] = 0
+# variant: groups_barrier_before_wait of groups
+#   replace: "for k in range(6):" -> "for k in range(6):\n        T.cuda.cta_sync()"
+#   without 2: "T.cuda.cta_sync()"
 #   fault: which an asynchronous operation writes
-@T.prim_func
-def groups_barrier_before_wait(A: T.Buffer((6, 32), "float32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((3, 32), "float32", align=16)
-    for k in T.unroll(2):
-        if tx < 8:
-            T.ptx.cp_async(S.ptr_to([k, tx * 4]), A.ptr_to([k, tx * 4]), 16)
-        T.ptx.cp_async.commit_group()
-    sum: T.float32 = 0.0
-    for k in range(6):
-        T.cuda.cta_sync()
-        T.ptx.cp_async.wait_group(1)
-        if k < 4:
-            if tx < 8:
-                T.ptx.cp_async(S.ptr_to([(k + 2) % 3, tx * 4]), A.ptr_to([k + 2, tx * 4]), 16)
-        T.ptx.cp_async.commit_group()
-        sum += S[k % 3, 31 - tx]
-    B[tx] = sum
-
 
 # The slot that is filled is the one that is read.
-# sim: groups_of_two_slots
-#   A: float32[6x32] = i * 32 + j
-#   B: float32[32] = 0
+# variant: groups_of_two_slots of groups
+#   replace: "[(k + 2) % 3," -> "[(k + 3) % 3,"
 #   fault: nothing orders the two
-@T.prim_func
-def groups_of_two_slots(A: T.Buffer((6, 32), "float32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((3, 32), "float32", align=16)
-    for k in T.unroll(2):
-        if tx < 8:
-            T.ptx.cp_async(S.ptr_to([k, tx * 4]), A.ptr_to([k, tx * 4]), 16)
-        T.ptx.cp_async.commit_group()
-    sum: T.float32 = 0.0
-    for k in range(6):
-        T.ptx.cp_async.wait_group(1)
-        T.cuda.cta_sync()
-        if k < 4:
-            if tx < 8:
-                T.ptx.cp_async(S.ptr_to([(k + 3) % 3, tx * 4]), A.ptr_to([k + 2, tx * 4]), 16)
-        T.ptx.cp_async.commit_group()
-        sum += S[k % 3, 31 - tx]
-    B[tx] = sum
-
 
 # The commit stands behind the next wait.
-# sim: groups_commit_late
-#   A: float32[6x32] = i * 32 + j
-#   B: float32[32] = 0
+# variant: groups_commit_late of groups
+#   without 2: "T.ptx.cp_async.commit_group()"
 #   fault: which an asynchronous operation writes
-@T.prim_func
-def groups_commit_late(A: T.Buffer((6, 32), "float32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((3, 32), "float32", align=16)
-    for k in T.unroll(2):
-        if tx < 8:
-            T.ptx.cp_async(S.ptr_to([k, tx * 4]), A.ptr_to([k, tx * 4]), 16)
-        T.ptx.cp_async.commit_group()
-    sum: T.float32 = 0.0
-    for k in range(6):
-        T.ptx.cp_async.wait_group(1)
-        T.cuda.cta_sync()
-        if k < 4:
-            if tx < 8:
-                T.ptx.cp_async(S.ptr_to([(k + 2) % 3, tx * 4]), A.ptr_to([k + 2, tx * 4]), 16)
-        sum += S[k % 3, 31 - tx]
-    B[tx] = sum
 
 
 # cp.async tells an mbarrier.
@@ -451,24 +208,8 @@ def counted_copies(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32"))
     T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
     B[tx] = S[31 - tx]
 
-
 # The arrival stands before the copy.
-# sim: counted_copies_arrive_first
-#   A: float32[32] = i
-#   B: float32[32] = 0
+# variant: counted_copies_arrive_first of counted_copies
+#   replace: "if tx < 8:" -> "if tx < 8:\n        T.ptx.cp_async.mbarrier.arrive(bar.ptr_to([0]), noinc=True)"
+#   without 2: "T.ptx.cp_async.mbarrier.arrive(bar.ptr_to([0]), noinc=True)"
 #   fault: which an asynchronous operation writes
-@T.prim_func
-def counted_copies_arrive_first(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((32,), "float32", align=16)
-    bar = T.alloc_shared((1,), "uint64")
-    if tx == 0:
-        T.ptx.mbarrier.init(bar.ptr_to([0]), 8)
-    T.cuda.cta_sync()
-    if tx < 8:
-        T.ptx.cp_async.mbarrier.arrive(bar.ptr_to([0]), noinc=True)
-        T.ptx.cp_async(S.ptr_to([tx * 4]), A.ptr_to([tx * 4]), 16)
-    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
-    B[tx] = S[31 - tx]

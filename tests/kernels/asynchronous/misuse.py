@@ -51,24 +51,9 @@ def more_bytes_than_expected(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "
         T.ptx.cp_async_bulk_g2s_cta(S.ptr_to([0]), A.ptr_to([0]), 128, bar.ptr_to([0]))
         T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
 
-
-# sim: fewer_bytes_than_expected
-#   A: float32[32] = i
-#   B: float32[32] = 0
+# variant: fewer_bytes_than_expected of more_bytes_than_expected
+#   replace: "bar.ptr_to([0]), 64)" -> "bar.ptr_to([0]), 192)"
 #   fault: and 64 bytes of copies
-@T.prim_func
-def fewer_bytes_than_expected(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((32,), "float32", align=128)
-    bar = T.alloc_shared((1,), "uint64")
-    if tx == 0:
-        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
-        T.ptx.fence.mbarrier_init()
-        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 192)
-        T.ptx.cp_async_bulk_g2s_cta(S.ptr_to([0]), A.ptr_to([0]), 128, bar.ptr_to([0]))
-        T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
 
 
 # sim: barrier_that_nobody_made

@@ -16,20 +16,10 @@ def a_barrier_of_each(B: T.Buffer((256,), "int32")):
     T.ptx.bar.sync(1 + tx // 128, 128)
     B[tx] = S[tx // 128 * 128 + 127 - tx % 128]
 
-
 # By mistake both take the same.
-# sim: one_barrier_of_both
-#   B: int32[256] = 0
+# variant: one_barrier_of_both of a_barrier_of_each
+#   replace: "1 + tx // 128" -> "1"
 #   fault: nothing orders the two arrivals
-@T.prim_func
-def one_barrier_of_both(B: T.Buffer((256,), "int32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([256])
-    S = T.alloc_shared((256,), "int32")
-    S[tx] = tx
-    T.ptx.bar.sync(1, 128)
-    B[tx] = S[tx // 128 * 128 + 127 - tx % 128]
 
 
 # The same in roles of a warpgroup each.

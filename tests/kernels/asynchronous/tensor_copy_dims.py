@@ -52,32 +52,11 @@ def loads_one(A: T.Buffer((40,), "float32"), B: T.Buffer((32,), "float32")):
         if e < 32:
             B[e] = S[e]
 
-
 # A map of tfloat32 (data type 11) rounds float32 to ten bits of fraction on the way in, ties to even.
-# sim: loads_tfloat32
+# variant: loads_tfloat32 of loads_one
+#   replace: "1, 0, 0, 0, 0)" -> "1, 0, 0, 0, 0, 11)"
 #   A: float32[40] = -1 - i / 2048
 #   B: float32[32] = 9 -> rounded(i + 16) if i < 24 else 0
-@T.prim_func
-def loads_tfloat32(A: T.Buffer((40,), "float32"), B: T.Buffer((32,), "float32")):
-    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 1, A.data, 40, 32, 1, 0, 0, 0, 0, 11)
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((32,), "float32", align=128)
-    bar = T.alloc_shared((1,), "uint64")
-    if tx == 0:
-        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
-        T.ptx.fence.mbarrier_init()
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 128)
-        T.ptx.cp_async.bulk.tensor.g2s_cta(1, S.ptr_to([0]), bar.ptr_to([0]), T.address_of(A_map), -1, "", 16)
-    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
-    for k in T.serial(1):
-        e: T.let = k * 32 + tx
-        if e < 32:
-            B[e] = S[e]
 
 
 # Elements beyond the tensor are not written.
@@ -332,25 +311,9 @@ def strides(A: T.Buffer((8, 8), "float32"), B: T.Buffer((4, 8), "float32")):
     T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
     B[tx // 8, tx % 8] = S[tx]
 
-
-# sim: not_a_number
+# variant: not_a_number of strides
+#   replace: "T.Buffer((8, 8" -> "T.Buffer((4, 8"
+#   replace: "8, 32, 8, 8, 1, 2, 0, 0, 0, 0" -> "4, 32, 8, 4, 1, 1, 0, 0, 0, 1"
+#   replace: '1, "", 0, 0)' -> '1, "", 0, 2)'
 #   A: float32[4x8] = i * 8 + j
 #   B: float32[4x8] = 9 -> A[i + 2][j] if i < 2 else float("nan")
-@T.prim_func
-def not_a_number(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
-    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 2, A.data, 8, 4, 32, 8, 4, 1, 1, 0, 0, 0, 1)
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((32,), "float32", align=128)
-    bar = T.alloc_shared((1,), "uint64")
-    if tx == 0:
-        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
-        T.ptx.fence.mbarrier_init()
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 128)
-        T.ptx.cp_async.bulk.tensor.g2s_cluster(2, S.ptr_to([0]), bar.ptr_to([0]), T.address_of(A_map), 0, 1, "", 0, 2)
-    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
-    B[tx // 8, tx % 8] = S[tx]

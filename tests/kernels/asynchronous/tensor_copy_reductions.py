@@ -23,259 +23,76 @@ def add_float32(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
         T.ptx.cp_async.bulk.commit_group()
         T.ptx.cp_async.bulk.wait_group(0, False)
 
-
-# sim: add_int32
+# variant: add_int32 of add_float32
+#   replace all: "float32" -> "int32"
 #   A: int32[32] = (i * 5) % 7 - 3
 #   B: int32[32] = (i * 3) % 5 - 2 -> B[i] + A[i]
-@T.prim_func
-def add_int32(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "int32", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "int32", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "add", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
-
-# sim: min_int32
+# variant: min_int32 of add_float32
+#   replace all: "float32" -> "int32"
+#   replace: '", "add", bx' -> '", "min", bx'
 #   A: int32[32] = (i * 5) % 7 - 3
 #   B: int32[32] = (i * 3) % 5 - 2 -> min(A[i], B[i])
-@T.prim_func
-def min_int32(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "int32", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "int32", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "min", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
-
-# sim: max_int32
+# variant: max_int32 of add_float32
+#   replace all: "float32" -> "int32"
+#   replace: '", "add", bx' -> '", "max", bx'
 #   A: int32[32] = (i * 5) % 7 - 3
 #   B: int32[32] = (i * 3) % 5 - 2 -> max(A[i], B[i])
-@T.prim_func
-def max_int32(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "int32", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "int32", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "max", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
-
-# sim: inc_uint32
+# variant: inc_uint32 of add_float32
+#   replace all: "float32" -> "uint32"
+#   replace: '", "add", bx' -> '", "inc", bx'
 #   A: uint32[32] = (i * 5) % 7
 #   B: uint32[32] = (i * 3) % 5 -> 0 if B[i] >= A[i] else B[i] + 1
-@T.prim_func
-def inc_uint32(A: T.Buffer((32,), "uint32"), B: T.Buffer((32,), "uint32")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "uint32", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "uint32", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "inc", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
-
-# sim: dec_uint32
+# variant: dec_uint32 of add_float32
+#   replace all: "float32" -> "uint32"
+#   replace: '", "add", bx' -> '", "dec", bx'
 #   A: uint32[32] = (i * 5) % 7
 #   B: uint32[32] = (i * 3) % 5 -> A[i] if B[i] == 0 or B[i] > A[i] else B[i] - 1
-@T.prim_func
-def dec_uint32(A: T.Buffer((32,), "uint32"), B: T.Buffer((32,), "uint32")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "uint32", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "uint32", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "dec", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
-
-# sim: and_uint32
+# variant: and_uint32 of add_float32
+#   replace all: "float32" -> "uint32"
+#   replace: '", "add", bx' -> '", "and", bx'
 #   A: uint32[32] = (i * 5) % 7
 #   B: uint32[32] = (i * 3) % 5 -> B[i] & A[i]
-@T.prim_func
-def and_uint32(A: T.Buffer((32,), "uint32"), B: T.Buffer((32,), "uint32")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "uint32", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "uint32", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "and", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
-
-# sim: or_uint32
+# variant: or_uint32 of add_float32
+#   replace all: "float32" -> "uint32"
+#   replace: '", "add", bx' -> '", "or", bx'
 #   A: uint32[32] = (i * 5) % 7
 #   B: uint32[32] = (i * 3) % 5 -> B[i] | A[i]
-@T.prim_func
-def or_uint32(A: T.Buffer((32,), "uint32"), B: T.Buffer((32,), "uint32")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "uint32", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "uint32", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "or", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
-
-# sim: xor_uint32
+# variant: xor_uint32 of add_float32
+#   replace all: "float32" -> "uint32"
+#   replace: '", "add", bx' -> '", "xor", bx'
 #   A: uint32[32] = (i * 5) % 7
 #   B: uint32[32] = (i * 3) % 5 -> B[i] ^ A[i]
-@T.prim_func
-def xor_uint32(A: T.Buffer((32,), "uint32"), B: T.Buffer((32,), "uint32")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "uint32", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "uint32", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "xor", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
-
-# sim: add_float16
+# variant: add_float16 of add_float32
+#   replace all: "float32" -> "float16"
 #   A: float16[32] = (i * 5) % 7
 #   B: float16[32] = (i * 3) % 5 -> B[i] + A[i]
-@T.prim_func
-def add_float16(A: T.Buffer((32,), "float16"), B: T.Buffer((32,), "float16")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "float16", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "float16", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "add", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
-
-# sim: min_float16
+# variant: min_float16 of add_float32
+#   replace all: "float32" -> "float16"
+#   replace: '", "add", bx' -> '", "min", bx'
 #   A: float16[32] = (i * 5) % 7 - 3
 #   B: float16[32] = (i * 3) % 5 - 2 -> min(A[i], B[i])
-@T.prim_func
-def min_float16(A: T.Buffer((32,), "float16"), B: T.Buffer((32,), "float16")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "float16", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "float16", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "min", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
-
-# sim: max_bfloat16
+# variant: max_bfloat16 of add_float32
+#   replace all: "float32" -> "bfloat16"
+#   replace: '", "add", bx' -> '", "max", bx'
 #   A: bfloat16[32] = (i * 5) % 7 - 3
 #   B: bfloat16[32] = (i * 3) % 5 - 2 -> max(A[i], B[i])
-@T.prim_func
-def max_bfloat16(A: T.Buffer((32,), "bfloat16"), B: T.Buffer((32,), "bfloat16")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "bfloat16", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "bfloat16", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "max", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
-
 
 # The copy engine adds no int64.
-# sim: add_int64
+# variant: add_int64 of add_float32
+#   replace all: "float32" -> "int64"
 #   A: int64[32] = (i * 5) % 7 - 3
 #   B: int64[32] = (i * 3) % 5 - 2
 #   fault: a tensor copy cannot combine elements of int64 by `add`
-@T.prim_func
-def add_int64(A: T.Buffer((32,), "int64"), B: T.Buffer((32,), "int64")):
-    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "int64", 1, B.data, 32, 16, 1, 0, 0, 0, 0)
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    S = T.alloc_shared((16,), "int64", align=128)
-    if tx < 16:
-        S[tx] = A[bx * 16 + tx]
-    T.ptx.fence.proxy_async("shared::cta")
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.cp_async.bulk.tensor.s2g_reduce(1, S.ptr_to([0]), T.address_of(B_map), "", "add", bx * 16)
-        T.ptx.cp_async.bulk.commit_group()
-        T.ptx.cp_async.bulk.wait_group(0, False)
 
 
 # All blocks add to the same box.

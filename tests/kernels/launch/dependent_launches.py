@@ -15,33 +15,15 @@ def waits(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
             T.ptx.griddepcontrol.wait()
             B[bx * 64 + tx] = A[255 - bx * 64 - tx] + 1
 
-
-# sim: does_not_wait
-#   A: int32[256] = 0
-#   B: int32[256] = 0
+# variant: does_not_wait of waits
+#   without: "T.ptx.griddepcontrol.wait()"
 #   fault: no griddepcontrol.wait orders the two
-@T.prim_func
-def does_not_wait(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
-    with T.launch_thread("blockIdx.x", 4) as bx, T.launch_thread("threadIdx.x", 64) as tx:
-        T.ptx.griddepcontrol.launch_dependents()
-        A[bx * 64 + tx] = bx * 64 + tx
-    with T.attr({"tirx.use_programtic_dependent_launch": 1}):
-        with T.launch_thread("blockIdx.x", 4) as bx, T.launch_thread("threadIdx.x", 64) as tx:
-            B[bx * 64 + tx] = A[255 - bx * 64 - tx] + 1
-
 
 # The first grid does not even ask for its dependents.
-# sim: does_not_wait_for_the_end
-#   A: int32[256] = 0
-#   B: int32[256] = 0
+# variant: does_not_wait_for_the_end of waits
+#   without: "T.ptx.griddepcontrol.launch_dependents()"
+#   without: "T.ptx.griddepcontrol.wait()"
 #   fault: no griddepcontrol.wait orders the two
-@T.prim_func
-def does_not_wait_for_the_end(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
-    with T.launch_thread("blockIdx.x", 4) as bx, T.launch_thread("threadIdx.x", 64) as tx:
-        A[bx * 64 + tx] = bx * 64 + tx
-    with T.attr({"tirx.use_programtic_dependent_launch": 1}):
-        with T.launch_thread("blockIdx.x", 4) as bx, T.launch_thread("threadIdx.x", 64) as tx:
-            B[bx * 64 + tx] = A[255 - bx * 64 - tx] + 1
 
 
 # sim: waits_too_late
@@ -109,22 +91,10 @@ def one_waits(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
             T.cuda.cta_sync()
             B[bx * 64 + tx] = A[255 - bx * 64 - tx] + 1
 
-
 # The others have not.
-# sim: one_waits_alone
-#   A: int32[256] = 0
-#   B: int32[256] = 0
+# variant: one_waits_alone of one_waits
+#   without: "T.cuda.cta_sync()"
 #   fault: no griddepcontrol.wait orders the two
-@T.prim_func
-def one_waits_alone(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
-    with T.launch_thread("blockIdx.x", 4) as bx, T.launch_thread("threadIdx.x", 64) as tx:
-        T.ptx.griddepcontrol.launch_dependents()
-        A[bx * 64 + tx] = bx * 64 + tx
-    with T.attr({"tirx.use_programtic_dependent_launch": 1}):
-        with T.launch_thread("blockIdx.x", 4) as bx, T.launch_thread("threadIdx.x", 64) as tx:
-            if tx == 0:
-                T.ptx.griddepcontrol.wait()
-            B[bx * 64 + tx] = A[255 - bx * 64 - tx] + 1
 
 
 # A bulk copy is issued before the wait.

@@ -55,32 +55,10 @@ def last_block_by_fences(A: T.Buffer((256,), "float32"), W: T.Buffer((4,), "floa
             t += W[i]
         B[0] = t
 
-
 # A relaxed counter orders nothing.
-# sim: last_block_relaxed
-#   A: float32[256] = i
-#   W: float32[4] = 0
-#   N: uint32[1] = 0
-#   B: float32[1] = 0
+# variant: last_block_relaxed of last_block
+#   replace: 'sem="acq_rel",' -> 'sem="relaxed",'
 #   fault: nothing orders the two blocks
-@T.prim_func
-def last_block_relaxed(A: T.Buffer((256,), "float32"), W: T.Buffer((4,), "float32"), N: T.Buffer((1,), "uint32"), B: T.Buffer((1,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([32])
-    is_last = T.alloc_shared((1,), "uint32")
-    if tx == 0:
-        s: T.float32 = 0.0
-        for i in range(64):
-            s += A[bx * 64 + i]
-        W[bx] = s
-        is_last[0] = T.ptx.atom_scalar(N.ptr_to([0]), T.uint32(1), op="add", ptx_type="u32", sem="relaxed", scope="gpu")
-    T.cuda.cta_sync()
-    if is_last[0] == T.uint32(3) and tx == 31:
-        t: T.float32 = 0.0
-        for i in range(4):
-            t += W[i]
-        B[0] = t
 
 
 # Neither does atomicAdd.
@@ -109,86 +87,20 @@ def last_block_atomic_add(A: T.Buffer((256,), "float32"), W: T.Buffer((4,), "flo
             t += W[i]
         B[0] = t
 
-
 # A counter for the block.
-# sim: last_block_of_a_block
-#   A: float32[256] = i
-#   W: float32[4] = 0
-#   N: uint32[1] = 0
-#   B: float32[1] = 0
+# variant: last_block_of_a_block of last_block
+#   replace: 'scope="gpu")' -> 'scope="cta")'
 #   fault: nothing orders the two blocks
-@T.prim_func
-def last_block_of_a_block(A: T.Buffer((256,), "float32"), W: T.Buffer((4,), "float32"), N: T.Buffer((1,), "uint32"), B: T.Buffer((1,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([32])
-    is_last = T.alloc_shared((1,), "uint32")
-    if tx == 0:
-        s: T.float32 = 0.0
-        for i in range(64):
-            s += A[bx * 64 + i]
-        W[bx] = s
-        is_last[0] = T.ptx.atom_scalar(N.ptr_to([0]), T.uint32(1), op="add", ptx_type="u32", sem="acq_rel", scope="cta")
-    T.cuda.cta_sync()
-    if is_last[0] == T.uint32(3) and tx == 31:
-        t: T.float32 = 0.0
-        for i in range(4):
-            t += W[i]
-        B[0] = t
-
 
 # Release without acquire.
-# sim: last_block_releases
-#   A: float32[256] = i
-#   W: float32[4] = 0
-#   N: uint32[1] = 0
-#   B: float32[1] = 0
+# variant: last_block_releases of last_block
+#   replace: 'sem="acq_rel",' -> 'sem="release",'
 #   fault: nothing orders the two blocks
-@T.prim_func
-def last_block_releases(A: T.Buffer((256,), "float32"), W: T.Buffer((4,), "float32"), N: T.Buffer((1,), "uint32"), B: T.Buffer((1,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([32])
-    is_last = T.alloc_shared((1,), "uint32")
-    if tx == 0:
-        s: T.float32 = 0.0
-        for i in range(64):
-            s += A[bx * 64 + i]
-        W[bx] = s
-        is_last[0] = T.ptx.atom_scalar(N.ptr_to([0]), T.uint32(1), op="add", ptx_type="u32", sem="release", scope="gpu")
-    T.cuda.cta_sync()
-    if is_last[0] == T.uint32(3) and tx == 31:
-        t: T.float32 = 0.0
-        for i in range(4):
-            t += W[i]
-        B[0] = t
-
 
 # Acquire without release.
-# sim: last_block_acquires
-#   A: float32[256] = i
-#   W: float32[4] = 0
-#   N: uint32[1] = 0
-#   B: float32[1] = 0
+# variant: last_block_acquires of last_block
+#   replace: 'sem="acq_rel",' -> 'sem="acquire",'
 #   fault: nothing orders the two blocks
-@T.prim_func
-def last_block_acquires(A: T.Buffer((256,), "float32"), W: T.Buffer((4,), "float32"), N: T.Buffer((1,), "uint32"), B: T.Buffer((1,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([32])
-    is_last = T.alloc_shared((1,), "uint32")
-    if tx == 0:
-        s: T.float32 = 0.0
-        for i in range(64):
-            s += A[bx * 64 + i]
-        W[bx] = s
-        is_last[0] = T.ptx.atom_scalar(N.ptr_to([0]), T.uint32(1), op="add", ptx_type="u32", sem="acquire", scope="gpu")
-    T.cuda.cta_sync()
-    if is_last[0] == T.uint32(3) and tx == 31:
-        t: T.float32 = 0.0
-        for i in range(4):
-            t += W[i]
-        B[0] = t
 
 
 # Another thread reads without having met thread 0.
@@ -217,90 +129,21 @@ def last_block_without_barrier(A: T.Buffer((256,), "float32"), W: T.Buffer((4,),
             t += W[i]
         B[0] = t
 
-
 # No fence before the relaxed counter.
-# sim: last_block_fence_before
-#   A: float32[256] = i
-#   W: float32[4] = 0
-#   N: uint32[1] = 0
-#   B: float32[1] = 0
+# variant: last_block_fence_before of last_block_by_fences
+#   without 1: "T.cuda.thread_fence()"
 #   fault: nothing orders the two blocks
-@T.prim_func
-def last_block_fence_before(A: T.Buffer((256,), "float32"), W: T.Buffer((4,), "float32"), N: T.Buffer((1,), "uint32"), B: T.Buffer((1,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([32])
-    is_last = T.alloc_shared((1,), "uint32")
-    if tx == 0:
-        s: T.float32 = 0.0
-        for i in range(64):
-            s += A[bx * 64 + i]
-        W[bx] = s
-        is_last[0] = T.ptx.atom_scalar(N.ptr_to([0]), T.uint32(1), op="add", ptx_type="u32", sem="relaxed", scope="gpu")
-        T.cuda.thread_fence()
-    T.cuda.cta_sync()
-    if is_last[0] == T.uint32(3) and tx == 31:
-        t: T.float32 = 0.0
-        for i in range(4):
-            t += W[i]
-        B[0] = t
-
 
 # No fence behind it.
-# sim: last_block_fence_after
-#   A: float32[256] = i
-#   W: float32[4] = 0
-#   N: uint32[1] = 0
-#   B: float32[1] = 0
+# variant: last_block_fence_after of last_block_by_fences
+#   without 2: "T.cuda.thread_fence()"
 #   fault: nothing orders the two blocks
-@T.prim_func
-def last_block_fence_after(A: T.Buffer((256,), "float32"), W: T.Buffer((4,), "float32"), N: T.Buffer((1,), "uint32"), B: T.Buffer((1,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([32])
-    is_last = T.alloc_shared((1,), "uint32")
-    if tx == 0:
-        s: T.float32 = 0.0
-        for i in range(64):
-            s += A[bx * 64 + i]
-        W[bx] = s
-        T.cuda.thread_fence()
-        is_last[0] = T.ptx.atom_scalar(N.ptr_to([0]), T.uint32(1), op="add", ptx_type="u32", sem="relaxed", scope="gpu")
-    T.cuda.cta_sync()
-    if is_last[0] == T.uint32(3) and tx == 31:
-        t: T.float32 = 0.0
-        for i in range(4):
-            t += W[i]
-        B[0] = t
-
 
 # Fences for the block.
-# sim: last_block_fences_of_the_block
-#   A: float32[256] = i
-#   W: float32[4] = 0
-#   N: uint32[1] = 0
-#   B: float32[1] = 0
+# variant: last_block_fences_of_the_block of last_block_by_fences
+#   replace 1: "T.cuda.thread_fence()" -> 'T.ptx.fence("acq_rel", "cta")'
+#   replace: "T.cuda.thread_fence(" -> 'T.ptx.fence("acq_rel", "cta"'
 #   fault: nothing orders the two blocks
-@T.prim_func
-def last_block_fences_of_the_block(A: T.Buffer((256,), "float32"), W: T.Buffer((4,), "float32"), N: T.Buffer((1,), "uint32"), B: T.Buffer((1,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([32])
-    is_last = T.alloc_shared((1,), "uint32")
-    if tx == 0:
-        s: T.float32 = 0.0
-        for i in range(64):
-            s += A[bx * 64 + i]
-        W[bx] = s
-        T.ptx.fence("acq_rel", "cta")
-        is_last[0] = T.ptx.atom_scalar(N.ptr_to([0]), T.uint32(1), op="add", ptx_type="u32", sem="relaxed", scope="gpu")
-        T.ptx.fence("acq_rel", "cta")
-    T.cuda.cta_sync()
-    if is_last[0] == T.uint32(3) and tx == 31:
-        t: T.float32 = 0.0
-        for i in range(4):
-            t += W[i]
-        B[0] = t
 
 
 # Every thread leaves a part, and thread 0 counts without having met the others.

@@ -25,55 +25,16 @@ def stream_k(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32"), F: T.
         T.cuda.cta_sync()
         B[tx] = A[tx + 32] + W[tx]
 
-
 # A relaxed load acquires nothing.
-# sim: stream_k_relaxed_load
-#   A: float32[64] = i
-#   W: float32[32] = 0
-#   F: uint32[1] = 0
-#   B: float32[32] = 0
+# variant: stream_k_relaxed_load of stream_k
+#   replace: "T.ptx.ld_acquire" -> "T.ptx.ld_relaxed"
 #   fault: nothing orders the two blocks
-@T.prim_func
-def stream_k_relaxed_load(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32"), F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    if bx == 0:
-        W[tx] = A[tx]
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.st_release(F.ptr_to([0]), T.uint32(1), ptx_type="u32", scope="gpu")
-    else:
-        if tx == 0:
-            while T.ptx.ld_relaxed(F.ptr_to([0]), "uint32", "u32", scope="gpu") == T.uint32(0):
-                T.cuda.nano_sleep(T.uint64(20))
-        T.cuda.cta_sync()
-        B[tx] = A[tx + 32] + W[tx]
-
 
 # Neither is ordered.
-# sim: stream_k_relaxed_both
-#   A: float32[64] = i
-#   W: float32[32] = 0
-#   F: uint32[1] = 0
-#   B: float32[32] = 0
+# variant: stream_k_relaxed_both of stream_k
+#   replace: "T.ptx.st_release" -> "T.ptx.st_relaxed"
+#   replace: "T.ptx.ld_acquire" -> "T.ptx.ld_relaxed"
 #   fault: nothing orders the two blocks
-@T.prim_func
-def stream_k_relaxed_both(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32"), F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    if bx == 0:
-        W[tx] = A[tx]
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.st_relaxed(F.ptr_to([0]), T.uint32(1), ptx_type="u32", scope="gpu")
-    else:
-        if tx == 0:
-            while T.ptx.ld_relaxed(F.ptr_to([0]), "uint32", "u32", scope="gpu") == T.uint32(0):
-                T.cuda.nano_sleep(T.uint64(20))
-        T.cuda.cta_sync()
-        B[tx] = A[tx + 32] + W[tx]
 
 
 # A volatile flag is relaxed.
@@ -100,103 +61,25 @@ def stream_k_volatile(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32
         T.cuda.cta_sync()
         B[tx] = A[tx + 32] + W[tx]
 
-
 # The store is for its block.
-# sim: stream_k_release_cta
-#   A: float32[64] = i
-#   W: float32[32] = 0
-#   F: uint32[1] = 0
-#   B: float32[32] = 0
+# variant: stream_k_release_cta of stream_k
+#   replace: 'ptx_type="u32", scope="gpu")' -> 'ptx_type="u32", scope="cta")'
 #   fault: nothing orders the two blocks
-@T.prim_func
-def stream_k_release_cta(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32"), F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    if bx == 0:
-        W[tx] = A[tx]
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.st_release(F.ptr_to([0]), T.uint32(1), ptx_type="u32", scope="cta")
-    else:
-        if tx == 0:
-            while T.ptx.ld_acquire(F.ptr_to([0]), "uint32", "u32", scope="gpu") == T.uint32(0):
-                T.cuda.nano_sleep(T.uint64(20))
-        T.cuda.cta_sync()
-        B[tx] = A[tx + 32] + W[tx]
-
 
 # The load is for its block.
-# sim: stream_k_acquire_cta
-#   A: float32[64] = i
-#   W: float32[32] = 0
-#   F: uint32[1] = 0
-#   B: float32[32] = 0
+# variant: stream_k_acquire_cta of stream_k
+#   replace: 'scope="gpu") ' -> 'scope="cta") '
 #   fault: nothing orders the two blocks
-@T.prim_func
-def stream_k_acquire_cta(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32"), F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    if bx == 0:
-        W[tx] = A[tx]
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.st_release(F.ptr_to([0]), T.uint32(1), ptx_type="u32", scope="gpu")
-    else:
-        if tx == 0:
-            while T.ptx.ld_acquire(F.ptr_to([0]), "uint32", "u32", scope="cta") == T.uint32(0):
-                T.cuda.nano_sleep(T.uint64(20))
-        T.cuda.cta_sync()
-        B[tx] = A[tx + 32] + W[tx]
-
 
 # Thread 0 tells of the others' writes without having met them.
-# sim: stream_k_no_barrier_before
-#   A: float32[64] = i
-#   W: float32[32] = 0
-#   F: uint32[1] = 0
-#   B: float32[32] = 0
+# variant: stream_k_no_barrier_before of stream_k
+#   without 1: "T.cuda.cta_sync()"
 #   fault: nothing orders the two blocks
-@T.prim_func
-def stream_k_no_barrier_before(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32"), F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    if bx == 0:
-        W[tx] = A[tx]
-        if tx == 0:
-            T.ptx.st_release(F.ptr_to([0]), T.uint32(1), ptx_type="u32", scope="gpu")
-    else:
-        if tx == 0:
-            while T.ptx.ld_acquire(F.ptr_to([0]), "uint32", "u32", scope="gpu") == T.uint32(0):
-                T.cuda.nano_sleep(T.uint64(20))
-        T.cuda.cta_sync()
-        B[tx] = A[tx + 32] + W[tx]
-
 
 # The others have not met the thread that waited.
-# sim: stream_k_no_barrier_after
-#   A: float32[64] = i
-#   W: float32[32] = 0
-#   F: uint32[1] = 0
-#   B: float32[32] = 0
+# variant: stream_k_no_barrier_after of stream_k
+#   without 2: "T.cuda.cta_sync()"
 #   fault: nothing orders the two blocks
-@T.prim_func
-def stream_k_no_barrier_after(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32"), F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    if bx == 0:
-        W[tx] = A[tx]
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.st_release(F.ptr_to([0]), T.uint32(1), ptx_type="u32", scope="gpu")
-    else:
-        if tx == 0:
-            while T.ptx.ld_acquire(F.ptr_to([0]), "uint32", "u32", scope="gpu") == T.uint32(0):
-                T.cuda.nano_sleep(T.uint64(20))
-        B[tx] = A[tx + 32] + W[tx]
 
 
 # Fences around relaxed accesses do.
@@ -224,33 +107,10 @@ def stream_k_fences(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32")
         T.cuda.cta_sync()
         B[tx] = A[tx + 32] + W[tx]
 
-
 # The fence is of other threads than the one that waited.
-# sim: stream_k_fence_by_others_only
-#   A: float32[64] = i
-#   W: float32[32] = 0
-#   F: uint32[1] = 0
-#   B: float32[32] = 0
+# variant: stream_k_fence_by_others_only of stream_k_fences
+#   replace 2: "T.cuda.thread_fence()" -> "if tx > 0:\n            T.cuda.thread_fence()"
 #   fault: nothing orders the two blocks
-@T.prim_func
-def stream_k_fence_by_others_only(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32"), F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    if bx == 0:
-        W[tx] = A[tx]
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.cuda.thread_fence()
-            T.ptx.st_relaxed(F.ptr_to([0]), T.uint32(1), ptx_type="u32", scope="gpu")
-    else:
-        if tx == 0:
-            while T.ptx.ld_relaxed(F.ptr_to([0]), "uint32", "u32", scope="gpu") == T.uint32(0):
-                T.cuda.nano_sleep(T.uint64(20))
-        if tx > 0:
-            T.cuda.thread_fence()
-        T.cuda.cta_sync()
-        B[tx] = A[tx + 32] + W[tx]
 
 
 # A reduction releases.
@@ -276,55 +136,15 @@ def stream_k_red_release(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "floa
         T.cuda.cta_sync()
         B[tx] = A[tx + 32] + W[tx]
 
-
 # A relaxed one does not.
-# sim: stream_k_red_relaxed
-#   A: float32[64] = i
-#   W: float32[32] = 0
-#   F: uint32[1] = 0
-#   B: float32[32] = 0
+# variant: stream_k_red_relaxed of stream_k_red_release
+#   replace: 'sem="release",' -> 'sem="relaxed",'
 #   fault: nothing orders the two blocks
-@T.prim_func
-def stream_k_red_relaxed(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32"), F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    if bx == 0:
-        W[tx] = A[tx]
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.red_scalar(F.ptr_to([0]), T.uint32(1), op="add", ptx_type="u32", sem="relaxed", scope="gpu")
-    else:
-        if tx == 0:
-            while T.ptx.ld_acquire(F.ptr_to([0]), "uint32", "u32", scope="gpu") == T.uint32(0):
-                T.cuda.nano_sleep(T.uint64(20))
-        T.cuda.cta_sync()
-        B[tx] = A[tx + 32] + W[tx]
-
 
 # Polling by a relaxed atomic.
-# sim: stream_k_atomic_poll
-#   A: float32[64] = i
-#   W: float32[32] = 0
-#   F: uint32[1] = 0
-#   B: float32[32] = 0
+# variant: stream_k_atomic_poll of stream_k
+#   replace: 'T.ptx.ld_acquire(F.ptr_to([0]), "uint32", "u32", scope="gpu"' -> "T.cuda.atomic_add(F.ptr_to([0]), T.uint32(0)"
 #   fault: nothing orders the two blocks
-@T.prim_func
-def stream_k_atomic_poll(A: T.Buffer((64,), "float32"), W: T.Buffer((32,), "float32"), F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    tx = T.thread_id([32])
-    if bx == 0:
-        W[tx] = A[tx]
-        T.cuda.cta_sync()
-        if tx == 0:
-            T.ptx.st_release(F.ptr_to([0]), T.uint32(1), ptx_type="u32", scope="gpu")
-    else:
-        if tx == 0:
-            while T.cuda.atomic_add(F.ptr_to([0]), T.uint32(0)) == T.uint32(0):
-                T.cuda.nano_sleep(T.uint64(20))
-        T.cuda.cta_sync()
-        B[tx] = A[tx + 32] + W[tx]
 
 
 # The flag before the tile.

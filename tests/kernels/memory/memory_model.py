@@ -29,31 +29,11 @@ def initialized_for_the_cluster(A: T.Buffer((64,), "float32"), B: T.Buffer((2, 6
     B[bx, tx] = S[tx]
     T.cuda.cluster_sync()
 
-
 # Without the fence a relaxed arrival releases nothing.
-# sim: initialized_without_fence
-#   A: float32[64] = i
-#   B: float32[2x64] = 0
+# variant: initialized_without_fence of initialized_for_the_cluster
+#   without: "T.ptx.fence.mbarrier_init()"
+#   replace 2: "if tx == 0:" -> "if tx == 32:"
 #   fault: uses the mbarrier `full[0]`, which thread (0, 0, 0) wrote
-@T.prim_func
-def initialized_without_fence(A: T.Buffer((64,), "float32"), B: T.Buffer((2, 64), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    rank = T.cta_id_in_cluster([2])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    full = T.alloc_shared((1,), "uint64")
-    if tx == 0:
-        T.ptx.mbarrier.init(full.ptr_to([0]), 1)
-    T.ptx.barrier.cluster.arrive("relaxed")
-    T.ptx.barrier.cluster.wait(True)
-    if tx == 32:
-        T.ptx.mbarrier.arrive.expect_tx(full.ptr_to([0]), 256)
-        if rank == 0:
-            T.ptx.cp_async_bulk_g2s_cluster(S.ptr_to([0]), A.ptr_to([0]), 256, full.ptr_to([0]), multicast=True, cta_mask=3)
-    T.ptx.mbarrier.try_wait(full.ptr_to([0]), 0)
-    B[bx, tx] = S[tx]
-    T.cuda.cluster_sync()
 
 
 # The fence releases the initialization alone, not what the thread has written besides.
@@ -177,32 +157,11 @@ def remote_arrival_of_block_scope(A: T.Buffer((64,), "float32"), B: T.Buffer((64
         B[tx] = S[tx]
     T.cuda.cluster_sync()
 
-
 # Nor does a wait at the scope of a block.
-# sim: wait_of_block_scope
-#   A: float32[64] = i
-#   B: float32[64] = 0
+# variant: wait_of_block_scope of remote_arrival_of_block_scope
+#   replace: "), remote=1)" -> '), sem="release", scope="cluster", space="shared::cluster", remote=1)'
+#   replace: "T.ptx.mbarrier.try_wait_acquire_cluster" -> "T.ptx.mbarrier.try_wait"
 #   fault: no cluster barrier orders the two
-@T.prim_func
-def wait_of_block_scope(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([2])
-    rank = T.cta_id_in_cluster([2])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32")
-    full = T.alloc_shared((1,), "uint64")
-    if tx == 0:
-        T.ptx.mbarrier.init(full.ptr_to([0]), 64)
-        T.ptx.fence.mbarrier_init()
-    T.cuda.cluster_sync()
-    if rank == 0:
-        there: T.let = T.ptx.mapa(S.ptr_to([tx]), 1, "shared::cluster", "u32", "uint32")
-        T.ptx.st(there, A[tx] * T.float32(2), ptx_type="f32", space="shared::cluster")
-        T.ptx.mbarrier.arrive(full.ptr_to([0]), sem="release", scope="cluster", space="shared::cluster", remote=1)
-    else:
-        T.ptx.mbarrier.try_wait(full.ptr_to([0]), 0)
-        B[tx] = S[tx]
-    T.cuda.cluster_sync()
 
 
 # The path for constant memory may give what was there before, whatever orders the two.
@@ -454,28 +413,11 @@ def wrong_parity(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     T.ptx.mbarrier.try_wait(full.ptr_to([0]), 1)
     B[tx] = S[tx]
 
-
 # More bytes are expected than copied.
-# sim: too_few_bytes
-#   A: float32[64] = i
-#   B: float32[64] = 0
+# variant: too_few_bytes of wrong_parity
+#   replace: "full.ptr_to([0]), 256)" -> "full.ptr_to([0]), 512)"
+#   replace: "T.ptx.mbarrier.try_wait(full.ptr_to([0]), 1)" -> "T.ptx.mbarrier.try_wait(full.ptr_to([0]), 0)"
 #   fault: and 256 bytes of copies (counted so far: 256 of the copy in line
-@T.prim_func
-def too_few_bytes(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([1])
-    tx = T.thread_id([64])
-    S = T.alloc_shared((64,), "float32", align=128)
-    full = T.alloc_shared((1,), "uint64")
-    if tx == 0:
-        T.ptx.mbarrier.init(full.ptr_to([0]), 1)
-        T.ptx.fence.mbarrier_init()
-    T.cuda.cta_sync()
-    if tx == 0:
-        T.ptx.mbarrier.arrive.expect_tx(full.ptr_to([0]), 512)
-        T.ptx.cp_async_bulk_g2s_cta(S.ptr_to([0]), A.ptr_to([0]), 256, full.ptr_to([0]))
-    T.ptx.mbarrier.try_wait(full.ptr_to([0]), 0)
-    B[tx] = S[tx]
 
 
 # The slot is filled again before its readers have said that it is free.

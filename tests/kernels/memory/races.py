@@ -306,29 +306,6 @@ def last_block_adds(
         T.cuda.thread_fence()
         B[tx] = P[tx] + P[tx + 64] + P[tx + 128] + P[tx + 192]
 
-
-# sim: last_block_without_fence
-#   A: float32[256] = i % 7
-#   P: float32[256] = 0
-#   C: int32[1] = 0
-#   B: float32[64] = 0
+# variant: last_block_without_fence of last_block_adds
+#   without 2: "T.cuda.thread_fence()"
 #   fault: race
-@T.prim_func
-def last_block_without_fence(
-    A: T.Buffer((256,), "float32"),
-    P: T.Buffer((256,), "float32"),
-    C: T.Buffer((1,), "int32"),
-    B: T.Buffer((64,), "float32"),
-):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    last = T.alloc_shared((1,), "int32")
-    P[bx * 64 + tx] = A[bx * 64 + tx]
-    T.cuda.thread_fence()
-    T.cuda.cta_sync()
-    if tx == 0:
-        last[0] = T.cuda.atomic_add(C.ptr_to([0]), T.int32(1))
-    T.cuda.cta_sync()
-    if last[0] == 3:
-        B[tx] = P[tx] + P[tx + 64] + P[tx + 128] + P[tx + 192]

@@ -31,26 +31,11 @@ def without_a_wait(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8, 32), "float3
     for i in T.serial(8):
         B[i, tx] = s[i, tx]
 
-
 # More bytes are expected than the copy brings.
-# sim: too_many_bytes
-#   A: float32[8x32] = i + j
-#   B: float32[8x32] = 0
+# variant: too_many_bytes of without_a_wait
+#   replace: "bar.ptr_to([0]), 1024)" -> "bar.ptr_to([0]), 2048)"
+#   replace: "T.cuda.cta_sync(" -> "T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0"
 #   fault: no thread can run any more
-@T.prim_func
-def too_many_bytes(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8, 32), "float32")):
-    T.device_entry()
-    T.cta_id([1])
-    tx = T.thread_id([32])
-    s = T.alloc_shared((8, 32), "float32", align=128)
-    bar = T.alloc_shared((1,), "uint64")
-    begin(bar, tx)
-    if tx == 0:
-        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 2048)
-        Tx.copy_async(s, A, mbar=bar.ptr_to([0]))
-    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
-    for i in T.serial(8):
-        B[i, tx] = s[i, tx]
 
 
 # Two copies, and the bytes of one are expected.

@@ -161,29 +161,10 @@ def loaded_too_early(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "fl
     Tx.wg.copy(B, r)
     end(tmem_pool)
 
-
-# sim: stored_too_early
-#   A: float32[128x8] = i + j
-#   B: float32[128x8] = 0
+# variant: stored_too_early of loaded_too_early
+#   without: "T.ptx.tcgen05.wait.st()"
+#   replace: "Tx.wg.copy_async(r, cells)" -> "Tx.wg.copy_async(r, cells)\n    T.ptx.tcgen05.wait.ld()"
 #   fault: nothing has written
-@T.prim_func
-def stored_too_early(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "float32")):
-    T.device_entry()
-    T.cta_id([1])
-    T.thread_id([128])
-    pool = T.SMEMPool()
-    tmem_pool = T.TMEMPool(pool, total_cols=32)
-    pool.commit()
-    cells = tmem_pool.alloc((128, 8), "float32")
-    tmem_pool.commit()
-    turn()
-    r = T.wg_reg_tile(8)
-    Tx.wg.copy(r, A)
-    Tx.wg.copy_async(cells, r)
-    Tx.wg.copy_async(r, cells)
-    T.ptx.tcgen05.wait.ld()
-    Tx.wg.copy(B, r)
-    end(tmem_pool)
 
 
 # From shared to tensor memory: rows of 16 and 32 bytes, one row for each warp's lanes, both halves of the lanes alike.
