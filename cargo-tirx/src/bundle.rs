@@ -25,13 +25,13 @@ pub(crate) struct Bundle {
     /// Only for these targets: `sm_90a,sm_100a`; the manifest's PTX is left out.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     targets: Vec<String>,
-    /// Writes nothing: fails where the bundle is not up to date. Needs no nvcc.
+    /// Writes nothing: fails if the bundle is out of date. Needs no nvcc.
     #[arg(long, conflicts_with_all = ["verify", "single_file"])]
     locked: bool,
-    /// Writes nothing: compiles everything anew and fails where the bundle holds something else.
+    /// Writes nothing: compiles everything anew and fails if the bundle differs.
     #[arg(long, conflicts_with = "single_file")]
     verify: bool,
-    /// Has the package's build script make the bundle, which then has the kernels that the script declares, too. Needed
+    /// Runs the package's build script to make the bundle, with the kernels that the script declares. Needed
     /// only where the script itself does not name them (`Kernel::script(…)`): in another crate's function, say.
     #[arg(long)]
     build_script: bool,

@@ -19,9 +19,9 @@ enum CacheCommand {
     Size,
     /// Prints the folder.
     Path,
-    /// Removes what was not used for longest.
+    /// Removes the least recently used results.
     Prune {
-        /// How much may stay: `500M`, `2G`, bytes without a letter; by default the limit that builds keep to.
+        /// The size to keep: `500M`, `2G`, or bytes; by default the limit of builds.
         #[arg(long, value_name = "SIZE")]
         keep: Option<String>,
     },

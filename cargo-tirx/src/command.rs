@@ -30,43 +30,42 @@ macro_rules! commands {
 commands! {
     /// Writes a crate with a kernel that runs.
     New(new::New) => new::run,
-    /// Compiles the kernels of a file, or without one those of the manifest in all specializations, in memory and prints
-    /// nothing but diagnostics.
+    /// Checks kernels and prints diagnostics: those of a file, or every specialization in the manifest.
     Check(check::Check) => check::run,
     /// Prints the IR after the last pass, or after the one named.
     Lower(texts::Lower) => texts::lower,
     /// Prints the CUDA text.
     Cuda(Input) => texts::cuda,
-    /// Says of the tile primitives of FILE:LINE which variant lowers each, why no other does, and what it becomes.
+    /// Shows how each tile primitive at FILE:LINE is lowered, and why the other variants do not apply.
     Explain(Input) => explain::run,
     /// Prints the map of a layout as a table and writes it as a picture.
     Layout(layout::Show) => layout::run,
-    /// Prints the host function: what a launcher checks and launches.
+    /// Prints the host function: the checks and launches of a launcher, as IR.
     Host(Input) => texts::host,
-    /// Runs a kernel on the simulator, arrays from and to .npy files.
+    /// Runs a kernel on the simulator; reads and writes arrays as .npy files.
     Sim(simulate::Simulate) => simulate::run,
-    /// Runs what kernel files describe in `# sim:` lines, on the simulator.
+    /// Tests kernels on the simulator against the `# sim:` lines of their files.
     Test(test::Test) => test::run,
-    /// Registers, spills, memory, code size and occupancy of each kernel on each target, and what changed.
+    /// Shows registers, spills, memory, code size and occupancy of each kernel on each target, and changes.
     Stats(stats::Stats) => stats::run,
-    /// The machine code, PTX or CUDA text of a kernel beside the lines of its file, with its hot loop and counts.
+    /// Shows the machine code, PTX or CUDA text of a kernel beside its lines, with its hot loop and counts.
     Asm(asm::Asm) => asm::run,
     /// Runs the application under compute-sanitizer, or without a GPU on the simulator by several schedules.
     Sanitize(sanitize::Sanitize) => sanitize::run,
-    /// The records of a kernel's profiler as a timeline for Perfetto and a table.
+    /// Turns the records of a kernel's profiler into a timeline for Perfetto and a table.
     Profile(profile::ProfileCommand) => profile::run,
-    /// The language server, for editors: diagnostics, hover, completion, definitions, variants of tile primitives.
+    /// Runs the language server for editors: diagnostics, hover, completion, definitions, tile primitives.
     Lsp(lsp::Lsp) => lsp::run,
     /// Writes Python stubs of the language, so that Pyright knows its names.
     Stubs(stubs::Stubs) => stubs::run,
-    /// The nvcc that builds use, and those that were fetched.
+    /// Shows which nvcc builds use; fetches and removes others.
     #[command(subcommand)]
     Toolchain(toolchain::Toolchain) => toolchain::run,
-    /// Says what a build here finds, what it uses of that and why, and what is missing.
+    /// Checks this machine: which tools a build finds and uses, and what is missing.
     Doctor(doctor::Doctor) => doctor::run,
     /// Writes or checks a bundle: finished kernels, for builds without nvcc.
     Bundle(bundle::Bundle) => bundle::run,
-    /// The store of compiled kernels that all packages of the user share: its place and size, without a command.
+    /// Shows and cleans the store of compiled kernels, which all packages of a user share.
     Cache(cache::Cache) => cache::run,
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn say(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// One message in rustc's schema; `docs/diagnostics.md` documents the part that is used.
+/// One message in rustc's schema; `docs/reference/diagnostics.md` documents the part that is used.
 #[derive(Serialize)]
 struct JsonMessage<'a> {
     message: &'a str,

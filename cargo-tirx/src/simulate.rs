@@ -34,37 +34,37 @@ pub(crate) struct Simulate {
     /// A tensor to write when the kernel is done; zero-filled at first unless --arg gives it too.
     #[arg(long = "out", value_name = "NAME=FILE.npy")]
     outs: Vec<String>,
-    /// Signed overflow and shifts by the width or more, which are undefined in CUDA C++, are faults; without it, integers wrap.
+    /// Reports signed overflow and shifts by the width or more, undefined in CUDA C++; without it, integers wrap.
     #[arg(long)]
     check_overflow: bool,
-    /// Accesses that nothing orders are no faults: the run is faster.
+    /// Does not look for races: the run is faster.
     #[arg(long)]
     no_race_check: bool,
-    /// Most branches and loop iterations of a block; 2^28, or what TIRX_SIM_STEP_LIMIT says.
+    /// The most branches and loop iterations of a block; by default TIRX_SIM_STEP_LIMIT, else 2^28.
     #[arg(long, value_name = "STEPS")]
     step_limit: Option<u64>,
-    /// The order of asynchronous operations and warps: one for each number; 0, or what TIRX_SIM_SEED says.
+    /// The schedule: each number orders warps and asynchronous operations differently; by default TIRX_SIM_SEED, else 0.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Writes what the warps of a block did, and when they waited, as a trace for Perfetto.
+    /// Writes a trace for Perfetto: the operations and waits of the warps of a block.
     #[arg(long, value_name = "FILE.json")]
     timeline: Option<PathBuf>,
     /// The block that --timeline shows, by its linear index.
     #[arg(long, default_value_t = 0, value_name = "INDEX")]
     timeline_block: u64,
-    /// Runs this many schedules from --seed on, and says which is the first that fails.
+    /// Runs this many schedules, from --seed on, and reports the first that fails.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     schedules: u64,
     /// Prints a table of instructions, memory transactions, conflicts of banks and barriers by line.
     #[arg(long)]
     counters: bool,
-    /// Prints the values of the kernel's names wherever this line is reached.
+    /// Prints the values of the kernel's names each time that this line is reached.
     #[arg(long = "break", value_name = "LINE")]
     stop: Option<u32>,
     /// The thread whose values --break prints, `x,y,z`; without it those of whole warps.
     #[arg(long, value_name = "X,Y,Z", requires = "stop")]
     thread: Option<String>,
-    /// The block that --break is about, `x,y,z`.
+    /// The block that --break stops in, `x,y,z`.
     #[arg(long, value_name = "X,Y,Z", requires = "stop", default_value = "0,0,0")]
     block: String,
     /// A name to print at --break, or an element of an array: `s[3]`; all without one.

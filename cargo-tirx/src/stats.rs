@@ -19,7 +19,7 @@ pub(crate) struct Stats {
     /// The manifest.
     #[arg(long, value_name = "FILE", default_value = "kernels.toml")]
     manifest: PathBuf,
-    /// Shows what changed since a bundle, or a commit of the package's repository.
+    /// Shows changes since a bundle, or since a commit of the package's repository.
     #[arg(long, value_name = "BUNDLE|COMMIT")]
     against: Option<String>,
     /// A JSON list with an object for each kernel and target.

@@ -1,4 +1,4 @@
-//! Source to CUDA text, for scale and for the matmul: rows of the table in `docs/performance.md`, medians. With
+//! Source to CUDA text, for scale and for the matmul: rows of the table in `docs/developing/performance.md`, medians. With
 //! `TIRX_TVM_PYTHON` (a Python that has Apache TVM; set by `cargo xtask bench`) TVM does the same in the same run, on
 //! the same text: the one kernel without its file's others. `--rows` leaves the table's head out.
 

@@ -1,4 +1,4 @@
-//! Compiles one kernel to CUDA text some times over, for profilers (`docs/performance.md` has the commands):
+//! Compiles one kernel to CUDA text some times over, for profilers (`docs/developing/performance.md` has the commands):
 //! `compile TIMES FILE ENTRY [NAME=VALUE…]`, or `compile TIMES SHAPE SIZE` for a kernel that is large in one way.
 
 use tirx_core::script::ConstValue;

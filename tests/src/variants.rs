@@ -17,8 +17,8 @@
 //! The texts are within the kernel's decorators and definition, `\n` is the end of a line; either quote
 //! will do. A text that is not found, or
 //! found several times, is an error; `without 2:` and `replace 2:` mean the second place, `without all:` and
-//! `replace all:` every one. Changes apply one after the other. Arguments are those of the first `# sim:` of the kernel;
-//! `fault:` and `seeds:` are the variant's own.
+//! `replace all:` every one. Changes apply one after the other. Arguments, and what must be in them after the run, are those
+//! of the first `# sim:` of the kernel; `fault:` and `seeds:` are the variant's own.
 //!
 //! [`expand`] writes variants out at the end of the text, so that nothing else needs to know of them.
 
@@ -71,16 +71,21 @@ pub fn expand(text: &str) -> Result<String, String> {
         let (head, arguments) = run_of(text, variant.of).unwrap_or(("", Vec::new()));
         let values = head.trim().strip_prefix(variant.of).unwrap_or_default();
         out += "\n\n";
-        if !variant.lines.is_empty() {
+        if !(variant.lines.is_empty() && arguments.is_empty()) {
             let _ = writeln!(out, "# sim: {}{values}", variant.name);
-            let own = |line: &str| variant.lines.iter().find(|own| argument(own) == argument(line));
+            let fails = variant.lines.iter().any(|line| line.starts_with("fault:"));
+            let same =
+                |line: &str, other: &str| argument(line).is_some() && argument(line) == argument(other);
             for line in arguments.iter().filter(|line| argument(line).is_some()) {
-                let _ = writeln!(out, "#   {}", own(line).unwrap_or(line));
+                let inherited = match line.split_once("->") {
+                    Some((before, _)) if fails => before.trim_end(),
+                    _ => line,
+                };
+                let own = variant.lines.iter().find(|own| same(own, line));
+                let _ = writeln!(out, "#   {}", own.copied().unwrap_or(inherited));
             }
-            let kept = |line: &&&str| {
-                argument(line).is_none() || !arguments.iter().any(|a| argument(a) == argument(line))
-            };
-            for line in variant.lines.iter().filter(kept) {
+            let added = |own: &&&str| !arguments.iter().any(|line| same(own, line));
+            for line in variant.lines.iter().filter(added) {
                 let _ = writeln!(out, "#   {line}");
             }
         }
@@ -278,7 +283,7 @@ mod tests {
     fn variants_are_written_out_behind_the_text() {
         let text = expanded("#   without 2: \"wait()\"\n#   replace: \"sync()\" -> 'sync(\"x\")\\n    more()'\n#   A: int32[N] = 7\n#   fault: race\n").unwrap();
         let (_, added) = text.split_once("#   fault: race\n").unwrap();
-        let expected = "\n\n# sim: broken(N=2)\n#   A: int32[N] = 7\n#   B: int32[N] = 0 -> i\n#   fault: race\n\
+        let expected = "\n\n# sim: broken(N=2)\n#   A: int32[N] = 7\n#   B: int32[N] = 0\n#   fault: race\n\
             @T.jit\ndef broken(A: T.Buffer((N,), \"int32\"), *,\n           N: T.constexpr):\n    wait()\n    sync(\"x\")\n    more()\n";
         assert_eq!(added, expected);
         assert!(

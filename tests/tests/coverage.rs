@@ -1,4 +1,4 @@
-//! Checks that `docs/language.md` lists the support of every name of TVM's `T`.
+//! Checks that `docs/reference/language.md` lists the support of every name of TVM's `T`.
 //!
 //! The table is made from the compiler's own tables; `UPDATE_EXPECT=1` writes it. `tvm_names.txt` are the names that
 //! TVM 0.26 exports.
@@ -309,7 +309,7 @@ fn table() -> String {
 
 #[test]
 fn the_page_is_up_to_date() {
-    let path = root().join("docs/language.md");
+    let path = root().join("docs/reference/language.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let mut new = page.clone();
     for (name, text) in [("limits", limits()), ("coverage", table())] {
@@ -324,7 +324,7 @@ fn the_page_is_up_to_date() {
     } else {
         assert!(
             new == page,
-            "docs/language.md is out of date: run this test with UPDATE_EXPECT=1"
+            "docs/reference/language.md is out of date: run this test with UPDATE_EXPECT=1"
         );
     }
 }

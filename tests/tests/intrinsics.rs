@@ -1,7 +1,7 @@
 //! Checks that every function of TVM's `T.ptx`, `T.cuda` and `T.nvshmem` exists, and generates the reference page from
 //! the rows.
 //!
-//! `oracle_names.txt` are the names of TVM 0.26, by namespace. `UPDATE_EXPECT=1` writes `docs/intrinsics.md`.
+//! `oracle_names.txt` are the names of TVM 0.26, by namespace. `UPDATE_EXPECT=1` writes `docs/reference/intrinsics.md`.
 
 use std::collections::BTreeMap;
 
@@ -144,7 +144,7 @@ fn page() -> String {
 
 #[test]
 fn the_page_is_up_to_date() {
-    let path = root().join("docs/intrinsics.md");
+    let path = root().join("docs/reference/intrinsics.md");
     let new = page();
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, new).unwrap();
@@ -153,7 +153,7 @@ fn the_page_is_up_to_date() {
     let old = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         new == old,
-        "docs/intrinsics.md is out of date: run this test with UPDATE_EXPECT=1"
+        "docs/reference/intrinsics.md is out of date: run this test with UPDATE_EXPECT=1"
     );
 }
 

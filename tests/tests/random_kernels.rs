@@ -2,7 +2,7 @@
 //!
 //! `TIRX_RANDOM_KERNELS=10000` sets how many, `TIRX_RANDOM_SEED=1` the first seed, `TIRX_NVCC=path` asks nvcc about one
 //! kernel in `TIRX_RANDOM_NVCC=5`, `TIRX_TVM_PYTHON=path` compares one kernel in `TIRX_RANDOM_TVM=20` with TVM's,
-//! `TIRX_RANDOM_TRACE=1` says each seed first. Run large numbers with `--release`: see docs/testing.md.
+//! `TIRX_RANDOM_TRACE=1` says each seed first. Run large numbers with `--release`: see docs/developing/testing.md.
 
 use tirx_tests::differential::{Settings, run_seeds};
 use tirx_tests::number;

@@ -323,7 +323,7 @@ fn run_and_note(
         stop_after: settings.stop_after.as_deref(),
         observer: Some(&mut observe),
         timer,
-        // The verifier finds defects of the compiler, not of a kernel, and its cost is large (`docs/performance.md`).
+        // The verifier finds defects of the compiler, not of a kernel, and its cost is large (`docs/developing/performance.md`).
         // It runs where the IR is dumped, and in the compiler's own tests.
         verify: settings.dump.is_some(),
         also: settings

@@ -32,7 +32,7 @@
 //! specialize = [{ N = 256 }, { N = 1024 }]
 //! ```
 //!
-//! Every key is described in `docs/kernels-toml.md`.
+//! Every key is described in `docs/reference/kernels-toml.md`.
 //!
 //! A `T.Optional` parameter of a `@T.jit` is left out of a specialization, and of its launcher, by the value `"None"`:
 //! `specialize = [{ N = 256 }, { N = 256, Bias = "None" }]`.

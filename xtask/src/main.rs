@@ -8,7 +8,7 @@
 //! | `published` | builds users' crates from the packaged crates, as a registry would serve them; `verify` compiles each |
 //! | `public-kernels` | compiles every configuration of a public kernel library |
 //! | `mutants` | takes each synchronization out of each kernel with values: the simulator must report it |
-//! | `bench` | the benches of `docs/performance.md`, in release and without optimization |
+//! | `bench` | the benches of `docs/developing/performance.md`, in release and without optimization |
 
 #![forbid(unsafe_code)]
 

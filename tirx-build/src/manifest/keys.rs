@@ -1,5 +1,5 @@
 //! All keys of `kernels.toml`: type, example, meaning. Messages about values of a wrong type and the reference page
-//! (`docs/kernels-toml.md`) are generated from this table; a test compares it with what is read.
+//! (`docs/reference/kernels-toml.md`) are generated from this table; a test compares it with what is read.
 
 /// A key.
 #[derive(Clone, Copy, Debug)]

@@ -184,7 +184,7 @@ fn the_table_of_keys_is_what_is_read() {
 /// `UPDATE_EXPECT=1` writes the page anew.
 #[test]
 fn the_reference_page_is_the_table() {
-    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/kernels-toml.md");
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/kernels-toml.md");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&page, keys::reference()).unwrap();
     }

@@ -85,7 +85,7 @@ impl Evidence {
         Some(
             diagnostic
                 .note(span_of(file, *old_at), format!("{old} is of 0.26"))
-                .help("write all of it for one release; `docs/language.md` and `docs/intrinsics.md` have the names of both"),
+                .help("write all of it for one release; `docs/reference/language.md` and `docs/reference/intrinsics.md` have the names of both"),
         )
     }
 

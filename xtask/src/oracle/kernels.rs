@@ -17,7 +17,7 @@ pub(super) struct Kernel {
     pub(super) path: PathBuf,
     pub(super) entry: String,
     pub(super) constants: BTreeMap<String, ConstValue>,
-    /// Whether it is one of the examples, which have a row in `docs/performance.md`.
+    /// Whether it is one of the examples, which have a row in `docs/developing/performance.md`.
     pub(super) example: bool,
 }
 

@@ -156,11 +156,13 @@ fn wanted(root: &Path, kernel: &Kernel, arch: &str, row: &str) -> Option<&'stati
         );
     }
     if ours.contains("tirx_hidden") || ours.contains("tirx_negated") {
-        return Some("what nvcc 13.0 computes wrongly is written so that it does not: see docs/testing.md");
+        return Some(
+            "what nvcc 13.0 computes wrongly is written so that it does not: see docs/developing/testing.md",
+        );
     }
     if ours.contains("(nv_bfloat16)(float)(half)") || ours.contains("(half)(float)(nv_bfloat16)") {
         return Some(
-            "halves are converted by way of float: ptxas 13.0 loses a direct conversion, see docs/testing.md",
+            "halves are converted by way of float: ptxas 13.0 loses a direct conversion, see docs/developing/testing.md",
         );
     }
     let narrow = ["(uint8_t)(", "(int8_t)(", "(uint16_t)(", "(int16_t)("];
@@ -176,7 +178,7 @@ fn wanted(root: &Path, kernel: &Kernel, arch: &str, row: &str) -> Option<&'stati
     }
     if takes_back_a_promise(&ours) {
         return Some(
-            "nvcc drops a store of TVM's text, which promises what does not hold: see docs/testing.md",
+            "nvcc drops a store of TVM's text, which promises what does not hold: see docs/developing/testing.md",
         );
     }
     if text(&["SplitUnalignedAccess"]).is_some_and(|whole| whole != ours) {

@@ -47,7 +47,7 @@ impl Interpreter {
     pub fn limit<T>(&mut self, span: Span, message: impl Into<String>) -> Result<T> {
         self.fatal = true;
         Err(Box::new(Diagnostic::new(span, message).help(
-            "limits keep builds from running away; see docs/language.md",
+            "limits keep builds from running away; see docs/reference/language.md",
         )))
     }
 
