@@ -5,8 +5,8 @@ use std::io::Write;
 use crate::input::{Input, Result, user};
 use crate::output::Output;
 use crate::{
-    asm, bundle, cache, check, doctor, explain, layout, lsp, new, profile, sanitize, simulate, stats, stubs,
-    test, texts, toolchain,
+    asm, bench, bundle, cache, check, doctor, explain, layout, lsp, new, profile, sanitize, simulate, stats,
+    stubs, test, texts, toolchain,
 };
 
 macro_rules! commands {
@@ -50,6 +50,8 @@ commands! {
     Stats(stats::Stats) => stats::run,
     /// Shows the machine code, PTX or CUDA text of a kernel beside its lines, with its hot loop and counts.
     Asm(asm::Asm) => asm::run,
+    /// Measures a kernel of the manifest on the GPU: time, bytes and operations a second against what the device has.
+    Bench(bench::Bench) => bench::run,
     /// Runs the application under compute-sanitizer, or without a GPU on the simulator by several schedules.
     Sanitize(sanitize::Sanitize) => sanitize::run,
     /// Turns the records of a kernel's profiler into a timeline for Perfetto and a table.

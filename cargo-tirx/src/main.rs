@@ -3,9 +3,11 @@
 //! IR and CUDA go to stdout, diagnostics to stderr. Exit code 1 says that the kernel, a file or an argument is at
 //! fault, 2 that the command line is. `command` is the table of the subcommands; each has a file.
 
-#![forbid(unsafe_code)]
+// A launch with arguments that the command line names is `unsafe`: `bench` makes it.
+#![deny(unsafe_code)]
 
 mod asm;
+mod bench;
 mod bundle;
 mod cache;
 mod check;

@@ -10,8 +10,8 @@ use tirx_core::diagnostic::{Level, Message};
 use tirx_core::ir::{DType, Expr, ExprKind, IRModule, PrimFunc, Var};
 use tirx_sim::host::{self, Argument};
 use tirx_sim::{
-    Allocation, CompileOptions, LaunchOptions, LineCounts, Memory, Observe, Program, Snapshot, StandIns,
-    StopAt, TimelineEvent,
+    Allocation, CompileOptions, Exploration, LaunchOptions, LineCounts, Memory, Observe, Program, Snapshot,
+    StandIns, StopAt, TimelineEvent,
 };
 
 use crate::command::out;
@@ -55,6 +55,17 @@ pub(crate) struct Simulate {
     /// Runs this many schedules, from --seed on, and reports the first that fails.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     schedules: u64,
+    /// Runs every order of synchronizing operations (mbarriers, atomics, flags) that can make a difference, and says whether
+    /// one fails; at most so many runs.
+    #[arg(
+        long,
+        value_name = "RUNS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "20000",
+        conflicts_with_all = ["schedules", "timeline", "stop"]
+    )]
+    all_schedules: Option<u64>,
     /// Prints a table of instructions, memory transactions, conflicts of banks and barriers by line.
     #[arg(long)]
     counters: bool,
@@ -73,7 +84,7 @@ pub(crate) struct Simulate {
 }
 
 /// `NAME=VALUE` options by name.
-fn named(option: &str, given: &[String]) -> Result<BTreeMap<String, String>> {
+pub(crate) fn named(option: &str, given: &[String]) -> Result<BTreeMap<String, String>> {
     let mut all = BTreeMap::new();
     for text in given {
         let bad = |reason: String| usage(format_args!("bad {option}: {reason}"));
@@ -87,6 +98,7 @@ fn named(option: &str, given: &[String]) -> Result<BTreeMap<String, String>> {
 
 /// A tensor on the simulator.
 struct Bound {
+    name: String,
     dtype: DType,
     shape: Vec<i64>,
     memory: Allocation,
@@ -135,9 +147,12 @@ pub(crate) fn run(command: &Simulate, output: &Output) -> Result<()> {
     let last = first.saturating_add(command.schedules.max(1) - 1);
     let prepared = prepare(command, output)?;
     let mut programs: HashMap<String, Program> = HashMap::new();
+    if let Some(most) = command.all_schedules {
+        return every_order(command, &prepared, first, most, &mut programs);
+    }
     let mut seed = first;
     let ran = loop {
-        let ran = once(command, &prepared, seed, &mut programs);
+        let ran = once(command, &prepared, seed, &mut programs, None);
         match ran {
             Err(Failure::User(mut messages)) if command.schedules > 1 => {
                 let text = format!("schedule {seed} is the first that fails: `--seed {seed}` repeats it");
@@ -169,6 +184,86 @@ pub(crate) fn run(command: &Simulate, output: &Output) -> Result<()> {
         out(&observed::table(&ran.counts))?;
     }
     write_outs(&ran.bound)
+}
+
+/// Runs the kernel in every order that can make a difference.
+fn every_order(
+    command: &Simulate,
+    prepared: &Prepared,
+    seed: u64,
+    most: u64,
+    programs: &mut HashMap<String, Program>,
+) -> Result<()> {
+    let exploration = Exploration::new(most);
+    let mut first: Option<Ran> = None;
+    let mut differs = None;
+    while exploration.more() {
+        let ran = once(command, prepared, seed, programs, Some(&exploration));
+        let ran = match ran {
+            Err(Failure::User(mut messages)) => {
+                let runs = exploration.explored().runs;
+                let text = format!("orders that were run before and do not fail: {runs}");
+                if let Some(message) = messages.last_mut() {
+                    message.children.push(Message::new(Level::Note, text));
+                }
+                return Err(Failure::User(messages));
+            }
+            ran => ran?,
+        };
+        if exploration.left() {
+            continue;
+        }
+        match &first {
+            None => first = Some(ran),
+            Some(first) => differs = differs.or(first.first_difference(&ran)),
+        }
+    }
+    let explored = exploration.explored();
+    if let Some(ran) = &first {
+        out(&ran.printed)?;
+        if command.counters {
+            out(&observed::table(&ran.counts))?;
+        }
+        write_outs(&ran.bound)?;
+    }
+    let orders = match explored.runs {
+        1 => "1 order".to_string(),
+        runs => format!("{runs} orders"),
+    };
+    let repeated = match explored.redundant {
+        0 => String::new(),
+        runs => format!(" ({runs} further runs were left, for they repeat others)"),
+    };
+    let what = format!(
+        "{orders} of at most {} synchronizing operations{repeated}",
+        explored.longest
+    );
+    let results = match differs {
+        None => "the results are the same in all of them".to_string(),
+        Some(name) => format!("the results differ, the first in `{name}`"),
+    };
+    say(&match explored.cut {
+        None => format!(
+            "every order was run that can make a difference, for these arguments: {what}; none has a race, a deadlock or another \
+             fault, and {results}\n"
+        ),
+        Some(why) => format!("not every order was run: {why}; {what} were, none fails, and {results}\n"),
+    });
+    Ok(())
+}
+
+impl Ran {
+    /// The name of the first tensor that another run has left with other values.
+    fn first_difference(&self, other: &Ran) -> Option<String> {
+        let contents = |tensor: &Bound| {
+            let mut bytes = vec![0; tensor.memory.len()];
+            tensor.memory.read(0, &mut bytes);
+            bytes
+        };
+        let pairs = self.bound.iter().flatten().zip(other.bound.iter().flatten());
+        let mut differing = pairs.filter(|(a, b)| contents(a) != contents(b));
+        differing.next().map(|(tensor, _)| tensor.name.clone())
+    }
 }
 
 /// `x,y,z`, or fewer of them.
@@ -345,6 +440,7 @@ fn once(
     prepared: &Prepared,
     seed: u64,
     programs: &mut HashMap<String, Program>,
+    exploration: Option<&Exploration>,
 ) -> Result<Ran> {
     let Prepared {
         func,
@@ -392,6 +488,7 @@ fn once(
         let allocation = memory.alloc(bytes.len());
         allocation.write(0, &bytes);
         bound.push(Some(Bound {
+            name: name.clone(),
             dtype: buffer.dtype,
             shape,
             memory: allocation,
@@ -450,8 +547,13 @@ fn once(
             programmatic: launch.programmatic,
             ..LaunchOptions::default()
         };
-        program
-            .launch_with(&memory, &config, &stand_ins, &options)
+        let launched = match exploration {
+            None => program.launch_with(&memory, &config, &stand_ins, &options),
+            Some(exploration) => {
+                program.launch_exploring(&memory, &config, &stand_ins, &options, exploration)
+            }
+        };
+        launched
             .map(|stats| {
                 printed.push_str(&stats.output);
                 events.extend(stats.timeline);
@@ -507,12 +609,12 @@ fn write_outs(bound: &[Option<Bound>]) -> Result<()> {
 }
 
 /// The name of a parameter in messages: its buffer's name, otherwise its own.
-fn shown_name(func: &PrimFunc, param: &Var) -> String {
+pub(crate) fn shown_name(func: &PrimFunc, param: &Var) -> String {
     func.buffer_of(param)
         .map_or_else(|| param.name().to_string(), |buffer| buffer.name.to_string())
 }
 
-fn scalar(name: &str, dtype: DType, text: &str) -> Result<Argument> {
+pub(crate) fn scalar(name: &str, dtype: DType, text: &str) -> Result<Argument> {
     use tirx_core::script::ConstValue;
     let bad = || user(format_args!("`{text}` is no {dtype}, which scalar `{name}` is"));
     if dtype.is_integer()
@@ -542,7 +644,7 @@ fn scalar(name: &str, dtype: DType, text: &str) -> Result<Argument> {
 }
 
 /// The shape of an output, derived from the other arguments.
-fn inferred_shape(name: &str, shape: &[Expr], extents: &HashMap<Var, i128>) -> Result<Vec<i64>> {
+pub(crate) fn inferred_shape(name: &str, shape: &[Expr], extents: &HashMap<Var, i128>) -> Result<Vec<i64>> {
     shape
         .iter()
         .map(|extent| {

@@ -23,6 +23,17 @@ pub(crate) struct Test {
     /// Schedules of the simulator for each run; the smallest that fails is printed.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     schedules: u64,
+    /// Runs each in every order of synchronizing operations (mbarriers, atomics, flags) that can make a difference; at most so
+    /// many runs.
+    #[arg(
+        long,
+        value_name = "RUNS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "20000",
+        conflicts_with = "schedules"
+    )]
+    all_schedules: Option<u64>,
     /// The manifest whose files are tested.
     #[arg(long, value_name = "FILE", default_value = "kernels.toml")]
     manifest: PathBuf,
@@ -139,9 +150,9 @@ fn test_file(command: &Test, file: &Path, tally: &mut Tally) -> Result<()> {
         }
         let name = format!("{shown}:{} {}", described.line, described.kernel);
         match test(command, &loaded, described) {
-            Ok(()) => {
+            Ok(said) => {
                 tally.passed += 1;
-                out(&format!("ok      {name}\n"))?;
+                out(&format!("ok      {name}{said}\n"))?;
             }
             Err(reason) => {
                 tally.failed += 1;
@@ -153,8 +164,8 @@ fn test_file(command: &Test, file: &Path, tally: &mut Tally) -> Result<()> {
     Ok(())
 }
 
-/// One run, by all its schedules.
-fn test(command: &Test, loaded: &Loaded, described: &Run) -> std::result::Result<(), String> {
+/// One run, by all its schedules; what is to be said of it.
+fn test(command: &Test, loaded: &Loaded, described: &Run) -> std::result::Result<String, String> {
     let text = |error: tirx_build::Error| error.to_string();
     if let Some(entry) = loaded.file().entry(&described.kernel) {
         let required = entry.constexprs.iter().filter(|p| p.required);
@@ -173,8 +184,20 @@ fn test(command: &Test, loaded: &Loaded, described: &Run) -> std::result::Result
         .map_err(text)?;
     let settings = Settings::new(command.arch.as_str());
     let lowered = run_passes(module, &settings, None, &mut |_| {}).map_err(text)?;
+    if let Some(most) = command.all_schedules {
+        let explored = described.explore(&lowered, most)?;
+        let orders = match explored.runs {
+            1 => "1 order".to_string(),
+            runs => format!("{runs} orders"),
+        };
+        return Ok(match explored.cut {
+            _ if described.faults() => String::new(),
+            None => format!(", every order: {orders}"),
+            Some(why) => format!(", {orders}, not every one: {why}"),
+        });
+    }
     let result = described.simulate_by(&lowered, command.schedules);
-    result.map_err(|failed| {
+    result.map(|()| String::new()).map_err(|failed| {
         format!(
             "{}\nwith schedule {}: `cargo tirx sim --seed {}` repeats it",
             failed.message.trim_end(),

@@ -1,7 +1,9 @@
 //! The executor of a kernel: the simulator, or another device with memory and launches ([`Machine`]).
 
+use std::sync::Arc;
+
 use tirx_core::ir::{DType, IRModule};
-use tirx_sim::{Allocation, CompileOptions, LaunchOptions, Memory, Program, StandIns, host};
+use tirx_sim::{Allocation, CompileOptions, Exploration, LaunchOptions, Memory, Program, StandIns, host};
 
 /// Memory and launches.
 pub trait Machine {
@@ -20,6 +22,7 @@ pub struct Simulator {
     allocations: Vec<Allocation>,
     compiled: CompileOptions,
     options: LaunchOptions,
+    exploration: Option<Arc<Exploration>>,
 }
 
 /// The schedule that `TIRX_SIM_SEED` says.
@@ -45,6 +48,14 @@ impl Simulator {
     pub fn with_options(options: LaunchOptions) -> Simulator {
         Simulator {
             options,
+            ..Simulator::default()
+        }
+    }
+
+    /// A simulator that runs in the order that a search asks for.
+    pub fn exploring(exploration: &Arc<Exploration>) -> Simulator {
+        Simulator {
+            exploration: Some(exploration.clone()),
             ..Simulator::default()
         }
     }
@@ -88,7 +99,11 @@ impl Machine for Simulator {
             programmatic: launch.programmatic,
             ..self.options
         };
-        let stats = program.launch_with(&self.memory, &config, &StandIns::new(), &options);
+        let (memory, none) = (&self.memory, StandIns::new());
+        let stats = match &self.exploration {
+            None => program.launch_with(memory, &config, &none, &options),
+            Some(search) => program.launch_exploring(memory, &config, &none, &options, search),
+        };
         stats.map(|_| ()).map_err(|fault| fault.to_string())
     }
 }

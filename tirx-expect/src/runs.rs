@@ -23,11 +23,12 @@
 //! simulator: the values are those of each, the fault that of one at least.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use half::{bf16, f16};
 use tirx_core::ir::{DType, IRModule, Minifloat};
 use tirx_core::script::ConstValue;
-use tirx_sim::{LaunchOptions, host};
+use tirx_sim::{Exploration, Explored, LaunchOptions, host};
 
 use crate::machine::{self, Machine, Simulator};
 
@@ -314,8 +315,37 @@ impl Run {
         missed.map_or(Ok(()), Err)
     }
 
+    /// Runs it in every order of synchronizing operations that can make a difference, in `most` runs at most, and compares
+    /// after each. Gives what was explored; a fault that is expected must come in one of the orders.
+    ///
+    /// # Errors
+    /// What the first order leaves that is not as it is described.
+    pub fn explore(&self, lowered: &IRModule, most: u64) -> Result<Explored, String> {
+        let exploration = Arc::new(Exploration::new(most));
+        let mut missed = None;
+        while exploration.more() {
+            let mut machine = Simulator::exploring(&exploration);
+            let result = machine::run(&mut machine, lowered, &self.bound());
+            if result.is_ok() && exploration.left() {
+                continue;
+            }
+            match self.compare(result) {
+                Ok(()) if self.faults() => return Ok(exploration.explored()),
+                Ok(()) => {}
+                Err(message) if self.faults() => missed = missed.or(Some(message)),
+                Err(message) => return Err(message),
+            }
+        }
+        missed.map_or(Ok(exploration.explored()), Err)
+    }
+
     /// Runs the kernel of a lowered module and compares.
     pub fn check(&self, machine: &mut dyn Machine, lowered: &IRModule) -> Result<(), String> {
+        self.compare(machine::run(machine, lowered, &self.bound()))
+    }
+
+    /// The arguments by their names.
+    fn bound(&self) -> Vec<(String, machine::Argument)> {
         let values = self.arguments.iter().map(|argument| match argument {
             Argument::Scalar(value) => machine::Argument::Scalar(value.clone()),
             Argument::Tensor(tensor) => machine::Argument::Tensor {
@@ -324,8 +354,12 @@ impl Run {
                 bytes: tensor.before.clone(),
             },
         });
-        let arguments: Vec<_> = self.names.iter().cloned().zip(values).collect();
-        let contents = match (machine::run(machine, lowered, &arguments), &self.fault) {
+        self.names.iter().cloned().zip(values).collect()
+    }
+
+    /// What a run has left, or its fault, against what it must be.
+    fn compare(&self, result: Result<Vec<Vec<u8>>, String>) -> Result<(), String> {
+        let contents = match (result, &self.fault) {
             (Ok(contents), None) => contents,
             (Err(message), Some(fault)) if message.contains(fault) => return Ok(()),
             (Err(message), _) => return Err(message),

@@ -21,9 +21,10 @@ pub(crate) use self::graph::{CudaGraph, outside_of_captures};
 pub(crate) use self::pinned::{PinnedBytes, elements, elements_mut};
 #[cfg(feature = "simulator")]
 pub(crate) use self::pinned::{bytes_of_words, bytes_of_words_mut};
-use crate::device::no_device;
+use crate::device::{DeviceProperties, no_device};
 use crate::dlpack::Foreign;
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
+use crate::launch_attributes::Wanted;
 use crate::{Error, Result, TensorMap, limits};
 
 /// Converts a driver error.
@@ -75,6 +76,27 @@ pub(crate) fn memory(context: &Arc<CudaContext>) -> Result<(usize, usize)> {
     result::mem_get_info().map_err(failed("asking for the memory"))
 }
 
+/// What a GPU is.
+pub(crate) fn properties(context: &Arc<CudaContext>) -> Result<DeviceProperties> {
+    use sys::CUdevice_attribute_enum as Attribute;
+    let number = |attribute| {
+        let value = context.attribute(attribute);
+        value.map_err(failed("asking for an attribute of the device"))
+    };
+    let size = |attribute| number(attribute).map(|value| value.max(0) as u32);
+    Ok(DeviceProperties {
+        compute_capability: (
+            number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        multiprocessors: size(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        clock_khz: size(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
+        memory_clock_khz: size(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?,
+        memory_bus_bits: size(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,
+        l2_bytes: size(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
+    })
+}
+
 /// Gives the memory back that freed tensors left in the driver's pool, but for `keep` bytes.
 pub(crate) fn trim(context: &Arc<CudaContext>, keep: usize) -> Result<()> {
     context.bind_to_thread().map_err(failed("binding the context"))?;
@@ -86,10 +108,12 @@ pub(crate) fn trim(context: &Arc<CudaContext>, keep: usize) -> Result<()> {
     .map_err(failed("trimming the memory pool"))
 }
 
-/// The least and the greatest priority of streams; the greater one is the smaller number.
-pub(crate) fn priorities(context: &Arc<CudaContext>) -> Result<(i32, i32)> {
+/// A priority as the driver counts it: 0 is its least, and smaller numbers are preferred, down to its greatest.
+pub(crate) fn priority_of_driver(context: &Arc<CudaContext>, priority: u32) -> Result<i32> {
     context.bind_to_thread().map_err(failed("binding the context"))?;
-    result::stream::get_priority_range().map_err(failed("asking for the priorities of streams"))
+    let (least, greatest) =
+        result::stream::get_priority_range().map_err(failed("asking for the priorities of streams"))?;
+    Ok((i64::from(least) - i64::from(priority)).max(i64::from(greatest)) as i32)
 }
 
 /// Whether everything that is queued on a stream is done.
@@ -450,17 +474,19 @@ pub(crate) fn load(image: &'static KernelImage, context: &Arc<CudaContext>) -> R
     })
 }
 
-/// Launches `function` on `stream`.
+/// Launches `function` on `stream`, with what the caller wants beyond the configuration.
 ///
 /// # Safety
 /// `args` are as many as the function has parameters and fit them; pointers are valid on the device for what the
 /// kernel does with them until it is done.
 #[inline]
+#[expect(clippy::too_many_arguments, reason = "a launch has many properties")]
 pub(crate) unsafe fn launch(
     image: &'static KernelImage,
     loaded: &LoadedImage,
     function: usize,
     stream: &CudaStream,
+    wanted: &Wanted,
     config: &LaunchConfig,
     args: &[u64],
     maps: &[&TensorMap],
@@ -481,7 +507,7 @@ pub(crate) unsafe fn launch(
     {
         allow_non_portable_cluster(image, state)?;
     }
-    let mut attributes = Attributes::of(config);
+    let mut attributes = Attributes::of(config, wanted);
     let attributes = attributes.as_mut_slice();
     let driver_config = sys::CUlaunchConfig {
         gridDimX: config.grid[0],

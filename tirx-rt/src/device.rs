@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
+use crate::launch_attributes::{LaunchAttributes, Wanted};
 #[cfg(feature = "simulator")]
 use crate::simulator::{self, Simulator};
 use crate::{Error, Result, cuda};
@@ -121,9 +122,9 @@ impl Device {
     /// The default stream (CUDA's null stream).
     pub fn default_stream(&self) -> Stream {
         match &self.0 {
-            DeviceKind::Cuda(context) => Stream(StreamKind::Cuda(context.default_stream())),
+            DeviceKind::Cuda(context) => Stream::of(StreamKind::Cuda(context.default_stream())),
             #[cfg(feature = "simulator")]
-            DeviceKind::Simulator(simulator) => Stream(StreamKind::Simulator(simulator.clone())),
+            DeviceKind::Simulator(simulator) => Stream::of(StreamKind::Simulator(simulator.clone())),
         }
     }
 
@@ -136,7 +137,7 @@ impl Device {
             DeviceKind::Cuda(context) => {
                 crate::graph::forbid("a new stream")?;
                 cuda::outside_of_captures(|| context.new_stream())
-                    .map(|s| Stream(StreamKind::Cuda(s)))
+                    .map(|s| Stream::of(StreamKind::Cuda(s)))
                     .map_err(cuda::failed("creating a stream"))
             }
             #[cfg(feature = "simulator")]
@@ -153,10 +154,9 @@ impl Device {
         match &self.0 {
             DeviceKind::Cuda(context) => {
                 crate::graph::forbid("a new stream")?;
-                let (least, greatest) = cuda::priorities(context)?;
-                let wanted = (i64::from(least) - i64::from(priority)).max(i64::from(greatest)) as i32;
+                let wanted = cuda::priority_of_driver(context, priority)?;
                 cuda::outside_of_captures(|| context.new_stream_with_priority(wanted))
-                    .map(|s| Stream(StreamKind::Cuda(s)))
+                    .map(|s| Stream::of(StreamKind::Cuda(s)))
                     .map_err(cuda::failed("creating a stream"))
             }
             #[cfg(feature = "simulator")]
@@ -171,6 +171,18 @@ impl Device {
     pub fn memory(&self) -> Result<Option<(usize, usize)>> {
         match &self.0 {
             DeviceKind::Cuda(context) => cuda::memory(context).map(Some),
+            #[cfg(feature = "simulator")]
+            DeviceKind::Simulator(_) => Ok(None),
+        }
+    }
+
+    /// What the GPU is; `None` for a simulator.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn properties(&self) -> Result<Option<DeviceProperties>> {
+        match &self.0 {
+            DeviceKind::Cuda(context) => cuda::properties(context).map(Some),
             #[cfg(feature = "simulator")]
             DeviceKind::Simulator(_) => Ok(None),
         }
@@ -218,6 +230,31 @@ impl Device {
     }
 }
 
+/// What a GPU is, as its driver says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceProperties {
+    /// Major and minor number of the compute capability: 9 and 0 of an H100.
+    pub compute_capability: (i32, i32),
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// The highest clock of the multiprocessors, in kilohertz.
+    pub clock_khz: u32,
+    /// The highest clock of the memory, in kilohertz; two transfers are made in a cycle.
+    pub memory_clock_khz: u32,
+    /// Bits that the memory transfers at once.
+    pub memory_bus_bits: u32,
+    /// Bytes of the second-level cache.
+    pub l2_bytes: u32,
+}
+
+impl DeviceProperties {
+    /// Bytes that the memory transfers in a second, at most.
+    pub fn peak_bytes_per_second(&self) -> f64 {
+        2.0 * f64::from(self.memory_clock_khz) * 1e3 * f64::from(self.memory_bus_bits) / 8.0
+    }
+}
+
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.id() {
@@ -242,7 +279,7 @@ impl Eq for Device {}
 
 /// A queue of work on one device: launches and copies run in order. Cheap to clone.
 #[derive(Clone)]
-pub struct Stream(pub(crate) StreamKind);
+pub struct Stream(pub(crate) StreamKind, pub(crate) Wanted);
 
 #[derive(Clone)]
 pub(crate) enum StreamKind {
@@ -252,6 +289,24 @@ pub(crate) enum StreamKind {
 }
 
 impl Stream {
+    pub(crate) fn of(kind: StreamKind) -> Stream {
+        Stream(kind, Wanted::default())
+    }
+
+    /// The same stream, whose launches have these attributes: `kernels::scale(&stream.with(attributes)?, &a, &mut b)`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a share of more than 100 percent; the driver's.
+    pub fn with(&self, attributes: LaunchAttributes) -> Result<Stream> {
+        let priority = match (&self.0, attributes.priority) {
+            (StreamKind::Cuda(stream), Some(priority)) => {
+                Some(cuda::priority_of_driver(stream.context(), priority)?)
+            }
+            _ => None,
+        };
+        Ok(Stream(self.0.clone(), Wanted::new(attributes, priority)?))
+    }
+
     /// The device.
     pub fn device(&self) -> Device {
         match &self.0 {
@@ -263,7 +318,7 @@ impl Stream {
 
     /// A caller's own cudarc stream.
     pub fn from_cudarc(stream: Arc<CudaStream>) -> Stream {
-        Stream(StreamKind::Cuda(stream))
+        Stream::of(StreamKind::Cuda(stream))
     }
 
     /// The cudarc stream; `None` for a simulator.

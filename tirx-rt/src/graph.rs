@@ -118,7 +118,7 @@ impl Stream {
                 // On a stream of its own: no tensor was used there, so that each use is seen.
                 let capture = CudaGraph::begin(stream.context())?;
                 let recorder = Recorder::start()?;
-                let done = work(&Stream(StreamKind::Cuda(capture.stream().clone())));
+                let done = work(&Stream::of(StreamKind::Cuda(capture.stream().clone())));
                 let recording = recorder.finish();
                 let graph = capture.finish();
                 done?;

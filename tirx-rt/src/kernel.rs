@@ -127,10 +127,12 @@ impl Kernel {
             return Ok(());
         }
         limits::check(self.image().name, config)?;
-        match &stream.0 {
+        let Stream(kind, wanted) = stream;
+        let config = &wanted.applied(config);
+        match kind {
             StreamKind::Cuda(stream) => self.with_loaded(stream.context(), |loaded| {
                 // SAFETY: the caller's promise; the number of arguments was checked.
-                unsafe { cuda::launch(self.image(), loaded, function, stream, config, args, maps) }
+                unsafe { cuda::launch(self.image(), loaded, function, stream, wanted, config, args, maps) }
             }),
             #[cfg(feature = "simulator")]
             StreamKind::Simulator(simulator) => {

@@ -8,7 +8,7 @@ use tirx_ir::IRModule;
 use tirx_sim_machine::bytecode::{Axis, Code};
 use tirx_sim_machine::grid::{self, Launch, LaunchOptions, Stats};
 use tirx_sim_machine::numeric::Kind;
-use tirx_sim_machine::{Fault, FaultKind, FaultLocation, FaultReport, Memory, StandIns, Window};
+use tirx_sim_machine::{Exploration, Fault, FaultKind, FaultLocation, FaultReport, Memory, StandIns, Window};
 use tirx_source::Diagnostics;
 
 use crate::compile::{self, CompileOptions};
@@ -153,6 +153,34 @@ impl Program {
         self.turn.store(NOWHERE, Ordering::Relaxed);
         let code = self.code_for(launch);
         grid::run(&code, &self.turn, memory, launch, stand_ins, options, windows)
+    }
+
+    /// Runs a grid in the order that a search asks for, from the memory that each run of the search begins with:
+    /// [`Exploration`].
+    ///
+    /// # Errors
+    /// As for [`Program::launch`]; the notes end with what acted last.
+    pub fn launch_exploring(
+        &self,
+        memory: &Memory,
+        launch: &Launch<'_>,
+        stand_ins: &StandIns,
+        options: &LaunchOptions,
+        exploration: &Exploration,
+    ) -> Result<Stats, Fault> {
+        self.check(launch).map_err(|message| self.refusal(message))?;
+        let code = self.code_for(launch);
+        let windows = &[];
+        grid::explore(
+            &code,
+            &self.turn,
+            memory,
+            launch,
+            stand_ins,
+            options,
+            windows,
+            exploration,
+        )
     }
 
     /// The code, with a pool of dynamic shared memory (an array without extent) as large as the launch says.

@@ -1,9 +1,11 @@
 //! The command line as users see it: output, messages and exit codes.
 
+mod bench;
 mod lsp;
 mod machine_code;
 mod observed;
 #[cfg(unix)]
+mod orders;
 mod programs;
 mod runs;
 mod simulator;

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use tirx_bundle::fatbin;
+use tirx_core::ir::{IRModule, PrimFunc};
+use tirx_core::script::ConstValue;
 
 use super::Builder;
 use crate::error::{Error, Result};
@@ -39,6 +41,14 @@ pub struct KernelCode {
     pub code: Vec<u8>,
     /// The kernel file and those that it imports, with their texts.
     pub files: Vec<(String, String)>,
+    /// The compile-time values of the specialization.
+    pub values: Vec<(String, ConstValue)>,
+    /// The function as written, specialized.
+    pub authored: PrimFunc,
+    /// The lowered module, including the host function.
+    pub lowered: IRModule,
+    /// The IR image of the device functions, for the simulator.
+    pub ir: Vec<u8>,
 }
 
 impl Builder {
@@ -72,7 +82,7 @@ impl Builder {
                 .variants
                 .retain(|variant| wanted(&variant.file.replace('-', "::")));
         }
-        let variants: Vec<&Variant> = kernels.iter().flat_map(|kernel| &kernel.variants).collect();
+        let variants: Vec<&Variant> = kernels.iter().flat_map(|kernel| kernel.images()).collect();
         let mut jobs = jobs(&manifest, &kernels);
         let natives: Vec<Vec<Architecture>> = jobs.iter().map(|job| job.targets.native.clone()).collect();
         // One job for each target, so that PTX can be asked for as machine code is.
@@ -141,6 +151,10 @@ impl Builder {
                     .files()
                     .map(|file| (file.name.to_string(), file.text.to_string()))
                     .collect(),
+                values: variant.values.clone(),
+                authored: variant.compiled.authored.clone(),
+                lowered: variant.compiled.lowered.clone(),
+                ir: variant.compiled.ir.clone(),
             });
         }
         Ok(all)

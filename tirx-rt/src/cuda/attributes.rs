@@ -4,18 +4,19 @@ use cudarc::driver::sys;
 use sys::CUlaunchAttributeID_enum as Id;
 
 use crate::image::LaunchConfig;
+use crate::launch_attributes::Wanted;
 
 /// The attributes of one launch, on the stack.
 pub(super) struct Attributes {
-    list: [sys::CUlaunchAttribute; 4],
+    list: [sys::CUlaunchAttribute; 6],
     count: usize,
 }
 
 impl Attributes {
-    pub(super) fn of(config: &LaunchConfig) -> Attributes {
+    pub(super) fn of(config: &LaunchConfig, wanted: &Wanted) -> Attributes {
         let nothing = sys::CUlaunchAttributeValue { cooperative: 0 };
         let mut attributes = Attributes {
-            list: [attribute(Id::CU_LAUNCH_ATTRIBUTE_IGNORE, nothing); 4],
+            list: [attribute(Id::CU_LAUNCH_ATTRIBUTE_IGNORE, nothing); 6],
             count: 0,
         };
         let preferred = config.preferred_cluster != [1; 3];
@@ -38,6 +39,16 @@ impl Attributes {
         if config.cooperative {
             let value = sys::CUlaunchAttributeValue { cooperative: 1 };
             attributes.push(Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value);
+        }
+        if let Some(priority) = wanted.priority {
+            let value = sys::CUlaunchAttributeValue { priority };
+            attributes.push(Id::CU_LAUNCH_ATTRIBUTE_PRIORITY, value);
+        }
+        if let Some(percent) = wanted.shared_memory {
+            let value = sys::CUlaunchAttributeValue {
+                sharedMemCarveout: percent.into(),
+            };
+            attributes.push(Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, value);
         }
         attributes
     }
@@ -73,7 +84,11 @@ mod tests {
 
     /// Name and value of each attribute, the value as the driver reads it.
     fn listed(config: &LaunchConfig) -> Vec<(Id, [u32; 3])> {
-        let mut attributes = Attributes::of(config);
+        listed_with(config, &Wanted::default())
+    }
+
+    fn listed_with(config: &LaunchConfig, wanted: &Wanted) -> Vec<(Id, [u32; 3])> {
+        let mut attributes = Attributes::of(config, wanted);
         let list = attributes.as_mut_slice().iter();
         list.map(|attribute| {
             // SAFETY: the attribute of this name was written with this field.
@@ -83,6 +98,10 @@ mod tests {
                     | Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => {
                         let dim = attribute.value.clusterDim;
                         [dim.x, dim.y, dim.z]
+                    }
+                    Id::CU_LAUNCH_ATTRIBUTE_PRIORITY => [attribute.value.priority as u32, 0, 0],
+                    Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
+                        [attribute.value.sharedMemCarveout, 0, 0]
                     }
                     Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => [attribute.value.cooperative as u32, 0, 0],
                     _ => {
@@ -122,6 +141,21 @@ mod tests {
                     [1, 0, 0]
                 ),
                 (Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, [1, 0, 0]),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_the_caller_wants_is_added() {
+        let wanted = Wanted::new(crate::LaunchAttributes::new().shared_memory(50), Some(-3)).unwrap();
+        assert_eq!(
+            listed_with(&LaunchConfig::default(), &wanted),
+            [
+                (Id::CU_LAUNCH_ATTRIBUTE_PRIORITY, [-3i32 as u32, 0, 0]),
+                (
+                    Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                    [50, 0, 0]
+                ),
             ]
         );
     }

@@ -1,13 +1,16 @@
 //! A launch: blocks in parallel, results.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::bytecode::{AsyncInst, Code, Inst};
 use crate::exec::prior::{Before, Prior};
+use crate::exec::steps;
 use crate::exec::{Context, Group, GroupStop, Ledger};
+use crate::explore::Exploration;
 use crate::fault::{Fault, FaultKind};
-use crate::memory::Memory;
+use crate::memory::{Memory, Storage};
 use crate::numeric::Kind;
 use crate::observe::{LineCounts, Observe, Observer, Snapshot};
 use crate::stand_in::StandIns;
@@ -107,51 +110,8 @@ pub fn run(
     options: &LaunchOptions,
     windows: &[(u64, Window)],
 ) -> Result<Stats, Fault> {
-    let params = code.params.iter().zip(launch.args).map(|((_, kind), address)| {
-        let storage = (*kind == Kind::Ptr).then(|| memory.find(*address)).flatten()?;
-        let offset = address - storage.address;
-        Some((storage, offset))
-    });
-    let params: Vec<_> = params.collect();
-    let windows = params.iter().zip(launch.args).map(|(param, address)| {
-        let of_it = windows.iter().filter(|(of, _)| of == address && param.is_some());
-        of_it.map(|(_, window)| window.clone()).collect()
-    });
-    let before = match memory.prior() {
-        _ if options.dependent => Some(Before::Any),
-        prior => prior.filter(|_| options.programmatic).map(Before::Grid),
-    };
-    // What the next launch may overtake is remembered, with the memory contents that it may find.
-    let overtaken = code.launches_dependents;
-    let images = params.iter().flatten().filter(|_| overtaken);
-    let images = images
-        .map(|(storage, _)| (storage.address, storage.copy()))
-        .collect();
-    let ctx = Context {
-        code,
-        memory,
-        grid: launch.grid,
-        block: launch.block,
-        cluster: launch.cluster,
-        args: launch.args,
-        sheets: Vec::new(),
-        windows: windows.collect(),
-        params,
-        ledger: None,
-        stand_ins,
-        check_races: options.check_races,
-        raw: Mutex::new(None),
-        step_limit: options.step_limit.unwrap_or(u64::MAX),
-        turn,
-        seed: options.seed,
-        before,
-        timeline: options.timeline,
-        shared_bytes: launch.shared_bytes,
-        turns: Turns::new(0, 0),
-        observer: (options.observe != Observe::default()).then(|| Observer::new(options.observe, code)),
-        first_fault: AtomicU64::new(u64::MAX),
-    };
-    let all = options.dependent || overtaken;
+    let (ctx, images) = context(code, turn, memory, launch, stand_ins, options, windows);
+    let all = options.dependent || code.launches_dependents;
     let threads = match in_turn_alone(code) {
         true => 1,
         false => rayon_core::current_num_threads() as u64,
@@ -176,6 +136,117 @@ pub fn run(
     result
 }
 
+/// Runs a grid whose launch has been checked once, in the order that a search asks for; the statistics where the run came to
+/// its end. Memory is as before the launch in each run of the search.
+///
+/// # Errors
+/// As for [`run`]; the notes end with what acted last.
+#[expect(clippy::too_many_arguments, reason = "those of `run`, and the search")]
+pub fn explore(
+    code: &Code,
+    turn: &AtomicUsize,
+    memory: &Memory,
+    launch: &Launch<'_>,
+    stand_ins: &StandIns,
+    options: &LaunchOptions,
+    windows: &[(u64, Window)],
+    exploration: &Exploration,
+) -> Result<Stats, Fault> {
+    let (mut ctx, images) = context(code, turn, memory, launch, stand_ins, options, windows);
+    ctx.exploring = true;
+    let all = options.dependent || code.launches_dependents;
+    let total = track(&mut ctx, all, false);
+    let result = steps::run(&ctx, total, exploration);
+    let observer = ctx.observer.take().map(|observer| observer.finish(ctx.code));
+    let used = ctx.ledger.map(Ledger::into_prior).unwrap_or_default();
+    memory.set_prior(Some(Prior {
+        before: images,
+        ..used
+    }));
+    let (counts, snapshots) = observer.unwrap_or_default();
+    result.map(|(lane_ops, output)| Stats {
+        lane_ops,
+        output,
+        counts,
+        snapshots,
+        ..Stats::default()
+    })
+}
+
+/// What the blocks of a launch share, and the memory contents that the next launch may find.
+fn context<'a>(
+    code: &'a Code,
+    turn: &'a AtomicUsize,
+    memory: &'a Memory,
+    launch: &Launch<'a>,
+    stand_ins: &'a StandIns,
+    options: &LaunchOptions,
+    windows: &[(u64, Window)],
+) -> (Context<'a>, BTreeMap<u64, Storage>) {
+    let params = code.params.iter().zip(launch.args).map(|((_, kind), address)| {
+        let storage = (*kind == Kind::Ptr).then(|| memory.find(*address)).flatten()?;
+        let offset = address - storage.address;
+        Some((storage, offset))
+    });
+    let params: Vec<_> = params.collect();
+    let windows = params.iter().zip(launch.args).map(|(param, address)| {
+        let of_it = windows.iter().filter(|(of, _)| of == address && param.is_some());
+        of_it.map(|(_, window)| window.clone()).collect()
+    });
+    let before = match memory.prior() {
+        _ if options.dependent => Some(Before::Any),
+        prior => prior.filter(|_| options.programmatic).map(Before::Grid),
+    };
+    // What the next launch may overtake is remembered, with the memory contents that it may find.
+    let overtaken = code.launches_dependents;
+    let images = params.iter().flatten().filter(|_| overtaken);
+    let images = images
+        .map(|(storage, _)| (storage.address, storage.copy()))
+        .collect();
+    let context = Context {
+        code,
+        memory,
+        grid: launch.grid,
+        block: launch.block,
+        cluster: launch.cluster,
+        args: launch.args,
+        sheets: Vec::new(),
+        windows: windows.collect(),
+        params,
+        ledger: None,
+        stand_ins,
+        check_races: options.check_races,
+        raw: Mutex::new(None),
+        step_limit: options.step_limit.unwrap_or(u64::MAX),
+        turn,
+        seed: options.seed,
+        before,
+        timeline: options.timeline,
+        shared_bytes: launch.shared_bytes,
+        turns: Turns::new(0, 0),
+        observer: (options.observe != Observe::default()).then(|| Observer::new(options.observe, code)),
+        first_fault: AtomicU64::new(u64::MAX),
+        exploring: false,
+    };
+    (context, images)
+}
+
+/// Begins to track memory: `all` of it, rather than what the kernel may write. Gives the number of groups.
+fn track(ctx: &mut Context<'_>, all: bool, threads: bool) -> u64 {
+    let total = Group::count(ctx);
+    let ledger = ctx
+        .check_races
+        .then(|| Ledger::new(ctx.code, &ctx.params, all, threads));
+    let sheets = ctx.params.iter().map(|param| {
+        let (storage, _) = param.as_ref()?;
+        ledger.as_ref()?.sheet(storage)
+    });
+    ctx.sheets = sheets.collect();
+    ctx.ledger = ledger;
+    ctx.raw = Mutex::new(None);
+    total
+}
+
 /// Whether a kernel does what has to be done in turn all the time: it takes blocks off the grid, or calls functions of the
 /// host, which may do anything.
 fn in_turn_alone(code: &Code) -> bool {
@@ -186,18 +257,8 @@ fn in_turn_alone(code: &Code) -> bool {
 
 /// Runs the grid once, from the beginning. `all` memory is tracked, rather than what the kernel may write.
 fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, Result<Stats, Fault>) {
-    let total = Group::count(&ctx);
-    let workers = threads.min(total);
-    let ledger = ctx
-        .check_races
-        .then(|| Ledger::new(ctx.code, &ctx.params, all, workers > 1));
-    let sheets = ctx.params.iter().map(|param| {
-        let (storage, _) = param.as_ref()?;
-        ledger.as_ref()?.sheet(storage)
-    });
-    ctx.sheets = sheets.collect();
-    ctx.ledger = ledger;
-    ctx.raw = Mutex::new(None);
+    let workers = threads.min(Group::count(&ctx));
+    let total = track(&mut ctx, all, workers > 1);
     let room = ctx.most_resident() / Group::blocks_of(&ctx).max(1);
     ctx.turns = Turns::new(total, room);
     ctx.first_fault = AtomicU64::new(u64::MAX);

@@ -29,6 +29,7 @@ pub mod bytecode;
 #[doc(hidden)]
 pub mod cvt;
 mod exec;
+mod explore;
 mod fault;
 #[doc(hidden)]
 pub mod grid;
@@ -48,6 +49,7 @@ mod window;
 
 #[doc(hidden)]
 pub use exec::address;
+pub use explore::{Exploration, Explored};
 pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
 pub use grid::{Launch, LaunchOptions, Stats};
 pub use memory::{Allocation, Memory};

@@ -109,6 +109,7 @@ impl Machine<'_, '_> {
             let compare = register(self, inst.compare, lane);
             let step = |old: u64| update(inst.op, kind, old, value, compare);
             let spot = self.locate(access, lane as u32, index, "updates")?;
+            let touched = self.shared.touched.len();
             let old = match &spot {
                 Spot::Global(storage, offset) => {
                     let (lock, bits) = (
@@ -162,6 +163,9 @@ impl Machine<'_, '_> {
                     return Err(Trap::new(FaultKind::OutOfBounds, lane as u32, message));
                 }
             };
+            if self.ctx.exploring && step(old).is_none() {
+                self.shared.only_read(touched);
+            }
             let old = kind.load(old);
             if kind.wide() {
                 self.warp.v64[inst.d as usize][lane] = old;

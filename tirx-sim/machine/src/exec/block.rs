@@ -13,6 +13,7 @@ use super::schedule::Draws;
 use super::{Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
 use crate::bytecode::{Axis, Operand, Special};
+use crate::explore::Footprint;
 use crate::fault::{Fault, FaultKind, FaultNote};
 
 pub(super) struct Block {
@@ -97,6 +98,9 @@ impl Block {
                 linear: 0,
                 turn: 0,
                 in_turn: false,
+                exploring: ctx.exploring,
+                touched: Footprint::new(),
+                may_act: false,
             },
             warps,
         }
@@ -253,7 +257,7 @@ impl Block {
     }
 
     /// A block's shared memory exists until it ends: accesses by other blocks must be ordered before that.
-    fn check_end(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+    pub(super) fn check_end(&self, ctx: &Context<'_>) -> Result<(), Fault> {
         self.check_barriers(ctx)?;
         self.check_warpgroups(ctx)?;
         if let Some((columns, pc)) = self.shared.bank.leak() {
@@ -294,7 +298,7 @@ impl Block {
     }
 
     /// Performs the operations that are still in flight at the end of the block.
-    fn drain(&mut self, ctx: &Context<'_>, peers: &mut Peers<'_>) -> Result<(), Fault> {
+    pub(super) fn drain(&mut self, ctx: &Context<'_>, peers: &mut Peers<'_>) -> Result<(), Fault> {
         while !self.shared.engine.is_idle() {
             self.shared.engine.hurry();
             if !self.perform(ctx, peers)? {
@@ -430,7 +434,7 @@ impl Block {
     }
 
     /// Opens the barriers at which all threads have arrived.
-    fn release(&mut self, ctx: &Context<'_>) -> Result<bool, Fault> {
+    pub(super) fn release(&mut self, ctx: &Context<'_>) -> Result<bool, Fault> {
         let alive = self.alive();
         let at = |block: &Block, pred: &dyn Fn(Status) -> bool| -> u32 {
             let strands = block.warps.iter().flat_map(|w| &w.strands);
@@ -652,7 +656,7 @@ fn loop_place(ctx: &Context<'_>, pc: usize) -> usize {
 
 impl Machine<'_, '_> {
     /// Resumes strands whose warp barrier or exchange has all its lanes. On an error, gives the instruction.
-    fn meet_in_warp(&mut self) -> Result<bool, (usize, Box<Trap>)> {
+    pub(super) fn meet_in_warp(&mut self) -> Result<bool, (usize, Box<Trap>)> {
         let mut met = false;
         let alive = self.warp.alive;
         let at_barrier = self

@@ -9,6 +9,7 @@ use super::order::pages::Pages;
 use super::order::{Kind, Order, Place, Strong};
 use crate::alu::Lanes32;
 use crate::bytecode::Access;
+use crate::explore::Object;
 
 /// The history of each place.
 pub(super) enum Cells {
@@ -143,6 +144,9 @@ impl Shared {
         places: Range<usize>,
         access: Strong,
     ) -> Result<(), Finding> {
+        for place in places.clone() {
+            self.touched_strongly(Object::Shared(self.order.block, place), access.writes);
+        }
         let Shared { cells, order, .. } = self;
         strong(cells, order, warp, pc, lane, places, access)
     }

@@ -11,6 +11,7 @@ use super::order::{Known, Strong};
 use super::run::Machine;
 use super::{Shared, Status, Trap};
 use crate::bytecode::Access;
+use crate::explore::Object;
 use crate::fault::FaultKind;
 use crate::memory::{granules, load_bits, store_bits};
 
@@ -129,6 +130,12 @@ impl Machine<'_, '_> {
         let mut found = None;
         let mut old = 0;
         if let Some(block) = self.peers.get(at.1) {
+            if let Some(strong) = &strong {
+                for place in places.clone() {
+                    let object = Object::Shared(block.shared.order.block, place);
+                    self.shared.touched_strongly(object, strong.writes);
+                }
+            }
             let Shared {
                 words,
                 cells,

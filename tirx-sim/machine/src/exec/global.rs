@@ -11,6 +11,7 @@ use super::run::Machine;
 use super::{Shared, Trap};
 use crate::alu::{LANES, Lanes32};
 use crate::bytecode::{Access, R};
+use crate::explore::Object;
 use crate::fault::FaultKind;
 use crate::memory::Storage;
 
@@ -234,6 +235,10 @@ impl Machine<'_, '_> {
     ) -> Check<T> {
         let element = self.element(access, index, c);
         self.check_prior(access, lane, element, storage, offset, strong.writes)?;
+        let word = (storage.address + offset as u64 / 8) / 4;
+        for word in word..word + u64::from(access.kind.bits().div_ceil(32)) {
+            self.shared.touched_strongly(Object::Global(word), strong.writes);
+        }
         self.shared.wait_for_turn(self.ctx);
         let sheet = self.sheet(storage);
         let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) else {

@@ -8,7 +8,7 @@ use crate::timeline::TimelineEvent;
 
 /// Blocks that may wait for each other.
 pub(crate) struct Group {
-    blocks: Vec<Block>,
+    pub(super) blocks: Vec<Block>,
     /// The group's number in the launch.
     pub(crate) number: u64,
 }
@@ -95,7 +95,7 @@ impl Group {
         }
     }
 
-    fn open_barriers(&mut self, ctx: &Context<'_>) -> Result<bool, Fault> {
+    pub(super) fn open_barriers(&mut self, ctx: &Context<'_>) -> Result<bool, Fault> {
         let mut opened = false;
         for cluster in self.blocks.chunks_mut(cluster_size(ctx)) {
             opened |= cluster::open(cluster);

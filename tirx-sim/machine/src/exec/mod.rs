@@ -17,6 +17,7 @@
 //! | `block` | a block: schedules its warps, barriers, progress |
 //! | `named` | barriers of some of a block's threads |
 //! | `schedule` | in which order the warps and blocks come |
+//! | `steps` | a launch step by step, where every order is explored |
 //! | `group` | blocks that run together; deadlock reports |
 //! | `order` | which accesses happened before which: one order for all memory |
 //! | `engine` | asynchronous operations, mbarriers |
@@ -66,6 +67,7 @@ mod record;
 mod run;
 mod schedule;
 mod stand_in;
+pub(crate) mod steps;
 mod tcgen05;
 mod tensor;
 mod wgmma;
@@ -76,6 +78,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::alu::{Lanes32, Lanes64};
 use crate::bytecode::{Code, Pc, R};
+use crate::explore::Footprint;
 use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
 use crate::memory::{Memory, Storage};
 use crate::observe::Observer;
@@ -131,6 +134,8 @@ pub(crate) struct Context<'a> {
     pub(crate) turns: Turns<Group>,
     /// The first turn in which a block has faulted; later ones are abandoned.
     pub(crate) first_fault: AtomicU64,
+    /// Every order is explored: strands stop before what others may react to.
+    pub(crate) exploring: bool,
 }
 
 impl Context<'_> {
@@ -350,6 +355,11 @@ struct Shared {
     /// The turn in which it runs, and whether all turns before that are known to be over.
     turn: u64,
     in_turn: bool,
+    /// Where every order is explored (`steps`): what has been touched since it was taken last, and whether the strand that
+    /// runs may pass one more instruction that others may react to.
+    exploring: bool,
+    touched: Footprint,
+    may_act: bool,
 }
 
 /// Builds the fault of a trap.

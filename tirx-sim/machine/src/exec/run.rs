@@ -46,9 +46,9 @@ pub(super) enum Stop {
 impl Machine<'_, '_> {
     /// Runs a strand until it stops. On an error `strand.pc` is at the instruction.
     pub(super) fn run(&mut self, strand: &mut Strand) -> Result<Stop, Box<Trap>> {
-        match &self.ctx.observer {
-            None => self.run_as::<false>(strand),
-            Some(_) => self.run_as::<true>(strand),
+        match self.ctx.observer.is_none() && !self.ctx.exploring {
+            true => self.run_as::<false>(strand),
+            false => self.run_as::<true>(strand),
         }
     }
 
@@ -113,6 +113,12 @@ impl Machine<'_, '_> {
 
         loop {
             let inst = insts[pc];
+            if OBSERVED && ctx.exploring && ctx.code.acts(pc) {
+                if !self.shared.may_act {
+                    stop!(Stop::Paused(0));
+                }
+                self.shared.may_act = false;
+            }
             if OBSERVED && let Some(observer) = &ctx.observer {
                 self.observe(observer, pc, last, mask, strand);
                 last = pc;
@@ -397,7 +403,7 @@ impl Machine<'_, '_> {
                 }
                 Inst::Spin => {
                     strand.turns += 1;
-                    if strand.turns >= strand.patience {
+                    if strand.turns >= strand.patience || ctx.exploring {
                         strand.turns = 0;
                         stop!(Stop::Spun);
                     }

@@ -13,6 +13,7 @@ use crate::exec::cluster::Peers;
 use crate::exec::order::{Conflict, Forked, Kind, Known, Mark, Order, Space};
 use crate::exec::run::Machine;
 use crate::exec::{Context, Shared, Status, Trap, fault};
+use crate::explore::{Object, Touch};
 use crate::fault::{Fault, FaultKind};
 use crate::tensor_map::TENSOR_MAP_BYTES;
 
@@ -411,8 +412,12 @@ impl Machine<'_, '_> {
             return Err(misuse(lane, message));
         };
         let (init, published) = (barrier.init, barrier.published);
+        let before = barrier.counts();
         let result = step(barrier).map_err(|message| misuse(lane, format!("{message} ({name})")))?;
+        let touch = barrier.touched_since(before);
+        let object = Object::Mbarrier(shared.order.block, byte);
         shared.changes += 1;
+        self.shared.touch(object, touch);
         self.shared.changes += 1;
         let order = &self.shared.order;
         if order.check && !order.ordered(init, self.id, lane) && !order.ordered(published, self.id, lane) {
@@ -494,6 +499,8 @@ impl Machine<'_, '_> {
         engine
             .barriers
             .insert(byte, Mbarrier::new(count, mark, published));
+        let object = Object::Mbarrier(self.shared.order.block, byte);
+        self.shared.touch(object, Touch::Write { phase: 0 });
         Ok(())
     }
 
@@ -589,6 +596,9 @@ impl Machine<'_, '_> {
         if inst.what == MbarrierWhat::Wait && done != mask {
             return Ok(Some(Status::Asleep(id)));
         }
+        if inst.what == MbarrierWhat::Wait && self.ctx.exploring {
+            self.note_waits(inst, mask)?;
+        }
         if !inst.relaxed {
             for (_, lanes, released) in &known {
                 let far = released.far.iter().filter(|_| inst.cluster);
@@ -603,6 +613,20 @@ impl Machine<'_, '_> {
             }
         }
         Ok(None)
+    }
+
+    /// The tests of a wait that is over are a wait.
+    fn note_waits(&mut self, inst: &MbarrierInst, mask: u32) -> Check {
+        for lane in lanes(mask) {
+            let (_, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), None)?;
+            let parity = inst.count.map_or(0, |count| self.word(count, lane));
+            let object = Object::Mbarrier(self.shared.order.block, byte);
+            self.shared
+                .touched
+                .retain(|touch| *touch != (object, Touch::Read));
+            self.shared.touch(object, Touch::Wait { parity });
+        }
+        Ok(())
     }
 
     /// What is wrong with a thread's waits for the mbarrier at which an operation completes.
@@ -738,7 +762,12 @@ impl Block {
         Ok(any)
     }
 
-    fn perform_one(&mut self, ctx: &Context<'_>, peers: &mut Peers<'_>, operation: &mut Operation) -> Check {
+    pub(in crate::exec) fn perform_one(
+        &mut self,
+        ctx: &Context<'_>,
+        peers: &mut Peers<'_>,
+        operation: &mut Operation,
+    ) -> Check {
         let commits = operation.work.is_none() && operation.forked.mark.kind() == Kind::Engine;
         if let Some(mut work) = operation.work.take() {
             let mut reach = Reach {
@@ -791,6 +820,7 @@ impl Block {
                 );
                 return Err(misuse(operation.lane, message));
             };
+            let before = barrier.counts();
             let forked = &operation.forked;
             if checks && !forked.ordered(barrier.init) && !forked.ordered(barrier.published) {
                 let message = format!(
@@ -818,6 +848,9 @@ impl Block {
                 Completion::Arrive(..) => barrier.arrive(*count),
             };
             done.map_err(|m| misuse(operation.lane, format!("{} {m} ({name})", operation.name)))?;
+            let touch = barrier.touched_since(before);
+            let object = Object::Mbarrier(shared.order.block, *byte);
+            self.shared.touch(object, touch);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 use crate::bytecode::Code;
 use crate::exec::order::{Known, Mark};
+use crate::explore::Touch;
 
 /// Most arrivals of a phase, and most bytes outstanding.
 pub(crate) const MOST: u32 = (1 << 20) - 1;
@@ -62,6 +63,26 @@ impl Mbarrier {
             published,
             counted: Vec::new(),
             fenced: false,
+        }
+    }
+
+    /// What tells how it is touched: phase, arrivals that are pending, bytes that are outstanding.
+    pub(crate) fn counts(&self) -> (u64, u32, i64) {
+        (self.phase, self.pending, self.bytes)
+    }
+
+    /// How it has been touched since these were its counts.
+    pub(crate) fn touched_since(&self, (phase, pending, bytes): (u64, u32, i64)) -> Touch {
+        let completes = self.phase > phase;
+        let now = self.counts();
+        // Arrivals and copies of a phase that has all its bytes announced commute with those of their kind; what announces
+        // bytes does not: a phase could be complete before.
+        match completes {
+            _ if now == (phase, pending, bytes) => Touch::Read,
+            true if bytes == 0 => Touch::Arrive { phase, completes },
+            false if now.2 == bytes && now.1 < pending => Touch::Arrive { phase, completes },
+            _ if pending == 0 && bytes > 0 && now.2 < bytes => Touch::Arrive { phase, completes },
+            _ => Touch::Write { phase },
         }
     }
 

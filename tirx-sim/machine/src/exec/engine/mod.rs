@@ -86,6 +86,17 @@ pub(crate) struct Operation {
     time: u64,
 }
 
+/// An operation as a search through all orders sees it.
+pub(super) struct InFlight {
+    pub(super) number: u64,
+    /// Warp and lane.
+    pub(super) issuer: (usize, u32),
+    /// No other operation must be complete first.
+    pub(super) free: bool,
+    /// It signals mbarriers.
+    pub(super) signals: bool,
+}
+
 /// An operation as a thread issues it.
 pub(crate) struct Issue {
     pub(crate) class: Class,
@@ -208,6 +219,23 @@ impl Engine {
         let at = (0..self.queue.len())
             .filter(|i| ready(&self.queue[*i]))
             .min_by_key(|i| (self.queue[*i].due, self.queue[*i].number))?;
+        Some(self.queue.remove(at))
+    }
+
+    /// The operations in flight.
+    pub(super) fn in_flight(&self) -> Vec<InFlight> {
+        let of = |o: &Operation| InFlight {
+            number: o.number,
+            issuer: (o.warp, o.lane),
+            free: !self.waits(o),
+            signals: !o.completions.is_empty(),
+        };
+        self.queue.iter().map(of).collect()
+    }
+
+    /// Takes an operation out of the queue, to be performed.
+    pub(super) fn take(&mut self, number: u64) -> Option<Operation> {
+        let at = self.queue.iter().position(|o| o.number == number)?;
         Some(self.queue.remove(at))
     }
 

@@ -1,0 +1,512 @@
+//! Every order of a kernel's synchronizing operations that can make a difference (stateless model checking).
+//!
+//! A run is a sequence of *events*: an actor (lanes of a warp, or an asynchronous operation) acts on objects that others
+//! may act on too: mbarriers, words that are accessed strongly, allocations of tensor memory. What lies between two events
+//! of an actor (arithmetic, plain loads and stores) depends on nothing that others do, or it is a race, which the order of
+//! memory (`exec/order`) reports whichever comes first. So two runs that differ only in the order of events that do not
+//! depend on one another are one, and one of them suffices.
+//!
+//! The search runs the kernel again and again from the same memory. After each event it looks for earlier events that this
+//! one depends on and that nothing orders before it; such a pair could also come in the other order, so at the state before
+//! the earlier event an actor that leads there is put down for a later run (*source sets*; Abdulla, Aronis, Jonsson and
+//! Sagonas, "Optimal Dynamic Partial Order Reduction", 2014). An actor whose event has been explored at a state *sleeps* in
+//! the other runs from there until an event that its own depends on (*sleep sets*; Godefroid, 1996).
+//!
+//! Arrivals of one phase of an mbarrier do not depend on one another: whichever comes last completes it. A wait that would not
+//! have been over before an arrival cannot have come before that. A loop that polls and whose state has not changed waits
+//! until a place that it has read changes. These keep a correct pipeline at few runs, often one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Who acts: the lanes of a warp that come with this one, or an asynchronous operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Actor {
+    Lanes { block: u32, warp: u32, lane: u32 },
+    Operation { block: u32, number: u64 },
+}
+
+/// What is acted on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Object {
+    /// By block and byte of its shared memory.
+    Mbarrier(u32, u32),
+    /// A piece of the shared memory of a block.
+    Shared(u32, usize),
+    /// A word of global memory, by its address.
+    Global(u64),
+    /// The columns of a block's tensor memory.
+    Columns(u32),
+    /// The order of `fence.sc`.
+    Fence,
+    /// Functions of the host, which may do anything.
+    Host,
+}
+
+/// How an object is acted on. `phase` is that of an mbarrier before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Touch {
+    Read,
+    Write {
+        phase: u64,
+    },
+    /// Arrivals, and nothing else; whether they complete the phase.
+    Arrive {
+        phase: u64,
+        completes: bool,
+    },
+    /// Waits until the phase of this parity is complete.
+    Wait {
+        parity: u32,
+    },
+}
+
+/// What an event did with each object.
+pub(crate) type Footprint = Vec<(Object, Touch)>;
+
+/// Whether two touches of one object depend on their order, the first of which came first.
+fn depend(first: Touch, second: Touch) -> bool {
+    match (first, second) {
+        (Touch::Read | Touch::Wait { .. }, Touch::Read | Touch::Wait { .. }) => false,
+        (Touch::Arrive { phase: a, completes }, Touch::Arrive { phase: b, .. }) => a != b || completes,
+        _ => true,
+    }
+}
+
+/// Whether the second event could have come before the first, as far as this object goes: waits that would not have been
+/// over could not.
+fn reversible(first: Touch, second: Touch) -> bool {
+    match (first, second) {
+        (Touch::Write { phase } | Touch::Arrive { phase, .. }, Touch::Wait { parity }) => {
+            phase as u32 & 1 != parity & 1
+        }
+        _ => true,
+    }
+}
+
+/// The pairs of touches of a common object.
+fn common<'a>(first: &'a Footprint, second: &'a Footprint) -> impl Iterator<Item = (Touch, Touch)> + 'a {
+    let pairs = first.iter().flat_map(move |a| second.iter().map(move |b| (a, b)));
+    pairs
+        .filter(|((a, _), (b, _))| a == b || [*a, *b].contains(&Object::Host))
+        .map(|((_, a), (_, b))| (*a, *b))
+}
+
+fn dependent(first: &Footprint, second: &Footprint) -> bool {
+    common(first, second).any(|(a, b)| depend(a, b))
+}
+
+/// A set of events, by their numbers in the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Events(Vec<u64>);
+
+impl Events {
+    pub(crate) fn insert(&mut self, event: usize) {
+        let word = event / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (event % 64);
+    }
+
+    pub(crate) fn contains(&self, event: usize) -> bool {
+        self.0
+            .get(event / 64)
+            .is_some_and(|word| word >> (event % 64) & 1 != 0)
+    }
+
+    pub(crate) fn join(&mut self, other: &Events) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+}
+
+/// A state of the path that is explored, and the event that leaves it.
+#[derive(Debug)]
+struct Node {
+    enabled: Vec<Actor>,
+    /// Actors whose next event need not be explored here, with that event.
+    asleep: Vec<(Actor, Footprint)>,
+    /// Actors that are to be explored here; those that have been sleep.
+    wanted: BTreeSet<Actor>,
+    chosen: Actor,
+    footprint: Footprint,
+    /// The events that happened before it.
+    before: Events,
+}
+
+#[derive(Debug, Default)]
+struct Search {
+    path: Vec<Node>,
+    /// Events of the present run so far.
+    depth: usize,
+    /// The first event of the present run that differs from the run before.
+    fresh: usize,
+    /// The events of the present run that touched an object.
+    touched: BTreeMap<Object, Vec<usize>>,
+    /// Whether a run has begun, and whether it was left since it repeats others.
+    begun: bool,
+    left: bool,
+    /// Runs that came to their end, and those that were left.
+    whole: u64,
+    redundant: u64,
+    /// Most events of a run.
+    longest: usize,
+    /// What was left out, and why.
+    cut: Option<String>,
+}
+
+/// Most events of a run.
+const MOST_EVENTS: usize = 20_000;
+
+/// A search through the orders of a kernel's synchronizing operations. Call [`more`](Exploration::more), and while it says
+/// so run the kernel from the same memory with `Program::launch_exploring`.
+#[derive(Debug)]
+pub struct Exploration {
+    search: Mutex<Search>,
+    most_runs: u64,
+}
+
+/// What a search has found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explored {
+    /// Orders that were run to their end.
+    pub runs: u64,
+    /// Further runs that were left because they repeated another order.
+    pub redundant: u64,
+    /// Synchronizing operations of the longest run.
+    pub longest: usize,
+    /// Why not every order was run; `None` where each was.
+    pub cut: Option<String>,
+}
+
+impl Exploration {
+    /// A search of so many runs at most.
+    pub fn new(most_runs: u64) -> Exploration {
+        Exploration {
+            search: Mutex::default(),
+            most_runs: most_runs.max(1),
+        }
+    }
+
+    fn search(&self) -> MutexGuard<'_, Search> {
+        self.search.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is another order to run: prepares for it.
+    pub fn more(&self) -> bool {
+        let search = &mut *self.search();
+        if search.cut.is_some() {
+            return false;
+        }
+        if std::mem::take(&mut search.begun) {
+            *(if search.left {
+                &mut search.redundant
+            } else {
+                &mut search.whole
+            }) += 1;
+            search.longest = search.longest.max(search.depth);
+            if !search.next() {
+                return false;
+            }
+        }
+        let runs = search.whole + search.redundant;
+        if runs >= self.most_runs {
+            search.cut = Some(format!("{runs} runs were made, which is the limit"));
+            return false;
+        }
+        (search.begun, search.left, search.depth) = (true, false, 0);
+        search.touched.clear();
+        true
+    }
+
+    /// What has been found out so far.
+    pub fn explored(&self) -> Explored {
+        let search = self.search();
+        Explored {
+            runs: search.whole,
+            redundant: search.redundant,
+            longest: search.longest,
+            cut: search.cut.clone(),
+        }
+    }
+
+    /// Something that this search cannot cover.
+    pub(crate) fn cut(&self, why: String) {
+        self.search().cut.get_or_insert(why);
+    }
+
+    /// Chooses who acts next; `None` where all orders from here on repeat others, or the run is too long.
+    pub(crate) fn choose(&self, enabled: &[Actor]) -> Option<Actor> {
+        self.search().choose(enabled)
+    }
+
+    /// What the chosen actor did; `known` are the events that happened before. Gives the event's number.
+    pub(crate) fn acted(&self, footprint: Footprint, known: &mut Events) {
+        self.search().acted(footprint, known);
+    }
+
+    /// Leaves the run: it repeats others.
+    pub(crate) fn leave(&self) {
+        self.search().left = true;
+    }
+
+    /// Whether the present run was left before its end, so that what it has computed means nothing.
+    pub fn left(&self) -> bool {
+        let search = self.search();
+        search.left || search.cut.is_some()
+    }
+
+    /// All events of the run so far: those of earlier launches happened before what follows.
+    pub(crate) fn so_far(&self) -> Events {
+        let mut all = Events::default();
+        (0..self.search().depth).for_each(|event| all.insert(event));
+        all
+    }
+}
+
+impl Search {
+    /// Goes back to the last state at which another actor is to be explored; false where there is none.
+    fn next(&mut self) -> bool {
+        while let Some(mut node) = self.path.pop() {
+            node.asleep
+                .push((node.chosen, std::mem::take(&mut node.footprint)));
+            let asleep = |actor: &&Actor| !node.asleep.iter().any(|(other, _)| other == *actor);
+            if let Some(actor) = node.wanted.iter().find(asleep) {
+                node.chosen = *actor;
+                self.fresh = self.path.len();
+                self.path.push(node);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn choose(&mut self, enabled: &[Actor]) -> Option<Actor> {
+        if let Some(node) = self.path.get(self.depth) {
+            return Some(node.chosen);
+        }
+        if self.depth >= MOST_EVENTS {
+            self.cut = Some(format!(
+                "a run has more than {MOST_EVENTS} synchronizing operations"
+            ));
+            return None;
+        }
+        let asleep: Vec<(Actor, Footprint)> = match self.path.last() {
+            None => Vec::new(),
+            Some(node) => {
+                let still = |(actor, next): &&(Actor, Footprint)| {
+                    *actor != node.chosen && !dependent(&node.footprint, next)
+                };
+                node.asleep.iter().filter(still).cloned().collect()
+            }
+        };
+        let awake = |actor: &&Actor| !asleep.iter().any(|(other, _)| other == *actor);
+        // Whoever acted last goes on: what belongs together stays together.
+        let last = self.path.last().map(|node| node.chosen);
+        let mut first = enabled.iter().filter(awake);
+        let chosen = *first
+            .clone()
+            .find(|actor| Some(**actor) == last)
+            .or(first.next())?;
+        self.path.push(Node {
+            enabled: enabled.to_vec(),
+            asleep,
+            wanted: BTreeSet::from([chosen]),
+            chosen,
+            footprint: Footprint::new(),
+            before: Events::default(),
+        });
+        Some(chosen)
+    }
+
+    fn acted(&mut self, footprint: Footprint, known: &mut Events) {
+        let event = self.depth;
+        self.depth += 1;
+        let mut earlier: BTreeSet<usize> = BTreeSet::new();
+        for (object, _) in &footprint {
+            let all = match object {
+                Object::Host => (0..event).collect(),
+                object => self.touched.get(object).cloned().unwrap_or_default(),
+            };
+            earlier.extend(all);
+            earlier.extend(self.touched.get(&Object::Host).into_iter().flatten());
+        }
+        earlier.retain(|at| dependent(&self.path[*at].footprint, &footprint));
+        let mut before = known.clone();
+        for at in &earlier {
+            before.join(&self.path[*at].before);
+            before.insert(*at);
+        }
+        if event >= self.fresh {
+            for at in earlier.iter().rev().filter(|at| !known.contains(**at)) {
+                let mut pairs = common(&self.path[*at].footprint, &footprint);
+                let turns = pairs.any(|(a, b)| depend(a, b) && reversible(a, b));
+                drop(pairs);
+                if turns {
+                    self.reverse(*at, event, known);
+                }
+            }
+        }
+        for (object, _) in &footprint {
+            let of_it = self.touched.entry(*object).or_default();
+            if of_it.last() != Some(&event) {
+                of_it.push(event);
+            }
+        }
+        let node = &mut self.path[event];
+        (node.footprint, node.before) = (footprint, before.clone());
+        before.insert(event);
+        *known = before;
+    }
+
+    /// Puts an actor down, at the state before an earlier event, that leads to a run in which `event` comes before it.
+    fn reverse(&mut self, earlier: usize, event: usize, known: &Events) {
+        // What comes between and does not depend on the earlier event, and then the later one.
+        let mut between: Vec<usize> = Vec::new();
+        let mut first: Vec<Actor> = Vec::new();
+        for at in earlier + 1..=event {
+            let before = match at == event {
+                true => known,
+                false => &self.path[at].before,
+            };
+            if before.contains(earlier) {
+                continue;
+            }
+            if !between.iter().any(|other| before.contains(*other)) {
+                first.push(self.path[at].chosen);
+            }
+            between.push(at);
+        }
+        let node = &mut self.path[earlier];
+        // Explored here, or in a run that is as this one would be.
+        let covered = |actor: &Actor| {
+            node.wanted.contains(actor) || node.asleep.iter().any(|(other, _)| other == actor)
+        };
+        if first.iter().any(covered) {
+            return;
+        }
+        match first.iter().find(|actor| node.enabled.contains(actor)) {
+            Some(actor) => {
+                node.wanted.insert(*actor);
+            }
+            // The order between is not known as a whole: all are tried.
+            None => node.wanted.extend(node.enabled.iter().copied()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step of a toy actor.
+    #[derive(Clone, Copy)]
+    enum Step {
+        Write(u64),
+        Read(u64),
+        /// Holds a lock of a number, which others wait for.
+        Lock(usize),
+        Unlock(usize),
+    }
+
+    /// Runs toy actors in every order; gives the orders in which they ran, and whether one was a deadlock.
+    fn explore(programs: &[&[Step]]) -> (Vec<Vec<usize>>, bool) {
+        let exploration = Exploration::new(10_000);
+        let (mut orders, mut stuck) = (Vec::new(), false);
+        while exploration.more() {
+            let mut at = vec![0; programs.len()];
+            let mut known = vec![Events::default(); programs.len()];
+            let mut locks = [false; 4];
+            let mut order = Vec::new();
+            loop {
+                let runs = |i: &usize| match programs[*i].get(at[*i]) {
+                    Some(Step::Lock(lock)) => !locks[*lock],
+                    step => step.is_some(),
+                };
+                let enabled: Vec<usize> = (0..programs.len()).filter(runs).collect();
+                let actor = |i: usize| Actor::Lanes {
+                    block: 0,
+                    warp: i as u32,
+                    lane: 0,
+                };
+                if enabled.is_empty() {
+                    stuck |= (0..programs.len()).any(|i| at[i] < programs[i].len());
+                    orders.push(order);
+                    break;
+                }
+                let actors: Vec<Actor> = enabled.iter().map(|i| actor(*i)).collect();
+                let Some(chosen) = exploration.choose(&actors) else {
+                    exploration.leave();
+                    break;
+                };
+                let who = enabled[actors.iter().position(|a| *a == chosen).unwrap()];
+                let write = Touch::Write { phase: 0 };
+                let touch = match programs[who][at[who]] {
+                    Step::Write(object) => (Object::Global(object), write),
+                    Step::Read(object) => (Object::Global(object), Touch::Read),
+                    Step::Lock(lock) | Step::Unlock(lock) => {
+                        locks[lock] = matches!(programs[who][at[who]], Step::Lock(_));
+                        (Object::Columns(lock as u32), write)
+                    }
+                };
+                at[who] += 1;
+                order.push(who);
+                exploration.acted(vec![touch], &mut known[who]);
+            }
+        }
+        assert_eq!(exploration.explored().cut, None);
+        (orders, stuck)
+    }
+
+    #[test]
+    fn independent_steps_run_in_one_order() {
+        let (orders, stuck) = explore(&[
+            &[Step::Write(1), Step::Write(2)],
+            &[Step::Write(3)],
+            &[Step::Read(4)],
+        ]);
+        assert_eq!((orders.len(), stuck), (1, false));
+    }
+
+    #[test]
+    fn dependent_steps_run_in_each_order() {
+        // Three writers of one place: six orders; two readers beside each other are not told apart.
+        assert_eq!(
+            explore(&[&[Step::Write(1)], &[Step::Write(1)], &[Step::Write(1)]])
+                .0
+                .len(),
+            6
+        );
+        assert_eq!(
+            explore(&[&[Step::Write(1)], &[Step::Read(1)], &[Step::Read(1)]])
+                .0
+                .len(),
+            4
+        );
+        // x = 1; read y against y = 1; read x: four orders of the two pairs but the impossible one.
+        let (orders, _) = explore(&[&[Step::Write(1), Step::Read(2)], &[Step::Write(2), Step::Read(1)]]);
+        assert_eq!(orders.len(), 3);
+    }
+
+    #[test]
+    fn a_deadlock_of_locks_in_two_orders_is_found() {
+        let there: &[Step] = &[Step::Lock(0), Step::Lock(1), Step::Unlock(1), Step::Unlock(0)];
+        let back: &[Step] = &[Step::Lock(1), Step::Lock(0), Step::Unlock(0), Step::Unlock(1)];
+        assert!(explore(&[there, back]).1);
+        assert!(!explore(&[there, there]).1);
+    }
+
+    #[test]
+    fn arrivals_of_one_phase_commute_and_waits_stay_behind_them() {
+        let arrive = |phase, completes| Touch::Arrive { phase, completes };
+        assert!(!depend(arrive(0, false), arrive(0, true)));
+        assert!(depend(arrive(0, true), arrive(1, false)));
+        assert!(depend(arrive(0, false), Touch::Wait { parity: 0 }));
+        // Phase 0 was not complete before: the wait for it cannot come first. The next phase's arrival could.
+        assert!(!reversible(arrive(0, true), Touch::Wait { parity: 0 }));
+        assert!(reversible(arrive(1, true), Touch::Wait { parity: 0 }));
+    }
+}
