@@ -25,19 +25,59 @@ const KEYWORDS: &[&str] = &[
     "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
-const HEAD: &str = "# Written by `cargo tirx stubs`.\nfrom typing import Any\n\n";
+/// `Open` has whatever is asked of it: mnemonics of PTX go on below every name, `T.ptx.ld.global_.acquire.gpu.b32`.
+const HEAD: &str = "# Written by `cargo tirx stubs`.\nfrom typing import Any\n\n\
+class Open(type):\n    def __getattr__(cls, name: str) -> Any: ...\n    def __getitem__(cls, item: Any) -> Any: ...\n\n";
+
+/// The modules that kernel files import names of the library from: whatever is asked of them.
+const LIBRARY: &[&str] = &[
+    "ir",
+    "runtime",
+    "backend",
+    "backend/cuda",
+    "backend/cuda/iket",
+    "backend/cuda/lang",
+    "backend/cuda/lang/alloc_pool",
+    "backend/cuda/lang/pipeline",
+    "backend/cuda/lang/smem_desc",
+    "backend/cuda/lang/tile_scheduler",
+    "backend/cuda/lang/warp_role",
+    "backend/cuda/op",
+    "backend/cuda/tile_primitive",
+    "backend/cuda/tile_primitive/common",
+    "backend/cuda/tile_primitive/gemm_async",
+    "backend/cuda/tile_primitive/gemm_async/tcgen05",
+    "backend/cuda/tile_primitive/tma_utils",
+    "tirx",
+    "tirx/bench",
+    "tirx/cuda",
+    "tirx/cuda/iket",
+    "tirx/cuda/operator",
+    "tirx/cuda/operator/tile_primitive",
+    "tirx/cuda/operator/tile_primitive/tma_utils",
+    "tirx/lang",
+    "tirx/lang/alloc_pool",
+    "tirx/lang/pipeline",
+    "tirx/lang/tile_scheduler",
+    "tirx/lang/warp_role",
+    "tirx/layout",
+];
 
 pub(crate) fn run(command: &Stubs, _: &Output) -> Result<()> {
     let package = if command.package { "tvm-stubs" } else { "tvm" };
+    let open = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n";
     let mut files = vec![
         (
             format!("{package}/__init__.pyi"),
-            "from . import script as script\n".to_string(),
+            format!("{open}\nfrom . import script as script\n"),
         ),
         (format!("{package}/script/__init__.pyi"), roots()),
         (format!("{package}/script/tirx/__init__.pyi"), module("T")),
         (format!("{package}/script/tirx/tile.pyi"), module("Tx")),
     ];
+    for module in LIBRARY {
+        files.push((format!("{package}/{module}/__init__.pyi"), open.to_string()));
+    }
     if command.package {
         files.push(("pyproject.toml".to_string(), pyproject()));
     }
@@ -59,15 +99,19 @@ pub(crate) fn run(command: &Stubs, _: &Output) -> Result<()> {
 }
 
 fn roots() -> String {
-    "from typing import Any\n\nfrom . import tirx as tirx\n\nir: Any\n".to_string()
+    "from typing import Any\n\nfrom . import tirx as tirx\n\nir: Any\ntir: Any\n\ndef __getattr__(name: str) -> Any: ...\n".to_string()
 }
 
 fn pyproject() -> String {
     format!(
         "[build-system]\nrequires = [\"setuptools\"]\nbuild-backend = \"setuptools.build_meta\"\n\n[project]\nname = \"tirx-stubs\"\n\
          version = \"{}\"\ndescription = \"The names of TIRx kernel files, for type checkers.\"\n\n[tool.setuptools]\n\
-         packages = [\"tvm-stubs\", \"tvm-stubs.script\", \"tvm-stubs.script.tirx\"]\n\n[tool.setuptools.package-data]\n\"*\" = [\"*.pyi\"]\n",
-        env!("CARGO_PKG_VERSION")
+         packages = [\"tvm-stubs\", \"tvm-stubs.script\", \"tvm-stubs.script.tirx\"{}]\n\n[tool.setuptools.package-data]\n\"*\" = [\"*.pyi\"]\n",
+        env!("CARGO_PKG_VERSION"),
+        LIBRARY
+            .iter()
+            .map(|module| format!(", \"tvm-stubs.{}\"", module.replace('/', ".")))
+            .collect::<String>()
     )
 }
 
@@ -78,6 +122,13 @@ fn module(path: &str) -> String {
         text += "from . import tile as tile\n\n";
     }
     body(path, 0, &mut text);
+    if path == "T" {
+        // `from tvm.script import tirx as Tx` has the tile primitives too.
+        let own = language::below("T");
+        for name in language::below("Tx").iter().filter(|name| !own.contains(name)) {
+            let _ = writeln!(text, "from .tile import {name} as {name}");
+        }
+    }
     text
 }
 
@@ -107,19 +158,31 @@ fn body(path: &str, depth: usize, text: &mut String) {
             .filter(|s| !s.is_empty());
         let is_type = path == "T"
             && (name.chars().next().is_some_and(char::is_uppercase)
-                || name.parse::<tirx_core::ir::DType>().is_ok());
+                || name.parse::<tirx_core::ir::DType>().is_ok()
+                || is_short_type(&name));
+        let in_ptx = full.starts_with("T.ptx");
+        let open = if in_ptx { "(metaclass=Open)" } else { "" };
         if language::is_namespace(&full) {
+            let called = called.map_or("*args: Any, **kwargs: Any".to_string(), typed);
+            let comma = if called.is_empty() { "" } else { ", " };
             let _ = writeln!(
                 text,
-                "{indent}class {name}:\n{documentation}{indent}    def __init__(self, *args: Any, **kwargs: Any) -> None: ..."
+                "{indent}class {name}{open}:\n{documentation}{indent}    def __new__(cls{comma}{called}) -> Any: ..."
             );
             body(&full, depth + 1, text);
         } else if is_type {
-            // A value of the type may be anything that the language computes with.
+            // Annotations are calls and literals are values of every type: nothing less than `Any` fits.
             let _ = writeln!(
                 text,
-                "{indent}class {name}(Any):\n{documentation}{indent}    def __init__(self, *args: Any, **kwargs: Any) -> None: ...\n\
-                 {indent}    def __class_getitem__(cls, item: Any) -> Any: ..."
+                "{indent}{name}: Any\n{}",
+                documentation.replace("    \"\"\"", "\"\"\"").trim_end()
+            );
+        } else if let (Some(signature), true) = (called, in_ptx) {
+            let typed = typed(signature);
+            let comma = if typed.is_empty() { "" } else { ", " };
+            let _ = writeln!(
+                text,
+                "{indent}class {name}{open}:\n{documentation}{indent}    def __new__(cls{comma}{typed}) -> Any: ..."
             );
         } else if let Some(signature) = called {
             let decorator = match depth {
@@ -137,6 +200,12 @@ fn body(path: &str, depth: usize, text: &mut String) {
     }
 }
 
+/// Whether a name is a dtype in short: `f32`, `u8`, `boolean`.
+fn is_short_type(name: &str) -> bool {
+    let digits = name.trim_start_matches(['f', 'i', 'u']);
+    name == "boolean" || name.len() > digits.len() && digits.parse::<u8>().is_ok()
+}
+
 /// The parameters with types: `bar: Any, *, count: Any = ...`.
 fn typed(signature: &str) -> String {
     let is_name = |text: &str| {
@@ -147,7 +216,7 @@ fn typed(signature: &str) -> String {
     };
     let mut optional = false;
     let mut after_star = false;
-    let mut parts = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
     for parameter in language::parameters(signature) {
         let (name, default) = match parameter.split_once('=') {
             Some((name, _)) => (name.trim(), true),
@@ -197,8 +266,8 @@ mod tests {
                 "T",
                 [
                     "def ceildiv(",
-                    "class float32(Any)",
-                    "class ptx:",
+                    "float32: Any",
+                    "class ptx(metaclass=Open):",
                     "prim_func: Any",
                 ],
             ),

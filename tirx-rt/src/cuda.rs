@@ -133,7 +133,17 @@ pub(crate) fn is_done(stream: &CudaStream) -> Result<bool> {
 /// Whether every launch is waited for, so that an error is that of its own launch: `TIRX_SYNCHRONOUS=1`.
 fn synchronous() -> bool {
     static SYNCHRONOUS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *SYNCHRONOUS.get_or_init(|| std::env::var("TIRX_SYNCHRONOUS").is_ok_and(|v| !v.is_empty() && v != "0"))
+    *SYNCHRONOUS.get_or_init(|| is_set("TIRX_SYNCHRONOUS") || deterministic())
+}
+
+/// Whether launches are made one at a time, none before the one before it has ended: `TIRX_DETERMINISTIC=1`.
+fn deterministic() -> bool {
+    static DETERMINISTIC: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *DETERMINISTIC.get_or_init(|| is_set("TIRX_DETERMINISTIC"))
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var(variable).is_ok_and(|value| !value.is_empty() && value != "0")
 }
 
 /// Device memory.
@@ -507,6 +517,10 @@ pub(crate) unsafe fn launch(
     {
         allow_non_portable_cluster(image, state)?;
     }
+    let config = &LaunchConfig {
+        programmatic: config.programmatic && !deterministic(),
+        ..*config
+    };
     let mut attributes = Attributes::of(config, wanted);
     let attributes = attributes.as_mut_slice();
     let driver_config = sys::CUlaunchConfig {

@@ -225,6 +225,37 @@ impl fmt::Display for Error {
     }
 }
 
+impl Error {
+    /// CUDA's name of the error, `CUDA_ERROR_OUT_OF_MEMORY`: where the driver says it, and where the run time has found out
+    /// before what the driver would say.
+    pub fn cuda_name(&self) -> Option<&str> {
+        match self {
+            Error::Driver { name, .. } => Some(name),
+            Error::NoDevice { .. } => Some("CUDA_ERROR_NO_DEVICE"),
+            Error::NoCodeForDevice { .. } => Some("CUDA_ERROR_NO_BINARY_FOR_GPU"),
+            Error::Argument { .. }
+            | Error::Check { .. }
+            | Error::Launch { .. }
+            | Error::LaunchExtent { .. }
+            | Error::LaunchLimit { .. } => Some("CUDA_ERROR_INVALID_VALUE"),
+            Error::Capture { .. } => Some("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
+            Error::Image { .. } => Some("CUDA_ERROR_INVALID_IMAGE"),
+            #[cfg(feature = "simulator")]
+            Error::Fault(fault) => Some(match fault.kind {
+                tirx_sim::FaultKind::OutOfBounds => "CUDA_ERROR_ILLEGAL_ADDRESS",
+                tirx_sim::FaultKind::Misaligned => "CUDA_ERROR_MISALIGNED_ADDRESS",
+                tirx_sim::FaultKind::Assertion => "CUDA_ERROR_ASSERT",
+                tirx_sim::FaultKind::Launch => "CUDA_ERROR_INVALID_VALUE",
+                tirx_sim::FaultKind::Deadlock | tirx_sim::FaultKind::StepLimit => "CUDA_ERROR_LAUNCH_TIMEOUT",
+                _ => "CUDA_ERROR_LAUNCH_FAILED",
+            }),
+            #[cfg(feature = "bundle")]
+            Error::Bundle { .. } => None,
+            Error::NotBuilt { .. } | Error::Shape(_) => None,
+        }
+    }
+}
+
 impl std::error::Error for Error {}
 
 #[cfg(feature = "simulator")]

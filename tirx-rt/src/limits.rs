@@ -66,24 +66,15 @@ fn check_clusters(kernel: &'static str, config: &LaunchConfig) -> Result<()> {
         });
     }
     let dims = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
-    let mut pairs = vec![
-        ("grid", config.grid, "clusters", config.cluster),
-        (
-            "grid",
-            config.grid,
-            "preferred clusters",
-            config.preferred_cluster,
-        ),
+    let (part, preferred) = (config.cluster, config.preferred_cluster);
+    // An array: a launch allocates nothing.
+    let pairs = [
+        ("grid", config.grid, "clusters", part),
+        ("grid", config.grid, "preferred clusters", preferred),
+        ("preferred cluster", preferred, "clusters", part),
     ];
-    if config.preferred_cluster != [1; 3] {
-        pairs.push((
-            "preferred cluster",
-            config.preferred_cluster,
-            "clusters",
-            config.cluster,
-        ));
-    }
-    for (name, whole, parts, part) in pairs {
+    let given = if preferred == [1; 3] { 2 } else { 3 };
+    for (name, whole, parts, part) in pairs.into_iter().take(given) {
         if (0..3).any(|d| part[d] == 0 || !whole[d].is_multiple_of(part[d])) {
             let message = format!(
                 "the {name} {} is not made of whole {parts} {}",

@@ -1,6 +1,7 @@
 //! `cargo tirx bench`, with and without a GPU.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 use tirx_build::Environment;
@@ -129,9 +130,66 @@ fn what_is_missing_is_named() {
     }
 }
 
-/// Where the machine has a GPU and an nvcc.
+/// The driver of a GPU that does nothing, as the library that programs open; none where there is no C compiler.
+fn stub_driver(folder: &Folder) -> Option<String> {
+    let place = folder.path("driver");
+    fs::create_dir(&place).unwrap();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/stub_driver/driver.c");
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", source, "-o"])
+        .arg(place.join("libcuda.so"));
+    let compiled = compiler.status().is_ok_and(|status| status.success());
+    compiled.then(|| place.to_string_lossy().into_owned())
+}
+
+/// On a driver that does nothing: where there is an nvcc.
 #[test]
-fn a_gpu_is_measured() {
+#[cfg(target_os = "linux")]
+fn calls_are_timed_by_events_of_the_device() {
+    let (folder, Some(nvcc)) = (folder(), nvcc()) else {
+        println!("skipped: there is no nvcc");
+        return;
+    };
+    let Some(driver) = stub_driver(&folder) else {
+        println!("skipped: there is no C compiler");
+        return;
+    };
+    let variables = [("TIRX_NVCC", nvcc.as_str()), ("LD_LIBRARY_PATH", driver.as_str())];
+    let arguments = [
+        "bench",
+        "axpy::b128",
+        "--size",
+        "n=1000000",
+        "--operations",
+        "2*n",
+        "--samples",
+        "3",
+    ];
+    let all = json(&folder.run_with(&[&arguments[..], &["--json"]].concat(), &variables));
+    let one = &all[0];
+    assert_eq!(
+        (&one["target"], &one["device"]),
+        (&"sm_90a".into(), &"stub H100".into())
+    );
+    // Two events of this driver are 3 ms apart, so that each measurement is of one call.
+    let time = one["seconds"].as_f64().unwrap();
+    assert!(
+        (time - 3e-3).abs() < 1e-6 && one["calls"] == 1 && one["samples"] == 3,
+        "{one}"
+    );
+    assert!((one["bytes_per_second"].as_f64().unwrap() - 12e6 / time).abs() < 1.0);
+    assert_eq!(one["peak_bytes_per_second"], 2.0 * 2619e6 * 5120.0 / 8.0);
+    assert_eq!(one["peak_operations_per_second"], 256.0 * 132.0 * 1980e6);
+    let table = folder.run_with(&arguments, &variables);
+    assert!(
+        table.out.contains("3.000 ms") && table.out.contains("float32"),
+        "{}",
+        table.out
+    );
+}
+
+fn nvcc() -> Option<String> {
     let environment = Environment::process();
     let search = Search {
         environment: &environment,
@@ -139,8 +197,17 @@ fn a_gpu_is_measured() {
         needs: None,
         prefixes: None,
     };
-    let found = discover(&search);
-    let (Ok(_), Ok(Discovered::Found(nvcc))) = (tirx_build::toolchain::gpus(&environment), found) else {
+    match discover(&search) {
+        Ok(Discovered::Found(nvcc)) => Some(nvcc.path.to_string_lossy().into_owned()),
+        _ => None,
+    }
+}
+
+/// Where the machine has a GPU and an nvcc.
+#[test]
+fn a_gpu_is_measured() {
+    let gpus = tirx_build::toolchain::gpus(&Environment::process());
+    let (Ok(_), Some(nvcc)) = (gpus, nvcc()) else {
         println!("skipped: there is no GPU with an nvcc");
         return;
     };
@@ -156,7 +223,6 @@ fn a_gpu_is_measured() {
         "2*n",
         "--json",
     ];
-    let nvcc = nvcc.path.to_string_lossy().into_owned();
     let all = json(&folder.run_with(&arguments, &[("TIRX_NVCC", &nvcc)]));
     let one = &all[0];
     assert_eq!(one["bytes_read"], 8 * 4194304);

@@ -4,8 +4,8 @@ mod bench;
 mod lsp;
 mod machine_code;
 mod observed;
-#[cfg(unix)]
 mod orders;
+#[cfg(unix)]
 mod programs;
 mod runs;
 mod simulator;

@@ -1,0 +1,141 @@
+/* A CUDA driver without a GPU, for tests of what programs ask of a driver: memory is the host's, launches do nothing but are
+ * counted, and the attributes of the last one are kept. Its device is an H100 (compute capability 9.0). */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_HANDLE = 400, LAUNCH_FAILED = 719 };
+
+/* What tests look at. */
+uint64_t stub_launches, stub_pool_allocations, stub_allocations, stub_synchronizations, stub_trims;
+int stub_fails; /* The result of the next launches. */
+uint32_t stub_attributes, stub_attribute_ids[16];
+uint32_t stub_attribute_values[16][4];
+
+static int context;
+
+int cuInit(unsigned flags) { return flags == 0 ? SUCCESS : INVALID_VALUE; }
+int cuDriverGetVersion(int *version) { *version = 13000; return SUCCESS; }
+int cuDeviceGetCount(int *count) { *count = 1; return SUCCESS; }
+int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal == 0 ? SUCCESS : INVALID_DEVICE; }
+int cuDeviceGetName(char *name, int length, int device) {
+    (void)device;
+    strncpy(name, "stub H100", (size_t)length);
+    return SUCCESS;
+}
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    (void)device;
+    switch (attribute) {
+    case 13: *value = 1980000; break;  /* clock */
+    case 16: *value = 132; break;      /* multiprocessors */
+    case 36: *value = 2619000; break;  /* clock of the memory */
+    case 37: *value = 5120; break;     /* its bus */
+    case 75: *value = 9; break;        /* compute capability */
+    case 76: *value = 0; break;
+    case 97: *value = 232448; break;   /* shared memory of a block */
+    case 115: *value = 1; break;       /* memory pools */
+    default: *value = 1;
+    }
+    return SUCCESS;
+}
+int cuDevicePrimaryCtxRetain(void **made, int device) { (void)device; *made = &context; return SUCCESS; }
+int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return SUCCESS; }
+int cuCtxGetCurrent(void **current) { *current = &context; return SUCCESS; }
+int cuCtxSetCurrent(void *wanted) { (void)wanted; return SUCCESS; }
+int cuCtxSynchronize(void) { return SUCCESS; }
+int cuCtxGetStreamPriorityRange(int *least, int *greatest) { *least = 0; *greatest = -5; return SUCCESS; }
+
+int cuStreamCreate(void **stream, unsigned flags) { (void)flags; *stream = malloc(1); return SUCCESS; }
+int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
+    (void)priority;
+    return cuStreamCreate(stream, flags);
+}
+int cuStreamDestroy_v2(void *stream) { free(stream); return SUCCESS; }
+int cuStreamSynchronize(void *stream) { (void)stream; stub_synchronizations++; return SUCCESS; }
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { (void)stream, (void)event, (void)flags; return SUCCESS; }
+int cuStreamQuery(void *stream) { (void)stream; return SUCCESS; }
+
+static int clock_of_events;
+int cuEventCreate(void **event, unsigned flags) { (void)flags; *event = malloc(sizeof(int)); return SUCCESS; }
+int cuEventRecord(void *event, void *stream) { (void)stream; *(int *)event = clock_of_events++; return SUCCESS; }
+int cuEventSynchronize(void *event) { (void)event; return SUCCESS; }
+int cuEventQuery(void *event) { (void)event; return SUCCESS; }
+int cuEventDestroy_v2(void *event) { free(event); return SUCCESS; }
+int cuEventElapsedTime_v2(float *milliseconds, void *start, void *end) {
+    *milliseconds = 3.0f * (float)(*(int *)end - *(int *)start);
+    return SUCCESS;
+}
+int cuEventElapsedTime(float *milliseconds, void *start, void *end) { return cuEventElapsedTime_v2(milliseconds, start, end); }
+
+int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
+    (void)stream;
+    if (bytes > (1ull << 40)) return OUT_OF_MEMORY;
+    stub_pool_allocations++;
+    *address = (uint64_t)(uintptr_t)aligned_alloc(1024, (bytes + 1023) / 1024 * 1024);
+    return *address ? SUCCESS : OUT_OF_MEMORY;
+}
+int cuMemFreeAsync(uint64_t address, void *stream) { (void)stream; free((void *)(uintptr_t)address); return SUCCESS; }
+int cuMemAlloc_v2(uint64_t *address, size_t bytes) { stub_allocations++; return cuMemAllocAsync(address, bytes, 0); }
+int cuMemFree_v2(uint64_t address) { return cuMemFreeAsync(address, 0); }
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream) {
+    (void)stream;
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return SUCCESS;
+}
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
+    (void)stream;
+    memcpy(to, (void *)(uintptr_t)from, bytes);
+    return SUCCESS;
+}
+int cuMemsetD8Async(uint64_t to, unsigned char byte, size_t bytes, void *stream) {
+    (void)stream;
+    memset((void *)(uintptr_t)to, byte, bytes);
+    return SUCCESS;
+}
+int cuMemGetInfo_v2(size_t *left, size_t *all) { *left = 1u << 30; *all = 1u << 31; return SUCCESS; }
+int cuDeviceGetDefaultMemPool(void **pool, int device) { (void)device; *pool = &context; return SUCCESS; }
+int cuDeviceGetMemPool(void **pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
+int cuMemPoolTrimTo(void *pool, size_t keep) { (void)pool, (void)keep; stub_trims++; return SUCCESS; }
+
+int cuModuleLoadData(void **module, const void *image) { *module = (void *)image; return image ? SUCCESS : INVALID_VALUE; }
+int cuModuleGetFunction(void **function, void *module, const char *name) { (void)module; *function = strdup(name); return SUCCESS; }
+int cuFuncGetAttribute(int *value, int attribute, void *function) {
+    (void)function;
+    *value = attribute == 0 ? 1024 : attribute == 8 ? 49152 : 0; /* most threads; dynamic shared memory without being asked for */
+    return SUCCESS;
+}
+int cuFuncSetAttribute(void *function, int attribute, int value) { (void)function, (void)attribute, (void)value; return SUCCESS; }
+int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const uint64_t *dims, const uint64_t *strides,
+                           const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, int fill) {
+    (void)type, (void)rank, (void)address, (void)dims, (void)strides, (void)box, (void)steps;
+    (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+    memset(map, 0, 128);
+    return SUCCESS;
+}
+
+struct attribute { uint32_t id; char pad[4]; uint32_t value[16]; };
+struct config { unsigned grid[3], block[3], shared; void *stream; struct attribute *attributes; unsigned count; };
+
+int cuLaunchKernelEx(const struct config *config, void *function, void **params, void **extra) {
+    (void)function, (void)params, (void)extra;
+    stub_launches++;
+    stub_attributes = config->count;
+    for (unsigned i = 0; i < config->count && i < 16; i++) {
+        stub_attribute_ids[i] = config->attributes[i].id;
+        memcpy(stub_attribute_values[i], config->attributes[i].value, sizeof stub_attribute_values[i]);
+    }
+    return stub_fails;
+}
+
+int cuGetErrorName(int error, const char **name) {
+    switch (error) {
+    case INVALID_VALUE: *name = "CUDA_ERROR_INVALID_VALUE"; break;
+    case OUT_OF_MEMORY: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+    case INVALID_HANDLE: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
+    case LAUNCH_FAILED: *name = "CUDA_ERROR_LAUNCH_FAILED"; break;
+    default: *name = "CUDA_ERROR_UNKNOWN";
+    }
+    return SUCCESS;
+}
+int cuGetErrorString(int error, const char **text) { (void)error; *text = "told by the stub"; return SUCCESS; }
