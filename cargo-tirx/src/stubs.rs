@@ -29,6 +29,13 @@ const KEYWORDS: &[&str] = &[
 const HEAD: &str = "# Written by `cargo tirx stubs`.\nfrom typing import Any\n\n\
 class Open(type):\n    def __getattr__(cls, name: str) -> Any: ...\n    def __getitem__(cls, item: Any) -> Any: ...\n\n";
 
+/// Functions that take more arguments than their descriptions list.
+const FREE: &[&str] = &["T.hint", "T.tvm_tuple"];
+const FREE_BELOW: &str = "T.cuda.iket.";
+
+/// Names of annotations that no list of the language has.
+const ANNOTATIONS: &[&str] = &["Ptr", "ptr", "buffer_var"];
+
 /// The modules that kernel files import names of the library from: whatever is asked of them.
 const LIBRARY: &[&str] = &[
     "ir",
@@ -123,6 +130,9 @@ fn module(path: &str) -> String {
     }
     body(path, 0, &mut text);
     if path == "T" {
+        for name in ANNOTATIONS {
+            let _ = writeln!(text, "{name}: Any");
+        }
         // `from tvm.script import tirx as Tx` has the tile primitives too.
         let own = language::below("T");
         for name in language::below("Tx").iter().filter(|name| !own.contains(name)) {
@@ -134,9 +144,11 @@ fn module(path: &str) -> String {
 
 fn body(path: &str, depth: usize, text: &mut String) {
     let indent = "    ".repeat(depth);
-    for name in language::below(path) {
+    let names = language::below(path);
+    for name in &names {
+        let name = name.as_str();
         // A stub cannot write these; the module `tile` is a file of its own.
-        if KEYWORDS.contains(&name.as_str()) || (path == "T" && name == "tile") {
+        if KEYWORDS.contains(&name) || (path == "T" && name == "tile") {
             continue;
         }
         let full = format!("{path}.{name}");
@@ -152,14 +164,19 @@ fn body(path: &str, depth: usize, text: &mut String) {
                 meaning.trim().trim_end_matches('"')
             )
         });
-        let called = known
-            .as_ref()
-            .map(|known| known.signature.as_str())
-            .filter(|s| !s.is_empty());
+        let signature = known.as_ref().map(|known| known.signature.as_str());
+        let called = signature.filter(|s| !s.is_empty()).map(|signature| {
+            // An older form that the same name accepts too has other arguments.
+            let older = names.contains(&format!("{name}_legacy"));
+            match older || FREE.contains(&full.as_str()) || full.starts_with(FREE_BELOW) {
+                true => "(*args, **kwargs)",
+                false => signature,
+            }
+        });
         let is_type = path == "T"
             && (name.chars().next().is_some_and(char::is_uppercase)
                 || name.parse::<tirx_core::ir::DType>().is_ok()
-                || is_short_type(&name));
+                || is_short_type(name));
         let in_ptx = full.starts_with("T.ptx");
         let open = if in_ptx { "(metaclass=Open)" } else { "" };
         if language::is_namespace(&full) {

@@ -1,6 +1,7 @@
 //! The command line as users see it: output, messages and exit codes.
 
 mod bench;
+mod editors;
 mod lsp;
 mod machine_code;
 mod observed;
