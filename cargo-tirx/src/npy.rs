@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use tirx_core::ir::{DType, TypeCode};
+use tirx_core::ir::{DType, ElementType};
 
 /// An array.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,23 +28,7 @@ pub(crate) fn descr(dtype: DType) -> Option<&'static str> {
     if !dtype.is_scalar() {
         return None;
     }
-    Some(match (dtype.code, dtype.bits) {
-        (TypeCode::Bool, _) => "|b1",
-        (TypeCode::Int, 8) => "|i1",
-        (TypeCode::Int, 16) => "<i2",
-        (TypeCode::Int, 32) => "<i4",
-        (TypeCode::Int, 64) => "<i8",
-        (TypeCode::UInt, 8) => "|u1",
-        (TypeCode::UInt, 16) => "<u2",
-        (TypeCode::UInt, 32) => "<u4",
-        (TypeCode::UInt, 64) => "<u8",
-        (TypeCode::Float, 16) => "<f2",
-        (TypeCode::Float, 32) => "<f4",
-        (TypeCode::Float, 64) => "<f8",
-        (TypeCode::BFloat, _) => "<u2",
-        _ if dtype.is_floating() && dtype.storage_bits() == 8 => "|u1",
-        _ => return None,
-    })
+    ElementType::of(dtype)?.numpy
 }
 
 /// Whether an array of this element type can be read as `dtype`.

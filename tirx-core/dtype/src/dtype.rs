@@ -1,7 +1,8 @@
 //! Element types: what a value is made of, and how many lanes it has.
 
 use std::fmt;
-use std::str::FromStr;
+
+use crate::ElementType;
 
 /// The kind of an element; [`DType::bits`] says how wide it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,22 +28,31 @@ pub enum TypeCode {
     Float4_e2m1fn,
 }
 
-/// Names of the types whose width is part of the name.
-const NAMED: [(TypeCode, &str, u8); 13] = [
-    (TypeCode::Bool, "bool", 8),
-    (TypeCode::BFloat, "bfloat16", 16),
-    (TypeCode::Float8_e3m4, "float8_e3m4", 8),
-    (TypeCode::Float8_e4m3, "float8_e4m3", 8),
-    (TypeCode::Float8_e4m3b11fnuz, "float8_e4m3b11fnuz", 8),
-    (TypeCode::Float8_e4m3fn, "float8_e4m3fn", 8),
-    (TypeCode::Float8_e4m3fnuz, "float8_e4m3fnuz", 8),
-    (TypeCode::Float8_e5m2, "float8_e5m2", 8),
-    (TypeCode::Float8_e5m2fnuz, "float8_e5m2fnuz", 8),
-    (TypeCode::Float8_e8m0fnu, "float8_e8m0fnu", 8),
-    (TypeCode::Float6_e2m3fn, "float6_e2m3fn", 6),
-    (TypeCode::Float6_e3m2fn, "float6_e3m2fn", 6),
-    (TypeCode::Float4_e2m1fn, "float4_e2m1fn", 4),
-];
+impl TypeCode {
+    /// Every kind, in the order in which images number them.
+    pub const ALL: [TypeCode; 17] = {
+        use TypeCode::*;
+        [
+            Int,
+            UInt,
+            Float,
+            BFloat,
+            Bool,
+            Handle,
+            Float8_e3m4,
+            Float8_e4m3,
+            Float8_e4m3b11fnuz,
+            Float8_e4m3fn,
+            Float8_e4m3fnuz,
+            Float8_e5m2,
+            Float8_e5m2fnuz,
+            Float8_e8m0fnu,
+            Float6_e2m3fn,
+            Float6_e3m2fn,
+            Float4_e2m1fn,
+        ]
+    };
+}
 
 /// An element type and a lane count.
 ///
@@ -217,10 +227,7 @@ impl fmt::Display for DType {
             TypeCode::UInt => write!(f, "uint{}", self.bits)?,
             TypeCode::Float => write!(f, "float{}", self.bits)?,
             TypeCode::Handle => f.write_str("handle")?,
-            code => {
-                let name = NAMED.iter().find(|n| n.0 == code).map_or("?", |n| n.1);
-                f.write_str(name)?;
-            }
+            _ => f.write_str(ElementType::of(*self).map_or("?", |row| row.name))?,
         }
         if self.lanes > 1 {
             write!(f, "x{}", self.lanes)?;
@@ -240,48 +247,6 @@ impl fmt::Display for UnknownDType {
 }
 
 impl std::error::Error for UnknownDType {}
-
-impl FromStr for DType {
-    type Err = UnknownDType;
-
-    fn from_str(s: &str) -> Result<DType, UnknownDType> {
-        let unknown = || UnknownDType(s.to_string());
-        match s {
-            "void" => return Ok(DType::VOID),
-            "handle" => return Ok(DType::HANDLE),
-            _ => {}
-        }
-        // A trailing "x<digits>" is the lane count; names like "float8_e4m3fnx4" contain no other 'x'.
-        let (name, lanes) = match s.rsplit_once('x') {
-            Some((name, lanes)) if !lanes.is_empty() && lanes.bytes().all(|b| b.is_ascii_digit()) => (
-                name,
-                lanes.parse::<u16>().ok().filter(|l| *l > 0).ok_or_else(unknown)?,
-            ),
-            _ => (s, 1),
-        };
-        if let Some((code, _, bits)) = NAMED.iter().find(|n| n.1 == name) {
-            return Ok(DType {
-                code: *code,
-                bits: *bits,
-                lanes,
-            });
-        }
-        let number = |prefix: &str, allowed: &[u8]| {
-            let bits = name.strip_prefix(prefix)?.parse::<u8>().ok()?;
-            allowed.contains(&bits).then_some(bits)
-        };
-        // "int4", "uint1" and the like exist as storage types in TVM too.
-        if let Some(bits) = number("int", &[1, 4, 8, 16, 32, 64]) {
-            Ok(DType::int(bits).with_lanes(lanes))
-        } else if let Some(bits) = number("uint", &[1, 4, 8, 16, 32, 64]) {
-            Ok(DType::uint(bits).with_lanes(lanes))
-        } else if let Some(bits) = number("float", &[16, 32, 64]) {
-            Ok(DType::float(bits).with_lanes(lanes))
-        } else {
-            Err(unknown())
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -2,16 +2,19 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `dtype` | dtypes: kind of element, bits, lanes; names; ranges of integers |
+//! | `dtype` | dtypes: kind of element, bits, lanes; ranges of integers |
+//! | `element` | the table of element types: names in every language, numbers in tensor maps, formats |
 //! | `minifloat` | floats of four, six and eight bits; rounding to odd |
 //! | `packed` | types of PTX's `cvt`: which dtype carries them, and what they pack |
 
 #![forbid(unsafe_code)]
 
 mod dtype;
+mod element;
 mod minifloat;
 mod packed;
 
 pub use dtype::{DType, TypeCode, UnknownDType};
+pub use element::{CudaVector, ELEMENT_TYPES, ElementType};
 pub use minifloat::{Minifloat, odd_f32, odd_f64};
 pub use packed::{Element, FORMAT_NAMES, FORMATS, Format};

@@ -1,6 +1,6 @@
 //! What values do floats of 4, 6 and 8 bits have, and how is a value rounded to one?
 
-use crate::TypeCode;
+use crate::{ELEMENT_TYPES, TypeCode};
 
 /// A small float format: sign, `exponent` bits, `mantissa` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub struct Minifloat {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum MiniStyle {
+pub(crate) enum MiniStyle {
     /// Infinities and NaNs as IEEE 754 has them.
     Ieee,
     /// No infinity; all ones is NaN.
@@ -26,29 +26,19 @@ enum MiniStyle {
 }
 
 impl Minifloat {
-    /// The format of a type code; `None` for formats of 16 bits and more, and for what is no float.
-    pub fn of(code: TypeCode) -> Option<Minifloat> {
-        use MiniStyle::*;
-        let (exponent, mantissa, bias, style) = match code {
-            TypeCode::Float8_e3m4 => (3, 4, 3, Ieee),
-            TypeCode::Float8_e4m3 => (4, 3, 7, Ieee),
-            TypeCode::Float8_e4m3b11fnuz => (4, 3, 11, Fnuz),
-            TypeCode::Float8_e4m3fn => (4, 3, 7, Fn),
-            TypeCode::Float8_e4m3fnuz => (4, 3, 8, Fnuz),
-            TypeCode::Float8_e5m2 => (5, 2, 15, Ieee),
-            TypeCode::Float8_e5m2fnuz => (5, 2, 16, Fnuz),
-            TypeCode::Float8_e8m0fnu => (8, 0, 127, PowerOfTwo),
-            TypeCode::Float6_e2m3fn => (2, 3, 1, Finite),
-            TypeCode::Float6_e3m2fn => (3, 2, 3, Finite),
-            TypeCode::Float4_e2m1fn => (2, 1, 1, Finite),
-            _ => return None,
-        };
-        Some(Minifloat {
+    /// A format of sign, exponent and mantissa.
+    pub(crate) const fn new(exponent: u8, mantissa: u8, bias: i8, style: MiniStyle) -> Minifloat {
+        Minifloat {
             exponent,
             mantissa,
             bias,
             style,
-        })
+        }
+    }
+
+    /// The format of a type code; `None` for formats of 16 bits and more, and for what is no float.
+    pub fn of(code: TypeCode) -> Option<Minifloat> {
+        ELEMENT_TYPES.iter().find(|row| row.code == code)?.format
     }
 
     /// Width of a code in bits.

@@ -66,7 +66,9 @@ pub use stmt::{
     StmtKind, StmtNode,
 };
 pub use tile::{BufferRegion, ExecScope, TileArg, TileCall, TileOp};
-pub use tirx_dtype::{DType, Minifloat, TypeCode, UnknownDType, odd_f32, odd_f64};
+pub use tirx_dtype::{
+    DType, ELEMENT_TYPES, ElementType, Minifloat, TypeCode, UnknownDType, odd_f32, odd_f64,
+};
 pub use var::{IterKind, IterVar, Type, Var};
 pub use verify::{verify, verify_func};
 pub use visit::{Visitor, is_pure, uses_var};

@@ -11,7 +11,7 @@ mod stmt;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::abi;
-use crate::ir::{DType, IRModule, PrimFunc, TypeCode, Var};
+use crate::ir::{DType, ElementType, IRModule, PrimFunc, Var};
 use crate::rust::{FunctionParam, Param, ParamKind, Signature};
 
 type Result<T> = std::result::Result<T, Diagnostics>;
@@ -35,23 +35,7 @@ pub fn c_scalar(dtype: DType) -> Option<&'static str> {
     if !dtype.is_scalar() {
         return None;
     }
-    Some(match (dtype.code, dtype.bits) {
-        (TypeCode::Bool, _) => "bool",
-        (TypeCode::Int, 8) => "int8_t",
-        (TypeCode::Int, 16) => "int16_t",
-        (TypeCode::Int, 32) => "int32_t",
-        (TypeCode::Int, 64) => "int64_t",
-        (TypeCode::UInt, 8) => "uint8_t",
-        (TypeCode::UInt, 16) => "uint16_t",
-        (TypeCode::UInt, 32) => "uint32_t",
-        (TypeCode::UInt, 64) => "uint64_t",
-        (TypeCode::Float, 32) => "float",
-        (TypeCode::Float, 64) => "double",
-        // The bits of such a value.
-        (TypeCode::Float | TypeCode::BFloat, 16) => "uint16_t",
-        (TypeCode::Handle, _) => "void*",
-        _ => return None,
-    })
+    ElementType::of(dtype)?.c
 }
 
 /// Prints the C launcher of a kernel. `name` is the C function's name, `shown` the kernel's in messages (`add::n256`),

@@ -3,33 +3,11 @@
 use std::borrow::Cow;
 
 use super::helpers::{Header, Helper, Needs};
-use crate::ir::{DType, TypeCode};
+use crate::ir::{DType, ElementType, TypeCode};
 
 /// The C++ type of one element; `None` where CUDA has none.
 pub(super) fn element(dtype: DType) -> Option<&'static str> {
-    Some(match (dtype.code, dtype.bits) {
-        (TypeCode::Bool, _) => "bool",
-        (TypeCode::Int, 8) => "int8_t",
-        (TypeCode::Int, 16) => "int16_t",
-        (TypeCode::Int, 32) => "int",
-        (TypeCode::Int, 64) => "int64_t",
-        (TypeCode::UInt, 8) => "uint8_t",
-        (TypeCode::UInt, 16) => "uint16_t",
-        (TypeCode::UInt, 32) => "unsigned int",
-        (TypeCode::UInt, 64) => "uint64_t",
-        (TypeCode::Float, 16) => "half",
-        (TypeCode::Float, 32) => "float",
-        (TypeCode::Float, 64) => "double",
-        (TypeCode::BFloat, 16) => "nv_bfloat16",
-        (TypeCode::Float8_e4m3fn, _) => "__nv_fp8_e4m3",
-        (TypeCode::Float8_e5m2, _) => "__nv_fp8_e5m2",
-        (TypeCode::Float8_e8m0fnu, _) => "__nv_fp8_e8m0",
-        (TypeCode::Float6_e2m3fn, _) => "__nv_fp6_e2m3",
-        (TypeCode::Float6_e3m2fn, _) => "__nv_fp6_e3m2",
-        (TypeCode::Float4_e2m1fn, _) => "__nv_fp4_e2m1",
-        (TypeCode::Handle, 64) => "void*",
-        _ => return None,
-    })
+    ElementType::of(dtype)?.cuda
 }
 
 /// The header that declares an element type.
@@ -67,82 +45,22 @@ pub(super) fn vector(dtype: DType) -> Option<(String, VectorForm)> {
     if dtype.is_handle() {
         return None;
     }
-    if dtype.is_float4() {
-        return match dtype.lanes {
-            2 => Some(("__nv_fp4x2_e2m1".into(), VectorForm::Nibbles)),
-            4 => Some(("__nv_fp4x4_e2m1".into(), VectorForm::Nibbles)),
-            lanes if lanes % 2 == 0 => Some((format!("tirx_fp4_vec<{lanes}>"), VectorForm::Nibbles)),
-            // Half a byte has no address.
-            _ => None,
+    let vectors = ElementType::of(dtype)?.cuda_vectors;
+    if let Some((_, name, make)) = vectors.iter().find(|(lanes, ..)| *lanes == dtype.lanes) {
+        let form = match make {
+            Some(make) => VectorForm::Fields(make),
+            None if dtype.is_float4() => VectorForm::Nibbles,
+            None => VectorForm::Bytes,
         };
+        return Some(((*name).into(), form));
     }
-    let packed = match (dtype.code, dtype.lanes) {
-        (TypeCode::Float8_e4m3fn, 2) => "__nv_fp8x2_e4m3",
-        (TypeCode::Float8_e4m3fn, 4) => "__nv_fp8x4_e4m3",
-        (TypeCode::Float8_e5m2, 2) => "__nv_fp8x2_e5m2",
-        (TypeCode::Float8_e5m2, 4) => "__nv_fp8x4_e5m2",
-        (TypeCode::Float6_e2m3fn, 2) => "__nv_fp6x2_e2m3",
-        (TypeCode::Float6_e2m3fn, 4) => "__nv_fp6x4_e2m3",
-        (TypeCode::Float6_e3m2fn, 2) => "__nv_fp6x2_e3m2",
-        (TypeCode::Float6_e3m2fn, 4) => "__nv_fp6x4_e3m2",
-        _ => "",
-    };
-    if !packed.is_empty() {
-        return Some((packed.into(), VectorForm::Bytes));
-    }
-    let builtin = match (dtype.code, dtype.bits) {
-        (TypeCode::Int, 8) => "char",
-        (TypeCode::Int, 16) => "short",
-        (TypeCode::Int, 32) => "int",
-        (TypeCode::UInt, 8) => "uchar",
-        (TypeCode::UInt, 16) => "ushort",
-        (TypeCode::UInt, 32) => "uint",
-        (TypeCode::Float, 32) => "float",
-        (TypeCode::Int, 64) if dtype.lanes == 2 => "longlong",
-        (TypeCode::UInt, 64) if dtype.lanes == 2 => "ulonglong",
-        (TypeCode::Float, 64) if dtype.lanes == 2 => "double",
-        (TypeCode::Float, 16) if dtype.lanes == 2 => {
-            return Some(("half2".into(), VectorForm::Fields("make_half2")));
-        }
-        (TypeCode::BFloat, 16) if dtype.lanes == 2 => {
-            return Some(("nv_bfloat162".into(), VectorForm::Fields("make_bfloat162")));
-        }
-        _ => "",
-    };
-    // Three lanes of a narrow type have no natural alignment; CUDA's built-in ones are packed, as wanted.
-    if !builtin.is_empty() && (2..=4).contains(&dtype.lanes) {
-        let make = MAKERS.iter().find(|m| m.0 == builtin && m.1 == dtype.lanes)?.2;
-        return Some((format!("{builtin}{}", dtype.lanes), VectorForm::Fields(make)));
+    if dtype.is_float4() {
+        // Half a byte has no address.
+        let whole = dtype.lanes.is_multiple_of(2);
+        return whole.then(|| (format!("tirx_fp4_vec<{}>", dtype.lanes), VectorForm::Nibbles));
     }
     Some((format!("tirx_vec<{scalar}, {}>", dtype.lanes), VectorForm::Array))
 }
-
-const MAKERS: [(&str, u16, &str); 24] = [
-    ("char", 2, "make_char2"),
-    ("char", 3, "make_char3"),
-    ("char", 4, "make_char4"),
-    ("short", 2, "make_short2"),
-    ("short", 3, "make_short3"),
-    ("short", 4, "make_short4"),
-    ("int", 2, "make_int2"),
-    ("int", 3, "make_int3"),
-    ("int", 4, "make_int4"),
-    ("uchar", 2, "make_uchar2"),
-    ("uchar", 3, "make_uchar3"),
-    ("uchar", 4, "make_uchar4"),
-    ("ushort", 2, "make_ushort2"),
-    ("ushort", 3, "make_ushort3"),
-    ("ushort", 4, "make_ushort4"),
-    ("uint", 2, "make_uint2"),
-    ("uint", 3, "make_uint3"),
-    ("uint", 4, "make_uint4"),
-    ("float", 2, "make_float2"),
-    ("float", 3, "make_float3"),
-    ("float", 4, "make_float4"),
-    ("longlong", 2, "make_longlong2"),
-    ("ulonglong", 2, "make_ulonglong2"),
-    ("double", 2, "make_double2"),
-];
 
 /// The C++ type of a dtype, whose headers and helpers are requested; `None` where CUDA has none.
 pub(super) fn spell(dtype: DType, needs: &mut Needs) -> Option<Cow<'static, str>> {

@@ -25,7 +25,9 @@ pub use names::{is_keyword, snake_case};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::Op;
 use crate::ir::abi::{self, Field, tensor_map};
-use crate::ir::{BinOp, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, TypeCode, Var, Visitor};
+use crate::ir::{
+    BinOp, DType, ElementType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, TypeCode, Var, Visitor,
+};
 use crate::source::Span;
 
 /// The kind of a parameter.
@@ -216,24 +218,7 @@ pub fn rust_scalar(dtype: DType) -> Option<&'static str> {
     if !dtype.is_scalar() {
         return None;
     }
-    Some(match (dtype.code, dtype.bits) {
-        (TypeCode::Bool, _) => "bool",
-        (TypeCode::Int, 8) => "i8",
-        (TypeCode::Int, 16) => "i16",
-        (TypeCode::Int, 32) => "i32",
-        (TypeCode::Int, 64) => "i64",
-        (TypeCode::UInt, 8) => "u8",
-        (TypeCode::UInt, 16) => "u16",
-        (TypeCode::UInt, 32) => "u32",
-        (TypeCode::UInt, 64) => "u64",
-        (TypeCode::Float, 16) => "::tirx_rt::f16",
-        (TypeCode::Float, 32) => "f32",
-        (TypeCode::Float, 64) => "f64",
-        (TypeCode::BFloat, 16) => "::tirx_rt::bf16",
-        // An address.
-        (TypeCode::Handle, _) => "u64",
-        _ => return None,
-    })
+    ElementType::of(dtype)?.rust
 }
 
 /// The element type of a tensor parameter. Floats of 6 and 8 bits have no Rust type: their bit patterns are `u8`, those

@@ -14,7 +14,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::intrin::Op;
-use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
+use crate::ir::{BinOp, DType, ELEMENT_TYPES, ElementType, Expr, ExprKind, Var};
 use crate::source::Span;
 
 /// The packed function that encodes a tensor map.
@@ -23,31 +23,14 @@ pub const ENCODE: &str = "runtime.cuTensorMapEncodeTiled";
 /// Most dimensions of a tensor map.
 pub const MOST_DIMENSIONS: usize = 5;
 
-/// `CUtensorMapDataType` by the element's dtype.
-const DATA_TYPES: &[(&str, u32)] = &[
-    ("uint8", 0),
-    ("int8", 0),
-    ("bool", 0),
-    ("float8_e4m3fn", 0),
-    ("float8_e5m2", 0),
-    ("float8_e8m0fnu", 0),
-    ("uint16", 1),
-    ("int16", 1),
-    ("uint32", 2),
-    ("int32", 3),
-    ("uint64", 4),
-    ("int64", 5),
-    ("float16", 6),
-    ("float32", 7),
-    ("float64", 8),
-    ("bfloat16", 9),
-    ("float4_e2m1fn", PACKED_FLOAT4),
-];
+/// `CUtensorMapDataType` of a dtype's elements.
+fn data_type(dtype: DType) -> Option<u32> {
+    ElementType::of(dtype).filter(|_| dtype.is_scalar())?.tensor_map
+}
 
 /// Whether tensor maps have elements of a dtype.
 pub fn has_data_type(dtype: DType) -> bool {
-    let name = dtype.to_string();
-    DATA_TYPES.iter().any(|(known, _)| *known == name)
+    data_type(dtype).is_some()
 }
 
 /// `CU_TENSOR_MAP_DATA_TYPE_TFLOAT32`, the only data type that may be given apart from the dtype.
@@ -126,15 +109,10 @@ fn parse(args: &[Expr], span: Span) -> Result<Encode<'_>, Box<Diagnostic>> {
         ));
     };
     let dtype = dtype_text.as_str().and_then(|text| text.parse::<DType>().ok());
-    let known = dtype.and_then(|dtype| {
-        let name = dtype.to_string();
-        DATA_TYPES
-            .iter()
-            .find(|(n, _)| *n == name)
-            .map(|(_, v)| (dtype, *v))
-    });
+    let known = dtype.and_then(|dtype| Some((dtype, data_type(dtype)?)));
     let Some((dtype, mut data_type)) = known else {
-        let all: Vec<&str> = DATA_TYPES.iter().map(|(n, _)| *n).collect();
+        let known = ELEMENT_TYPES.iter().filter(|row| row.tensor_map.is_some());
+        let all: Vec<&str> = known.map(|row| row.name).collect();
         return fail(
             dtype_text.span,
             format!("a tensor map has elements of one of {}", all.join(", ")),

@@ -73,25 +73,7 @@ mod variants {
 
     pub(super) const ITERS: [IterKind; 3] = [IterKind::DataPar, IterKind::ThreadIndex, IterKind::CommReduce];
 
-    pub(super) const CODES: [TypeCode; 17] = [
-        TypeCode::Int,
-        TypeCode::UInt,
-        TypeCode::Float,
-        TypeCode::BFloat,
-        TypeCode::Bool,
-        TypeCode::Handle,
-        TypeCode::Float8_e3m4,
-        TypeCode::Float8_e4m3,
-        TypeCode::Float8_e4m3b11fnuz,
-        TypeCode::Float8_e4m3fn,
-        TypeCode::Float8_e4m3fnuz,
-        TypeCode::Float8_e5m2,
-        TypeCode::Float8_e5m2fnuz,
-        TypeCode::Float8_e8m0fnu,
-        TypeCode::Float6_e2m3fn,
-        TypeCode::Float6_e3m2fn,
-        TypeCode::Float4_e2m1fn,
-    ];
+    pub(super) const CODES: [TypeCode; 17] = TypeCode::ALL;
 
     pub(super) fn number<T: PartialEq>(list: &[T], item: &T) -> u8 {
         list.iter().position(|x| x == item).unwrap_or(list.len()) as u8

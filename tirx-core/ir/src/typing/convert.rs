@@ -2,7 +2,7 @@
 
 use super::Operand;
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::ir::{DType, Expr, ExprKind, TypeCode};
+use crate::ir::{DType, ElementType, Expr, ExprKind, TypeCode};
 use crate::source::Span;
 
 /// A number as an expression of its default dtype: `int32` (`int64` where it does not fit), `float32`, `bool`.
@@ -73,21 +73,7 @@ fn rounds_to_finite(dtype: DType, value: f64) -> bool {
 
 /// The largest finite value of a floating dtype, as in TVM.
 fn max_finite(dtype: DType) -> Option<f64> {
-    Some(match dtype.code {
-        TypeCode::Float if dtype.bits == 16 => 65504.0,
-        TypeCode::Float if dtype.bits == 32 => f32::MAX as f64,
-        TypeCode::Float => f64::MAX,
-        TypeCode::BFloat => half::bf16::MAX.to_f64(),
-        TypeCode::Float8_e3m4 => 31.0,
-        TypeCode::Float8_e4m3 | TypeCode::Float8_e4m3fn | TypeCode::Float8_e4m3fnuz => 448.0,
-        TypeCode::Float8_e4m3b11fnuz => 30.0,
-        TypeCode::Float8_e5m2 | TypeCode::Float8_e5m2fnuz => 57344.0,
-        TypeCode::Float8_e8m0fnu => 2f64.powi(128),
-        TypeCode::Float6_e2m3fn => 7.5,
-        TypeCode::Float6_e3m2fn => 28.0,
-        TypeCode::Float4_e2m1fn => 6.0,
-        _ => return None,
-    })
+    ElementType::of(dtype)?.largest
 }
 
 /// `T.max_value(dtype)`: the largest (finite) value.

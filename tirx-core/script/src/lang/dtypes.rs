@@ -5,38 +5,9 @@ use super::super::typing::{self, Operand};
 use super::call::{Call, Function, function};
 use super::convert;
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::ir::{DType, Expr, Type, Var};
+use crate::ir::{DType, ELEMENT_TYPES, Expr, Type, TypeCode, Var};
 use crate::source::Span;
 
-/// Scalars that have vector forms under `T`.
-const VECTOR_BASES: [&str; 26] = [
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "float32",
-    "float64",
-    "bfloat16",
-    "bool",
-    "float8_e3m4",
-    "float8_e4m3",
-    "float8_e4m3b11fnuz",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e5m2",
-    "float8_e5m2fnuz",
-    "float8_e8m0fnu",
-    "float6_e2m3fn",
-    "float6_e3m2fn",
-    "float4_e2m1fn",
-    "int4",
-    "uint4",
-];
 const SHORT: [(&str, &str); 14] = [
     ("i8", "int8"),
     ("i16", "int16"),
@@ -67,7 +38,10 @@ pub(super) fn lookup(name: &str) -> Option<DType> {
 /// The scalar names and the vector names with usual lane counts.
 pub(super) fn all_names() -> Vec<String> {
     let mut names: Vec<String> = vec!["handle".into(), "void".into()];
-    for base in VECTOR_BASES {
+    let bases = ELEMENT_TYPES
+        .iter()
+        .filter(|row| row.bits > 1 && row.code != TypeCode::Handle);
+    for base in bases.map(|row| row.name) {
         names.push(base.to_string());
         names.extend([2, 4, 8, 16, 32, 64].map(|lanes| format!("{base}x{lanes}")));
     }
