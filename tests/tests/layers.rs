@@ -11,8 +11,15 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("tirx-core/dtype", &[]),
     ("tirx-core/ir", &["tirx-source", "tirx-dtype"]),
     ("tirx-core/arith", &["tirx-source", "tirx-ir"]),
-    ("tirx-core/script", &["tirx-source", "tirx-ir", "tirx-arith"]),
-    ("tirx-core/lower", &["tirx-source", "tirx-ir", "tirx-arith"]),
+    ("tirx-core/layout", &["tirx-ir", "tirx-arith"]),
+    (
+        "tirx-core/script",
+        &["tirx-source", "tirx-ir", "tirx-arith", "tirx-layout"],
+    ),
+    (
+        "tirx-core/lower",
+        &["tirx-source", "tirx-ir", "tirx-arith", "tirx-layout"],
+    ),
     ("tirx-core/codegen", &["tirx-source", "tirx-ir", "tirx-arith"]),
     ("tirx-sim/machine", &["tirx-source", "tirx-dtype"]),
     ("tirx-sim", &["tirx-source", "tirx-ir", "tirx-sim-machine"]),

@@ -11,8 +11,8 @@
 //! | [`ir`] | `tirx-ir` | what a program *is*: types, expressions, statements, functions, modules |
 //! | [`ir::abi`] | `tirx-ir` | what host code and device code agree on: targets, fields, launch parameters, checks |
 //! | [`intrin`] | `tirx-ir` | the table of intrinsics: one row each, read by every other part |
-//! | [`layout`] | `tirx-ir` | how a logical coordinate becomes a physical offset |
 //! | [`arith`] | `tirx-arith` | what is provably true of integer expressions |
+//! | [`layout`] | `tirx-layout`, types in `tirx-ir` | where elements lie: axes, and operations on layouts |
 //! | [`transform`] | `tirx-lower` | the lowering pipeline, one pass per file |
 //! | [`codegen`] | `tirx-codegen` | final IR to CUDA C++ and launcher code |
 //! | [`script`] | `tirx-script` (feature `frontend`), printer in `tirx-ir` | TVMScript text to IR and back |
@@ -22,7 +22,8 @@
 
 pub use tirx_arith as arith;
 pub use tirx_ir as ir;
-pub use tirx_ir::{intrin, layout};
+pub use tirx_ir::intrin;
+pub use tirx_layout as layout;
 pub use tirx_lower::transform;
 pub use tirx_source::{Diagnostic, Diagnostics, Result, diagnostic, source, suggest};
 

@@ -41,21 +41,9 @@ mod vector;
 #[cfg(test)]
 mod corpus_test;
 #[cfg(test)]
-mod layout_test;
-#[cfg(test)]
 mod properties_test;
 
 pub use analyzer::{Analyzer, Scope};
 pub use analyzer::{has_effect, is_pure_and_memory_free};
 pub use const_int_bound::ConstIntBound;
 pub use modular_set::ModularSet;
-
-impl tirx_ir::layout::algebra::Facts for Analyzer {
-    fn simplified(&mut self, e: &tirx_ir::Expr) -> tirx_ir::Expr {
-        self.simplify(e)
-    }
-
-    fn is_less(&mut self, e: &tirx_ir::Expr, bound: i128) -> bool {
-        self.can_prove_less(e, bound)
-    }
-}

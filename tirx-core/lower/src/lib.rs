@@ -5,7 +5,8 @@
 
 use tirx_arith as arith;
 use tirx_ir as ir;
-use tirx_ir::{intrin, layout};
+use tirx_ir::intrin;
+use tirx_layout as layout;
 use tirx_source::{diagnostic, source};
 
 pub mod transform;

@@ -4,10 +4,10 @@
 //! `e` contributes `digit * stride` on its axis. The axis `m` is memory, in elements; others are hardware axes
 //! (`laneid`, `warpid`, `tid_in_wg`, …). *Replica* iterators give further places that hold the same element; `offset` is added on
 //! each axis. Written `T.TileLayout(T.S[(4, 8):(8, 1)])`.
+//!
+//! Here is what a layout is and which place it gives a coordinate; operations on layouts are the crate `tirx-layout`.
 
-pub mod algebra;
 pub mod apply;
-pub mod compose;
 mod of_buffer;
 
 use std::sync::Arc;
@@ -50,6 +50,63 @@ pub struct TileLayout {
     pub replica: Vec<Iter>,
     /// Constant offsets by axis, in order of writing.
     pub offset: Vec<(Axis, Expr)>,
+}
+
+impl Iter {
+    /// An iterator of constants on the memory axis.
+    pub fn memory(extent: i128, stride: i128) -> Iter {
+        Iter {
+            extent: Expr::int32(extent as i32),
+            stride: Expr::int32(stride as i32),
+            axis: Axis::memory(),
+        }
+    }
+}
+
+impl TileLayout {
+    /// A layout of iterators alone.
+    pub fn of(shard: Vec<Iter>) -> TileLayout {
+        TileLayout {
+            shard,
+            ..TileLayout::default()
+        }
+    }
+
+    /// The product of the extents, where they are constants.
+    pub fn const_size(&self) -> Option<i128> {
+        self.shard.iter().map(|i| i.extent.as_int()).product()
+    }
+
+    /// The extents of the iterators, where they are constants.
+    pub fn const_extents(&self) -> Option<Vec<i128>> {
+        self.shard.iter().map(|i| i.extent.as_int()).collect()
+    }
+
+    /// The offset on an axis; zero where there is none.
+    pub fn offset_of(&self, axis: &str) -> Expr {
+        let found = self.offset.iter().find(|(a, _)| &*a.0 == axis);
+        found.map_or_else(|| Expr::int32(0), |(_, e)| e.clone())
+    }
+
+    /// The layout with `by` added to the offset on an axis.
+    pub fn shifted(mut self, axis: &Axis, by: &Expr) -> TileLayout {
+        if by.is_int(0) {
+            return self;
+        }
+        match self.offset.iter_mut().find(|(a, _)| a == axis) {
+            Some((_, offset)) => *offset = apply::binary(crate::ir::BinOp::Add, offset.clone(), by.clone()),
+            None => self.offset.push((axis.clone(), by.clone())),
+        }
+        self
+    }
+
+    /// The iterators in another order.
+    pub fn permuted(&self, order: &[usize]) -> TileLayout {
+        TileLayout {
+            shard: order.iter().map(|i| self.shard[*i].clone()).collect(),
+            ..self.clone()
+        }
+    }
 }
 
 /// An exclusive-or of address bits: `T.ComposeLayout(per_element, swizzle_len, atom_len, layout)`.

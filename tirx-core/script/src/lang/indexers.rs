@@ -8,12 +8,11 @@ use super::super::eval::{Args, Interpreter, Object, Slice, Value};
 use super::super::typing::{self, Arithmetic, Operand};
 use super::call::Call;
 use super::convert;
-use super::layouts;
 use super::methods::this;
 use super::views::{Change, add, declare, dimension, groups, mul, permuted, product, tile_of};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{Buffer, DType, Expr};
-use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::layout::{Axis, Iter, Layout, TileLayout, axes};
 use crate::source::Span;
 
 /// Fixes dimension `dim` at `index` and drops it; `what` is the method's name in messages.
@@ -48,7 +47,7 @@ fn offset_in(what: &str, run: &[Iter], index: &Expr, span: Span) -> Result<Expr>
     let mut rest = index.clone();
     let mut sum: Option<Expr> = None;
     for (i, iter) in run.iter().enumerate() {
-        if layouts::is_hardware(&iter.axis) {
+        if axes::is_hardware(&iter.axis) {
             return error(
                 span,
                 format!("{what}: a dimension spread over threads cannot be indexed"),
@@ -169,7 +168,7 @@ fn narrowed(
         kept = Expr::constant(length.dtype, l / n).at(span);
     }
     let outer = &mut run[0];
-    if layouts::is_hardware(&outer.axis) && !start.is_int(0) {
+    if axes::is_hardware(&outer.axis) && !start.is_int(0) {
         return error(
             span,
             "sub: a dimension spread over threads cannot be narrowed from its middle",

@@ -14,7 +14,7 @@ use super::views;
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::Expr;
-use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::layout::{Axis, Iter, Layout, LayoutAlgebra, TileLayout};
 use crate::source::Span;
 
 /// `layout.name`.

@@ -10,7 +10,7 @@ use crate::arith::Analyzer;
 use crate::diagnostic::Result;
 use crate::ir::{BinOp, Expr};
 use crate::layout::apply::binary;
-use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::layout::{Axis, Composition, Iter, Layout, LayoutAlgebra, TileAlgebra, TileLayout};
 use crate::source::Span;
 
 /// The implementation of a method.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::super::typing::{self, Arithmetic, Operand};
-use super::layouts::is_hardware;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{DType, Expr};
+use crate::layout::axes::is_hardware;
 use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
 use crate::source::Span;
 

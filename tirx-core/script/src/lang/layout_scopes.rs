@@ -10,7 +10,7 @@ use super::super::eval::{Args, Interpreter, Object, Value, required};
 use super::call::{Call, Function, function};
 use crate::diagnostic::{Result, error};
 use crate::ir::ExecScope;
-use crate::layout::{Axis, Iter, Layout};
+use crate::layout::{Axis, Iter, Layout, axes};
 use crate::source::Span;
 
 pub(super) static FUNCTIONS: &[Function] = &[function(
@@ -58,17 +58,8 @@ fn value(name: &'static str) -> Value {
 
 /// What an axis counts, and in what; `None` for memory.
 fn scopes(axis: &Axis) -> Option<(&'static str, &'static str)> {
-    Some(match &*axis.0 {
-        "bx" | "by" | "bz" => ("cta", "kernel"),
-        "cbx" | "cby" | "cbz" => ("cta", "cluster"),
-        "tx" => ("thread", "cta"),
-        "warpid" => ("warp", "cta"),
-        "wgid" => ("warpgroup", "cta"),
-        "laneid" => ("thread", "warp"),
-        "tid_in_wg" => ("thread", "warpgroup"),
-        "wid_in_wg" => ("warp", "warpgroup"),
-        _ => return None,
-    })
+    let (unit, whole) = axes::of(axis)?.levels()?;
+    Some((unit.name(), whole.name()))
 }
 
 /// `axis.get_scope()` and, with `units`, `axis.get_subscope()`.

@@ -13,35 +13,12 @@ use super::convert;
 use super::layout_scopes;
 use crate::diagnostic::{Result, error};
 use crate::ir::{DType, Expr};
-use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
+use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout, axes};
 use crate::source::Span;
 
-/// Hardware axes, then memory axes.
-pub(super) const AXES: [&str; 18] = [
-    "bx",
-    "by",
-    "bz",
-    "cbx",
-    "cby",
-    "cbz",
-    "tx",
-    "warpid",
-    "laneid",
-    "wgid",
-    "tid_in_wg",
-    "wid_in_wg",
-    "m",
-    "P",
-    "F",
-    "Bank",
-    "TCol",
-    "TLane",
-];
-const MEMORY_AXES: [&str; 6] = ["m", "P", "F", "Bank", "TCol", "TLane"];
-
-/// Whether an axis spreads elements over threads or blocks.
-pub(super) fn is_hardware(axis: &Axis) -> bool {
-    !MEMORY_AXES.contains(&&*axis.0)
+/// The names of all axes, for messages.
+fn axis_names() -> String {
+    axes::names().collect::<Vec<_>>().join(", ")
 }
 
 const ITER: &[Param] = &[required("extent"), required("stride"), required("axis")];
@@ -53,7 +30,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         let name = c.text("name")?;
         match axis(&name) {
             Some(value) => Ok(value),
-            None => c.fail(format!("unknown axis \"{name}\"; axes are {}", AXES.join(", "))),
+            None => c.fail(format!("unknown axis \"{name}\"; axes are {}", axis_names())),
         }
     }),
     function("T.TileLayout.from_iters", FROM_ITERS, from_iters),
@@ -135,7 +112,8 @@ fn compose(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 
 /// The axis of this name.
 pub(super) fn axis(name: &str) -> Option<Value> {
-    AXES.contains(&name)
+    axes::named(name)
+        .is_some()
         .then(|| Value::Object(Rc::new(AxisValue(Axis(name.into())))))
 }
 
@@ -158,7 +136,7 @@ impl Object for AxisValue {
     }
 
     fn attribute(&self, _interp: &mut Interpreter, name: &str, _span: Span) -> Result<Option<Value>> {
-        let hardware = is_hardware(&self.0);
+        let hardware = axes::is_hardware(&self.0);
         Ok(match name {
             "name" => Some(Value::str(&*self.0.0)),
             "is_thread" => Some(Value::builtin("Axis.is_thread", move |_, _, _| {
@@ -408,7 +386,7 @@ impl Object for SpecBuilder {
 fn on_axis(value: &Value, span: Span) -> Result<(Axis, Expr)> {
     let named = |value: &Value| -> Option<Axis> {
         match value {
-            Value::Str(name) => AXES.contains(&&**name).then(|| Axis((&**name).into())),
+            Value::Str(name) => axes::named(name).map(|_| Axis((&**name).into())),
             Value::Object(o) => o.as_any().downcast_ref::<AxisValue>().map(|a| a.0.clone()),
             _ => None,
         }
@@ -430,7 +408,7 @@ fn on_axis(value: &Value, span: Span) -> Result<(Axis, Expr)> {
     match value {
         Value::Str(name) => error(
             span,
-            format!("unknown axis \"{name}\"; axes are {}", AXES.join(", ")),
+            format!("unknown axis \"{name}\"; axes are {}", axis_names()),
         ),
         value => Ok((Axis::memory(), integer(value, span)?)),
     }
@@ -570,5 +548,5 @@ pub(super) fn axis_of(value: &Value) -> Option<Axis> {
         return o.as_any().downcast_ref::<AxisValue>().map(|a| a.0.clone());
     }
     let name = value.as_str()?;
-    AXES.contains(&name).then(|| Axis(name.into()))
+    axes::named(name).map(|_| Axis(name.into()))
 }

@@ -215,9 +215,9 @@ pub(super) fn names(path: &str) -> Vec<String> {
         }
         "layout" => {
             names.extend(["TileLayout", "ComposeLayout", "S", "R", "Axis", "Iter"].map(String::from));
-            names.extend(layouts::AXES.map(String::from));
+            names.extend(crate::layout::axes::names().map(String::from));
         }
-        "layout.Axis" => names.extend(layouts::AXES.map(String::from)),
+        "layout.Axis" => names.extend(crate::layout::axes::names().map(String::from)),
         path => names.extend(tiles::names(path)),
     }
     names.sort();

@@ -22,6 +22,7 @@ use super::variant::{Decline, Emits, Explanation, Plan, Predicate, Variant};
 use crate::arith::fold;
 use crate::intrin::{Arch, Op};
 use crate::ir::{Buffer, BufferRegion, DType, ExecScope, Expr, ExprKind, TileOp};
+use crate::layout::axes;
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::Gemm],
@@ -54,16 +55,6 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
     ..Variant::DEFAULT
 }];
 
-/// Axes that number threads, with the threads of a step.
-const AXES: [(&str, i128); 6] = [
-    ("laneid", 1),
-    ("tid_in_wg", 1),
-    ("tx", 1),
-    ("wid_in_wg", 32),
-    ("warpid", 32),
-    ("wgid", 128),
-];
-
 /// Places of a matrix in the registers of threads.
 struct Matrix {
     buffer: Buffer,
@@ -84,7 +75,7 @@ impl Matrix {
         if places.extents.len() != 2 {
             return Err(format!("{name} is not a matrix of two dimensions").into());
         }
-        let known = |axis: &str| AXES.iter().any(|(known, _)| *known == axis);
+        let known = |axis: &str| axes::named(axis).is_some_and(|row| row.threads().is_some());
         if let Some(axis) = places.axes().find(|a| !a.is_memory() && !known(&a.0)) {
             return Err(format!("{name} has the axis {}, which numbers no threads", axis.0).into());
         }
@@ -93,7 +84,7 @@ impl Matrix {
             .into_iter()
             .map(|table| table.into_iter().map(|place| (0, place)).collect())
             .collect();
-        for (axis, step) in AXES {
+        for (axis, step) in axes::of_threads().map(|(row, threads)| (row.name, threads)) {
             if !places.first(axis).is_int(0) || !places.copies(axis).is_empty() {
                 return Err(format!(
                     "the region of {name} begins in the middle of the axis {axis}, or has copies on it"

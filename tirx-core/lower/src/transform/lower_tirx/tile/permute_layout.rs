@@ -20,7 +20,7 @@ use super::variant::{Decline, Emits, Explanation, Plan, Predicate, Variant};
 use crate::intrin::Op;
 use crate::ir::{BinOp, Buffer, BufferRegion, DType, ExecScope, Expr, Stmt, TileOp, Var};
 use crate::layout::apply::binary;
-use crate::layout::{Layout, TileLayout};
+use crate::layout::{Layout, LayoutAlgebra, TileAlgebra, TileLayout};
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::PermuteLayout],

@@ -9,7 +9,7 @@
 use super::build::layout_of;
 use super::context::Context;
 use crate::ir::{BufferRegion, Expr};
-use crate::layout::{Axis, Swizzle, TileLayout};
+use crate::layout::{Axis, LayoutAlgebra, Swizzle, TileAlgebra, TileLayout};
 
 /// The places of a region's elements.
 pub(super) struct Places {

@@ -4,12 +4,12 @@
 //! row-major order are split over the layout's iterators; a digit of an iterator on a thread axis follows from the
 //! calling thread's number on that axis, a digit of one on the memory axis is counted by a loop.
 
-use super::active::{LANES, WARPS};
 use super::build::layout_of;
 use super::context::Context;
 use crate::arith::fold;
 use crate::ir::{BinOp, BufferRegion, ExecScope, Expr};
-use crate::layout::{Axis, Iter, TileLayout};
+use crate::layout::axes::{self, AxisRow, Level};
+use crate::layout::{Axis, Iter, TileAlgebra, TileLayout};
 
 /// The distribution of a region over threads.
 pub(super) struct Held {
@@ -19,40 +19,42 @@ pub(super) struct Held {
     pub(super) starts: Vec<usize>,
 }
 
-/// Each thread axis: its name, and the scope within which it numbers units.
-const AXES: [(&str, ExecScope); 6] = [
-    ("laneid", ExecScope::Warp),
-    ("wid_in_wg", ExecScope::Warpgroup),
-    ("tid_in_wg", ExecScope::Warpgroup),
-    ("warpid", ExecScope::Cta),
-    ("wgid", ExecScope::Cta),
-    ("tx", ExecScope::Cta),
-];
+/// The axes that number threads, narrowest whole first.
+fn thread_axes() -> impl Iterator<Item = (&'static AxisRow, Level, Level)> {
+    let rows = axes::of_threads().filter_map(|(row, _)| row.levels().map(|(unit, whole)| (row, unit, whole)));
+    let mut all: Vec<_> = rows.collect();
+    all.sort_by_key(|(_, _, whole)| *whole);
+    all.into_iter()
+}
+
+/// The level of the axes that a scope's threads are counted in.
+fn level(scope: ExecScope) -> Level {
+    match scope {
+        ExecScope::Thread => Level::Thread,
+        ExecScope::Warp => Level::Warp,
+        ExecScope::Warpgroup => Level::Warpgroup,
+        ExecScope::Cta => Level::Cta,
+        ExecScope::Cluster => Level::Cluster,
+    }
+}
 
 /// The axis that numbers the threads of a scope.
 pub(super) fn axis_of(scope: ExecScope) -> Option<&'static str> {
-    match scope {
-        ExecScope::Warp => Some("laneid"),
-        ExecScope::Warpgroup => Some("tid_in_wg"),
-        ExecScope::Cta => Some("tx"),
-        ExecScope::Thread | ExecScope::Cluster => None,
-    }
+    axes::numbering(Level::Thread, level(scope)).map(|row| row.name)
 }
 
 /// The calling thread's position on an axis.
 fn index_on(axis: &Axis, cx: &Context<'_>) -> Option<Expr> {
     let index = cx.threads?.index.clone();
     let constant = |v: i128| Expr::constant(index.dtype, v);
-    let within = |per: i128| fold::floormod(index.clone(), constant(per));
-    let number = |per: i128| fold::floordiv(index.clone(), constant(per));
-    Some(match &*axis.0 {
-        "laneid" => within(LANES),
-        "tid_in_wg" => within(LANES * WARPS),
-        "wid_in_wg" => fold::floormod(number(LANES), constant(WARPS)),
-        "warpid" => number(LANES),
-        "wgid" => number(LANES * WARPS),
-        "tx" => index.clone(),
-        _ => return None,
+    let row = axes::of(axis)?;
+    let number = match row.threads()? {
+        1 => index.clone(),
+        threads => fold::floordiv(index.clone(), constant(threads)),
+    };
+    Some(match row.steps() {
+        Some(steps) => fold::floormod(number, constant(steps)),
+        None => number,
     })
 }
 
@@ -74,13 +76,13 @@ impl Held {
                 continue;
             }
             let axis = &iter.axis.0;
-            let Some((_, scope)) = AXES.iter().find(|(known, _)| **known == **axis) else {
+            let Some((_, _, whole)) = thread_axes().find(|(row, ..)| *row.name == **axis) else {
                 return Err(format!("{name} has the axis {axis}, which numbers no threads"));
             };
-            if *scope > cx.scope {
+            if whole > level(cx.scope) {
                 return Err(format!(
                     "{name} is spread over the axis {axis} of a {}, which is wider than the scope {}",
-                    scope.name(),
+                    whole.name(),
                     cx.scope.name()
                 ));
             }
@@ -129,21 +131,20 @@ impl Held {
     pub(super) fn holds(&self, cx: &Context<'_>) -> Result<Option<Expr>, String> {
         let threads = cx.threads.and_then(|t| t.count);
         let mut all: Option<Expr> = None;
-        for (name, _) in AXES {
+        for (row, unit, _) in thread_axes() {
+            let name = row.name;
             let on = |i: &&Iter| &*i.axis.0 == name && !i.extent.is_int(1);
             let mut iters: Vec<&Iter> = self.layout.shard.iter().filter(on).collect();
             let spread = self.layout.shard.iter().any(|i| &*i.axis.0 == name);
             if !spread {
                 continue;
             }
-            let whole = match name {
-                "laneid" => Some(LANES),
-                "wid_in_wg" => Some(WARPS),
-                "tid_in_wg" => Some(LANES * WARPS),
-                "warpid" => threads.map(|t| (t + LANES - 1) / LANES),
-                "wgid" => threads.map(|t| t / (LANES * WARPS)),
-                _ => threads,
-            };
+            let whole = row.steps().or_else(|| {
+                // The last warp of a block may be a part of one; a warpgroup is whole.
+                let (threads, one) = (threads?, unit.threads()?);
+                let started = if unit == Level::Warp { one - 1 } else { 0 };
+                Some((threads + started) / one)
+            });
             // Iterators each of which continues the previous one count from zero without a gap.
             iters.sort_by_key(|i| i.stride.as_int());
             let mut counted = Some(1);

@@ -21,8 +21,9 @@ use super::super::variant::{Completion, Decline, Emits, Explanation, Plan};
 use crate::arith::fold;
 use crate::intrin::{Arch, Op};
 use crate::ir::{BinOp, BufferRegion, ExecScope, Expr};
-use crate::layout::Swizzle;
 use crate::layout::apply::binary;
+use crate::layout::axes::{self, AxisRow};
+use crate::layout::{LayoutAlgebra, Swizzle, TileAlgebra};
 
 /// The local and the shared side, and whether the local one is written.
 fn sides<'a>(call: &Call<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion, bool), Decline> {
@@ -150,11 +151,7 @@ impl Fragments {
 
 /// What the axes of threads count: threads of the scope.
 fn threads_per_step(axis: &str) -> i128 {
-    match axis {
-        "wid_in_wg" | "warpid" => 32,
-        "wgid" => 128,
-        _ => 1,
-    }
+    axes::named(axis).and_then(AxisRow::threads).unwrap_or(1)
 }
 
 /// The digits of a distribution over threads, and in each thread's memory.

@@ -9,7 +9,7 @@ use super::super::context::Context;
 use super::super::swizzle::{Step, swizzled};
 use crate::ir::{BinOp, BufferRegion, Expr};
 use crate::layout::apply::binary;
-use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
+use crate::layout::{Axis, Iter, Layout, LayoutAlgebra, Swizzle, TileAlgebra, TileLayout};
 
 /// See the [module](self).
 pub(in super::super) struct Partition {
@@ -186,13 +186,13 @@ fn cut(g: &TileLayout, s: &TileLayout, threads: i128, vector: i128) -> Option<(T
         });
         all
     } else {
-        TileLayout::carved(&g.shard, vector)?
+        crate::layout::carved(&g.shard, vector)?
     };
     let last = iters.pop()?;
     if vector > 1 && !(last.stride.is_int(1) && last.extent.is_int(vector)) {
         return None;
     }
-    let mut iters = TileLayout::carved(&iters, threads)?;
+    let mut iters = crate::layout::carved(&iters, threads)?;
     iters.push(last);
     let g = TileLayout {
         shard: iters,

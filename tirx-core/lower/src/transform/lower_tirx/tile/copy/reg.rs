@@ -22,7 +22,7 @@ use super::vec_forced;
 use crate::arith::fold;
 use crate::ir::{BinOp, BufferRegion, Expr, Stmt};
 use crate::layout::apply::binary;
-use crate::layout::{Layout, Swizzle, TileLayout};
+use crate::layout::{Layout, LayoutAlgebra, Swizzle, TileAlgebra, TileLayout};
 
 /// The local and the other side.
 fn sides<'a>(call: &Call<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion), Decline> {

@@ -22,7 +22,7 @@ use crate::arith::fold;
 use crate::intrin::Op;
 use crate::ir::{BinOp, Buffer, BufferRegion, Expr, Stmt};
 use crate::layout::apply::binary;
-use crate::layout::{Axis, Iter, Layout, TileLayout};
+use crate::layout::{Axis, Iter, Layout, TileAlgebra, TileLayout};
 
 pub(super) const ALL_LOCAL: Predicate = Predicate {
     name: "every region in local memory",

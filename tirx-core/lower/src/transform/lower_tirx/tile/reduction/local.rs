@@ -22,7 +22,7 @@ use super::{Accumulator, Reduction, lanes};
 use crate::arith::fold;
 use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileOp};
 use crate::layout::apply::binary;
-use crate::layout::{Iter, Layout, TileLayout};
+use crate::layout::{Iter, Layout, TileAlgebra, TileLayout};
 
 pub(super) fn reachable(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
     let (dst, src) = call.moved()?;

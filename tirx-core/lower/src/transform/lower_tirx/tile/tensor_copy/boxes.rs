@@ -20,7 +20,7 @@ use crate::arith::Analyzer;
 use crate::ir::abi::tensor_map::has_data_type;
 use crate::ir::{BinOp, BufferRegion, DType, Expr};
 use crate::layout::apply::binary;
-use crate::layout::{Iter, Layout, Swizzle};
+use crate::layout::{Iter, Layout, LayoutAlgebra, Swizzle, TileAlgebra};
 
 use super::super::build::layout_of;
 

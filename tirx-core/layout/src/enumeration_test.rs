@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use tirx_ir::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
 use tirx_ir::{DType, Expr, Var};
 
-use crate::Analyzer;
+use tirx_arith::Analyzer;
+
+use crate::{Composition, LayoutAlgebra, TileAlgebra, carved};
 
 fn tile(iters: &[(i128, i128)]) -> TileLayout {
     TileLayout::of(iters.iter().map(|(e, s)| Iter::memory(*e, *s)).collect())
@@ -475,7 +477,7 @@ proptest! {
 
     #[test]
     fn carving_keeps_the_map(layout in layouts(), chunk in 1..17i128) {
-        if let Some(iters) = TileLayout::carved(&layout.shard, chunk) {
+        if let Some(iters) = carved(&layout.shard, chunk) {
             let carved = TileLayout { shard: iters, ..layout.clone() };
             prop_assert_eq!(places(&carved), places(&layout));
         }

@@ -1,0 +1,223 @@
+//! What does an axis of a layout count, and how do axes relate?
+//!
+//! An axis of threads numbers units of one level within a wider one: `laneid` threads within a warp, `warpid` warps within
+//! a block. Where one axis numbers the parts of what the other numbers, the two together are a third axis: `warpid` and
+//! `laneid` are `tx`. All of that follows from the rows below.
+
+use tirx_ir::layout::Axis;
+
+/// A level of the machine, from one thread to all of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names are those of the levels")]
+pub enum Level {
+    Thread,
+    Warp,
+    Warpgroup,
+    Cta,
+    Cluster,
+    Kernel,
+}
+
+impl Level {
+    /// The name in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Thread => "thread",
+            Level::Warp => "warp",
+            Level::Warpgroup => "warpgroup",
+            Level::Cta => "cta",
+            Level::Cluster => "cluster",
+            Level::Kernel => "kernel",
+        }
+    }
+
+    /// How many threads make one, for levels below the block.
+    pub const fn threads(self) -> Option<i128> {
+        match self {
+            Level::Thread => Some(1),
+            Level::Warp => Some(32),
+            Level::Warpgroup => Some(128),
+            Level::Cta | Level::Cluster | Level::Kernel => None,
+        }
+    }
+}
+
+/// What an axis counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// Elements of memory, or rows and columns of it.
+    Memory,
+    /// Units of one level within one of another.
+    Units {
+        /// What a step is.
+        unit: Level,
+        /// What the steps are parts of.
+        whole: Level,
+    },
+}
+
+/// An axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AxisRow {
+    /// Its name in text.
+    pub name: &'static str,
+    /// What it counts.
+    pub counts: Counts,
+}
+
+const fn units(name: &'static str, unit: Level, whole: Level) -> AxisRow {
+    let counts = Counts::Units { unit, whole };
+    AxisRow { name, counts }
+}
+
+const fn memory(name: &'static str) -> AxisRow {
+    let counts = Counts::Memory;
+    AxisRow { name, counts }
+}
+
+/// Every axis: hardware axes, then those of memory.
+pub static AXES: &[AxisRow] = &[
+    units("bx", Level::Cta, Level::Kernel),
+    units("by", Level::Cta, Level::Kernel),
+    units("bz", Level::Cta, Level::Kernel),
+    units("cbx", Level::Cta, Level::Cluster),
+    units("cby", Level::Cta, Level::Cluster),
+    units("cbz", Level::Cta, Level::Cluster),
+    units("tx", Level::Thread, Level::Cta),
+    units("warpid", Level::Warp, Level::Cta),
+    units("laneid", Level::Thread, Level::Warp),
+    units("wgid", Level::Warpgroup, Level::Cta),
+    units("tid_in_wg", Level::Thread, Level::Warpgroup),
+    units("wid_in_wg", Level::Warp, Level::Warpgroup),
+    memory("m"),
+    memory("P"),
+    memory("F"),
+    memory("Bank"),
+    memory("TCol"),
+    memory("TLane"),
+];
+
+/// The row of an axis.
+pub fn of(axis: &Axis) -> Option<&'static AxisRow> {
+    named(&axis.0)
+}
+
+/// The row of this name.
+pub fn named(name: &str) -> Option<&'static AxisRow> {
+    AXES.iter().find(|row| row.name == name)
+}
+
+/// The axis that numbers units of one level within another.
+pub fn numbering(unit: Level, whole: Level) -> Option<&'static AxisRow> {
+    AXES.iter()
+        .find(|row| row.counts == Counts::Units { unit, whole })
+}
+
+/// Whether an axis spreads elements over threads or blocks.
+pub fn is_hardware(axis: &Axis) -> bool {
+    !matches!(of(axis), Some(row) if row.counts == Counts::Memory)
+}
+
+/// The axes that number threads of a block, each with the threads of a step.
+pub fn of_threads() -> impl Iterator<Item = (&'static AxisRow, i128)> {
+    AXES.iter().filter_map(|row| Some((row, row.threads()?)))
+}
+
+/// The names of all axes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    AXES.iter().map(|row| row.name)
+}
+
+impl AxisRow {
+    /// Unit and whole; `None` for memory.
+    pub const fn levels(&self) -> Option<(Level, Level)> {
+        match self.counts {
+            Counts::Memory => None,
+            Counts::Units { unit, whole } => Some((unit, whole)),
+        }
+    }
+
+    /// How many threads a step of the axis is; `None` for axes that number no threads of a block.
+    pub const fn threads(&self) -> Option<i128> {
+        match self.counts {
+            Counts::Memory => None,
+            Counts::Units { unit, .. } => unit.threads(),
+        }
+    }
+
+    /// How many steps the axis has, where that is the same in every launch.
+    pub const fn steps(&self) -> Option<i128> {
+        match self.counts {
+            Counts::Units { unit, whole } => match (whole.threads(), unit.threads()) {
+                (Some(all), Some(one)) => Some(all / one),
+                _ => None,
+            },
+            Counts::Memory => None,
+        }
+    }
+}
+
+/// Two axes that are one together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    /// Numbers what the other one divides.
+    pub(crate) outer: &'static AxisRow,
+    /// Numbers parts of a step of the outer one.
+    pub(crate) inner: &'static AxisRow,
+    /// Steps of the inner axis in one of the outer.
+    pub(crate) count: i128,
+    /// Numbers the inner one's units in the outer one's whole.
+    pub(crate) both: &'static AxisRow,
+}
+
+/// All pairs of axes that are one together, narrower wholes first: what two of them make may be one of another pair.
+pub(crate) fn pairs() -> impl Iterator<Item = Pair> {
+    let threads = || of_threads().map(|(row, _)| row);
+    let make = move |outer: &'static AxisRow| {
+        threads().filter_map(move |inner| {
+            let ((step, whole), (unit, of)) = (outer.levels()?, inner.levels()?);
+            let both = numbering(unit, whole).filter(|_| of == step)?;
+            let count = inner.steps()?;
+            Some(Pair {
+                outer,
+                inner,
+                count,
+                both,
+            })
+        })
+    };
+    let mut all: Vec<Pair> = threads().flat_map(make).collect();
+    all.sort_by_key(|pair| (pair.both.levels().map(|l| l.1), pair.outer.threads()));
+    all.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_axes_follow_from_what_they_count() {
+        let found: Vec<_> = pairs()
+            .map(|p| (p.outer.name, p.inner.name, p.count, p.both.name))
+            .collect();
+        let expected = [
+            ("wid_in_wg", "laneid", 32, "tid_in_wg"),
+            ("warpid", "laneid", 32, "tx"),
+            ("wgid", "tid_in_wg", 128, "tx"),
+            ("wgid", "wid_in_wg", 4, "warpid"),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn steps_and_threads_follow_from_levels() {
+        let row = |name: &str| named(name).unwrap();
+        assert_eq!(
+            (row("wid_in_wg").threads(), row("wid_in_wg").steps()),
+            (Some(32), Some(4))
+        );
+        assert_eq!((row("wgid").threads(), row("wgid").steps()), (Some(128), None));
+        assert_eq!((row("cbx").threads(), row("m").threads()), (None, None));
+        assert!(is_hardware(&Axis("cbx".into())) && !is_hardware(&Axis("TCol".into())));
+    }
+}
