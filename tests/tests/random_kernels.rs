@@ -2,9 +2,11 @@
 //!
 //! `TIRX_RANDOM_KERNELS=10000` sets how many, `TIRX_RANDOM_SEED=1` the first seed, `TIRX_NVCC=path` asks nvcc about one
 //! kernel in `TIRX_RANDOM_NVCC=5`, `TIRX_TVM_PYTHON=path` compares one kernel in `TIRX_RANDOM_TVM=20` with TVM's,
-//! `TIRX_RANDOM_TRACE=1` says each seed first. Run large numbers with `--release`: see docs/developing/testing.md.
+//! `TIRX_RANDOM_TRACE=1` says each seed first, `TIRX_RANDOM_EXACT=1` takes the kernels that `on_gpu.rs` compares with a
+//! GPU. Run large numbers with `--release`: see docs/developing/testing.md.
 
-use tirx_tests::differential::{Settings, run_seeds};
+use tirx_tests::differential::{Settings, check, run_seeds};
+use tirx_tests::generator::generate_exact;
 use tirx_tests::number;
 
 #[test]
@@ -22,6 +24,7 @@ fn random_kernels_mean_the_same_however_they_are_lowered() {
         shrink: 2000,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         trace: std::env::var_os("TIRX_RANDOM_TRACE").is_some(),
+        exact: std::env::var_os("TIRX_RANDOM_EXACT").is_some(),
     };
     // A panic is reported with its kernel.
     std::panic::set_hook(Box::new(|_| {}));
@@ -40,4 +43,13 @@ fn random_kernels_mean_the_same_however_they_are_lowered() {
     let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert_eq!(report.kernels, count);
+}
+
+/// Kernels of which lowering once made sums that overflow where the kernel's own do not.
+#[test]
+fn lowering_adds_no_overflow() {
+    for seed in [20261299, 20264113] {
+        let checked = check(&generate_exact(seed));
+        assert!(checked.is_ok(), "seed {seed}: {}", checked.unwrap_err());
+    }
 }

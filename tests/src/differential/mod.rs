@@ -18,7 +18,7 @@ use tirx_core::ir::{DType, IRModule};
 use tirx_core::transform::{Lowering, Options, Target, lower};
 use tirx_sim::host;
 
-use crate::generator::{Argument, Kernel, generate};
+use crate::generator::{Argument, Kernel, generate, generate_exact};
 use crate::machine::{self, Machine, Simulator};
 use crate::{Defines, build, round_trip, stages};
 
@@ -119,6 +119,8 @@ pub struct Settings {
     pub threads: usize,
     /// Whether each seed is printed before its kernel is checked.
     pub trace: bool,
+    /// Whether kernels are those whose values are the same on a GPU ([`generate_exact`]).
+    pub exact: bool,
 }
 
 /// A kernel that passed, with few passes and with all.
@@ -363,6 +365,7 @@ impl Run<'_> {
 
     /// Checks the kernel of a seed.
     fn one(&self, seed: u64) {
+        let generate = if self.settings.exact { generate_exact } else { generate };
         let kernel = guarded(|| Ok(generate(seed))).unwrap_or_else(|problem| {
             let kernel = Kernel::empty(seed);
             self.report(|r| {

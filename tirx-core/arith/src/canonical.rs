@@ -90,12 +90,15 @@ impl Analyzer {
                 match op {
                     Mul => self.canonical_product(x, y, expr.dtype),
                     _ => {
-                        let (mut sum, other) = (x.into_sum(), y.into_sum());
+                        let (sum, other) = (x.into_sum(), y.into_sum());
                         let by = if *op == Add { 1 } else { -1 };
                         if self.join_leaves(&sum, &other, by) {
                             let (x, y) = (sum.into_expr(self), other.into_expr(self));
                             return Canon::Expr(fold::binary(*op, x, y));
                         }
+                        let sum = self.as_atom_near_the_edge(sum, &other);
+                        let other = self.as_atom_near_the_edge(other, &sum);
+                        let mut sum = sum;
                         sum.single = false;
                         sum.add_sum(&other, by);
                         Canon::Sum(sum)

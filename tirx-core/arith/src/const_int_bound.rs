@@ -232,11 +232,9 @@ impl Analyzer {
             Op::IfThenElse if args.len() == 3 => arg(1).union(arg(2)),
             Op::Likely => arg(0),
             Op::ShiftRight => {
-                let (x, by) = (arg(0), arg(1));
-                if by.min < 0 || by.max > 63 {
-                    return range;
-                }
-                x.corners(by, |a, b| if a.abs() >= INFINITE { a } else { a >> b })
+                // Shifts outside the width have no meaning in C++.
+                let by = arg(1).intersect(ConstIntBound::new(0, i128::from(args[0].dtype.bits) - 1));
+                arg(0).corners(by, |a, b| if a.abs() >= INFINITE { a } else { a >> b.clamp(0, 63) })
             }
             Op::ShiftLeft => {
                 let (x, by) = (arg(0), arg(1));

@@ -61,9 +61,28 @@ impl Analyzer {
     /// Whether the replacement of a rule stays within the dtype of its operands, or its pattern may leave it too.
     pub(super) fn keeps_within(&self, pattern: &Pattern, replacement: &Pattern, found: &Match<'_>) -> bool {
         let range = ConstIntBound::of_dtype(found.number(0).dtype);
-        self.bound_within(replacement, found, range).is_some()
-            || !found.operands().all(|e| self.is_known(e))
-            || self.bound_within(pattern, found, range).is_none()
+        if self.bound_within(replacement, found, range).is_some() {
+            return true;
+        }
+        match found.operands().all(|e| self.is_known(e)) {
+            true => self.bound_within(pattern, found, range).is_none(),
+            false => !self.takes_apart_at_the_edge(pattern, found, range),
+        }
+    }
+
+    /// Whether an operand of the pattern is a sum that stays within, with a constant near the end of the dtype: see
+    /// [`Analyzer::as_atom_near_the_edge`].
+    fn takes_apart_at_the_edge(&self, pattern: &Pattern, found: &Match<'_>, range: ConstIntBound) -> bool {
+        let Pattern::Binary(BinOp::Add | BinOp::Sub, a, b) = pattern else {
+            return false;
+        };
+        let near = |p: &Pattern| found.constant(p).is_some_and(|c| is_near_the_edge(c, range));
+        [a, b].into_iter().any(|side| match &**side {
+            Pattern::Binary(BinOp::Add | BinOp::Sub, x, y) => {
+                (near(x) || near(y)) && self.bound_within(side, found, range).is_some()
+            }
+            _ => false,
+        })
     }
 
     /// The bound of what a pattern matched; `None` if something on the way to it may leave `range`.
@@ -116,6 +135,21 @@ impl Analyzer {
         }
         let (x, y) = (self.bound_of_sum(a), self.bound_of_sum(b));
         within(x) && within(y) && within(x.add(y.mul(ConstIntBound::exactly(by))))
+    }
+
+    /// The sum as one term if its constant must not be added to anything else first: `2147483647 - max(m, 0)` is never
+    /// negative, while `n + 2147483647` leaves the dtype for every positive `n`. Only where nothing is known of `other`;
+    /// what is known is ordered by [`Analyzer::written_within`].
+    pub(super) fn as_atom_near_the_edge(&self, sum: Sum, other: &Sum) -> Sum {
+        let range = ConstIntBound::of_dtype(sum.dtype);
+        if !is_near_the_edge(sum.base, range) || sum.terms.is_empty() || other.terms.is_empty() || !self.sum_stays_within(&sum) {
+            return sum;
+        }
+        let total = self.bound_of_sum(&sum).add(self.bound_of_sum(other));
+        match total.is_within(range) {
+            true => sum,
+            false => Sum::of_term(Term::atom(sum.into_expr(self))),
+        }
     }
 
     /// Whether the product of two expressions stays within the dtype, but may leave it when it is written as a product
@@ -207,6 +241,11 @@ impl Analyzer {
     }
 }
 
+/// Whether a constant is so large that adding it to an index is likely to leave `range`.
+fn is_near_the_edge(constant: i128, range: ConstIntBound) -> bool {
+    constant.saturating_abs() > range.max >> 7
+}
+
 /// An order of summands in which no partial sum leaves `range`, as close to the given one as possible; `None` if there
 /// is none or the search takes too long.
 fn order_within(summands: &[ConstIntBound], range: ConstIntBound) -> Option<Vec<usize>> {
@@ -291,6 +330,27 @@ mod tests {
         assert_eq!(
             simplified(|[n, ..]| n.clone() - one() - (Expr::int32(7) - n)),
             "n * 2 - 8"
+        );
+    }
+
+    #[test]
+    fn constants_near_the_edge_stay_where_they_are() {
+        let most = || Expr::int32(i32::MAX);
+        assert_eq!(
+            simplified(|[n, _, _, z]| n + (most() - z)),
+            "n + (2147483647 - z)"
+        );
+        // Close to zero they go last.
+        assert_eq!(simplified(|[n, _, _, z]| n + (Expr::int32(7) - z)), "n + 7 - z");
+    }
+
+    #[test]
+    fn what_is_shifted_stays_within() {
+        let least = || Expr::int32(i32::MIN);
+        let shifted = |n: Expr| Expr::call(Op::ShiftRight, DType::INT32, vec![least(), n]);
+        assert_eq!(
+            simplified(|[n, ..]| Expr::int32(-9) - shifted(n)),
+            "-9 - T.shift_right(-2147483648, n)"
         );
     }
 
