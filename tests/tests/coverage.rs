@@ -235,7 +235,14 @@ fn limits() -> String {
         ("blocks within blocks of a kernel", limits::NESTING as u64),
         ("blocks within blocks of the text", limits::INDENTS as u64),
         ("brackets within brackets", limits::BRACKETS as u64),
-        ("operators in one chain", limits::CHAIN as u64),
+        (
+            "operators in one chain: `a + b`, `a.b`",
+            limits::LONG_CHAIN as u64,
+        ),
+        (
+            "the same, read one within the other: `not a`, `a if b else c`",
+            limits::CHAIN as u64,
+        ),
         ("levels of one expression of a kernel", limits::EXPR_DEPTH.into()),
         ("nodes of one expression of a kernel", limits::EXPR_SIZE),
         ("Python calls within calls", limits::CALLS as u64),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tirx_ir::IRModule;
+use tirx_ir::{IRModule, Levels, with_stack_for};
 use tirx_sim_machine::bytecode::{Axis, Code};
 use tirx_sim_machine::grid::{self, Launch, LaunchOptions, Stats};
 use tirx_sim_machine::numeric::Kind;
@@ -83,7 +83,7 @@ impl Program {
         function: &str,
         options: CompileOptions,
     ) -> Result<Program, Diagnostics> {
-        let code = compile::compile(module, function, options)?;
+        let code = with_stack_for(module.levels(), || compile::compile(module, function, options))?;
         Ok(Program {
             code: Arc::new(code),
             turn: Arc::new(AtomicUsize::new(NOWHERE)),

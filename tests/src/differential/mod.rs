@@ -365,7 +365,11 @@ impl Run<'_> {
 
     /// Checks the kernel of a seed.
     fn one(&self, seed: u64) {
-        let generate = if self.settings.exact { generate_exact } else { generate };
+        let generate = if self.settings.exact {
+            generate_exact
+        } else {
+            generate
+        };
         let kernel = guarded(|| Ok(generate(seed))).unwrap_or_else(|problem| {
             let kernel = Kernel::empty(seed);
             self.report(|r| {

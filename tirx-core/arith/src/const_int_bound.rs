@@ -234,7 +234,13 @@ impl Analyzer {
             Op::ShiftRight => {
                 // Shifts outside the width have no meaning in C++.
                 let by = arg(1).intersect(ConstIntBound::new(0, i128::from(args[0].dtype.bits) - 1));
-                arg(0).corners(by, |a, b| if a.abs() >= INFINITE { a } else { a >> b.clamp(0, 63) })
+                arg(0).corners(by, |a, b| {
+                    if a.abs() >= INFINITE {
+                        a
+                    } else {
+                        a >> b.clamp(0, 63)
+                    }
+                })
             }
             Op::ShiftLeft => {
                 let (x, by) = (arg(0), arg(1));

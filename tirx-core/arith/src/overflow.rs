@@ -142,7 +142,11 @@ impl Analyzer {
     /// what is known is ordered by [`Analyzer::written_within`].
     pub(super) fn as_atom_near_the_edge(&self, sum: Sum, other: &Sum) -> Sum {
         let range = ConstIntBound::of_dtype(sum.dtype);
-        if !is_near_the_edge(sum.base, range) || sum.terms.is_empty() || other.terms.is_empty() || !self.sum_stays_within(&sum) {
+        if !is_near_the_edge(sum.base, range)
+            || sum.terms.is_empty()
+            || other.terms.is_empty()
+            || !self.sum_stays_within(&sum)
+        {
             return sum;
         }
         let total = self.bound_of_sum(&sum).add(self.bound_of_sum(other));

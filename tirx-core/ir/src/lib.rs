@@ -39,6 +39,7 @@ use tirx_source::{diagnostic, source};
 pub mod abi;
 mod buffer;
 pub mod builder;
+mod deep;
 mod equal;
 mod expr;
 pub mod fold;
@@ -56,6 +57,7 @@ mod verify;
 mod visit;
 
 pub use buffer::{Buffer, BufferNode, DEFAULT_ALIGN};
+pub use deep::{Levels, MOST_LEVELS, with_stack_for};
 pub use equal::{Comparison, Mismatch, Structural, structural_equal, structural_hash};
 pub use expr::{BinOp, Expr, ExprKind, ExprNode};
 pub use func::{AttrValue, Attrs, IRModule, PrimFunc};

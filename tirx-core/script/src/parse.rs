@@ -14,6 +14,8 @@ use crate::source::{FileId, Span};
 /// A parsed kernel file.
 #[derive(Clone)]
 pub(crate) struct ParsedFile {
+    /// Whether its tree is so deep that parsing and freeing it take a larger stack.
+    is_deep: bool,
     /// Which file.
     pub(crate) file: FileId,
     /// Its statements.
@@ -22,6 +24,20 @@ pub(crate) struct ParsedFile {
     pub(crate) package: String,
     /// What it says about the release of TVM that it is written for.
     pub(crate) evidence: Arc<Evidence>,
+}
+
+impl Drop for ParsedFile {
+    /// Frees a deep tree on a stack that holds it.
+    fn drop(&mut self) {
+        if self.is_deep && Arc::strong_count(&self.module) == 1 {
+            let nothing = ast::ModModule {
+                node_index: ast::AtomicNodeIndex::NONE,
+                range: TextRange::default(),
+                body: Default::default(),
+            };
+            stacker::grow(limits::PARSER_STACK, || self.module = Arc::new(nothing));
+        }
+    }
 }
 
 /// The module that `from ..name import x` means in a file of `package`: each dot after the first leaves one package.
@@ -61,7 +77,14 @@ pub(super) fn span_of(file: FileId, range: TextRange) -> Span {
 /// # Errors
 /// Syntax errors (the first of each line), and texts beyond the limits.
 pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnostics> {
-    check_limits(file, text)?;
+    let is_deep = check_limits(file, text)?;
+    if is_deep {
+        return stacker::grow(limits::PARSER_STACK, || parse_checked(file, text, is_deep));
+    }
+    parse_checked(file, text, is_deep)
+}
+
+fn parse_checked(file: FileId, text: &str, is_deep: bool) -> Result<ParsedFile, Diagnostics> {
     let parsed = ruff_python_parser::parse_unchecked_source(text, ruff_python_ast::PySourceType::Python);
     if !parsed.errors().is_empty() {
         let mut lines = BTreeSet::new();
@@ -99,6 +122,7 @@ pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnos
         return Err(mixed.into());
     }
     Ok(ParsedFile {
+        is_deep,
         file,
         module,
         package: String::new(),
@@ -186,10 +210,19 @@ pub(super) fn with_packages(path: &str) -> impl Iterator<Item = String> {
     ends.map(|end| path[..end].to_string())
 }
 
+/// Operators of a chain: what bounds the depth of its tree.
+#[derive(Clone, Copy, Default)]
+struct Chain {
+    /// Those that the parser reads by recursion.
+    within: usize,
+    /// Those that it reads one after the other.
+    after: usize,
+}
+
 /// Refuses text whose syntax tree would be too deep: brackets in brackets, long operator chains, deep indentation.
 ///
-/// It reads characters, not Python: text in plain strings and comments is skipped, text in f-strings counts as code.
-fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
+/// The result is whether the tree is deep all the same. It reads characters, not Python: text in plain strings and comments is skipped, text in f-strings counts as code.
+fn check_limits(file: FileId, text: &str) -> Result<bool, Diagnostics> {
     let fail = |at: usize, message: String| {
         let span = Span::new(file, at as u32, at as u32 + 1);
         Err(Diagnostics::from(Diagnostic::new(span, message)))
@@ -202,8 +235,10 @@ fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
     }
     let bytes = text.as_bytes();
     // Operators seen since the last separator, one entry an open bracket; their sum bounds the tree's depth.
-    let mut chains: Vec<usize> = vec![0];
-    let mut total = 0usize;
+    let mut chains: Vec<Chain> = vec![Chain::default()];
+    let (mut total, mut is_deep) = (Chain::default(), false);
+    // Whether an operand has just ended: what follows is a binary operator or a postfix.
+    let mut after_operand = false;
     let mut indents: Vec<usize> = vec![0];
     // The f-strings around the current position, each with its quote and the number of brackets open where its field began.
     let mut formatted: Vec<(Quote, usize)> = Vec::new();
@@ -229,7 +264,7 @@ fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
             }
         }
         line_start = false;
-        let mut chain = 0;
+        let mut chain = None;
         match bytes[i] {
             b'#' => {
                 while i < bytes.len() && bytes[i] != b'\n' {
@@ -240,19 +275,22 @@ fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
             b'\n' => {
                 line_start = true;
                 if chains.len() == 1 {
-                    chains[0] = 0;
-                    total = 0;
+                    chains[0] = Chain::default();
+                    total = Chain::default();
+                    after_operand = false;
                 }
             }
             b',' | b';' => {
                 if let Some(last) = chains.last_mut() {
-                    total -= *last;
-                    *last = 0;
+                    total.within -= last.within;
+                    total.after -= last.after;
+                    *last = Chain::default();
                 }
+                after_operand = false;
             }
             b'(' | b'[' | b'{' => {
-                chain = 1;
-                chains.push(0);
+                chain = Some(after_operand);
+                chains.push(Chain::default());
                 if chains.len() > limits::BRACKETS {
                     return fail(
                         i,
@@ -261,7 +299,10 @@ fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
                 }
             }
             b')' | b']' | b'}' if chains.len() > 1 => {
-                total -= chains.pop().unwrap_or(0);
+                let ended = chains.pop().unwrap_or_default();
+                total.within -= ended.within;
+                total.after -= ended.after;
+                after_operand = true;
                 if let Some((quote, _)) =
                     formatted.pop_if(|(_, open)| bytes[i] == b'}' && *open == chains.len())
                 {
@@ -276,6 +317,7 @@ fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
                     prefix -= 1;
                 }
                 let letters = &bytes[prefix..i];
+                after_operand = true;
                 i = match letters.iter().any(|b| matches!(b, b'f' | b'F' | b't' | b'T')) {
                     true => {
                         let quote = Quote {
@@ -290,40 +332,61 @@ fn check_limits(file: FileId, text: &str) -> Result<(), Diagnostics> {
                 continue;
             }
             b'.' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'~' | b'<' | b'>' | b'='
-            | b'@' | b':' => chain = 1,
+            | b'@' | b':' => {
+                chain = Some(after_operand && !matches!(bytes[i], b'~' | b':'));
+                // `//`, `<<`, `>>`, `==`, `<=`: one operator. `**` is read by recursion.
+                let next = bytes.get(i + 1);
+                if next == Some(&b'=') || (next == Some(&bytes[i]) && matches!(bytes[i], b'/' | b'<' | b'>'))
+                {
+                    i += 1;
+                }
+            }
+            c if c.is_ascii_digit() => after_operand = true,
             c if c.is_ascii_alphabetic() => {
                 let start = i;
                 while i < bytes.len() && (bytes[i].is_ascii_alphanumeric() || bytes[i] == b'_') {
                     i += 1;
                 }
-                let keyword: &[u8] = &bytes[start..i];
-                if matches!(
-                    keyword,
-                    b"not" | b"lambda" | b"if" | b"await" | b"and" | b"or" | b"in" | b"is" | b"for"
-                ) {
-                    i -= 1;
-                    chain = 1;
-                } else {
-                    continue;
+                match &bytes[start..i] {
+                    b"not" | b"lambda" | b"if" | b"await" | b"for" => chain = Some(false),
+                    // The parser makes one list of them.
+                    b"and" | b"or" | b"in" | b"is" => chain = Some(true),
+                    b"else" | b"return" | b"yield" | b"assert" => {
+                        after_operand = false;
+                        continue;
+                    }
+                    _ => {
+                        after_operand = true;
+                        continue;
+                    }
                 }
+                i -= 1;
             }
             _ => {}
         }
-        if chain > 0 {
-            total += 1;
+        if let Some(is_after) = chain {
             // An opening bracket belongs to the chain around it: `f()()()`.
             let at = chains.len() - 1 - matches!(bytes[i], b'(' | b'[' | b'{') as usize;
-            chains[at] += 1;
-            if total > limits::CHAIN {
-                return fail(
-                    i,
-                    format!("an expression chains more than {} operators", limits::CHAIN),
-                );
+            for count in [&mut total, &mut chains[at]] {
+                match is_after {
+                    true => count.after += 1,
+                    false => count.within += 1,
+                }
             }
+            is_deep |= total.within + total.after > limits::CHAIN || chains.len() > limits::FEW_BRACKETS;
+            let exceeded = match () {
+                () if total.within > limits::CHAIN => Some(limits::CHAIN),
+                () if total.after > limits::LONG_CHAIN => Some(limits::LONG_CHAIN),
+                () => None,
+            };
+            if let Some(most) = exceeded {
+                return fail(i, format!("an expression chains more than {most} operators"));
+            }
+            after_operand = false;
         }
         i += 1;
     }
-    Ok(())
+    Ok(is_deep)
 }
 
 /// What ends a string.
@@ -450,8 +513,20 @@ mod tests {
     #[test]
     fn what_is_just_within_the_limits_parses_and_drops() {
         let chain = format!("x = 1{}", " + 1".repeat(limits::CHAIN - 5));
-        let brackets = format!("x = {}1{}", "(".repeat(90), ")".repeat(90));
-        for case in [chain, brackets, format!("x = [{}]", "1, ".repeat(100_000))] {
+        let long = format!("x = 1{}", " + a[i]".repeat(limits::LONG_CHAIN / 2 - 5));
+        let within = format!("x = {}1", "not ".repeat(limits::CHAIN - 5));
+        let brackets = format!(
+            "x = {}1{}",
+            "(".repeat(limits::BRACKETS - 5),
+            ")".repeat(limits::BRACKETS - 5)
+        );
+        for case in [
+            chain,
+            long,
+            within,
+            brackets,
+            format!("x = [{}]", "1, ".repeat(100_000)),
+        ] {
             let run = std::thread::Builder::new()
                 .stack_size(1 << 20)
                 .spawn(move || parse(&case))

@@ -62,7 +62,7 @@ pub use requirements::{Since, unsupported};
 use self::unit::Unit;
 use crate::diagnostic::Diagnostics;
 use crate::ir::abi::{Target, is_device, is_subroutine};
-use crate::ir::{DType, IRModule};
+use crate::ir::{DType, IRModule, Levels, with_stack_for};
 use crate::source::Span;
 
 /// What a kernel parameter is.
@@ -118,6 +118,10 @@ pub struct CudaSource {
 
 /// Writes the device functions of a module.
 pub fn emit(module: &IRModule) -> Result<CudaSource, Diagnostics> {
+    with_stack_for(module.levels(), || source_of(module))
+}
+
+fn source_of(module: &IRModule) -> Result<CudaSource, Diagnostics> {
     let mut unit = Unit::new(module);
     let (mut errors, mut since) = (Vec::new(), Vec::new());
     let functions = module.functions.iter();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::{AttrValue, Attrs, Buffer, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, Type, Var, image};
-use crate::ir::print_expr;
+use crate::ir::{Levels, print_expr, with_stack_for};
 
 /// The first difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl fmt::Display for Mismatch {
 impl std::error::Error for Mismatch {}
 
 /// IR that can be compared and hashed by structure.
-pub trait Structural {
+pub trait Structural: Levels + Sync {
     #[doc(hidden)]
     fn compare(&self, other: &Self, state: &mut Comparison) -> Result<(), Mismatch>;
     #[doc(hidden)]
@@ -52,17 +52,20 @@ pub trait Structural {
 
 /// Whether two modules, functions, statements or expressions are the same up to renaming of what they bind.
 pub fn structural_equal<T: Structural + ?Sized>(a: &T, b: &T) -> Result<(), Mismatch> {
-    a.compare(b, &mut Comparison::default())
+    let levels = a.levels().max(b.levels());
+    with_stack_for(levels, || a.compare(b, &mut Comparison::default()))
 }
 
 /// A number that is the same for structurally equal things, on every machine. Variables that nothing binds count by
 /// the order in which they occur.
 pub fn structural_hash<T: Structural + ?Sized>(a: &T) -> u64 {
-    let mut writer = image::Encoder::structural();
-    a.write(&mut writer);
-    // FNV-1a.
-    writer.bytes().iter().fold(0xcbf2_9ce4_8422_2325, |h, b| {
-        (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3)
+    with_stack_for(a.levels(), || {
+        let mut writer = image::Encoder::structural();
+        a.write(&mut writer);
+        // FNV-1a.
+        writer.bytes().iter().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+            (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3)
+        })
     })
 }
 

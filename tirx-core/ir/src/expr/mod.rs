@@ -144,6 +144,33 @@ const UPDATES: u8 = 1;
 /// Its value depends on memory or machine state, or it changes some.
 const READS: u8 = 2;
 
+impl Drop for ExprNode {
+    /// Frees a deep expression level by level. Shallow ones are freed as always, by recursion.
+    fn drop(&mut self) {
+        const SHALLOW: u32 = 100;
+        if self.depth <= SHALLOW {
+            return;
+        }
+        let mut left = Vec::new();
+        fn take(node: &mut ExprNode, left: &mut Vec<Expr>) {
+            let kind = std::mem::replace(&mut node.kind, ExprKind::Int(0));
+            node.depth = 1;
+            kind.for_each_operand(|operand| {
+                if operand.depth() > SHALLOW {
+                    left.push(operand.clone());
+                }
+            });
+        }
+        take(self, &mut left);
+        while let Some(operand) = left.pop() {
+            // Whoever holds the last reference takes the node apart.
+            if let Ok(mut node) = Arc::try_unwrap(operand.0) {
+                take(&mut node, &mut left);
+            }
+        }
+    }
+}
+
 /// A shared expression.
 ///
 /// `==` is structural with variables and buffers by identity and spans ignored; for equality up to renaming of

@@ -10,14 +10,16 @@ use super::{ImageError, MAGIC, VERSION};
 use crate::intrin::Op;
 use crate::ir::{
     Assert, Attr, AttrNode, AttrValue, Attrs, Buffer, BufferNode, BufferRegion, BufferStore, DType,
-    ExecScope, Expr, ExprKind, ForLoop, IRModule, IterVar, PrimFunc, ScopeIdDef, ScopeIdKind, Stmt, StmtKind,
-    TileArg, TileCall, TileOp, Type, Var,
+    ExecScope, Expr, ExprKind, ForLoop, IRModule, IterVar, MOST_LEVELS, PrimFunc, ScopeIdDef, ScopeIdKind,
+    Stmt, StmtKind, TileArg, TileCall, TileOp, Type, Var, with_stack_for,
 };
 use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
 use crate::source::{FileId, SourceMap, Span};
 
-/// Levels of nesting that an image may have: beyond what the front end and the passes produce.
+/// Levels of nesting that are read on the caller's stack.
 const DEPTH: u32 = 1000;
+/// Levels of nesting that an image may have: beyond what the front end and the passes produce.
+const MOST_DEPTH: u32 = MOST_LEVELS + 2000;
 /// Most lines of all files together, so that a corrupt number does not make a text of gigabytes.
 const LINES: u64 = 1 << 22;
 
@@ -26,10 +28,23 @@ const LINES: u64 = 1 << 22;
 /// The result is well-formed as a tree; where the bytes are not trusted, check with [`verify`](crate::ir::verify) that
 /// it is a valid program.
 pub fn decode(bytes: &[u8]) -> Result<IRModule, ImageError> {
+    match decode_within(bytes, DEPTH) {
+        Err(error) if error.message == TOO_DEEP => {
+            with_stack_for(MOST_DEPTH, || decode_within(bytes, MOST_DEPTH))
+        }
+        done => done,
+    }
+}
+
+/// The message of an image with too many levels.
+const TOO_DEEP: &str = "nesting is too deep";
+
+fn decode_within(bytes: &[u8], most_depth: u32) -> Result<IRModule, ImageError> {
     let mut decoder = Decoder {
         bytes,
         at: 0,
         depth: 0,
+        most_depth,
         strings: Vec::new(),
         ops: FxHashMap::default(),
         spans: Vec::new(),
@@ -51,6 +66,7 @@ struct Decoder<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: u32,
+    most_depth: u32,
     strings: Vec<Arc<str>>,
     ops: FxHashMap<usize, Op>,
     spans: Vec<Span>,
@@ -383,8 +399,8 @@ impl Decoder<'_> {
 
     fn deeper(&mut self) -> Outcome<()> {
         self.depth += 1;
-        if self.depth > DEPTH {
-            self.fail("nesting is too deep")
+        if self.depth > self.most_depth {
+            self.fail(TOO_DEEP)
         } else {
             Ok(())
         }

@@ -11,17 +11,20 @@ use super::{MAGIC, VERSION};
 use crate::ir::equal::plain;
 use crate::ir::{
     Assert, Attr, AttrNode, AttrValue, Buffer, BufferStore, DType, Expr, ExprKind, ForLoop, IRModule,
-    IterVar, PrimFunc, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, TileArg, TileCall, Type, Var,
+    IterVar, Levels, PrimFunc, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, TileArg, TileCall, Type, Var,
+    with_stack_for,
 };
 use crate::layout::Iter;
 use crate::source::{FileId, SourceMap, Span};
 
 /// A module as bytes. See the [module](super) for the format.
 pub fn encode(module: &IRModule) -> Vec<u8> {
-    let mut encoder = Encoder::new(false);
-    encoder.sources = module.sources.clone();
-    encoder.module(module);
-    encoder.finish()
+    with_stack_for(module.levels(), || {
+        let mut encoder = Encoder::new(false);
+        encoder.sources = module.sources.clone();
+        encoder.module(module);
+        encoder.finish()
+    })
 }
 
 /// Bytes under construction. Also the input of structural hashes.

@@ -211,18 +211,26 @@ fn broken_bytes_are_an_error() {
 
 #[test]
 fn deep_nesting_is_an_error() {
-    let mut e = Expr::bool(true);
-    for _ in 0..1001 {
-        e = Expr::logical_not(e);
-    }
-    let func = PrimFunc {
-        params: vec![],
-        buffer_map: vec![],
-        ret: None,
-        attrs: Attrs::new(),
-        body: Stmt::evaluate(e),
-        span: Span::NONE,
+    let nested = |levels: u32| {
+        let mut e = Expr::bool(true);
+        for _ in 0..levels {
+            e = Expr::logical_not(e);
+        }
+        let func = PrimFunc {
+            params: vec![],
+            buffer_map: vec![],
+            ret: None,
+            attrs: Attrs::new(),
+            body: Stmt::evaluate(e),
+            span: Span::NONE,
+        };
+        decode(&encode(&IRModule::single("main", func, SourceMap::new())))
     };
-    let bytes = encode(&IRModule::single("main", func, SourceMap::new()));
-    assert!(decode(&bytes).unwrap_err().message.contains("nesting"));
+    assert!(nested(MOST_LEVELS).is_ok());
+    assert!(
+        nested(MOST_LEVELS + 3000)
+            .unwrap_err()
+            .message
+            .contains("nesting")
+    );
 }

@@ -23,10 +23,14 @@ use self::buffer::Place;
 use self::expr::type_text;
 use self::names::Names;
 use self::prescan::Prescan;
-use crate::ir::{Expr, IRModule, PrimFunc, Stmt, Var};
+use crate::ir::{Expr, IRModule, Levels, PrimFunc, Stmt, Var, with_stack_for};
 
 /// A module as text that parses back.
 pub fn print(module: &IRModule) -> String {
+    with_stack_for(module.levels(), || module_text(module))
+}
+
+fn module_text(module: &IRModule) -> String {
     let mut printer = Printer::new();
     printer.line("# from tvm.script import ir as I");
     printer.line("# from tvm.script import tirx as T");
@@ -58,25 +62,29 @@ pub fn print(module: &IRModule) -> String {
 
 /// One function as text that parses back.
 pub fn print_func(name: &str, func: &PrimFunc) -> String {
-    let mut printer = Printer::new();
-    printer.line("# from tvm.script import tirx as T");
-    printer.line("# from tvm.tirx.layout import Axis");
-    printer.out.push('\n');
-    printer.function(name, func);
-    printer.out
+    with_stack_for(func.levels(), || {
+        let mut printer = Printer::new();
+        printer.line("# from tvm.script import tirx as T");
+        printer.line("# from tvm.tirx.layout import Axis");
+        printer.out.push('\n');
+        printer.function(name, func);
+        printer.out
+    })
 }
 
 /// An expression as text, for messages: variables by their names.
 pub fn print_expr(expr: &Expr) -> String {
-    Printer::new().expr_text(expr)
+    with_stack_for(expr.levels(), || Printer::new().expr_text(expr))
 }
 
 /// A statement as text, for messages and tests. Variables and buffers it does not declare are declared ahead.
 pub fn print_stmt(stmt: &Stmt) -> String {
-    let mut printer = Printer::new();
-    printer.prescan = Rc::new(Prescan::of(stmt));
-    printer.block(stmt);
-    printer.out
+    with_stack_for(stmt.levels(), || {
+        let mut printer = Printer::new();
+        printer.prescan = Rc::new(Prescan::of(stmt));
+        printer.block(stmt);
+        printer.out
+    })
 }
 
 /// Text under construction.

@@ -23,7 +23,7 @@ mod tile;
 use rustc_hash::FxHashSet;
 
 use self::scope::Declared;
-use super::{AttrValue, Buffer, IRModule, PrimFunc, Var};
+use super::{AttrValue, Buffer, IRModule, Levels, PrimFunc, Var, with_stack_for};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::Span;
 
@@ -47,6 +47,10 @@ pub fn verify(module: &IRModule) -> Result<(), Diagnostics> {
 
 /// Checks one function; `name` is for messages.
 pub fn verify_func(name: &str, func: &PrimFunc) -> Result<(), Diagnostics> {
+    with_stack_for(func.levels(), || well_formed(name, func))
+}
+
+fn well_formed(name: &str, func: &PrimFunc) -> Result<(), Diagnostics> {
     let mut verifier = Verifier {
         function: name,
         errors: Vec::new(),

@@ -149,6 +149,14 @@ impl<'a> Lowering<'a> {
 /// What a pass found wrong with the program, or an unknown name in `stop_after`. The messages of a module that a
 /// pass left malformed (a defect of the compiler, with `verify`) name the pass.
 pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, Diagnostics> {
+    stacker::grow(STACK, || lower_here(module, lowering))
+}
+
+/// Stack of the passes, which walk expressions of up to [`MOST_LEVELS`](crate::ir::MOST_LEVELS) levels by recursion.
+/// (Address space, not memory: pages that are not touched cost nothing.)
+const STACK: usize = 512 << 20;
+
+fn lower_here(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, Diagnostics> {
     let last = match lowering.stop_after {
         None => PIPELINE.len(),
         Some(name) => position(name)? + 1,

@@ -53,6 +53,11 @@ impl Interpreter {
         }
         let result = self.eval_kind(expr, target, span);
         self.depth -= 1;
+        self.finished(expr, result, span)
+    }
+
+    /// The value of an evaluated expression, counted and checked against the limits.
+    fn finished(&mut self, expr: &ast::Expr, result: Result<Value>, span: Span) -> Result<Value> {
         let value = match result {
             Ok(value) => value,
             // Outside of kernels, an expression that needs a host value is a host value itself.
@@ -370,13 +375,36 @@ impl Interpreter {
         result.map(|_| value)
     }
 
+    /// A chain like `a + b + c` is evaluated from its first operand on, without recursion: generated kernels have
+    /// chains of thousands of operators.
     fn eval_binary(&mut self, e: &ast::ExprBinOp, span: Span) -> Result<Value> {
+        let mut inner: Vec<&ast::Expr> = Vec::new();
+        let mut first = &*e.left;
+        while let ast::Expr::BinOp(next) = first {
+            inner.push(first);
+            first = &next.left;
+        }
+        let mut a = self.eval_operand(first)?;
+        for expr in inner.into_iter().rev() {
+            let ast::Expr::BinOp(link) = expr else { continue };
+            let span = self.span(expr);
+            self.step(span)?;
+            let value = self.eval_link(link, &a, span);
+            a = match self.finished(expr, value, span)? {
+                Value::MetaVar(v) => (*v).clone(),
+                other => other,
+            };
+        }
+        self.eval_link(e, &a, span)
+    }
+
+    /// An operator of a chain, whose left operand is `a`.
+    fn eval_link(&mut self, e: &ast::ExprBinOp, a: &Value, span: Span) -> Result<Value> {
         let layout = usize::from(e.op == ast::Operator::MatMult);
-        let a = self.eval_operand(&e.left)?;
         self.layouts += layout;
         let b = self.eval_operand(&e.right);
         self.layouts -= layout;
-        self.binary(e.op, &a, &b?, span)
+        self.binary(e.op, a, &b?, span)
     }
 
     fn eval_unary(&mut self, e: &ast::ExprUnaryOp, span: Span) -> Result<Value> {

@@ -19,7 +19,7 @@ pub const STATEMENTS: usize = limit(250_000, 2_000) as usize;
 /// Blocks within blocks, and regions within one block.
 pub const NESTING: usize = 120;
 /// Levels of one IR expression.
-pub const EXPR_DEPTH: u32 = 600;
+pub const EXPR_DEPTH: u32 = limit(crate::ir::MOST_LEVELS as u64, 600) as u32;
 /// Nodes of one IR expression, shared ones counted each time they are reached.
 pub const EXPR_SIZE: u64 = limit(1 << 20, 1 << 12);
 /// Python calls within calls.
@@ -36,11 +36,18 @@ pub const OBJECTS: usize = limit(300_000, 20_000) as usize;
 /// Bits of an integer of compile-time Python without its sign: that of [`Value::Int`](super::Value::Int).
 pub const INTEGER_BITS: u64 = 127;
 /// Open brackets within brackets.
-pub const BRACKETS: usize = 100;
+pub const BRACKETS: usize = limit(1000, 100) as usize;
+/// Open brackets that the parser reads on the stack of the caller.
+pub const FEW_BRACKETS: usize = 100;
 /// Blocks within blocks of the text.
 pub const INDENTS: usize = 60;
-/// Operators in one chain (`a + b + c`, `a.b.c`), brackets around it included.
+/// Operators in one chain that the parser reads one within the other (`not not a`, `a if b else c if d else e`), brackets
+/// around it included.
 pub const CHAIN: usize = 2000;
+/// Operators in one chain that it reads one after the other: `a + b + c`, `a.b.c`, `a[b][c]`.
+pub const LONG_CHAIN: usize = limit(50_000, 2_000) as usize;
+/// Stack of the parser: a level of the syntax tree takes about 600 bytes when it is freed.
+pub const PARSER_STACK: usize = 256 << 20;
 
 impl Interpreter {
     /// An error that `try`/`except` does not catch.
