@@ -9,14 +9,19 @@ use crate::table::Table;
 type Column = (&'static str, fn(&Counts) -> u64);
 
 /// The columns behind the line.
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 8] = [
     ("global bytes", |c| c.global_bytes),
     ("sectors", |c| c.sectors),
     ("uncoalesced", Counts::uncoalesced),
     ("shared bytes", |c| c.shared_bytes),
     ("conflicts", Counts::bank_conflicts),
     ("local bytes", |c| c.local_bytes),
+    ("cp.async bytes", |c| c.copied_bytes),
+    ("TMA bytes", |c| c.bulk_bytes),
 ];
+
+/// Columns from this one on are shown where they have a number.
+const RARE: usize = 6;
 
 /// The counts of each line and of all, and below it the instructions of all by kind.
 pub(crate) fn table(lines: &[LineCounts]) -> String {
@@ -40,15 +45,21 @@ pub(crate) fn table(lines: &[LineCounts]) -> String {
             .map(|(_, n)| n)
             .sum::<u64>()
     };
+    let shown: Vec<&Column> = COLUMNS
+        .iter()
+        .enumerate()
+        .filter(|(at, (_, number))| *at < RARE || number(&total) > 0)
+        .map(|(_, column)| column)
+        .collect();
     let mut table = Table::new(
         ["line", "instructions", "barriers"]
             .into_iter()
-            .chain(COLUMNS.iter().map(|(title, _)| *title))
+            .chain(shown.iter().map(|(title, _)| *title))
             .chain(["text"]),
     );
     let mut row = |place: String, counts: &Counts, text: String| {
         let numbers = [instructions(counts), barriers(counts)].into_iter();
-        let numbers = numbers.chain(COLUMNS.iter().map(|(_, number)| number(counts)));
+        let numbers = numbers.chain(shown.iter().map(|(_, number)| number(counts)));
         let cells = [place]
             .into_iter()
             .chain(numbers.map(|number| number.to_string()))

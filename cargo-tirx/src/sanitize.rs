@@ -23,8 +23,11 @@ pub(crate) struct Sanitize {
     /// Schedules of the simulator.
     #[arg(long, value_name = "NUMBER", default_value_t = 8)]
     schedules: u64,
-    /// What Cargo does: `run` without these.
-    #[arg(last = true, value_name = "CARGO ARGUMENTS")]
+    /// Runs this program, which was built with `TIRX_LINEINFO=1`, rather than what Cargo builds: on a machine without Cargo.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// What Cargo does, `run` without these; the arguments of --program.
+    #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<String>,
 }
 
@@ -35,7 +38,7 @@ const HERE: &str = "/proc/self/cwd/";
 
 pub(crate) fn run(command: &Sanitize, _: &Output) -> Result<()> {
     let arguments = match command.arguments.as_slice() {
-        [] => vec!["run".to_string()],
+        [] if command.program.is_none() => vec!["run".to_string()],
         given => given.to_vec(),
     };
     let why = match (command.simulator, toolchain::gpus(&Environment::process())) {
@@ -59,8 +62,12 @@ fn sanitizer() -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+/// Cargo, or the program of `--program`.
+fn program(command: &Sanitize) -> Command {
+    match &command.program {
+        Some(program) => Command::new(program),
+        None => Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
+    }
 }
 
 fn cannot_run(command: &Command, error: &std::io::Error) -> crate::input::Failure {
@@ -84,9 +91,21 @@ fn on_gpu(command: &Sanitize, tool: &Path, arguments: &[String]) -> Result<()> {
         quoted(&tool.to_string_lossy()),
         quoted(&command.tool)
     );
-    let mut cargo = cargo();
+    let mut cargo = match &command.program {
+        None => {
+            let mut cargo = program(command);
+            cargo.args(["--config", &runner]);
+            cargo
+        }
+        Some(program) => {
+            let mut sanitizer = Command::new(tool);
+            sanitizer
+                .args(["--tool", &command.tool, "--error-exitcode", "86"])
+                .arg(program);
+            sanitizer
+        }
+    };
     cargo
-        .args(["--config", &runner])
         .args(arguments)
         .env(LINEINFO.0, LINEINFO.1)
         .stdout(Stdio::piped());
@@ -131,7 +150,7 @@ fn source(file: &str, line: usize) -> Option<String> {
 
 fn on_simulator(command: &Sanitize, arguments: &[String]) -> Result<()> {
     for seed in 0..command.schedules.max(1) {
-        let mut cargo = cargo();
+        let mut cargo = program(command);
         cargo
             .args(arguments)
             .env("TIRX_SIM_SEED", seed.to_string())
@@ -151,8 +170,12 @@ fn on_simulator(command: &Sanitize, arguments: &[String]) -> Result<()> {
             // A closed pipe is not an error.
             let _ = std::io::stderr().write_all(&said);
             return Err(user(format_args!(
-                "schedule {seed} fails ({})\n  = help: `TIRX_SIM_SEED={seed} cargo {}` repeats it",
+                "schedule {seed} fails ({})\n  = help: `TIRX_SIM_SEED={seed} {} {}` repeats it",
                 ended(status),
+                command
+                    .program
+                    .as_ref()
+                    .map_or("cargo".into(), |program| program.display().to_string()),
                 arguments.join(" ")
             )));
         }

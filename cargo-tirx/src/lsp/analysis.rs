@@ -36,12 +36,24 @@ pub(super) struct Choice {
     pub(super) others: String,
 }
 
+/// What an allocation or a view comes to: its shape with the specialization's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Its line, from 1.
+    pub(super) line: u32,
+    /// The extents: `32, 64`.
+    pub(super) extents: String,
+    /// `s: float16[32, 64]`.
+    pub(super) label: String,
+}
+
 /// What is known of a file.
 #[derive(Debug, Default)]
 pub(super) struct Analysis {
     pub(super) messages: Vec<Message>,
     pub(super) names: Vec<Known>,
     pub(super) choices: Vec<Choice>,
+    pub(super) shapes: Vec<Shape>,
 }
 
 /// Files that are open in the editor before those on disk.
@@ -217,6 +229,8 @@ fn at_file(module: &IRModule, span: tirx_core::source::Span) -> usize {
 fn collect_names(module: &IRModule, kernel: &str, analysis: &mut Analysis) {
     struct Names<'a> {
         found: &'a mut Vec<Known>,
+        shapes: &'a mut Vec<Shape>,
+        module: &'a IRModule,
         kernel: &'a str,
         line: u32,
     }
@@ -237,12 +251,34 @@ fn collect_names(module: &IRModule, kernel: &str, analysis: &mut Analysis) {
             let text = print_stmt(&Stmt::new(kind, tirx_core::source::Span::NONE));
             self.add(&buffer.name, text.trim().to_string());
         }
+
+        /// Where the extents are numbers.
+        fn shape(&mut self, buffer: &Buffer, stmt: &Stmt) {
+            let extents: Option<Vec<String>> = buffer
+                .shape
+                .iter()
+                .map(|extent| extent.as_int().map(|n| n.to_string()))
+                .collect();
+            let at = self.module.sources.locate(stmt.span);
+            if let (Some(extents), Some(at), 1) = (extents, at, at_file(self.module, stmt.span)) {
+                let extents = extents.join(", ");
+                let shape = Shape {
+                    line: at.line,
+                    label: format!("{}: {}[{extents}]", buffer.name, buffer.dtype),
+                    extents,
+                };
+                if !self.shapes.contains(&shape) {
+                    self.shapes.push(shape);
+                }
+            }
+        }
     }
     impl Visitor for Names<'_> {
         fn visit_stmt(&mut self, stmt: &Stmt) {
             match &stmt.kind {
                 StmtKind::AllocBuffer(buffer, _) | StmtKind::DeclBuffer(buffer) => {
                     self.buffer(buffer, stmt.kind.clone());
+                    self.shape(buffer, stmt);
                 }
                 _ => {}
             }
@@ -259,6 +295,8 @@ fn collect_names(module: &IRModule, kernel: &str, analysis: &mut Analysis) {
         let line = module.sources.locate(func.span).map_or(0, |at| at.line);
         let mut names = Names {
             found: &mut analysis.names,
+            shapes: &mut analysis.shapes,
+            module,
             kernel,
             line,
         };

@@ -253,23 +253,34 @@ pub(super) fn rename(server: &Server, params: &RenameParams) -> Option<Workspace
 
 pub(super) fn hints(server: &Server, params: &InlayHintParams) -> Option<Vec<InlayHint>> {
     let document = server.document(&params.text_document.uri)?;
-    let hint = |choice: &super::analysis::Choice| {
-        let line = choice.line.checked_sub(1)?;
+    let hint = |line: u32, label: String, tooltip: Option<String>| {
+        let line = line.checked_sub(1)?;
         let length = document.text.lines().nth(line as usize)?.encode_utf16().count();
         let within = params.range.start.line <= line && line <= params.range.end.line;
         within.then(|| InlayHint {
             position: Position::new(line, length as u32),
-            label: InlayHintLabel::String(choice.label.clone()),
+            label: InlayHintLabel::String(label),
             kind: None,
             text_edits: None,
-            tooltip: Some(InlayHintTooltip::String(choice.others.clone()))
-                .filter(|_| !choice.others.is_empty()),
+            tooltip: tooltip.map(InlayHintTooltip::String),
             padding_left: Some(true),
             padding_right: None,
             data: None,
         })
     };
-    Some(document.analysis.choices.iter().filter_map(hint).collect())
+    let choices = document.analysis.choices.iter().filter_map(|choice| {
+        let others = Some(choice.others.clone()).filter(|others| !others.is_empty());
+        hint(choice.line, choice.label.clone(), others)
+    });
+    let shapes = document.analysis.shapes.iter().filter_map(|shape| {
+        // What the line says itself needs no hint.
+        let text = document.text.lines().nth(shape.line.checked_sub(1)? as usize)?;
+        let said = ["(", "["]
+            .iter()
+            .any(|open| text.contains(&format!("{open}{}", shape.extents)));
+        (!said).then(|| hint(shape.line, shape.label.clone(), None))?
+    });
+    Some(choices.chain(shapes).collect())
 }
 
 /// The text between double quotes that follows a beginning.

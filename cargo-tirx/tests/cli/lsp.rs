@@ -167,6 +167,13 @@ fn a_session() {
         hints[0]["label"].as_str().unwrap().contains(" threads x "),
         "{hints}"
     );
+    // The shape of `s`, which its line names by values from elsewhere.
+    let shapes: Vec<&Value> = hints.as_array().unwrap().iter().skip(1).collect();
+    assert_eq!(shapes.len(), 1, "{hints}");
+    assert_eq!(
+        (&shapes[0]["position"]["line"], &shapes[0]["label"]),
+        (&8.into(), &"s: float16[32, 64]".into())
+    );
 
     // Definitions: in the file, and in the imported one.
     let params = json!({"textDocument": document, "position": at(FILE, "s[i, tx]", 0)});

@@ -54,9 +54,51 @@ def summed(A: T.Buffer((128,), "float32"), B: T.Buffer((1,), "float32")):
     if tx == 0:
         B[0] = s[0]
 
+
+@T.prim_func
+def staged(A: T.Buffer((256,), "float32"), B: T.Buffer((64,), "float32")):
+    T.device_entry(); tx = T.thread_id([64])
+    s = T.alloc_shared((64, 32), "float32", align=128)
+    T.ptx.cp_async(s.ptr_to([tx, 0]), A.ptr_to([tx * 4]), 16)
+    T.ptx.cp_async.commit_group()
+    T.ptx.cp_async.wait_group(0)
+    T.cuda.cta_sync()
+    B[tx] = s[tx, 0]
+
+
+@T.prim_func
+def bulk(A: T.Buffer((1024,), "float32"), B: T.Buffer((256,), "float32")):
+    T.device_entry(); tx = T.thread_id([128])
+    s = T.alloc_shared((1024,), "float32", align=128)
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+        T.ptx.fence.mbarrier_init()
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 4096)
+        T.ptx.cp_async_bulk_g2s_cta(s.ptr_to([0]), A.ptr_to([0]), 4096, bar.ptr_to([0]))
+    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+    B[tx] = s[tx]
+    B[128 + tx] = s[896 + tx]
+
+
+@T.prim_func
+def matrices(A: T.Buffer((16, 16), "float16"), B: T.Buffer((32, 4), "uint32")):
+    T.device_entry(); tx = T.thread_id([32])
+    s = T.alloc_shared((16, 64), "float16", align=128)
+    for i in T.unroll(8):
+        s[i * 2 + tx // 16, tx % 16] = A[i * 2 + tx // 16, tx % 16]
+    T.cuda.cta_sync()
+    r = T.alloc_local((4,), "uint32")
+    T.ptx.ldmatrix(False, 4, ".b16", s.ptr_to([tx % 16, tx // 16 * 8]), r.ptr_to([0]), r.ptr_to([1]), r.ptr_to([2]), r.ptr_to([3]))
+    for i in T.unroll(4):
+        B[tx, i] = r[i]
+
 "#;
 
-/// The numbers of a line of the table: instructions, barriers, global bytes, sectors, uncoalesced, shared bytes, conflicts.
+/// The numbers of a line of the table: instructions, barriers, global bytes, sectors, uncoalesced, shared bytes, conflicts, local
+/// bytes; those of cp.async or TMA where the kernel has such copies.
 fn counts(folder: &Folder, kernel: &str, line: &str) -> Vec<u64> {
     let outcome = folder.run(&[
         "sim",
@@ -73,13 +115,12 @@ fn counts(folder: &Folder, kernel: &str, line: &str) -> Vec<u64> {
     let found = outcome
         .out
         .lines()
-        .find(|row| row.ends_with(line) || row.starts_with(line));
+        .find(|row| row.ends_with(line) || row.starts_with(line) || row.contains(&format!("  {line}")));
     let found = found.unwrap_or_else(|| panic!("{line}: {}", outcome.out));
     found
         .split_whitespace()
         .skip(1)
-        .take(8)
-        .map(|cell| cell.parse().unwrap())
+        .map_while(|cell| cell.parse().ok())
         .collect()
 }
 
@@ -107,6 +148,21 @@ fn counters_are_those_derived_by_hand() {
     // A row of 33 words puts the column into 32 banks.
     let read = counts(&folder, "padded", "B[i, tx] = s[tx, i]");
     assert_eq!(read[5..], [32 * 128, 0, 0]);
+    // cp.async of 16 bytes by each of 64 threads: 512 bytes a warp, 16 sectors. Rows of 128 bytes begin in the same bank: the 8
+    // lanes of a quarter take 8 passes.
+    let copied = counts(
+        &folder,
+        "staged",
+        "T.ptx.cp_async(s.ptr_to([tx, 0]), A.ptr_to([tx * 4]), 16)",
+    );
+    assert_eq!(copied[2..], [1024, 32, 0, 1024, 2 * 4 * 7, 0, 1024]);
+    // One bulk copy of 4096 bytes: 128 sectors, of which no lane has any.
+    let line = "T.ptx.cp_async_bulk_g2s_cta(s.ptr_to([0]), A.ptr_to([0]), 4096, bar.ptr_to([0]))";
+    assert_eq!(counts(&folder, "bulk", line)[2..], [4096, 128, 0, 0, 0, 0, 4096]);
+    // ldmatrix of four matrices: 32 rows of 16 bytes. Rows are 128 bytes apart: 8 passes for each matrix.
+    let rows = counts(&folder, "matrices", "T.ptx.ldmatrix(");
+    // The destinations are given by address: four words of each lane in local memory.
+    assert_eq!(rows[2..], [0, 0, 0, 512, 4 * 7, 512]);
     // 4 warps meet 8 times; 64 + 32 + 16 + 8 + 4 + 2 + 1 threads load two words and store one.
     let all = counts(&folder, "summed", "all");
     assert_eq!(all[1], 32);

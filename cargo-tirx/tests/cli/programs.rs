@@ -80,6 +80,24 @@ fn on_a_gpu_findings_are_at_the_kernels_lines() {
         outcome.err
     );
     assert!(outcome.err.contains("ended with exit code 86"), "{}", outcome.err);
+
+    // A program that was built elsewhere runs without Cargo.
+    script(
+        &folder,
+        "compute-sanitizer",
+        &format!(
+            "[ \"$1 $2 $3 $4\" = '--tool memcheck --error-exitcode 86' ] || exit 2; echo \"$5 $6\"; echo '{finding}'; exit 86"
+        ),
+    );
+    let arguments = ["sanitize", "--program", "./app", "--", "--size", "small"];
+    let outcome = folder.run_with(&arguments, &[("CARGO", "none"), ("PATH", &path)]);
+    assert!(
+        outcome.out.starts_with("./app --size\n"),
+        "{}{}",
+        outcome.out,
+        outcome.err
+    );
+    assert!(outcome.out.contains("C[tx] = A[tx] + B[tx]"), "{}", outcome.out);
 }
 
 #[test]

@@ -62,6 +62,11 @@ pub struct Counts {
     pub least_passes: u64,
     /// Bytes that lanes have read and written in local memory.
     pub local_bytes: u64,
+    /// Bytes that `cp.async` brings to shared memory.
+    pub copied_bytes: u64,
+    /// Bytes that bulk and tensor copies take to shared memory (of each block that they are for) or from it. What lies beyond
+    /// the tensor is not counted.
+    pub bulk_bytes: u64,
 }
 
 impl Counts {
@@ -87,6 +92,8 @@ impl Counts {
         self.passes += other.passes;
         self.least_passes += other.least_passes;
         self.local_bytes += other.local_bytes;
+        self.copied_bytes += other.copied_bytes;
+        self.bulk_bytes += other.bulk_bytes;
     }
 }
 

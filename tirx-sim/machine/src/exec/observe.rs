@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::PoisonError;
 
 use super::Strand;
+use super::address::{self, Target};
+use super::engine::tile::Tile;
 use super::place::Spot;
 use super::run::Machine;
 use crate::alu::LANES;
@@ -91,6 +93,14 @@ fn sectors(touches: &[Touch]) -> (u64, u64) {
         sectors.extend(address / SECTOR..(address + size).div_ceil(SECTOR));
     }
     (sectors.len() as u64, bytes.div_ceil(SECTOR))
+}
+
+/// Counts accesses to global memory that are made together.
+fn count_sectors(touches: &[Touch], counts: &mut Counts) {
+    let (touched, least) = sectors(touches);
+    counts.sectors += touched;
+    counts.least_sectors += least;
+    counts.global_bytes += touches.iter().map(|(_, bytes)| bytes).sum::<u64>();
 }
 
 /// Passes of a warp's accesses to shared memory, and those without conflicts.
@@ -219,7 +229,23 @@ impl Machine<'_, '_> {
                 Inst::Async { id } if matches!(code.asynchronous[*id as usize], AsyncInst::Mbarrier(_)) => {
                     Some("barriers")
                 }
-                Inst::Tensor { id } => match code.tensor[*id as usize] {
+                Inst::Async { id } => {
+                    self.count_copy(&code.asynchronous[*id as usize], mask, &mut counts);
+                    other_kind(inst)
+                }
+                Inst::Tensor { id } => match &code.tensor[*id as usize] {
+                    TensorInst::Rows {
+                        rows,
+                        address,
+                        access,
+                        ..
+                    } => {
+                        // A row of 16 bytes for each of the first lanes; 8 rows are a matrix and go together.
+                        let lanes = u32::MAX >> (LANES - rows.rows().min(LANES));
+                        let at = self.warp.v64[*address as usize].map(|a| a as i64);
+                        let access = &code.accesses[*access as usize];
+                        Some(self.count_access(access, &at, lanes, rows.store, &mut counts))
+                    }
                     TensorInst::WgmmaFence | TensorInst::WgmmaCommit | TensorInst::WgmmaWait { .. } => {
                         Some("barriers")
                     }
@@ -233,6 +259,73 @@ impl Machine<'_, '_> {
         }
         let mut all = observer.counts.lock().unwrap_or_else(PoisonError::into_inner);
         all[pc].add(&counts);
+    }
+
+    /// Counts what an asynchronous copy moves, as it is issued.
+    fn count_copy(&mut self, inst: &AsyncInst, mask: u32, counts: &mut Counts) {
+        let lanes = || (0..LANES as u32).filter(|lane| mask >> lane & 1 != 0);
+        let is_global = |address: u64| matches!(address::decode(address), Target::Global(_));
+        match inst {
+            AsyncInst::Copy {
+                to,
+                from,
+                bytes,
+                predicate,
+                zeros,
+            } => {
+                let size = u64::from(*bytes);
+                let (mut global, mut shared) = (Vec::new(), Vec::new());
+                for lane in lanes() {
+                    let on = predicate.is_none_or(|p| self.warp.v32[p as usize][lane as usize] != 0);
+                    if on {
+                        global.push((self.warp.v64[*from as usize][lane as usize], size));
+                    }
+                    if on || *zeros {
+                        let to = self.offset_of(self.warp.v64[*to as usize][lane as usize]);
+                        shared.push((lane, (to, size)));
+                    }
+                }
+                counts.copied_bytes += size * shared.len() as u64;
+                counts.shared_bytes += size * shared.len() as u64;
+                let (taken, least) = passes(&shared);
+                counts.passes += taken;
+                counts.least_passes += least;
+                count_sectors(&global, counts);
+            }
+            AsyncInst::Bulk(inst) => {
+                for lane in lanes().map(|lane| lane as usize) {
+                    let bytes = u64::from(self.warp.v32[inst.bytes as usize][lane]);
+                    let ends = [inst.from, inst.to].map(|end| self.warp.v64[end as usize][lane]);
+                    let ranks = inst
+                        .ranks
+                        .map_or(1, |r| (self.warp.v32[r as usize][lane] & 0xffff).count_ones());
+                    counts.bulk_bytes += bytes * u64::from(ranks);
+                    for end in ends.into_iter().filter(|end| is_global(*end)) {
+                        count_sectors(&[(end, bytes)], counts);
+                    }
+                }
+            }
+            AsyncInst::Tile(inst) => {
+                for lane in lanes() {
+                    // What is not allowed is reported when the instruction runs.
+                    let Ok(map) = self.map_of(inst, lane) else {
+                        continue;
+                    };
+                    let at = inst
+                        .at
+                        .iter()
+                        .map(|r| self.warp.v32[*r as usize][lane as usize] as i32);
+                    let rows = Tile::rows(&map, &at.collect::<Vec<_>>(), inst.gather);
+                    let bytes: u64 = rows.iter().map(|(_, bytes)| bytes).sum();
+                    let ranks = inst.ranks.map_or(1, |r| {
+                        (self.warp.v32[r as usize][lane as usize] & 0xffff).count_ones()
+                    });
+                    counts.bulk_bytes += bytes * u64::from(ranks);
+                    count_sectors(&rows, counts);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Counts a warp's access; gives its kind.

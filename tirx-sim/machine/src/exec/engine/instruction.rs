@@ -15,7 +15,7 @@ use crate::exec::run::Machine;
 use crate::exec::{Context, Shared, Status, Trap, fault};
 use crate::explore::{Object, Touch};
 use crate::fault::{Fault, FaultKind};
-use crate::tensor_map::TENSOR_MAP_BYTES;
+use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 
 /// Lanes of a mask.
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = u32> {
@@ -309,7 +309,8 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    fn tile(&mut self, pc: usize, inst: &TileInst, lane: u32) -> Check {
+    /// The tensor map of a tensor copy.
+    pub(in crate::exec) fn map_of(&self, inst: &TileInst, lane: u32) -> Check<TensorMap> {
         let mut bytes = [0; TENSOR_MAP_BYTES];
         let address = self.wide(inst.map, lane);
         let storage = self.ctx.memory.find(address);
@@ -324,7 +325,11 @@ impl Machine<'_, '_> {
         for (i, byte) in bytes.iter_mut().enumerate() {
             *byte = storage.load((first + i) * 8, 8) as u8;
         }
-        let map = read_map(&bytes).map_err(|m| misuse(lane, format!("{m} ({address:#x})")))?;
+        read_map(&bytes).map_err(|m| misuse(lane, format!("{m} ({address:#x})")))
+    }
+
+    fn tile(&mut self, pc: usize, inst: &TileInst, lane: u32) -> Check {
+        let map = self.map_of(inst, lane)?;
         let shared = self.wide(inst.shared, lane);
         self.aligned(lane, "the shared memory of a tensor copy", shared, 128)?;
         let repeat = map.swizzle.repeat();

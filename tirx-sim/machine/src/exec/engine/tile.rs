@@ -67,6 +67,44 @@ impl Tile {
         Tile::extents(map, gather).iter().product::<u64>() / elements * bytes
     }
 
+    /// The pieces of the tensor that a box at `at` has, row by row: addresses and bytes. What lies beyond the tensor is none.
+    pub(crate) fn rows(map: &TensorMap, at: &[i32], gather: bool) -> Vec<(u64, u64)> {
+        let (elements, global, _) = unit(map.dtype);
+        let extents = Tile::extents(map, gather);
+        let first = i64::from(at.first().copied().unwrap_or(0));
+        let end = (first + extents[0] as i64).min(map.dims[0] as i64);
+        let begin = first.max(0);
+        if end <= begin {
+            return Vec::new();
+        }
+        let bytes = (end - begin) as u64 / elements * global;
+        let start = map.address + begin as u64 / elements * global;
+        let mut rows = Vec::new();
+        for number in 0..extents[1..].iter().product::<u64>() {
+            let (mut left, mut address) = (number, Some(start));
+            for d in 1..extents.len() {
+                let within = left % extents[d];
+                left /= extents[d];
+                // A gather names its rows one by one.
+                let index = match gather {
+                    true => at.get(1 + within as usize).copied().map(i64::from),
+                    false => at
+                        .get(d)
+                        .map(|at| i64::from(*at) + (within * Tile::step(map, d)) as i64),
+                };
+                let inside = index
+                    .and_then(|i| u64::try_from(i).ok())
+                    .filter(|i| *i < map.dims[d]);
+                address = address
+                    .zip(inside)
+                    .zip(map.strides.get(d - 1))
+                    .map(|((a, i), stride)| a + i * stride);
+            }
+            rows.extend(address.map(|address| (address, bytes)));
+        }
+        rows
+    }
+
     /// Checks the rules of PTX for tensor copies; an error names the rule that is broken.
     pub(crate) fn check(&self) -> Result<(), String> {
         let rank = self.map.rank();
