@@ -79,6 +79,7 @@ pub(crate) fn run(command: &Doctor, _: &Output) -> Result<()> {
         ),
     }
     report.line("python", python(&environment));
+    report.line("packages", packages(&environment));
     report.line("C compiler", compiler(&environment));
     match toolchain::cache_dir(&environment) {
         Some(place) => report.line("cache", format!("`{}`", place.display())),
@@ -268,6 +269,49 @@ fn python(environment: &Environment) -> String {
     }
 }
 
+/// Where pip would fetch nvcc from, and under whose terms.
+fn packages(environment: &Environment) -> String {
+    const PASSED_ON: [&str; 9] = [
+        "PIP_INDEX_URL",
+        "PIP_EXTRA_INDEX_URL",
+        "PIP_FIND_LINKS",
+        "PIP_NO_INDEX",
+        "PIP_CONFIG_FILE",
+        "PIP_PROXY",
+        "PIP_CERT",
+        "HTTPS_PROXY",
+        "https_proxy",
+    ];
+    let set = PASSED_ON
+        .into_iter()
+        .filter_map(|name| Some((name, environment.get(name)?)))
+        .map(|(name, value)| format!("{name}={}", without_password(&value.to_string_lossy())));
+    let from: Vec<String> = set.collect();
+    let from = match from.is_empty() {
+        true => "as pip is configured (PIP_INDEX_URL, PIP_FIND_LINKS and HTTPS_PROXY name a mirror or proxy)"
+            .to_string(),
+        false => format!("with {}", from.join(", ")),
+    };
+    format!(
+        "exact versions, their hashes checked, fetched {from};\nnvcc is NVIDIA's, under the licence that its packages carry; \
+         tirx contains nothing of it"
+    )
+}
+
+/// A URL without the user's name and password, which a report is not to show.
+fn without_password(url: &str) -> String {
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let end = rest.find('/').unwrap_or(rest.len());
+            match rest[..end].rfind('@') {
+                Some(at) => format!("{scheme}://…{}", &rest[at..]),
+                None => url.to_string(),
+            }
+        }
+        None => url.to_string(),
+    }
+}
+
 fn compiler(environment: &Environment) -> String {
     let name = environment.path("CC").unwrap_or_else(|| PathBuf::from("cc"));
     match answer(&name, &["--version"]) {
@@ -276,5 +320,23 @@ fn compiler(environment: &Environment) -> String {
             "`{}` does not run; only the C interface (`Builder::c_api`) needs it",
             name.display()
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mirror_is_named_without_its_password() {
+        assert_eq!(
+            without_password("https://me:secret@mirror.example/simple?a=b@c"),
+            "https://…@mirror.example/simple?a=b@c"
+        );
+        assert_eq!(
+            without_password("https://mirror.example/a@b"),
+            "https://mirror.example/a@b"
+        );
+        assert_eq!(without_password("/wheels"), "/wheels");
     }
 }

@@ -142,6 +142,8 @@ fn the_doctor_says_what_is_used_and_why() {
          nvcc 12.4 at `HERE/bin/nvcc` (from PATH): not used: it is CUDA 12.4, the manifest pins 13.0\n",
         "GPU         NVIDIA H200 (compute capability 9.0)\n",
         "python      `HERE/bin/python3` (Python 3.11), with pip\n",
+        "packages    exact versions, their hashes checked, fetched as pip is configured (PIP_INDEX_URL, PIP_FIND_LINKS",
+        "            nvcc is NVIDIA's, under the licence that its packages carry; tirx contains nothing of it\n",
         "C compiler  `cc` (cc 12)\n",
         "cache       `HERE/cache`\n",
         "variables   CUDA_HOME=HERE/home\n            TIRX_CACHE_DIR=HERE/cache\n",
@@ -183,6 +185,13 @@ fn the_doctor_says_what_is_missing() {
     machine.program("bin/python3", "[ \"$1\" = --version ] && echo 'Python 3.11'");
     let (_, out, _) = machine.tirx(&["doctor"], &[("TIRX_PYTHON", "/nowhere/python")]);
     let line = "python      `/nowhere/python` does not run; only `cargo tirx toolchain install` and `auto-install` need it\n";
+    assert!(out.contains(line), "{out}");
+    let mirror = [
+        ("PIP_INDEX_URL", "https://me:secret@mirror.example/simple"),
+        ("PIP_CERT", "/ca.pem"),
+    ];
+    let (_, out, _) = machine.tirx(&["doctor"], &mirror);
+    let line = "fetched with PIP_INDEX_URL=https://…@mirror.example/simple, PIP_CERT=/ca.pem;\n";
     assert!(out.contains(line), "{out}");
     let (_, out, _) = machine.tirx(&["doctor"], &[("TIRX_CACHE_DIR", "")]);
     for line in [

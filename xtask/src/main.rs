@@ -6,6 +6,7 @@
 //! | `gpu-kit` | builds `gpu-kit/`: executables and `run.sh` for a machine with a driver and nothing else |
 //! | `oracle` | compares IR after each pass, and machine code, of every kernel with Apache TVM's |
 //! | `published` | builds users' crates from the packaged crates, as a registry would serve them; `verify` compiles each |
+//! | `targets` | checks that users' crates compile for other machines: ARM, musl, macOS, Windows |
 //! | `public-kernels` | compiles every configuration of a public kernel library |
 //! | `mutants` | takes each synchronization out of each kernel with values: the simulator must report it |
 //! | `bench` | the benches of `docs/developing/performance.md`, in release and without optimization |
@@ -17,6 +18,7 @@ mod oracle;
 mod process;
 mod public_kernels;
 mod published;
+mod targets;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -108,11 +110,12 @@ fn main() -> ExitCode {
         "gpu-kit" => gpu_kit::build(root()),
         "oracle" => oracle::compare(root(), &rest),
         "published" => published::check(root(), &rest),
+        "targets" => targets::check(root(), &rest),
         "public-kernels" => public_kernels::compile_all(&rest),
         "mutants" => mutants(),
         "bench" => bench(&rest),
         _ => Err(
-            "usage: cargo xtask test | gpu-kit | oracle | published | public-kernels | mutants | bench"
+            "usage: cargo xtask test | gpu-kit | oracle | published | targets | public-kernels | mutants | bench"
                 .into(),
         ),
     };

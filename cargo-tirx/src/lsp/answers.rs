@@ -10,7 +10,8 @@ use lsp_types::{
 };
 use tirx_core::diagnostic::{Level, Message};
 
-use super::{Document, Server, text, uri_of};
+use super::uri::uri_of;
+use super::{Document, Server, text};
 use crate::language::{self, Name};
 
 fn markdown(text: String) -> MarkupContent {

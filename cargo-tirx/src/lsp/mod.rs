@@ -5,10 +5,12 @@
 //! | `analysis` | what does the compiler say of a file? |
 //! | `text` | what stands at a position, and where is a name used? |
 //! | `answers` | what does an editor get for each request? |
+//! | `uri` | which file does an editor mean? |
 
 mod analysis;
 mod answers;
 mod text;
+mod uri;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,6 +29,7 @@ use serde::de::DeserializeOwned;
 use crate::input::{Result, user};
 use crate::output::Output;
 use analysis::{Analysis, analyze};
+use uri::path_of;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Lsp {
@@ -110,45 +113,6 @@ fn serve(connection: &Connection) -> Served<()> {
         server.analyze(connection, &changed)?;
     }
     Ok(())
-}
-
-/// The path of a file's URI.
-fn path_of(uri: &str) -> PathBuf {
-    let path = uri.strip_prefix("file://").unwrap_or(uri);
-    let mut bytes = Vec::new();
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        let escaped = || {
-            let mut digits = rest.clone();
-            let digits = [digits.next()?, digits.next()?];
-            u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()
-        };
-        match byte {
-            b'%' => match escaped() {
-                Some(byte) => {
-                    bytes.push(byte);
-                    rest.nth(1);
-                }
-                None => bytes.push(b'%'),
-            },
-            byte => bytes.push(byte),
-        }
-    }
-    PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The URI of a file.
-fn uri_of(path: &std::path::Path) -> Option<Uri> {
-    let mut text = String::from("file://");
-    for byte in path.to_string_lossy().bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                text.push(char::from(byte))
-            }
-            byte => text += &format!("%{byte:02X}"),
-        }
-    }
-    text.parse().ok()
 }
 
 impl Server {
@@ -277,16 +241,4 @@ fn publish(connection: &Connection, uri: Uri, diagnostics: Vec<lsp_types::Diagno
     let notification = Notification::new(method, params);
     connection.sender.send(Message::Notification(notification))?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_and_uris_are_each_other_s() {
-        let path = PathBuf::from("/a b/ö/k.py");
-        assert_eq!(path_of(uri_of(&path).unwrap().as_str()), path);
-        assert_eq!(path_of("file:///a%2"), PathBuf::from("/a%2"));
-    }
 }

@@ -8,7 +8,8 @@
 //! 4. `PATH`.
 //! 5. pip's `nvidia/cu*/bin/nvcc`: of the active virtual environment, of `python3`, of the toolchains that
 //!    [`install`](super::install()) fetched.
-//! 6. `/usr/local/cuda`, `/usr/local/cuda-*` (newest first), `/opt/cuda`.
+//! 6. `/usr/local/cuda`, `/usr/local/cuda-*` (newest first), `/opt/cuda`; on Windows
+//!    `%ProgramFiles%/NVIDIA GPU Computing Toolkit/CUDA/v*` (newest first).
 //!
 //! The first two are explicit: an nvcc there that does not run, or has the wrong release, is an error. The others are
 //! searched: an nvcc there of a release that the pin or a target excludes is skipped, and named in the error if none is
@@ -126,9 +127,7 @@ fn places<'a>(search: &'a Search<'_>) -> impl Iterator<Item = (String, PathBuf)>
     std::iter::once_with(move || home_candidates(environment))
         .chain(std::iter::once_with(move || on_path().into_iter().collect()))
         .chain(std::iter::once_with(move || pip_candidates(environment)))
-        .chain(std::iter::once_with(move || {
-            prefix_candidates(search.prefixes.as_deref())
-        }))
+        .chain(std::iter::once_with(move || prefix_candidates(search)))
         .flatten()
 }
 
@@ -266,12 +265,13 @@ pub(super) fn in_site_packages(site: &Path) -> Vec<PathBuf> {
 
 fn pip_candidates(environment: &Environment) -> Vec<(String, PathBuf)> {
     let mut sites: Vec<(String, PathBuf)> = Vec::new();
+    // `lib/python3.11/site-packages`; on Windows `Lib/site-packages`.
     let lib = |root: &Path| {
-        let mut found: Vec<PathBuf> = std::fs::read_dir(root.join("lib"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path().join("site-packages"))
+        let lib = root.join(if cfg!(windows) { "Lib" } else { "lib" });
+        let versions = std::fs::read_dir(&lib).into_iter().flatten().flatten();
+        let mut found: Vec<PathBuf> = std::iter::once(lib)
+            .chain(versions.map(|entry| entry.path()))
+            .map(|folder| folder.join("site-packages"))
             .filter(|site| site.is_dir())
             .collect();
         found.sort();
@@ -333,10 +333,10 @@ fn python_sites(environment: &Environment) -> Vec<PathBuf> {
     sites
 }
 
-fn prefix_candidates(given: Option<&[PathBuf]>) -> Vec<(String, PathBuf)> {
-    let prefixes = match given {
-        Some(prefixes) => prefixes.to_vec(),
-        None => usual_prefixes(),
+fn prefix_candidates(search: &Search<'_>) -> Vec<(String, PathBuf)> {
+    let prefixes = match &search.prefixes {
+        Some(prefixes) => prefixes.clone(),
+        None => usual_prefixes(search.environment),
     };
     prefixes
         .into_iter()
@@ -345,26 +345,38 @@ fn prefix_candidates(given: Option<&[PathBuf]>) -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// `/usr/local/cuda`, the numbered ones beside it from new to old, `/opt/cuda`.
-fn usual_prefixes() -> Vec<PathBuf> {
-    let mut numbered: Vec<(Version, PathBuf)> = std::fs::read_dir("/usr/local")
+/// Where the toolkit's installers put it: `/usr/local/cuda`, the numbered ones beside it from new to old, `/opt/cuda`;
+/// on Windows `NVIDIA GPU Computing Toolkit/CUDA/v*` below the folder of programs.
+fn usual_prefixes(environment: &Environment) -> Vec<PathBuf> {
+    if cfg!(windows) {
+        let programs = environment
+            .path("ProgramFiles")
+            .unwrap_or_else(|| PathBuf::from("C:/Program Files"));
+        return numbered(&programs.join("NVIDIA GPU Computing Toolkit").join("CUDA"), "v");
+    }
+    let mut all = vec![PathBuf::from("/usr/local/cuda")];
+    all.extend(numbered(Path::new("/usr/local"), "cuda-"));
+    all.push(PathBuf::from("/opt/cuda"));
+    all
+}
+
+/// The entries of a folder whose names are `prefix` and a release, from new to old.
+fn numbered(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let mut found: Vec<(Version, PathBuf)> = std::fs::read_dir(folder)
         .into_iter()
         .flatten()
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            let (major, minor) = name.strip_prefix("cuda-")?.split_once('.')?;
+            let (major, minor) = name.strip_prefix(prefix)?.split_once('.')?;
             Some((
                 Version::new(major.parse().ok()?, minor.parse().ok()?),
                 entry.path(),
             ))
         })
         .collect();
-    numbered.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
-    let mut all = vec![PathBuf::from("/usr/local/cuda")];
-    all.extend(numbered.into_iter().map(|(_, path)| path));
-    all.push(PathBuf::from("/opt/cuda"));
-    all
+    found.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+    found.into_iter().map(|(_, path)| path).collect()
 }
 
 #[cfg(all(test, unix))]
@@ -407,6 +419,20 @@ mod tests {
         fn dir(&self, path: &str) -> PathBuf {
             self.0.path().join(path)
         }
+    }
+
+    #[test]
+    fn numbered_toolkits_are_ordered_by_release() {
+        let place = Place::new();
+        for name in ["v9.2", "v13.0", "v12.10", "v12.9", "bin", "vNext.1"] {
+            fs::create_dir(place.dir(name)).unwrap();
+        }
+        let found = numbered(place.0.path(), "v");
+        assert_eq!(
+            found,
+            ["v13.0", "v12.10", "v12.9", "v9.2"].map(|name| place.dir(name))
+        );
+        assert!(numbered(&place.dir("nowhere"), "v").is_empty());
     }
 
     fn search<'a>(environment: &'a Environment, place: &Place) -> Search<'a> {
