@@ -130,10 +130,11 @@ def more_dimensions_than_the_output():
 
 
 @T.prim_func
-def constant_minuend():
+def no_operation_of_one_operand():
     T.device_entry(); T.cta_id([1]); T.thread_id([64])
     s = T.alloc_buffer((8, 8), "float32", scope="shared")
-    Tx.cta.sub(s, 1.0, s)
+    r = T.alloc_buffer((8,), "float32", scope="shared")
+    Tx.cta.unary_reduce(s, r, s, "add", "sum")
 
 
 @T.prim_func

@@ -108,6 +108,22 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Another operation.
+    ///
+    /// # Errors
+    /// The argument names none.
+    pub(super) fn operation(&self, name: &str) -> Result<TileOp, Decline> {
+        match self.arg(name) {
+            Some(TileArg::Operation(op)) => Ok(*op),
+            _ => Err(format!("{name} is no operation").into()),
+        }
+    }
+
+    /// The argument of a parameter as it stands; [`TileArg::None`] where it is left out.
+    pub(super) fn argument(&self, name: &str) -> TileArg {
+        self.arg(name).cloned().unwrap_or(TileArg::None)
+    }
+
     /// A function of coordinates.
     pub(super) fn lambda(&self, name: &str) -> Option<(&'a [Var], &'a Expr)> {
         match self.arg(name)? {

@@ -198,9 +198,13 @@ impl Emits for Pieces {
         let (flat_shared, declare_shared) = flat_view(&self.dst.buffer, span);
         let thread = out.cx.thread_index();
         let body = repeat("f", partition.rounds, span, |round| {
-            let to = partition.shared_at(&round, &thread, out.cx);
+            let to = partition.near_at(&round, &thread, out.cx);
             let to = address(&flat_shared, vec![to], span);
-            let from = address(&flat_global, vec![partition.global_at(&round, &thread)], span);
+            let from = address(
+                &flat_global,
+                vec![partition.far_at(&round, &thread, out.cx)],
+                span,
+            );
             self.copy(to, from, span)
         });
         for stmt in [declare_global, declare_shared, body] {

@@ -15,6 +15,7 @@ mod active;
 mod build;
 mod call;
 mod cluster_copy;
+mod compose;
 mod context;
 mod copy;
 mod copy_async;

@@ -2,7 +2,8 @@
 
 use super::variant::{Completion, TileOption, Variant};
 use super::{
-    cluster_copy, copy, copy_async, elementwise, mma, permute_layout, reduction, tcgen05, tensor_copy, wgmma,
+    cluster_copy, compose, copy, copy_async, elementwise, mma, permute_layout, reduction, tcgen05,
+    tensor_copy, wgmma,
 };
 use crate::intrin::Arch;
 use crate::ir::TileOp;
@@ -19,6 +20,7 @@ static VARIANTS: &[&[Variant]] = &[
     wgmma::VARIANTS,
     mma::VARIANTS,
     permute_layout::VARIANTS,
+    compose::VARIANTS,
 ];
 
 /// The variants of an operation in the order in which they are tried.

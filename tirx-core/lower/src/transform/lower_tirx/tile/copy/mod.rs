@@ -1,11 +1,11 @@
 //! Variants of `copy`, and their common predicates.
 
 mod fallback;
-mod gmem_smem;
 mod matrix;
 pub(super) mod partition;
 mod reg;
 mod vec_forced;
+mod vectors;
 
 use super::call::Call;
 use super::context::Context;
@@ -29,16 +29,16 @@ pub(super) static VARIANTS: &[Variant] = &[
             SAME_ELEMENTS,
             Predicate {
                 name: "between global and shared memory",
-                holds: gmem_smem::between_global_and_shared,
+                holds: vectors::between_global_and_shared,
             },
             Predicate {
                 name: "the elements divide among the threads",
-                holds: gmem_smem::divides,
+                holds: vectors::divides,
             },
         ],
         completion: Completion::OwnPart,
-        options: gmem_smem::OPTIONS,
-        plan: gmem_smem::plan,
+        options: vectors::OPTIONS,
+        plan: vectors::plan,
         doc: "vectors of up to 16 bytes, spread over the threads of the scope",
         ..Variant::DEFAULT
     },
@@ -76,6 +76,48 @@ pub(super) static VARIANTS: &[Variant] = &[
         completion: Completion::OwnPart,
         plan: reg::plan,
         doc: "each thread moves what it holds, in vectors of up to 16 bytes",
+        ..Variant::DEFAULT
+    },
+    Variant {
+        ops: &[TileOp::Copy],
+        name: "same_memory",
+        aliases: &["vec_auto"],
+        predicates: &[
+            SCOPE,
+            FULL_SCOPE,
+            SAME_ELEMENTS,
+            Predicate {
+                name: "within shared or within global memory, without overlap",
+                holds: vectors::within_a_memory,
+            },
+            Predicate {
+                name: "the elements divide among the threads",
+                holds: vectors::divides,
+            },
+        ],
+        completion: Completion::OwnPart,
+        options: vectors::OPTIONS,
+        plan: vectors::plan,
+        doc: "vectors of up to 16 bytes, spread over the threads of the scope",
+        ..Variant::DEFAULT
+    },
+    Variant {
+        ops: &[TileOp::Copy],
+        name: "ragged",
+        priority: 5,
+        predicates: &[
+            SCOPE,
+            FULL_SCOPE,
+            SAME_ELEMENTS,
+            Predicate {
+                name: "both sides in global or shared memory, without overlap",
+                holds: vectors::in_memory,
+            },
+        ],
+        completion: Completion::OwnPart,
+        options: vectors::OPTIONS,
+        plan: vectors::plan_ragged,
+        doc: "vectors of up to 16 bytes, spread over the threads of the scope, some of which have nothing to do in the last round",
         ..Variant::DEFAULT
     },
     Variant {

@@ -1,8 +1,9 @@
 //! The partition of a copy where neither side determines it: which thread moves which elements, in which vectors.
 //!
-//! Both layouts are brought into one order, that of falling strides in global memory, so that neighbouring threads
-//! touch neighbouring bytes there. The order is then cut into `[rounds, threads, vector]`: the widest vector of which
-//! every piece is contiguous on both sides, aligned on both sides, and within a chunk of a swizzle.
+//! Both layouts are brought into one order, that of falling strides on the far side (global memory, where one side is
+//! there), so that neighbouring threads touch neighbouring bytes of it. The order is then cut into
+//! `[rounds, threads, vector]`: the widest vector of which every piece is contiguous on both sides, aligned on both sides,
+//! and within a chunk of a swizzle.
 
 use super::super::build::layout_of;
 use super::super::context::Context;
@@ -13,12 +14,10 @@ use crate::layout::{Axis, Iter, Layout, LayoutAlgebra, Swizzle, TileAlgebra, Til
 
 /// See the [module](self).
 pub(in super::super) struct Partition {
-    /// The global side: elements in the partition's order.
-    pub(in super::super) global: TileLayout,
-    /// The shared side in the same order, before its swizzle.
-    pub(in super::super) shared: TileLayout,
-    /// The shared side's swizzle.
-    pub(in super::super) swizzle: Option<Swizzle>,
+    /// The far side: elements in the partition's order.
+    far: Side,
+    /// The near side in the same order.
+    near: Side,
     /// Iterations of the loop.
     pub(in super::super) rounds: i128,
     /// Threads.
@@ -27,28 +26,40 @@ pub(in super::super) struct Partition {
     pub(in super::super) vector: i128,
 }
 
+/// A side of a copy.
+struct Side {
+    /// Its layout, before its swizzle.
+    layout: TileLayout,
+    swizzle: Option<Swizzle>,
+}
+
 impl Partition {
-    /// The offset of the vector of thread `thread` in round `round` on the global side, in elements.
-    pub(in super::super) fn global_at(&self, round: &Expr, thread: &Expr) -> Expr {
-        self.at(&self.global, round, thread)
+    /// The offset of the vector of thread `thread` in round `round` on the far side, in elements.
+    pub(in super::super) fn far_at(&self, round: &Expr, thread: &Expr, cx: &mut Context<'_>) -> Expr {
+        self.place(&self.far, round, thread, cx)
     }
 
-    /// The same on the shared side.
-    pub(in super::super) fn shared_at(&self, round: &Expr, thread: &Expr, cx: &mut Context<'_>) -> Expr {
-        let Some(swizzle) = self.swizzle else {
-            return self.at(&self.shared, round, thread);
+    /// The same on the near side.
+    pub(in super::super) fn near_at(&self, round: &Expr, thread: &Expr, cx: &mut Context<'_>) -> Expr {
+        self.place(&self.near, round, thread, cx)
+    }
+
+    fn place(&self, side: &Side, round: &Expr, thread: &Expr, cx: &mut Context<'_>) -> Expr {
+        let layout = &side.layout;
+        let Some(swizzle) = side.swizzle else {
+            return self.at(layout, round, thread);
         };
         // Iterators over rounds, then those over threads.
         let mut outer = 0;
         let mut covered = 1;
-        while covered < self.rounds && outer < self.shared.shard.len() {
-            covered *= self.shared.shard[outer].extent.as_int().unwrap_or(0);
+        while covered < self.rounds && outer < layout.shard.len() {
+            covered *= layout.shard[outer].extent.as_int().unwrap_or(0);
             outer += 1;
         }
         if covered != self.rounds {
-            return swizzle.apply(&cx.facts.simplify(&self.at(&self.shared, round, thread)));
+            return swizzle.apply(&cx.facts.simplify(&self.at(layout, round, thread)));
         }
-        let (rounds, threads) = self.shared.shard.split_at(outer);
+        let (rounds, threads) = layout.shard.split_at(outer);
         let mut steps = Vec::new();
         let mut rest = round.clone();
         for (depth, iter) in rounds.iter().enumerate().rev() {
@@ -69,7 +80,7 @@ impl Partition {
             .iter()
             .map(|i| Some((i.extent.as_int()? - 1) * i.stride.as_int()?));
         let end = end.sum::<Option<i128>>().map(|last| last + 1);
-        let fixed = self.shared.offset_of("m");
+        let fixed = layout.offset_of("m");
         let shape = [self.threads, self.vector].map(|e| Expr::int32(e as i32));
         let base = Layout::Tile(own.into()).memory_offset(&[thread.clone(), Expr::int32(0)], &shape);
         swizzled(swizzle, &base, end, &fixed, &steps, cx)
@@ -85,17 +96,17 @@ impl Partition {
 /// The widths that one instruction moves, in bits.
 pub(in super::super) const WIDTHS: [i128; 5] = [128, 64, 32, 16, 8];
 
-/// The partition of a copy between `global` and `shared`, whose regions have the same elements.
+/// The partition of a copy between `far` and `near`, whose regions have the same elements.
 pub(in super::super) fn partition(
-    global: &BufferRegion,
-    shared: &BufferRegion,
+    far: &BufferRegion,
+    near: &BufferRegion,
     threads: i128,
     widths: &[i128],
     cx: &mut Context<'_>,
 ) -> Result<Partition, String> {
-    let bits = global.buffer.dtype.bits as i128 * global.buffer.dtype.lanes as i128;
-    let (g, _) = sliced(global, cx)?;
-    let (s, swizzle) = sliced(shared, cx)?;
+    let bits = far.buffer.dtype.bits as i128 * far.buffer.dtype.lanes as i128;
+    let (g, far_swizzle) = sliced(far, cx)?;
+    let (s, near_swizzle) = sliced(near, cx)?;
     let (g, s) = in_one_order(g, s)?;
     let total = g.const_size().ok_or("region extents are not constant")?;
     if total % threads != 0 {
@@ -103,14 +114,15 @@ pub(in super::super) fn partition(
             "region size {total} not divisible by thread_cnt={threads}"
         ));
     }
-    let base = [global, shared].map(|r| r.buffer.elem_offset.clone());
-    let align = global.buffer.align.min(shared.buffer.align) as i128 * 8;
+    let base = [far, near].map(|r| r.buffer.elem_offset.clone());
+    let align = far.buffer.align.min(near.buffer.align) as i128 * 8;
     for width in widths {
         let vector = width / bits;
         if vector * bits != *width || *width > align {
             continue;
         }
-        if swizzle.is_some_and(|s| vector > 1 << s.per_element) {
+        let swizzles = [far_swizzle, near_swizzle];
+        if swizzles.iter().flatten().any(|s| vector > 1 << s.per_element) {
             continue;
         }
         if let Some((g, s)) = cut(&g, &s, threads, vector)
@@ -118,9 +130,14 @@ pub(in super::super) fn partition(
         {
             return Ok(Partition {
                 rounds: total / (threads * vector),
-                global: g,
-                shared: s,
-                swizzle,
+                far: Side {
+                    layout: g,
+                    swizzle: far_swizzle,
+                },
+                near: Side {
+                    layout: s,
+                    swizzle: near_swizzle,
+                },
                 threads,
                 vector,
             });
@@ -131,9 +148,14 @@ pub(in super::super) fn partition(
     }
     Ok(Partition {
         rounds: total / threads,
-        global: g,
-        shared: s,
-        swizzle,
+        far: Side {
+            layout: g,
+            swizzle: far_swizzle,
+        },
+        near: Side {
+            layout: s,
+            swizzle: near_swizzle,
+        },
         threads,
         vector: 1,
     })
@@ -168,7 +190,7 @@ fn in_one_order(g: TileLayout, s: TileLayout) -> Result<(TileLayout, TileLayout)
         let s = s.permuted_groups(&starts, &order).canonical(false);
         return Ok((g.permuted(&order).canonical(false), s));
     }
-    // The shared side's iterators may be coarser.
+    // The near side's iterators may be coarser.
     let extents: Vec<Expr> = s.shard.iter().map(|i| i.extent.clone()).collect();
     match g.group(&extents) {
         Some((g, _)) => Ok((g, s)),

@@ -41,6 +41,7 @@ const OPERATIONS: &[TileOp] = &[
     TileOp::Minimum,
     TileOp::Fma,
     TileOp::Select,
+    TileOp::BinaryChain,
 ];
 
 const ROUNDING: &[TileOption] = &[TileOption {
@@ -96,6 +97,8 @@ pub(super) struct Elementwise {
     scale: Option<Expr>,
     has_bias: bool,
     predicate: Option<(Vec<Var>, Expr)>,
+    /// The operations of `binary_chain`, and whether the second one has its operand first.
+    chain: Option<(Arithmetic, Arithmetic, bool)>,
     /// Rounding that operators cannot express: `rz`, `rm`, `rp`, and `rn` of a fused product and sum.
     pub(super) rounding: Option<Arc<str>>,
     /// The value of the regions' elements.
@@ -106,7 +109,11 @@ pub(super) struct Elementwise {
 impl Elementwise {
     /// The operands of a call, in the order in which the operation combines them.
     pub(super) fn of(call: &Call<'_>) -> Result<Elementwise, Decline> {
-        let dst = call.region("dst")?.clone();
+        let dst = call.region(match call.op {
+            TileOp::BinaryChain => "output",
+            _ => "dst",
+        })?;
+        let dst = dst.clone();
         let (value, span) = (Formula::none(), call.span);
         let mut this = Elementwise {
             op: call.op,
@@ -115,6 +122,7 @@ impl Elementwise {
             scale: None,
             has_bias: false,
             predicate: None,
+            chain: None,
             rounding: None,
             value,
             span,
@@ -155,6 +163,12 @@ impl Elementwise {
             Fma => {
                 let sources = ["src", "scale", "bias"].map(|name| call.operand(name));
                 this.sources.extend(sources.into_iter().flatten());
+            }
+            BinaryChain => {
+                let sources = ["operand0", "data", "operand1"].map(|name| call.operand(name));
+                this.sources.extend(sources.into_iter().flatten());
+                let of = |name: &str| arithmetic(call.operation(name)?);
+                this.chain = Some((of("op0")?, of("op1")?, call.flag("reverse1")?));
             }
             _ => this.sources.extend(call.operand("src")),
         }
@@ -250,22 +264,8 @@ impl Elementwise {
                     "Tx.fill(dst, …) fills a region with a value that T computes",
                 ));
             }
-            (Operand::Scalar(_), _) if commutes => true,
-            (Operand::Scalar(_), _) => {
-                return Err(Decline::mistake(
-                    format!("{name} cannot have a scalar as its first operand"),
-                    "fill a region with the scalar first, by Tx.fill",
-                ));
-            }
-            (Operand::Region(x), Operand::Region(y)) if elements(x) < elements(y) => {
-                if !commutes {
-                    return Err(Decline::mistake(
-                        format!("{name} cannot repeat its first operand: only its second one may be smaller"),
-                        "copy the first operand to a region of the output's extents",
-                    ));
-                }
-                true
-            }
+            (Operand::Scalar(_), _) => commutes,
+            (Operand::Region(x), Operand::Region(y)) => commutes && elements(x) < elements(y),
             _ => false,
         };
         if exchange {
@@ -455,6 +455,15 @@ impl Elementwise {
                 let product = math(Arithmetic::Mul, operand(0), operand(1))?;
                 math(Arithmetic::Add, product, operand(2))?
             }
+            BinaryChain => {
+                let (first, second, reversed) =
+                    self.chain.unwrap_or((Arithmetic::Add, Arithmetic::Add, false));
+                let inner = math(first, operand(0), operand(1))?;
+                match reversed {
+                    true => math(second, operand(2), inner)?,
+                    false => math(second, inner, operand(2))?,
+                }
+            }
             Select => {
                 let condition = match &self.predicate {
                     Some((_, body)) => body.clone(),
@@ -470,6 +479,24 @@ impl Elementwise {
             _ => return crate::diagnostic::error(span, "no elementwise operation"),
         })
     }
+}
+
+/// The operator of a binary operation.
+pub(super) fn arithmetic(op: TileOp) -> Result<Arithmetic, Decline> {
+    Ok(match op {
+        TileOp::Add => Arithmetic::Add,
+        TileOp::Sub => Arithmetic::Sub,
+        TileOp::Mul => Arithmetic::Mul,
+        TileOp::Fdiv => Arithmetic::TrueDiv,
+        TileOp::Maximum => Arithmetic::Max,
+        TileOp::Minimum => Arithmetic::Min,
+        other => {
+            return Err(Decline::mistake(
+                format!("{} is no operation on two operands", other.name()),
+                "the operations are add, sub, mul, fdiv, maximum and minimum",
+            ));
+        }
+    })
 }
 
 fn plus(a: Expr, b: &Expr) -> Expr {

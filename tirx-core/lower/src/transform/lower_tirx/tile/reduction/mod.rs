@@ -1,6 +1,7 @@
 //! Variants of `sum`, `max` and `min`, and their common part: the inputs of an output, and the combination of values.
 
 mod local;
+mod packed;
 mod shared;
 
 use super::build::elements;
@@ -9,7 +10,7 @@ use super::copy::{FULL_SCOPE, SCOPE};
 use super::formula::Formula;
 use super::variant::{Decline, OptionKind, Predicate, TileOption, Variant};
 use crate::arith::fold;
-use crate::intrin::Op;
+use crate::intrin::{Arch, Op};
 use crate::ir::BinOp;
 use crate::ir::typing::{self, Arithmetic};
 use crate::ir::{Buffer, BufferRegion, DType, Expr, Stmt, TileOp};
@@ -25,7 +26,35 @@ const THREAD_REDUCE: &[TileOption] = &[TileOption {
     doc: "lanes that hold parts of one output exchange their results, also where the output is spread over them",
 }];
 
+/// The variants with instructions of sm_100 for float32 in registers.
+const fn packed(ops: &'static [TileOp], name: &'static str, doc: &'static str) -> Variant {
+    Variant {
+        ops,
+        name,
+        priority: 20,
+        arch: Arch::least(100),
+        predicates: &[Predicate {
+            name: "scope thread, float32 in local memory",
+            holds: packed::own_floats,
+        }],
+        options: THREAD_REDUCE,
+        plan: packed::plan,
+        doc,
+        ..Variant::DEFAULT
+    }
+}
+
 pub(super) static VARIANTS: &[Variant] = &[
+    packed(
+        &[TileOp::Sum],
+        "packed_add_sum",
+        "at least eight float32 of a thread, added in pairs",
+    ),
+    packed(
+        &[TileOp::Max, TileOp::Min],
+        "3input_maxmin",
+        "at least eight float32 of a thread, compared by instructions of three operands",
+    ),
     Variant {
         ops: OPERATIONS,
         name: "local",
