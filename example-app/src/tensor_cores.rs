@@ -35,6 +35,13 @@ pub(crate) fn run(stream: &Stream, report: &mut Report) -> Result<(), Error> {
         gemm(
             stream,
             report,
+            "gemm_tiles",
+            size,
+            kernels::gemm_tiles::m256_n256_k128,
+        )?;
+        gemm(
+            stream,
+            report,
             "gemm_pairs",
             size,
             kernels::gemm_pairs::m256_n256_k128,
@@ -61,6 +68,13 @@ pub(crate) fn run(stream: &Stream, report: &mut Report) -> Result<(), Error> {
             "gemm_clusters",
             size,
             kernels::gemm_clusters::m4096_n4096_k4096_clusters66,
+        )?;
+        gemm(
+            stream,
+            report,
+            "gemm_tiles",
+            size,
+            kernels::gemm_tiles::m4096_n4096_k4096,
         )?;
         gemm(
             stream,
