@@ -148,6 +148,8 @@ pub fn generate(seed: u64) -> TileProgram {
     let mut random = Random::new(seed);
     let threads = *random.pick(&[32usize, 64, 128, 256]);
     let rows = threads * *random.pick(&[1usize, 1, 2]) / *random.pick(&[1usize, 2, 4]);
+    // Now and then the threads do not divide the elements.
+    let rows = rows - usize::from(random.chance(20));
     // Three buffers of the widest dtype, padded, fit a block's shared memory.
     let columns = loop {
         let columns = *random.pick(&[8usize, 16, 32, 64, 24, 4, 2]);
@@ -391,7 +393,7 @@ impl Builder {
             }
             this.barrier();
         };
-        match self.random.below(13) {
+        match self.random.below(17) {
             0 if x + y < limit => binary(self, format!("Tx.cta.add({d}, {s}, {t})"), &|x, y| x + y),
             1 if x + y < limit => binary(self, format!("Tx.cta.sub({d}, {s}, {t})"), &|x, y| x - y),
             2 if x * y < limit => binary(self, format!("Tx.cta.mul({d}, {s}, {t})"), &|x, y| x * y),
@@ -405,18 +407,32 @@ impl Builder {
             6 if x + 3 < limit => binary(self, format!("Tx.cta.add({d}, {s}, {scalar})"), &|x, _| x + c),
             7 => binary(self, format!("Tx.cta.fill({d}, {scalar})"), &|_, _| c),
             8 => binary(self, format!("Tx.cta.zero({d})"), &|_, _| 0),
+            13 if x + 3 < limit => binary(self, format!("Tx.cta.sub({d}, {scalar}, {s})"), &|x, _| c - x),
+            14 if x + y + 3 < limit => {
+                let line = format!("Tx.cta.binary_chain({d}, {s}, {scalar}, {t}, \"sub\", \"maximum\")");
+                binary(self, line, &|x, y| (c - x).max(y));
+            }
+            15 if (x + 3) * y < limit => {
+                let line =
+                    format!("Tx.cta.binary_chain({d}, {s}, {scalar}, {t}, \"add\", \"mul\", reverse1=True)");
+                binary(self, line, &|x, y| y * (c + x));
+            }
             // Rows of the part, reduced to its first column.
             10 | 11 if x * 64 < limit && part.columns > 1 => {
                 let op = *self.random.pick(&["sum", "max", "min"]);
                 let first = Part { columns: 1, ..part };
                 let accum = self.random.chance(40);
+                let negated = !accum && self.random.chance(30);
                 let keeps = if accum { "True" } else { "False" };
                 let caller = self.caller(&[dst, a]);
                 if dst == a {
                     return;
                 }
                 let to = first.text(&self.arrays[dst]);
-                self.line(&format!("{caller}{op}({to}, {s}, axes=-1, accum={keeps})"));
+                self.line(&match negated {
+                    true => format!("{caller}reduce_negate({to}, {s}, \"{op}\")"),
+                    false => format!("{caller}{op}({to}, {s}, axes=-1, accum={keeps})"),
+                });
                 let columns = part.columns;
                 for (row, place) in first.places(&self.arrays[dst]).into_iter().enumerate() {
                     let own = &places[row * columns..(row + 1) * columns];
@@ -427,7 +443,7 @@ impl Builder {
                         "max" => values.max().unwrap_or(0),
                         _ => values.min().unwrap_or(0),
                     };
-                    self.arrays[dst].values[place] = value;
+                    self.arrays[dst].values[place] = if negated { -value } else { value };
                 }
                 self.barrier();
             }
@@ -449,9 +465,9 @@ impl Builder {
                 self.barrier();
             }
             _ => {
-                // Between the two kinds of memory.
+                // Between the two kinds of memory, and within shared memory.
                 let others: Vec<usize> = (2..self.arrays.len())
-                    .filter(|i| self.arrays[*i].home != home)
+                    .filter(|i| *i != dst && (self.arrays[*i].home != home || home == Home::Shared))
                     .collect();
                 if others.is_empty() {
                     return;
