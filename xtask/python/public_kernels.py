@@ -1,10 +1,18 @@
-"""Runs kernels of the public library on the simulator and compares with NumPy: public_kernels.py CHECKOUT TIRX [WORD...].
+"""Runs kernels of the public library on the simulator and compares with NumPy.
+
+    public_kernels.py CHECKOUT TIRX [WORD...]
+    public_kernels.py --history CHECKOUT TIRX [WORD...]
 
 TIRX is the `cargo-tirx` executable. Each case is one small configuration of a family; a word selects cases by name. Prints
-a line a case: the name, the result and its details, separated by tabs. The result is `right`, `wrong` (with the largest
-difference) or `reported` (with the first lines of what the simulator reported).
+a line a case: the module, the name, the result and its details, separated by tabs. The result is `right`, `wrong` (with the
+largest difference) or `reported` (with the first line of what the simulator reported, and whether the values are right
+without the check of races).
+
+With `--history`, CHECKOUT is a clone, and each fix of synchronization in its history is run as it was before and after; a word
+selects commits.
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,11 +33,12 @@ def case(name):
 
 
 class Case:
-    """A module, its configuration, its arguments, and what its outputs must be: `(expected, relative, absolute)`."""
+    """A module, its configuration, its arguments, and what its outputs must be: `(expected, relative, absolute)`. A NaN
+    stands for an element that is not compared."""
 
-    def __init__(self, module, values, arguments, outputs, entry="get_kernel", options=()):
+    def __init__(self, module, values, arguments, outputs, bits=()):
         self.module, self.values, self.arguments, self.outputs = module, values, arguments, outputs
-        self.entry, self.options = entry, options
+        self.bits = bits  # outputs that are bits of bfloat16, compared as numbers
 
 
 def rmsnorm(hidden, rows):
@@ -57,17 +66,13 @@ def _():
     return rmsnorm(5120, 2)
 
 
-# The kernel reads sums behind a commit's mbarrier without `tcgen05.fence::after_thread_sync`, and publishes mbarriers by
-# `fence.mbarrier_init` before a relaxed arrival at the cluster's barrier; both are reported as races.
-UNORDERED = ("--no-race-check",)
-
 
 def gemm(dtype, m, n, k):
     rng = np.random.default_rng(1)
     a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((m, k), (n, k)))
     expected = (a.astype(np.float32) @ b.astype(np.float32).T).astype(np.float16)
     values = {"dtype": dtype, "M": m, "N": n, "K": k}
-    return Case("gemm/fp16_bf16_gemm.py", values, {"A": a, "B": b}, {"D": (expected, 0, 0)}, options=UNORDERED)
+    return Case("gemm/fp16_bf16_gemm.py", values, {"A": a, "B": b}, {"D": (expected, 0, 0)})
 
 
 @case("fp16 gemm, 512 x 256 x 128")
@@ -106,7 +111,6 @@ def fp8_blockwise(m, n, k):
         {"M": m, "N": n, "K": k},
         {"A": a, "B": b, "SFA": packed(sa), "SFB": packed(sb)},
         {"D": (expected, 0, 1)},  # of bits: the order of a sum's terms is the tensor core's own
-        options=UNORDERED,
     )
 
 
@@ -139,7 +143,6 @@ def attention(tokens, heads, groups, causal):
         values,
         {"Q": q, "K": k, "V": v},
         {"O": (output, 1e-2, 4e-3)},
-        options=UNORDERED,
     )
 
 
@@ -148,9 +151,325 @@ def _():
     return attention(256, 1, 1, False)
 
 
+def wide_bfloat16(bits):
+    return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+def small_bfloat16(rng, shape):
+    """Bits of normally distributed bfloat16."""
+    return bfloat16(rng.standard_normal(shape))
+
+
+def grouped_fp8(groups, rows, n, k):
+    """Rows of `groups` groups, each `rows` long, times the matrix of their group."""
+    rng = np.random.default_rng(4)
+    code = lambda shape: rng.integers(0x28, 0x48, shape).astype(np.uint8) | rng.integers(0, 2, shape).astype(np.uint8) << 7
+    a, b = code((groups * rows, k)), code((groups, n, k))
+    sa = rng.integers(125, 130, (groups * rows, k // 128)).astype(np.uint8)
+    sb = np.repeat(rng.integers(125, 130, (groups, n // 128, k // 128)).astype(np.uint8), 128, axis=1)
+    scaled = lambda x, s: (e4m3(x).reshape(-1, k // 128, 128) * 2.0 ** (s.astype(np.float64)[:, :, None] - 127)).reshape(-1, k)
+    expected = [scaled(a[g * rows : (g + 1) * rows], sa[g * rows : (g + 1) * rows]) @ scaled(b[g], sb[g]).T for g in range(groups)]
+    packed = lambda s: np.ascontiguousarray(s.view(np.uint32).T)
+    return Case(
+        "gemm/grouped_fp8_gemm_contiguous.py",
+        {"num_groups": groups, "N": n, "K": k, "M": groups * rows},
+        {
+            "A": a,
+            "B": b,
+            "SFA": packed(sa),
+            "SFB": np.stack([packed(s) for s in sb]),
+            "GROUPED_LAYOUT": np.repeat(np.arange(groups, dtype=np.int32), rows),
+        },
+        {"D": (bfloat16(np.concatenate(expected)), 0, 1)},
+    )
+
+
+@case("grouped fp8 gemm, 2 groups, 480 x 256 x 512")
+def _():
+    return grouped_fp8(2, 240, 256, 512)
+
+
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def pack4(codes):
+    """Two codes of four bits to a byte, the first in the low bits."""
+    return (codes[..., 0::2] | codes[..., 1::2] << 4).astype(np.uint8)
+
+
+def nvfp4(m, n, k):
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(0, 16, (rows, k)).astype(np.uint8) for rows in (m, n))
+    sa, sb = (rng.integers(0x30, 0x40, (rows, k // 16)).astype(np.uint8) for rows in (m, n))
+    alpha = 0.25
+    wide = lambda x, s: (E2M1[x].reshape(-1, k // 16, 16) * e4m3(s)[:, :, None]).reshape(-1, k)
+    expected = alpha * (wide(a, sa) @ wide(b, sb).T)
+
+    def blocked(s):
+        """Scale factors as tensor cores take them: blocks of 128 rows by 4, each 32 rows of 16 bytes."""
+        rows, columns = s.shape
+        return s.reshape(rows // 128, 4, 32, columns // 4, 4).transpose(0, 3, 2, 1, 4).reshape(rows, columns).copy()
+
+    return Case(
+        "gemm/nvfp4_gemm.py",
+        {"M": m, "N": n, "K": k},
+        {"A_packed": pack4(a), "B_packed": pack4(b), "SFA_in": blocked(sa), "SFB_in": blocked(sb), "alpha": np.float32([alpha])},
+        {"D": (bfloat16(expected), 0, 1)},
+    )
+
+
+@case("nvfp4 gemm, 256 x 256 x 512")
+def _():
+    return nvfp4(256, 256, 512)
+
+
+def prenorm(m, n, k, splits):
+    rng = np.random.default_rng(6)
+    a = rng.integers(-4, 5, (m, k)).astype(np.float64)
+    b = rng.integers(-8, 9, (n, k)) / 8
+    parts = np.array_split(np.arange(k // 64), splits)  # the first parts are longer, as the kernel has them
+    columns = [np.concatenate([np.arange(c * 64, c * 64 + 64) for c in part]) for part in parts]
+    d = np.stack([a[:, c] @ b[:, c].T for c in columns]).astype(np.float32)
+    squares = np.stack([(a[:, c] ** 2).sum(axis=1) for c in columns]).astype(np.float32)
+    return Case(
+        "deepgemm/tf32_hc_prenorm_gemm.py",
+        {"m": m, "n": n, "k": k, "num_splits": splits},
+        {"shape_m": m, "a": bfloat16(a), "b": b.astype(np.float32)},
+        {"d": (d[0] if splits == 1 else d, 0, 0), "sqr_sum": (squares.reshape(-1), 0, 0)},
+    )
+
+
+@case("hyper-connection prenorm, 13 x 24 x 512")
+def _():
+    return prenorm(13, 24, 512, 1)
+
+
+@case("hyper-connection prenorm in 3 parts, 70 x 24 x 1024")
+def _():
+    return prenorm(70, 24, 1024, 3)
+
+
+def mqa_scores(q, kv, weights, ends):
+    """The weighted sum over heads of the positive scores, for keys before `ends`."""
+    scores = np.maximum(np.einsum("mhd,nd->hmn", q, kv), 0)
+    logits = (scores * weights.T[:, :, None]).sum(axis=0)
+    return np.where(np.arange(kv.shape[0]) < ends[:, None], logits, np.nan)
+
+
+def mqa_logits(module, tokens, keys, quantized, blocks):
+    heads, width = 64, 128
+    rng = np.random.default_rng(7)
+    weights = rng.standard_normal((tokens, heads)).astype(np.float32)
+    ends = np.arange(tokens, dtype=np.int32) + (keys - tokens)
+    q, q_arguments = quantized(rng, (tokens, heads, width), "q")
+    kv, kv_arguments = quantized(rng, (keys, width), "kv")
+    stride = -(-(keys + 256) // 8) * 8
+    expected = np.full((-(-tokens // 2) * 2, stride), np.nan)
+    expected[:tokens, :keys] = mqa_scores(q, kv, weights.astype(np.float64), ends)
+    arguments = {
+        "seq_len": tokens,
+        "seq_len_kv": keys,
+        "max_seqlen_k": 0,
+        "logits_stride": stride,
+        "cu_seq_len_k_start_h": np.zeros(tokens, np.int32),
+        "cu_seq_len_k_end_h": ends,
+        **q_arguments,
+        **kv_arguments,
+        "weights_gmem_h": weights,
+    }
+    values = {"seq_len": tokens, "seq_len_kv": keys, "num_sms": blocks}
+    return Case(module, values, arguments, {"logits_h": (expected.astype(np.float32), 1e-4, 1e-3)})
+
+
+def as_fp8(rng, shape, name):
+    codes = rng.integers(0x28, 0x48, shape).astype(np.uint8) | rng.integers(0, 2, shape).astype(np.uint8) << 7
+    if name == "q":
+        return e4m3(codes), {"q_gmem_h": codes.reshape(-1, shape[-1])}
+    scales = rng.uniform(0.5, 2, shape[0]).astype(np.float32)
+    return e4m3(codes) * scales[:, None].astype(np.float64), {"kv_gmem_h": codes, "kv_scales_gmem_h": scales}
+
+
+def as_fp4(rng, shape, name):
+    codes = rng.integers(0, 16, shape).astype(np.uint8)
+    scales = rng.integers(125, 130, (*shape[:-1], shape[-1] // 32)).astype(np.uint8)
+    values = E2M1[codes] * np.repeat(2.0 ** (scales.astype(np.float64) - 127), 32, axis=-1)
+    words = scales.view(np.uint32)[..., 0]
+    packed = pack4(codes).reshape(-1, shape[-1] // 2)
+    if name == "q":
+        return values, {"q_gmem_h": packed, "sf_q_gmem_h": words}
+    return values, {"kv_gmem_h": packed, "sf_kv_gmem_h": words.reshape(1, -1)}
+
+
+@case("mqa logits of fp8, 6 tokens, 300 keys")
+def _():
+    return mqa_logits("deepgemm/mqa_logits_fp8.py", 6, 300, as_fp8, 2)
+
+
+@case("mqa logits of fp4, 6 tokens, 300 keys")
+def _():
+    return mqa_logits("deepgemm/mqa_logits_fp4.py", 6, 300, as_fp4, 2)
+
+
+def sparse_prefill(module, heads, width, tokens, keys, chosen):
+    """Each token attends to `chosen` of the keys, whose first 512 columns are the values."""
+    rng = np.random.default_rng(8)
+    q, kv = small_bfloat16(rng, (tokens, heads, width)), small_bfloat16(rng, (keys, width))
+    indices = rng.integers(0, keys, (tokens, chosen)).astype(np.int32)
+    indices[:, 0], indices[:, -1] = -1, keys  # no keys
+    valid = (indices >= 0) & (indices < keys)
+    out, most, total = [], [], []
+    for row, picked, good in zip(wide_bfloat16(q), indices, valid):
+        k = wide_bfloat16(kv)[picked[good]]
+        scores = row @ k.T / np.sqrt(width)
+        top = scores.max(axis=1)
+        weights = np.exp(scores - top[:, None])
+        out.append(weights @ k[:, :512] / weights.sum(axis=1, keepdims=True))
+        most.append(top)
+        total.append(top + np.log(weights.sum(axis=1)))
+    return Case(
+        module,
+        {"s_q": tokens, "s_kv": keys, "topk": chosen, "d_qk": width},
+        {
+            "q": q,
+            "kv": kv.reshape(-1),
+            "indices": indices.reshape(-1),
+            "attn_sink": np.zeros(heads, np.float32),
+            "topk_length": np.zeros(tokens, np.int32),
+        },
+        {
+            "out": (bfloat16(np.stack(out)), 4 / 128, 5e-3),
+            "max_logits": (np.float32(most), 1e-4, 1e-4),
+            "lse": (np.float32(total), 1e-4, 1e-4),
+        },
+        bits={"out"},
+    )
+
+
+for label, module, heads, widths, chosen in (
+    ("sparse prefill, 64 heads", "sparse_prefill_head64_phase1", 64, (512, 576), 128),
+    ("sparse prefill, 128 heads", "sparse_prefill_head128_phase1", 128, (512, 576), 256),
+    ("sparse prefill, 128 heads, few keys", "sparse_prefill_head128_small_topk_phase1", 128, (512,), 128),
+):
+    for width in widths:
+        case(f"{label}, width {width}")(
+            lambda module=module, heads=heads, width=width, chosen=chosen: sparse_prefill(
+                f"flashmla/{module}.py", heads, width, 2, 300, chosen
+            )
+        )
+
+
+def attention_backward(tokens, causal):
+    rng = np.random.default_rng(9)
+    shape = (1, tokens, 1, 128)
+    q, k, v, do = ((rng.standard_normal(shape) / 2).astype(np.float16) for _ in range(4))
+    wide = lambda x: x[0, :, 0].astype(np.float64)
+    scale = 1 / np.sqrt(128)
+    scores = wide(q) @ wide(k).T * scale
+    if causal:
+        scores = np.where(np.tri(tokens, dtype=bool), scores, -np.inf)
+    top = scores.max(axis=1)
+    lse = top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
+    p = np.exp(scores - lse[:, None])
+    sums = ((p @ wide(v)) * wide(do)).sum(axis=1)
+    ds = p * (wide(do) @ wide(v).T - sums[:, None])
+    plain = lambda x: x[None, :, None].astype(np.float16)
+    dq = ds @ wide(k)
+    # Sums of dQ, not scaled yet, lie as the tensor core's accumulators do, in tiles of 128 rows.
+    s, d = np.meshgrid(np.arange(tokens), np.arange(128), indexing="ij")
+    row = s // 128 * 128 + (s >> 5 & 1) + (d >> 6 & 1) * 2 + (d >> 2 & 15) * 4 + (s >> 6 & 1) * 64
+    moved = np.zeros_like(dq)
+    moved[row, (s & 31) * 4 + (d & 3)] = dq
+    return Case(
+        "attention/flash_attention_backward.py",
+        {"batch_size": 1, "seq_len": tokens, "num_heads": 1, "is_causal": causal},
+        {
+            "Q_g": q,
+            "K_g": k,
+            "V_g": v,
+            "dO_g": do,
+            "LSE_g": (lse / np.log(2)).astype(np.float32)[None, None],
+            "dpsum_g": sums.astype(np.float32)[None, None],
+            "dQ_acc_g": np.zeros((1, 1, tokens, 128), np.float32),
+        },
+        {
+            "dK_g": (plain(ds.T @ wide(q) * scale), 1e-2, 4e-3),
+            "dV_g": (plain(p.T @ wide(do)), 1e-2, 4e-3),
+            "dQ_acc_g": (moved.astype(np.float32)[None, None], 1e-2, 2e-2),
+        },
+    )
+
+
+@case("attention backward, 256 tokens")
+def _():
+    return attention_backward(256, False)
+
+
+@case("causal attention backward, 256 tokens")
+def _():
+    return attention_backward(256, True)
+
+
+@case("causal attention forward, 256 tokens")
+def _():
+    return attention(256, 1, 1, True)
+
+
+# What functions of raw CUDA in the library compute, in the language of kernels: the simulator cannot run C++.
+STAND_INS = """
+from tvm.script import tirx as T
+
+def _float(bits):
+    return T.reinterpret("float32", bits)
+
+def _bits(value):
+    return T.reinterpret("uint32", value)
+
+def _pair(function, *words):
+    low, high = (function(*(_float(T.cast(w >> T.uint64(at), "uint32")) for w in words)) for at in (0, 32))
+    return T.cast(_bits(high), "uint64") << T.uint64(32) | T.cast(_bits(low), "uint64")
+
+def _positive_sum(values, weights):
+    at = lambda p, j: T.ptx.ld(T.ptr_byte_offset(p, 4 * j, "float32"), "float32", "f32")
+    total = T.float32(0)
+    for j in range(64):
+        total = total + T.max(at(values, j), T.float32(0)) * at(weights, j)
+    return total
+
+_STAND_INS = {
+    "shl_u32_clamp": lambda value, shift: T.Select(shift < T.uint32(32), value << (shift & T.uint32(31)), T.uint32(0)),
+    "combine_int_frac_ex2": lambda whole, part: _float((_bits(whole) << T.uint32(23)) + _bits(part)),
+    "tvm_builtin_fma_scale_sub_f32x2": lambda a, b, c: _pair(lambda a, b, c: a * b - c, a, b, c),
+    "tvm_builtin_mqa_fp8_wrelu_reduce_64": _positive_sum,
+    "tvm_builtin_mqa_fp4_wrelu_reduce_64": _positive_sum,
+}
+
+def _stand_in(name, *args, source_code=None, return_type=None):
+    return _STAND_INS[name](*args)
+"""
+
+
+def without_raw_functions(file, folder):
+    """The file, or a copy of it that uses stand-ins."""
+    text = file.read_text()
+    calls = re.compile(r"\b(?:T\.cuda\.func_call|cuda_func_call)\(")
+    if not calls.search(text):
+        return file
+    copy = folder / file.name
+    copy.write_text(calls.sub("_stand_in(", text) + STAND_INS)  # lines keep their numbers
+    return copy
+
+
 def run(checkout, tirx, this, folder):
     """The result and its details."""
-    command = [tirx, "tirx", "sim", str(checkout / "tirx_kernels" / this.module), "--entry", this.entry, "--arch", "sm_100a"]
+    result, details = run_once(checkout, tirx, this, folder, ())
+    if result == "reported":
+        details = f"{details}; without the check of races: {run_once(checkout, tirx, this, folder, ('--no-race-check',))[0]}"
+    return result, details
+
+
+def run_once(checkout, tirx, this, folder, options):
+    file = without_raw_functions(checkout / "tirx_kernels" / this.module, folder)
+    command = [tirx, "tirx", "sim", str(file), "--entry", "get_kernel", "--arch", "sm_100a"]
     for name, value in this.values.items():
         command += ["-D", f"{name}={value!r}"]
     for name, value in this.arguments.items():
@@ -162,34 +481,73 @@ def run(checkout, tirx, this, folder):
     for name, (expected, *_) in this.outputs.items():
         if name not in this.arguments:
             # What the kernel leaves out stays as it was, which is nothing that it could have computed.
-            np.save(folder / f"{name}.npy", np.full_like(expected, 77))
+            np.save(folder / f"{name}.npy", np.full(expected.shape, 77, expected.dtype))
             command += ["--arg", f"{name}={folder / name}.npy"]
         command += ["--out", f"{name}={folder / name}.out.npy"]
-    done = subprocess.run(command + list(this.options), capture_output=True, text=True)
+    done = subprocess.run([*command, *options], capture_output=True, text=True)
     if done.returncode != 0:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        return "reported", " ".join(lines[:2])
+        return "reported", " ".join(lines[:2]).replace(str(checkout / "tirx_kernels") + "/", "").replace(f"{folder}/", "")
     worst = 0.0
     for name, (expected, relative, absolute) in this.outputs.items():
         found = np.load(folder / f"{name}.out.npy")
-        found, expected = found.astype(np.float64), expected.astype(np.float64)
+        wide = wide_bfloat16 if name in this.bits else lambda x: x.astype(np.float64)
+        found, expected = wide(found.reshape(expected.shape)), wide(expected)
+        compared = ~np.isnan(expected)
+        found, expected = found[compared], expected[compared]
         difference = np.abs(found - expected)
-        if not (difference <= absolute + relative * np.abs(expected)).all():
-            return "wrong", f"{name}: {int((difference > absolute + relative * np.abs(expected)).sum())} of {expected.size}, by {difference.max():.3g} at most"
+        good = difference <= absolute + relative * np.abs(expected)  # false of NaN
+        if not good.all():
+            return "wrong", f"{name}: {int((~good).sum())} of {expected.size}, by {difference.max():.3g} at most"
         worst = max(worst, float(difference.max()))
     return "right", f"differs by {worst:.1e} at most"
 
 
-def main():
-    checkout, tirx, words = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+# Fixes of synchronization, and the cases that they concern.
+HISTORY = {
+    "5f714f5": ("attention forward, 256 tokens", "fp8 gemm with block scales, 1024 x 2048 x 512"),
+    "fc8c67d": ("nvfp4 gemm, 256 x 256 x 512", "mqa logits of fp4, 6 tokens, 300 keys"),
+    "ce7e98b": ("mqa logits of fp8, 6 tokens, 300 keys", "mqa logits of fp4, 6 tokens, 300 keys"),
+    "b2a7ef0": ("nvfp4 gemm, 256 x 256 x 512",),
+    "40c5e3c": ("grouped fp8 gemm, 2 groups, 480 x 256 x 512",),
+    "c324c9a": (
+        "mqa logits of fp4, 6 tokens, 300 keys",
+        "sparse prefill, 64 heads, width 576",
+        "sparse prefill, 128 heads, width 576",
+        "sparse prefill, 128 heads, few keys, width 512",
+    ),
+}
+
+
+def cases(checkout, tirx, wanted):
     for name, make in CASES.items():
-        if words and not any(word in name for word in words):
+        if not wanted(name):
             continue
         start = time.time()
         with tempfile.TemporaryDirectory() as folder:
             this = make()
-            result, details = run(checkout, tirx, this, Path(folder))
-        print(f"{this.module}\t{name}\t{result}\t{details} ({time.time() - start:.0f} s)", flush=True)
+            yield this.module, name, *run(checkout, tirx, this, Path(folder)), time.time() - start
+
+
+def history(clone, tirx, words):
+    for commit, names in HISTORY.items():
+        if words and commit not in words:
+            continue
+        for when, state in (("before", f"{commit}~"), ("after", commit)):
+            with tempfile.TemporaryDirectory() as folder:
+                files = subprocess.run(["git", "-C", clone, "archive", state, "tirx_kernels"], capture_output=True, check=True)
+                subprocess.run(["tar", "x", "-C", folder], input=files.stdout, check=True)
+                for module, name, result, details, _ in cases(Path(folder), tirx, lambda name: name in names):
+                    print(f"{commit}\t{when}\t{module}\t{name}\t{result}\t{details}", flush=True)
+
+
+def main():
+    arguments = [argument for argument in sys.argv[1:] if argument != "--history"]
+    checkout, tirx, words = Path(arguments[0]), arguments[1], arguments[2:]
+    if "--history" in sys.argv:
+        return history(checkout, tirx, words)
+    for module, name, result, details, seconds in cases(checkout, tirx, lambda n: not words or any(w in n for w in words)):
+        print(f"{module}\t{name}\t{result}\t{details} ({seconds:.0f} s)", flush=True)
 
 
 main()

@@ -11,15 +11,20 @@
 //! | `--errors` | every error in full |
 //! | `--first` | only the first configuration of each module |
 //! | `--out DIR` | writes `MODULE-LABEL.cu` there |
+//! | `--nvcc NVCC` | nvcc compiles the texts of each module's first configuration |
+//! | `--simulate PYTHON` | runs `xtask/python/public_kernels.py` by a Python with NumPy: small configurations on the simulator |
+//!
+//! With the last two it prints the table of `docs/developing/public-kernels.md`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use tirx_build::compile::{FileImports, Loaded, Settings, compile};
 use tirx_core::script::ConstValue;
 
-use crate::process::Result;
+use crate::process::{Result, cargo, output, run};
 
 /// The architecture that the library is written for.
 const ARCH: &str = "sm_100a";
@@ -36,6 +41,8 @@ struct Wanted {
     errors: bool,
     first: bool,
     out: Option<PathBuf>,
+    nvcc: Option<PathBuf>,
+    python: Option<PathBuf>,
 }
 
 impl Wanted {
@@ -49,12 +56,16 @@ impl Wanted {
                 "--errors" => wanted.errors = true,
                 "--first" => wanted.first = true,
                 "--out" => wanted.out = Some(args.next().ok_or("--out needs a folder")?.into()),
+                "--nvcc" => wanted.nvcc = Some(args.next().ok_or("--nvcc needs a program")?.into()),
+                "--simulate" => wanted.python = Some(args.next().ok_or("--simulate needs a Python")?.into()),
                 option if option.starts_with("--") => return Err(format!("unknown option {option}").into()),
                 word => words.push(word.to_string()),
             }
         }
         if words.is_empty() {
-            return Err("usage: cargo xtask public-kernels CHECKOUT [WORD…] [--parse-only] [--errors] [--first] [--out DIR]".into());
+            return Err("usage: cargo xtask public-kernels CHECKOUT [WORD…] [--parse-only] [--errors] [--first] [--out DIR] [--nvcc NVCC] \
+                        [--simulate PYTHON]"
+                .into());
         }
         wanted.checkout = words.remove(0).into();
         wanted.words = words;
@@ -92,8 +103,8 @@ impl Wanted {
 /// What became of a configuration.
 struct Tried {
     label: String,
-    /// The kernels that it gives, or the error in full.
-    result: std::result::Result<usize, String>,
+    /// The CUDA texts of the kernels that it gives, or the error in full.
+    result: std::result::Result<Vec<String>, String>,
 }
 
 /// Compiles everything and prints the table. Fails where something does not compile.
@@ -101,6 +112,10 @@ pub(crate) fn compile_all(args: &[String]) -> Result<()> {
     let wanted = Wanted::read(args)?;
     let mut table = Vec::new();
     let mut failures = 0;
+    let simulated = match &wanted.python {
+        Some(python) => simulate(&wanted, python)?,
+        None => BTreeMap::new(),
+    };
     for module in wanted.modules()? {
         let start = Instant::now();
         let tried = try_module(&wanted, &module);
@@ -131,9 +146,19 @@ pub(crate) fn compile_all(args: &[String]) -> Result<()> {
             }
         }
         let why = errors.keys().next().cloned().unwrap_or_default();
-        table.push(format!("| `{module}` | {} | {good} | {why} |", tried.len()));
+        let nvcc = match (&wanted.nvcc, tried.first().map(|t| &t.result)) {
+            (Some(nvcc), Some(Ok(texts))) => taken_by(nvcc, texts)?,
+            _ => String::new(),
+        };
+        let runs = simulated.get(&module).cloned().unwrap_or_default();
+        table.push(format!(
+            "| `{module}` | {} | {good} | {nvcc} | {runs} | {why} |",
+            tried.len()
+        ));
     }
-    println!("| module | configurations | compile | first error |\n|---|---|---|---|");
+    println!(
+        "| module | configurations | compile | nvcc | simulated | first error |\n|---|---|---|---|---|---|"
+    );
     table.iter().for_each(|row| println!("{row}"));
     match failures {
         0 => Ok(()),
@@ -179,13 +204,13 @@ fn try_config(
     loaded: &Loaded,
     name: &str,
     values: BTreeMap<String, ConstValue>,
-) -> std::result::Result<usize, String> {
+) -> std::result::Result<Vec<String>, String> {
     let built = loaded
         .build_all(Some("get_kernel"), &values)
         .map_err(|e| e.to_string())?;
-    let count = built.len();
+    let mut texts = Vec::new();
     if wanted.parse_only {
-        return Ok(count);
+        return Ok(texts);
     }
     for (number, kernel) in built.into_iter().enumerate() {
         let compiled = compile(kernel.module, &Settings::new(ARCH)).map_err(|e| e.to_string())?;
@@ -195,8 +220,76 @@ fn try_config(
                 .and_then(|()| std::fs::write(&path, &compiled.cuda.text))
                 .map_err(|e| format!("{}: {e}", path.display()))?;
         }
+        texts.push(compiled.cuda.text);
     }
-    Ok(count)
+    Ok(texts)
+}
+
+/// How many of the texts nvcc compiles, and its first error.
+fn taken_by(nvcc: &Path, texts: &[String]) -> Result<String> {
+    let folder = std::env::temp_dir().join(format!("public-kernels-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let (source, code) = (folder.join("kernel.cu"), folder.join("kernel.cubin"));
+    let (mut good, mut why) = (0, String::new());
+    for text in texts {
+        std::fs::write(&source, text)?;
+        let arch = ARCH.trim_start_matches("sm_");
+        let done = Command::new(nvcc)
+            .args(["-cubin", "-std=c++17", "-gencode"])
+            .arg(format!("arch=compute_{arch},code={ARCH}"))
+            .arg("-o")
+            .args([&code, &source])
+            .output()
+            .map_err(|e| format!("{}: {e}", nvcc.display()))?;
+        match done.status.success() {
+            true => good += 1,
+            false if why.is_empty() => {
+                let errors = String::from_utf8_lossy(&done.stderr);
+                let first = errors.lines().find(|line| line.contains("error"));
+                let message = first
+                    .unwrap_or_default()
+                    .rsplit("error")
+                    .next()
+                    .unwrap_or_default();
+                why = format!(": {}", message.trim_start_matches([':', ' ']).replace('|', "/"));
+            }
+            false => {}
+        }
+    }
+    std::fs::remove_dir_all(&folder)?;
+    Ok(match good == texts.len() {
+        true => "yes".into(),
+        false => format!("{good} of {}{why}", texts.len()),
+    })
+}
+
+/// What the simulator makes of the small configurations, by module.
+fn simulate(wanted: &Wanted, python: &Path) -> Result<BTreeMap<String, String>> {
+    run(&mut cargo(["build", "--release", "-p", "cargo-tirx"]))?;
+    let own = std::env::current_exe()?;
+    let profiles = own
+        .ancestors()
+        .nth(2)
+        .ok_or("this program lies in no target folder")?;
+    let lines = output(
+        Command::new(python)
+            .arg(crate::root().join("xtask/python/public_kernels.py"))
+            .arg(&wanted.checkout)
+            .arg(profiles.join("release/cargo-tirx")),
+    )?;
+    let mut simulated: BTreeMap<String, String> = BTreeMap::new();
+    for line in lines.lines() {
+        let mut fields = line.split('\t');
+        let (Some(module), Some(name), Some(result)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
+        let runs = simulated.entry(module.to_string()).or_default();
+        if !runs.is_empty() {
+            runs.push_str("; ");
+        }
+        runs.push_str(&format!("{name}: {result}"));
+    }
+    Ok(simulated)
 }
 
 /// The message and the place of an error, in one line.

@@ -350,11 +350,11 @@ def memory_that_is_not_allocated(B: T.Buffer((32,), "uint32")):
     T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=1)
 
 
-# sim: tensor_memory_without_the_fence_before
+# sim: tensor_memory_of_another_warp_without_a_barrier
 #   B: uint32[160] = 0
-#   fault: the barrier between needs tcgen05.fence.before_thread_sync before it
+#   fault: loads lane 0, column 0 of tensor memory, which thread (0, 0, 0) wrote, and no barrier orders the two
 @T.prim_func
-def tensor_memory_without_the_fence_before(B: T.Buffer((160,), "uint32")):
+def tensor_memory_of_another_warp_without_a_barrier(B: T.Buffer((160,), "uint32")):
     T.device_entry()
     bx = T.cta_id([1])
     tx = T.thread_id([160])
@@ -364,45 +364,36 @@ def tensor_memory_without_the_fence_before(B: T.Buffer((160,), "uint32")):
     r[0] = T.uint32(1)
     if warp == 0:
         T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=32, cta_group=1)
-        T.cuda.warp_sync()
+    T.cuda.cta_sync()
+    if warp == 0:
         T.ptx.tcgen05.st(slot[0], r[0], shape="32x32b", num=1)
         T.ptx.tcgen05.wait.st()
-    T.cuda.cta_sync()
-    T.ptx.tcgen05.fence.after_thread_sync()
     if warp == 4:
         T.ptx.tcgen05.ld(slot[0], r[0], shape="32x32b", num=1)
         T.ptx.tcgen05.wait.ld()
     B[tx] = r[0]
-    T.ptx.tcgen05.fence.before_thread_sync()
     T.cuda.cta_sync()
     if warp == 0:
         T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=1)
 
 
-# sim: tensor_memory_without_the_fence_after
-#   B: uint32[160] = 0
-#   fault: the barrier between needs tcgen05.fence.before_thread_sync before it
+# sim: tensor_memory_load_without_a_wait
+#   B: uint32[32] = 0
+#   fault: the warp ends before a tcgen05.ld is waited for: tcgen05.wait::ld is missing
 @T.prim_func
-def tensor_memory_without_the_fence_after(B: T.Buffer((160,), "uint32")):
+def tensor_memory_load_without_a_wait(B: T.Buffer((32,), "uint32")):
     T.device_entry()
     bx = T.cta_id([1])
-    tx = T.thread_id([160])
-    warp = T.warp_id([5])
+    tx = T.thread_id([32])
     slot = T.alloc_shared((1,), "uint32")
     r = T.alloc_local((1,), "uint32")
     r[0] = T.uint32(1)
-    if warp == 0:
-        T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=32, cta_group=1)
-        T.cuda.warp_sync()
-        T.ptx.tcgen05.st(slot[0], r[0], shape="32x32b", num=1)
-        T.ptx.tcgen05.wait.st()
-    T.ptx.tcgen05.fence.before_thread_sync()
-    T.cuda.cta_sync()
-    if warp == 4:
-        T.ptx.tcgen05.ld(slot[0], r[0], shape="32x32b", num=1)
-        T.ptx.tcgen05.wait.ld()
+    T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=32, cta_group=1)
+    T.ptx.tcgen05.st(slot[0], r[0], shape="32x32b", num=1)
+    T.ptx.tcgen05.wait.st()
+    T.ptx.tcgen05.ld(slot[0], r[0], shape="32x32b", num=1)
     B[tx] = r[0]
-    T.ptx.tcgen05.fence.before_thread_sync()
+    T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=1)
 
 
 # The array was empty before: the fault is the missing wait, not a missing write.

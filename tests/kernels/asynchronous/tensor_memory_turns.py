@@ -54,20 +54,12 @@ def tiles(A: T.Buffer((2, 128, 16), "float16"), B: T.Buffer((2, 128, 16), "float
         T.ptx.tcgen05.relinquish_alloc_permit(cta_group=1)
         T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=1)
 
-# The loads of the last tile are not fenced before the barrier.
-# variant: tiles_without_fence_before of tiles
+# Barriers and waits that acquire order tensor memory by themselves: fences of tcgen05 are for relaxed ones.
+# variant: tiles_without_fences of tiles
 #   without 1: "T.ptx.tcgen05.fence.before_thread_sync()"
-#   fault: tcgen05.fence.before_thread_sync
-
-# No fence behind the wait.
-# variant: tiles_without_fence_after of tiles
-#   without 2: "T.ptx.tcgen05.fence.after_thread_sync()"
-#   fault: tcgen05.fence.after_thread_sync
-
-# The product is not fenced behind the barrier.
-# variant: tiles_without_fence_after_barrier of tiles
 #   without 1: "T.ptx.tcgen05.fence.after_thread_sync()"
-#   fault: tcgen05.fence.after_thread_sync
+#   without 1: "T.ptx.tcgen05.fence.after_thread_sync()"
+#   seeds: 6
 
 # The commit stands before the product.
 # variant: tiles_commit_first of tiles
@@ -207,12 +199,24 @@ def accumulators(A: T.Buffer((4, 128, 16), "float16"), B: T.Buffer((4, 128, 16),
 #   replace: ' + T.cast(t % 2 * 16, "uint32")' -> ""
 #   fault: of tensor memory, which thread
 
-# No fence before the arrival.
-# variant: accumulators_without_fence_before of accumulators
+# The same without fences.
+# variant: accumulators_without_fences of accumulators
 #   without 1: "T.ptx.tcgen05.fence.before_thread_sync()"
-#   fault: tcgen05.fence.before_thread_sync
-
-# No fence behind the producer's wait.
-# variant: accumulators_without_fence_after of accumulators
 #   without 1: "T.ptx.tcgen05.fence.after_thread_sync()"
-#   fault: tcgen05.fence.after_thread_sync
+#   without 1: "T.ptx.tcgen05.fence.after_thread_sync()"
+#   seeds: 6
+
+# The epilogue's arrival is relaxed: fences order the loads before it and the product behind the wait.
+# variant: accumulators_relaxed of accumulators
+#   replace: "T.ptx.mbarrier.arrive(empty.ptr_to([t % 2]))" -> 'T.ptx.mbarrier.arrive(empty.ptr_to([t % 2]), sem="relaxed", scope="cta")'
+#   seeds: 6
+
+# variant: accumulators_relaxed_without_fence_before of accumulators
+#   replace: "T.ptx.mbarrier.arrive(empty.ptr_to([t % 2]))" -> 'T.ptx.mbarrier.arrive(empty.ptr_to([t % 2]), sem="relaxed", scope="cta")'
+#   without 1: "T.ptx.tcgen05.fence.before_thread_sync()"
+#   fault: of tensor memory, which thread
+
+# variant: accumulators_relaxed_without_fence_after of accumulators
+#   replace: "T.ptx.mbarrier.arrive(empty.ptr_to([t % 2]))" -> 'T.ptx.mbarrier.arrive(empty.ptr_to([t % 2]), sem="relaxed", scope="cta")'
+#   without 1: "T.ptx.tcgen05.fence.after_thread_sync()"
+#   fault: with a tcgen05.fence.after_thread_sync behind it alone

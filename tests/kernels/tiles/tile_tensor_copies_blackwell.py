@@ -58,3 +58,30 @@ def counted_by_the_first(A: T.Buffer((2, 8, 32), "float32"), B: T.Buffer((2, 8, 
     T.cuda.cluster_sync()
     for i in T.serial(8):
         B[bx, i, tx] = s[i, tx]
+
+
+# The same, where each block's tile goes to both: the bytes that arrive in either block count at the first one's mbarrier.
+# sim: multicast_counted_by_the_first
+#   A: float32[2x8x32] = i * 256 + j * 32 + k
+#   B: float32[2x2x8x32] = 0 -> A[j][k][l]
+#   seeds: 3
+@T.prim_func
+def multicast_counted_by_the_first(A: T.Buffer((2, 8, 32), "float32"), B: T.Buffer((2, 2, 8, 32), "float32")):
+    T.device_entry()
+    bx = T.cta_id([2])
+    rank = T.cta_id_in_cluster([2])
+    tx = T.thread_id([32])
+    s = T.alloc_shared((2, 8, 32), "float32", align=128)
+    bar = T.alloc_shared((1,), "uint64")
+    begin(bar, tx)
+    first: T.let = T.reinterpret("handle", T.ptx.map_shared_rank(bar.ptr_to([0]), 0))
+    if tx == 0:
+        if rank == 0:
+            T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 4096)
+        Tx.copy_async(s[rank], A[bx], mbar=first, cta_group=2, cta_mask=3)
+    if rank == 0:
+        T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+    T.cuda.cluster_sync()
+    for t in T.serial(2):
+        for i in T.serial(8):
+            B[bx, t, i, tx] = s[t, i, tx]

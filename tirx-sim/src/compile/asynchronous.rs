@@ -258,6 +258,7 @@ impl Compiler<'_> {
             shared,
             barrier,
             ranks: self.masked(call, "multicast", "cta_mask")?,
+            pair: call.int("cta_group") == Some(2),
             at,
         }))
     }

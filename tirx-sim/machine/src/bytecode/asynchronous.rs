@@ -90,6 +90,8 @@ pub struct TileInst {
     pub shared: R,
     pub barrier: Option<R>,
     pub ranks: Option<R>,
+    /// With `.cta_group::2` the mbarrier may be of the other block of the pair.
+    pub pair: bool,
     /// Coordinates.
     pub at: Vec<R>,
 }

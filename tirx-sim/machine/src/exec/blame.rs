@@ -285,6 +285,6 @@ const POLLED: &str = "one of the two is a plain load in the condition of a loop 
                       it orders nothing. Poll with T.ptx.ld_acquire(…, scope=\"gpu\"), or with T.ptx.ld_volatile and a fence \
                       behind the loop, and write with T.ptx.st_release";
 
-/// The fence that is missing where accesses to tensor memory are ordered but not fenced.
-pub(super) const UNMET: &str = "the barrier between needs tcgen05.fence.before_thread_sync before it (unless an operation's \
-                                commit tells of it) and tcgen05.fence.after_thread_sync behind it";
+/// The fence that is missing where threads that access tensor memory synchronize by relaxed operations.
+pub(super) const UNMET: &str = "the wait between is relaxed, and orders tensor memory with a tcgen05.fence.after_thread_sync \
+                                behind it alone";

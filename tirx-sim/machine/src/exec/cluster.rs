@@ -184,22 +184,19 @@ impl Machine<'_, '_> {
         self.warp.arrived |= mask;
         self.warp.owed |= mask;
         let released = self.shared.order.release(self.id, mask);
-        let note = |all: &mut Option<Known>| match all {
-            Some(all) => all.join(&released),
+        let note = |all: &mut Option<Known>, released: &Known| match all {
+            Some(all) => all.join(released),
             none => *none = Some(released.clone()),
         };
-        note(&mut self.shared.cluster_met);
-        if !relaxed {
-            note(&mut self.shared.cluster_arrived);
-        } else if !self.warp.initializations.is_empty() {
-            let mut fenced = Known::nothing(self.ctx.blocks());
+        note(&mut self.shared.cluster_met, &released);
+        if relaxed {
+            let mut fenced = self.shared.order.published(self.id, mask);
             for (_, init) in self.warp.initializations.iter().filter(|(by, _)| by & mask != 0) {
                 fenced.all.learn(*init);
             }
-            match &mut self.shared.cluster_arrived {
-                Some(all) => all.join(&fenced),
-                none => *none = Some(fenced),
-            }
+            note(&mut self.shared.cluster_arrived, &fenced);
+        } else {
+            note(&mut self.shared.cluster_arrived, &released);
         }
         Ok(())
     }

@@ -2,13 +2,14 @@
 //!
 //! Matrix operations and copies to tensor memory are asynchronous operations of the thread that issues them, in the order
 //! in which it does; `tcgen05.commit` tells an mbarrier when they are complete. Loads and stores are those of a warp:
-//! registers that are loaded belong to the load until `tcgen05.wait::ld`, and what is stored is there after
-//! `tcgen05.wait::st`. The order of accesses is that of all memory, by columns of 16 lanes, with the fences of `tcgen05`.
+//! registers that are loaded may be read at once (PTX ISA, "Register dependencies, same thread"), but the load reads tensor
+//! memory until `tcgen05.wait::ld`; what is stored is there after `tcgen05.wait::st`. The order of accesses is that of all
+//! memory, by columns of 16 lanes, with the fences of `tcgen05`.
 
 use super::access::Check;
 use super::address;
 use super::engine::{Class, Completion, Issue, Operation, Reach, Work};
-use super::order::{Conflict, Forked, Kind, Mark, Order, Place};
+use super::order::{Conflict, Forked, Kind, Order, Place};
 use super::run::Machine;
 use super::{Shared, Trap};
 use crate::alu::{FULL, LANES};
@@ -52,6 +53,13 @@ enum Touch {
 pub(super) struct Loading {
     pc: usize,
     cells: Vec<Cell>,
+}
+
+impl Loading {
+    /// The load.
+    pub(super) fn pc(&self) -> usize {
+        self.pc
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +158,11 @@ impl Machine<'_, '_> {
                 let at = self.warp.v64[*to as usize][0] as i64;
                 self.shared.changes += 1;
                 self.store_each(pc, *temp, access, 1, &|_| at)?;
+                // The warp writes as a whole, in the order of its accesses to the same address (PTX ISA, "Asynchronous
+                // Operations" of tcgen05).
+                let order = &mut self.shared.order;
+                let written = order.release(self.id, 1);
+                order.acquire(self.id, FULL, &written);
             }
             TensorMemoryInst::Dealloc { address, columns } => {
                 self.whole_warp(mask)?;
@@ -387,14 +400,9 @@ impl Machine<'_, '_> {
             Touch::Store => (true, "stores to"),
             Touch::Free => (true, "frees"),
         };
-        let fenced = |mark: Mark| order.tensor_fenced(mark, self.id, touch != Touch::Free);
-        let done = bank.accessed(cells, |place| {
-            let unmet = place.unmet(writes, fenced);
-            match writes {
-                true => place.write_together(order, mark)?,
-                false => place.read_together(order, mark)?,
-            }
-            unmet.map_or(Ok(()), Err)
+        let done = bank.accessed(cells, |place| match writes {
+            true => place.write_together(order, mark, touch != Touch::Free),
+            false => place.read_together(order, mark),
         });
         done.map_err(|(cell, conflict)| {
             let name = format!("lane {}, column {} of tensor memory", cell.lane, cell.column);
@@ -556,13 +564,9 @@ impl Reach<'_, '_> {
         }
         let operation: &Operation = self.operation;
         let forked: &Forked = &operation.forked;
-        let done = self.bank(rank)?.accessed(cells, |place| {
-            let unmet = place.unmet(writes, |mark| forked.tensor_fenced(mark));
-            match writes {
-                true => place.write_in_order(forked)?,
-                false => place.read_in_order(forked)?,
-            }
-            unmet.map_or(Ok(()), Err)
+        let done = self.bank(rank)?.accessed(cells, |place| match writes {
+            true => place.tensor_write_by(forked),
+            false => place.tensor_read_by(forked),
         });
         done.map_err(|(cell, conflict)| {
             let place = format!("lane {}, column {} of tensor memory", cell.lane, cell.column);

@@ -20,6 +20,7 @@ use super::cells::Cells;
 use super::fills::FILLED;
 use super::order::{Forked, Kind, Mark, Space};
 use super::run::Machine;
+use super::tcgen05::Loading;
 use super::{Shared, Trap};
 use crate::alu::{FULL, LANES, Lanes32};
 use crate::bytecode::{LeftOperand, Operand, WgmmaInst};
@@ -94,6 +95,19 @@ impl Operations {
         self.loads.clear();
     }
 
+    /// The load that a word may still be waiting for.
+    fn loading(&self, word: usize) -> Option<usize> {
+        let load = self.loads.iter().find(|(words, _)| words.contains(&word));
+        load.map(|(_, pc)| *pc)
+    }
+
+    /// A word that was loaded is read.
+    fn arrived(&mut self, word: usize) {
+        self.loads
+            .iter_mut()
+            .for_each(|(words, _)| words.retain(|w| *w != word));
+    }
+
     /// Whether a thread may access a local word; otherwise the instruction that conflicts.
     fn in_the_way(&self, word: usize, writes: bool) -> Option<usize> {
         let busy = |counts: &[u16]| counts.get(word).is_some_and(|n| *n > 0);
@@ -138,19 +152,14 @@ impl Machine<'_, '_> {
     }
 
     fn own_word_of_wgmma(&mut self, word: usize, mask: u32, writes: bool) -> Check {
-        if let Some((_, pc)) = self
-            .warp
-            .wgmma
-            .loads
-            .iter()
-            .find(|(words, _)| words.contains(&word))
-        {
-            let pc = *pc;
+        // A register that is read has arrived then; one that is written first may be overwritten by what arrives.
+        if !writes {
+            self.warp.wgmma.arrived(word);
+        } else if let Some(pc) = self.warp.wgmma.loading(word) {
             let lane = mask.trailing_zeros() & 31;
             let me = self.thread(self.id as u32 * 32 + lane);
-            let verb = if writes { "writes" } else { "reads" };
             let message = format!(
-                "thread {me} {verb} a register of a tcgen05.ld that it has not waited for: tcgen05.wait::ld is missing"
+                "thread {me} writes a register of a tcgen05.ld that it has not waited for: tcgen05.wait::ld is missing"
             );
             let mut trap = Trap::new(FaultKind::Race, lane, message);
             trap.notes.push(("the load is issued here".to_string(), pc));
@@ -221,9 +230,17 @@ impl Machine<'_, '_> {
         if !self.ctx.code.wgmma || self.warp.alive != 0 {
             return Ok(());
         }
+        let lane = mask.trailing_zeros() & 31;
         if !self.warp.stored.is_empty() {
             let message = "the warp ends before a tcgen05.st is waited for: tcgen05.wait::st is missing";
-            return Err(Trap::new(FaultKind::Race, mask.trailing_zeros() & 31, message));
+            return Err(Trap::new(FaultKind::Race, lane, message));
+        }
+        let loading = self.warp.loading.first().map(Loading::pc);
+        if let Some(pc) = loading.filter(|_| self.shared.order.check) {
+            let message = "the warp ends before a tcgen05.ld is waited for: tcgen05.wait::ld is missing";
+            let mut trap = Trap::new(FaultKind::Race, lane, message);
+            trap.notes.push(("the load is issued here".to_string(), pc));
+            return Err(trap);
         }
         let operations = &self.warp.wgmma;
         let Some(first) = operations.groups.iter().flatten().chain(&operations.open).next() else {

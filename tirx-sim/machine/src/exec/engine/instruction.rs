@@ -338,7 +338,12 @@ impl Machine<'_, '_> {
         for rank in self.targets(inst.ranks, lane) {
             let mut completions = Vec::new();
             if let Some(barrier) = inst.barrier {
-                let (rank, byte) = self.barrier_at(lane, self.wide(barrier, lane), rank)?;
+                let address = self.wide(barrier, lane);
+                let told = match rank {
+                    Some(rank) if inst.pair => Some(rank & !1 | self.rank_of(address) & 1),
+                    rank => rank,
+                };
+                let (rank, byte) = self.barrier_at(lane, address, told)?;
                 completions.push(Completion::Bytes(rank, byte, size));
             }
             let tile = Tile {
@@ -391,6 +396,14 @@ impl Machine<'_, '_> {
         }
         let own = rank.is_some_and(|r| r as usize == self.peers.rank());
         Ok((rank.filter(|_| !own), byte))
+    }
+
+    /// The rank of the block whose shared memory an address is of.
+    fn rank_of(&self, address: u64) -> u32 {
+        match decode(address) {
+            Target::Cluster(rank, ..) => rank,
+            _ => self.peers.rank() as u32,
+        }
     }
 
     /// Performs an operation on an mbarrier that a lane may use.
@@ -521,8 +534,10 @@ impl Machine<'_, '_> {
         let times = mask.count_ones();
         let arrives = !matches!(inst.what, MbarrierWhat::Expect | MbarrierWhat::Complete);
         self.shared.engine.latest = self.shared.engine.latest.max(self.shared.time(self.warp));
-        let released: Option<Known> =
-            (arrives && !inst.relaxed).then(|| self.shared.order.release(self.id, mask));
+        let released: Option<Known> = arrives.then(|| match inst.relaxed {
+            true => self.shared.order.published(self.id, mask),
+            false => self.shared.order.release(self.id, mask),
+        });
         let cluster = inst.cluster;
         self.with_barrier(lane, rank, byte, |barrier| {
             match (&released, rank) {
@@ -604,11 +619,12 @@ impl Machine<'_, '_> {
         if inst.what == MbarrierWhat::Wait && self.ctx.exploring {
             self.note_waits(inst, mask)?;
         }
-        if !inst.relaxed {
-            for (_, lanes, released) in &known {
-                let far = released.far.iter().filter(|_| inst.cluster);
-                for released in released.near.iter().chain(far) {
-                    self.shared.order.acquire(self.id, *lanes, released);
+        for (_, lanes, released) in &known {
+            let far = released.far.iter().filter(|_| inst.cluster);
+            for released in released.near.iter().chain(far) {
+                match inst.relaxed {
+                    true => self.shared.order.hear(self.id, *lanes, released),
+                    false => self.shared.order.acquire(self.id, *lanes, released),
                 }
             }
         }

@@ -56,7 +56,7 @@ pub(crate) enum Conflict {
     Constant(Mark, bool),
     /// Both are strong, but of different sizes.
     Sizes(Mark),
-    /// Ordered, but without the fences of `tcgen05`; whether the access was a write.
+    /// In tensor memory, and published to this thread by relaxed synchronization; whether the access was a write.
     Unmet(Mark, bool),
 }
 
@@ -70,6 +70,15 @@ impl Conflict {
             | Conflict::Constant(mark, _)
             | Conflict::Sizes(mark)
             | Conflict::Unmet(mark, _) => mark,
+        }
+    }
+
+    /// The same in tensor memory, for who knows this.
+    pub(crate) fn in_tensor_memory(self, known: &Known) -> Conflict {
+        match self {
+            Conflict::Write(mark) if known.told.unknown(mark) == 0 => Conflict::Unmet(mark, true),
+            Conflict::Read(mark) if known.told.unknown(mark) == 0 => Conflict::Unmet(mark, false),
+            other => other,
         }
     }
 }
@@ -100,20 +109,20 @@ impl Forked {
             || mark.is_operation() && self.after.contains(&mark)
     }
 
-    /// The same for an access to tensor memory, with its fences.
-    pub(crate) fn tensor_fenced(&self, mark: Mark) -> bool {
-        mark.is_never()
-            || mark == self.mark
-            || mark == self.write()
-            || mark.of_warp(self.mark.block, self.mark.warp())
-            || self.known.met.unknown(mark) == 0
-            || mark.is_operation() && self.after.contains(&mark)
+    /// The same for an access to tensor memory, which fences of `tcgen05` order as well, or for a read before a write.
+    fn over(&self, mark: Mark) -> bool {
+        self.ordered(mark) || self.known.met.unknown(mark) == 0
     }
 
     /// Whether what was written is visible to an operation of the async proxy.
     fn visible(&self, write: Mark, space: Space) -> bool {
         let generic = !write.is_never() && write.kind() != Kind::Engine;
-        !generic || self.mark.kind() != Kind::Engine || self.known.fenced[space as usize].unknown(write) == 0
+        !generic || self.mark.kind() != Kind::Engine || self.fenced(write, space)
+    }
+
+    /// Whether a proxy fence that comes before the operation has made a write visible to it.
+    fn fenced(&self, write: Mark, space: Space) -> bool {
+        self.known.fenced[space as usize].unknown(write) == 0
     }
 }
 
@@ -152,16 +161,6 @@ impl Place {
         read.or_else(|| writes.copied().find(|m| far(m)).map(|m| (m, true)))
     }
 
-    /// An access to tensor memory that is not ordered before one that `writes` or reads.
-    pub(crate) fn unmet(&self, writes: bool, fenced: impl Fn(Mark) -> bool) -> Option<Conflict> {
-        let unmet = match fenced(self.write) {
-            false => Conflict::Write(self.write),
-            true if writes => self.blocked(&fenced)?,
-            true => return None,
-        };
-        Some(Conflict::Unmet(unmet.mark(), matches!(unmet, Conflict::Write(_))))
-    }
-
     /// A read by one lane. A `lenient` read does not race with strong writes: a compare-and-swap loop begins with one.
     pub(crate) fn read(&mut self, order: &Order, me: Mark, lane: u32, lenient: bool) -> Result<(), Conflict> {
         let warp = me.warp();
@@ -185,9 +184,10 @@ impl Place {
         read.map_or(Ok(()), |mark| Err(Conflict::Constant(mark, true)))
     }
 
-    /// All lanes of `me` read by one instruction.
+    /// All lanes of `me` read tensor memory by one instruction.
     pub(crate) fn read_together(&mut self, order: &Order, me: Mark) -> Result<(), Conflict> {
-        self.read_if(me, false, |mark| order.ordered_for_warp(mark, me.warp()))
+        let read = self.read_if(me, false, |mark| order.tensor_ordered(mark, me.warp(), true));
+        read.map_err(|conflict| conflict.in_tensor_memory(order.known(me.warp(), 0)))
     }
 
     fn read_if(&mut self, me: Mark, lenient: bool, ordered: impl Fn(Mark) -> bool) -> Result<(), Conflict> {
@@ -225,9 +225,9 @@ impl Place {
         reads.push(last);
     }
 
-    /// A read or strong write that `me` may not overwrite.
-    fn blocked(&self, ordered: &impl Fn(Mark) -> bool) -> Option<Conflict> {
-        if !ordered(self.read) {
+    /// A read that is not `over` or a strong write that is not `ordered`, which `me` may not overwrite.
+    fn blocked(&self, ordered: &impl Fn(Mark) -> bool, over: &impl Fn(Mark) -> bool) -> Option<Conflict> {
+        if !over(self.read) {
             return Some(Conflict::Read(self.read));
         }
         let extra = self.extra.as_ref()?;
@@ -237,7 +237,7 @@ impl Place {
         extra
             .reads
             .iter()
-            .find(|m| !ordered(**m))
+            .find(|m| !over(**m))
             .map(|m| Conflict::Read(*m))
     }
 
@@ -245,24 +245,32 @@ impl Place {
     pub(crate) fn write(&mut self, order: &Order, me: Mark, lane: u32, same: bool) -> Result<(), Conflict> {
         if !same {
             self.check_constant()?;
-            self.write_if(|mark| order.ordered(mark, me.warp(), lane))?;
+            let ordered = |mark| order.ordered(mark, me.warp(), lane);
+            self.write_if(ordered, |mark| order.over(mark, me.warp(), lane))?;
         }
         self.written(me);
         Ok(())
     }
 
-    /// All lanes of `me` write by one instruction.
-    pub(crate) fn write_together(&mut self, order: &Order, me: Mark) -> Result<(), Conflict> {
-        self.write_if(|mark| order.ordered_for_warp(mark, me.warp()))?;
+    /// All lanes of `me` write tensor memory by one instruction, or free it, which is not `asynchronous`.
+    pub(crate) fn write_together(
+        &mut self,
+        order: &Order,
+        me: Mark,
+        asynchronous: bool,
+    ) -> Result<(), Conflict> {
+        let ordered = |mark| order.tensor_ordered(mark, me.warp(), asynchronous);
+        let write = self.write_if(ordered, ordered);
+        write.map_err(|conflict| conflict.in_tensor_memory(order.known(me.warp(), 0)))?;
         self.written(me);
         Ok(())
     }
 
-    fn write_if(&self, ordered: impl Fn(Mark) -> bool) -> Result<(), Conflict> {
+    fn write_if(&self, ordered: impl Fn(Mark) -> bool, over: impl Fn(Mark) -> bool) -> Result<(), Conflict> {
         if !ordered(self.write) {
             return Err(Conflict::Write(self.write));
         }
-        self.blocked(&ordered).map_or(Ok(()), Err)
+        self.blocked(&ordered, &over).map_or(Ok(()), Err)
     }
 
     fn written(&mut self, me: Mark) {
@@ -307,7 +315,8 @@ impl Place {
             return Err(Conflict::Write(self.write));
         }
         if access.writes {
-            if let Some(conflict) = self.blocked(&|mark| allowed(order, mark))
+            let over = |mark: Mark| allowed(order, mark) || order.over(mark, warp, lane);
+            if let Some(conflict) = self.blocked(&|mark| allowed(order, mark), &over)
                 && checked
             {
                 return Err(told(conflict));
@@ -400,14 +409,22 @@ impl Place {
         }
     }
 
-    /// An asynchronous operation reads memory to which proxy fences do not apply: tensor memory.
-    pub(crate) fn read_in_order(&mut self, operation: &Forked) -> Result<(), Conflict> {
-        if !operation.ordered(self.write) {
-            return Err(Conflict::Write(self.write));
+    /// An asynchronous operation reads tensor memory, to which proxy fences do not apply.
+    pub(crate) fn tensor_read_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
+        if !operation.over(self.write) {
+            return Err(Conflict::Write(self.write).in_tensor_memory(&operation.known));
         }
         if self.read != operation.mark {
-            self.note_read(operation.mark, |mark| operation.ordered(mark));
+            self.note_read(operation.mark, |mark| operation.over(mark));
         }
+        Ok(())
+    }
+
+    /// An asynchronous operation writes tensor memory.
+    pub(crate) fn tensor_write_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
+        let write = self.write_if(|mark| operation.over(mark), |mark| operation.over(mark));
+        write.map_err(|conflict| conflict.in_tensor_memory(&operation.known))?;
+        self.written(operation.write());
         Ok(())
     }
 
@@ -420,7 +437,7 @@ impl Place {
                 .chain([&self.write])
                 .copied()
         };
-        if let Some(write) = writes().find(|m| !operation.ordered(*m)) {
+        if let Some(write) = writes().find(|m| !operation.ordered(*m) && !operation.fenced(*m, space)) {
             return Err(Conflict::Write(write));
         }
         if let Some(write) = self.unseen(operation, space) {
@@ -436,7 +453,8 @@ impl Place {
     pub(crate) fn write_by(&mut self, operation: &Forked, space: Space) -> Result<(), Conflict> {
         self.check_constant()?;
         let unseen = self.unseen(operation, space);
-        self.write_in_order(operation)?;
+        self.write_if(|mark| operation.ordered(mark), |mark| operation.over(mark))?;
+        self.written(operation.write());
         unseen.map_or(Ok(()), |mark| Err(Conflict::Unfenced(mark)))
     }
 
@@ -447,18 +465,6 @@ impl Place {
             .chain([&self.write])
             .copied()
             .find(|m| !operation.visible(*m, space))
-    }
-
-    /// An asynchronous operation writes memory that no proxy fence concerns: tensor memory.
-    pub(crate) fn write_in_order(&mut self, operation: &Forked) -> Result<(), Conflict> {
-        if !operation.ordered(self.write) {
-            return Err(Conflict::Write(self.write));
-        }
-        if let Some(conflict) = self.blocked(&|mark| operation.ordered(mark)) {
-            return Err(conflict);
-        }
-        self.written(operation.write());
-        Ok(())
     }
 
     /// An asynchronous operation updates strongly and releases what it knows: a signal.
@@ -488,7 +494,8 @@ impl Place {
             return Err(Conflict::Write(self.write));
         }
         let strong_or_reduced = |mark: Mark| allowed(mark) || mark.is_operation();
-        if let Some(conflict) = self.blocked(&strong_or_reduced) {
+        let over = |mark: Mark| strong_or_reduced(mark) || operation.over(mark);
+        if let Some(conflict) = self.blocked(&strong_or_reduced, &over) {
             return Err(conflict);
         }
         if let Some(mark) = self.unseen(operation, space) {

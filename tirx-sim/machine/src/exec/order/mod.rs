@@ -24,9 +24,9 @@
 //! | strong read, *relaxed* | | the same, at the lane's next fence |
 //! | fence | the lane, for its relaxed writes to come | its relaxed reads so far |
 //! | `fence.sc` ([`fences`]) | also for relaxed writes of lanes that it meets at a barrier | also relaxed reads of such lanes |
-//! | mbarrier arrive | its lane, in the phase | |
-//! | mbarrier arrive of another block's thread | at scope `cluster` its lane; else the operations alone that it has waited for | |
-//! | mbarrier try_wait, test_wait that succeeds | | the phase that completed: of other blocks' threads at scope `cluster` alone |
+//! | mbarrier arrive, unless relaxed | its lane, in the phase | |
+//! | mbarrier arrive of another block's thread | at scope `cluster` its lane; else the operations alone that it has waited for, its reads, its accesses to tensor memory, and for asynchronous operations what it has fenced | |
+//! | mbarrier try_wait, test_wait that succeeds, unless relaxed | | the phase that completed: of other blocks' threads at scope `cluster` alone |
 //! | `fence.mbarrier_init` | its lane's initializations, at the cluster barrier, also where that is relaxed | |
 //! | a copy's complete_tx | the copy, in the phase | |
 //! | wait for groups | | the operations of the groups |
@@ -45,10 +45,11 @@
 //! wrote, or writes over it, needs the write in the second one. The way back needs no fence: waiting for a completion implies
 //! it. Neither does a write over what threads have only read.
 //!
-//! **Tensor memory** is in the order of all memory, and needs `tcgen05` fences besides: a barrier publishes a thread's
-//! accesses only after its `tcgen05.fence::before_thread_sync` (a commit does so too, [`Known::told`]), and a thread's
-//! later operations are ordered behind what it learned at a barrier only after its `tcgen05.fence::after_thread_sync`
-//! ([`Known::met`]). Within a warp, and between operations of one thread, no fence is needed. A `tcgen05.ld` reads until its
+//! **Tensor memory** is in the order of all memory: "the standard memory consistency model synchronization mechanisms also
+//! apply" (PTX ISA, "Specialized Inter-thread Synchronization for tcgen05 instructions"). Besides, the fences of `tcgen05` order
+//! it where threads synchronize by relaxed operations, which order nothing else: those pass on what a thread has done before
+//! its `tcgen05.fence::before_thread_sync` (a commit does so too, [`Known::told`]), and a thread's later operations are ordered
+//! behind that after its `tcgen05.fence::after_thread_sync` ([`Known::met`]). A `tcgen05.ld` reads until its
 //! `tcgen05.wait::ld`: a release before the wait does not cover it.
 //!
 //! **History.** A place ([`Place`]) holds its last write, its reads since, the strong accesses and what they released.
@@ -87,9 +88,11 @@ pub(crate) struct Known {
     pub(crate) all: Clock,
     /// Of these, those that asynchronous operations may read, by the space that they are to ([`Space`]).
     pub(crate) fenced: [Clock; 2],
-    /// Of these, accesses to tensor memory that their threads have published by a fence or commit.
+    /// Accesses to tensor memory that their threads have published by a fence or commit: relaxed synchronization passes
+    /// on these alone.
     pub(crate) told: Clock,
-    /// Of those, the ones that this actor's operations on tensor memory are ordered behind. Not passed on.
+    /// Accesses to tensor memory that operations on tensor memory are ordered behind, and reads that writes are ordered
+    /// behind, whatever `all` says.
     pub(crate) met: Clock,
     /// Whether that includes the previous grid.
     pub(crate) prior: bool,
@@ -113,6 +116,7 @@ impl Known {
             own.join(other);
         }
         self.told.join(&other.told);
+        self.met.join(&other.met);
         self.prior |= other.prior;
     }
 
@@ -120,12 +124,6 @@ impl Known {
         for space in spaces {
             self.fenced[*space as usize].join(known);
         }
-    }
-
-    /// Joins what another lane of the warp knows, which becomes one strand with this.
-    fn merge(&mut self, other: &Known) {
-        self.join(other);
-        self.met.join(&other.met);
     }
 
     fn is(&self, other: &Known) -> bool {
@@ -139,13 +137,17 @@ impl Known {
         clocks.iter().all(|(a, b)| a.is(b)) && self.prior == other.prior
     }
 
-    /// Of all this the asynchronous operations alone: what threads have done is left out.
+    /// What an arrival at scope `cta` tells another block: asynchronous operations, which accesses to tensor memory are too,
+    /// reads, which are over, and for asynchronous operations what a proxy fence has made visible. What threads have written
+    /// otherwise is left out.
     pub(crate) fn operations(&self) -> Known {
+        let mut met = self.met.clone();
+        met.join(&self.all);
         Known {
             all: self.all.operations(),
-            fenced: self.fenced.each_ref().map(Clock::operations),
-            told: self.told.operations(),
-            met: self.met.operations(),
+            fenced: self.fenced.clone(),
+            told: self.told.clone(),
+            met,
             prior: false,
         }
     }
@@ -281,7 +283,13 @@ impl Order {
         self.fine && self.known(warp, lane).all.unknown(mark.of(lanes)) == 0
     }
 
-    /// The same for an instruction that all lanes of a warp do together: what they did so before comes before it.
+    /// Whether a read is over before what a lane writes next.
+    pub(crate) fn over(&self, mark: Mark, warp: usize, lane: u32) -> bool {
+        self.ordered(mark, warp, lane) || self.known(warp, lane).met.unknown(mark) == 0
+    }
+
+    /// Whether a mark is ordered before an instruction that all lanes of a warp do together: what they did so before comes
+    /// before it.
     pub(crate) fn ordered_for_warp(&self, mark: Mark, warp: usize) -> bool {
         mark.of_warp(self.block, warp) || self.ordered(mark, warp, 0)
     }
@@ -317,7 +325,7 @@ impl Order {
                     last = Some(known);
                     match &mut all {
                         None => all = Some(known.clone()),
-                        Some(all) => all.merge(known),
+                        Some(all) => all.join(known),
                     }
                 }
                 all.unwrap_or_else(|| time.known.clone())
@@ -343,6 +351,21 @@ impl Order {
         if time.lanes.is_none() {
             refresh(time, block);
         }
+    }
+
+    /// What relaxed synchronization passes on of lanes: accesses to tensor memory before their last
+    /// `tcgen05.fence::before_thread_sync`.
+    pub(crate) fn published(&self, warp: usize, mask: u32) -> Known {
+        let mut published = Known::nothing(self.blocks);
+        for lane in (0..LANES as u32).filter(|l| mask >> l & 1 != 0) {
+            published.told.join(&self.known(warp, lane).told);
+        }
+        published
+    }
+
+    /// Lanes have waited, relaxed, for what was released: `tcgen05.fence::after_thread_sync` may follow.
+    pub(crate) fn hear(&mut self, warp: usize, mask: u32, released: &Known) {
+        self.change(warp, mask, |known| known.told.join(&released.told));
     }
 
     /// Changes what lanes know.
@@ -473,7 +496,7 @@ impl Order {
             match time.lanes.take() {
                 None => time.known.join(released),
                 Some(lanes) => {
-                    lanes.iter().for_each(|l| time.known.merge(l));
+                    lanes.iter().for_each(|l| time.known.join(l));
                     time.known.join(released);
                 }
             }
@@ -521,12 +544,13 @@ impl Order {
         });
     }
 
-    /// Whether an access to tensor memory was told to a warp, and, for an `asynchronous` one of the warp, before its last
-    /// `tcgen05.fence::after_thread_sync`.
-    pub(crate) fn tensor_fenced(&self, mark: Mark, warp: usize, asynchronous: bool) -> bool {
+    /// Whether an access to tensor memory is ordered before what a warp does there next: as accesses of all memory are, or by
+    /// the fences of `tcgen05`. An access that is not `asynchronous` needs no `tcgen05.fence::after_thread_sync`.
+    pub(crate) fn tensor_ordered(&self, mark: Mark, warp: usize, asynchronous: bool) -> bool {
         let known = self.known(warp, 0);
-        let clock = if asynchronous { &known.met } else { &known.told };
-        mark.is_never() || mark.of_warp(self.block, warp) || clock.unknown(mark) == 0
+        self.ordered_for_warp(mark, warp)
+            || known.met.unknown(mark) == 0
+            || !asynchronous && known.told.unknown(mark) == 0
     }
 
     /// Lanes know that operations are complete.

@@ -200,70 +200,41 @@ fn scopes_bound_what_is_released() {
 }
 
 #[test]
-fn tensor_memory_needs_a_fence_on_each_side_of_a_barrier() {
+fn a_barrier_orders_tensor_memory_without_fences() {
+    let mut order = order(0);
+    let mut place = Place::EMPTY;
+    let mark = order.mark(0, 0, Kind::Plain).of(u32::MAX);
+    assert_eq!(place.write_together(&order, mark, true), Ok(()));
+    let read = order.mark(1, 0, Kind::Plain).of(u32::MAX);
+    assert_eq!(place.read_together(&order, read), Err(Conflict::Write(mark)));
+    order.barrier();
+    let read = order.mark(1, 0, Kind::Plain).of(u32::MAX);
+    assert_eq!(place.read_together(&order, read), Ok(()));
+}
+
+#[test]
+fn relaxed_synchronization_orders_tensor_memory_with_a_fence_on_each_side() {
     for (before, after) in [(true, true), (true, false), (false, true)] {
         let mut order = order(0);
         let mut place = Place::EMPTY;
         let mark = order.mark(0, 0, Kind::Plain).of(u32::MAX);
-        assert_eq!(place.write_together(&order, mark), Ok(()));
+        assert_eq!(place.write_together(&order, mark, true), Ok(()));
         if before {
             order.tensor_fence_before(0, u32::MAX);
         }
-        order.barrier();
+        let published = order.published(0, u32::MAX);
+        order.hear(1, u32::MAX, &published);
         if after {
             order.tensor_fence_after(1, u32::MAX);
         }
-        let unmet = place.unmet(false, |mark| order.tensor_fenced(mark, 1, true));
-        assert_eq!(unmet, (!(before && after)).then_some(Conflict::Unmet(mark, true)));
-        let unmet = place.unmet(true, |mark| order.tensor_fenced(mark, 1, false));
-        assert_eq!(unmet.is_some(), !before, "freeing is not asynchronous");
-        assert_eq!(
-            place.unmet(true, |mark| order.tensor_fenced(mark, 0, true)),
-            None,
-            "the warp itself"
-        );
         let read = order.mark(1, 0, Kind::Plain).of(u32::MAX);
-        assert_eq!(
-            place.read_together(&order, read),
-            Ok(()),
-            "the barrier orders them"
-        );
+        let expected = match (before, after) {
+            (true, true) => Ok(()),
+            (true, false) => Err(Conflict::Unmet(mark, true)),
+            _ => Err(Conflict::Write(mark)),
+        };
+        assert_eq!(place.clone().read_together(&order, read), expected);
+        let freed = place.write_together(&order, read, false);
+        assert_eq!(freed.is_ok(), before, "freeing is not asynchronous");
     }
-}
-
-#[test]
-fn operations_are_ordered_by_their_completion_and_proxy_fences() {
-    let mut order = order(0);
-    let mut place = Place::EMPTY;
-    assert_eq!(write(&order, &mut place, 0, 0), Ok(()));
-    let mark = Mark::new(0, 0, 1, 40, 0, Kind::Engine);
-    let forked = |order: &mut Order| Forked {
-        known: order.release(0, 1),
-        mark,
-        after: Vec::new(),
-    };
-    let operation = forked(&mut order);
-    assert!(matches!(
-        place.read_by(&operation, Space::Shared),
-        Err(Conflict::Unfenced(_))
-    ));
-    order.fence_proxy(0, 1, &[Space::Global]);
-    let other = forked(&mut order);
-    assert!(
-        matches!(place.read_by(&other, Space::Shared), Err(Conflict::Unfenced(_))),
-        "the fence is of another space"
-    );
-    order.fence_proxy(0, 1, &[Space::Shared]);
-    let operation = forked(&mut order);
-    assert_eq!(place.read_by(&operation, Space::Shared), Ok(()));
-    assert!(
-        write(&order, &mut place, 0, 0).is_err(),
-        "it may not have read yet"
-    );
-    order.learn(0, 1, &[mark, mark.written()]);
-    assert_eq!(write(&order, &mut place, 0, 0), Ok(()));
-    let mut place = Place::EMPTY;
-    assert_eq!(place.write_by(&operation, Space::Shared), Ok(()));
-    assert!(read(&order, &mut place, 1, 0).is_err(), "warp 1 has not waited");
-    assert_eq!(read(&order, &mut place, 0, 0), Ok(()), "lane 0 has");
 }

@@ -1,0 +1,97 @@
+"""Times kernels of the public library from source to CUDA text beside Apache TVM 0.26: public_compile_times.py CHECKOUT TIRX.
+
+To be run by a Python that has TVM; TIRX is the `cargo-tirx` executable. What counts is processor time (user and system), so
+that other work on the machine changes little: for TVM that of calling `get_kernel`, lowering and text, with the modules
+loaded and after a first compilation; for tirx that of the whole process, which reads the file, too. The least of several
+runs.
+"""
+
+import importlib
+import importlib.machinery
+import os
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+from unittest import mock
+
+import tvm
+
+KERNELS = {
+    "gemm/fp16_bf16_gemm.py": {"dtype": "bf16", "M": 4096, "N": 4096, "K": 4096},
+    "attention/flash_attention4.py": {
+        "batch_size": 1, "seq_len": 4096, "num_qo_heads": 32, "num_kv_heads": 8, "head_dim": 128, "is_causal": True,
+    },
+    "attention/flash_attention_backward.py": {"batch_size": 1, "seq_len": 4096, "num_heads": 16, "is_causal": True},
+}
+RUNS = 5
+
+
+def ours(tirx, file, values):
+    command = [tirx, "tirx", "cuda", str(file), "--entry", "get_kernel", "--arch", "sm_100a"]
+    command += [word for name, value in values.items() for word in ("-D", f"{name}={value!r}")]
+    least = float("inf")
+    for _ in range(RUNS):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        if status != 0:
+            sys.exit(f"{file}: tirx failed")
+        least = min(least, usage.ru_utime + usage.ru_stime)
+    return least
+
+
+def theirs(name, values):
+    module = importlib.import_module(name)
+    target = tvm.target.Target({"kind": "cuda", "arch": "sm_100a"})
+    least = float("inf")
+    for run in range(RUNS + 1):
+        start = time.process_time()
+        with target:
+            kernel = module.get_kernel(**values)
+            compiled = tvm.compile(tvm.IRModule({"main": kernel}), target=target, tir_pipeline="tirx")
+            text = compiled.mod.imports[0].inspect_source()
+        if "__global__" not in text:
+            sys.exit(f"{name}: no CUDA text")
+        if run > 0:
+            least = min(least, time.process_time() - start)
+    return least
+
+
+class Host(types.ModuleType):
+    """A module of the host programs, which no kernel needs."""
+
+    __path__ = ()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return mock.MagicMock()
+
+
+class HostPackages:
+    """Finds and loads them."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "triton", "flashinfer", "flash_attn", "pytest", "scipy", "cuda"):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        return Host(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+def main():
+    checkout, tirx = Path(sys.argv[1]), sys.argv[2]
+    sys.path.insert(0, str(checkout))
+    sys.meta_path.append(HostPackages())
+    print("| kernel | tirx | TVM | ratio |\n|---|---|---|---|")
+    for file, values in KERNELS.items():
+        our_time = ours(tirx, checkout / "tirx_kernels" / file, values)
+        their_time = theirs("tirx_kernels." + file.removesuffix(".py").replace("/", "."), values)
+        print(f"| `{file}` | {our_time * 1e3:.0f} ms | {their_time * 1e3:.0f} ms | {their_time / our_time:.0f} |", flush=True)
+
+
+main()
