@@ -187,6 +187,7 @@ impl DType {
     /// Smallest value of an integer type (0/1 for bool), `None` for others.
     pub fn min_int(self) -> Option<i128> {
         match self.code {
+            TypeCode::Int if self.bits == 128 => Some(i128::MIN),
             TypeCode::Int => Some(-(1i128 << (self.bits - 1))),
             TypeCode::UInt | TypeCode::Bool => Some(0),
             _ => None,
@@ -196,6 +197,8 @@ impl DType {
     /// Largest value of an integer type (1 for bool), `None` for others.
     pub fn max_int(self) -> Option<i128> {
         match self.code {
+            // The values of 128 bits are registers that are passed on: the compiler computes with none beyond its own integers.
+            TypeCode::Int | TypeCode::UInt if self.bits == 128 => Some(i128::MAX),
             TypeCode::Int => Some((1i128 << (self.bits - 1)) - 1),
             TypeCode::UInt => Some((1i128 << self.bits) - 1),
             TypeCode::Bool => Some(1),
@@ -210,6 +213,7 @@ impl DType {
                 let shift = 128 - self.bits as u32;
                 (value << shift) >> shift
             }
+            TypeCode::UInt if self.bits == 128 => value,
             TypeCode::UInt => value & ((1i128 << self.bits) - 1),
             TypeCode::Bool => (value != 0) as i128,
             _ => value,

@@ -161,12 +161,14 @@ pub static ELEMENT_TYPES: &[ElementType] = &[
     row(Int, 16, "int16").cuda("int16_t", vectors!("short": 2, 3, 4)).ptx("s16").host("i16", "int16_t", "<i2").tensor_map(1),
     row(Int, 32, "int32").cuda("int", vectors!("int": 2, 3, 4)).matrix("s32").host("i32", "int32_t", "<i4").tensor_map(3),
     row(Int, 64, "int64").cuda("int64_t", vectors!("longlong": 2)).ptx("s64").host("i64", "int64_t", "<i8").tensor_map(5),
+    row(Int, 128, "int128").cuda("__int128", &[]),
     row(UInt, 1, "uint1").matrix("b1"),
     row(UInt, 4, "uint4").matrix("u4"),
     row(UInt, 8, "uint8").cuda("uint8_t", vectors!("uchar": 2, 3, 4)).matrix("u8").host("u8", "uint8_t", "|u1").tensor_map(0),
     row(UInt, 16, "uint16").cuda("uint16_t", vectors!("ushort": 2, 3, 4)).ptx("u16").host("u16", "uint16_t", "<u2").tensor_map(1),
     row(UInt, 32, "uint32").cuda("unsigned int", vectors!("uint": 2, 3, 4)).ptx("u32").host("u32", "uint32_t", "<u4").tensor_map(2),
     row(UInt, 64, "uint64").cuda("uint64_t", vectors!("ulonglong": 2)).ptx("u64").host("u64", "uint64_t", "<u8").tensor_map(4),
+    row(UInt, 128, "uint128").cuda("unsigned __int128", &[]),
     row(Float, 16, "float16").cuda("half", &[(2, "half2", Some("make_half2"))]).matrix("f16")
         .host("::tirx_rt::f16", "uint16_t", "<f2").tensor_map(6).largest(65504.0),
     row(Float, 32, "float32").cuda("float", vectors!("float": 2, 3, 4)).matrix("f32")

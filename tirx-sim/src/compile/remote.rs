@@ -78,7 +78,11 @@ impl Compiler<'_> {
                 let (handle, barrier) = (of("handle")?, of("mbar")?);
                 let handle = self.address_value(handle)?;
                 let barrier = self.address_value(barrier)?;
-                self.push_async(AsyncInst::TryCancel { handle, barrier })?;
+                self.push_async(AsyncInst::TryCancel {
+                    handle,
+                    barrier,
+                    multicast: true,
+                })?;
             }
             _ => {
                 let (pe, copies) = (of("pe")?, op != NvshmemSignalOp);

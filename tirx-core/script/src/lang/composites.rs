@@ -18,6 +18,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     variadic("T.ptx.ldmatrix_legacy", CP_ASYNC, ldmatrix),
     variadic("T.ptx.mma.legacy", CP_ASYNC, mma),
     variadic("T.ptx.mma.sp", CP_ASYNC, mma_sp),
+    // Where TVM 0.27 has them.
+    variadic("T.s_tir.cp_async_raw", CP_ASYNC, cp_async),
+    variadic("T.ptx_legacy.ldmatrix", CP_ASYNC, ldmatrix),
+    variadic("T.ptx_legacy.mma", CP_ASYNC, mma),
     function("T.ptx.cp_async.mbarrier.arrive.noinc", ARRIVE, arrive_noinc),
     function("T.cuda.sm100_2sm_leader_smem_addr", POINTER, leader_address),
     function("T.cuda.iket.official_event", EVENT, official_event),

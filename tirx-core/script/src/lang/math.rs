@@ -56,6 +56,15 @@ macro_rules! node {
     };
 }
 
+macro_rules! bit_node {
+    ($op:ident) => {
+        |_, c| {
+            typing::binary_unfolded(Arithmetic::$op, c.operand("a")?, c.operand("b")?, c.span)
+                .map(Value::Expr)
+        }
+    };
+}
+
 macro_rules! unary {
     ($op:ident) => {
         |_, c| float_unary(c, Op::$op)
@@ -184,6 +193,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.GE", AB, node!(Ge)),
     function("T.And", AB, node!(And)),
     function("T.Or", AB, node!(Or)),
+    function("T.BitwiseAnd", AB, bit_node!(BitwiseAnd)),
+    function("T.BitwiseOr", AB, bit_node!(BitwiseOr)),
+    function("T.BitwiseXor", AB, bit_node!(BitwiseXor)),
+    function("T.LShift", AB, bit_node!(ShiftLeft)),
+    function("T.RShift", AB, bit_node!(ShiftRight)),
+    function("T.BitwiseNot", const { &[required("a")] }, |_, c| {
+        typing::invert(c.operand("a")?, c.span).map(Value::Expr)
+    }),
     function("T.Not", const { &[required("a")] }, |_, c| {
         typing::not(c.operand("a")?, c.span).map(Value::Expr)
     }),

@@ -14,6 +14,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "Stops the function with an error unless the condition holds: a frame form of `assert`.",
     ),
     ("Bind", "Names a value; the form that printed IR has."),
+    ("BitwiseAnd", "The bits that both values have."),
+    ("BitwiseNot", "The bits that the value has not."),
+    ("BitwiseOr", "The bits that one of the values has."),
+    ("BitwiseXor", "The bits that exactly one of the values has."),
     ("Break", "Leaves the innermost loop."),
     ("Broadcast", "A vector with the value in each of `lanes` lanes."),
     (
@@ -49,6 +53,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("IntImm", "A constant of an integer dtype."),
     ("Iter", "One iterator of a layout: extent, stride, axis."),
     ("LE", "Whether `a <= b`, as a node."),
+    ("LShift", "The value shifted to the left, as a node."),
     ("LT", "Whether `a < b`, as a node."),
     (
         "Let",
@@ -73,6 +78,7 @@ const MEANINGS: &[(&str, &str)] = &[
         "The type of a pointer to elements of a dtype in a memory scope.",
     ),
     ("R", "Iterators of a layout that replicate: `R[2 : 4@warpid]`."),
+    ("RShift", "The value shifted to the right, as a node."),
     ("Ramp", "A vector that starts at `base` and steps by `stride`."),
     (
         "S",
@@ -165,6 +171,33 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     ("cta_id_in_cluster", "The index of the block in its cluster."),
     ("cta_id_in_pair", "The index of the block in its pair of blocks."),
+    (
+        "cuda.cta_max",
+        "The greatest `value` of the block's threads; `scratch` points to shared memory for `num_warps` values.",
+    ),
+    (
+        "cuda.cta_min",
+        "The least `value` of the block's threads; `scratch` points to shared memory for `num_warps` values.",
+    ),
+    (
+        "cuda.cta_sum",
+        "The sum of `value` over the block's threads; `scratch` points to shared memory for `num_warps` values.",
+    ),
+    (
+        "cuda.iket.official_event",
+        "An event of a kernel with a payload, by the text of its source.",
+    ),
+    (
+        "cuda.sm100_2sm_leader_smem_addr",
+        "The address of shared memory in the first block of the pair.",
+    ),
+    (
+        "cuda.wait_until",
+        "Loads the word at `ptr` into `dst` until the predicate holds, and acquires it.",
+    ),
+    ("cuda.warp_max", "The greatest `value` of each `width` lanes."),
+    ("cuda.warp_min", "The least `value` of each `width` lanes."),
+    ("cuda.warp_sum", "The sum of `value` over each `width` lanes."),
     ("decl_buffer", "A buffer over memory that a pointer points to."),
     (
         "decl_scalar",
@@ -239,7 +272,40 @@ const MEANINGS: &[(&str, &str)] = &[
         "A function of the module: a kernel, or what kernels call.",
     ),
     ("ptr", "`T.Ptr`."),
+    ("ptx.cp_async.bulk", "Bulk copies: a namespace."),
+    (
+        "ptx.cp_async.legacy",
+        "`T.ptx.cp_async` with pointers and offsets in elements.",
+    ),
+    (
+        "ptx.cp_async.mbarrier.arrive.noinc",
+        "`T.ptx.cp_async.mbarrier.arrive` that does not count itself.",
+    ),
+    (
+        "ptx.ldmatrix_legacy",
+        "`T.ptx.ldmatrix` with pointers and offsets.",
+    ),
+    (
+        "ptx.mma.legacy",
+        "`T.ptx.mma` with registers as pointers and offsets.",
+    ),
+    (
+        "ptx.mma.sp",
+        "The product of a sparse matrix and a matrix, with registers as pointers and offsets.",
+    ),
+    (
+        "ptx_legacy.ldmatrix",
+        "`T.ptx.ldmatrix` with pointers and offsets, as TVM 0.27 writes it.",
+    ),
+    (
+        "ptx_legacy.mma",
+        "`T.ptx.mma` with registers as pointers and offsets, as TVM 0.27 writes it.",
+    ),
     ("ramp", "A vector that starts at `base` and steps by `stride`."),
+    (
+        "s_tir.cp_async_raw",
+        "`T.ptx.cp_async` with pointers and offsets, as TVM 0.27 writes it.",
+    ),
     (
         "scope_id",
         "A scope id by parent and child: `T.scope_id([4], parent=\"cta\", cur=\"warp\")`.",
@@ -289,50 +355,6 @@ const MEANINGS: &[(&str, &str)] = &[
     (
         "wg_reg_tile",
         "A tile in the registers of a warpgroup: 128 rows, one row per thread.",
-    ),
-    (
-        "cuda.cta_max",
-        "The greatest `value` of the block's threads; `scratch` points to shared memory for `num_warps` values.",
-    ),
-    (
-        "cuda.cta_min",
-        "The least `value` of the block's threads; `scratch` points to shared memory for `num_warps` values.",
-    ),
-    (
-        "cuda.cta_sum",
-        "The sum of `value` over the block's threads; `scratch` points to shared memory for `num_warps` values.",
-    ),
-    (
-        "cuda.iket.official_event",
-        "An event of a kernel with a payload, by the text of its source.",
-    ),
-    (
-        "cuda.sm100_2sm_leader_smem_addr",
-        "The address of shared memory in the first block of the pair.",
-    ),
-    ("cuda.warp_max", "The greatest `value` of each `width` lanes."),
-    ("cuda.warp_min", "The least `value` of each `width` lanes."),
-    ("cuda.warp_sum", "The sum of `value` over each `width` lanes."),
-    ("ptx.cp_async.bulk", "Bulk copies: a namespace."),
-    (
-        "ptx.cp_async.legacy",
-        "`T.ptx.cp_async` with pointers and offsets in elements.",
-    ),
-    (
-        "ptx.cp_async.mbarrier.arrive.noinc",
-        "`T.ptx.cp_async.mbarrier.arrive` that does not count itself.",
-    ),
-    (
-        "ptx.ldmatrix_legacy",
-        "`T.ptx.ldmatrix` with pointers and offsets.",
-    ),
-    (
-        "ptx.mma.legacy",
-        "`T.ptx.mma` with registers as pointers and offsets.",
-    ),
-    (
-        "ptx.mma.sp",
-        "The product of a sparse matrix and a matrix, with registers as pointers and offsets.",
     ),
 ];
 

@@ -115,7 +115,15 @@ impl Object for Chain {
         match (&self.old, &self.lookup) {
             (Some(Value::Builtin(_)), _) => {
                 let old = self.old.clone().unwrap_or(Value::None);
-                interp.call_value(&old, args, span)
+                // Some names are in both releases with other operands: `T.ptx.lop3.b32(d, a, b, c, 0x80)`.
+                let new = self.lookup.as_ref().filter(|_| interp.is_building());
+                let Some(lookup) = new else {
+                    return interp.call_value(&old, args, span);
+                };
+                match interp.call_value(&old, args.clone(), span) {
+                    Err(message) => call(interp, lookup, &self.path, args, span).map_err(|_| message),
+                    done => done,
+                }
             }
             (_, Some(lookup)) => call(interp, lookup, &self.path, args, span),
             _ => error(span, format!("{} is not an instruction of PTX", self.path)),

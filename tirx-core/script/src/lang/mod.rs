@@ -12,7 +12,7 @@
 //! | `buffers`, `methods`, `access`, `views`, `indexers` | buffers, their attributes, elements and views |
 //! | `pool` | pooled dynamic shared memory |
 //! | `launch`, `loops` | scope ids, regions, loops, statements |
-//! | `calls`, `cuda`, `ptx`, `composites` | calls whose arguments are converted or that are several operations |
+//! | `calls`, `cuda`, `ptx`, `composites`, `waits` | calls whose arguments are converted or that are several operations |
 //! | `layouts`, `layout_attributes`, `layout_methods`, `layout_parts` | `TileLayout(S[…] + R[…] + offset)` |
 //! | `tiles` | tile primitives: `Tx.cta.copy(…)` |
 //! | `cuda_words` | what to write for a name of CUDA C++ |
@@ -52,6 +52,7 @@ mod regions;
 mod rows;
 mod tiles;
 mod views;
+mod waits;
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use super::call::{Call, Function};
 use super::objects::Metadata;
 use super::{
     buffers, calls, composites, cuda, dtypes, launch, layout_scopes, layouts, loops, math, meanings,
-    mnemonic, pool, ptx, refused, rows, tiles,
+    mnemonic, pool, ptx, refused, rows, tiles, waits,
 };
 use crate::diagnostic::error;
 use crate::intrin::Op;
@@ -31,6 +31,7 @@ static TABLES: &[&[Function]] = &[
     pool::FUNCTIONS,
     ptx::FUNCTIONS,
     tiles::FUNCTIONS,
+    waits::FUNCTIONS,
 ];
 
 static INDEX: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock::new(|| {
@@ -84,7 +85,7 @@ pub(super) fn described(name: &str) -> Option<(String, String)> {
     Some((signature, meaning))
 }
 
-const NAMESPACES: [&str; 7] = [
+const NAMESPACES: [&str; 9] = [
     "T.cuda",
     "T.ptx",
     "T.ptx.griddepcontrol",
@@ -92,6 +93,8 @@ const NAMESPACES: [&str; 7] = [
     "T.ptx.bar",
     "T.ptx.barrier",
     "T.ptx.barrier.cluster",
+    "T.ptx_legacy",
+    "T.s_tir",
 ];
 
 /// The value of `T.ptx.name` in a file of a release of TVM; `None` for a file that may be of either.

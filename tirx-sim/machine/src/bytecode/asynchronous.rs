@@ -125,10 +125,11 @@ pub enum AsyncInst {
         left: Option<u32>,
         read: bool,
     },
-    /// `clusterlaunchcontrol.try_cancel`: 64-bit addresses.
+    /// `clusterlaunchcontrol.try_cancel`: 64-bit addresses. The response goes to every block of the cluster, or to this one.
     TryCancel {
         handle: R,
         barrier: R,
+        multicast: bool,
     },
     /// Records that a thread has seen whether a cancellation was granted.
     Queried {

@@ -6,7 +6,7 @@ use tirx_ir::{BinOp, DType, Expr};
 use tirx_source::diagnostic::Result;
 
 use super::super::Compiler;
-use tirx_sim_machine::bytecode::{Inst, Scope};
+use tirx_sim_machine::bytecode::{AsyncInst, Inst, Scope};
 
 /// Instructions that change where data is cached, and nothing that can be observed.
 const HINTS: &[&str] = &["prefetch", "prefetchu", "applypriority", "discard"];
@@ -53,6 +53,17 @@ impl Compiler<'_> {
                     return Ok(false);
                 };
                 self.named_barrier(id, count, false)?;
+            }
+            "clusterlaunchcontrol" if tokens.has("try_cancel") => {
+                let (Some(handle), Some(barrier)) = (call.get("addr"), call.get("mbar")) else {
+                    return Ok(false);
+                };
+                let (handle, barrier) = (self.address_value(handle)?, self.address_value(barrier)?);
+                self.push_async(AsyncInst::TryCancel {
+                    handle,
+                    barrier,
+                    multicast: tokens.has("multicast::cluster::all"),
+                })?;
             }
             "cp" if tokens.has("async")
                 && (call.get("src_size").is_some() || call.get("ignore_src").is_some()) =>

@@ -8,6 +8,7 @@ mod arithmetic;
 mod bits;
 mod compare;
 mod lanes;
+mod wide;
 
 use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::call::{SINK, place_dtype};
@@ -37,6 +38,9 @@ impl Compiler<'_> {
             list[0] = Expr::string(call.tokens.text());
             let inner = Stmt::evaluate(Expr::call(Op::PtxInstruction, DType::VOID, list).at(self.span));
             return self.statement(&Stmt::if_else(predicate.clone(), inner, None, self.span));
+        }
+        if self.wide(&call)? {
+            return Ok(());
         }
         if let Some(written) = values(&call) {
             return self.write(&call, written);

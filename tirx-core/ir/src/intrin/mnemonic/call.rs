@@ -279,6 +279,9 @@ fn fits(operand: &Operand, tokens: &Tokens, e: &Expr, literal: bool) -> Result<(
                     )),
                 };
             }
+            if e.as_call(Op::PtxAddr).is_some() {
+                return Err(format!("\"{name}\" is a register, and T.ptx.addr is an address"));
+            }
             let ty = tokens.type_of(operand.ty);
             let dtypes = types::dtypes(ty);
             let named = || {

@@ -43,7 +43,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
         (t.number("num", 0) * t.number("idxsize", 0)).div_ceil(t.number("elemsize", 0).max(1))
     }),
     ("sp.dense", |t| {
-        t.number("factor", 1) * decompressed(t, "elemsize")
+        (t.number("factor", 1) * t.number("elemsize", 0) * t.number("num", 0)).div_ceil(32)
     }),
     ("sp.dmeta", |t| {
         (t.number("factor", 0) * t.number("idxsize", 0) * t.number("num", 0)).div_ceil(32)
@@ -98,10 +98,6 @@ fn tensor_memory(tokens: &Tokens) -> usize {
         _ => 1,
     };
     of_one * tokens.number("num", 0)
-}
-
-fn decompressed(tokens: &Tokens, size: &str) -> usize {
-    (tokens.number(size, 0) * tokens.number("num", 0)).div_ceil(32)
 }
 
 /// Registers of a matrix of `mma` that a thread has: `rows` and `columns` are dimensions of the shape (M, N, K).

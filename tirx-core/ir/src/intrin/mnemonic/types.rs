@@ -28,7 +28,7 @@ const INTS8: &[DType] = &[DType::UINT8, DType::INT8];
 const INTS16: &[DType] = &[DType::UINT16, DType::INT16];
 const INTS32: &[DType] = &[DType::UINT32, DType::INT32];
 const INTS64: &[DType] = &[DType::UINT64, DType::INT64];
-const UINT128: DType = DType::uint(128);
+const INTS128: &[DType] = &[DType::uint(128), DType::int(128)];
 const HALF: &[DType] = &[DType::UINT16, DType::FLOAT16];
 const BRAIN: &[DType] = &[DType::UINT16, DType::BFLOAT16];
 const BITS16: &[DType] = &[DType::UINT16, DType::INT16, DType::FLOAT16, DType::BFLOAT16];
@@ -51,7 +51,7 @@ const TYPES: &[(&str, &[DType])] = &[
     ("b64i", INTS64),
     ("u64", &[DType::UINT64]),
     ("s64", &[DType::INT64]),
-    ("b128", &[UINT128]),
+    ("b128", INTS128),
     ("f16", HALF),
     ("bf16", BRAIN),
     ("f32", &[DType::FLOAT32]),
@@ -80,7 +80,17 @@ const TYPES: &[(&str, &[DType])] = &[
     ("ue8m0", INTS8),
     ("report", INTS8),
     ("byte", INTS8),
-    ("size", &[DType::UINT8, DType::INT8, DType::UINT16, DType::INT16]),
+    (
+        "size",
+        &[
+            DType::UINT8,
+            DType::INT8,
+            DType::UINT16,
+            DType::INT16,
+            DType::FLOAT16,
+            DType::BFLOAT16,
+        ],
+    ),
     ("mask", &[DType::UINT16, DType::UINT32]),
     (
         "count64",
@@ -117,7 +127,7 @@ pub fn accepts(ty: &str, dtype: DType, wider: bool) -> bool {
         Some(b'b') if ty != "bf16" => bits >= least && !dtype.is_bool(),
         Some(b'u' | b's') => bits >= least && dtype.is_integer(),
         _ if matches!(ty, "f16" | "bf16") => bits == 16 || dtype.is_integer() && bits > 16,
-        _ => bits == least && (dtype.is_integer() || dtype.is_float()),
+        _ => bits == least && dtype.is_float() || bits >= least && dtype.is_integer(),
     }
 }
 
@@ -151,7 +161,8 @@ pub fn binding(dtype: DType) -> Option<Binding> {
         DType::UINT64 => bound("unsigned long long", "l"),
         DType::INT64 => bound("long long", "l"),
         DType::FLOAT64 => bound("double", "d"),
-        d if d == UINT128 => bound("unsigned __int128", "q"),
+        d if d == INTS128[0] => bound("unsigned __int128", "q"),
+        d if d == INTS128[1] => bound("__int128", "q"),
         _ => None,
     }
 }

@@ -43,7 +43,13 @@ impl Work for Cancel {
 }
 
 impl Machine<'_, '_> {
-    pub(super) fn try_cancel(&mut self, pc: usize, handle: u64, barrier: u64, lane: u32) -> Check {
+    pub(super) fn try_cancel(
+        &mut self,
+        pc: usize,
+        [handle, barrier]: [u64; 2],
+        multicast: bool,
+        lane: u32,
+    ) -> Check {
         if self.shared.engine.refused {
             let message = "asks to cancel another cluster after a request that was refused has been seen: the result is \
                            undefined";
@@ -58,9 +64,13 @@ impl Machine<'_, '_> {
         let ranks = group::cluster_size(self.ctx) as u32;
         let mut to = Vec::new();
         let mut completions = Vec::new();
-        for rank in 0..ranks {
-            to.push(address::of_rank(handle, rank));
-            let (rank, byte) = self.barrier_at(lane, barrier, Some(rank))?;
+        let receivers = match multicast {
+            true => (0..ranks).map(Some).collect(),
+            false => vec![None],
+        };
+        for rank in receivers {
+            to.push(rank.map_or(handle, |rank| address::of_rank(handle, rank)));
+            let (rank, byte) = self.barrier_at(lane, barrier, rank)?;
             completions.push(Completion::Bytes(rank, byte, BYTES));
         }
         let issue = Issue {

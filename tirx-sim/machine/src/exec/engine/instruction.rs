@@ -162,9 +162,14 @@ impl Machine<'_, '_> {
                     order.learn(self.id, who, &marks);
                 }
             }
-            AsyncInst::TryCancel { handle, barrier } => {
+            AsyncInst::TryCancel {
+                handle,
+                barrier,
+                multicast,
+            } => {
                 for lane in lanes(mask) {
-                    self.try_cancel(pc, self.wide(*handle, lane), self.wide(*barrier, lane), lane)?;
+                    let at = [self.wide(*handle, lane), self.wide(*barrier, lane)];
+                    self.try_cancel(pc, at, *multicast, lane)?;
                 }
             }
             AsyncInst::Queried { found } => {
