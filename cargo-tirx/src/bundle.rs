@@ -7,9 +7,8 @@ use tirx_build::{
 };
 
 use crate::cache::shown;
-use crate::command::out;
 use crate::input::{Result, usage};
-use crate::output::{self, Output};
+use crate::output::{self, Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Bundle {

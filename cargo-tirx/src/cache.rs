@@ -3,9 +3,8 @@
 use tirx_build::Environment;
 use tirx_build::store::{self, Usage};
 
-use crate::command::out;
 use crate::input::{Result, usage, user};
-use crate::output::Output;
+use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Cache {

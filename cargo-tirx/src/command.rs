@@ -1,8 +1,6 @@
 //! The subcommands: one row each, with the help text, the name, the arguments that clap reads, and the function that runs.
 
-use std::io::Write;
-
-use crate::input::{Input, Result, user};
+use crate::input::{Input, Result};
 use crate::output::Output;
 use crate::{
     asm, bench, bundle, cache, check, doctor, explain, layout, lsp, new, profile, sanitize, simulate, stats,
@@ -69,14 +67,4 @@ commands! {
     Bundle(bundle::Bundle) => bundle::run,
     /// Shows and cleans the store of compiled kernels, which all packages of a user share.
     Cache(cache::Cache) => cache::run,
-}
-
-/// Writes to stdout; a closed pipe (`| head`) is not an error.
-pub(crate) fn out(text: &str) -> Result<()> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(user(format_args!("cannot write to stdout: {error}")))
-        }
-        _ => Ok(()),
-    }
 }

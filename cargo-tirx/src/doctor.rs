@@ -8,9 +8,8 @@ use tirx_build::target::Targets;
 use tirx_build::toolchain::{self, Search};
 use tirx_build::{Builder, BundleAction, Environment, build_script_declares_kernels, store};
 
-use crate::command::out;
 use crate::input::{Result, user};
-use crate::output::Output;
+use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Doctor {

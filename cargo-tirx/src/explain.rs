@@ -6,9 +6,8 @@ use tirx_core::script::print_stmt;
 use tirx_core::transform::lower_tirx::{Decision, Outcome, explain};
 use tirx_core::transform::{Options, PassContext, Target};
 
-use crate::command::out;
 use crate::input::{Input, Result, usage, user};
-use crate::output::Output;
+use crate::output::{Output, out};
 
 /// The file and the line of `FILE:LINE`; all lines without one.
 fn place(text: &str) -> (PathBuf, Option<u32>) {

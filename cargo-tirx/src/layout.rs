@@ -7,9 +7,8 @@ use tirx_build::compile::{FileImports, Loaded};
 use tirx_core::ir::{Buffer, Expr, StmtKind, Visitor};
 use tirx_core::layout::Layout;
 
-use crate::command::out;
 use crate::input::{Result, usage, user};
-use crate::output::Output;
+use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Show {

@@ -5,6 +5,8 @@ use std::io::IsTerminal;
 use serde::Serialize;
 use tirx_core::diagnostic::{Level, Message, Place};
 
+use crate::input::{Result, user};
+
 /// Options of every subcommand.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Output {
@@ -59,6 +61,17 @@ impl Output {
                 Format::Json => say(&format!("{}\n", json(message))),
             }
         }
+    }
+}
+
+/// Writes to stdout; a closed pipe (`| head`) is not an error.
+pub(crate) fn out(text: &str) -> Result<()> {
+    use std::io::Write;
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(user(format_args!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
     }
 }
 

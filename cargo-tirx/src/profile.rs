@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use tirx_rt::Profile;
 
-use crate::command::out;
 use crate::input::{Result, user};
 use crate::npy;
-use crate::output::Output;
+use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct ProfileCommand {

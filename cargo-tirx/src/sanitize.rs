@@ -8,9 +8,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use tirx_build::Environment;
 use tirx_build::toolchain;
 
-use crate::command::out;
 use crate::input::{Result, user};
-use crate::output::{Output, say};
+use crate::output::{Output, out, say};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Sanitize {

@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 use tirx_build::Builder;
 use tirx_build::stats::{KernelStats, of_bundle};
 
-use crate::command::out;
 use crate::input::{Result, user};
-use crate::output::Output;
+use crate::output::{Output, out};
 use crate::table::Table;
 
 #[derive(clap::Args, Debug)]

@@ -3,10 +3,9 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use crate::command::out;
 use crate::input::{Result, user};
 use crate::language::{self, describe};
-use crate::output::Output;
+use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Stubs {

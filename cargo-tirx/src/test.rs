@@ -9,9 +9,8 @@ use tirx_build::manifest::{Manifest, Text};
 use tirx_core::diagnostic::{Level, Message};
 use tirx_expect::{Run, expressions};
 
-use crate::command::out;
 use crate::input::{Failure, Result, user};
-use crate::output::{Output, message};
+use crate::output::{Output, message, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Test {

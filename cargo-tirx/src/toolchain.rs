@@ -4,9 +4,8 @@ use tirx_build::Environment;
 use tirx_build::manifest::Manifest;
 use tirx_build::toolchain::{self, Discovered, Nvcc, Pin, Search};
 
-use crate::command::out;
 use crate::input::{Result, usage, user};
-use crate::output::{self, Output};
+use crate::output::{self, Output, out};
 
 #[derive(clap::Subcommand, Debug)]
 pub(crate) enum Toolchain {

@@ -7,9 +7,8 @@ use std::process::Command;
 
 use tirx_build::{Builder, CodeForm, KernelCode, disassembler};
 
-use crate::command::out;
 use crate::input::{Result, choice, user};
-use crate::output::{Output, say};
+use crate::output::{Output, out, say};
 use listing::{Function, Syntax};
 
 #[derive(clap::Args, Debug)]

@@ -22,9 +22,8 @@ use tirx_rt::{
 };
 use tirx_sim::host::{self, Argument};
 
-use crate::command::out;
 use crate::input::{Failure, Result, choice, user};
-use crate::output::Output;
+use crate::output::{Output, out};
 use crate::simulate::{inferred_shape, named, scalar, shown_name};
 use crate::table::Table;
 use peak::Unit;

@@ -1,0 +1,223 @@
+//! Which values do a kernel's parameters have? From the options of the command line.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use tirx_build::compile::{authored, run_and_warn};
+use tirx_core::arith::fold::eval_int;
+use tirx_core::ir::{Buffer, DType, Expr, ExprKind, IRModule, PrimFunc, Var};
+use tirx_sim::host::Argument;
+
+use super::Simulate;
+use crate::input::{Result, choice, is_lowered, usage, user};
+use crate::literal;
+use crate::npy::{self, Array};
+use crate::output::Output;
+
+/// `NAME=VALUE` options by name.
+pub(crate) fn named(option: &str, given: &[String]) -> Result<BTreeMap<String, String>> {
+    let mut all = BTreeMap::new();
+    for text in given {
+        let bad = |reason: String| usage(format_args!("bad {option}: {reason}"));
+        let (name, value) = literal::assignment(text).map_err(bad)?;
+        if all.insert(name.clone(), value).is_some() {
+            return Err(bad(format!("`{name}` is given twice")));
+        }
+    }
+    Ok(all)
+}
+
+/// A kernel with the arguments of the command line.
+pub(super) struct Prepared {
+    pub(super) func: PrimFunc,
+    pub(super) lowered: IRModule,
+    pub(super) names: Vec<String>,
+    pub(super) extents: HashMap<Var, i128>,
+    pub(super) arrays: Vec<Option<Array>>,
+    pub(super) out_files: Vec<Option<PathBuf>>,
+    pub(super) values: Vec<Option<Argument>>,
+}
+
+/// The arguments of the command line, for the kernel that it names.
+pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
+    let mut files = named("--arg", &command.args)?;
+    let mut scalars = named("--scalar", &command.scalars)?;
+    let mut outs = named("--out", &command.outs)?;
+
+    let settings = command.input.settings()?;
+    let loaded = command.input.load()?;
+    let module = command.input.build(&loaded, &command.input.pick(&loaded)?)?;
+    let func = authored(&module)?.clone();
+    let mut warnings = loaded.warnings();
+    let lowered = match is_lowered(&module) {
+        true => module,
+        false => run_and_warn(module, &settings, None, &mut |_| {}, &mut warnings)?,
+    };
+    output.show(&warnings);
+
+    let names: Vec<String> = func.params.iter().map(|p| shown_name(&func, p)).collect();
+    let take = |all: &mut BTreeMap<String, String>, param: &Var, name: &str| {
+        all.remove(name).or_else(|| all.remove(param.name()))
+    };
+    // Given arguments first, then those that follow from them.
+    let mut extents: HashMap<Var, i128> = HashMap::new();
+    let mut arrays: Vec<Option<Array>> = Vec::new();
+    let mut out_files: Vec<Option<PathBuf>> = Vec::new();
+    let mut values: Vec<Option<Argument>> = Vec::new();
+    for (param, name) in func.params.iter().zip(&names) {
+        let buffer = func.buffer_of(param);
+        out_files.push(
+            take(&mut outs, param, name)
+                .filter(|_| buffer.is_some())
+                .map(PathBuf::from),
+        );
+        let array = array(name, param, buffer, take(&mut files, param, name))?;
+        for (buffer, array) in buffer.iter().zip(&array) {
+            for (extent, actual) in buffer.shape.iter().zip(&array.shape) {
+                if let Some(var) = extent.as_var() {
+                    extents.entry(var.clone()).or_insert(*actual as i128);
+                }
+            }
+        }
+        arrays.push(array);
+        let value = value(name, param, buffer.is_some(), take(&mut scalars, param, name))?;
+        if let Some(Argument::Int(v)) = value {
+            extents.insert(param.clone(), param.dtype().wrap(v.into()));
+        }
+        values.push(value);
+    }
+    for (option, left) in [("--arg", &files), ("--scalar", &scalars), ("--out", &outs)] {
+        nothing_left(option, left, &names)?;
+    }
+    Ok(Prepared {
+        func,
+        lowered,
+        names,
+        extents,
+        arrays,
+        out_files,
+        values,
+    })
+}
+
+/// The array of a tensor parameter; `None` where the command line gives no file for it.
+fn array(name: &str, param: &Var, buffer: Option<&Buffer>, file: Option<String>) -> Result<Option<Array>> {
+    let Some(file) = file else { return Ok(None) };
+    let Some(buffer) = buffer else {
+        return Err(user(format_args!(
+            "`{name}` is a scalar of {}\n  = help: give it with --scalar",
+            param.dtype()
+        )));
+    };
+    let mut array = npy::read(file.as_ref()).map_err(user)?;
+    let element = buffer.dtype.with_lanes(1);
+    // The lanes of a vector are an array's last dimension.
+    let lanes = usize::from(buffer.dtype.lanes);
+    let fits = lanes == 1 || array.shape.pop() == Some(lanes);
+    if fits && npy::holds(&array.descr, element) {
+        return Ok(Some(array));
+    }
+    let wanted = npy::descr(element).unwrap_or("none that NumPy has");
+    let wanted = match lanes {
+        1 => wanted.to_string(),
+        _ => format!("{wanted}, {lanes} in the last dimension"),
+    };
+    Err(user(format_args!(
+        "`{file}` holds elements of `{}`, tensor `{name}` is of {} (`{wanted}`)",
+        array.descr, buffer.dtype
+    )))
+}
+
+/// The value of a scalar parameter; `None` for a tensor.
+fn value(name: &str, param: &Var, is_tensor: bool, text: Option<String>) -> Result<Option<Argument>> {
+    match (is_tensor, text) {
+        (false, Some(text)) => Ok(Some(scalar(name, param.dtype(), &text)?)),
+        (false, None) if param.ty().is_tensor_map() => Err(user(format_args!(
+            "`{name}` is a tensor map, which a program gives: no option can\n  = help: make it in the kernel's host part, \
+             with runtime.cuTensorMapEncodeTiled over a tensor that is a parameter"
+        ))),
+        (false, None) => Err(user(format_args!(
+            "scalar `{name}` is missing\n  = help: give --scalar {name}=VALUE"
+        ))),
+        (true, Some(_)) => Err(user(format_args!(
+            "`{name}` is a tensor\n  = help: give it with --arg {name}=FILE.npy"
+        ))),
+        (true, None) => Ok(None),
+    }
+}
+
+/// Fails where an option names something that the kernel has not.
+fn nothing_left(option: &str, left: &BTreeMap<String, String>, names: &[String]) -> Result<()> {
+    let Some(unknown) = left.keys().next() else {
+        return Ok(());
+    };
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Err(user(format_args!(
+        "{option} {unknown}: the kernel has no such parameter\n  = help: {}",
+        choice(unknown, &names, "its parameters are")
+    )))
+}
+
+/// The name of a parameter in messages: its buffer's name, otherwise its own.
+pub(crate) fn shown_name(func: &PrimFunc, param: &Var) -> String {
+    func.buffer_of(param)
+        .map_or_else(|| param.name().to_string(), |buffer| buffer.name.to_string())
+}
+
+pub(crate) fn scalar(name: &str, dtype: DType, text: &str) -> Result<Argument> {
+    use tirx_core::script::ConstValue;
+    let bad = || user(format_args!("`{text}` is no {dtype}, which scalar `{name}` is"));
+    if dtype.is_integer()
+        && let Some(v) = literal::integer(text)
+    {
+        return match (dtype.min_int(), dtype.max_int()) {
+            (Some(min), Some(max)) if (min..=max).contains(&v) => Ok(Argument::Int(v as i64)),
+            (Some(min), Some(max)) => Err(user(format_args!(
+                "`{text}` does not fit scalar `{name}`, a {dtype}\n  = help: a {dtype} is from {min} to {max}"
+            ))),
+            _ => Err(bad()),
+        };
+    }
+    let value = literal::value(text).map_err(|_| bad())?;
+    match value {
+        ConstValue::Bool(v) if dtype.is_bool() => Ok(Argument::Bool(v)),
+        ConstValue::Int(v) if dtype.is_bool() && (0..=1).contains(&v) => Ok(Argument::Bool(v == 1)),
+        ConstValue::Int(v) if dtype.is_floating() => Ok(Argument::Float(v as f64)),
+        ConstValue::Float(v) if dtype.is_floating() => Ok(Argument::Float(v)),
+        ConstValue::Str(word) if dtype.is_floating() => match word.as_str() {
+            "inf" => Ok(Argument::Float(f64::INFINITY)),
+            "nan" => Ok(Argument::Float(f64::NAN)),
+            _ => Err(bad()),
+        },
+        _ => Err(bad()),
+    }
+}
+
+/// The shape of an output, derived from the other arguments.
+pub(crate) fn inferred_shape(name: &str, shape: &[Expr], extents: &HashMap<Var, i128>) -> Result<Vec<i64>> {
+    shape
+        .iter()
+        .map(|extent| {
+            evaluate(extent, extents)
+                .and_then(|v| i64::try_from(v).ok())
+                .filter(|v| *v >= 0)
+                .ok_or_else(|| {
+                    user(format_args!(
+                        "the shape of `{name}` does not follow from the arrays given: extent `{}` is not known\n  \
+                         = help: give --arg {name}=FILE.npy too",
+                        tirx_core::script::print_expr(extent)
+                    ))
+                })
+        })
+        .collect()
+}
+
+fn evaluate(expr: &Expr, extents: &HashMap<Var, i128>) -> Option<i128> {
+    match &expr.kind {
+        ExprKind::Int(v) => Some(*v),
+        ExprKind::Var(var) => extents.get(var).copied(),
+        ExprKind::Cast(inner) => evaluate(inner, extents).map(|v| expr.dtype.wrap(v)),
+        ExprKind::Binary(op, a, b) => eval_int(*op, a.dtype, evaluate(a, extents)?, evaluate(b, extents)?),
+        _ => None,
+    }
+}

@@ -1,0 +1,144 @@
+//! `cargo tirx sim`: runs a kernel on the simulator, with arrays from and to files.
+
+mod arguments;
+mod once;
+mod orders;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use tirx_core::diagnostic::{Level, Message};
+use tirx_sim::Program;
+
+use self::arguments::{Prepared, prepare};
+pub(crate) use self::arguments::{inferred_shape, named, scalar, shown_name};
+use self::once::{Ran, once, variable, write_outs};
+use self::orders::every_order;
+use crate::input::{Failure, Input, Result, user};
+use crate::observed;
+use crate::output::{Output, out, say};
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct Simulate {
+    #[command(flatten)]
+    input: Input,
+    /// A tensor argument, by the name of its parameter or its buffer.
+    #[arg(long = "arg", value_name = "NAME=FILE.npy")]
+    args: Vec<String>,
+    /// A scalar argument.
+    #[arg(long = "scalar", value_name = "NAME=VALUE")]
+    scalars: Vec<String>,
+    /// A tensor to write when the kernel is done; zero-filled at first unless --arg gives it too.
+    #[arg(long = "out", value_name = "NAME=FILE.npy")]
+    outs: Vec<String>,
+    /// Reports signed overflow and shifts by the width or more, undefined in CUDA C++; without it, integers wrap.
+    #[arg(long)]
+    check_overflow: bool,
+    /// Does not look for races: the run is faster.
+    #[arg(long)]
+    no_race_check: bool,
+    /// The most branches and loop iterations of a block; by default TIRX_SIM_STEP_LIMIT, else 2^28.
+    #[arg(long, value_name = "STEPS")]
+    step_limit: Option<u64>,
+    /// The schedule: each number orders warps and asynchronous operations differently; by default TIRX_SIM_SEED, else 0.
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Writes a trace for Perfetto: the operations and waits of the warps of a block.
+    #[arg(long, value_name = "FILE.json")]
+    timeline: Option<PathBuf>,
+    /// The block that --timeline shows, by its linear index.
+    #[arg(long, default_value_t = 0, value_name = "INDEX")]
+    timeline_block: u64,
+    /// Runs this many schedules, from --seed on, and reports the first that fails.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    schedules: u64,
+    /// Runs every order of synchronizing operations (mbarriers, atomics, flags) that can make a difference, and says whether
+    /// one fails; at most so many runs.
+    #[arg(
+        long,
+        value_name = "RUNS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "20000",
+        conflicts_with_all = ["schedules", "timeline", "stop"]
+    )]
+    all_schedules: Option<u64>,
+    /// Prints a table of instructions, memory transactions, conflicts of banks and barriers by line.
+    #[arg(long)]
+    counters: bool,
+    /// Prints the values of the kernel's names each time that this line is reached.
+    #[arg(long = "break", value_name = "LINE")]
+    stop: Option<u32>,
+    /// The thread whose values --break prints, `x,y,z`; without it those of whole warps.
+    #[arg(long, value_name = "X,Y,Z", requires = "stop")]
+    thread: Option<String>,
+    /// The block that --break stops in, `x,y,z`.
+    #[arg(long, value_name = "X,Y,Z", requires = "stop", default_value = "0,0,0")]
+    block: String,
+    /// A name to print at --break, or an element of an array: `s[3]`; all without one.
+    #[arg(long, value_name = "NAME", requires = "stop")]
+    watch: Vec<String>,
+}
+
+pub(crate) fn run(command: &Simulate, output: &Output) -> Result<()> {
+    let first = command
+        .seed
+        .map_or_else(|| variable("TIRX_SIM_SEED"), |v| Ok(Some(v)))?
+        .unwrap_or(0);
+    let last = first.saturating_add(command.schedules.max(1) - 1);
+    let prepared = prepare(command, output)?;
+    let mut programs: HashMap<String, Program> = HashMap::new();
+    if let Some(most) = command.all_schedules {
+        return every_order(command, &prepared, first, most, &mut programs);
+    }
+    let ran = each_schedule(command, &prepared, first, last, &mut programs)?;
+    out(&ran.printed)?;
+    if command.schedules > 1 {
+        say(&format!(
+            "{} schedules, {first} to {last}: none fails\n",
+            command.schedules
+        ));
+    }
+    report(command, &ran)
+}
+
+/// Runs the kernel by one schedule after the other; the last run, or the failure of the first that fails.
+fn each_schedule(
+    command: &Simulate,
+    prepared: &Prepared,
+    first: u64,
+    last: u64,
+    programs: &mut HashMap<String, Program>,
+) -> Result<Ran> {
+    let mut seed = first;
+    loop {
+        let ran = once(command, prepared, seed, programs, None);
+        match ran {
+            Err(Failure::User(mut messages)) if command.schedules > 1 => {
+                let text = format!("schedule {seed} is the first that fails: `--seed {seed}` repeats it");
+                if let Some(message) = messages.last_mut() {
+                    message.children.push(Message::new(Level::Note, text));
+                }
+                return Err(Failure::User(messages));
+            }
+            ran if seed == last => return ran,
+            ran => drop(ran?),
+        }
+        seed += 1;
+    }
+}
+
+/// Writes what a run has left and what was observed of it.
+fn report(command: &Simulate, ran: &Ran) -> Result<()> {
+    if let Some(path) = &command.timeline {
+        std::fs::write(path, tirx_sim::trace(&ran.events))
+            .map_err(|e| user(format_args!("cannot write {}: {e}", path.display())))?;
+    }
+    if let Some(line) = command.stop {
+        out(&observed::stops(line, &ran.snapshots, &command.watch)?)?;
+    }
+    if command.counters {
+        out(&observed::table(&ran.counts))?;
+    }
+    write_outs(&ran.bound)
+}

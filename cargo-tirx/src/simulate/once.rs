@@ -1,0 +1,299 @@
+//! One run of a kernel, from fresh memory.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use tirx_core::codegen::rust;
+use tirx_core::ir::DType;
+use tirx_sim::host::{self, Argument};
+use tirx_sim::{
+    Allocation, CompileOptions, Exploration, LaunchOptions, LineCounts, Memory, Observe, Program, Snapshot,
+    StandIns, StopAt, TimelineEvent,
+};
+
+use super::Simulate;
+use super::arguments::{Prepared, inferred_shape};
+use crate::input::{Failure, Result, usage, user};
+use crate::npy::{self, Array};
+
+/// A tensor on the simulator.
+pub(super) struct Bound {
+    name: String,
+    dtype: DType,
+    shape: Vec<i64>,
+    memory: Allocation,
+    /// The dtype that the file came with; `None` for a tensor that began as zeros.
+    descr: Option<String>,
+    out: Option<PathBuf>,
+}
+
+/// What a run leaves.
+pub(super) struct Ran {
+    pub(super) bound: Vec<Option<Bound>>,
+    /// What the kernel printed.
+    pub(super) printed: String,
+    pub(super) events: Vec<TimelineEvent>,
+    pub(super) counts: Vec<LineCounts>,
+    pub(super) snapshots: Vec<Snapshot>,
+}
+
+/// One run, from fresh memory.
+pub(super) fn once(
+    command: &Simulate,
+    prepared: &Prepared,
+    seed: u64,
+    programs: &mut HashMap<String, Program>,
+    exploration: Option<&Exploration>,
+) -> Result<Ran> {
+    let Prepared {
+        func,
+        lowered,
+        names,
+        values,
+        ..
+    } = prepared;
+    let step_limit = command
+        .step_limit
+        .map_or_else(|| variable("TIRX_SIM_STEP_LIMIT"), |v| Ok(Some(v)))?;
+    let memory = Memory::new();
+    let bound = bind(prepared, &memory)?;
+    let arguments: Vec<Argument> = bound
+        .iter()
+        .zip(values)
+        .filter_map(|(tensor, value)| match tensor {
+            Some(tensor) => Some(Argument::Tensor {
+                dtype: tensor.dtype,
+                shape: tensor.shape.clone(),
+                address: tensor.memory.address(),
+                byte_offset: 0,
+            }),
+            None => value.clone(),
+        })
+        .collect();
+
+    let stand_ins = StandIns::default();
+    let options = CompileOptions {
+        check_overflow: command.check_overflow,
+    };
+    let mut fault: Option<Failure> = None;
+    let mut printed = String::new();
+    let (mut events, mut counts, mut snapshots) = (Vec::new(), Vec::new(), Vec::new());
+    let result = host::run(lowered, names, &arguments, &mut |launch| {
+        if !programs.contains_key(&launch.symbol) {
+            let program = Program::compile_with(lowered, &launch.symbol, options).map_err(|errors| {
+                fault = Some(Failure::User(errors.messages(&lowered.sources)));
+                String::new()
+            })?;
+            programs.insert(launch.symbol.clone(), program);
+        }
+        let program = &programs[&launch.symbol];
+        let (args, _maps) = launch.arguments_in(&memory);
+        let config = tirx_sim::Launch {
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster,
+            shared_bytes: launch.shared_bytes,
+            args: &args,
+        };
+        let observe = observe(command, launch.grid, launch.block).map_err(|failure| {
+            fault = Some(failure);
+            String::new()
+        })?;
+        let options = LaunchOptions {
+            observe,
+            check_races: !command.no_race_check,
+            timeline: command.timeline.as_ref().map(|_| command.timeline_block),
+            step_limit: step_limit.or(LaunchOptions::default().step_limit),
+            seed,
+            programmatic: launch.programmatic,
+            ..LaunchOptions::default()
+        };
+        let launched = match exploration {
+            None => program.launch_with(&memory, &config, &stand_ins, &options),
+            Some(exploration) => {
+                program.launch_exploring(&memory, &config, &stand_ins, &options, exploration)
+            }
+        };
+        launched
+            .map(|stats| {
+                printed.push_str(&stats.output);
+                events.extend(stats.timeline);
+                counts.extend(stats.counts);
+                snapshots.extend(stats.snapshots);
+            })
+            .map_err(|error| {
+                fault = Some(Failure::User(vec![error.to_diagnostic()]));
+                String::new()
+            })
+    });
+    match (result, fault) {
+        (_, Some(fault)) => return Err(fault),
+        (Err(message), None) => {
+            // An error in an expression that no launcher can compute is reported at its line.
+            rust::launcher(func, lowered).map_err(|d| Failure::User(d.messages(&lowered.sources)))?;
+            let kernel = func.global_symbol().unwrap_or("main");
+            return Err(user(format_args!("kernel `{kernel}`: {message}")));
+        }
+        (Ok(()), None) => {}
+    }
+    Ok(Ran {
+        bound,
+        printed,
+        events,
+        counts,
+        snapshots,
+    })
+}
+
+/// The tensors of a run: arrays from files, and zeros for those that are written alone.
+fn bind(prepared: &Prepared, memory: &Memory) -> Result<Vec<Option<Bound>>> {
+    let Prepared {
+        func,
+        names,
+        extents,
+        arrays,
+        out_files,
+        ..
+    } = prepared;
+    let mut bound: Vec<Option<Bound>> = Vec::new();
+    for ((param, name), (array, out)) in func.params.iter().zip(names).zip(arrays.iter().zip(out_files)) {
+        let Some(buffer) = func.buffer_of(param) else {
+            bound.push(None);
+            continue;
+        };
+        let element = buffer.dtype.bytes();
+        let (shape, bytes) = match array {
+            Some(array) => (
+                array.shape.iter().map(|e| *e as i64).collect(),
+                array.bytes.clone(),
+            ),
+            None if out.is_some() => {
+                let shape = inferred_shape(name, &buffer.shape, extents)?;
+                let size = shape
+                    .iter()
+                    .try_fold(element, |size, e| size.checked_mul(usize::try_from(*e).ok()?));
+                // An output of a terabyte is considered a mistake.
+                let size = size.filter(|size| *size <= 1 << 34);
+                let size =
+                    size.ok_or_else(|| user(format_args!("`{name}` of shape {shape:?} is too large")))?;
+                (shape, vec![0; size])
+            }
+            None => {
+                return Err(user(format_args!(
+                    "tensor `{name}` is missing\n  = help: give --arg {name}=FILE.npy, or --out {name}=FILE.npy to start \
+                     from zeros"
+                )));
+            }
+        };
+        let allocation = memory.alloc(bytes.len());
+        allocation.write(0, &bytes);
+        bound.push(Some(Bound {
+            name: name.clone(),
+            dtype: buffer.dtype,
+            shape,
+            memory: allocation,
+            descr: array.as_ref().map(|array| array.descr.clone()),
+            out: out.clone(),
+        }));
+    }
+    Ok(bound)
+}
+
+/// The number that an environment variable gives.
+pub(super) fn variable(name: &str) -> Result<Option<u64>> {
+    let Some(text) = std::env::var(name).ok().filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let number = text
+        .parse()
+        .map_err(|_| usage(format_args!("{name} is `{text}`, which is no number")))?;
+    Ok(Some(number))
+}
+
+/// What is observed of a launch.
+fn observe(command: &Simulate, grid: [u32; 3], block: [u32; 3]) -> Result<Observe> {
+    let stop = match command.stop {
+        None => None,
+        Some(line) => {
+            let thread = command
+                .thread
+                .as_deref()
+                .map(|text| index("--thread", text))
+                .transpose()?;
+            let thread = thread
+                .map(|thread| linear("--thread", thread, block))
+                .transpose()?;
+            Some(StopAt {
+                line,
+                block: linear("--block", index("--block", &command.block)?, grid)?,
+                thread: thread.map(|thread| thread as u32),
+            })
+        }
+    };
+    Ok(Observe {
+        counters: command.counters,
+        stop,
+    })
+}
+
+/// `x,y,z`, or fewer of them.
+fn index(option: &str, text: &str) -> Result<[u32; 3]> {
+    let parts: Vec<Option<u32>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match parts.as_slice() {
+        [Some(x)] => Ok([*x, 0, 0]),
+        [Some(x), Some(y)] => Ok([*x, *y, 0]),
+        [Some(x), Some(y), Some(z)] => Ok([*x, *y, *z]),
+        _ => Err(usage(format_args!(
+            "bad {option}: `{text}` is no index like 3,0,0"
+        ))),
+    }
+}
+
+/// The linear number of an index.
+fn linear(option: &str, [x, y, z]: [u32; 3], extents: [u32; 3]) -> Result<u64> {
+    let [ex, ey, ez] = extents.map(|extent| extent.max(1));
+    if x >= ex || y >= ey || z >= ez {
+        return Err(user(format_args!(
+            "{option} {x},{y},{z} is none of the launch, which has {ex} x {ey} x {ez}"
+        )));
+    }
+    Ok(u64::from(x) + u64::from(ex) * (u64::from(y) + u64::from(ey) * u64::from(z)))
+}
+
+impl Ran {
+    /// The name of the first tensor that another run has left with other values.
+    pub(super) fn first_difference(&self, other: &Ran) -> Option<String> {
+        let contents = |tensor: &Bound| {
+            let mut bytes = vec![0; tensor.memory.len()];
+            tensor.memory.read(0, &mut bytes);
+            bytes
+        };
+        let pairs = self.bound.iter().flatten().zip(other.bound.iter().flatten());
+        let mut differing = pairs.filter(|(a, b)| contents(a) != contents(b));
+        differing.next().map(|(tensor, _)| tensor.name.clone())
+    }
+}
+
+/// Writes the tensors that are asked for.
+pub(super) fn write_outs(bound: &[Option<Bound>]) -> Result<()> {
+    for tensor in bound.iter().flatten() {
+        let Some(path) = &tensor.out else { continue };
+        let mut bytes = vec![0; tensor.memory.len()];
+        tensor.memory.read(0, &mut bytes);
+        let array = Array {
+            descr: tensor.descr.clone().unwrap_or_else(|| {
+                let own = npy::descr(tensor.dtype.with_lanes(1));
+                own.unwrap_or("|u1").to_string()
+            }),
+            shape: tensor
+                .shape
+                .iter()
+                .map(|e| *e as usize)
+                .chain(Some(usize::from(tensor.dtype.lanes)).filter(|n| *n > 1))
+                .collect(),
+            bytes,
+        };
+        npy::write(path, &array).map_err(user)?;
+    }
+    Ok(())
+}
