@@ -49,6 +49,10 @@ pub const LINTS: &[(&str, &str)] = &[
         "a kernel has the name of one before it, which is lost",
     ),
     (
+        "unawaited-call",
+        "an asynchronous tile primitive is called in a kernel that waits for nothing of its kind",
+    ),
+    (
         COPY_BY_ONE_THREAD,
         "a copy goes element by element in one thread, because every faster variant declines",
     ),

@@ -12,6 +12,7 @@
 //! **Adding a variant** is a file whose head comment says idea, conditions and cost, and a row of the table.
 
 mod active;
+mod awaited;
 mod build;
 mod call;
 mod cluster_copy;
@@ -133,6 +134,7 @@ pub(super) fn lower_region(
         facts.bind(var, &Expr::constant(extent.dtype, 0), extent);
     }
     let count = launch.threads.as_ref().and_then(|t| t.count);
+    let first = decisions.len();
     let mut walk = Walk {
         launch,
         targets,
@@ -145,13 +147,13 @@ pub(super) fn lower_region(
         failed: None,
     };
     let body = walk.stmt(body);
-    match walk.failed {
-        Some(error) => Err(error),
-        None => Ok(Lowered {
-            body: walk.outside.around(body),
-            host: walk.outside.host,
-        }),
+    if let Some(error) = walk.failed {
+        return Err(error);
     }
+    let body = walk.outside.around(body);
+    let host = walk.outside.host;
+    awaited::warn(&body, &mut decisions[first..]);
+    Ok(Lowered { body, host })
 }
 
 /// The first tile primitive of a statement, with its place.
