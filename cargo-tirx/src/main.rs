@@ -5,6 +5,7 @@
 
 // A launch with arguments that the command line names is `unsafe`: `bench` makes it.
 #![deny(unsafe_code)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 
 mod asm;
 mod bench;

@@ -93,6 +93,7 @@
 //! after every pass, too.
 
 #![warn(missing_docs)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 #![deny(unsafe_code)]
 
 mod builder;

@@ -20,6 +20,7 @@
 //! [`KernelImage`] with the bytes.
 
 #![warn(missing_docs)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 
 #[cfg(feature = "bundle")]
 mod bundle;

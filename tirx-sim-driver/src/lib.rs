@@ -8,6 +8,7 @@
 //! `unsafe` here has one reason: the pointers of C callers, which must be what the driver API asks for.
 
 #![warn(missing_docs)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 #![allow(non_snake_case, reason = "the driver's names")]
 
 use std::cell::RefCell;

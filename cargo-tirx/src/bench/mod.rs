@@ -179,7 +179,7 @@ fn device(command: &Bench) -> Result<Device> {
 }
 
 fn runs_on(target: &str, gpu: &DeviceProperties) -> bool {
-    let targets = leak(vec![&*leak(target.to_string().into_boxed_str())].into_boxed_slice());
+    let targets = leak(vec![leak(target.to_string().into_boxed_str())].into_boxed_slice());
     let image = KernelImage {
         fatbin: Some(&[]),
         targets,
@@ -223,7 +223,7 @@ fn image(code: &KernelCode) -> &'static KernelImage {
                 params: leak(params.collect()),
             }
         });
-    let target = &*leak(code.target.clone().into_boxed_str());
+    let target = leak(code.target.clone().into_boxed_str());
     leak(Box::new(KernelImage {
         name: leak(code.kernel.clone().into_boxed_str()),
         functions: leak(functions.collect()),
