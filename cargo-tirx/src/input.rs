@@ -9,7 +9,7 @@ use tirx_build::target::Architecture;
 use tirx_core::codegen::host;
 use tirx_core::diagnostic::{Diagnostic, Message};
 use tirx_core::ir::IRModule;
-use tirx_core::script::{Built, ConstValue, Entry};
+use tirx_core::script::{Built, ConstValue, Entry, Release};
 use tirx_core::source::Span;
 use tirx_core::suggest;
 use tirx_core::transform::Step;
@@ -87,9 +87,17 @@ pub(crate) struct Options {
     /// Multiprocessors of the GPU, for files that ask for its properties: 132 on an H100 SXM, 148 on a B200.
     #[arg(long, value_name = "COUNT")]
     pub(crate) multiprocessors: Option<u32>,
+    /// The release of TVM that the file is written for, where nothing in it shows that: 0.26 or 0.27.
+    #[arg(long, value_name = "RELEASE", value_parser = release)]
+    pub(crate) tvm: Option<Release>,
     /// No common-subexpression elimination.
     #[arg(long)]
     pub(crate) disable_cse: bool,
+}
+
+/// The release of TVM of `--tvm`.
+fn release(text: &str) -> std::result::Result<Release, String> {
+    Release::named(text).ok_or_else(|| "known are 0.26 and 0.27".into())
 }
 
 impl Input {
@@ -120,7 +128,8 @@ impl Input {
             .map_or(String::new(), |(folder, _)| format!("{folder}/"));
         let imports = FileImports::new(folder, shown_folder)
             .with_libraries_of(&Environment::process())
-            .with_multiprocessors(self.options.multiprocessors);
+            .with_multiprocessors(self.options.multiprocessors)
+            .with_release(self.options.tvm);
         Ok(Loaded::new(&shown, &text, &imports)?)
     }
 

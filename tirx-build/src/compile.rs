@@ -11,7 +11,7 @@ use tirx_core::codegen::{cuda, host, rust};
 use tirx_core::diagnostic::{Diagnostics, Level, Message};
 use tirx_core::ir::{AttrValue, IRModule, PrimFunc, image};
 use tirx_core::script::eval::Lint;
-use tirx_core::script::{Built, ConstValue, Imports, KernelFile, ModuleText, print};
+use tirx_core::script::{Built, ConstValue, Imports, KernelFile, ModuleText, Release, print};
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Options, Step, Target, lower};
 
@@ -29,6 +29,7 @@ pub struct FileImports {
     /// The packages that the file is in, from the outermost.
     packages: Vec<String>,
     multiprocessors: Option<u32>,
+    release: Option<Release>,
     libraries: Libraries,
     asked: RefCell<Vec<PathBuf>>,
 }
@@ -57,6 +58,7 @@ impl FileImports {
             shown: shown.into(),
             packages,
             multiprocessors: None,
+            release: None,
             libraries: Libraries::default(),
             asked: RefCell::default(),
         }
@@ -66,6 +68,13 @@ impl FileImports {
     #[must_use]
     pub fn with_multiprocessors(mut self, count: impl Into<Option<u32>>) -> FileImports {
         self.multiprocessors = count.into();
+        self
+    }
+
+    /// The release of TVM that kernel files are written for, where they do not show it.
+    #[must_use]
+    pub fn with_release(mut self, release: impl Into<Option<Release>>) -> FileImports {
+        self.release = release.into();
         self
     }
 
@@ -133,6 +142,10 @@ impl Imports for FileImports {
 
     fn multiprocessors(&self) -> Option<u32> {
         self.multiprocessors
+    }
+
+    fn release(&self) -> Option<Release> {
+        self.release
     }
 
     fn read(&self, module: &str) -> Option<ModuleText> {

@@ -160,6 +160,7 @@ impl Kernel {
             native_span: machine.then_some(Span::NONE),
             require: self.require,
             multiprocessors: None,
+            tvm: None,
             feature: None,
             options: self.options.clone(),
             source_span: Span::NONE,

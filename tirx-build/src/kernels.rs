@@ -103,7 +103,8 @@ fn load(
                 .map_or(String::new(), |(folder, _)| format!("{folder}/"));
             let imports = FileImports::new(path.parent().unwrap_or(Path::new("")), shown_folder)
                 .with_libraries(libraries)
-                .with_multiprocessors(kernel.multiprocessors);
+                .with_multiprocessors(kernel.multiprocessors)
+                .with_release(kernel.tvm);
             let loaded = Loaded::new(shown, &text, &imports);
             inputs.extend(imports.files());
             loaded

@@ -58,6 +58,7 @@ pub const KEYS: &[Key] = &[
     key("defaults", "max-spills", "an integer", "max-spills = 0", "none", "As `max-spills` of a kernel."),
     key("defaults", "min-occupancy", "an integer", "min-occupancy = 50", "none", "As `min-occupancy` of a kernel."),
     key("defaults", "multiprocessors", "an integer", "multiprocessors = 132", "none", "As `multiprocessors` of a kernel."),
+    key("defaults", "tvm", "a string", "tvm = \"0.27\"", "none", "As `tvm` of a kernel."),
     key("toolchain", "cuda", "a string", "cuda = \"13.0\"", "any release",
         "The release that nvcc must be of: `\"13.0\"`, or `\"13\"` for any 13."),
     key("toolchain", "auto-install", "`true` or `false`", "auto-install = true", "`false`",
@@ -103,6 +104,8 @@ pub const KEYS: &[Key] = &[
     key("kernel", "multiprocessors", "an integer", "multiprocessors = 132", "none",
         "Multiprocessors of the GPU that the kernel is built for, 132 on an H100 SXM or 148 on a B200: what \
          `torch.cuda.get_device_properties` says in its file."),
+    key("kernel", "tvm", "a string", "tvm = \"0.27\"", "found from the file",
+        "The release of TVM that the file is written for, `\"0.26\"` or `\"0.27\"`, where nothing in it shows that."),
 ];
 
 /// The reference page.

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 use tirx_core::diagnostic::{Diagnostics, Place};
 use tirx_core::ir::PrimFunc;
-use tirx_core::script::ConstValue;
+use tirx_core::script::{ConstValue, Release};
 use tirx_core::source::{SourceMap, Span};
 
 use crate::error::Error;
@@ -93,6 +93,8 @@ pub struct Kernel {
     pub require: bool,
     /// Multiprocessors of the GPU that it is built for, for kernel files that ask.
     pub multiprocessors: Option<u32>,
+    /// The release of TVM that its file is written for, where the file does not show it.
+    pub tvm: Option<Release>,
     /// The Cargo feature without which it is not built.
     pub feature: Option<String>,
     /// How nvcc compiles it.

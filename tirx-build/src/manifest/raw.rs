@@ -1,6 +1,7 @@
 //! The manifest as serde reads it: keys and types of values; the values are checked later.
 
 use serde::Deserialize;
+use tirx_core::script::Release;
 use toml::Spanned;
 
 #[derive(Deserialize)]
@@ -37,6 +38,25 @@ pub(super) struct RawDefaults {
     pub(super) max_spills: Option<u32>,
     pub(super) min_occupancy: Option<Spanned<u32>>,
     pub(super) multiprocessors: Option<u32>,
+    pub(super) tvm: Option<RawRelease>,
+}
+
+/// A release of TVM.
+#[derive(Clone, Copy, Deserialize)]
+pub(super) enum RawRelease {
+    #[serde(rename = "0.26")]
+    V26,
+    #[serde(rename = "0.27")]
+    V27,
+}
+
+impl From<RawRelease> for Release {
+    fn from(release: RawRelease) -> Release {
+        match release {
+            RawRelease::V26 => Release::V26,
+            RawRelease::V27 => Release::V27,
+        }
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -69,4 +89,5 @@ pub(super) struct RawKernel {
     pub(super) max_spills: Option<u32>,
     pub(super) min_occupancy: Option<Spanned<u32>>,
     pub(super) multiprocessors: Option<u32>,
+    pub(super) tvm: Option<RawRelease>,
 }

@@ -172,6 +172,7 @@ impl Reader {
                 native_span,
                 require: kernel.require.or(raw.defaults.require).unwrap_or(false),
                 multiprocessors: kernel.multiprocessors.or(raw.defaults.multiprocessors),
+                tvm: kernel.tvm.or(raw.defaults.tvm).map(Into::into),
                 feature: kernel.feature,
                 options,
                 source_span,

@@ -7,7 +7,7 @@ use ruff_python_ast as ast;
 use ruff_text_size::TextRange;
 
 use super::eval::limits;
-use super::release::Evidence;
+use super::release::{Evidence, Release};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{FileId, Span};
 
@@ -128,6 +128,13 @@ fn parse_checked(file: FileId, text: &str, is_deep: bool) -> Result<ParsedFile, 
         package: String::new(),
         evidence: Arc::new(evidence),
     })
+}
+
+impl ParsedFile {
+    /// Says for which release the file is written, where it does not show that; the error where it shows another one.
+    pub(crate) fn name_release(&mut self, release: Release) -> Option<Diagnostic> {
+        Arc::make_mut(&mut self.evidence).name(release, self.file)
+    }
 }
 
 fn is_condition(line: &str) -> bool {

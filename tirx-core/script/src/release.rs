@@ -55,6 +55,8 @@ pub(crate) struct Evidence {
     old: Option<(TextRange, String)>,
     /// The first use that only 0.27 has.
     new: Option<(TextRange, String)>,
+    /// The release that the build names.
+    named: Option<Release>,
 }
 
 impl Evidence {
@@ -73,8 +75,28 @@ impl Evidence {
         match (&self.old, &self.new) {
             (Some(_), None) => Some(Release::V26),
             (None, Some(_)) => Some(Release::V27),
-            _ => None,
+            _ => self.named,
         }
+    }
+
+    /// Says for which release the file is; the error where it is written for the other one.
+    pub(crate) fn name(&mut self, release: Release, file: FileId) -> Option<Diagnostic> {
+        self.named = Some(release);
+        let (other, found) = match release {
+            Release::V26 => (Release::V27, &self.new),
+            Release::V27 => (Release::V26, &self.old),
+        };
+        let (at, name) = found.as_ref()?;
+        let message = format!(
+            "{name} is of TVM {}, and the file is said to be of {}",
+            other.name(),
+            release.name()
+        );
+        let help = format!(
+            "say `tvm = \"{}\"` in the manifest or `--tvm {0}`, or nothing: the release is found from such names",
+            other.name()
+        );
+        Some(Diagnostic::new(span_of(file, *at), message).help(help))
     }
 
     /// The error of a file that has uses of both.
@@ -170,5 +192,63 @@ impl<'a> Visitor<'a> for Evidence {
         }
         // A chain of operators is as deep as it is long.
         stacker::maybe_grow(RED_ZONE, STACK_PART, || walk_expr(self, e));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel_file::{Imports, KernelFile, ModuleText};
+    use crate::source::SourceMap;
+    use std::collections::BTreeMap;
+
+    struct Said(Option<Release>);
+
+    impl Imports for Said {
+        fn read(&self, _: &str) -> Option<ModuleText> {
+            None
+        }
+
+        fn release(&self) -> Option<Release> {
+            self.0
+        }
+    }
+
+    fn printed(call: &str, said: Option<Release>) -> Result<String, String> {
+        let text = format!(
+            "@T.prim_func\ndef k(A: T.Buffer((64,), \"uint32\")):\n    T.device_entry()\n    cx = T.cta_id_in_cluster([2])\n    \
+             bx = T.cta_id([2])\n    tx = T.thread_id([32])\n    {call}\n    A[tx] = T.uint32(1)\n"
+        );
+        let mut sources = SourceMap::new();
+        let shown = |d: crate::diagnostic::Diagnostics, sources: &SourceMap| d.render(sources);
+        let file =
+            KernelFile::load(&mut sources, "k.py", &text, &Said(said)).map_err(|d| shown(d, &sources))?;
+        let module = file
+            .build(None, &BTreeMap::new())
+            .map_err(|d| shown(d, &sources))?;
+        Ok(crate::ir::print(&module))
+    }
+
+    #[test]
+    fn a_file_that_is_valid_in_both_releases_is_of_the_one_that_the_build_names() {
+        let call = "T.ptx.barrier.cluster.arrive()";
+        let old = printed(call, None).unwrap();
+        assert_eq!(printed(call, Some(Release::V26)).unwrap(), old);
+        let new = printed(call, Some(Release::V27)).unwrap();
+        assert_ne!(new, old);
+        let aligned = printed("T.ptx.barrier.cluster.arrive.aligned()", Some(Release::V27)).unwrap();
+        assert_eq!(aligned, old);
+    }
+
+    #[test]
+    fn a_file_of_another_release_than_the_named_one_is_an_error() {
+        let message = printed("T.ptx.barrier.cluster.arrive.aligned()", Some(Release::V26)).unwrap_err();
+        assert!(
+            message.contains("is of TVM 0.27, and the file is said to be of 0.26"),
+            "{message}"
+        );
+        assert!(message.contains("--tvm 0.27"), "{message}");
+        let message = printed("T.ptx.mbarrier.init(A.ptr_to([0]), 1)", Some(Release::V27)).unwrap_err();
+        assert!(message.contains("is of TVM 0.26"), "{message}");
     }
 }

@@ -15,6 +15,7 @@ use crate::eval::constant::{from_value, to_value};
 use crate::eval::{Held, Interpreter, Lint, Scope, Value, held, limits, quoted, suggest};
 use crate::ir::IRModule;
 use crate::parse::{ParsedFile, imported_modules, parse_file};
+use crate::release::Release;
 use crate::source::{SourceMap, Span};
 
 /// Where `import helpers` in a kernel file finds other kernel files.
@@ -31,6 +32,11 @@ pub trait Imports {
     /// The number of multiprocessors of the GPU that the kernels are built for, where the build names it: what
     /// `torch.cuda.get_device_properties` says in kernel files.
     fn multiprocessors(&self) -> Option<u32> {
+        None
+    }
+
+    /// The release of TVM that the files are written for, where the build names it; otherwise each file shows it.
+    fn release(&self) -> Option<Release> {
         None
     }
 }
@@ -101,7 +107,11 @@ impl KernelFile {
         imports: &dyn Imports,
     ) -> Result<KernelFile, Diagnostics> {
         let file = sources.add(name, text);
+        let release = imports.release();
         let mut main = parse_file(file, text)?;
+        if let Some(other) = release.and_then(|release| main.name_release(release)) {
+            return Err(other.into());
+        }
         main.package = imports.package();
         let mut files: BTreeMap<String, ParsedFile> = BTreeMap::new();
         let mut pending = imported_modules(&main.module, &main.package);
@@ -119,6 +129,10 @@ impl KernelFile {
             if let Some(found) = imports.read(&module) {
                 let file = sources.add(found.name, &*found.text);
                 let mut parsed = parse_file(file, &found.text)?;
+                // A library of another release stays what it is.
+                if let Some(release) = release {
+                    parsed.name_release(release);
+                }
                 parsed.package = match module.rsplit_once('.') {
                     _ if found.is_package => module.clone(),
                     Some((package, _)) => package.to_string(),
