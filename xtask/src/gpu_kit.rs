@@ -24,6 +24,9 @@ if command -v nvcc > /dev/null; then
     echo "== on_gpu: filetests and random kernels, compiled here, against their values and the simulator"
     export TIRX_NVCC="$(command -v nvcc)" TIRX_FILETESTS=./filetests
     TIRX_TRACE=profiled.json ./on_gpu --ignored --nocapture --test-threads=1
+    echo "== bench: kernels against what the device has"
+    ./cargo-tirx tirx bench add
+    ./cargo-tirx tirx bench gemm_clusters::m4096_n4096_k4096_clusters66 --operations "2*M*N*K"
     if command -v compute-sanitizer > /dev/null; then
         for tool in memcheck racecheck synccheck initcheck; do
             echo "== $tool: the asynchronous kernels, at their smallest sizes"
@@ -64,6 +67,13 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         &executable(&["build", "--release", "-p", "example-app"], "example-app")?,
         &kit.join("example-app"),
     )?;
+    copy(
+        &executable(&["build", "--release", "-p", "cargo-tirx"], "cargo-tirx")?,
+        &kit.join("cargo-tirx"),
+    )?;
+    // The manifest of the examples, for `bench`.
+    copy(&root.join("kernels.toml"), &kit.join("kernels.toml"))?;
+    copy_files(&root.join("kernels"), &kit.join("kernels"))?;
     for test in ["gpu", "on_gpu"] {
         let args = [
             "test",
@@ -79,12 +89,7 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     let filetests = kit.join("filetests");
     for folder in fs::read_dir(root.join("tests/kernels"))? {
         let folder = folder?;
-        let to = filetests.join(folder.file_name());
-        fs::create_dir_all(&to)?;
-        for file in fs::read_dir(folder.path())? {
-            let file = file?;
-            copy(&file.path(), &to.join(file.file_name()))?;
-        }
+        copy_files(&folder.path(), &filetests.join(folder.file_name()))?;
     }
     copy(
         &executable(
@@ -128,6 +133,18 @@ fn executable(args: &[&str], name: &str) -> Result<PathBuf> {
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).map_err(|e| format!("{} to {}: {e}", from.display(), to.display()))?;
+    Ok(())
+}
+
+/// Copies the files of a folder.
+fn copy_files(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for file in fs::read_dir(from)? {
+        let file = file?;
+        if file.file_type()?.is_file() {
+            copy(&file.path(), &to.join(file.file_name()))?;
+        }
+    }
     Ok(())
 }
 

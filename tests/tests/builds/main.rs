@@ -5,6 +5,7 @@
 mod guide;
 mod kill;
 mod library;
+mod others;
 mod project;
 mod throw_away;
 
