@@ -82,9 +82,9 @@ impl Tile {
         let mut rows = Vec::new();
         for number in 0..extents[1..].iter().product::<u64>() {
             let (mut left, mut address) = (number, Some(start));
-            for d in 1..extents.len() {
-                let within = left % extents[d];
-                left /= extents[d];
+            for (d, extent) in extents.iter().enumerate().skip(1) {
+                let within = left % extent;
+                left /= extent;
                 // A gather names its rows one by one.
                 let index = match gather {
                     true => at.get(1 + within as usize).copied().map(i64::from),
