@@ -8,8 +8,8 @@ a line a case: the module, the name, the result and its details, separated by ta
 largest difference) or `reported` (with the first line of what the simulator reported, and whether the values are right
 without the check of races).
 
-With `--history`, CHECKOUT is a clone, and each fix of synchronization in its history is run as it was before and after; a word
-selects commits.
+With `--history`, CHECKOUT is a clone, and the kernels that fixes of synchronization in its history concern are run without the
+fix and with it; a word selects commits.
 """
 
 import re
@@ -530,13 +530,19 @@ def cases(checkout, tirx, wanted):
 
 
 def history(clone, tirx, words):
+    """Runs the clone's state as it is, and with each fix taken back: older states are in the language of older releases."""
+    git = lambda *words: subprocess.run(["git", "-C", clone, *words], capture_output=True, check=True).stdout
     for commit, names in HISTORY.items():
         if words and commit not in words:
             continue
-        for when, state in (("before", f"{commit}~"), ("after", commit)):
+        for when in ("without", "with"):
             with tempfile.TemporaryDirectory() as folder:
-                files = subprocess.run(["git", "-C", clone, "archive", state, "tirx_kernels"], capture_output=True, check=True)
-                subprocess.run(["tar", "x", "-C", folder], input=files.stdout, check=True)
+                subprocess.run(["tar", "x", "-C", folder], input=git("archive", "HEAD", "tirx_kernels"), check=True)
+                if when == "without":
+                    back = ["patch", "--reverse", "--strip=1", "--fuzz=3", "--force", "--quiet", "--reject-file=-", "-d", folder]
+                    done = subprocess.run(back, input=git("show", "--format=", commit), capture_output=True)
+                    if done.returncode != 0:
+                        print(f"{commit}\tcannot be taken back as a whole", flush=True)
                 for module, name, result, details, _ in cases(Path(folder), tirx, lambda name: name in names):
                     print(f"{commit}\t{when}\t{module}\t{name}\t{result}\t{details}", flush=True)
 

@@ -52,6 +52,33 @@ def shapes(A: T.Buffer((128, 24), "float32"), B: T.Buffer((4, 128, 24), "float32
     end(tmem_pool)
 
 
+# A view of some of the columns: what is stored through it is where the whole has them.
+# sim: columns_by_a_view
+#   A: float32[128x16] = i * 100 + j
+#   B: float32[128x16] = 0 -> i * 100 + j
+@T.prim_func
+def columns_by_a_view(A: T.Buffer((128, 16), "float32"), B: T.Buffer((128, 16), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=64)
+    pool.commit()
+    tmem_pool.alloc((128, 8), "float32")
+    cells = tmem_pool.alloc((128, 32), "float32")
+    tmem_pool.commit()
+    turn()
+    r = T.wg_reg_tile(16)
+    Tx.wg.copy(r, A)
+    Tx.wg.copy_async(cells.sub[:, 8:24], r)
+    T.ptx.tcgen05.wait.st()
+    Tx.wg.fill(r, 0.0)
+    Tx.wg.copy_async(r, cells[:, 8:24])
+    T.ptx.tcgen05.wait.ld()
+    Tx.wg.copy(B, r)
+    end(tmem_pool)
+
+
 # Each warp reaches its own lanes: two of the warpgroup load theirs, without the others.
 # sim: two_warps
 #   A: float32[128x16] = i * 100 + j

@@ -9,7 +9,7 @@
 use super::access::Check;
 use super::address;
 use super::engine::{Class, Completion, Issue, Operation, Reach, Work};
-use super::order::{Conflict, Forked, Kind, Order, Place};
+use super::order::{Conflict, Forked, Kind, Mark, Order, Place};
 use super::run::Machine;
 use super::{Shared, Trap};
 use crate::alu::{FULL, LANES};
@@ -53,6 +53,8 @@ enum Touch {
 pub(super) struct Loading {
     pc: usize,
     cells: Vec<Cell>,
+    /// For each cell, who had written it.
+    writes: Vec<Mark>,
 }
 
 impl Loading {
@@ -221,13 +223,16 @@ impl Machine<'_, '_> {
                     self.put_local(*word, lanes, loaded);
                 }
                 self.warp.wgmma.load(pc, words);
-                self.warp.loading.push(Loading { pc, cells });
+                let bank = &mut self.shared.bank;
+                let writes = cells.iter().map(|cell| bank.place(*cell).last_write()).collect();
+                self.warp.loading.push(Loading { pc, cells, writes });
             }
             TensorMemoryInst::WaitLoad => {
                 self.whole_warp(mask)?;
                 self.warp.wgmma.loaded();
                 // The cells may be read until now: what is told of before does not tell of these loads.
                 for loading in std::mem::take(&mut self.warp.loading) {
+                    self.unchanged(&loading)?;
                     self.touch(loading.pc, &loading.cells, Touch::Load)?;
                 }
             }
@@ -385,6 +390,34 @@ impl Machine<'_, '_> {
             .first_lane(self.id, base >> 16)
             .map_err(|m| misuse(0, format!("tcgen05.ld or .st at {m}")))?;
         Ok(lane << 16 | base & 0xffff)
+    }
+
+    /// Nobody has written what a load that was not waited for may still read.
+    fn unchanged(&mut self, loading: &Loading) -> Check {
+        if !self.shared.order.check {
+            return Ok(());
+        }
+        let bank = &mut self.shared.bank;
+        let mut cells = loading.cells.iter().zip(&loading.writes);
+        let (block, id) = (self.shared.order.block, self.id);
+        let changed = cells.find(|(cell, before)| {
+            let write = bank.place(**cell).last_write();
+            write != **before && !write.of_warp(block, id)
+        });
+        let Some((cell, _)) = changed else {
+            return Ok(());
+        };
+        let write = bank.place(*cell).last_write();
+        let message = format!(
+            "lane {}, column {} of tensor memory is written while a tcgen05.ld may still read it: tcgen05.wait::ld is missing \
+             before the column is given away",
+            cell.lane, cell.column
+        );
+        let mut trap = Trap::new(FaultKind::Race, 0, message);
+        trap.notes
+            .push(("the load is issued here".to_string(), loading.pc));
+        trap.notes.push(("it is written here".to_string(), write.pc()));
+        Err(trap)
     }
 
     /// The warp accesses cells of tensor memory.

@@ -138,6 +138,11 @@ impl Place {
         !self.write.is_never() || self.extra.as_ref().is_some_and(|e| !e.strong.is_empty())
     }
 
+    /// The last write.
+    pub(crate) fn last_write(&self) -> Mark {
+        self.write
+    }
+
     /// The instruction of the asynchronous operation that has written last.
     pub(crate) fn operation(&self) -> Option<usize> {
         let by_operation = !self.write.is_never() && self.write.is_operation();

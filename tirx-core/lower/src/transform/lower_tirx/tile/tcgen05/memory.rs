@@ -56,10 +56,22 @@ impl TensorMemory {
         if !places.copies("TCol").is_empty() {
             return Err(format!("the layout of {name} repeats elements along the columns"));
         }
+        // A view of some of the columns (`buffer.sub[…]`) has its first one as the buffer's offset.
+        let column = places.first("TCol");
+        let column = match &buffer.elem_offset {
+            Some(offset) if !offset.is_int(0) => {
+                let offset = match offset.dtype == column.dtype {
+                    true => offset.clone(),
+                    false => offset.clone().cast(column.dtype),
+                };
+                cx.facts.simplify(&fold::add(column, offset))
+            }
+            _ => column,
+        };
         Ok(TensorMemory {
             base: base.clone(),
             lane: places.first("TLane"),
-            column: places.first("TCol"),
+            column,
             bits,
             lanes: places.tables("TLane"),
             columns,
