@@ -227,6 +227,7 @@ fn context<'a>(
         observer: (options.observe != Observe::default()).then(|| Observer::new(options.observe, code)),
         first_fault: AtomicU64::new(u64::MAX),
         exploring: false,
+        sc_fences: AtomicU64::new(0),
     };
     (context, images)
 }

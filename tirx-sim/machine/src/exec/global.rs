@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::access::Check;
 use super::ledger::Sheet;
-use super::order::{Kind, Strong};
+use super::order::{Kind, Scope, Strong};
 use super::prior::early;
 use super::run::Machine;
 use super::{Shared, Trap};
@@ -220,8 +220,11 @@ impl Machine<'_, '_> {
     }
 
     /// A lane accesses an element strongly: `step` performs the access under the lock of the place.
+    ///
+    /// From seed 2 on a read may miss the last write of another block ([`Place::missed`]), as on a GPU, where nothing but
+    /// an order of the two makes a block see what another one has written.
     #[expect(clippy::too_many_arguments, reason = "an access has many properties")]
-    pub(super) fn strong_global<T>(
+    pub(super) fn strong_global(
         &mut self,
         pc: usize,
         access: &Access,
@@ -231,8 +234,8 @@ impl Machine<'_, '_> {
         storage: &Arc<Storage>,
         offset: usize,
         strong: Strong,
-        step: impl FnOnce() -> T,
-    ) -> Check<T> {
+        step: impl FnOnce() -> u64,
+    ) -> Check<u64> {
         let element = self.element(access, index, c);
         self.check_prior(access, lane, element, storage, offset, strong.writes)?;
         let word = (storage.address + offset as u64 / 8) / 4;
@@ -244,9 +247,17 @@ impl Machine<'_, '_> {
         let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) else {
             return Ok(step());
         };
-        let Shared { order, .. } = &mut *self.shared;
+        let misses = self.ctx.misses_writes() && strong.scope == Scope::Gpu && !strong.polled;
+        let fences = self.ctx.sc_fences.load(Ordering::Relaxed);
+        let Shared {
+            order,
+            draws,
+            changes,
+            ..
+        } = &mut *self.shared;
         let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
         let places = ledger.places(offset, access.kind.bits());
+        let (first, id) = (places.len(), self.id);
         let strong = Strong {
             bits: access.kind.bits() as u8,
             ..strong
@@ -256,8 +267,35 @@ impl Machine<'_, '_> {
         let mut result = None;
         let places = places.map(|place| (lane, place));
         let done = sheet.each_or_none(ledger, places, |place, lane| {
+            if result.is_some() {
+                return Ok(());
+            }
             if let Some(place) = place {
-                place.strong(order, mark, lane, strong)?;
+                let (reads_only, writes_only) = (!strong.writes, !strong.reads);
+                if misses && left == first {
+                    match reads_only {
+                        true => {
+                            if let Some(before) = place.missed(order, id, lane, fences)
+                                && draws.misses()
+                            {
+                                // A loop that waits for the write sees it later.
+                                *changes += 1;
+                                result = Some(before);
+                                return Ok(());
+                            }
+                            place.seen(order.block);
+                        }
+                        false => {
+                            let keeps = writes_only && !strong.same && place.releases_nothing();
+                            let before = keeps.then(|| storage.load(offset, access.kind.bits()));
+                            place.strong(order, mark, lane, strong)?;
+                            place.replaced(before, mark, fences);
+                        }
+                    }
+                }
+                if !(misses && left == first && strong.writes) {
+                    place.strong(order, mark, lane, strong)?;
+                }
             }
             left -= 1;
             // Performed under the lock of the last of its places.

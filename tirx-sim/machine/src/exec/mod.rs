@@ -136,6 +136,8 @@ pub(crate) struct Context<'a> {
     pub(crate) first_fault: AtomicU64,
     /// Every order is explored: strands stop before what others may react to.
     pub(crate) exploring: bool,
+    /// The `fence.sc` so far: what was written before one is seen by all (see [`order::Place::missed`]).
+    pub(crate) sc_fences: AtomicU64,
 }
 
 impl Context<'_> {

@@ -559,7 +559,13 @@ impl Machine<'_, '_> {
                     }
                 }
                 Inst::SetRegisters { count } => check!(self.set_registers(count, mask)),
-                Inst::Fence { scope, sc } => self.shared.order.fence(self.id, mask, scope, sc),
+                Inst::Fence { scope, sc } => {
+                    if sc && self.ctx.misses_writes() {
+                        self.shared.wait_for_turn(self.ctx);
+                        self.ctx.sc_fences.fetch_add(1, Ordering::Relaxed);
+                    }
+                    self.shared.order.fence(self.id, mask, scope, sc);
+                }
                 Inst::FenceProxy { shared, global } => {
                     let spaces: &[Space] = match (shared, global) {
                         (true, true) => &[Space::Shared, Space::Global],

@@ -57,6 +57,11 @@ impl Draws {
         self.yields |= self.spins > MOST_TURNS_OF_LOOPS;
     }
 
+    /// Whether a read misses a write that it may miss.
+    pub(super) fn misses(&mut self) -> bool {
+        self.draw() & 1 == 0
+    }
+
     fn draw(&mut self) -> u64 {
         self.drawn += 1;
         mixed(self.seed, self.drawn)
@@ -64,6 +69,11 @@ impl Draws {
 }
 
 impl Context<'_> {
+    /// Whether strong reads may miss writes of other blocks.
+    pub(super) fn misses_writes(&self) -> bool {
+        self.seed >= QUIET && !self.exploring && self.check_races && self.blocks() > 1
+    }
+
     /// The number of the group of blocks that starts as so-manieth.
     pub(crate) fn in_order_of_starts(&self, start: u64) -> u64 {
         let backwards = self.seed >= QUIET && self.seed & 2 != 0;

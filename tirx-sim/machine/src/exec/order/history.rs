@@ -21,6 +21,21 @@ struct Release {
     known: Known,
 }
 
+/// A strong write that other blocks need not see yet.
+#[derive(Clone, Copy, Debug)]
+struct Unseen {
+    /// The bits that it has replaced.
+    before: u64,
+    by: Mark,
+    /// The `fence.sc` of the launch before it.
+    fences: u64,
+    /// How many more reads may miss it.
+    misses: u8,
+}
+
+/// Most reads that miss a write: loops that wait for it end.
+const MOST_MISSES: u8 = 3;
+
 /// Fields that few places need.
 #[derive(Clone, Debug, Default)]
 struct Extra {
@@ -35,6 +50,8 @@ struct Extra {
     bits: u8,
     /// Where the last strong write comes behind a fence of a narrower scope than its own.
     narrow: Option<Scope>,
+    /// The last strong write, as long as reads may miss it.
+    unseen: Option<Unseen>,
 }
 
 /// The history of a place.
@@ -127,6 +144,46 @@ impl Forked {
 }
 
 impl Place {
+    /// What a strong read of another block may see in place of the last write: what was there before. Not where the
+    /// reader is ordered behind the write, nor behind a `fence.sc` that followed it.
+    pub(crate) fn missed(&mut self, order: &Order, warp: usize, lane: u32, fences: u64) -> Option<u64> {
+        let unseen = self.extra.as_mut()?.unseen.as_mut()?;
+        let may_miss = unseen.misses > 0
+            && unseen.fences == fences
+            && unseen.by.block != order.block
+            && !order.ordered(unseen.by, warp, lane);
+        if !may_miss {
+            return None;
+        }
+        unseen.misses -= 1;
+        Some(unseen.before)
+    }
+
+    /// Another block has seen the last write, or an atomic has replaced it: nobody sees what was before any more.
+    pub(crate) fn seen(&mut self, block: u32) {
+        if let Some(extra) = &mut self.extra
+            && extra.unseen.is_some_and(|unseen| unseen.by.block != block)
+        {
+            extra.unseen = None;
+        }
+    }
+
+    /// Whether what the place holds was written without a release: who still reads it after the next write acquires
+    /// nothing by that.
+    pub(crate) fn releases_nothing(&self) -> bool {
+        self.extra.as_ref().is_none_or(|extra| extra.released.is_empty())
+    }
+
+    /// A strong write replaced `before`, if other blocks may still see that.
+    pub(crate) fn replaced(&mut self, before: Option<u64>, by: Mark, fences: u64) {
+        self.extra.get_or_insert_default().unseen = before.map(|before| Unseen {
+            before,
+            by,
+            fences,
+            misses: MOST_MISSES,
+        });
+    }
+
     pub(crate) const EMPTY: Place = Place {
         write: Mark::NEVER,
         read: Mark::NEVER,
