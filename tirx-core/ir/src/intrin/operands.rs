@@ -79,7 +79,7 @@ impl<'a> Operands<'a> {
                 return Err(match row.args[i].many {
                     Many::List(_) => {
                         format!(
-                            "takes {count} arguments for {}, found {}",
+                            "takes {count} arguments for {}, each by itself, found {}",
                             row.args[i].name,
                             left.len()
                         )
@@ -101,7 +101,7 @@ impl<'a> Operands<'a> {
             .find(|(a, _)| matches!(a.many, Many::List(_)));
         Err(match list {
             Some((list, part)) => format!(
-                "takes {} arguments for {}, found {}",
+                "takes {} arguments for {}, each by itself, found {}",
                 part.len(),
                 list.name,
                 part.len() + left.len()

@@ -133,7 +133,15 @@ pub(super) fn host_only(path: &str) -> Value {
 /// A module that is neither a kernel file nor a known package.
 pub(super) fn not_found(path: &str, near: Option<&str>) -> Value {
     let near = near.map_or(String::new(), |near| format!(" (did you mean \"{near}\"?)"));
-    Value::Unavailable(format!("\"{path}\"{HOST}: there is no kernel file or module \"{path}\"{near}").into())
+    let file = path.replace('.', "/");
+    Value::Unavailable(
+        format!(
+            "\"{path}\"{HOST}: there is no kernel file or module \"{path}\"{near}; looked for {file}.py and \
+             {file}/__init__.py where the file's packages begin, in the kernels of crates that this one depends on, and \
+             among TVM's modules"
+        )
+        .into(),
+    )
 }
 
 /// The path of a host value; `None` for an unsupported name of the language.

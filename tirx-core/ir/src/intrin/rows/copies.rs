@@ -177,8 +177,10 @@ rows! { $ copies {
         .signature("(num=0)").args(&[arg("num", Kind::Immediate(0, 64))])
         .arch(Arch::least(80)).traits(Traits::WAIT).section("cp.async.wait_group");
 
-    /// Makes the mbarrier `bar` track this thread's `cp.async` copies: it arrives once they are complete. Unless
-    /// `noinc` is given, the count of pending arrivals is first incremented by that arrival.
+    /// Makes the mbarrier `bar` track this thread's `cp.async` copies: it arrives once they are complete. With
+    /// `noinc=True` this is one of the arrivals that `mbarrier.init` counts, so a phase that waits for the copies of 32
+    /// threads is initialized with 32. Without it the count of pending arrivals is incremented first, so the arrival
+    /// stands beside the counted ones: each thread arrives by itself as well, after this.
     PtxCpAsyncMbarrierArrive = Row::new("tirx.ptx.cp_async_mbarrier_arrive", "ptx.cp_async.mbarrier.arrive",
         ptx("cp.async.mbarrier.arrive{?noinc:.noinc}.{space}.b64 [{bar}];"))
         .signature("(bar, noinc=False, space='shared')")

@@ -338,7 +338,8 @@ rows! { $ memory {
         ])
         .completed(&[], mmio)
         .signature("(address, value, *, sem='relaxed', ptx_type)");
-    /// `__ldg(addr)`: loads from memory that does not change while the kernel runs.
+    /// `__ldg(addr)`: loads from memory that does not change while the kernel runs. The dtype of the value is required, as the
+    /// second argument: `T.cuda.ldg(A.ptr_to([i]), "float32")`.
     CudaLdg = Row::new("tirx.cuda.ldg", "cuda.ldg", special()).args(&[arg("addr", ANY)]).value(ResultRule::GivenLast)
         .effect(ReadState).traits(LOAD.whole_vector()).sources(&["addr"]);
     /// Loads an integer of 32 or 64 bits into the element `res`, acquiring at the scope of the GPU.

@@ -67,19 +67,23 @@ rows! { $ warp {
     /// Mask of the active lanes.
     TvmWarpActivemask = Row::new("tirx.tvm_warp_activemask", "tvm_warp_activemask", function("__activemask"))
         .gives(DType::UINT32).effect(ReadState).traits(Traits::PLAIN.tells_threads_apart()).section("Warp Vote Functions");
-    /// `__shfl_sync(mask, value, arg, width)`.
+    /// `__shfl_sync(mask, value, arg, width)`. It exchanges registers and orders no access
+    /// to memory: `T.cuda.warp_sync()` does.
     CudaShflSync = Row::new("tirx.cuda.__shfl_sync", "cuda.__shfl_sync", special())
         .args(&[arg("mask", ANY), arg("var", ANY), arg("lane", ANY), arg("width", ANY)]).value(ResultRule::Arg(1))
         .traits(SHUFFLE).section("Warp Shuffle Functions").also(&["cuda._shfl_sync"]);
-    /// `__shfl_up_sync(mask, value, arg, width)`.
+    /// `__shfl_up_sync(mask, value, arg, width)`. It exchanges registers and orders no access
+    /// to memory: `T.cuda.warp_sync()` does.
     CudaShflUpSync = Row::new("tirx.cuda.__shfl_up_sync", "cuda.__shfl_up_sync", special())
         .args(&[arg("mask", ANY), arg("var", ANY), arg("delta", ANY), arg("width", ANY)]).value(ResultRule::Arg(1))
         .traits(SHUFFLE).section("Warp Shuffle Functions").also(&["cuda._shfl_up_sync"]);
-    /// `__shfl_down_sync(mask, value, arg, width)`.
+    /// `__shfl_down_sync(mask, value, arg, width)`. It exchanges registers and orders no access
+    /// to memory: `T.cuda.warp_sync()` does.
     CudaShflDownSync = Row::new("tirx.cuda.__shfl_down_sync", "cuda.__shfl_down_sync", special())
         .args(&[arg("mask", ANY), arg("var", ANY), arg("delta", ANY), arg("width", ANY)]).value(ResultRule::Arg(1))
         .traits(SHUFFLE).section("Warp Shuffle Functions").also(&["cuda._shfl_down_sync"]);
-    /// `__shfl_xor_sync(mask, value, arg, width)`.
+    /// `__shfl_xor_sync(mask, value, arg, width)`. It exchanges registers and orders no access
+    /// to memory: `T.cuda.warp_sync()` does.
     CudaShflXorSync = Row::new("tirx.cuda.__shfl_xor_sync", "cuda.__shfl_xor_sync", special())
         .args(&[arg("mask", ANY), arg("var", ANY), arg("lane_mask", ANY), arg("width", ANY)])
         .value(ResultRule::Arg(1)).traits(SHUFFLE).section("Warp Shuffle Functions").also(&["cuda._shfl_xor_sync"]);

@@ -176,7 +176,9 @@ fn together(reduction: Reduction, thread_reduce: bool, cx: &mut Context<'_>) -> 
                 .into());
             }
             if is_spread(own) && (thread_reduce || !kept_apart) {
-                masks.extend(lanes_of(own)?);
+                masks.extend(
+                    lanes_of(own).map_err(|why| format!("{why}{}", layout_that_works(&reduction, own)))?,
+                );
             }
             continue;
         }
@@ -270,6 +272,31 @@ impl Emits for Together {
             out.push(stmt);
         }
     }
+}
+
+/// A layout of the input in which each thread holds all inputs of its outputs, as part of a message.
+fn layout_that_works(reduction: &Reduction, spread: &[Iter]) -> String {
+    let axis = spread
+        .iter()
+        .find(|i| Held::is_thread(i))
+        .map_or("laneid", |i| &i.axis.0);
+    let extents = reduction.src.const_extents().unwrap_or_default();
+    let mut strides = vec![String::new(); extents.len()];
+    let (mut threads, mut registers) = (1, 1);
+    for (dim, extent) in extents.iter().enumerate().rev() {
+        let (next, on) = match reduction.reduced[dim] {
+            true => (&mut registers, String::new()),
+            false => (&mut threads, format!("@{axis}")),
+        };
+        strides[dim] = format!("{next}{on}");
+        *next *= *extent;
+    }
+    let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
+    format!(
+        "; each thread can reduce what it holds in TileLayout(S[({}) : ({})]), or both sides may be in shared memory",
+        extents.join(", "),
+        strides.join(", ")
+    )
 }
 
 /// The bits of the lane number that iterators over lanes count.
