@@ -141,6 +141,69 @@ fn pkg_config_and_the_header_say_how_to_use_the_library() {
         .arg(folder.path().join("streams.c")));
 }
 
+/// The C interface of kernels of one file, opened; the folder goes with it.
+fn library_of(kernels: &[&str], text: &str) -> (tempfile::TempDir, Opened) {
+    let folder = tempfile::tempdir().unwrap();
+    let entry =
+        |name: &&str| format!("[[kernel]]\nname = \"{name}\"\nsource = \"k.py\"\ntargets = [\"sm_90a\"]\n");
+    let manifest: String = kernels.iter().map(entry).collect();
+    std::fs::write(folder.path().join("kernels.toml"), manifest).unwrap();
+    std::fs::write(folder.path().join("k.py"), text).unwrap();
+    let name = format!("{}_kernels", kernels[0]);
+    let api = CApi::new(name.as_str())
+        .shared(true)
+        .folder(folder.path().join("api"));
+    Builder::new()
+        .manifest(folder.path().join("kernels.toml"))
+        .out_dir(folder.path().join("out"))
+        .environment(Environment::process().with("TIRX_NVCC", "none"))
+        .c_api(api)
+        .build()
+        .unwrap();
+    let library = Opened::open_at(&folder.path().join(format!("api/lib/lib{name}.so")));
+    (folder, library)
+}
+
+/// Copies of 16 bytes, none of which is a vectorized access of the text.
+const IN_PARTS_OF_16: &str = r#"from tvm.script import tirx as T
+
+@T.prim_func
+def copied(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1]); tx = T.thread_id([16])
+    tile = T.alloc_shared((64,), "float32", align=16)
+    T.ptx.cp_async(tile.ptr_to([tx * 4]), A.ptr_to([tx * 4]), 16)
+    T.ptx.cp_async.commit_group()
+    T.ptx.cp_async.wait_group(0)
+    T.cuda.cta_sync()
+    for i in range(4):
+        B[tx * 4 + i] = tile[tx * 4 + i]
+"#;
+
+#[test]
+fn tensors_that_are_not_aligned_are_refused() {
+    let (_folder, library) = library_of(&["copied"], IN_PARTS_OF_16);
+    let values: Vec<f32> = (0..72).map(|i| i as f32).collect();
+    let (from, to) = (library.upload(&values), library.upload(&[0.0; 72]));
+    let shape = [64];
+    type Two = unsafe extern "C" fn(*const DlTensor, *const DlTensor, *mut c_void) -> i32;
+    let copied: Two = library.get("copied");
+    let call = |bytes_in: usize| {
+        let view = tensor(from.cast::<u8>().wrapping_add(bytes_in).cast(), &shape);
+        // SAFETY: the allocations hold the views.
+        unsafe { copied(&view, &tensor(to, &shape), std::ptr::null_mut()) }
+    };
+    assert_eq!(call(16), 0, "{}", library.error());
+    assert_eq!(library.download(to, 64), values[4..68]);
+    assert_ne!(call(4), 0);
+    let error = library.error();
+    assert!(
+        error.starts_with("kernel `copied`, argument 0 `A`: ") && error.contains("16"),
+        "{error}"
+    );
+    assert_eq!(library.download(to, 64), values[4..68], "nothing was launched");
+}
+
 /// Launches whose extents leave the 32 bits that their kernel computes in.
 const WIDE: &str = r#"from tvm.script import tirx as T
 
@@ -172,23 +235,7 @@ def mapped(A: T.Buffer((64,), "float32"), n: T.int32):
 
 #[test]
 fn launch_extents_do_not_wrap() {
-    let folder = tempfile::tempdir().unwrap();
-    let manifest: String = ["wide", "negative", "mapped"]
-        .map(|name| format!("[[kernel]]\nname = \"{name}\"\nsource = \"k.py\"\ntargets = [\"sm_90a\"]\n"))
-        .concat();
-    std::fs::write(folder.path().join("kernels.toml"), manifest).unwrap();
-    std::fs::write(folder.path().join("k.py"), WIDE).unwrap();
-    let api = CApi::new("wide_kernels")
-        .shared(true)
-        .folder(folder.path().join("api"));
-    Builder::new()
-        .manifest(folder.path().join("kernels.toml"))
-        .out_dir(folder.path().join("out"))
-        .environment(Environment::process().with("TIRX_NVCC", "none"))
-        .c_api(api)
-        .build()
-        .unwrap();
-    let library = Opened::open_at(&folder.path().join("api/lib/libwide_kernels.so"));
+    let (_folder, library) = library_of(&["wide", "negative", "mapped"], WIDE);
     let data = library.upload(&[0.0; 64]);
     let shape = [64];
     type Launch = unsafe extern "C" fn(*const DlTensor, i32, *mut c_void) -> i32;
