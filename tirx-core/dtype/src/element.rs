@@ -187,7 +187,7 @@ pub static ELEMENT_TYPES: &[ElementType] = &[
         .matrix("e5m2").tensor_map(0).largest(57344.0).format(format(5, 2, 15, Ieee)),
     row(Float8_e5m2fnuz, 8, "float8_e5m2fnuz").largest(57344.0).format(format(5, 2, 16, Fnuz)),
     row(Float8_e8m0fnu, 8, "float8_e8m0fnu").cuda("__nv_fp8_e8m0", &[])
-        .matrix("ue8m0").tensor_map(0).largest(3.402_823_669_209_384_6e38).format(format(8, 0, 127, PowerOfTwo)),
+        .matrix("ue8m0").tensor_map(0).largest(3.402_823_669_209_385e38).format(format(8, 0, 127, PowerOfTwo)),
     row(Float6_e2m3fn, 6, "float6_e2m3fn").cuda("__nv_fp6_e2m3", packed!("__nv_fp6x2_e2m3", "__nv_fp6x4_e2m3"))
         .matrix("e2m3").largest(7.5).format(format(2, 3, 1, Finite)),
     row(Float6_e3m2fn, 6, "float6_e3m2fn").cuda("__nv_fp6_e3m2", packed!("__nv_fp6x2_e3m2", "__nv_fp6x4_e3m2"))
