@@ -8,8 +8,9 @@ pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
         .split_once('=')
         .ok_or_else(|| format!("`{text}` is not of the form NAME=VALUE"))?;
     let (name, value) = (name.trim(), value.trim());
+    let is_number = name.chars().all(|c| c.is_ascii_digit());
     let is_name = !name.is_empty()
-        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && (is_number || !name.starts_with(|c: char| c.is_ascii_digit()))
         && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     if !is_name {
         return Err(format!("`{name}` in `{text}` is no name"));

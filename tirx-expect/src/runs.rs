@@ -108,6 +108,8 @@ pub fn read(text: &str) -> Result<Vec<Run>, String> {
 fn scalar(text: &str) -> Result<host::Argument, String> {
     Ok(match text {
         "True" | "False" => host::Argument::Bool(text == "True"),
+        // A pointer that the kernel does not use.
+        "None" => host::Argument::Null,
         _ if text.contains(['.', 'e', 'n']) => {
             host::Argument::Float(text.parse().map_err(|_| format!("no number: {text}"))?)
         }

@@ -39,6 +39,8 @@ pub enum Argument {
     Float(f64),
     /// A truth value.
     Bool(bool),
+    /// `None`: a pointer to nothing.
+    Null,
 }
 
 /// A launch by the host function.
@@ -672,11 +674,13 @@ impl Machine<'_> {
                     Argument::Int(_) => arg_type::INT,
                     Argument::Float(_) => arg_type::FLOAT,
                     Argument::Bool(_) => arg_type::BOOL,
+                    Argument::Null => arg_type::NONE,
                 })
             }
             (Handle::Args, Field::ArgValue) => match arguments.get(position).ok_or_else(unknown)? {
                 Argument::Tensor { .. } => Value::Handle(Handle::Tensor(position)),
                 Argument::Int(v) => Value::Int((*v).into()),
+                Argument::Null => Value::Int(0),
                 Argument::Bool(v) => Value::Int((*v).into()),
                 // Only the selected operand is evaluated, for integers too.
                 Argument::Float(v) if dtype.is_floating() => Value::Float(*v),

@@ -12,7 +12,7 @@
 //! | `--first` | only the first configuration of each module |
 //! | `--out DIR` | writes `MODULE-LABEL.cu` there |
 //! | `--nvcc NVCC` | nvcc compiles the texts of each module's first configuration |
-//! | `--simulate PYTHON` | runs `xtask/python/public_kernels.py` by a Python with NumPy: small configurations on the simulator |
+//! | `--simulate PYTHON` | runs `xtask/python/public_kernels.py` (0.27: `public_library.py`) by a Python with NumPy (and PyTorch): small configurations on the simulator |
 //!
 //! With the last two it prints the table of `docs/developing/public-kernels.md`.
 
@@ -31,6 +31,9 @@ const ARCH: &str = "sm_100a";
 
 /// The multiprocessors of a B200, which some of the modules ask the machine for.
 const MULTIPROCESSORS: u32 = 148;
+
+/// Arguments that a module asks a package of the host for, by the module's folder: they are given instead.
+const GIVEN: &[(&str, &str, i64)] = &[("deepep/", "num_sms", 24)];
 
 /// The command line.
 #[derive(Default)]
@@ -192,7 +195,11 @@ fn try_module(wanted: &Wanted, module: &str) -> std::result::Result<Vec<Tried>, 
         };
         let name = format!("{}-{label}", file.trim_end_matches(".py"));
         // The library's own runner leaves the label out.
-        let values = config.into_iter().filter(|(name, _)| name != "label").collect();
+        let mut values: BTreeMap<String, ConstValue> =
+            config.into_iter().filter(|(name, _)| name != "label").collect();
+        for (_, name, value) in GIVEN.iter().filter(|(folder, ..)| module.starts_with(folder)) {
+            values.insert((*name).to_string(), ConstValue::Int((*value).into()));
+        }
         let result = try_config(wanted, &loaded, &name, values);
         tried.push(Tried { label, result });
     }
@@ -271,9 +278,14 @@ fn simulate(wanted: &Wanted, python: &Path) -> Result<BTreeMap<String, String>> 
         .ancestors()
         .nth(2)
         .ok_or("this program lies in no target folder")?;
+    // The library in the language of 0.27 has tests that make their own data and references.
+    let script = match wanted.checkout.join("tirx_kernels/basic").is_dir() {
+        true => "xtask/python/public_library.py",
+        false => "xtask/python/public_kernels.py",
+    };
     let lines = output(
         Command::new(python)
-            .arg(crate::root().join("xtask/python/public_kernels.py"))
+            .arg(crate::root().join(script))
             .arg(&wanted.checkout)
             .arg(profiles.join("release/cargo-tirx")),
     )?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tirx_build::compile::{authored, run_and_warn};
 use tirx_core::arith::fold::eval_int;
-use tirx_core::ir::{Buffer, DType, Expr, ExprKind, IRModule, PrimFunc, Var};
+use tirx_core::ir::{Buffer, DType, Expr, ExprKind, IRModule, PrimFunc, Var, uses_var};
 use tirx_sim::host::Argument;
 
 use super::Simulate;
@@ -56,22 +56,24 @@ pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
     output.show(&warnings);
 
     let names: Vec<String> = func.params.iter().map(|p| shown_name(&func, p)).collect();
-    let take = |all: &mut BTreeMap<String, String>, param: &Var, name: &str| {
-        all.remove(name).or_else(|| all.remove(param.name()))
+    let take = |all: &mut BTreeMap<String, String>, number: usize, param: &Var, name: &str| {
+        all.remove(name)
+            .or_else(|| all.remove(param.name()))
+            .or_else(|| all.remove(&number.to_string()))
     };
     // Given arguments first, then those that follow from them.
     let mut extents: HashMap<Var, i128> = HashMap::new();
     let mut arrays: Vec<Option<Array>> = Vec::new();
     let mut out_files: Vec<Option<PathBuf>> = Vec::new();
     let mut values: Vec<Option<Argument>> = Vec::new();
-    for (param, name) in func.params.iter().zip(&names) {
+    for (number, (param, name)) in func.params.iter().zip(&names).enumerate() {
         let buffer = func.buffer_of(param);
         out_files.push(
-            take(&mut outs, param, name)
+            take(&mut outs, number, param, name)
                 .filter(|_| buffer.is_some())
                 .map(PathBuf::from),
         );
-        let array = array(name, param, buffer, take(&mut files, param, name))?;
+        let array = array(name, param, buffer, take(&mut files, number, param, name))?;
         for (buffer, array) in buffer.iter().zip(&array) {
             for (extent, actual) in buffer.shape.iter().zip(&array.shape) {
                 if let Some(var) = extent.as_var() {
@@ -80,7 +82,12 @@ pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
             }
         }
         arrays.push(array);
-        let value = value(name, param, buffer.is_some(), take(&mut scalars, param, name))?;
+        let text = take(&mut scalars, number, param, name);
+        let unused = || param.dtype().is_handle() && !uses_var(&func.body, |used| used == param);
+        let value = match (buffer, &text) {
+            (None, None) if unused() => Some(Argument::Null),
+            _ => value(name, param, buffer.is_some(), text)?,
+        };
         if let Some(Argument::Int(v)) = value {
             extents.insert(param.clone(), param.dtype().wrap(v.into()));
         }

@@ -22,7 +22,7 @@ use crate::output::{Output, out, say};
 pub(crate) struct Simulate {
     #[command(flatten)]
     input: Input,
-    /// A tensor argument, by the name of its parameter or its buffer.
+    /// A tensor argument, by the name of its parameter or its buffer, or by the parameter's number: `--arg 0=a.npy`.
     #[arg(long = "arg", value_name = "NAME=FILE.npy")]
     args: Vec<String>,
     /// A scalar argument.

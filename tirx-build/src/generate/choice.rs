@@ -59,7 +59,7 @@ fn parts(param: &Param) -> (&'static str, String, &'static str) {
             (before, rust_element(*dtype).unwrap_or("u8").to_string(), after)
         }
         ParamKind::Scalar(dtype) => ("", rust_scalar(*dtype).unwrap_or("i64").to_string(), ""),
-        ParamKind::TensorMap => ("", param.rust_type(), ""),
+        ParamKind::TensorMap | ParamKind::Unused => ("", param.rust_type(), ""),
     }
 }
 

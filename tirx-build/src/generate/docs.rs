@@ -48,6 +48,7 @@ fn parameter(param: &Param) -> String {
     match &param.kind {
         ParamKind::Scalar(dtype) => format!("{name}: {dtype}"),
         ParamKind::TensorMap => format!("{name}: tensor map"),
+        ParamKind::Unused => format!("{name}: not used, `()`"),
         ParamKind::Tensor {
             dtype,
             shape,

@@ -210,6 +210,7 @@ fn param_type(param: &Param) -> &'static str {
         ParamKind::Tensor { written: true, .. } => "DLTensor*",
         ParamKind::Tensor { .. } => "const DLTensor*",
         ParamKind::TensorMap => "const tirx_tensor_map*",
+        ParamKind::Unused => "const void*",
         ParamKind::Scalar(dtype) if dtype.is_floating() && dtype.bits < 32 => "float",
         ParamKind::Scalar(dtype) => c_scalar(*dtype).unwrap_or("int64_t"),
     }
@@ -235,6 +236,7 @@ fn param_text(param: &Param) -> String {
             )
         }
         ParamKind::TensorMap => format!("{name}: tensor map"),
+        ParamKind::Unused => format!("{name}: not used"),
         ParamKind::Scalar(dtype) => format!("{name}: {dtype}"),
     }
 }
@@ -246,7 +248,7 @@ fn typed(name: &str, prototype: &str, signature: &Signature) -> String {
             let value = param_name(param);
             match &param.kind {
                 ParamKind::Tensor { .. } => format!("tirx_any_tensor({value})"),
-                ParamKind::TensorMap => format!("tirx_any_pointer({value})"),
+                ParamKind::TensorMap | ParamKind::Unused => format!("tirx_any_pointer({value})"),
                 ParamKind::Scalar(dtype) if dtype.is_bool() => format!("tirx_any_bool({value})"),
                 ParamKind::Scalar(dtype) if dtype.is_floating() => format!("tirx_any_float((double){value})"),
                 ParamKind::Scalar(dtype) if dtype.is_handle() => format!("tirx_any_pointer({value})"),

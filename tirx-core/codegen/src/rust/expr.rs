@@ -553,12 +553,17 @@ impl<'a> Printer<'a> {
                     Some(ParamKind::Scalar(dtype)) if dtype.is_integer() => arg_type::INT,
                     Some(ParamKind::Scalar(_)) => arg_type::FLOAT,
                     Some(ParamKind::TensorMap) => arg_type::POINTER,
+                    Some(ParamKind::Unused) => arg_type::NONE,
                     None => return Err(unknown()),
                 })
             }
             (Handle::Args, Field::ArgValue) if expr.dtype.is_handle() => {
-                if signature.params.get(position).map(|p| &p.kind) == Some(&ParamKind::TensorMap) {
-                    return Ok(Value::Code(self.argument(position, "as_tensor_map()?")));
+                match signature.params.get(position).map(|p| &p.kind) {
+                    Some(ParamKind::TensorMap) => {
+                        return Ok(Value::Code(self.argument(position, "as_tensor_map()?")));
+                    }
+                    Some(ParamKind::Unused) => return Ok(Value::Int(0)),
+                    _ => {}
                 }
                 element(position)?;
                 Value::Handle(Handle::Tensor(position))

@@ -27,6 +27,7 @@ use crate::intrin::Op;
 use crate::ir::abi::{self, Field, tensor_map};
 use crate::ir::{
     BinOp, DType, ElementType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, TypeCode, Var, Visitor,
+    uses_var,
 };
 use crate::source::Span;
 
@@ -52,6 +53,8 @@ pub enum ParamKind {
     Scalar(DType),
     /// A tensor map that the caller has encoded.
     TensorMap,
+    /// A pointer that the kernel does not use.
+    Unused,
 }
 
 /// A parameter of the typed function.
@@ -75,6 +78,7 @@ impl Param {
             }
             ParamKind::Scalar(dtype) => rust_scalar(*dtype).unwrap_or("i64").to_string(),
             ParamKind::TensorMap => "&::tirx_rt::TensorMap".to_string(),
+            ParamKind::Unused => "()".to_string(),
         }
     }
 
@@ -104,6 +108,7 @@ impl Param {
                 format!("::tirx_rt::host::Arg::tensor{mutable}{base}({name})")
             }
             ParamKind::TensorMap => format!("::tirx_rt::host::Arg::tensor_map({name})"),
+            ParamKind::Unused => format!("{{ let () = {name}; ::tirx_rt::host::Arg::int(0) }}"),
             ParamKind::Scalar(dtype) if dtype.is_bool() => format!("::tirx_rt::host::Arg::bool({name})"),
             ParamKind::Scalar(DType::INT64) => format!("::tirx_rt::host::Arg::int({name})"),
             ParamKind::Scalar(DType::UINT64) => format!("::tirx_rt::host::Arg::int({name} as i64)"),
@@ -298,6 +303,9 @@ fn signature(authored: &PrimFunc, host: &PrimFunc, module: &IRModule) -> Result<
                 (buffer.name.to_string(), kind)
             }
             None if var.ty().is_tensor_map() => (var.name().to_string(), ParamKind::TensorMap),
+            None if var.dtype().is_handle() && !uses_var(&authored.body, |used| used == var) => {
+                (var.name().to_string(), ParamKind::Unused)
+            }
             None if var.dtype().is_handle() => {
                 let message = format!("parameter `{}` is a pointer without a shape", var.name());
                 let help = format!("bind it: `A = T.match_buffer({}, (n,), \"float32\")`", var.name());

@@ -124,6 +124,7 @@ fn names_of_variables_do_not_reach_the_text() {
 fn a_pointer_without_a_shape_is_refused() {
     let (mut authored, module) = lowered("scale_rows", scale_rows());
     authored.buffer_map.clear();
+    authored.body = Stmt::evaluate(Expr::var(&authored.params[0]));
     let error = launcher(&authored, &module).unwrap_err();
     assert!(
         error.0[0]

@@ -10,6 +10,7 @@ use ruff_python_ast::visitor::{Visitor, walk_stmt};
 
 use super::constant::{ConstValue, to_value};
 use super::decorators::ModuleValue;
+use super::ir_modules::{self, KernelModule, WithSubroutines};
 use super::stmt::Flow;
 use super::value::{ClassKind, Kernel, Object, ParameterKind, Value};
 use super::{Args, Interpreter, Mode, Raised, Scope, ScopeKind, args, modules};
@@ -167,33 +168,6 @@ impl<'a> Visitor<'a> for Written {
     }
 }
 
-/// `tvm.IRModule({"main": kernel})`: kernels by name.
-struct KernelModule {
-    functions: Vec<(Rc<str>, Value)>,
-}
-
-impl Object for KernelModule {
-    fn type_name(&self) -> &str {
-        "IRModule"
-    }
-
-    fn attribute(&self, _: &mut Interpreter, name: &str, _: Span) -> Result<Option<Value>> {
-        Ok(Some(modules::host_only(&format!("IRModule.{name}"))))
-    }
-
-    fn subscript(&self, interp: &mut Interpreter, index: &Value, span: Span) -> Result<Value> {
-        let name = index.as_str().unwrap_or_default();
-        match self.functions.iter().find(|(n, _)| &**n == name) {
-            Some((_, kernel)) => Ok(kernel.clone()),
-            None => interp.raise("KeyError", span, format!("the module has no function \"{name}\"")),
-        }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
 /// The result of `tvm.compile`: for a kernel file, the kernel itself.
 struct Executable {
     compiled: Value,
@@ -231,7 +205,7 @@ pub(super) fn tvm_value(path: &str) -> Option<Value> {
         let (path, last) = script.as_deref().and_then(|s| s.rsplit_once('.')).unzip();
         return lang::attribute(path.unwrap_or(&format!("T.{family}")), last.unwrap_or(short));
     }
-    if let Some(value) = super::descriptors::function(path) {
+    if let Some(value) = super::descriptors::function(path).or_else(|| ir_modules::value(path)) {
         return Some(value);
     }
     match path {
@@ -247,33 +221,6 @@ pub(super) fn tvm_value(path: &str) -> Option<Value> {
                 Ok(Value::DType(DType::HANDLE))
             }))
         }
-        "tvm.IRModule" | "tvm.ir.IRModule" | "tvm.ir.module.IRModule" => {
-            Some(Value::builtin("tvm.IRModule", |interp, args, span| {
-                let bound = args.bind("tvm.IRModule", &MODULE_PARAMETERS.map(args::optional), span)?;
-                let functions = match &bound[0] {
-                    Some((Value::Dict(functions), _)) => functions
-                        .borrow()
-                        .iter()
-                        .map(|(name, kernel)| (name.as_str().unwrap_or("main").into(), kernel.clone()))
-                        .collect(),
-                    Some((Value::Unavailable(why), at)) => return interp.unavailable(why, *at),
-                    Some((other, at)) => {
-                        let found = other.type_name();
-                        return error(
-                            *at,
-                            format!("tvm.IRModule needs a dict of kernels, found {found}"),
-                        );
-                    }
-                    None => Vec::new(),
-                };
-                Ok(Value::Object(Rc::new(KernelModule { functions })))
-            }))
-        }
-        "tvm.IRModule.from_expr" => Some(Value::builtin(path, |_, args, span| {
-            let [(kernel, _)] = args.exactly("tvm.IRModule.from_expr", ["expr"], span)?;
-            let functions = vec![("main".into(), kernel)];
-            Ok(Value::Object(Rc::new(KernelModule { functions })))
-        })),
         "tvm.compile" | "tvm.build" | "tvm.tirx.build" | "tvm.tir.build" | "tvm.driver.build" => {
             Some(Value::builtin(path, |_, mut args: Args, _| {
                 let module = args.take_keyword("mod").or_else(|| args.take_keyword("func"));
@@ -285,8 +232,6 @@ pub(super) fn tvm_value(path: &str) -> Option<Value> {
         _ => None,
     }
 }
-
-const MODULE_PARAMETERS: [&str; 3] = ["functions", "attrs", "global_infos"];
 
 /// A kernel, or an `@I.ir_module`, in a value of a kernel file, with its name there.
 pub(crate) struct Held {
@@ -361,7 +306,7 @@ fn hold(value: &Value, place: Place, depth: usize, found: &mut Vec<Held>) {
             if let Some(module) = any.downcast_ref::<ModuleValue>() {
                 found.push(own(&module.class.name));
             } else if let Some(module) = any.downcast_ref::<KernelModule>() {
-                match &module.functions[..] {
+                match &module.parts()[..] {
                     [(_, only)] => hold(only, place, depth + 1, found),
                     functions => {
                         for (name, v) in functions {
@@ -369,6 +314,8 @@ fn hold(value: &Value, place: Place, depth: usize, found: &mut Vec<Held>) {
                         }
                     }
                 }
+            } else if let Some(module) = any.downcast_ref::<WithSubroutines>() {
+                found.push(own(&module.kernel.name));
             } else if let Some(executable) = any.downcast_ref::<Executable>() {
                 hold(&executable.compiled, place, depth + 1, found);
             }

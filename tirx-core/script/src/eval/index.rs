@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::ir_modules::KernelModule;
 use super::ops::slice_indices;
 use super::value::{Annotation, ClassKind, Range, Value};
 use super::{Args, Interpreter};
@@ -243,6 +244,10 @@ impl Interpreter {
                 lang::store(self, target, index, &value, span)
             }
             Value::Unavailable(why) => self.unavailable(why, span),
+            Value::Object(o) if o.as_any().is::<KernelModule>() => match o.as_any().downcast_ref() {
+                Some(module) => KernelModule::set(module, index, value, span),
+                None => Ok(()),
+            },
             other => self.raise(
                 "TypeError",
                 span,

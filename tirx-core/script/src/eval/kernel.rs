@@ -8,12 +8,11 @@ use ruff_python_ast::{self as ast, name::Name};
 use rustc_hash::FxHashMap;
 
 use super::builder::FunctionBuilder;
-use super::decorators::ModuleValue;
 use super::value::{Annotation, Kernel, Parameter, ParameterKind, Value};
 use super::{Args, Interpreter, Mode, Scope, ScopeKind, args, suggest};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{
-    AttrValue, Buffer, DType, Expr, ExprKind, IRModule, IterVar, Mutator, PrimFunc, Stmt, Var, Visitor,
+    AttrValue, Attrs, Buffer, DType, Expr, ExprKind, IRModule, IterVar, Mutator, PrimFunc, Stmt, Var, Visitor,
 };
 use crate::lang;
 use crate::source::{SourceMap, Span};
@@ -71,17 +70,11 @@ impl Interpreter {
         kernel: &Rc<Kernel>,
         given: &[(Rc<str>, Value)],
     ) -> Result<PrimFunc> {
-        let mut func = match self.built.take() {
+        let func = match self.built.take() {
             Some(built) if given.is_empty() => built,
             _ => self.build_kernel(kernel, given),
         }?;
-        for (name, value) in &kernel.attrs {
-            match value {
-                Some(value) => func.attrs.insert((&**name).into(), value.clone()),
-                None => func.attrs.remove(&**name),
-            };
-        }
-        Ok(func)
+        Ok(with_attrs(func, kernel))
     }
 
     /// Builds a kernel with values for its `T.constexpr` parameters.
@@ -457,24 +450,37 @@ impl Interpreter {
         }
     }
 
-    /// Builds all functions of an `@I.ir_module`.
-    pub(super) fn build_module(&mut self, module: &ModuleValue, sources: SourceMap) -> Result<IRModule> {
-        self.module_functions = module
-            .functions
-            .iter()
-            .map(|(_, kernel)| kernel.clone())
-            .collect();
+    /// Builds all functions of a module.
+    pub(super) fn build_module(
+        &mut self,
+        kernels: &[(Rc<str>, Rc<Kernel>)],
+        attrs: Attrs,
+        sources: SourceMap,
+    ) -> Result<IRModule> {
+        self.module_functions = kernels.iter().map(|(_, kernel)| kernel.clone()).collect();
         let mut functions: Vec<(Arc<str>, PrimFunc)> = Vec::new();
-        for (name, kernel) in &module.functions {
-            functions.push(((&**name).into(), self.build_kernel(kernel, &[])?));
+        for (name, kernel) in kernels {
+            let func = self.build_kernel(kernel, &[])?;
+            functions.push(((&**name).into(), with_attrs(func, kernel)));
         }
         self.module_functions.clear();
         Ok(IRModule {
             functions,
-            attrs: module.attrs.clone(),
+            attrs,
             sources,
         })
     }
+}
+
+/// A function with the attributes that `with_attr` gave to its kernel.
+fn with_attrs(mut func: PrimFunc, kernel: &Kernel) -> PrimFunc {
+    for (name, value) in &kernel.attrs {
+        match value {
+            Some(value) => func.attrs.insert((&**name).into(), value.clone()),
+            None => func.attrs.remove(&**name),
+        };
+    }
+    func
 }
 
 /// A declared hardware index must be bound by a launch around its uses.

@@ -48,6 +48,7 @@ mod host_tests;
 mod host_values;
 mod imports;
 mod index;
+mod ir_modules;
 mod iter;
 mod iter_builtins;
 mod kernel;
@@ -344,18 +345,24 @@ impl Interpreter {
     pub(crate) fn build_module_value(&mut self, value: &Value) -> Option<Result<IRModule>> {
         let Value::Object(o) = value else { return None };
         let o = o.clone();
-        let module = o.as_any().downcast_ref::<decorators::ModuleValue>()?;
         let sources = self.sources.clone();
-        Some(self.build_module(module, sources))
+        if let Some(module) = o.as_any().downcast_ref::<ir_modules::WithSubroutines>() {
+            return Some(self.build_module(&module.functions, Attrs::default(), sources));
+        }
+        let module = o.as_any().downcast_ref::<decorators::ModuleValue>()?;
+        Some(self.build_module(&module.functions, module.attrs.clone(), sources))
     }
 
     /// Whether a value is an `@I.ir_module`, and the span of its class.
     pub(crate) fn module_span(value: &Value) -> Option<Span> {
         match value {
-            Value::Object(o) => o
-                .as_any()
-                .downcast_ref::<decorators::ModuleValue>()
-                .map(|m| m.class.span),
+            Value::Object(o) => {
+                let with_subroutines = || o.as_any().downcast_ref::<ir_modules::WithSubroutines>();
+                o.as_any()
+                    .downcast_ref::<decorators::ModuleValue>()
+                    .map(|m| m.class.span)
+                    .or_else(|| with_subroutines().map(|m| m.kernel.code.span))
+            }
             _ => None,
         }
     }

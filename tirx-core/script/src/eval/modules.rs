@@ -40,6 +40,7 @@ const NAMESPACES: &[&str] = &[
     "tvm",
     "tvm.script",
     "tvm.tirx",
+    "tvm.ir",
     "numbers",
 ];
 

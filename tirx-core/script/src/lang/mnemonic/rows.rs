@@ -54,7 +54,12 @@ impl Mapping<'_> {
 
     /// Whether a modifier is given that no argument passes on.
     fn loses_modifier(&self) -> bool {
+        let hinted = self.call.args.iter().any(|(name, _)| *name == "cache_policy");
         let passed = |slot: &str| {
+            // The policy says that there is a hint.
+            if slot == "L2::cache_hint" {
+                return hinted;
+            }
             let within = |text: &str| {
                 text.split(['{', '&', '#', '?', '.']).any(|word| word == slot)
                     || text.trim_start_matches(['#', '?', '&']) == slot
@@ -97,6 +102,10 @@ impl Mapping<'_> {
             }
             let arg = row.args.iter().chain(row.words).find(|arg| arg.name == *name)?;
             let Some(list) = self.value(value)? else { continue };
+            // A sum that starts at zero has no registers.
+            if *name == "c_ptrs" && list.iter().all(is_zero) {
+                continue;
+            }
             let list = list
                 .into_iter()
                 .map(|e| shaped(e, arg.kind))
@@ -245,10 +254,7 @@ fn plain_address(e: Expr) -> Expr {
 fn shaped(e: Expr, kind: Kind) -> Option<Expr> {
     Some(match kind {
         Kind::Register(..) | Kind::Element(..) => match &e.kind {
-            ExprKind::BufferLoad { .. } => {
-                let span = e.span;
-                Expr::call(Op::AddressOf, DType::HANDLE, vec![e]).at(span)
-            }
+            ExprKind::BufferLoad { .. } => address(&e)?,
             _ if e.dtype.is_handle() => e,
             _ => return None,
         },
@@ -261,6 +267,19 @@ fn shaped(e: Expr, kind: Kind) -> Option<Expr> {
         }
         _ => e,
     })
+}
+
+fn is_zero(e: &Expr) -> bool {
+    match e.kind {
+        ExprKind::Float(value) => value == 0.0 && value.is_sign_positive(),
+        _ => e.is_int(0),
+    }
+}
+
+/// The address of an element.
+fn address(e: &Expr) -> Option<Expr> {
+    matches!(e.kind, ExprKind::BufferLoad { .. })
+        .then(|| Expr::call(Op::AddressOf, DType::HANDLE, vec![e.clone()]).at(e.span))
 }
 
 /// A half as the bits that a conversion takes.
