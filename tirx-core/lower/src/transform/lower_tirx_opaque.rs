@@ -70,14 +70,16 @@ impl Mutator for Opaque {
             self.values.insert(l.var.clone(), value);
             return self.stmt(&l.body);
         }
-        if !l.annotations.iter().any(|(key, _)| key.starts_with("pragma_")) {
+        // How many turns to unroll is what the loop's own text says: `#pragma unroll 2`.
+        let becomes_attribute = |key: &str| key.starts_with("pragma_") && key != "pragma_unroll_factor";
+        if !l.annotations.iter().any(|(key, _)| becomes_attribute(key)) {
             return self.walk_stmt(stmt);
         }
         let (pragmas, annotations): (Vec<_>, Vec<_>) = l
             .annotations
             .iter()
             .cloned()
-            .partition(|(key, value)| key.starts_with("pragma_") && to_expr(value).is_some());
+            .partition(|(key, value)| becomes_attribute(key) && to_expr(value).is_some());
         let plain = ForLoop {
             annotations,
             ..l.clone()
@@ -158,6 +160,7 @@ mod tests {
             thread: None,
             annotations: vec![
                 ("foo".into(), AttrValue::Int(1)),
+                ("pragma_unroll_factor".into(), AttrValue::Int(2)),
                 ("pragma_unroll_explicit".into(), AttrValue::Bool(true)),
             ],
             step: None,
@@ -171,6 +174,7 @@ mod tests {
         let StmtKind::For(ForLoop { annotations, .. }) = &body.kind else {
             panic!("{body:?}")
         };
-        assert_eq!(annotations.len(), 1);
+        // The CUDA text of the loop reads the factor.
+        assert_eq!(annotations.len(), 2);
     }
 }
