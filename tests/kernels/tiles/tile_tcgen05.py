@@ -4,7 +4,7 @@
 from tvm.backend.cuda.tile_primitive.tma_utils import SwizzleMode
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
-from tvm.tirx.layout import tmem_datapath_layout
+from tvm.tirx.layout import S, TCol, TLane, TileLayout, tid_in_wg, tmem_datapath_layout
 
 
 
@@ -205,6 +205,40 @@ def folded(A: T.Buffer((64, 32), "float16"), B: T.Buffer((128, 32), "float16"), 
             T.ptx.tcgen05.commit(bar.ptr_to([0]))
     wait(bar, 0)
     r = T.alloc_tcgen05_ldst_frag("32x32b", (64, 128), "float32")
+    Tx.wg.copy_async(r, sums)
+    T.ptx.tcgen05.wait.ld()
+    Tx.wg.copy(C, r)
+    end(tmem_pool)
+
+
+# 32 rows, whose quarters of columns are in 32 lanes each: weight stationary too.
+# sim: quartered
+#   A: bfloat16[32x64] = 2 * (j == i % 64) + (j == (i * 5 + 17) % 64)
+#   B: bfloat16[64x64] = (i * 2 + j) % 5 - 2
+#   C: float32[32x64] = 0 -> 2 * B[j][i % 64] + B[j][(i * 5 + 17) % 64]
+@T.prim_func
+def quartered(A: T.Buffer((32, 64), "bfloat16"), B: T.Buffer((64, 64), "bfloat16"), C: T.Buffer((32, 64), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    warp = T.warp_id([4])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    bar = pool.alloc((1,), "uint64", align=8)
+    As = pool.alloc_tcgen05_mma_AB((32, 64), "bfloat16")
+    Bs = pool.alloc_tcgen05_mma_AB((64, 64), "bfloat16")
+    pool.commit()
+    sums = tmem_pool.alloc((32, 64), "float32", layout=TileLayout(S[(32, 4, 16) : (1 @ TLane, 32 @ TLane, 1 @ TCol)]), cols=16)
+    tmem_pool.commit()
+    Tx.cta.copy(As, A)
+    Tx.cta.copy(Bs, B)
+    begin(warp, bar)
+    if warp == 0:
+        if T.ptx.elect_sync():
+            Tx.gemm_async(sums, As, Bs)
+            T.ptx.tcgen05.commit(bar.ptr_to([0]))
+    wait(bar, 0)
+    r = T.alloc_buffer((32, 64), "float32", scope="local", layout=TileLayout(S[(32, 4, 16) : (1 @ tid_in_wg, 32 @ tid_in_wg, 1)]))
     Tx.wg.copy_async(r, sums)
     T.ptx.tcgen05.wait.ld()
     Tx.wg.copy(C, r)

@@ -168,3 +168,28 @@ def from_registers(A: T.Buffer((64, 32), "bfloat16"), B: T.Buffer((16, 32), "bfl
     Tx.wg.gemm_async(c, a, Bs)
     done()
     Tx.wg.copy(C, c)
+
+
+# Sums of float16, two to a register, which a second product is added to.
+# sim: halves
+#   A: float16[64x64] = 2 * (j == i) + (j == (i * 5 + 17) % 64)
+#   B: float16[32x64] = (i * 2 + j) % 5 - 2
+#   C: float16[64x32] = 0 -> 4 * B[j][i] + 2 * B[j][(i * 5 + 17) % 64]
+@T.prim_func
+def halves(A: T.Buffer((64, 64), "float16"), B: T.Buffer((32, 64), "float16"), C: T.Buffer((64, 32), "float16")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    pool = T.SMEMPool()
+    As = pool.alloc_tcgen05_mma_AB((64, 64), "float16")
+    Bs = pool.alloc_tcgen05_mma_AB((32, 64), "float16")
+    pool.commit()
+    Tx.cta.copy(As, A)
+    Tx.cta.copy(Bs, B)
+    visible()
+    c = T.alloc_buffer((64, 32), "float16", scope="local", layout=sums(64, 32))
+    Tx.wg.gemm_async(c, As, Bs)
+    done()
+    Tx.wg.gemm_async(c, As, Bs, accum=True)
+    done()
+    Tx.wg.copy(C, c)

@@ -140,6 +140,8 @@ impl<'a> Instruction<'a> {
             (false, false, 64) if kind == "i8" => 16,
             (false, false, 64) => 8,
             (false, false, 128) => 16,
+            // Weight stationary alone.
+            (false, false, 32) if n != 192 => 64,
             (false, true, 128 | 256) => 32,
             _ => 0,
         };

@@ -7,7 +7,7 @@
 //! and k is contiguous there, and the swizzle, follow from the layouts ([`SharedMatrix`]).
 //!
 //! **Conditions.** Scope warpgroup with all threads active. A and B of one dtype: float16 or bfloat16, float32 (read as tf32), float8 or
-//! integers of 8 bits; C of float32, or of int32 for integers. Only matrices of 16 bits may have rows contiguous. `SFA` and `SFB`
+//! integers of 8 bits; C of float32 (for float16 and float8 also of float16, two sums of a row in a register), or of int32 for integers. Only matrices of 16 bits may have rows contiguous. `SFA` and `SFB`
 //! are for Blackwell.
 //!
 //! **Cost.** One instruction for 64 rows, up to 256 columns and 32 bytes of k, all issued at once after `wgmma.fence`. The caller
@@ -269,9 +269,19 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     if !known {
         return Err(format!("wgmma has no matrices of {dtype}").into());
     }
-    let result = if integers { DType::INT32 } else { DType::FLOAT32 };
-    if c.buffer.dtype != result {
-        return Err(format!("the product of {dtype} is {result}, but C is {}", c.buffer.dtype).into());
+    let sums: &[DType] = match &*name {
+        "int8" | "uint8" => &[DType::INT32],
+        "bfloat16" | "tf32" => &[DType::FLOAT32],
+        _ => &[DType::FLOAT32, DType::FLOAT16],
+    };
+    let result = c.buffer.dtype;
+    if !sums.contains(&result) {
+        let known: Vec<String> = sums.iter().map(DType::to_string).collect();
+        return Err(format!(
+            "the product of {dtype} is {}, but C is {result}",
+            known.join(" or ")
+        )
+        .into());
     }
     let bits = i128::from(dtype.bits);
     let depth = 256 / bits;
@@ -298,7 +308,12 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     if k % depth != 0 {
         return Err(format!("k is {k}, and an instruction takes {depth} of {dtype}").into());
     }
-    let c = Fragments::of(c, 2, cx)?;
+    let (c, c_name) = (Fragments::of(c, 2, cx)?, &c.buffer.name);
+    if result == DType::FLOAT16 && !c.in_words(2, cx) {
+        return Err(
+            format!("the layout of {c_name} does not have 2 neighbours of a row in one register").into(),
+        );
+    }
     let (a, a_by_rows) = if a.buffer.scope() == "local" {
         if turned_a {
             return Err("A in registers is M x K: transA=False".into());
@@ -405,7 +420,13 @@ impl Emits for Product {
     fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
         let span = out.span();
         let per_word = 32 / i128::from(self.dtype.bits);
-        let (c_flat, c_declare) = flat_view(&self.c.buffer, span);
+        // Two sums of float16 are one register.
+        let sums = self.c.buffer.dtype;
+        let per_sum = if sums == DType::FLOAT16 { 2 } else { 1 };
+        let (c_flat, c_declare) = match per_sum {
+            1 => flat_view(&self.c.buffer, span),
+            _ => self.c.words(per_sum, span),
+        };
         out.push(c_declare);
         let mut describe = |matrix: &SharedMatrix, walk: &Swizzled| {
             let (stmts, first) = walk.declare(&matrix.buffer, span);
@@ -427,8 +448,7 @@ impl Emits for Product {
         };
         out.push(Op::PtxWgmmaFence.call().at(span).stmt());
         let by_rows = |walk: &Swizzled| i32::from(walk.by_rows);
-        let integers = self.dtype.is_integer();
-        let output = if integers { "int32" } else { "float32" };
+        let output = sums.to_string();
         // Row by row of tiles, each with all of k, so that an accumulator's instructions follow each other.
         let tiles = (0..self.m / ROWS).flat_map(|i| (0..self.n / self.columns).map(move |j| (i, j)));
         for (i, j) in tiles {
@@ -438,7 +458,12 @@ impl Emits for Product {
                     [(0, 0), (0, 1), (8, 0), (8, 1)].map(|(row, e)| (i * ROWS + row, column + e))
                 });
                 let accumulators: Vec<Expr> = accumulators
-                    .map(|(row, column)| address(&c_flat, vec![self.c.at(row, column)], span))
+                    .filter(|(_, column)| column % per_sum == 0)
+                    .map(|(row, column)| {
+                        let at = self.c.at(row, column);
+                        let per = Expr::constant(at.dtype, per_sum);
+                        address(&c_flat, vec![fold::floordiv(at, per)], span)
+                    })
                     .collect();
                 let b_place =
                     self.b.rows[(j * self.columns) as usize] + self.b.k[(step * self.depth) as usize];
@@ -452,7 +477,7 @@ impl Emits for Product {
                 .set("N", self.columns as i32)
                 .set("K", self.depth as i32)
                 .set("in_dtype", &type_name(self.dtype))
-                .set("out_dtype", output)
+                .set("out_dtype", &output)
                 .set("transB", by_rows(&self.b_walk))
                 .set("scaleA", 1)
                 .set("scaleB", 1)

@@ -6,6 +6,9 @@
 //! | whole (A, D) | 128 rows | row | column |
 //! | spread (F) | 64 rows | row / 16 · 32 + row % 16 | column |
 //! | folded (B, E) | 64 rows of two CTAs, or weight stationary | row + 64 in the right half | column % (N / 2) |
+//! | quartered (G) | 32 rows, weight stationary | row + 32 · quarter | column % (N / 4) |
+//!
+//! On the last two A in tensor memory lies in each half, or quarter, of the lanes.
 //!
 //! A layout with 64 rows in the first 64 lanes stands for the spread path too: [`TensorMemory::spread`].
 
@@ -17,6 +20,7 @@ pub(super) enum DataPath {
     Whole,
     Spread,
     Folded,
+    Quartered,
 }
 
 impl DataPath {
@@ -26,6 +30,7 @@ impl DataPath {
             128 => Some(DataPath::Whole),
             64 if pair || weight_stationary => Some(DataPath::Folded),
             64 => Some(DataPath::Spread),
+            32 if weight_stationary && !pair => Some(DataPath::Quartered),
             _ => None,
         }
     }
@@ -38,22 +43,30 @@ impl DataPath {
             DataPath::Folded => {
                 "row r in lane r, and in lane r + 64 for the right half of the columns (data path E, or B of two CTAs)"
             }
+            DataPath::Quartered => "row r in lane r + 32 q for the quarter q of the columns (data path G)",
         }
     }
 
     fn lane_of_row(self, row: i128) -> i128 {
         match self {
             DataPath::Spread => row / 16 * 32 + row % 16,
-            DataPath::Whole | DataPath::Folded => row,
+            DataPath::Whole | DataPath::Folded | DataPath::Quartered => row,
+        }
+    }
+
+    /// Parts of the columns that lie in lanes of their own.
+    fn parts(self) -> i128 {
+        match self {
+            DataPath::Whole | DataPath::Spread => 1,
+            DataPath::Folded => 2,
+            DataPath::Quartered => 4,
         }
     }
 
     /// Lane and cell along the columns that a column of D has.
     fn of_column(self, column: i128, columns: i128) -> (i128, i128) {
-        match self {
-            DataPath::Folded => (column / (columns / 2) * 64, column % (columns / 2)),
-            DataPath::Whole | DataPath::Spread => (0, column),
-        }
+        let (parts, each) = (self.parts(), (columns / self.parts()).max(1));
+        (column / each * (128 / parts) % 128, column % each)
     }
 
     /// Lanes in which a region may begin.
@@ -83,7 +96,11 @@ impl DataPath {
         let [row_columns, k_columns] = &a.columns[..] else {
             return false;
         };
-        let copies: &[(i128, i128)] = if self == DataPath::Folded { &[(2, 64)] } else { &[] };
+        let copies: &[(i128, i128)] = match self {
+            DataPath::Folded => &[(2, 64)],
+            DataPath::Quartered => &[(4, 32)],
+            DataPath::Whole | DataPath::Spread => &[],
+        };
         let of_rows = |lanes: &[i128]| tiles(lanes, row_columns, rows, &row);
         let spread = || self == DataPath::Spread && spread(row_lanes).is_some_and(|lanes| of_rows(&lanes));
         a.copies == copies && (of_rows(row_lanes) || spread()) && tiles(k_lanes, k_columns, k, &along)

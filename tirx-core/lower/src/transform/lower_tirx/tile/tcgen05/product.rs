@@ -411,7 +411,7 @@ fn choose(call: &Call<'_>, operands: &Operands, instruction: &mut Instruction<'_
     match explicit {
         Some((m, n)) => sizes.push((m / group, n)),
         None => {
-            for m in [128, 64] {
+            for m in [128, 64, 32] {
                 let all = (8..=columns.min(256)).rev().step_by(1);
                 sizes.extend(all.filter(|n| columns % n == 0 && n % 8 == 0).map(|n| (m, n)));
             }
