@@ -4,14 +4,23 @@ use tirx_core::script::ConstValue;
 
 /// Splits `NAME=VALUE`.
 pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
+    split(text, |name| !name.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Splits `NAME=VALUE` or `0=VALUE`, where a kernel's parameter is meant by its name or its number.
+pub(crate) fn parameter(text: &str) -> Result<(String, String), String> {
+    split(text, |name| {
+        !name.starts_with(|c: char| c.is_ascii_digit()) || name.chars().all(|c| c.is_ascii_digit())
+    })
+}
+
+fn split(text: &str, starts_well: impl Fn(&str) -> bool) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once('=')
         .ok_or_else(|| format!("`{text}` is not of the form NAME=VALUE"))?;
     let (name, value) = (name.trim(), value.trim());
-    let is_number = name.chars().all(|c| c.is_ascii_digit());
-    let is_name = !name.is_empty()
-        && (is_number || !name.starts_with(|c: char| c.is_ascii_digit()))
-        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_name =
+        !name.is_empty() && starts_well(name) && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     if !is_name {
         return Err(format!("`{name}` in `{text}` is no name"));
     }
@@ -178,6 +187,8 @@ mod tests {
         assert!(assignment("N").unwrap_err().contains("NAME=VALUE"));
         assert!(assignment("3=4").unwrap_err().contains("no name"));
         assert!(assignment("N=").unwrap_err().contains("no value"));
+        assert_eq!(parameter("3=4"), Ok(("3".into(), "4".into())));
+        assert!(parameter("3x=4").unwrap_err().contains("no name"));
         assert_eq!(assignment("N = 2"), Ok(("N".into(), "2".into())));
     }
 }

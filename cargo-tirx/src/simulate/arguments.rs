@@ -19,7 +19,7 @@ pub(crate) fn named(option: &str, given: &[String]) -> Result<BTreeMap<String, S
     let mut all = BTreeMap::new();
     for text in given {
         let bad = |reason: String| usage(format_args!("bad {option}: {reason}"));
-        let (name, value) = literal::assignment(text).map_err(bad)?;
+        let (name, value) = literal::parameter(text).map_err(bad)?;
         if all.insert(name.clone(), value).is_some() {
             return Err(bad(format!("`{name}` is given twice")));
         }
