@@ -361,8 +361,14 @@ fn a_copy_by_one_thread_is_warned_about_with_reasons() {
     assert!(!line.contains("vec_128b"), "{line}");
     // Naming the variant or allowing the warning silences it.
     for known in [
-        script.replace("copy(s[0:n, :], A[0:n, :])", "copy(s[0:n, :], A[0:n, :], dispatch=\"fallback\")"),
-        script.replace("copy(s[0:n, :], A[0:n, :])", "copy(s[0:n, :], A[0:n, :])  # tirx: allow(copy-by-one-thread)"),
+        script.replace(
+            "copy(s[0:n, :], A[0:n, :])",
+            "copy(s[0:n, :], A[0:n, :], dispatch=\"fallback\")",
+        ),
+        script.replace(
+            "copy(s[0:n, :], A[0:n, :])",
+            "copy(s[0:n, :], A[0:n, :])  # tirx: allow(copy-by-one-thread)",
+        ),
     ] {
         package.write("kernels.py", &known);
         assert!(warnings(&package.with_nvcc()).is_empty());

@@ -47,7 +47,7 @@ pub(super) struct KernelModule {
 }
 
 impl KernelModule {
-    pub(super) fn new(functions: Vec<(Rc<str>, Value)>) -> Value {
+    pub(super) fn value(functions: Vec<(Rc<str>, Value)>) -> Value {
         Value::Object(Rc::new(KernelModule {
             functions: RefCell::new(functions),
         }))
@@ -75,7 +75,7 @@ impl KernelModule {
             }
             None => Vec::new(),
         };
-        Ok(KernelModule::new(functions))
+        Ok(KernelModule::value(functions))
     }
 
     /// `module[name] = kernel`.
@@ -237,7 +237,7 @@ pub(super) fn value(path: &str) -> Option<Value> {
         }
         "tvm.IRModule.from_expr" => Value::builtin(path, |_, args, span| {
             let [(kernel, _)] = args.exactly("tvm.IRModule.from_expr", ["expr"], span)?;
-            Ok(KernelModule::new(vec![("main".into(), kernel)]))
+            Ok(KernelModule::value(vec![("main".into(), kernel)]))
         }),
         "tvm.ir.GlobalVar" | "tvm.ir.expr.GlobalVar" => Value::builtin("tvm.ir.GlobalVar", global_var),
         "tvm.ir.Call" | "tvm.ir.expr.Call" => Value::builtin("tvm.ir.Call", call),
