@@ -201,6 +201,8 @@ impl Compiler<'_> {
             predicate,
             relaxed: call.text("sem") == "relaxed",
             cluster: call.text("scope") == "cluster" || what_scope == Scope::Cluster,
+            drops: false,
+            state: None,
             d,
         }))?;
         Ok(d.map(|d| Val::vector(Kind::U32, d)))

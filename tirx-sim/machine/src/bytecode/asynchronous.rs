@@ -1,6 +1,7 @@
 //! Asynchronous instructions: mbarriers, copies, NVSHMEM.
 
 use super::{AtomicOp, R};
+use crate::numeric::Kind;
 
 /// Which operations are waited for together (`commit_group`, `wait_group`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +47,10 @@ pub enum MbarrierWhat {
     Test,
 }
 
+/// Bits of the state of an mbarrier that hold the pending arrivals; those above them are the phase. The format is the
+/// simulator's own, as it is the GPU's.
+pub const PENDING_BITS: u32 = 20;
+
 /// An instruction of mbarriers; operands are vector registers.
 #[derive(Clone, Debug)]
 pub struct MbarrierInst {
@@ -60,6 +65,10 @@ pub struct MbarrierInst {
     pub relaxed: bool,
     /// At the scope of the cluster rather than of the block.
     pub cluster: bool,
+    /// Later phases wait for as many arrivals less.
+    pub drops: bool,
+    /// A 64-bit register with a state: written by an arrival; the phase that a test asks for.
+    pub state: Option<R>,
     pub d: Option<R>,
 }
 
@@ -78,6 +87,18 @@ pub struct BulkInst {
     pub mask: Option<R>,
     /// Bytes at the beginning and at the end that are neither read nor written.
     pub ignored: [Option<R>; 2],
+}
+
+/// A store or reduction of registers that completes at an mbarrier (`st.async`, `red.async`); operands are vector registers.
+#[derive(Clone, Debug)]
+pub struct StoreInst {
+    /// 64-bit addresses.
+    pub to: R,
+    pub barrier: R,
+    pub kind: Kind,
+    pub values: Vec<R>,
+    /// Combines the values with those that are there.
+    pub reduces: Option<AtomicOp>,
 }
 
 /// A tensor copy; operands are vector registers.
@@ -117,6 +138,8 @@ pub enum AsyncInst {
         noinc: bool,
     },
     Bulk(BulkInst),
+    /// `st.async` and `red.async`.
+    Store(StoreInst),
     Tile(TileInst),
     Commit(Class),
     /// At most so many groups may stay in flight; `None`: none at all.

@@ -2,7 +2,8 @@
 
 use super::{
     Access, AsyncInst, AtomicInst, AtomicOp, Axis, BulkInst, Direction, ExactInst, ExternCall, Inst,
-    LocalArray, Print, R, Region, RegisterArray, SharedArray, Shuffle, TensorInst, TileInst, WgmmaInst,
+    LocalArray, Print, R, Region, RegisterArray, SharedArray, Shuffle, ShuffleMode, TensorInst, TileInst,
+    WgmmaInst,
 };
 use crate::fault::FaultLocation;
 use crate::numeric::Kind;
@@ -115,6 +116,7 @@ impl Code {
             .iter()
             .any(|t| matches!(t, TensorInst::Wgmma(_) | TensorInst::Memory(_)));
         self.fine = !polls.is_empty()
+            || self.shuffles.iter().any(|s| s.mode == ShuffleMode::Meet)
             || self.wgmma
             || self.insts.iter().any(|inst| {
                 matches!(

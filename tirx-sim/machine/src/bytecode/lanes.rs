@@ -36,6 +36,8 @@ pub enum ShuffleMode {
     Butterfly(Bin),
     /// Mask of lanes whose value is not zero.
     Ballot,
+    /// The same, and orders the memory accesses of the lanes of a mask: a warp barrier of some lanes.
+    Meet,
     /// Reduction over the lanes of the mask.
     Reduce(Bin),
 }

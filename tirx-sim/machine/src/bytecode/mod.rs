@@ -24,8 +24,8 @@ use crate::alu::{Bin, Un};
 use crate::numeric::Kind;
 
 pub use asynchronous::{
-    AsyncInst, BulkInst, Class, Direction, MbarrierInst, MbarrierWhat, RemoteInst, RemoteScope, SignalInst,
-    TileInst,
+    AsyncInst, BulkInst, Class, Direction, MbarrierInst, MbarrierWhat, PENDING_BITS, RemoteInst, RemoteScope,
+    SignalInst, StoreInst, TileInst,
 };
 pub use code::{Code, Special};
 pub use lanes::{Exact, ExactInst, ExternCall, Print, Shuffle, ShuffleMode};

@@ -105,12 +105,20 @@ impl Machine<'_, '_> {
             };
         }
         let out = self.results(shuffle, lanes, arguments, &values)?;
+        if shuffle.mode == ShuffleMode::Meet {
+            self.meet_by_mask(lanes, arguments);
+        }
         match shuffle.d {
             Operand::S(_) => Ok(out[lanes.trailing_zeros() as usize % LANES]),
             Operand::V(d) => {
                 for i in (0..LANES).filter(|i| lanes >> i & 1 != 0) {
                     // Votes and reductions over masks are 32-bit whatever the value was.
-                    if wide && !matches!(shuffle.mode, ShuffleMode::Ballot | ShuffleMode::Reduce(_)) {
+                    if wide
+                        && !matches!(
+                            shuffle.mode,
+                            ShuffleMode::Ballot | ShuffleMode::Meet | ShuffleMode::Reduce(_)
+                        )
+                    {
                         self.warp.v64[d as usize][i] = out[i];
                     } else {
                         self.warp.v32[d as usize][i] = out[i] as u32;
@@ -118,6 +126,20 @@ impl Machine<'_, '_> {
                 }
                 Ok(0)
             }
+        }
+    }
+
+    /// Orders the memory accesses of lanes that have met, of each mask by itself.
+    fn meet_by_mask(&mut self, lanes: u32, arguments: &Arguments) {
+        let mut rest = lanes;
+        while rest != 0 {
+            let named = arguments.mask[rest.trailing_zeros() as usize % LANES];
+            let group = (0..LANES).filter(|l| rest >> l & 1 != 0 && arguments.mask[*l] == named);
+            let group = group.fold(0, |group, lane| group | 1 << lane);
+            rest &= !group;
+            let order = &mut self.shared.order;
+            let known = order.release(self.id, group);
+            order.acquire(self.id, group, &known);
         }
     }
 
@@ -150,7 +172,7 @@ impl Machine<'_, '_> {
         let mut out = *values;
         let members = || (0..LANES as u32).filter(|l| lanes >> l & 1 != 0);
         match shuffle.mode {
-            ShuffleMode::Ballot => {
+            ShuffleMode::Ballot | ShuffleMode::Meet => {
                 for lane in members() {
                     let named = arguments.mask[lane as usize];
                     out[lane as usize] = members()

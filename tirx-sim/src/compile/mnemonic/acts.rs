@@ -6,7 +6,8 @@ use tirx_ir::{BinOp, DType, Expr};
 use tirx_source::diagnostic::Result;
 
 use super::super::Compiler;
-use tirx_sim_machine::bytecode::{AsyncInst, Inst, Scope};
+use tirx_sim_machine::bytecode::{AsyncInst, Inst, Scope, ShuffleMode};
+use tirx_sim_machine::numeric::Kind;
 
 /// Instructions that change where data is cached, and nothing that can be observed.
 const HINTS: &[&str] = &["prefetch", "prefetchu", "applypriority", "discard"];
@@ -39,7 +40,17 @@ impl Compiler<'_> {
                     sc,
                 });
             }
-            "bar" if tokens.has("warp") => self.emit(Inst::WarpSync),
+            "bar" if tokens.has("warp") => {
+                let Some(mask) = call.get("membermask") else {
+                    return Ok(false);
+                };
+                if mask.is_int(0xffff_ffff) {
+                    self.emit(Inst::WarpSync);
+                } else {
+                    let here = self.bits(Kind::U32, 1)?;
+                    self.vote(ShuffleMode::Meet, mask, here)?;
+                }
+            }
             "bar" | "barrier" if tokens.has("sync") && call.get("b").is_none() => {
                 let Some(id) = call.get("a") else { return Ok(false) };
                 if id.is_int(0) {

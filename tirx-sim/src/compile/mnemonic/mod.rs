@@ -5,6 +5,8 @@
 
 mod acts;
 mod arithmetic;
+mod asynchronous;
+mod atomics;
 mod bits;
 mod compare;
 mod lanes;
@@ -13,10 +15,13 @@ mod wide;
 use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::call::{SINK, place_dtype};
 use tirx_ir::intrin::mnemonic::{Direction, InstructionCall};
-use tirx_ir::{BinOp, DType, Expr, Stmt};
+use tirx_ir::{BinOp, DType, Expr, Stmt, Var};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
+use super::registers::Val;
+use tirx_sim_machine::bytecode::{AtomicOp, R};
+use tirx_sim_machine::numeric::Kind;
 
 /// Two float32 in one register, and likewise of the other formats.
 const F32X2: DType = DType::FLOAT32.with_lanes(2);
@@ -45,7 +50,7 @@ impl Compiler<'_> {
         if let Some(written) = values(&call) {
             return self.write(&call, written);
         }
-        if self.acts(&call)? {
+        if self.asynchronous_mnemonic(&call)? || self.atomic_mnemonic(&call)? || self.acts(&call)? {
             return Ok(());
         }
         error(
@@ -86,6 +91,22 @@ impl Compiler<'_> {
     }
 }
 
+impl Compiler<'_> {
+    /// Values as an expression, for [`Compiler::write`].
+    fn known(&mut self, dtype: DType, values: Vec<Val>) -> Expr {
+        let var = Var::new("value", dtype);
+        self.vars.insert(var.clone(), values);
+        Expr::var(&var)
+    }
+
+    /// An expression in a vector register.
+    fn in_vector(&mut self, e: &Expr, kind: Kind) -> Result<R> {
+        let value = self.value(e)?;
+        let value = self.convert(value, kind)?;
+        self.vector(value)
+    }
+}
+
 /// What an instruction writes, if that is an expression of its operands.
 fn values(call: &InstructionCall) -> Option<Written> {
     arithmetic::values(call)
@@ -118,6 +139,21 @@ fn as_dtype(value: Expr, dtype: DType) -> Expr {
         }
         () => value.cast(dtype),
     }
+}
+
+/// The operation of an atomic update.
+fn update_of(op: &str) -> Option<AtomicOp> {
+    Some(match op {
+        "add" => AtomicOp::Add,
+        "and" => AtomicOp::And,
+        "or" => AtomicOp::Or,
+        "xor" => AtomicOp::Xor,
+        "min" => AtomicOp::Min,
+        "max" => AtomicOp::Max,
+        "inc" => AtomicOp::Inc,
+        "dec" => AtomicOp::Dec,
+        _ => return None,
+    })
 }
 
 /// The dtype in which a type of PTX computes.

@@ -1,7 +1,10 @@
-//! Copies of consecutive bytes.
+//! Copies of consecutive bytes, and stores of registers.
 
+use super::tile::combine;
 use super::{Reach, Work};
+use crate::bytecode::AtomicOp;
 use crate::exec::access::Check;
+use crate::numeric::Kind;
 
 /// `cp.async` and `cp.async.bulk`, except tensor copies.
 pub(crate) struct Bytes {
@@ -34,5 +37,29 @@ impl Work for Bytes {
 
     fn destinations(&self) -> Vec<(u64, u64)> {
         vec![(self.to, self.written as u64)]
+    }
+}
+
+/// `st.async` and `red.async`.
+pub(crate) struct Registers {
+    /// An address.
+    pub(crate) to: u64,
+    pub(crate) bytes: Vec<u8>,
+    /// How they are combined with what is there, instead of replacing it.
+    pub(crate) reduces: Option<(AtomicOp, Kind)>,
+}
+
+impl Work for Registers {
+    fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {
+        let Some((op, kind)) = self.reduces else {
+            return reach.write(self.to, &self.bytes);
+        };
+        reach.update(self.to, self.bytes.len(), &mut |old| {
+            combine(op, kind, old, &self.bytes);
+        })
+    }
+
+    fn destinations(&self) -> Vec<(u64, u64)> {
+        vec![(self.to, self.bytes.len() as u64)]
     }
 }

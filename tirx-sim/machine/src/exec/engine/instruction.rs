@@ -1,11 +1,13 @@
 //! Instructions that issue operations and wait for them, and those of mbarriers.
 
-use super::copy::Bytes;
+use super::copy::{Bytes, Registers};
 use super::mbarrier::{MOST, Mbarrier, Released};
 use super::tile::{Tile, read_map};
 use super::{Class, Completion, Issue, Operation, Reach};
 use crate::alu::LANES;
-use crate::bytecode::{AsyncInst, BulkInst, MbarrierInst, MbarrierWhat, R, TileInst};
+use crate::bytecode::{
+    AsyncInst, BulkInst, MbarrierInst, MbarrierWhat, PENDING_BITS, R, StoreInst, TileInst,
+};
 use crate::exec::access::Check;
 use crate::exec::address::{self, Target, decode};
 use crate::exec::block::Block;
@@ -127,6 +129,11 @@ impl Machine<'_, '_> {
             AsyncInst::Bulk(inst) => {
                 for lane in lanes(mask) {
                     self.bulk(pc, inst, lane)?;
+                }
+            }
+            AsyncInst::Store(inst) => {
+                for lane in lanes(mask) {
+                    self.store_async(pc, inst, lane)?;
                 }
             }
             AsyncInst::Tile(inst) => {
@@ -311,6 +318,52 @@ impl Machine<'_, '_> {
             };
             self.issue(pc, lane, issue);
         }
+        Ok(())
+    }
+
+    /// `st.async` and `red.async`. They are operations of the generic proxy, as `cp.async` is.
+    fn store_async(&mut self, pc: usize, inst: &StoreInst, lane: u32) -> Check {
+        let (to, barrier) = (self.wide(inst.to, lane), self.wide(inst.barrier, lane));
+        let (name, what) = match inst.reduces {
+            None => ("the asynchronous store (st.async)", "the destination of st.async"),
+            Some(_) => (
+                "the asynchronous reduction (red.async)",
+                "the destination of red.async",
+            ),
+        };
+        let size = inst.kind.bits() / 8;
+        let mut bytes = Vec::new();
+        for register in &inst.values {
+            let value = match inst.kind.wide() {
+                true => self.wide(*register, lane),
+                false => self.word(*register, lane).into(),
+            };
+            bytes.extend_from_slice(&inst.kind.store(value).to_le_bytes()[..size as usize]);
+        }
+        self.aligned(lane, what, to, bytes.len() as u64)?;
+        if self.rank_of(to) != self.rank_of(barrier) {
+            let message = format!(
+                "{what} is shared memory of rank {} of the cluster, and its mbarrier is of rank {}: both are of one block",
+                self.rank_of(to),
+                self.rank_of(barrier)
+            );
+            return Err(misuse(lane, message));
+        }
+        let (rank, byte) = self.barrier_at(lane, barrier, None)?;
+        let completions = vec![Completion::Bytes(rank, byte, bytes.len() as u32)];
+        let issue = Issue {
+            class: Class::Told,
+            name,
+            proxy: Kind::Copy,
+            work: Some(Box::new(Registers {
+                to,
+                bytes,
+                reduces: inst.reduces.map(|op| (op, inst.kind)),
+            })),
+            completions,
+            in_order: false,
+        };
+        self.issue(pc, lane, issue);
         Ok(())
     }
 
@@ -544,7 +597,8 @@ impl Machine<'_, '_> {
             false => self.shared.order.release(self.id, mask),
         });
         let cluster = inst.cluster;
-        self.with_barrier(lane, rank, byte, |barrier| {
+        let state = self.with_barrier(lane, rank, byte, |barrier| {
+            let state = barrier.state();
             match (&released, rank) {
                 (None, _) => {}
                 (Some(known), None) => barrier.tell(known, false),
@@ -557,7 +611,14 @@ impl Machine<'_, '_> {
                     }
                 }
             }
-            match inst.what {
+            let arrivals = match inst.what {
+                MbarrierWhat::ArriveExpect => times,
+                _ => count * times,
+            };
+            if inst.drops && arrivals <= barrier.pending {
+                barrier.drop_arrivals(arrivals);
+            }
+            let done = match inst.what {
                 MbarrierWhat::ArriveExpect => {
                     barrier.expect(count * times)?;
                     barrier.arrive(times)
@@ -570,8 +631,20 @@ impl Machine<'_, '_> {
                     barrier.pending
                 )),
                 _ => barrier.arrive(count * times),
+            };
+            done.map(|()| state)
+        })?;
+        if let Some(d) = inst.state {
+            // The lanes arrive one by one, within one phase.
+            let each = match inst.what {
+                MbarrierWhat::ArriveExpect => 1,
+                _ => u64::from(count),
+            };
+            for (before, lane) in lanes(mask).enumerate() {
+                self.warp.v64[d as usize][lane as usize] = state - each * before as u64;
             }
-        })
+        }
+        Ok(())
     }
 
     fn wait_barrier(&mut self, id: u16, inst: &MbarrierInst, mask: u32) -> Check<Option<Status>> {
@@ -585,7 +658,11 @@ impl Machine<'_, '_> {
                     "waits for an mbarrier of another block: only its own can be waited for",
                 ));
             }
-            let parity = inst.count.map_or(0, |count| self.word(count, lane));
+            let state = inst.state.map(|state| self.wide(state, lane));
+            let parity = match state {
+                Some(state) => (state >> PENDING_BITS) as u32 & 1,
+                None => inst.count.map_or(0, |count| self.word(count, lane)),
+            };
             if parity > 1 {
                 return Err(misuse(
                     lane,
@@ -596,7 +673,11 @@ impl Machine<'_, '_> {
             // A test changes nothing: a loop of tests alone makes no progress.
             let changes = self.shared.changes;
             let (complete, released) = self.with_barrier(lane, None, byte, |b| {
-                Ok((b.is_complete(parity), b.complete.clone()))
+                let complete = match state {
+                    Some(state) => b.has_completed(state)?,
+                    None => b.is_complete(parity),
+                };
+                Ok((complete, b.complete.clone()))
             })?;
             self.shared.changes = changes;
             if complete {

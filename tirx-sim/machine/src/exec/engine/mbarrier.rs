@@ -3,12 +3,12 @@
 //! A phase waits for a number of arrivals and for bytes of asynchronous copies. When it has no arrival pending and no
 //! bytes outstanding it is complete, and the next one begins with as many arrivals.
 
-use crate::bytecode::Code;
+use crate::bytecode::{Code, PENDING_BITS};
 use crate::exec::order::{Known, Mark};
 use crate::explore::Touch;
 
 /// Most arrivals of a phase, and most bytes outstanding.
-pub(crate) const MOST: u32 = (1 << 20) - 1;
+pub(crate) const MOST: u32 = (1 << PENDING_BITS) - 1;
 
 /// What arrivals have released.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +100,30 @@ impl Mbarrier {
             },
             known,
         );
+    }
+
+    /// The state of the current phase, as an arrival gives it to its thread: the phase, and how many arrivals it waits for.
+    pub(crate) fn state(&self) -> u64 {
+        self.phase << PENDING_BITS | u64::from(self.pending)
+    }
+
+    /// Whether the phase of a state is complete. An error says why that cannot be known.
+    pub(crate) fn has_completed(&self, state: u64) -> Result<bool, String> {
+        let phase = state >> PENDING_BITS;
+        match self.phase.checked_sub(phase) {
+            Some(0) => Ok(false),
+            Some(1) => Ok(true),
+            _ => Err(format!(
+                "tests a state of phase {phase} of an mbarrier in phase {}: a state can be tested in its phase and in the one \
+                 after it",
+                self.phase
+            )),
+        }
+    }
+
+    /// Lets all later phases wait for as many arrivals less.
+    pub(crate) fn drop_arrivals(&mut self, count: u32) {
+        self.count = self.count.saturating_sub(count);
     }
 
     /// Arrivals. An error says which rule forbids them.

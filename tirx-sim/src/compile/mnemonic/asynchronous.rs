@@ -1,0 +1,158 @@
+//! mbarriers whose phases are named by states, stores that complete at an mbarrier, and addresses in other blocks.
+
+use tirx_ir::intrin::mnemonic::InstructionCall;
+use tirx_ir::{DType, Expr};
+use tirx_source::diagnostic::Result;
+
+use super::super::Compiler;
+use super::super::registers::Val;
+use super::{and, as_dtype, natural, operand, update_of};
+use tirx_sim_machine::bytecode::{AsyncInst, Inst, MbarrierInst, MbarrierWhat, PENDING_BITS, StoreInst};
+use tirx_sim_machine::numeric::Kind;
+
+impl Compiler<'_> {
+    /// An instruction of this file; false where it is none.
+    pub(super) fn asynchronous_mnemonic(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        match tokens.instruction.family {
+            "mapa" => self.mapa_of_number(call),
+            "mbarrier" => self.mbarrier_mnemonic(call),
+            "st" | "red" if tokens.has("async") && call.get("mbar").is_some() => self.store_to_mbarrier(call),
+            _ => Ok(false),
+        }
+    }
+
+    /// `mapa` of an address that is a number.
+    fn mapa_of_number(&mut self, call: &InstructionCall) -> Result<bool> {
+        let (Some(a), Some(rank)) = (call.get("a"), call.get("b")) else {
+            return Ok(false);
+        };
+        // A generic address has 64 bits, one of shared memory 32 that count.
+        let shared = call.tokens.has("shared::cluster");
+        let a = match shared {
+            true => self.address_value(&a.clone().cast(DType::UINT32))?,
+            false => self.address_value(a)?,
+        };
+        let rank = self.in_vector(rank, Kind::U32)?;
+        let d = self.temp(Kind::U64)?;
+        self.emit(Inst::Mapa { d, a, rank });
+        let mapped = Val::vector(Kind::U64, d);
+        let mapped = match shared {
+            true => {
+                let address = self.shared_address(mapped)?;
+                let address = self.convert(address, Kind::U32)?;
+                self.known(DType::UINT32, vec![address])
+            }
+            false => self.known(DType::UINT64, vec![mapped]),
+        };
+        self.write(call, vec![("d", vec![mapped])])?;
+        Ok(true)
+    }
+
+    fn mbarrier_mnemonic(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        if tokens.has("pending_count") {
+            let Some(state) = operand(call, "state") else {
+                return Ok(false);
+            };
+            let mask = Expr::constant(state.dtype, (1 << PENDING_BITS) - 1);
+            let pending = and(state, mask).cast(DType::UINT32);
+            self.write(call, vec![("count", vec![pending])])?;
+            return Ok(true);
+        }
+        let drops = tokens.has("arrive_drop");
+        let arrives = drops || tokens.has("arrive");
+        let what = match () {
+            () if arrives && tokens.has("expect_tx") => MbarrierWhat::ArriveExpect,
+            () if arrives && tokens.has("noComplete") => MbarrierWhat::ArriveNoComplete,
+            () if arrives => MbarrierWhat::Arrive,
+            () if tokens.has("test_wait") || tokens.has("try_wait") => MbarrierWhat::Test,
+            () => return Ok(false),
+        };
+        // Reports, phases of other types and arrivals at several blocks are not simulated.
+        let reports = call.get("report_predicate").is_some() || call.get("report_value").is_some();
+        let unknown = ["phase_type::conditional", "multicast::cluster::32b"];
+        let Some(addr) = call.get("addr").filter(|_| !reports) else {
+            return Ok(false);
+        };
+        if unknown.iter().any(|token| tokens.has(token)) {
+            return Ok(false);
+        }
+        let barrier = self.address_value(addr)?;
+        let count = ["count", "tx_count", "phase"]
+            .into_iter()
+            .find_map(|name| call.get(name));
+        let count = match count {
+            Some(count) => Some(self.in_vector(count, Kind::U32)?),
+            None => None,
+        };
+        let tests = what == MbarrierWhat::Test;
+        let state = match operand(call, "state") {
+            Some(state) if tests => Some(self.in_vector(&state, Kind::U64)?),
+            _ if call.get("state").is_some() => Some(self.temp(Kind::U64)?),
+            _ => None,
+        };
+        let d = match tests {
+            true => Some(self.temp(Kind::U32)?),
+            false => None,
+        };
+        self.push_async(AsyncInst::Mbarrier(MbarrierInst {
+            what,
+            barrier,
+            count,
+            remote: None,
+            predicate: None,
+            relaxed: tokens.get("sem") == "relaxed",
+            cluster: tokens.get("scope") == "cluster",
+            drops,
+            state,
+            d,
+        }))?;
+        let written = match (d, state) {
+            (Some(d), _) => {
+                let complete = self.known(DType::UINT32, vec![Val::vector(Kind::U32, d)]);
+                vec![("wait_complete", vec![complete])]
+            }
+            (None, Some(state)) => {
+                let state = self.known(DType::UINT64, vec![Val::vector(Kind::U64, state)]);
+                vec![("state", vec![state])]
+            }
+            (None, None) => return Ok(true),
+        };
+        self.write(call, written)?;
+        Ok(true)
+    }
+
+    /// `st.async` and `red.async` to shared memory of the cluster.
+    fn store_to_mbarrier(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        let reduces = tokens.instruction.family == "red";
+        let op = tokens.instruction.slots.iter().find_map(|slot| match slot.name {
+            "op" => update_of(tokens.get("op")),
+            "add" => update_of("add"),
+            _ => None,
+        });
+        let (Some(dtype), Some(addr), Some(mbar)) =
+            (natural(tokens.get("type")), call.get("addr"), call.get("mbar"))
+        else {
+            return Ok(false);
+        };
+        if reduces != op.is_some() {
+            return Ok(false);
+        }
+        let kind = self.kind(dtype)?;
+        let (to, barrier) = (self.address_value(addr)?, self.address_value(mbar)?);
+        let mut values = Vec::new();
+        for value in call.list(if reduces { "value" } else { "b" }) {
+            values.push(self.in_vector(&as_dtype(value.clone(), dtype), kind)?);
+        }
+        self.push_async(AsyncInst::Store(StoreInst {
+            to,
+            barrier,
+            kind,
+            values,
+            reduces: op,
+        }))?;
+        Ok(true)
+    }
+}

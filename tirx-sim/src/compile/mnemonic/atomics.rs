@@ -1,0 +1,85 @@
+//! Atomics that have no row: compare-and-swap, sums of narrow floats, vectors.
+//!
+//! A vector, or a pair in one register, is as many atomics: PTX has each element updated atomically, not all of them together.
+
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::mnemonic::InstructionCall;
+use tirx_ir::{DType, Expr};
+use tirx_source::diagnostic::Result;
+
+use super::super::Compiler;
+use super::{as_dtype, natural, update_of};
+use tirx_sim_machine::bytecode::{AtomicOp, Scope, Strong};
+
+/// A pointer, some bytes further.
+fn moved(pointer: &Expr, bytes: u32) -> Expr {
+    match bytes {
+        0 => pointer.clone(),
+        _ if pointer.dtype == DType::UINT32 => pointer.clone() + Expr::constant(DType::UINT32, bytes.into()),
+        _ => {
+            let args = vec![pointer.clone(), Expr::int32(bytes as i32)];
+            Expr::call(Op::HandleAddByteOffset, pointer.dtype, args)
+        }
+    }
+}
+
+impl Compiler<'_> {
+    /// An instruction of this file; false where it is none.
+    pub(super) fn atomic_mnemonic(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        let family = tokens.instruction.family;
+        if !matches!(family, "atom" | "red") || tokens.has("async") {
+            return Ok(false);
+        }
+        let op = match () {
+            () if tokens.has("cas") => AtomicOp::Cas,
+            () if tokens.has("add") => AtomicOp::Add,
+            () => match update_of(tokens.get("op")) {
+                Some(op) => op,
+                None => return Ok(false),
+            },
+        };
+        // Without a slot named `type` the type is the one that stands in the mnemonic.
+        let ty = match tokens.get("type") {
+            "" if tokens.has("f32") => "f32",
+            ty => ty,
+        };
+        let (Some(dtype), Some(addr)) = (natural(ty), call.get("addr")) else {
+            return Ok(false);
+        };
+        let semantics = match tokens.get("sem") {
+            "" => "relaxed",
+            sem => sem,
+        };
+        let scope = match tokens.get("scope") {
+            "" => "gpu",
+            scope => scope,
+        };
+        let strong = Strong::new(semantics, Scope::of(scope), true, true);
+        let kind = self.kind(dtype.element())?;
+        let compare = match call.get("compare") {
+            Some(compare) => Some(self.value(&as_dtype(compare.clone(), dtype))?),
+            None => None,
+        };
+        let mut olds = Vec::new();
+        for (i, register) in call.list("value").iter().enumerate() {
+            let mut old = Vec::new();
+            for (j, value) in self
+                .values(&as_dtype(register.clone(), dtype))?
+                .into_iter()
+                .enumerate()
+            {
+                let at = i as u32 * u32::from(dtype.lanes.max(1)) + j as u32;
+                let value = self.convert(value, kind)?;
+                let values: Vec<_> = compare.into_iter().chain([value]).collect();
+                let address = moved(addr, at * kind.bytes());
+                old.push(self.atomic_of(op, strong, &address, &values)?);
+            }
+            olds.push(self.known(dtype, old));
+        }
+        if !call.list("d").is_empty() {
+            self.write(call, vec![("d", olds)])?;
+        }
+        Ok(true)
+    }
+}
