@@ -7,7 +7,9 @@ use tirx_source::diagnostic::Result;
 use super::super::Compiler;
 use super::super::registers::Val;
 use super::{and, as_dtype, natural, operand, update_of};
-use tirx_sim_machine::bytecode::{AsyncInst, Inst, MbarrierInst, MbarrierWhat, PENDING_BITS, StoreInst};
+use tirx_sim_machine::bytecode::{
+    AsyncInst, Direction, Inst, MbarrierInst, MbarrierWhat, PENDING_BITS, StoreInst, TileInst,
+};
 use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
@@ -16,10 +18,36 @@ impl Compiler<'_> {
         let tokens = &call.tokens;
         match tokens.instruction.family {
             "mapa" => self.mapa_of_number(call),
+            "cp" if tokens.has("tile::scatter4") && call.get("global_address").is_none() => {
+                self.scatter(call)
+            }
             "mbarrier" => self.mbarrier_mnemonic(call),
             "st" | "red" if tokens.has("async") && call.get("mbar").is_some() => self.store_to_mbarrier(call),
             _ => Ok(false),
         }
+    }
+
+    /// A tensor copy of four rows to global memory.
+    fn scatter(&mut self, call: &InstructionCall) -> Result<bool> {
+        let (Some(map), Some(shared)) = (call.get("tmap"), call.get("src_mem")) else {
+            return Ok(false);
+        };
+        let (map, shared) = (self.address_value(map)?, self.address_value(shared)?);
+        let mut at = Vec::new();
+        for coordinate in call.list("coords") {
+            at.push(self.in_vector(coordinate, Kind::I32)?);
+        }
+        self.push_async(AsyncInst::Tile(TileInst {
+            direction: Direction::Out,
+            gather: true,
+            map,
+            shared,
+            barrier: None,
+            ranks: None,
+            pair: false,
+            at,
+        }))?;
+        Ok(true)
     }
 
     /// `mapa` of an address that is a number.

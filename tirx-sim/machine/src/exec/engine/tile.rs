@@ -110,7 +110,11 @@ impl Tile {
         let rank = self.map.rank();
         if self.gather && (rank != 2 || self.at.len() != 5) {
             return Err(format!(
-                "tile::gather4 takes a tensor map of rank 2, and this one has {rank}"
+                "{} takes a tensor map of rank 2, and this one has {rank}",
+                match self.direction {
+                    Direction::In => "tile::gather4",
+                    _ => "tile::scatter4",
+                }
             ));
         }
         if !self.gather && self.at.len() != rank {
