@@ -1,4 +1,4 @@
-//! Atomics that have no row: compare-and-swap, sums of narrow floats, vectors.
+//! Atomics that have no row: compare-and-swap, sums of narrow floats, vectors; memory of several GPUs, of which here is one.
 //!
 //! A vector, or a pair in one register, is as many atomics: PTX has each element updated atomically, not all of them together.
 
@@ -28,6 +28,9 @@ impl Compiler<'_> {
     pub(super) fn atomic_mnemonic(&mut self, call: &InstructionCall) -> Result<bool> {
         let tokens = &call.tokens;
         let family = tokens.instruction.family;
+        if family == "multimem" && !tokens.has("async") {
+            return self.multimem(call);
+        }
         if !matches!(family, "atom" | "red") || tokens.has("async") {
             return Ok(false);
         }
@@ -79,6 +82,72 @@ impl Compiler<'_> {
         }
         if !call.list("d").is_empty() {
             self.write(call, vec![("d", olds)])?;
+        }
+        Ok(true)
+    }
+
+    /// `multimem` where the multicast object has one device: a reduction over it is its own value.
+    fn multimem(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        let (Some(dtype), Some(addr)) = (natural(tokens.get("type")), call.get("addr")) else {
+            return Ok(false);
+        };
+        let kind = self.kind(dtype.element())?;
+        let lanes = usize::from(dtype.lanes.max(1));
+        // Without a word for the order loads and stores are weak, reductions relaxed.
+        let reduces = tokens.has("red");
+        let semantics = match tokens.get("sem") {
+            "" if reduces => "relaxed",
+            _ if tokens.has("weak") => "weak",
+            "" => "weak",
+            sem => sem,
+        };
+        let scope = match tokens.get("scope") {
+            "" => Scope::Gpu,
+            scope => Scope::of(scope),
+        };
+        let place = |i: usize| moved(addr, i as u32 * kind.bytes());
+        if tokens.has("ld_reduce") {
+            let registers = call.list("d").len();
+            let mut elements = Vec::new();
+            let nothing = self.bits(kind, 0)?;
+            let strong = Strong::new(semantics, scope, true, false);
+            for i in 0..registers * lanes {
+                elements.push(match semantics {
+                    "weak" => self.load_pointer(&place(i), kind, 1)?[0],
+                    _ => self.atomic_of(AtomicOp::Read, strong, &place(i), &[nothing])?,
+                });
+            }
+            let values = elements
+                .chunks(lanes)
+                .map(|register| self.known(dtype, register.to_vec()));
+            let values = values.collect();
+            self.write(call, vec![("d", values)])?;
+            return Ok(true);
+        }
+        let op = match (reduces, tokens.has("add")) {
+            (false, _) if tokens.has("st") => AtomicOp::Exchange,
+            (true, true) => AtomicOp::Add,
+            (true, false) => match update_of(tokens.get("op")) {
+                Some(op) => op,
+                None => return Ok(false),
+            },
+            _ => return Ok(false),
+        };
+        let strong = Strong::new(semantics, scope, reduces, true);
+        let mut elements = Vec::new();
+        for register in call.list("b") {
+            for value in self.values(&as_dtype(register.clone(), dtype))? {
+                elements.push(self.convert(value, kind)?);
+            }
+        }
+        for (i, value) in elements.into_iter().enumerate() {
+            match semantics {
+                "weak" => self.store_pointer(&place(i), kind, &[value])?,
+                _ => {
+                    self.atomic_of(op, strong, &place(i), &[value])?;
+                }
+            }
         }
         Ok(true)
     }
