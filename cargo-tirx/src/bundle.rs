@@ -9,6 +9,7 @@ use tirx_build::{
 use crate::cache::shown;
 use crate::input::{Result, usage};
 use crate::output::{self, Output, out};
+use crate::packages::{self, Selection};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Bundle {
@@ -18,6 +19,8 @@ pub(crate) struct Bundle {
     /// The manifest.
     #[arg(long, value_name = "PATH", default_value = "kernels.toml")]
     manifest: PathBuf,
+    #[command(flatten)]
+    packages: Selection,
     /// Writes one file instead of a folder.
     #[arg(long)]
     single_file: bool,
@@ -36,18 +39,35 @@ pub(crate) struct Bundle {
     build_script: bool,
 }
 
-pub(crate) fn run(command: &Bundle, _: &Output) -> Result<()> {
+pub(crate) fn run(command: &Bundle, output: &Output) -> Result<()> {
     if command.targets.iter().any(|target| target.is_empty()) {
         return Err(usage(
             "`--targets` has an empty name\n  = help: write it as sm_90a,sm_100a",
         ));
     }
+    let Some(packages) = command.packages.packages()? else {
+        return bundle(command, &command.manifest, None);
+    };
+    if command.out.is_some() {
+        return Err(usage(
+            "`--out` names one bundle, and each package has its own\n  = help: leave `--out` out, or name the place in \
+             `[bundle] path` of each kernels.toml",
+        ));
+    }
+    packages::each(&packages, output, |package| {
+        bundle(command, &package.manifest, package.license.as_deref())
+    })
+}
+
+/// Makes or checks the bundle of one manifest. `inherited` is the license where Cargo has told it.
+fn bundle(command: &Bundle, manifest: &Path, inherited: Option<&str>) -> Result<()> {
+    let license = || inherited.map_or_else(license, str::to_string);
     let action = match (command.locked, command.verify) {
         (true, _) => BundleAction::Locked,
         (_, true) => BundleAction::Verify,
         _ => BundleAction::Write,
     };
-    let package = package(&command.manifest);
+    let package = package(manifest);
     let report = match package
         .filter(|package| command.build_script || build_script_declares_kernels(package))
     {
@@ -60,7 +80,7 @@ pub(crate) fn run(command: &Bundle, _: &Output) -> Result<()> {
                 targets: command.targets.clone(),
                 license: license(),
             };
-            bundle_by_build_script(&package, &command.manifest, &request)?
+            bundle_by_build_script(&package, manifest, &request)?
         }
         None if command.build_script => {
             return Err(usage(
@@ -69,7 +89,7 @@ pub(crate) fn run(command: &Bundle, _: &Output) -> Result<()> {
             ));
         }
         None => {
-            let mut builder = Builder::new().manifest(&command.manifest);
+            let mut builder = Builder::new().manifest(manifest);
             if let Some(path) = &command.out {
                 builder = builder.bundle_dir(path);
             }

@@ -7,8 +7,9 @@ use tirx_build::Builder;
 use tirx_build::compile::{compile, cuda_source};
 use tirx_core::diagnostic::{Level, Message};
 
-use crate::input::{self, Failure, Input, Result, is_lowered};
+use crate::input::{self, Failure, Input, Result, is_lowered, usage};
 use crate::output::{self, Output};
+use crate::packages::{self, Package, Selection};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Check {
@@ -24,38 +25,62 @@ pub(crate) struct Check {
         conflicts_with = "file"
     )]
     manifest: PathBuf,
+    #[command(flatten)]
+    packages: Selection,
     /// Checks again whenever a kernel file or a manifest beside it changes.
     #[arg(long)]
     watch: bool,
 }
 
 pub(crate) fn run(command: &Check, output: &Output) -> Result<()> {
-    if !command.watch {
-        return check_once(command, output);
+    let packages = command.packages.packages()?;
+    if packages.is_some() && command.file.is_some() {
+        return Err(usage(
+            "`--workspace` and `-p` check manifests, not a file\n  = help: leave the file out",
+        ));
     }
-    let place = command.file.as_ref().unwrap_or(&command.manifest);
-    let folder = match place.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
+    let packages = packages.as_deref();
+    if !command.watch {
+        return check_once(command, packages, output);
+    }
+    let places: Vec<&PathBuf> = match packages {
+        Some(packages) => packages.iter().map(|package| &package.manifest).collect(),
+        None => vec![command.file.as_ref().unwrap_or(&command.manifest)],
     };
+    let state = || -> Vec<_> { places.iter().map(|place| changed(folder(place), 0)).collect() };
     loop {
-        let before = changed(folder, 0);
-        match check_once(command, output) {
-            Ok(()) => output::say(&format!("`{}` is well\n", place.display())),
+        let before = state();
+        match check_once(command, packages, output) {
+            Ok(()) => places
+                .iter()
+                .for_each(|place| output::say(&format!("`{}` is well\n", place.display()))),
             Err(Failure::User(messages)) => output.show(&messages),
-            Err(usage) => return Err(usage),
+            Err(failure) => return Err(failure),
         }
-        while changed(folder, 0) == before {
+        while state() == before {
             std::thread::sleep(Duration::from_millis(300));
         }
     }
 }
 
-fn check_once(command: &Check, output: &Output) -> Result<()> {
-    match &command.file {
-        Some(file) => check(&command.options.of(file), output),
-        None => {
-            output.show(&Builder::new().manifest(&command.manifest).check()?);
+/// The folder of a file.
+fn folder(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn check_once(command: &Check, packages: Option<&[Package]>, output: &Output) -> Result<()> {
+    let manifest = |path: &Path| Builder::new().manifest(path).check();
+    match (&command.file, packages) {
+        (Some(file), _) => check(&command.options.of(file), output),
+        (None, Some(packages)) => packages::each(packages, output, |package| {
+            output.show(&package.prefixed(manifest(&package.manifest)?));
+            Ok(())
+        }),
+        (None, None) => {
+            output.show(&manifest(&command.manifest)?);
             Ok(())
         }
     }

@@ -24,6 +24,7 @@ mod new;
 mod npy;
 mod observed;
 mod output;
+mod packages;
 mod profile;
 mod sanitize;
 mod simulate;

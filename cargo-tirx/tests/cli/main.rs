@@ -10,6 +10,7 @@ mod orders;
 mod programs;
 mod runs;
 mod simulator;
+mod workspaces;
 
 use std::fs;
 use std::path::PathBuf;

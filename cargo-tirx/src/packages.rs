@@ -1,0 +1,164 @@
+//! Which packages of a workspace a command is for: `--workspace` and `-p NAME`, with the packages that `cargo metadata` lists.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+use tirx_core::diagnostic::Message;
+
+use crate::input::{Failure, Result, choice, usage, user};
+use crate::output::Output;
+
+/// The name of a package's manifest of kernels, beside its `Cargo.toml`.
+const KERNELS: &str = "kernels.toml";
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct Selection {
+    /// All packages of the workspace that have a kernels.toml.
+    #[arg(long, conflicts_with = "manifest")]
+    workspace: bool,
+    /// This package of the workspace; may be given several times.
+    #[arg(
+        long = "package",
+        short = 'p',
+        value_name = "NAME",
+        conflicts_with_all = ["manifest", "workspace"]
+    )]
+    packages: Vec<String>,
+}
+
+/// A package with kernels.
+pub(crate) struct Package {
+    pub(crate) name: String,
+    /// Its kernels.toml, as messages name it.
+    pub(crate) manifest: PathBuf,
+    /// What its Cargo.toml says, or inherits.
+    pub(crate) license: Option<String>,
+}
+
+impl Package {
+    /// Messages about this package, which name it.
+    pub(crate) fn prefixed(&self, messages: Vec<Message>) -> Vec<Message> {
+        let prefix = |mut message: Message| {
+            message.text = format!("package `{}`: {}", self.name, message.text);
+            message
+        };
+        messages.into_iter().map(prefix).collect()
+    }
+}
+
+impl Selection {
+    /// The packages asked for, in the order of their names; `None` where the command line names none.
+    pub(crate) fn packages(&self) -> Result<Option<Vec<Package>>> {
+        if !self.workspace && self.packages.is_empty() {
+            return Ok(None);
+        }
+        let (root, all) = members()?;
+        if self.workspace {
+            let with: Vec<Package> = all.into_iter().filter(|p| p.manifest.is_file()).collect();
+            if with.is_empty() {
+                return Err(user(format_args!(
+                    "`--workspace`: no package of the workspace `{}` has a {KERNELS} beside its Cargo.toml",
+                    root.display()
+                )));
+            }
+            return Ok(Some(with));
+        }
+        let names: Vec<&str> = all.iter().map(|package| package.name.as_str()).collect();
+        for wanted in &self.packages {
+            let Some(package) = all.iter().find(|package| package.name == *wanted) else {
+                let help = choice(wanted, &names, "the packages are");
+                return Err(usage(format_args!(
+                    "the workspace `{}` has no package `{wanted}`\n  = help: {help}",
+                    root.display()
+                )));
+            };
+            if !package.manifest.is_file() {
+                return Err(user(format_args!(
+                    "package `{wanted}` has no kernels: there is no `{}`",
+                    package.manifest.display()
+                )));
+            }
+        }
+        let chosen = |package: &Package| self.packages.contains(&package.name);
+        Ok(Some(all.into_iter().filter(chosen).collect()))
+    }
+}
+
+/// Does something for each package, and shows what is wrong with each. The others go on where one fails.
+pub(crate) fn each(
+    packages: &[Package],
+    output: &Output,
+    action: impl Fn(&Package) -> Result<()>,
+) -> Result<()> {
+    let mut failed: Vec<&str> = Vec::new();
+    for package in packages {
+        match action(package) {
+            Ok(()) => {}
+            Err(Failure::User(messages)) => {
+                output.show(&package.prefixed(messages));
+                failed.push(&package.name);
+            }
+            Err(usage) => return Err(usage),
+        }
+    }
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(user(format_args!(
+            "{} of {} packages failed: {}",
+            failed.len(),
+            packages.len(),
+            failed.join(", ")
+        ))),
+    }
+}
+
+/// What is used of the answer of `cargo metadata`.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Member>,
+    workspace_root: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Member {
+    name: String,
+    manifest_path: PathBuf,
+    license: Option<String>,
+}
+
+/// The root of the workspace around the current folder, and its packages.
+fn members() -> Result<(PathBuf, Vec<Package>)> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let run = Command::new(&cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .output()
+        .map_err(|error| user(format_args!("`{}` cannot be run: {error}", cargo.display())))?;
+    if !run.status.success() {
+        let said = String::from_utf8_lossy(&run.stderr);
+        return Err(user(format_args!(
+            "`cargo metadata` failed, which says what packages the workspace has\n{}",
+            said.trim_end()
+        )));
+    }
+    let metadata: Metadata = serde_json::from_slice(&run.stdout).map_err(|error| {
+        user(format_args!(
+            "the answer of `cargo metadata` cannot be read: {error}"
+        ))
+    })?;
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).ok();
+    let package = |member: Member| Package {
+        manifest: named_from(here.as_deref(), &member.manifest_path.with_file_name(KERNELS)),
+        name: member.name,
+        license: member.license,
+    };
+    let mut packages: Vec<Package> = metadata.packages.into_iter().map(package).collect();
+    packages.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok((metadata.workspace_root, packages))
+}
+
+/// A path relative to the current folder where it is inside.
+fn named_from(here: Option<&Path>, path: &Path) -> PathBuf {
+    let inside = here.and_then(|here| path.strip_prefix(here).ok());
+    inside.unwrap_or(path).to_path_buf()
+}

@@ -1,0 +1,173 @@
+//! Commands for several packages of a workspace.
+
+use std::fs;
+
+use super::{Folder, fails};
+
+const KERNEL: &str = "from tvm.script import tirx as T\n\n@T.prim_func\n\
+    def fill(A: T.Buffer((32,), \"float32\")):\n    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([32])\n    \
+    A[tx] = 1.0\n";
+
+/// A workspace with the packages `host`, which has no kernels, `near`, and `far` in a folder of another name.
+fn workspace() -> Folder {
+    let folder = Folder::new();
+    let write = |file: &str, text: &str| {
+        let path = folder.path(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write(
+        "Cargo.toml",
+        "[workspace]\nmembers = [\"host\", \"near\", \"libs/distant\"]\nresolver = \"3\"\n\
+         [workspace.package]\nlicense = \"BSD-2-Clause\"\n",
+    );
+    for (name, at) in [("host", "host"), ("near", "near"), ("far", "libs/distant")] {
+        write(
+            &format!("{at}/Cargo.toml"),
+            &format!(
+                "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\nlicense.workspace = true\n"
+            ),
+        );
+        write(&format!("{at}/src/lib.rs"), "");
+    }
+    for at in ["near", "libs/distant"] {
+        let manifest =
+            "[defaults]\ntargets = [\"sm_90a\"]\n\n[[kernel]]\nname = \"fill\"\nsource = \"fill.py\"\n";
+        write(&format!("{at}/kernels.toml"), manifest);
+        write(&format!("{at}/fill.py"), KERNEL);
+    }
+    folder
+}
+
+#[test]
+fn check_takes_all_packages_with_kernels_or_those_named() {
+    let folder = workspace();
+    let well = folder.run(&["check", "--workspace"]);
+    assert_eq!((well.code, well.err.as_str()), (Some(0), ""));
+
+    // Both packages are wrong: each is reported, under its name, and there is one exit code.
+    fs::write(folder.path("near/fill.py"), KERNEL.replace("A[tx]", "A[ty]")).unwrap();
+    fs::write(
+        folder.path("libs/distant/fill.py"),
+        KERNEL.replace("float32", "flota32"),
+    )
+    .unwrap();
+    fails(
+        &folder.run(&["check", "--workspace"]),
+        1,
+        &[
+            "error: package `far`: ",
+            "libs/distant/fill.py:4:",
+            "error: package `near`: unknown name \"ty\"",
+            "near/fill.py:6:7",
+            "error: 2 of 2 packages failed: far, near",
+        ],
+    );
+    let one = folder.run(&["check", "-p", "near"]);
+    fails(
+        &one,
+        1,
+        &[
+            "package `near`: unknown name \"ty\"",
+            "1 of 1 packages failed: near",
+        ],
+    );
+    assert!(!one.err.contains("far"), "{}", one.err);
+}
+
+#[test]
+fn packages_that_are_not_there_or_have_no_kernels_are_errors() {
+    let folder = workspace();
+    fails(
+        &folder.run(&["check", "-p", "naer"]),
+        2,
+        &["has no package `naer`", "did you mean `near`?"],
+    );
+    fails(
+        &folder.run(&["bundle", "-p", "host"]),
+        1,
+        &["package `host` has no kernels: there is no `host/kernels.toml`"],
+    );
+    fails(
+        &folder.run(&["check", "k.py", "--workspace"]),
+        2,
+        &["`--workspace` and `-p` check manifests, not a file"],
+    );
+    fails(
+        &folder.run(&["bundle", "--workspace", "--out", "all.bundle"]),
+        2,
+        &["`--out` names one bundle, and each package has its own"],
+    );
+    let alone = Folder::new();
+    fails(
+        &alone.run(&["check", "--workspace"]),
+        1,
+        &["`cargo metadata` failed", "could not find `Cargo.toml`"],
+    );
+}
+
+#[test]
+fn each_package_has_its_own_bundle() {
+    let folder = workspace();
+    // Without an nvcc: what is missing is said of each package.
+    fails(
+        &folder.run(&["bundle", "--workspace", "--locked"]),
+        1,
+        &[
+            "package `far`: ",
+            "libs/distant/kernels.bundle",
+            "package `near`: ",
+            "near/kernels.bundle",
+            "2 of 2 packages failed: far, near",
+        ],
+    );
+    let Some(nvcc) = nvcc() else { return };
+    let wrote = folder.run_with(
+        &["bundle", "--workspace"],
+        &[("TIRX_NVCC", nvcc.as_str()), ("TIRX_STORE", "none")],
+    );
+    assert_eq!(wrote.code, Some(0), "{}", wrote.err);
+    assert!(
+        wrote.out.contains("wrote libs/distant/kernels.bundle\n")
+            && wrote.out.contains("wrote near/kernels.bundle\n"),
+        "{}",
+        wrote.out
+    );
+    let notice = fs::read_to_string(folder.path("near/kernels.bundle/NOTICE.txt")).unwrap();
+    assert!(notice.contains("BSD-2-Clause"), "{notice}");
+    fs::write(folder.path("near/fill.py"), KERNEL.replace("1.0", "2.0")).unwrap();
+    let stale = folder.run(&["bundle", "--workspace", "--locked"]);
+    assert_eq!(stale.code, Some(1), "{}", stale.err);
+    assert_eq!(
+        stale.out.lines().next(),
+        Some("up to date: libs/distant/kernels.bundle")
+    );
+    assert!(
+        stale
+            .err
+            .contains("package `near`: the bundle `near/kernels.bundle` is stale: kernel `fill` has changed")
+            && stale.err.contains("1 of 2 packages failed: near"),
+        "{}",
+        stale.err
+    );
+}
+
+/// An nvcc; without one the part of a test that needs it is skipped.
+fn nvcc() -> Option<String> {
+    use tirx_build::Environment;
+    use tirx_build::toolchain::{Discovered, Search, discover};
+    let environment = Environment::process();
+    let search = Search {
+        environment: &environment,
+        pin: "13.0".parse().ok(),
+        needs: None,
+        prefixes: None,
+    };
+    match discover(&search) {
+        Ok(Discovered::Found(nvcc)) => Some(nvcc.path.to_string_lossy().into_owned()),
+        other => {
+            eprintln!("skipped: no nvcc of CUDA 13.0 ({other:?})");
+            None
+        }
+    }
+}
