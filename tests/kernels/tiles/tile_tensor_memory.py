@@ -191,7 +191,7 @@ def loaded_too_early(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "fl
 # variant: stored_too_early of loaded_too_early
 #   without: "T.ptx.tcgen05.wait.st()"
 #   replace: "Tx.wg.copy_async(r, cells)" -> "Tx.wg.copy_async(r, cells)\n    T.ptx.tcgen05.wait.ld()"
-#   fault: nothing has written
+#   fault: that a tcgen05.st of this warp is still writing: tcgen05.wait::st is missing between them
 
 
 # From shared to tensor memory: rows of 16 and 32 bytes, one row for each warp's lanes, both halves of the lanes alike.

@@ -229,7 +229,7 @@ impl Compiler<'_> {
         };
         let name = buffer.name.to_string();
         let home = match scope {
-            "shared" | "shared.dyn" => self.alloc_shared(name, bytes, scope == "shared.dyn", buffer.align),
+            "shared" | "shared.dyn" => self.alloc_shared(buffer, name, bytes, scope == "shared.dyn"),
             "local" => match self.scan.promoted(&buffer.data) {
                 Some(count) => self.alloc_registers(buffer, count)?,
                 None => self.alloc_local(buffer, name, bytes),
@@ -279,8 +279,8 @@ impl Compiler<'_> {
         ends.max().unwrap_or(0)
     }
 
-    fn alloc_shared(&mut self, name: String, bytes: u32, dynamic: bool, align: u32) -> Home {
-        let declared = align.max(1).next_power_of_two();
+    fn alloc_shared(&mut self, buffer: &Buffer, name: String, bytes: u32, dynamic: bool) -> Home {
+        let declared = buffer.align.max(1).next_power_of_two();
         let declared = if dynamic {
             declared.max(POOL_ALIGN)
         } else {
@@ -296,6 +296,7 @@ impl Compiler<'_> {
             offset,
             bytes,
             align: declared,
+            element: buffer.dtype.storage_bits() as u16 * buffer.dtype.lanes.max(1),
             name,
             dynamic,
         });

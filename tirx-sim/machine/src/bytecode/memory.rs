@@ -100,6 +100,8 @@ pub struct SharedArray {
     pub bytes: u32,
     /// The alignment that the declaration guarantees, in bytes.
     pub align: u32,
+    /// The bits of an element, in which messages count.
+    pub element: u16,
     pub name: String,
     pub dynamic: bool,
 }

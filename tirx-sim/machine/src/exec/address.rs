@@ -108,6 +108,7 @@ mod tests {
             offset,
             bytes,
             align: 64,
+            element: 8,
             name: String::new(),
             dynamic: false,
         };

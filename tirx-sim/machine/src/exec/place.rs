@@ -20,20 +20,35 @@ impl Machine<'_, '_> {
         let total = size * access.count as i64;
         let code = self.ctx.code;
         let misaligned = |at: i64| at % access.align as i64 != 0;
-        let array_spot = |byte: i64, bit: i64, bytes: u32, name: &str, place: &str| {
+        // Through a pointer, what an instruction moves may have other elements than the array: messages count the array's.
+        let array_spot = |byte: i64, bit: i64, bytes: u32, own: u16, name: &str, place: &str| {
+            let unit = match access.region {
+                Region::Pointer if own != 0 => i64::from(own),
+                _ => size,
+            };
+            let elements = |at: i128| {
+                let end = (at + total as i128 + unit as i128 - 1).div_euclid(unit as i128);
+                let first = at.div_euclid(unit as i128);
+                span(name, first as i64, end as i64)
+            };
             let offset = byte.checked_mul(8).and_then(|at| at.checked_add(bit));
             let inside = offset.filter(|at| *at >= 0 && *at + total <= bytes as i64 * 8);
             let Some(offset) = inside else {
-                let element = (byte as i128 * 8 + bit as i128).div_euclid(size as i128);
                 let message = format!(
                     "{verb} {place} {}, which has {} elements ({bytes} bytes)",
-                    range(name, element as i64, access.count),
-                    bytes as i64 * 8 / size,
+                    elements(byte as i128 * 8 + bit as i128),
+                    bytes as i64 * 8 / unit,
                 );
                 return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
             };
             if misaligned(offset) {
-                return Err(misalignment(access, lane, verb, name, offset, offset));
+                return Err(misalignment(
+                    access,
+                    lane,
+                    verb,
+                    &elements(offset as i128),
+                    offset,
+                ));
             }
             Ok(offset as usize)
         };
@@ -65,7 +80,7 @@ impl Machine<'_, '_> {
                 let Some(array) = code.shared.get(r as usize) else {
                     return Err(wild(access, lane, verb, index as u64));
                 };
-                let offset = array_spot(offset, bit, array.bytes, &array.name, "shared")?;
+                let offset = array_spot(offset, bit, array.bytes, array.element, &array.name, "shared")?;
                 let offset = array.offset as usize * 8 + offset;
                 Ok(match far {
                     Some(rank) => Spot::Far(rank, offset),
@@ -76,7 +91,7 @@ impl Machine<'_, '_> {
                 let Some(array) = code.locals.get(a as usize) else {
                     return Err(wild(access, lane, verb, index as u64));
                 };
-                let offset = array_spot(offset, bit, array.bytes, &array.name, "local")?;
+                let offset = array_spot(offset, bit, array.bytes, 0, &array.name, "local")?;
                 Ok(Spot::Local(array.offset as usize * 32 + offset))
             }
             Target::Global(address) => {
@@ -175,7 +190,13 @@ impl Machine<'_, '_> {
             return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
         }
         if address % access.align as i64 != 0 {
-            return Err(misalignment(access, lane, verb, name, index * size, address));
+            return Err(misalignment(
+                access,
+                lane,
+                verb,
+                &range(name, index, access.count),
+                address,
+            ));
         }
         Ok(Spot::Global(storage.clone(), offset as usize))
     }
@@ -321,10 +342,14 @@ pub(super) fn pointed(access: &Access, index: i64) -> (Target, i64) {
 }
 
 fn range(name: &str, first: i64, count: u16) -> String {
-    if count == 1 {
-        format!("`{name}[{first}]`")
-    } else {
-        format!("`{name}[{first}:{}]`", first + count as i64)
+    span(name, first, first.saturating_add(count.into()))
+}
+
+/// Elements from `first` up to `end`.
+fn span(name: &str, first: i64, end: i64) -> String {
+    match first.saturating_add(1) == end {
+        true => format!("`{name}[{first}]`"),
+        false => format!("`{name}[{first}:{end}]`"),
     }
 }
 
@@ -338,13 +363,11 @@ fn wild(access: &Access, lane: u32, verb: &str, address: u64) -> Box<Trap> {
     Trap::new(FaultKind::OutOfBounds, lane, message)
 }
 
-/// `offset` and `address` are in bits.
-fn misalignment(access: &Access, lane: u32, verb: &str, name: &str, offset: i64, address: i64) -> Box<Trap> {
-    let size = access.kind.bits();
+/// `address` is in bits.
+fn misalignment(access: &Access, lane: u32, verb: &str, place: &str, address: i64) -> Box<Trap> {
     let message = format!(
-        "{verb} {} bytes at {}, whose address ({:#x}) is no multiple of {}",
-        size * access.count as u32 / 8,
-        range(name, offset.div_euclid(size as i64), access.count),
+        "{verb} {} bytes at {place}, whose address ({:#x}) is no multiple of {}",
+        access.kind.bits() * access.count as u32 / 8,
         address / 8,
         access.align / 8
     );

@@ -6,6 +6,8 @@
 //! memory until `tcgen05.wait::ld`; what is stored is there after `tcgen05.wait::st`. The order of accesses is that of all
 //! memory, by columns of 16 lanes, with the fences of `tcgen05`.
 
+use std::collections::BTreeSet;
+
 use super::access::Check;
 use super::address;
 use super::engine::{Class, Completion, Issue, Operation, Reach, Work};
@@ -194,6 +196,7 @@ impl Machine<'_, '_> {
             } => {
                 let base = self.transfer_base(transfer, *address, mask)?;
                 let words = self.words_of(registers, scalars)?;
+                self.stored_before(transfer_cells(transfer, base))?;
                 let cells = Bank::representatives(transfer_cells(transfer, base));
                 self.touch(pc, &cells, Touch::Load)?;
                 for (r, word) in words.iter().enumerate() {
@@ -390,6 +393,24 @@ impl Machine<'_, '_> {
             .first_lane(self.id, base >> 16)
             .map_err(|m| misuse(0, format!("tcgen05.ld or .st at {m}")))?;
         Ok(lane << 16 | base & 0xffff)
+    }
+
+    /// What this warp stores is there when it has waited: a load before that reads what was there.
+    fn stored_before(&self, cells: impl Iterator<Item = Cell>) -> Check {
+        if self.warp.stored.is_empty() || !self.shared.order.check {
+            return Ok(());
+        }
+        let loaded: BTreeSet<Cell> = cells.collect();
+        let reads = |stored: &&Stored| stored.cells.iter().any(|(cell, _)| loaded.contains(cell));
+        let Some(stored) = self.warp.stored.iter().find(reads) else {
+            return Ok(());
+        };
+        let message = "tcgen05.ld reads columns of tensor memory that a tcgen05.st of this warp is still writing: \
+                       tcgen05.wait::st is missing between them";
+        let mut trap = Trap::new(FaultKind::Race, 0, message);
+        trap.notes
+            .push(("the store is issued here".to_string(), stored.pc));
+        Err(trap)
     }
 
     /// Nobody has written what a load that was not waited for may still read.

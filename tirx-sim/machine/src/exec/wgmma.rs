@@ -421,19 +421,34 @@ impl Machine<'_, '_> {
                 lanes[0]
             }
         };
-        let word = match address::decode(pointer) {
-            Target::Local(array, byte) => {
-                let array = self.ctx.code.locals.get(array as usize);
-                array
-                    .filter(|a| byte >= 0 && byte + 4 <= i64::from(a.bytes) && byte % 4 == 0)
-                    .map(|a| a.offset as usize + byte as usize / 4)
-            }
-            _ => None,
+        let Target::Local(array, byte) = address::decode(pointer) else {
+            let message =
+                "an operand in registers must be an element of a local array: this one is in other memory";
+            return Err(Trap::new(FaultKind::OutOfBounds, 0, message));
         };
-        word.ok_or_else(|| {
-            let message = "an operand in registers must be a 32-bit element of a local array, within it";
-            Trap::new(FaultKind::OutOfBounds, 0, message)
-        })
+        let Some(array) = self.ctx.code.locals.get(array as usize) else {
+            let message = "an operand in registers must be an element of a local array";
+            return Err(Trap::new(FaultKind::OutOfBounds, 0, message));
+        };
+        let name = &array.name;
+        if byte % 4 != 0 {
+            let message = format!(
+                "the operand at byte {byte} of local `{name}` begins within a register: registers have 32 bits, and hold \
+                 two elements of 16 bits. Name every other element, or declare `{name}` as uint32"
+            );
+            return Err(Trap::new(FaultKind::Misaligned, 0, message));
+        }
+        if byte < 0 || byte + 4 > i64::from(array.bytes) {
+            let message = format!(
+                "the operand is register {} of local `{name}`, which has {} registers of 32 bits ({} bytes): elements of 16 \
+                 bits are two in a register",
+                byte / 4,
+                array.bytes / 4,
+                array.bytes
+            );
+            return Err(Trap::new(FaultKind::OutOfBounds, 0, message));
+        }
+        Ok(array.offset as usize + byte as usize / 4)
     }
 
     /// The array that a local word belongs to, and its number there.
