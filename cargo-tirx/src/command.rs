@@ -3,8 +3,8 @@
 use crate::input::{Input, Result};
 use crate::output::Output;
 use crate::{
-    asm, bench, bundle, cache, check, doctor, explain, layout, lsp, new, profile, sanitize, simulate, stats,
-    stubs, test, texts, toolchain,
+    asm, bench, bundle, cache, check, doctor, explain, fix, layout, lsp, new, profile, sanitize, simulate,
+    stats, stubs, test, texts, toolchain,
 };
 
 macro_rules! commands {
@@ -45,6 +45,8 @@ commands! {
     Sim(simulate::Simulate) => simulate::run,
     /// Tests kernels on the simulator against the `# sim:` lines of their files.
     Test(test::Test) => test::run,
+    /// Rewrites kernel files of TVM 0.26 into the language of 0.27; the IR stays the same.
+    Fix(fix::Fix) => fix::run,
     /// Shows registers, spills, memory, code size and occupancy of each kernel on each target, and changes.
     Stats(stats::Stats) => stats::run,
     /// Shows the machine code, PTX or CUDA text of a kernel beside its lines, with its hot loop and counts.

@@ -15,6 +15,7 @@ mod check;
 mod command;
 mod doctor;
 mod explain;
+mod fix;
 mod input;
 mod language;
 mod layout;

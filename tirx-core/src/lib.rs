@@ -39,6 +39,6 @@ pub mod script {
     #[cfg(feature = "frontend")]
     pub use tirx_script::{
         Built, ConstValue, ConstexprParam, Entry, EntryKind, Imports, KernelFile, ModuleText, NoImports,
-        Release, eval, lang,
+        Release, eval, fix, lang,
     };
 }

@@ -10,6 +10,7 @@ use tirx_layout as layout;
 use tirx_source::{diagnostic, source};
 
 pub mod eval;
+pub mod fix;
 mod kernel_file;
 pub mod lang;
 mod parse;

@@ -139,7 +139,7 @@ impl Evidence {
 }
 
 /// The names behind `T.ptx` of a chain of attributes.
-fn ptx_path(e: &ast::Expr) -> Option<Vec<&str>> {
+pub(crate) fn ptx_path(e: &ast::Expr) -> Option<Vec<&str>> {
     let ast::Expr::Attribute(a) = e else { return None };
     if let ast::Expr::Name(root) = &*a.value {
         return (root.id.as_str() == "T" && a.attr.as_str() == "ptx").then(Vec::new);

@@ -32,7 +32,7 @@ struct Signature {
 
 /// The default of a parameter, a literal.
 #[derive(Clone, Copy)]
-enum Default {
+pub(crate) enum Default {
     None,
     Int(i128),
     Text(&'static str),
@@ -107,6 +107,18 @@ pub(super) fn lookup(op: Op) -> Value {
     Value::builtin(signature.name.as_str(), move |_, args, span| {
         bind(op, op.row(), signature, args, span)
     })
+}
+
+/// The parameters of an operator's function with their defaults, and the name of `*rest`.
+pub(crate) fn parameters(
+    op: Op,
+) -> (
+    impl ExactSizeIterator<Item = (Param, Default)> + Clone,
+    Option<&'static str>,
+) {
+    let signature = signature_of(op);
+    let params = signature.params.iter().copied();
+    (params.zip(signature.defaults.iter().copied()), signature.rest)
 }
 
 /// The name of an operator's function: `T.ptx.mbarrier.init`.

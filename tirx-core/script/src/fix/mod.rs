@@ -1,0 +1,167 @@
+//! How does a kernel file of TVM 0.26 become one of 0.27?
+//!
+//! Calls of PTX functions are replaced in the text, by their spans, so that everything else stays as it is. What a call becomes is
+//! found from the tables of mnemonics: a line says which row it is and where the row's arguments come from, and
+//! [`backwards`] reads that from right to left. Where several mnemonics are possible, and whether one is right at all, is
+//! decided by the result: a replacement stays only where the file still makes the same IR.
+
+mod backwards;
+mod calls;
+
+use tirx_source::source::FileId;
+
+use super::diagnostic::Diagnostics;
+use super::parse::parse_file;
+use calls::OldCall;
+
+/// Texts that begin as printed IR does may have calls of both releases: files are such between two replacements.
+const BOTH: &str = "# from tvm.script import tirx as T\n";
+
+/// A file in the language of 0.27.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    /// Its text. While `left` is not empty it has calls of both releases.
+    pub text: String,
+    /// The calls that were replaced, in the order of the file.
+    pub replaced: Vec<Replaced>,
+    /// The calls that are still of 0.26, in the order of the file.
+    pub left: Vec<Left>,
+}
+
+/// A call that was replaced.
+#[derive(Clone, Debug)]
+pub struct Replaced {
+    /// Its line in the text as it was given.
+    pub line: usize,
+    /// What was there.
+    pub before: String,
+    /// What is there now.
+    pub after: String,
+}
+
+/// A call that could not be replaced.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// Its line in the text as it was given.
+    pub line: usize,
+    /// The function: `T.ptx.ld`.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Printed IR without the conversions of integers to unsigned ones: where 0.27 wants an operand of the instruction's dtype, 0.26
+/// takes any integer and converts it.
+pub fn comparable(printed: &str) -> String {
+    const CONVERSIONS: &[&str] = &[
+        "T.uint16(",
+        "T.uint32(",
+        "T.Cast(\"uint16\", ",
+        "T.Cast(\"uint32\", ",
+    ];
+    let mut out = String::with_capacity(printed.len());
+    // Of each open parenthesis, whether it is that of a conversion.
+    let mut open = Vec::new();
+    let mut rest = printed;
+    while let Some(c) = rest.chars().next() {
+        if let Some(conversion) = CONVERSIONS
+            .iter()
+            .find(|conversion| rest.starts_with(**conversion))
+        {
+            open.push(true);
+            rest = &rest[conversion.len()..];
+            continue;
+        }
+        let dropped = match c {
+            '(' => {
+                open.push(false);
+                false
+            }
+            ')' => open.pop().unwrap_or(false),
+            _ => false,
+        };
+        if !dropped {
+            out.push(c);
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+/// Replaces the calls of 0.26. `same` says whether a text makes the IR that the file makes.
+///
+/// # Errors
+/// The text is not Python.
+pub fn to_v27(text: &str, same: &mut dyn FnMut(&str) -> bool) -> Result<Fixed, Diagnostics> {
+    let mut fixed = Fixed {
+        text: text.to_string(),
+        replaced: Vec::new(),
+        left: Vec::new(),
+    };
+    // From the last call to the first one: the places of those before it stay valid, and an argument comes before the call
+    // that it is in.
+    let mut end = text.len() + 1;
+    loop {
+        let whole = format!("{BOTH}{}", fixed.text);
+        let parsed = parse_file(FileId(0), &whole)?;
+        let found = calls::of(&parsed.module, &whole);
+        let Some(call) = found.into_iter().rfind(|call| call.call.start < end + BOTH.len()) else {
+            break;
+        };
+        end = call.call.start - BOTH.len();
+        // Before a call's own line nothing has changed yet.
+        let line = 1 + text[..end].matches('\n').count();
+        match replacement(&call, &whole, same) {
+            Ok((after, whole)) => {
+                let before = match call.statement.as_ref().filter(|_| after.1) {
+                    Some(statement) => statement.range.clone(),
+                    None => call.call.clone(),
+                };
+                fixed.replaced.push(Replaced {
+                    line,
+                    before: fixed.text[before.start - BOTH.len()..before.end - BOTH.len()].to_string(),
+                    after: after.0,
+                });
+                end = end.min(before.start - BOTH.len());
+                fixed.text = whole[BOTH.len()..].to_string();
+            }
+            Err(Some(reason)) => fixed.left.push(Left {
+                line,
+                name: call.name,
+                reason,
+            }),
+            Err(None) => {}
+        }
+    }
+    fixed.replaced.reverse();
+    fixed.left.reverse();
+    Ok(fixed)
+}
+
+/// What a call becomes, whether that replaces its whole statement, and the text with it; the reason where it becomes nothing, none
+/// where it may stay.
+#[allow(clippy::type_complexity, reason = "used once, above")]
+fn replacement(
+    call: &OldCall,
+    text: &str,
+    same: &mut dyn FnMut(&str) -> bool,
+) -> Result<((String, bool), String), Option<String>> {
+    let found = backwards::alternatives(call);
+    for (after, statement) in &found.texts {
+        let range = match call.statement.as_ref().filter(|_| *statement) {
+            Some(statement) => &statement.range,
+            None => &call.call,
+        };
+        if *after == text[range.clone()] {
+            return Err(None);
+        }
+        let changed = format!("{}{after}{}", &text[..range.start], &text[range.end..]);
+        if same(&changed) {
+            return Ok(((after.clone(), *statement), changed));
+        }
+    }
+    Err(Some(match found.texts.first() {
+        None => found.reason,
+        Some((first, _)) => format!("it would not make the same IR: {first}"),
+    }))
+}
