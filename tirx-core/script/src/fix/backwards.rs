@@ -13,7 +13,7 @@ use crate::intrin::mnemonic::{
 use crate::lang;
 
 /// More alternatives than these are not tried.
-const MOST: usize = 48;
+const MOST: usize = 16;
 
 /// Functions that have another name in 0.27, with the same arguments.
 const RENAMED: &[(&str, &str)] = &[
@@ -386,16 +386,26 @@ impl Line {
             let dtype = (converts && register && operand.direction == Direction::Read)
                 .then(|| types::dtypes(operand.ty))
                 .and_then(|dtypes| (operand.ty.starts_with('u') && dtypes.len() == 1).then(|| dtypes[0]));
-            arguments.extend(
-                values
-                    .iter()
-                    .map(|value| match (&value.element, &value.literal, dtype) {
-                        (Some(element), ..) if register => element.clone(),
-                        (_, Some(Literal::Int(number)), _) => number.to_string(),
-                        (_, None, Some(dtype)) => format!("T.{dtype}({})", value.text),
+            arguments.extend(values.iter().map(|value| {
+                let number = match value.literal {
+                    Some(Literal::Int(number)) => Some(number),
+                    _ => None,
+                };
+                match (&value.element, number, dtype) {
+                    (Some(element), ..) if register => element.clone(),
+                    (_, Some(number), _) if operand.ty == "pred" => match number {
+                        0 => "False".into(),
+                        _ => "True".into(),
+                    },
+                    (_, Some(number), _) => number.to_string(),
+                    (_, None, Some(dtype)) if value.literal.is_none() => format!("T.{dtype}({})", value.text),
+                    _ => match operand.form {
+                        // 1.0 is 1.
+                        Form::Immediate(_) => value.text.strip_suffix(".0").unwrap_or(&value.text).into(),
                         _ => value.text.clone(),
-                    }),
-            );
+                    },
+                }
+            }));
         }
         if let Some((_, pred)) = given.iter().find(|(name, _)| *name == "pred") {
             let pred: Vec<&str> = pred.iter().map(|value| value.text.as_str()).collect();

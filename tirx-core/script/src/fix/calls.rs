@@ -106,10 +106,16 @@ fn literal(e: &ast::Expr) -> Option<Literal> {
 
 /// The element that an address is of, as text.
 fn element(e: &ast::Expr, slice: &dyn Fn(TextRange) -> String) -> Option<String> {
+    if let ast::Expr::Starred(list) = e {
+        return Some(format!(
+            "*{}",
+            element(&list.value, slice)?.trim_start_matches('*')
+        ));
+    }
     if let ast::Expr::ListComp(list) = e {
         // `[A.ptr_to([i]) for i in range(4)]`
         let rest = slice(TextRange::new(list.elt.range().end(), e.range().end()));
-        return Some(format!("[{}{rest}", element(&list.elt, slice)?));
+        return Some(format!("*[{}{rest}", element(&list.elt, slice)?));
     }
     let ast::Expr::Call(call) = e else { return None };
     let ast::Expr::Attribute(function) = &*call.func else {

@@ -1,0 +1,129 @@
+//! `cargo tirx fix` on the filetests: files of 0.26 in the language of 0.27 make the same IR.
+//!
+//! What cannot be rewritten is counted, by function and reason, in `fix.left.txt`: `UPDATE_EXPECT=1` writes it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tirx_build::compile::FileImports;
+use tirx_core::ir::IRModule;
+use tirx_core::script::fix::{comparable, to_v27};
+use tirx_core::script::{KernelFile, Release, print};
+use tirx_core::source::SourceMap;
+use tirx_tests::files::filetests;
+use tirx_tests::{Case, root};
+
+fn ir(modules: &[(String, IRModule)]) -> String {
+    modules
+        .iter()
+        .map(|(_, module)| comparable(&print(module)))
+        .collect()
+}
+
+/// Whether a text is one of 0.27 alone.
+fn is_new(case: &Case, text: &str) -> bool {
+    let folder = case.path.parent().unwrap_or(&case.path);
+    let imports = FileImports::new(folder, "").with_release(Release::V27);
+    KernelFile::load(&mut SourceMap::new(), "fixed.py", text, &imports).is_ok()
+}
+
+/// What became of a file.
+struct Outcome {
+    name: String,
+    replaced: usize,
+    left: Vec<(String, String)>,
+}
+
+fn fix(case: &Case) -> Option<Outcome> {
+    let before = ir(&case.build().ok()?);
+    let mut same = |text: &str| {
+        let changed = case.with_text(text.to_string());
+        changed.build().is_ok_and(|modules| ir(&modules) == before)
+    };
+    let fixed = to_v27(&case.text, &mut same).unwrap_or_else(|error| panic!("{}: {error}", case.name()));
+    if fixed.left.is_empty() && !fixed.replaced.is_empty() {
+        assert!(
+            is_new(case, &fixed.text),
+            "{} has calls of 0.26:\n{}",
+            case.name(),
+            fixed.text
+        );
+        assert!(
+            same(&fixed.text),
+            "{} makes another IR:\n{}",
+            case.name(),
+            fixed.text
+        );
+    }
+    // A reason ends where it shows a call.
+    let reason = |reason: &str| reason.split(": ").next().unwrap_or_default().to_string();
+    Some(Outcome {
+        name: case.name(),
+        replaced: fixed.replaced.len(),
+        left: fixed
+            .left
+            .iter()
+            .map(|left| (left.name.clone(), reason(&left.reason)))
+            .collect(),
+    })
+}
+
+#[test]
+fn filetests_of_the_older_release_are_rewritten() {
+    let files = filetests().expect("the folder of the filetests is read");
+    let cases = files.iter().filter_map(|path| Case::read(path).ok());
+    let cases: Vec<Case> = cases
+        .filter(|case| case.errors.is_empty() && case.text.contains("T.ptx."))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let outcomes = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = fix(case);
+                    outcomes.lock().expect("no thread panics with it").extend(outcome);
+                }
+            });
+        }
+    });
+    let outcomes = outcomes.into_inner().expect("no thread panics with it");
+    let whole = outcomes
+        .iter()
+        .filter(|o| o.left.is_empty() && o.replaced > 0)
+        .count();
+    let part: usize = outcomes.iter().filter(|o| !o.left.is_empty()).count();
+    let replaced: usize = outcomes.iter().map(|o| o.replaced).sum();
+    let mut left: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for (name, reason) in outcomes.iter().flat_map(|o| &o.left) {
+        *left.entry((name.clone(), reason.clone())).or_default() += 1;
+    }
+    let mut text = format!(
+        "{replaced} calls rewritten, {} left; {whole} files whole, {part} not\n\n",
+        left.values().sum::<usize>()
+    );
+    for ((name, reason), count) in &left {
+        writeln!(text, "{count:4} {name}: {reason}").expect("a String takes all text");
+    }
+    text.push('\n');
+    let mut names: Vec<&str> = outcomes
+        .iter()
+        .filter(|o| !o.left.is_empty())
+        .map(|o| &*o.name)
+        .collect();
+    names.sort_unstable();
+    for name in names {
+        writeln!(text, "not whole: {name}").expect("a String takes all text");
+    }
+    let path = root().join("tests/tests/fix.left.txt");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, &text).expect("the list is written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        text, expected,
+        "what is left has changed: UPDATE_EXPECT=1 writes the list"
+    );
+}
