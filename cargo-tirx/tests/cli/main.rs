@@ -2,6 +2,7 @@
 
 mod bench;
 mod editors;
+mod fix;
 mod lsp;
 mod machine_code;
 mod observed;

@@ -53,7 +53,7 @@ pub(super) fn alternatives(call: &OldCall) -> Alternatives {
     let script = &call.name["T.".len()..];
     let mut out = Alternatives {
         texts: Vec::new(),
-        reason: "0.27 has no function or instruction that is the same operation".into(),
+        reason: "no mnemonic is known to be the same operation with these arguments".into(),
     };
     let renamed = RENAMED
         .iter()
@@ -178,8 +178,12 @@ impl Line {
         };
         for slot in &instruction.slots {
             let out = slot.optional.then(String::new);
-            line.tokens
-                .push(out.into_iter().chain(slot.tokens.iter().cloned()).collect());
+            let mut tokens: Vec<String> = out.into_iter().chain(slot.tokens.iter().cloned()).collect();
+            // Barriers and what else can be in shared memory only: without a space the address would be a generic one.
+            if slot.name == "space" {
+                tokens.sort_by_key(|token| token != "shared");
+            }
+            line.tokens.push(tokens);
         }
         for (at, slot) in instruction.slots.iter().enumerate() {
             let place = format!("{{{}}}", slot.name);

@@ -50,8 +50,20 @@ pub struct Left {
     pub reason: String,
 }
 
-/// Printed IR without the conversions of integers to unsigned ones: where 0.27 wants an operand of the instruction's dtype, 0.26
-/// takes any integer and converts it.
+/// The names of dtypes in 0.26 and those of PTX, which rows take as the same.
+const DTYPES: &[(&str, &str)] = &[
+    ("float16", "f16"),
+    ("bfloat16", "bf16"),
+    ("float32", "f32"),
+    ("int8", "s8"),
+    ("uint8", "u8"),
+    ("int32", "s32"),
+    ("float8_e4m3fn", "e4m3"),
+    ("float8_e5m2", "e5m2"),
+];
+
+/// Printed IR in one form: without the conversions of integers to unsigned ones (where 0.27 wants an operand of the instruction's
+/// dtype, 0.26 takes any integer and converts it), and with one name for each dtype.
 pub fn comparable(printed: &str) -> String {
     const CONVERSIONS: &[&str] = &[
         "T.uint16(",
@@ -84,6 +96,9 @@ pub fn comparable(printed: &str) -> String {
             out.push(c);
         }
         rest = &rest[c.len_utf8()..];
+    }
+    for (name, ptx) in DTYPES {
+        out = out.replace(&format!("\"{ptx}\""), &format!("\"{name}\""));
     }
     out
 }
