@@ -10,9 +10,8 @@ use crate::{
 macro_rules! commands {
     ($($(#[$attribute:meta])* $name:ident($arguments:ty) => $run:path,)*) => {
         #[derive(clap::Subcommand, Debug)]
-        #[allow(clippy::large_enum_variant, reason = "one is made, from the command line")]
         pub(crate) enum Command {
-            $($(#[$attribute])* $name($arguments),)*
+            $($(#[$attribute])* $name(Box<$arguments>),)*
         }
 
         impl Command {

@@ -6,14 +6,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use tirx_build::Environment;
 use tirx_build::compile::{FileImports, Loaded};
 use tirx_core::diagnostic::{Level, Message};
 use tirx_core::script::fix::{Fixed, comparable, to_v27};
 use tirx_core::script::{ConstValue, Entry, Release, print};
 use tirx_expect::expressions;
 
-use crate::input::{Failure, Result, usage, user};
+use crate::input::{Failure, Result, imports, usage, user};
 use crate::literal;
 use crate::output::{Output, message, out};
 
@@ -41,7 +40,7 @@ pub(crate) struct Fix {
 
 type Values = BTreeMap<String, ConstValue>;
 
-pub(crate) fn run(command: &Fix, output: &Output) -> Result<()> {
+pub(crate) fn run(command: &Fix, _: &Output) -> Result<()> {
     let mut values = Values::new();
     for text in &command.define {
         let bad = |reason: String| usage(format_args!("bad -D: {reason}"));
@@ -50,7 +49,7 @@ pub(crate) fn run(command: &Fix, output: &Output) -> Result<()> {
     }
     let mut errors = Vec::new();
     for file in &command.files {
-        match fix_file(command, file, &values, output) {
+        match fix_file(command, file, &values) {
             Ok(()) => {}
             Err(Failure::User(messages)) => errors.extend(messages),
             Err(usage) => return Err(usage),
@@ -73,11 +72,7 @@ struct Kernels<'a> {
 
 impl Kernels<'_> {
     fn imports(&self, release: Option<Release>) -> FileImports {
-        let folder = self.file.parent().unwrap_or(Path::new(""));
-        let shown_folder = self.shown.rsplit_once('/');
-        let shown_folder = shown_folder.map_or(String::new(), |(folder, _)| format!("{folder}/"));
-        FileImports::new(folder, shown_folder)
-            .with_libraries_of(&Environment::process())
+        imports(self.file)
             .with_multiprocessors(self.command.multiprocessors)
             .with_release(release)
     }
@@ -99,7 +94,7 @@ impl Kernels<'_> {
     }
 }
 
-fn fix_file(command: &Fix, file: &Path, values: &Values, output: &Output) -> Result<()> {
+fn fix_file(command: &Fix, file: &Path, values: &Values) -> Result<()> {
     let text = tirx_build::source::read(file)
         .map_err(|error| user(format_args!("cannot read `{}`: {error}", file.display())))?;
     let mut kernels = Kernels {
@@ -155,7 +150,6 @@ fn fix_file(command: &Fix, file: &Path, values: &Values, output: &Output) -> Res
     }
     std::fs::write(file, &fixed.text)
         .map_err(|error| user(format_args!("cannot write `{}`: {error}", file.display())))?;
-    output.show(&[]);
     out(&summary)
 }
 

@@ -100,6 +100,16 @@ fn release(text: &str) -> std::result::Result<Release, String> {
     Release::named(text).ok_or_else(|| "known are 0.26 and 0.27".into())
 }
 
+/// What a kernel file may import: files beside it, and those of other crates.
+pub(crate) fn imports(file: &Path) -> FileImports {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let shown = file.to_string_lossy();
+    let shown_folder = shown
+        .rsplit_once('/')
+        .map_or(String::new(), |(folder, _)| format!("{folder}/"));
+    FileImports::new(folder, shown_folder).with_libraries_of(&Environment::process())
+}
+
 impl Input {
     /// The values of `-D`.
     pub(crate) fn values(&self) -> Result<BTreeMap<String, ConstValue>> {
@@ -122,12 +132,7 @@ impl Input {
         let text = tirx_build::source::read(&self.file)
             .map_err(|error| user(format_args!("cannot read `{}`: {error}", self.file.display())))?;
         let shown = self.file.to_string_lossy().into_owned();
-        let folder = self.file.parent().unwrap_or(Path::new(""));
-        let shown_folder = shown
-            .rsplit_once('/')
-            .map_or(String::new(), |(folder, _)| format!("{folder}/"));
-        let imports = FileImports::new(folder, shown_folder)
-            .with_libraries_of(&Environment::process())
+        let imports = imports(&self.file)
             .with_multiprocessors(self.options.multiprocessors)
             .with_release(self.options.tvm);
         Ok(Loaded::new(&shown, &text, &imports)?)

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tirx_build::Environment;
-use tirx_build::compile::{FileImports, Loaded, Settings, run_passes};
+use tirx_build::compile::{Loaded, Settings, run_passes};
 use tirx_build::manifest::{Manifest, Text};
 use tirx_core::diagnostic::{Level, Message};
 use tirx_expect::{Run, expressions};
 
-use crate::input::{Failure, Result, user};
+use crate::input::{Failure, Result, imports, user};
 use crate::output::{Output, message, out};
 
 #[derive(clap::Args, Debug)]
@@ -130,11 +129,7 @@ fn test_file(command: &Test, file: &Path, tally: &mut Tally) -> Result<()> {
     let text = tirx_build::source::read(file)
         .map_err(|error| user(format_args!("cannot read `{}`: {error}", file.display())))?;
     let shown = file.to_string_lossy().into_owned();
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let shown_folder = shown
-        .rsplit_once('/')
-        .map_or(String::new(), |(folder, _)| format!("{folder}/"));
-    let imports = FileImports::new(folder, shown_folder).with_libraries_of(&Environment::process());
+    let imports = imports(file);
     let described = expressions::read_with(&shown, &text, &imports);
     let runs = described.map_err(|error| Failure::User(vec![rendered(&shown, &error)]))?;
     if runs.is_empty() {
