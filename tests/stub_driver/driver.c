@@ -2,6 +2,7 @@
  * counted, and the attributes of the last one are kept. Its device is an H100 (compute capability 9.0). */
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 16: *value = 132; break;      /* multiprocessors */
     case 36: *value = 2619000; break;  /* clock of the memory */
     case 37: *value = 5120; break;     /* its bus */
+    case 38: *value = 52428800; break; /* L2 cache */
     case 75: *value = 9; break;        /* compute capability */
     case 76: *value = 0; break;
     case 97: *value = 232448; break;   /* shared memory of a block */
@@ -56,9 +58,23 @@ int cuStreamSynchronize(void *stream) { (void)stream; stub_synchronizations++; r
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { (void)stream, (void)event, (void)flags; return SUCCESS; }
 int cuStreamQuery(void *stream) { (void)stream; return SUCCESS; }
 
+/* Appends a line to the file that STUB_LOG names. */
+static void note(const char *what, size_t bytes) {
+    const char *name = getenv("STUB_LOG");
+    FILE *file = name ? fopen(name, "a") : NULL;
+    if (!file) return;
+    fprintf(file, bytes ? "%s %zu\n" : "%s\n", what, bytes);
+    fclose(file);
+}
+
 static int clock_of_events;
 int cuEventCreate(void **event, unsigned flags) { (void)flags; *event = malloc(sizeof(int)); return SUCCESS; }
-int cuEventRecord(void *event, void *stream) { (void)stream; *(int *)event = clock_of_events++; return SUCCESS; }
+int cuEventRecord(void *event, void *stream) {
+    (void)stream;
+    note("event", 0);
+    *(int *)event = clock_of_events++;
+    return SUCCESS;
+}
 int cuEventSynchronize(void *event) { (void)event; return SUCCESS; }
 int cuEventQuery(void *event) { (void)event; return SUCCESS; }
 int cuEventDestroy_v2(void *event) { free(event); return SUCCESS; }
@@ -90,6 +106,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
 }
 int cuMemsetD8Async(uint64_t to, unsigned char byte, size_t bytes, void *stream) {
     (void)stream;
+    note("memset", bytes);
     memset((void *)(uintptr_t)to, byte, bytes);
     return SUCCESS;
 }
@@ -119,6 +136,7 @@ struct config { unsigned grid[3], block[3], shared; void *stream; struct attribu
 
 int cuLaunchKernelEx(const struct config *config, void *function, void **params, void **extra) {
     (void)function, (void)params, (void)extra;
+    note("launch", 0);
     stub_launches++;
     stub_attributes = config->count;
     for (unsigned i = 0; i < config->count && i < 16; i++) {

@@ -181,6 +181,18 @@ fn calls_are_timed_by_events_of_the_device() {
     assert!((one["bytes_per_second"].as_f64().unwrap() - 12e6 / time).abs() < 1.0);
     assert_eq!(one["peak_bytes_per_second"], 2.0 * 2619e6 * 5120.0 / 8.0);
     assert_eq!(one["peak_operations_per_second"], 256.0 * 132.0 * 1980e6);
+    let log = folder.path("log").to_string_lossy().into_owned();
+    let logged = [variables[0], variables[1], ("STUB_LOG", log.as_str())];
+    let flushed = json(&folder.run_with(&[&arguments[..], &["--json", "--flush-l2"]].concat(), &logged));
+    assert_eq!(
+        (&flushed[0]["l2_flushed"], &one["l2_flushed"]),
+        (&true.into(), &false.into())
+    );
+    // The memory is written before the first event, and the launch alone is between the two.
+    let calls = fs::read_to_string(&log).unwrap();
+    let last: Vec<&str> = calls.lines().rev().take(4).collect();
+    assert_eq!(last, ["event", "launch", "event", "memset 104857600"]);
+    assert_eq!(flushed[0]["seconds"], one["seconds"]);
     let table = folder.run_with(&arguments, &variables);
     assert!(
         table.out.contains("3.000 ms") && table.out.contains("float32"),

@@ -1,0 +1,202 @@
+//! With which arguments is a kernel measured? Tensors of made values, sizes and scalars of the command line.
+
+use std::collections::HashMap;
+
+use tirx_build::KernelCode;
+use tirx_core::ir::{PrimFunc, Var};
+use tirx_core::script::{ConstValue, KernelFile, NoImports};
+use tirx_core::source::SourceMap;
+use tirx_rt::{Stream, Tensor};
+use tirx_sim::host::Argument;
+
+use super::{Bench, values};
+use crate::input::{Result, user};
+use crate::simulate::{inferred_shape, named, scalar, shown_name};
+
+/// The arguments of a call.
+pub(super) struct Call {
+    pub(super) arguments: Vec<Argument>,
+    pub(super) names: Vec<String>,
+    pub(super) tensors: Vec<Tensor<u8>>,
+    /// What expressions of the command line may name.
+    pub(super) numbers: Vec<(String, String)>,
+}
+
+pub(super) fn arguments(command: &Bench, stream: &Stream, code: &KernelCode) -> Result<Call> {
+    let func = &code.authored;
+    let names: Vec<String> = func.params.iter().map(|param| shown_name(func, param)).collect();
+    let mut sizes = named("--size", &command.sizes)?;
+    let mut scalars = named("--scalar", &command.scalars)?;
+    let mut numbers: Vec<(String, String)> = code
+        .values
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), constant(value)?)))
+        .chain(sizes.clone())
+        .chain(scalars.clone())
+        .collect();
+    let mut extents: HashMap<Var, i128> = HashMap::new();
+    for var in open_extents(func) {
+        let Some(text) = sizes.remove(var.name()) else {
+            continue;
+        };
+        let value = crate::literal::integer(&text).filter(|value| (0..1 << 40).contains(value));
+        let value = value.ok_or_else(|| user(format_args!("--size {}: `{text}` is no size", var.name())))?;
+        extents.insert(var, value);
+    }
+    let mut values: Vec<Option<Argument>> = Vec::new();
+    for (param, name) in func.params.iter().zip(&names) {
+        if func.buffer_of(param).is_some() {
+            values.push(None);
+            continue;
+        }
+        if param.ty().is_tensor_map() {
+            return Err(user(format_args!(
+                "`{name}` is a tensor map, which a program gives: only kernels that make their own are measured here"
+            )));
+        }
+        let dtype = param.dtype();
+        let given = scalars.remove(name.as_str());
+        let given = given.or_else(|| extents.get(param).map(i128::to_string));
+        let value = match given {
+            Some(text) => scalar(name, dtype, &text)?,
+            None if dtype.is_floating() => Argument::Float(1.0),
+            None => {
+                return Err(user(format_args!(
+                    "scalar `{name}` is missing\n  = help: give --scalar {name}=VALUE"
+                )));
+            }
+        };
+        if let Argument::Int(value) = value {
+            extents.insert(param.clone(), dtype.wrap(value.into()));
+            numbers.push((name.clone(), value.to_string()));
+        }
+        values.push(Some(value));
+    }
+    if let Some(unknown) = sizes.keys().next() {
+        let known: Vec<String> = open_extents(func)
+            .iter()
+            .map(|var| var.name().to_string())
+            .collect();
+        let help = match known.as_slice() {
+            [] => "its shapes are all fixed".to_string(),
+            known => format!("its extents are {}", known.join(", ")),
+        };
+        return Err(user(format_args!(
+            "--size {unknown}: the kernel has no such extent\n  = help: {help}"
+        )));
+    }
+    if let Some(unknown) = scalars.keys().next() {
+        return Err(user(format_args!(
+            "--scalar {unknown}: the kernel has no such parameter"
+        )));
+    }
+    let mut tensors = Vec::new();
+    let mut arguments = Vec::new();
+    for (number, (param, value)) in func.params.iter().zip(values).enumerate() {
+        let (Some(buffer), None) = (func.buffer_of(param), &value) else {
+            arguments.extend(value);
+            continue;
+        };
+        let missing = |_| {
+            let open: Vec<String> = open_extents(func)
+                .iter()
+                .filter(|var| !extents.contains_key(*var))
+                .map(|var| format!("--size {}=…", var.name()))
+                .collect();
+            user(format_args!(
+                "the shape of `{}` is not known\n  = help: give {}",
+                names[number],
+                open.join(" ")
+            ))
+        };
+        let shape = inferred_shape(&names[number], &buffer.shape, &extents).map_err(missing)?;
+        let elements = shape
+            .iter()
+            .try_fold(1usize, |all, e| all.checked_mul(usize::try_from(*e).ok()?));
+        let bits = elements
+            .and_then(|n| n.checked_mul(usize::from(buffer.dtype.bits) * usize::from(buffer.dtype.lanes)));
+        let bytes = bits
+            .map(|bits| bits.div_ceil(8))
+            .filter(|bytes| *bytes <= 1 << 38);
+        let bytes = bytes.ok_or_else(|| {
+            user(format_args!(
+                "`{}` of shape {shape:?} is too large",
+                names[number]
+            ))
+        })?;
+        let contents = values::normal(buffer.dtype, bytes.max(1), number);
+        let tensor = Tensor::from_slice(stream, &contents, [contents.len()]).map_err(user)?;
+        arguments.push(Argument::Tensor {
+            dtype: buffer.dtype,
+            shape,
+            address: tensor.address(),
+            byte_offset: 0,
+        });
+        tensors.push(tensor);
+    }
+    Ok(Call {
+        arguments,
+        names,
+        tensors,
+        numbers,
+    })
+}
+
+/// A value as Python writes it, where it is a number.
+fn constant(value: &ConstValue) -> Option<String> {
+    match value {
+        ConstValue::Int(value) => Some(value.to_string()),
+        ConstValue::Float(value) => Some(format!("{value:?}")),
+        ConstValue::Bool(value) => Some(if *value { "1" } else { "0" }.to_string()),
+        _ => None,
+    }
+}
+
+/// The names that the shapes of a kernel's tensors leave open, in order.
+fn open_extents(func: &PrimFunc) -> Vec<Var> {
+    let mut open: Vec<Var> = Vec::new();
+    let shapes = func.params.iter().filter_map(|param| func.buffer_of(param));
+    for extent in shapes.flat_map(|buffer| buffer.shape.iter()) {
+        if let Some(var) = extent.as_var()
+            && !open.contains(var)
+        {
+            open.push(var.clone());
+        }
+    }
+    open
+}
+
+/// The value of a Python expression of named numbers.
+pub(super) fn number(text: &str, numbers: &[(String, String)]) -> Result<f64> {
+    let mut program: String = numbers
+        .iter()
+        .map(|(name, value)| format!("{name} = {value}\n"))
+        .collect();
+    program += &format!("__operations = ({text})\n");
+    let mut sources = SourceMap::new();
+    let known: Vec<&str> = numbers.iter().map(|(name, _)| name.as_str()).collect();
+    let bad = |why: String| {
+        user(format_args!(
+            "bad --operations: {why}\n  = help: it may use {}",
+            if known.is_empty() {
+                "numbers alone".to_string()
+            } else {
+                known.join(", ")
+            }
+        ))
+    };
+    let file = KernelFile::load(&mut sources, "--operations", &program, &NoImports);
+    let value = file.and_then(|file| file.constant("__operations"));
+    match value {
+        Ok(Some(ConstValue::Int(value))) => Ok(value as f64),
+        Ok(Some(ConstValue::Float(value))) => Ok(value),
+        Ok(_) => Err(bad(format!("`{text}` is no number"))),
+        Err(errors) => {
+            let first = errors.messages(&sources).into_iter().next();
+            Err(bad(first.map_or_else(
+                || format!("`{text}` is no number"),
+                |first| first.text,
+            )))
+        }
+    }
+}
