@@ -164,44 +164,64 @@ fn library_of(kernels: &[&str], text: &str) -> (tempfile::TempDir, Opened) {
     (folder, library)
 }
 
-/// Copies of 16 bytes, none of which is a vectorized access of the text.
+/// Copies of 16 bytes, none of which is a vectorized access of the text; both inputs are read by copies alone.
 const IN_PARTS_OF_16: &str = r#"from tvm.script import tirx as T
 
 @T.prim_func
-def copied(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+def summed(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
     T.device_entry()
     bx = T.cta_id([1]); tx = T.thread_id([16])
-    tile = T.alloc_shared((64,), "float32", align=16)
-    T.ptx.cp_async(tile.ptr_to([tx * 4]), A.ptr_to([tx * 4]), 16)
+    tile = T.alloc_shared((2, 64), "float32", align=16)
+    T.ptx.cp_async(tile.ptr_to([0, tx * 4]), A.ptr_to([tx * 4]), 16)
+    T.ptx.cp_async(tile.ptr_to([1, tx * 4]), B.ptr_to([tx * 4]), 16)
     T.ptx.cp_async.commit_group()
     T.ptx.cp_async.wait_group(0)
     T.cuda.cta_sync()
     for i in range(4):
-        B[tx * 4 + i] = tile[tx * 4 + i]
+        C[tx * 4 + i] = tile[0, tx * 4 + i] + tile[1, tx * 4 + i]
 "#;
 
 #[test]
 fn tensors_that_are_not_aligned_are_refused() {
-    let (_folder, library) = library_of(&["copied"], IN_PARTS_OF_16);
+    let (_folder, library) = library_of(&["summed"], IN_PARTS_OF_16);
     let values: Vec<f32> = (0..72).map(|i| i as f32).collect();
     let (from, to) = (library.upload(&values), library.upload(&[0.0; 72]));
     let shape = [64];
-    type Two = unsafe extern "C" fn(*const DlTensor, *const DlTensor, *mut c_void) -> i32;
-    let copied: Two = library.get("copied");
+    type Three = unsafe extern "C" fn(*const DlTensor, *const DlTensor, *const DlTensor, *mut c_void) -> i32;
+    let summed: Three = library.get("summed");
     let call = |bytes_in: usize| {
         let view = tensor(from.cast::<u8>().wrapping_add(bytes_in).cast(), &shape);
         // SAFETY: the allocations hold the views.
-        unsafe { copied(&view, &tensor(to, &shape), std::ptr::null_mut()) }
+        unsafe { summed(&view, &view, &tensor(to, &shape), std::ptr::null_mut()) }
     };
+    let doubled: Vec<f32> = values[4..68].iter().map(|value| 2.0 * value).collect();
     assert_eq!(call(16), 0, "{}", library.error());
-    assert_eq!(library.download(to, 64), values[4..68]);
+    assert_eq!(library.download(to, 64), doubled);
     assert_ne!(call(4), 0);
     let error = library.error();
     assert!(
-        error.starts_with("kernel `copied`, argument 0 `A`: ") && error.contains("16"),
+        error.starts_with("kernel `summed`, argument 0 `A`: ") && error.contains("16"),
         "{error}"
     );
-    assert_eq!(library.download(to, 64), values[4..68], "nothing was launched");
+    assert_eq!(library.download(to, 64), doubled, "nothing was launched");
+}
+
+#[test]
+fn python_sees_alignment_and_may_read_one_tensor_twice() {
+    let (folder, _library) = library_of(&["summed"], IN_PARTS_OF_16);
+    let script = root().join("tests/tests/c_api/arguments.py");
+    let out = run(Command::new(tools::python())
+        .arg(script)
+        .arg(folder.path().join("api/lib/libsummed_kernels.so"))
+        .env("PYTHONPATH", interop()));
+    let lines: Vec<&str> = out.lines().collect();
+    let [first, second, "done"] = lines.as_slice() else {
+        panic!("{out}");
+    };
+    for (line, argument) in [(first, "argument 0 `A`: "), (second, "argument 1 `B`: ")] {
+        let named = line.contains(&format!("kernel `summed`, {argument}"));
+        assert!(named && line.contains("16"), "{out}");
+    }
 }
 
 /// Launches whose extents leave the 32 bits that their kernel computes in.
