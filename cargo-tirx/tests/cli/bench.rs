@@ -5,9 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 use tirx_build::Environment;
-use tirx_build::toolchain::{Discovered, Search, discover};
 
-use super::{Folder, Outcome};
+use super::{Folder, Outcome, nvcc};
 
 const KERNELS: &str = r#"from __future__ import annotations
 from tvm.script import tirx as T
@@ -199,20 +198,6 @@ fn calls_are_timed_by_events_of_the_device() {
         "{}",
         table.out
     );
-}
-
-fn nvcc() -> Option<String> {
-    let environment = Environment::process();
-    let search = Search {
-        environment: &environment,
-        pin: None,
-        needs: None,
-        prefixes: None,
-    };
-    match discover(&search) {
-        Ok(Discovered::Found(nvcc)) => Some(nvcc.path.to_string_lossy().into_owned()),
-        _ => None,
-    }
 }
 
 /// Where the machine has a GPU and an nvcc.

@@ -4,10 +4,8 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
-use tirx_build::Environment;
-use tirx_build::toolchain::{Discovered, Search, discover};
 
-use super::{Folder, Outcome};
+use super::{Folder, Outcome, nvcc};
 
 /// `many` keeps 96 values, and a thread of 1024 has 64 registers.
 const KERNELS: &str = r#"from tvm.script import tirx as T
@@ -43,20 +41,11 @@ const MANIFEST: &str = "[defaults]\ntargets = [\"sm_90a\"]\n\n[[kernel]]\nname =
 
 /// A folder with a manifest, and the nvcc of this machine.
 fn folder() -> Option<(Folder, String)> {
-    let environment = Environment::process();
-    let search = Search {
-        environment: &environment,
-        pin: None,
-        needs: None,
-        prefixes: None,
-    };
-    let Ok(Discovered::Found(nvcc)) = discover(&search) else {
-        return None;
-    };
+    let nvcc = nvcc()?;
     let folder = Folder::new();
     fs::write(folder.path("k.py"), KERNELS).unwrap();
     fs::write(folder.path("kernels.toml"), MANIFEST).unwrap();
-    Some((folder, nvcc.path.to_string_lossy().into_owned()))
+    Some((folder, nvcc))
 }
 
 fn run(place: &(Folder, String), arguments: &[&str]) -> Outcome {
@@ -117,6 +106,76 @@ fn stats_are_those_of_the_machine_code() {
             .err
             .contains("no kernel of the manifest has `other`")
     );
+}
+
+/// Each thread keeps 64 values: without a limit it takes more than 64 registers.
+const LIMITED: &str = r#"from tvm.script import tirx as T
+
+
+@T.inline
+def keep_64(A, tx):
+    x = T.alloc_local((64,), "float32")
+    for i in T.unroll(64):
+        x[i] = A[i * 256 + tx]
+    T.cuda.cta_sync()
+    for i in T.unroll(64):
+        A[i * 256 + tx] = x[(i + 1) % 64] * x[i]
+
+
+@T.prim_func
+def free(A: T.Buffer((16384,), "float32")):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([256])
+    keep_64(A, tx)
+
+
+@T.prim_func
+def bounded(A: T.Buffer((16384,), "float32")):
+    T.device_entry()
+    T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})
+    bx = T.cta_id([1]); tx = T.thread_id([256])
+    keep_64(A, tx)
+
+
+@T.prim_func
+def of_the_text(A: T.Buffer((16384,), "float32")):
+    T.device_entry()
+    T.attr({"tirx.max_registers": 40})
+    bx = T.cta_id([1]); tx = T.thread_id([256])
+    keep_64(A, tx)
+"#;
+
+#[test]
+fn limits_of_registers_are_those_of_the_machine_code() {
+    let Some(place) = folder() else { return };
+    fs::write(place.0.path("k.py"), LIMITED).unwrap();
+    // Name, function, limit of the manifest; what the machine code may use.
+    let kernels = [
+        ("free", "free", None, 65..=255),
+        ("few", "free", Some(32), 1..=32),
+        ("bounded", "bounded", None, 65..=255),
+        ("bounded_few", "bounded", Some(32), 1..=32),
+        ("of_the_text", "of_the_text", None, 1..=40),
+    ];
+    let entry = |(name, function, limit, _): &(&str, &str, Option<u32>, _)| {
+        let limit = limit.map_or(String::new(), |limit| format!("max-registers = {limit}\n"));
+        format!("[[kernel]]\nname = \"{name}\"\nsource = \"k.py\"\nentry = \"{function}\"\n{limit}")
+    };
+    let entries: String = kernels.iter().map(entry).collect();
+    let manifest = format!("[defaults]\ntargets = [\"sm_90a\", \"sm_100a\"]\nallow-spills = true\n{entries}");
+    fs::write(place.0.path("kernels.toml"), manifest).unwrap();
+    let all = json(&place, &["stats", "--json"]);
+    for (name, _, _, range) in &kernels {
+        let of_it = all
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["kernel"] == *name);
+        let registers: Vec<u64> = of_it.map(|one| one["registers"].as_u64().unwrap()).collect();
+        assert!(
+            registers.len() == 2 && registers.iter().all(|count| range.contains(count)),
+            "{name}: {registers:?}"
+        );
+    }
 }
 
 #[test]

@@ -17,6 +17,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use tirx_build::Environment;
+use tirx_build::toolchain::{Discovered, Search, discover};
+
 const KERNELS: &str = r#"from __future__ import annotations
 from tvm.script import tirx as T
 
@@ -586,4 +589,19 @@ fn watching_reports_each_change() {
     wait_for("kernel `scale` has no text");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// The nvcc of this machine.
+fn nvcc() -> Option<String> {
+    let environment = Environment::process();
+    let search = Search {
+        environment: &environment,
+        pin: None,
+        needs: None,
+        prefixes: None,
+    };
+    match discover(&search) {
+        Ok(Discovered::Found(nvcc)) => Some(nvcc.path.to_string_lossy().into_owned()),
+        _ => None,
+    }
 }
