@@ -117,12 +117,6 @@ fn pyright() -> Option<PathBuf> {
     installed.is_file().then_some(installed)
 }
 
-/// Whether a kernel file shows names that only TVM 0.27 has: the stubs have those of 0.26.
-fn is_of_027(path: &Path) -> bool {
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy());
-    stem.is_some_and(|stem| stem.ends_with("_027"))
-}
-
 fn copy_kernels(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -132,7 +126,7 @@ fn copy_kernels(from: &Path, to: &Path) {
             if entry.file_name() != "errors" {
                 copy_kernels(&path, &to.join(entry.file_name()));
             }
-        } else if path.extension().is_some_and(|e| e == "py") && !is_of_027(&path) {
+        } else if path.extension().is_some_and(|e| e == "py") {
             fs::copy(&path, to.join(entry.file_name())).unwrap();
         }
     }

@@ -178,7 +178,15 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
     refused::reason(path, name).map(|reason| Value::Unavailable(reason.into()))
 }
 
-/// The names that `path` has, for suggestions.
+/// The full names of operations beside those that are printed: `T.cuda.mbarrier_wait`, as TVM 0.27 spells
+/// `T.ptx.mbarrier.try_wait`. Those that begin with `_` are TVM's own and not for kernel files.
+fn other_spellings() -> impl Iterator<Item = String> {
+    let also = Op::ALL.iter().flat_map(|op| op.row().also.iter());
+    also.filter(|name| !name.contains("._"))
+        .map(|name| format!("T.{name}"))
+}
+
+/// The names that `path` has: for suggestions, completion and stubs.
 pub(super) fn names(path: &str) -> Vec<String> {
     let prefix = format!("{path}.");
     let direct = |full: &str| -> Option<String> {
@@ -191,6 +199,7 @@ pub(super) fn names(path: &str) -> Vec<String> {
         .flat_map(|t| t.iter())
         .filter_map(|f| direct(f.name))
         .chain(Op::ALL.iter().filter_map(|op| direct(rows::name(*op))))
+        .chain(other_spellings().filter_map(|full| direct(&full)))
         .collect();
     match path {
         "T" => {

@@ -89,6 +89,8 @@ fn every_row_is_found_and_every_refusal_has_a_reason() {
     assert!(attribute("T", "aloc_local").is_none());
     assert!(names("T").contains(&"alloc_local".to_string()));
     assert!(names("T.cuda").contains(&"cta_sync".to_string()));
+    // As TVM 0.27 spells it.
+    assert!(names("T.cuda").contains(&"mbarrier_wait".to_string()));
     for (path, name) in [("T", "nki"), ("T", "sblock"), ("T.cuda", "mma_fill")] {
         match attribute(path, name) {
             Some(Value::Unavailable(reason)) => assert!(reason.contains(name), "{reason}"),
