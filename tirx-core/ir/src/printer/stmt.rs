@@ -332,22 +332,18 @@ impl Printer {
     }
 
     fn scope_id(&mut self, def: &ScopeIdDef) {
-        let mut text = format!("T.{}(", def.kind.name());
-        if let Some(extents) = &def.extents {
-            text.push('[');
-            self.list(&mut text, &extents.iter().collect::<Vec<_>>());
-            text.push(']');
+        let mut arguments = Vec::new();
+        for (name, list) in [("", &def.extents), ("preferred=", &def.preferred)] {
+            if let Some(list) = list {
+                let mut text = format!("{name}[");
+                self.list(&mut text, &list.iter().collect::<Vec<_>>());
+                arguments.push(text + "]");
+            }
         }
-        if let Some(preferred) = &def.preferred {
-            text.push_str(if def.extents.is_some() {
-                ", preferred=["
-            } else {
-                "preferred=["
-            });
-            self.list(&mut text, &preferred.iter().collect::<Vec<_>>());
-            text.push(']');
+        if let Some(var) = def.vars.first().filter(|var| var.dtype() != DType::INT32) {
+            arguments.push(format!("dtype=\"{}\"", var.dtype()));
         }
-        text.push(')');
+        let text = format!("T.{}({})", def.kind.name(), arguments.join(", "));
         let names: Vec<Rc<str>> = def.vars.iter().map(|v| self.names.define_var(v)).collect();
         self.line(&format!("{} = {text}", names.join(", ")));
     }

@@ -295,6 +295,17 @@ impl Call {
         }
     }
 
+    /// `dtype=` of an index that the call declares: int32, or uint32 as TVM 0.27 allows.
+    pub(super) fn index_dtype(&self) -> Result<Option<DType>> {
+        if self.get("dtype").is_none() {
+            return Ok(None);
+        }
+        match self.dtype("dtype")? {
+            dtype @ (DType::INT32 | DType::UINT32) => Ok(Some(dtype)),
+            _ => self.expected("dtype", "int32 or uint32: indices have 32 bits"),
+        }
+    }
+
     /// Items of a tuple or list, or a single value as one item.
     pub(super) fn items(&self, name: &str, expected: &str) -> Result<Vec<Value>> {
         let (value, _) = self.need(name, expected)?;

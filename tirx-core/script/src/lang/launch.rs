@@ -18,9 +18,14 @@ use crate::ir::{
 };
 use crate::source::Span;
 
-const EXTENTS: &[Param] = &[optional("extents")];
-const EXTENTS_PREFERRED: &[Param] = &[optional("extents"), optional("preferred")];
-const SCOPE_ID: &[Param] = &[required("extents"), required("parent"), required("cur")];
+const EXTENTS: &[Param] = &[optional("extents"), optional("dtype")];
+const EXTENTS_PREFERRED: &[Param] = &[optional("extents"), optional("preferred"), optional("dtype")];
+const SCOPE_ID: &[Param] = &[
+    required("extents"),
+    required("parent"),
+    required("cur"),
+    optional("dtype"),
+];
 const ATTR: &[Param] = &[required("node_or_dict"), optional("attr_key"), optional("value")];
 const ATTRS: &[Param] = &[required("attrs")];
 const LAUNCH: &[Param] = &[required("thread"), required("extent")];
@@ -38,7 +43,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.cta_id_in_cluster", EXTENTS_PREFERRED, |i, c| {
         scope_id(i, c, ScopeIdKind::CtaIdInCluster)
     }),
-    function("T.cta_id_in_pair", &[], cta_id_in_pair),
+    function("T.cta_id_in_pair", const { &[optional("dtype")] }, cta_id_in_pair),
     function("T.warpgroup_id", EXTENTS, |i, c| {
         scope_id(i, c, ScopeIdKind::WarpgroupId)
     }),
@@ -143,8 +148,9 @@ fn declare(
         None if call.names.names_are_tuple => call.names.names.len().clamp(1, 3),
         None => 1,
     };
+    let dtype = call.index_dtype()?.unwrap_or(DType::INT32);
     let vars: Vec<Var> = (0..count)
-        .map(|i| Var::at(call.names.name_at(i, count, kind.name()), DType::INT32, call.span))
+        .map(|i| Var::at(call.names.name_at(i, count, kind.name()), dtype, call.span))
         .collect();
     let values: Vec<Value> = vars
         .iter()

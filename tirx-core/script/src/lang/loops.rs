@@ -20,6 +20,7 @@ const LOOP: &[Param] = &[
     optional("stop"),
     keyword("annotations"),
     keyword("step"),
+    keyword("dtype"),
 ];
 const SERIAL: &[Param] = &[
     required("start"),
@@ -27,6 +28,7 @@ const SERIAL: &[Param] = &[
     keyword("annotations"),
     keyword("step"),
     keyword("unroll"),
+    keyword("dtype"),
 ];
 const BINDING: &[Param] = &[
     required("start"),
@@ -163,7 +165,13 @@ fn extent(min: &Expr, stop: Expr, span: Span) -> Result<Expr> {
 
 fn one(interp: &mut Interpreter, call: &mut Call, kind: ForKind) -> Result<Value> {
     let _ = interp;
-    let (start, stop) = bounds(call)?;
+    let (mut start, mut stop) = bounds(call)?;
+    if let Some(dtype) = call.index_dtype()? {
+        start = start
+            .map(|e| typing::cast(e.into(), dtype, call.span))
+            .transpose()?;
+        stop = typing::cast(stop.into(), dtype, call.span)?;
+    }
     let mut annotations = annotations(call)?;
     if kind == ForKind::Serial
         && let Some((value, _)) = call.get("unroll")

@@ -187,6 +187,7 @@ pub(super) fn resolve(declared: &[Declared]) -> Result<Resolved> {
             ScopeIdKind::ThreadIdInWg => (vec![fold::floormod(thread.clone(), Expr::int32(128))], false),
         };
         for (var, value) in vars.iter().zip(all) {
+            let value = fold::cast(value, var.dtype());
             values.push((var.clone(), value.at(one.span), one.span, reads_warp));
         }
     }
