@@ -430,3 +430,43 @@ fn parts_of_a_tensor_are_written_at_once_and_tensors_are_copied() {
     device().trim_memory(0).unwrap();
     assert_eq!(device().memory().unwrap().is_none(), device().is_simulator());
 }
+
+#[test]
+fn two_devices_work_from_two_threads_and_exchange_tensors() {
+    let second = match Device::cuda_count() {
+        2.. if !device().is_simulator() => Device::cuda(1).unwrap(),
+        _ => Device::new_simulator(),
+    };
+    let streams = [device().new_stream().unwrap(), second.new_stream().unwrap()];
+    // Small whole numbers: doubled twelve times they are exact.
+    let x: Vec<f32> = (0..256).map(|i| i as f32).collect();
+    let doubled: Vec<Tensor<f32>> = std::thread::scope(|scope| {
+        let threads = streams.each_ref().map(|stream| {
+            let x = &x;
+            scope.spawn(move || {
+                let mut a = Tensor::from_slice(stream, x, [256]).unwrap();
+                let mut b = Tensor::zeros(stream, [256]).unwrap();
+                for _ in 0..12 {
+                    kernels::scale(stream, &a, &mut b).unwrap();
+                    std::mem::swap(&mut a, &mut b);
+                }
+                a
+            })
+        });
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    // Nobody has waited: each copy follows the kernels that write its source, on the other device.
+    for (stream, there) in [(&streams[0], &doubled[1]), (&streams[1], &doubled[0])] {
+        let mut here = there.to(stream).unwrap();
+        let mut sum = Tensor::zeros(stream, [256]).unwrap();
+        let own = doubled.iter().find(|t| t.device() == stream.device()).unwrap();
+        kernels::add::n256(stream, own, &here, &mut sum).unwrap();
+        let expected: Vec<f32> = x.iter().map(|v| v * 8192.0).collect();
+        assert_eq!(sum.to_vec().unwrap(), expected);
+        // Back again, into a tensor that exists.
+        here.copy_from(stream, own).unwrap();
+        let mut back = Tensor::zeros(&there.device().default_stream(), [256]).unwrap();
+        back.copy_from(&there.device().default_stream(), &here).unwrap();
+        assert_eq!(back.to_vec().unwrap(), own.to_vec().unwrap());
+    }
+}
