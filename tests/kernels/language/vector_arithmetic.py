@@ -12,122 +12,61 @@ def add_int8_2(A: T.Buffer((2048,), "int8"), B: T.Buffer((2048,), "int8")):
     for v in T.vectorized(2):
         B[(bx * 64 + tx) * 2 + v] = A[(bx * 64 + tx) * 2 + v] + T.int8(3)
 
+# variant: add_int8_4 of add_int8_2
+#   replace: "(2)" -> "(4)"
+#   replace all: "* 2" -> "* 4"
 
-@T.prim_func
-def add_int8_4(A: T.Buffer((2048,), "int8"), B: T.Buffer((2048,), "int8")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] + T.int8(3)
+# variant: add_uint8_2 of add_int8_2
+#   replace all: 'int8"' -> 'uint8"'
+#   replace: "int8(" -> "uint8("
 
+# variant: add_uint8_4 of add_int8_2
+#   replace all: 'int8"' -> 'uint8"'
+#   replace: "(2)" -> "(4)"
+#   replace all: "* 2" -> "* 4"
+#   replace: "int8(" -> "uint8("
 
-@T.prim_func
-def add_uint8_2(A: T.Buffer((2048,), "uint8"), B: T.Buffer((2048,), "uint8")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(2):
-        B[(bx * 64 + tx) * 2 + v] = A[(bx * 64 + tx) * 2 + v] + T.uint8(3)
+# variant: add_int16_2 of add_int8_2
+#   replace all: "int8" -> "int16"
 
+# variant: add_int16_4 of add_int8_2
+#   replace all: "int8" -> "int16"
+#   replace: "(2)" -> "(4)"
+#   replace all: "* 2" -> "* 4"
 
-@T.prim_func
-def add_uint8_4(A: T.Buffer((2048,), "uint8"), B: T.Buffer((2048,), "uint8")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] + T.uint8(3)
+# variant: add_uint16_2 of add_int8_2
+#   replace all: "int8" -> "uint16"
 
+# variant: add_uint16_4 of add_int8_2
+#   replace all: "int8" -> "uint16"
+#   replace: "(2)" -> "(4)"
+#   replace all: "* 2" -> "* 4"
 
-@T.prim_func
-def add_int16_2(A: T.Buffer((2048,), "int16"), B: T.Buffer((2048,), "int16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(2):
-        B[(bx * 64 + tx) * 2 + v] = A[(bx * 64 + tx) * 2 + v] + T.int16(3)
+# variant: add_float16_2 of add_int8_2
+#   replace all: "int8" -> "float16"
 
+# variant: add_float16_4 of add_int8_2
+#   replace all: "int8" -> "float16"
+#   replace: "(2)" -> "(4)"
+#   replace all: "* 2" -> "* 4"
 
-@T.prim_func
-def add_int16_4(A: T.Buffer((2048,), "int16"), B: T.Buffer((2048,), "int16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] + T.int16(3)
+# variant: add_float16_8 of add_int8_2
+#   replace all: "int8" -> "float16"
+#   replace: "(2)" -> "(8)"
+#   replace all: "* 2" -> "* 8"
 
+# variant: add_bfloat16_2 of add_int8_2
+#   replace all: "int8" -> "bfloat16"
 
-@T.prim_func
-def add_uint16_2(A: T.Buffer((2048,), "uint16"), B: T.Buffer((2048,), "uint16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(2):
-        B[(bx * 64 + tx) * 2 + v] = A[(bx * 64 + tx) * 2 + v] + T.uint16(3)
+# variant: add_bfloat16_4 of add_int8_2
+#   replace all: "int8" -> "bfloat16"
+#   replace: "(2)" -> "(4)"
+#   replace all: "* 2" -> "* 4"
 
-
-@T.prim_func
-def add_uint16_4(A: T.Buffer((2048,), "uint16"), B: T.Buffer((2048,), "uint16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] + T.uint16(3)
-
-
-@T.prim_func
-def add_float16_2(A: T.Buffer((2048,), "float16"), B: T.Buffer((2048,), "float16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(2):
-        B[(bx * 64 + tx) * 2 + v] = A[(bx * 64 + tx) * 2 + v] + T.float16(3)
-
-
-@T.prim_func
-def add_float16_4(A: T.Buffer((2048,), "float16"), B: T.Buffer((2048,), "float16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] + T.float16(3)
-
-
-@T.prim_func
-def add_float16_8(A: T.Buffer((2048,), "float16"), B: T.Buffer((2048,), "float16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(8):
-        B[(bx * 64 + tx) * 8 + v] = A[(bx * 64 + tx) * 8 + v] + T.float16(3)
-
-
-@T.prim_func
-def add_bfloat16_2(A: T.Buffer((2048,), "bfloat16"), B: T.Buffer((2048,), "bfloat16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(2):
-        B[(bx * 64 + tx) * 2 + v] = A[(bx * 64 + tx) * 2 + v] + T.bfloat16(3)
-
-
-@T.prim_func
-def add_bfloat16_4(A: T.Buffer((2048,), "bfloat16"), B: T.Buffer((2048,), "bfloat16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] + T.bfloat16(3)
-
-
-@T.prim_func
-def add_bfloat16_8(A: T.Buffer((2048,), "bfloat16"), B: T.Buffer((2048,), "bfloat16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(8):
-        B[(bx * 64 + tx) * 8 + v] = A[(bx * 64 + tx) * 8 + v] + T.bfloat16(3)
+# variant: add_bfloat16_8 of add_int8_2
+#   replace all: "int8" -> "bfloat16"
+#   replace: "(2)" -> "(8)"
+#   replace all: "* 2" -> "* 8"
 
 
 @T.prim_func
@@ -138,140 +77,62 @@ def cast_int8_int32(A: T.Buffer((2048,), "int8"), B: T.Buffer((2048,), "int32"))
     for v in T.vectorized(4):
         B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "int32")
 
+# variant: cast_int8_float32 of cast_int8_int32
+#   replace all: "int32" -> "float32"
 
-@T.prim_func
-def cast_int8_float32(A: T.Buffer((2048,), "int8"), B: T.Buffer((2048,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "float32")
+# variant: cast_uint8_float32 of cast_int8_int32
+#   replace: 'int8"' -> 'uint8"'
+#   replace all: "int32" -> "float32"
 
+# variant: cast_uint8_int32 of cast_int8_int32
+#   replace: 'int8"' -> 'uint8"'
 
-@T.prim_func
-def cast_uint8_float32(A: T.Buffer((2048,), "uint8"), B: T.Buffer((2048,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "float32")
+# variant: cast_int16_int32 of cast_int8_int32
+#   replace: "int8" -> "int16"
 
+# variant: cast_float16_float32 of cast_int8_int32
+#   replace: "int8" -> "float16"
+#   replace all: "int32" -> "float32"
 
-@T.prim_func
-def cast_uint8_int32(A: T.Buffer((2048,), "uint8"), B: T.Buffer((2048,), "int32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "int32")
+# variant: cast_bfloat16_float32 of cast_int8_int32
+#   replace: "int8" -> "bfloat16"
+#   replace all: "int32" -> "float32"
 
+# variant: cast_int8_float16 of cast_int8_int32
+#   replace all: "int32" -> "float16"
 
-@T.prim_func
-def cast_int16_int32(A: T.Buffer((2048,), "int16"), B: T.Buffer((2048,), "int32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "int32")
+# variant: cast_float32_int8 of cast_int8_int32
+#   replace: 'int8"' -> 'float32"'
+#   replace all: "int32" -> "int8"
 
+# variant: cast_float32_float16 of cast_int8_int32
+#   replace: "int8" -> "float32"
+#   replace all: "int32" -> "float16"
 
-@T.prim_func
-def cast_float16_float32(A: T.Buffer((2048,), "float16"), B: T.Buffer((2048,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "float32")
+# variant: cast_float32_bfloat16 of cast_int8_int32
+#   replace: "int8" -> "float32"
+#   replace all: "int32" -> "bfloat16"
 
+# variant: cast_int32_int8 of cast_int8_int32
+#   replace: 'int8"' -> 'int32"'
+#   replace: 'int32"))' -> 'int8"))'
+#   replace: '], "int32' -> '], "int8'
 
-@T.prim_func
-def cast_bfloat16_float32(A: T.Buffer((2048,), "bfloat16"), B: T.Buffer((2048,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "float32")
+# variant: cast_float8_e4m3fn_float32 of cast_int8_int32
+#   replace: "int8" -> "float8_e4m3fn"
+#   replace all: "int32" -> "float32"
 
+# variant: cast_float32_float8_e4m3fn of cast_int8_int32
+#   replace: "int8" -> "float32"
+#   replace all: "int32" -> "float8_e4m3fn"
 
-@T.prim_func
-def cast_int8_float16(A: T.Buffer((2048,), "int8"), B: T.Buffer((2048,), "float16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "float16")
+# variant: cast_float8_e4m3fn_float16 of cast_int8_int32
+#   replace: "int8" -> "float8_e4m3fn"
+#   replace all: "int32" -> "float16"
 
-
-@T.prim_func
-def cast_float32_int8(A: T.Buffer((2048,), "float32"), B: T.Buffer((2048,), "int8")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "int8")
-
-
-@T.prim_func
-def cast_float32_float16(A: T.Buffer((2048,), "float32"), B: T.Buffer((2048,), "float16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "float16")
-
-
-@T.prim_func
-def cast_float32_bfloat16(A: T.Buffer((2048,), "float32"), B: T.Buffer((2048,), "bfloat16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "bfloat16")
-
-
-@T.prim_func
-def cast_int32_int8(A: T.Buffer((2048,), "int32"), B: T.Buffer((2048,), "int8")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "int8")
-
-
-@T.prim_func
-def cast_float8_e4m3fn_float32(A: T.Buffer((2048,), "float8_e4m3fn"), B: T.Buffer((2048,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "float32")
-
-
-@T.prim_func
-def cast_float32_float8_e4m3fn(A: T.Buffer((2048,), "float32"), B: T.Buffer((2048,), "float8_e4m3fn")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "float8_e4m3fn")
-
-
-@T.prim_func
-def cast_float8_e4m3fn_float16(A: T.Buffer((2048,), "float8_e4m3fn"), B: T.Buffer((2048,), "float16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "float16")
-
-
-@T.prim_func
-def cast_float16_float8_e5m2(A: T.Buffer((2048,), "float16"), B: T.Buffer((2048,), "float8_e5m2")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.cast(A[(bx * 64 + tx) * 4 + v], "float8_e5m2")
+# variant: cast_float16_float8_e5m2 of cast_int8_int32
+#   replace: "int8" -> "float16"
+#   replace all: "int32" -> "float8_e5m2"
 
 
 @T.prim_func
@@ -300,137 +161,48 @@ def mul_int8(A: T.Buffer((2048,), "int8"), B: T.Buffer((2048,), "int8"), C: T.Bu
     for v in T.vectorized(4):
         C[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] * B[(bx * 64 + tx) * 4 + v] + C[(bx * 64 + tx) * 4 + v]
 
+# variant: relu_uint8 of relu_int8
+#   replace all: 'int8"' -> 'uint8"'
+#   replace: ".int8" -> ".uint8"
 
-@T.prim_func
-def relu_uint8(A: T.Buffer((2048,), "uint8"), B: T.Buffer((2048,), "uint8")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.max(A[(bx * 64 + tx) * 4 + v], T.uint8(0))
+# variant: copy_uint8 of copy_int8
+#   replace all: 'int8"' -> 'uint8"'
 
+# variant: mul_uint8 of mul_int8
+#   replace all: 'int8"' -> 'uint8"'
 
-@T.prim_func
-def copy_uint8(A: T.Buffer((4096,), "uint8"), B: T.Buffer((4096,), "uint8")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(8):
-        B[(bx * 64 + tx) * 8 + v] = A[(bx * 64 + tx) * 8 + v]
+# variant: relu_float16 of relu_int8
+#   replace all: "int8" -> "float16"
 
+# variant: copy_float16 of copy_int8
+#   replace all: "int8" -> "float16"
 
-@T.prim_func
-def mul_uint8(A: T.Buffer((2048,), "uint8"), B: T.Buffer((2048,), "uint8"), C: T.Buffer((2048,), "uint8")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        C[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] * B[(bx * 64 + tx) * 4 + v] + C[(bx * 64 + tx) * 4 + v]
+# variant: mul_float16 of mul_int8
+#   replace all: "int8" -> "float16"
 
+# variant: relu_bfloat16 of relu_int8
+#   replace all: "int8" -> "bfloat16"
 
-@T.prim_func
-def relu_float16(A: T.Buffer((2048,), "float16"), B: T.Buffer((2048,), "float16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.max(A[(bx * 64 + tx) * 4 + v], T.float16(0))
+# variant: copy_bfloat16 of copy_int8
+#   replace all: "int8" -> "bfloat16"
 
+# variant: mul_bfloat16 of mul_int8
+#   replace all: "int8" -> "bfloat16"
 
-@T.prim_func
-def copy_float16(A: T.Buffer((4096,), "float16"), B: T.Buffer((4096,), "float16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(8):
-        B[(bx * 64 + tx) * 8 + v] = A[(bx * 64 + tx) * 8 + v]
+# variant: relu_int32 of relu_int8
+#   replace all: "int8" -> "int32"
 
+# variant: copy_int32 of copy_int8
+#   replace all: "int8" -> "int32"
 
-@T.prim_func
-def mul_float16(A: T.Buffer((2048,), "float16"), B: T.Buffer((2048,), "float16"), C: T.Buffer((2048,), "float16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        C[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] * B[(bx * 64 + tx) * 4 + v] + C[(bx * 64 + tx) * 4 + v]
+# variant: mul_int32 of mul_int8
+#   replace all: "int8" -> "int32"
 
+# variant: relu_float32 of relu_int8
+#   replace all: "int8" -> "float32"
 
-@T.prim_func
-def relu_bfloat16(A: T.Buffer((2048,), "bfloat16"), B: T.Buffer((2048,), "bfloat16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.max(A[(bx * 64 + tx) * 4 + v], T.bfloat16(0))
+# variant: copy_float32 of copy_int8
+#   replace all: "int8" -> "float32"
 
-
-@T.prim_func
-def copy_bfloat16(A: T.Buffer((4096,), "bfloat16"), B: T.Buffer((4096,), "bfloat16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(8):
-        B[(bx * 64 + tx) * 8 + v] = A[(bx * 64 + tx) * 8 + v]
-
-
-@T.prim_func
-def mul_bfloat16(A: T.Buffer((2048,), "bfloat16"), B: T.Buffer((2048,), "bfloat16"), C: T.Buffer((2048,), "bfloat16")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        C[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] * B[(bx * 64 + tx) * 4 + v] + C[(bx * 64 + tx) * 4 + v]
-
-
-@T.prim_func
-def relu_int32(A: T.Buffer((2048,), "int32"), B: T.Buffer((2048,), "int32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.max(A[(bx * 64 + tx) * 4 + v], T.int32(0))
-
-
-@T.prim_func
-def copy_int32(A: T.Buffer((4096,), "int32"), B: T.Buffer((4096,), "int32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(8):
-        B[(bx * 64 + tx) * 8 + v] = A[(bx * 64 + tx) * 8 + v]
-
-
-@T.prim_func
-def mul_int32(A: T.Buffer((2048,), "int32"), B: T.Buffer((2048,), "int32"), C: T.Buffer((2048,), "int32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        C[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] * B[(bx * 64 + tx) * 4 + v] + C[(bx * 64 + tx) * 4 + v]
-
-
-@T.prim_func
-def relu_float32(A: T.Buffer((2048,), "float32"), B: T.Buffer((2048,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        B[(bx * 64 + tx) * 4 + v] = T.max(A[(bx * 64 + tx) * 4 + v], T.float32(0))
-
-
-@T.prim_func
-def copy_float32(A: T.Buffer((4096,), "float32"), B: T.Buffer((4096,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(8):
-        B[(bx * 64 + tx) * 8 + v] = A[(bx * 64 + tx) * 8 + v]
-
-
-@T.prim_func
-def mul_float32(A: T.Buffer((2048,), "float32"), B: T.Buffer((2048,), "float32"), C: T.Buffer((2048,), "float32")):
-    T.device_entry()
-    bx = T.cta_id([4])
-    tx = T.thread_id([64])
-    for v in T.vectorized(4):
-        C[(bx * 64 + tx) * 4 + v] = A[(bx * 64 + tx) * 4 + v] * B[(bx * 64 + tx) * 4 + v] + C[(bx * 64 + tx) * 4 + v]
+# variant: mul_float32 of mul_int8
+#   replace all: "int8" -> "float32"

@@ -9,6 +9,11 @@ use tirx_core::source::SourceMap;
 
 use crate::process::Result;
 
+/// Kernels that are written as their difference from another one; the tests' own reading of them.
+#[path = "../../../tests/src/variants.rs"]
+#[expect(unreachable_pub, reason = "it is public in the crate of the tests")]
+mod variants;
+
 /// One kernel of a file with the values of its compile-time parameters.
 pub(super) struct Kernel {
     /// A name, unique among the kernels of a run and valid as a file name.
@@ -94,7 +99,7 @@ pub(super) fn examples(root: &Path) -> Result<Vec<Kernel>> {
 /// The kernels of a kernel file whose compile-time parameters are given in its first lines (`# -D N=256`). None where
 /// the file is one that is not lowered.
 pub(super) fn of_file(root: &Path, path: &Path) -> Result<Vec<Kernel>> {
-    let text = std::fs::read_to_string(root.join(path))?;
+    let (path, text) = written_out(root, path)?;
     let mut constants = BTreeMap::new();
     for line in text.lines().take_while(|l| l.starts_with('#') || l.is_empty()) {
         let line = line.trim_start_matches('#').trim();
@@ -116,7 +121,7 @@ pub(super) fn of_file(root: &Path, path: &Path) -> Result<Vec<Kernel>> {
         .map_err(|e| format!("{}: {}", path.display(), e.render(&sources)))?;
     let kernel = |entry: &tirx_core::script::Entry| Kernel {
         id: format!("{stem}.{}", entry.name),
-        path: path.into(),
+        path: path.clone(),
         entry: entry.name.clone(),
         constants: constants
             .iter()
@@ -126,6 +131,19 @@ pub(super) fn of_file(root: &Path, path: &Path) -> Result<Vec<Kernel>> {
         example: false,
     };
     Ok(file.entries().iter().map(kernel).collect())
+}
+
+/// A kernel file for both compilers: itself, or a file with its variants written out.
+fn written_out(root: &Path, path: &Path) -> Result<(PathBuf, String)> {
+    let text = std::fs::read_to_string(root.join(path))?;
+    let whole = variants::expand(&text)?;
+    let Some(name) = path.file_name().filter(|_| whole != text) else {
+        return Ok((path.into(), text));
+    };
+    let folder = root.join("target/oracle-variants");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(name), &whole)?;
+    Ok((folder.join(name), whole))
 }
 
 /// The kernels of the filetests.
