@@ -56,74 +56,25 @@ def int8_warpgroup(A: T.Buffer((16, 16), "int8"), B: T.Buffer((16, 16), "int8"))
     Tx.wg.add(s, s, s)
     Tx.wg.copy(B, s)
 
+# variant: int8_cta of int8_warpgroup
+#   replace: "4" -> "2"
+#   replace: "128" -> "64"
+#   replace all: "wg" -> "cta"
 
-# sim: int8_cta
-#   A: int8[16x16] = (i * 3 + j) % 13
-#   B: int8[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int8_cta(A: T.Buffer((16, 16), "int8"), B: T.Buffer((16, 16), "int8")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "int8", scope="shared")
-    Tx.cta.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.cta.add(s, s, s)
-    Tx.cta.copy(B, s)
-
-
-# sim: uint8_thread
+# variant: uint8_thread of int8_thread
+#   replace all: '"int8"' -> '"uint8"'
 #   A: uint8[16x16] = (i * 3 + j) % 13
 #   B: uint8[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def uint8_thread(A: T.Buffer((16, 16), "uint8"), B: T.Buffer((16, 16), "uint8")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([1])
-    T.lane_id([32])
-    tid = T.thread_id([32])
-    s = T.alloc_buffer((16, 16), "uint8", scope="shared")
-    if tid == 0:
-        Tx.copy(s, A)
-        Tx.add(s, s, s)
-        Tx.copy(B, s)
 
-
-# sim: uint8_warp
+# variant: uint8_warp of int8_warp
+#   replace all: '"int8"' -> '"uint8"'
 #   A: uint8[16x16] = (i * 3 + j) % 13
 #   B: uint8[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def uint8_warp(A: T.Buffer((16, 16), "uint8"), B: T.Buffer((16, 16), "uint8")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "uint8", scope="shared")
-    if wid == 1:
-        Tx.warp.copy(s, A)
-        T.cuda.warp_sync()
-        Tx.warp.add(s, s, s)
-        Tx.warp.copy(B, s)
 
-
-# sim: uint8_warpgroup
+# variant: uint8_warpgroup of int8_warpgroup
+#   replace all: '"int8"' -> '"uint8"'
 #   A: uint8[16x16] = (i * 3 + j) % 13
 #   B: uint8[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def uint8_warpgroup(A: T.Buffer((16, 16), "uint8"), B: T.Buffer((16, 16), "uint8")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([4])
-    T.lane_id([32])
-    tid = T.thread_id([128])
-    s = T.alloc_buffer((16, 16), "uint8", scope="shared")
-    Tx.wg.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.wg.add(s, s, s)
-    Tx.wg.copy(B, s)
 
 
 # sim: uint8_cta
@@ -182,18 +133,10 @@ def float8_e4m3fn_warpgroup(A: T.Buffer((16, 16), "float8_e4m3fn"), B: T.Buffer(
     T.cuda.cta_sync()
     Tx.wg.copy(B, s)
 
-
-@T.prim_func
-def float8_e4m3fn_cta(A: T.Buffer((16, 16), "float8_e4m3fn"), B: T.Buffer((16, 16), "float8_e4m3fn")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "float8_e4m3fn", scope="shared")
-    Tx.cta.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.cta.copy(B, s)
+# variant: float8_e4m3fn_cta of float8_e4m3fn_warpgroup
+#   replace: "[4" -> "[2"
+#   replace: "128" -> "64"
+#   replace all: "wg" -> "cta"
 
 
 @T.prim_func
@@ -208,590 +151,172 @@ def float8_e5m2_cta(A: T.Buffer((16, 16), "float8_e5m2"), B: T.Buffer((16, 16), 
     T.cuda.cta_sync()
     Tx.cta.copy(B, s)
 
-
-# sim: int16_thread
+# variant: int16_thread of int8_thread
+#   replace all: '"int8"' -> '"int16"'
 #   A: int16[16x16] = (i * 3 + j) % 13
 #   B: int16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int16_thread(A: T.Buffer((16, 16), "int16"), B: T.Buffer((16, 16), "int16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([1])
-    T.lane_id([32])
-    tid = T.thread_id([32])
-    s = T.alloc_buffer((16, 16), "int16", scope="shared")
-    if tid == 0:
-        Tx.copy(s, A)
-        Tx.add(s, s, s)
-        Tx.copy(B, s)
 
-
-# sim: int16_warp
+# variant: int16_warp of int8_warp
+#   replace all: '"int8"' -> '"int16"'
 #   A: int16[16x16] = (i * 3 + j) % 13
 #   B: int16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int16_warp(A: T.Buffer((16, 16), "int16"), B: T.Buffer((16, 16), "int16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "int16", scope="shared")
-    if wid == 1:
-        Tx.warp.copy(s, A)
-        T.cuda.warp_sync()
-        Tx.warp.add(s, s, s)
-        Tx.warp.copy(B, s)
 
-
-# sim: int16_warpgroup
+# variant: int16_warpgroup of int8_warpgroup
+#   replace all: '"int8"' -> '"int16"'
 #   A: int16[16x16] = (i * 3 + j) % 13
 #   B: int16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int16_warpgroup(A: T.Buffer((16, 16), "int16"), B: T.Buffer((16, 16), "int16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([4])
-    T.lane_id([32])
-    tid = T.thread_id([128])
-    s = T.alloc_buffer((16, 16), "int16", scope="shared")
-    Tx.wg.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.wg.add(s, s, s)
-    Tx.wg.copy(B, s)
 
-
-# sim: int16_cta
+# variant: int16_cta of uint8_cta
+#   replace all: '"uint8"' -> '"int16"'
 #   A: int16[16x16] = (i * 3 + j) % 13
 #   B: int16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int16_cta(A: T.Buffer((16, 16), "int16"), B: T.Buffer((16, 16), "int16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "int16", scope="shared")
-    Tx.cta.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.cta.add(s, s, s)
-    Tx.cta.copy(B, s)
 
-
-# sim: uint16_warp
+# variant: uint16_warp of int8_warp
+#   replace all: '"int8"' -> '"uint16"'
 #   A: uint16[16x16] = (i * 3 + j) % 13
 #   B: uint16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def uint16_warp(A: T.Buffer((16, 16), "uint16"), B: T.Buffer((16, 16), "uint16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "uint16", scope="shared")
-    if wid == 1:
-        Tx.warp.copy(s, A)
-        T.cuda.warp_sync()
-        Tx.warp.add(s, s, s)
-        Tx.warp.copy(B, s)
 
-
-# sim: float16_thread
+# variant: float16_thread of int8_thread
+#   replace all: '"int8"' -> '"float16"'
 #   A: float16[16x16] = (i * 3 + j) % 13
 #   B: float16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float16_thread(A: T.Buffer((16, 16), "float16"), B: T.Buffer((16, 16), "float16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([1])
-    T.lane_id([32])
-    tid = T.thread_id([32])
-    s = T.alloc_buffer((16, 16), "float16", scope="shared")
-    if tid == 0:
-        Tx.copy(s, A)
-        Tx.add(s, s, s)
-        Tx.copy(B, s)
 
-
-# sim: float16_warp
+# variant: float16_warp of int8_warp
+#   replace all: '"int8"' -> '"float16"'
 #   A: float16[16x16] = (i * 3 + j) % 13
 #   B: float16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float16_warp(A: T.Buffer((16, 16), "float16"), B: T.Buffer((16, 16), "float16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "float16", scope="shared")
-    if wid == 1:
-        Tx.warp.copy(s, A)
-        T.cuda.warp_sync()
-        Tx.warp.add(s, s, s)
-        Tx.warp.copy(B, s)
 
-
-# sim: float16_warpgroup
+# variant: float16_warpgroup of int8_warpgroup
+#   replace all: '"int8"' -> '"float16"'
 #   A: float16[16x16] = (i * 3 + j) % 13
 #   B: float16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float16_warpgroup(A: T.Buffer((16, 16), "float16"), B: T.Buffer((16, 16), "float16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([4])
-    T.lane_id([32])
-    tid = T.thread_id([128])
-    s = T.alloc_buffer((16, 16), "float16", scope="shared")
-    Tx.wg.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.wg.add(s, s, s)
-    Tx.wg.copy(B, s)
 
-
-# sim: float16_cta
+# variant: float16_cta of uint8_cta
+#   replace all: '"uint8"' -> '"float16"'
 #   A: float16[16x16] = (i * 3 + j) % 13
 #   B: float16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float16_cta(A: T.Buffer((16, 16), "float16"), B: T.Buffer((16, 16), "float16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "float16", scope="shared")
-    Tx.cta.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.cta.add(s, s, s)
-    Tx.cta.copy(B, s)
 
-
-# sim: bfloat16_thread
+# variant: bfloat16_thread of int8_thread
+#   replace all: '"int8"' -> '"bfloat16"'
 #   A: bfloat16[16x16] = (i * 3 + j) % 13
 #   B: bfloat16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def bfloat16_thread(A: T.Buffer((16, 16), "bfloat16"), B: T.Buffer((16, 16), "bfloat16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([1])
-    T.lane_id([32])
-    tid = T.thread_id([32])
-    s = T.alloc_buffer((16, 16), "bfloat16", scope="shared")
-    if tid == 0:
-        Tx.copy(s, A)
-        Tx.add(s, s, s)
-        Tx.copy(B, s)
 
-
-# sim: bfloat16_warp
+# variant: bfloat16_warp of int8_warp
+#   replace all: '"int8"' -> '"bfloat16"'
 #   A: bfloat16[16x16] = (i * 3 + j) % 13
 #   B: bfloat16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def bfloat16_warp(A: T.Buffer((16, 16), "bfloat16"), B: T.Buffer((16, 16), "bfloat16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "bfloat16", scope="shared")
-    if wid == 1:
-        Tx.warp.copy(s, A)
-        T.cuda.warp_sync()
-        Tx.warp.add(s, s, s)
-        Tx.warp.copy(B, s)
 
-
-# sim: bfloat16_warpgroup
+# variant: bfloat16_warpgroup of int8_warpgroup
+#   replace all: '"int8"' -> '"bfloat16"'
 #   A: bfloat16[16x16] = (i * 3 + j) % 13
 #   B: bfloat16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def bfloat16_warpgroup(A: T.Buffer((16, 16), "bfloat16"), B: T.Buffer((16, 16), "bfloat16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([4])
-    T.lane_id([32])
-    tid = T.thread_id([128])
-    s = T.alloc_buffer((16, 16), "bfloat16", scope="shared")
-    Tx.wg.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.wg.add(s, s, s)
-    Tx.wg.copy(B, s)
 
-
-# sim: bfloat16_cta
+# variant: bfloat16_cta of uint8_cta
+#   replace all: '"uint8"' -> '"bfloat16"'
 #   A: bfloat16[16x16] = (i * 3 + j) % 13
 #   B: bfloat16[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def bfloat16_cta(A: T.Buffer((16, 16), "bfloat16"), B: T.Buffer((16, 16), "bfloat16")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "bfloat16", scope="shared")
-    Tx.cta.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.cta.add(s, s, s)
-    Tx.cta.copy(B, s)
 
-
-# sim: int32_thread
+# variant: int32_thread of int8_thread
+#   replace all: '"int8"' -> '"int32"'
 #   A: int32[16x16] = (i * 3 + j) % 13
 #   B: int32[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int32_thread(A: T.Buffer((16, 16), "int32"), B: T.Buffer((16, 16), "int32")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([1])
-    T.lane_id([32])
-    tid = T.thread_id([32])
-    s = T.alloc_buffer((16, 16), "int32", scope="shared")
-    if tid == 0:
-        Tx.copy(s, A)
-        Tx.add(s, s, s)
-        Tx.copy(B, s)
 
-
-# sim: int32_warp
+# variant: int32_warp of int8_warp
+#   replace all: '"int8"' -> '"int32"'
 #   A: int32[16x16] = (i * 3 + j) % 13
 #   B: int32[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int32_warp(A: T.Buffer((16, 16), "int32"), B: T.Buffer((16, 16), "int32")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "int32", scope="shared")
-    if wid == 1:
-        Tx.warp.copy(s, A)
-        T.cuda.warp_sync()
-        Tx.warp.add(s, s, s)
-        Tx.warp.copy(B, s)
 
-
-# sim: int32_warpgroup
+# variant: int32_warpgroup of int8_warpgroup
+#   replace all: '"int8"' -> '"int32"'
 #   A: int32[16x16] = (i * 3 + j) % 13
 #   B: int32[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int32_warpgroup(A: T.Buffer((16, 16), "int32"), B: T.Buffer((16, 16), "int32")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([4])
-    T.lane_id([32])
-    tid = T.thread_id([128])
-    s = T.alloc_buffer((16, 16), "int32", scope="shared")
-    Tx.wg.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.wg.add(s, s, s)
-    Tx.wg.copy(B, s)
 
-
-# sim: int32_cta
+# variant: int32_cta of uint8_cta
+#   replace all: '"uint8"' -> '"int32"'
 #   A: int32[16x16] = (i * 3 + j) % 13
 #   B: int32[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int32_cta(A: T.Buffer((16, 16), "int32"), B: T.Buffer((16, 16), "int32")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "int32", scope="shared")
-    Tx.cta.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.cta.add(s, s, s)
-    Tx.cta.copy(B, s)
 
-
-# sim: uint32_warp
+# variant: uint32_warp of int8_warp
+#   replace all: '"int8"' -> '"uint32"'
 #   A: uint32[16x16] = (i * 3 + j) % 13
 #   B: uint32[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def uint32_warp(A: T.Buffer((16, 16), "uint32"), B: T.Buffer((16, 16), "uint32")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "uint32", scope="shared")
-    if wid == 1:
-        Tx.warp.copy(s, A)
-        T.cuda.warp_sync()
-        Tx.warp.add(s, s, s)
-        Tx.warp.copy(B, s)
 
-
-# sim: float32_thread
+# variant: float32_thread of int8_thread
+#   replace all: '"int8"' -> '"float32"'
 #   A: float32[16x16] = (i * 3 + j) % 13
 #   B: float32[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float32_thread(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([1])
-    T.lane_id([32])
-    tid = T.thread_id([32])
-    s = T.alloc_buffer((16, 16), "float32", scope="shared")
-    if tid == 0:
-        Tx.copy(s, A)
-        Tx.add(s, s, s)
-        Tx.copy(B, s)
 
-
-# sim: float32_warp
+# variant: float32_warp of int8_warp
+#   replace all: '"int8"' -> '"float32"'
 #   A: float32[16x16] = (i * 3 + j) % 13
 #   B: float32[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float32_warp(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "float32", scope="shared")
-    if wid == 1:
-        Tx.warp.copy(s, A)
-        T.cuda.warp_sync()
-        Tx.warp.add(s, s, s)
-        Tx.warp.copy(B, s)
 
-
-# sim: float32_warpgroup
+# variant: float32_warpgroup of int8_warpgroup
+#   replace all: '"int8"' -> '"float32"'
 #   A: float32[16x16] = (i * 3 + j) % 13
 #   B: float32[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float32_warpgroup(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([4])
-    T.lane_id([32])
-    tid = T.thread_id([128])
-    s = T.alloc_buffer((16, 16), "float32", scope="shared")
-    Tx.wg.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.wg.add(s, s, s)
-    Tx.wg.copy(B, s)
 
-
-# sim: float32_cta
+# variant: float32_cta of uint8_cta
+#   replace all: '"uint8"' -> '"float32"'
 #   A: float32[16x16] = (i * 3 + j) % 13
 #   B: float32[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float32_cta(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "float32", scope="shared")
-    Tx.cta.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.cta.add(s, s, s)
-    Tx.cta.copy(B, s)
 
-
-# sim: int64_thread
+# variant: int64_thread of int8_thread
+#   replace all: '"int8"' -> '"int64"'
 #   A: int64[16x16] = (i * 3 + j) % 13
 #   B: int64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int64_thread(A: T.Buffer((16, 16), "int64"), B: T.Buffer((16, 16), "int64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([1])
-    T.lane_id([32])
-    tid = T.thread_id([32])
-    s = T.alloc_buffer((16, 16), "int64", scope="shared")
-    if tid == 0:
-        Tx.copy(s, A)
-        Tx.add(s, s, s)
-        Tx.copy(B, s)
 
-
-# sim: int64_warp
+# variant: int64_warp of int8_warp
+#   replace all: '"int8"' -> '"int64"'
 #   A: int64[16x16] = (i * 3 + j) % 13
 #   B: int64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int64_warp(A: T.Buffer((16, 16), "int64"), B: T.Buffer((16, 16), "int64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "int64", scope="shared")
-    if wid == 1:
-        Tx.warp.copy(s, A)
-        T.cuda.warp_sync()
-        Tx.warp.add(s, s, s)
-        Tx.warp.copy(B, s)
 
-
-# sim: int64_warpgroup
+# variant: int64_warpgroup of int8_warpgroup
+#   replace all: '"int8"' -> '"int64"'
 #   A: int64[16x16] = (i * 3 + j) % 13
 #   B: int64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int64_warpgroup(A: T.Buffer((16, 16), "int64"), B: T.Buffer((16, 16), "int64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([4])
-    T.lane_id([32])
-    tid = T.thread_id([128])
-    s = T.alloc_buffer((16, 16), "int64", scope="shared")
-    Tx.wg.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.wg.add(s, s, s)
-    Tx.wg.copy(B, s)
 
-
-# sim: int64_cta
+# variant: int64_cta of uint8_cta
+#   replace all: '"uint8"' -> '"int64"'
 #   A: int64[16x16] = (i * 3 + j) % 13
 #   B: int64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def int64_cta(A: T.Buffer((16, 16), "int64"), B: T.Buffer((16, 16), "int64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "int64", scope="shared")
-    Tx.cta.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.cta.add(s, s, s)
-    Tx.cta.copy(B, s)
 
-
-# sim: uint64_thread
+# variant: uint64_thread of int8_thread
+#   replace all: '"int8"' -> '"uint64"'
 #   A: uint64[16x16] = (i * 3 + j) % 13
 #   B: uint64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def uint64_thread(A: T.Buffer((16, 16), "uint64"), B: T.Buffer((16, 16), "uint64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([1])
-    T.lane_id([32])
-    tid = T.thread_id([32])
-    s = T.alloc_buffer((16, 16), "uint64", scope="shared")
-    if tid == 0:
-        Tx.copy(s, A)
-        Tx.add(s, s, s)
-        Tx.copy(B, s)
 
-
-# sim: uint64_warp
+# variant: uint64_warp of int8_warp
+#   replace all: '"int8"' -> '"uint64"'
 #   A: uint64[16x16] = (i * 3 + j) % 13
 #   B: uint64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def uint64_warp(A: T.Buffer((16, 16), "uint64"), B: T.Buffer((16, 16), "uint64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "uint64", scope="shared")
-    if wid == 1:
-        Tx.warp.copy(s, A)
-        T.cuda.warp_sync()
-        Tx.warp.add(s, s, s)
-        Tx.warp.copy(B, s)
 
-
-# sim: uint64_warpgroup
+# variant: uint64_warpgroup of int8_warpgroup
+#   replace all: '"int8"' -> '"uint64"'
 #   A: uint64[16x16] = (i * 3 + j) % 13
 #   B: uint64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def uint64_warpgroup(A: T.Buffer((16, 16), "uint64"), B: T.Buffer((16, 16), "uint64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([4])
-    T.lane_id([32])
-    tid = T.thread_id([128])
-    s = T.alloc_buffer((16, 16), "uint64", scope="shared")
-    Tx.wg.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.wg.add(s, s, s)
-    Tx.wg.copy(B, s)
 
-
-# sim: uint64_cta
+# variant: uint64_cta of uint8_cta
+#   replace all: '"uint8"' -> '"uint64"'
 #   A: uint64[16x16] = (i * 3 + j) % 13
 #   B: uint64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def uint64_cta(A: T.Buffer((16, 16), "uint64"), B: T.Buffer((16, 16), "uint64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "uint64", scope="shared")
-    Tx.cta.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.cta.add(s, s, s)
-    Tx.cta.copy(B, s)
 
-
-# sim: float64_thread
+# variant: float64_thread of int8_thread
+#   replace all: '"int8"' -> '"float64"'
 #   A: float64[16x16] = (i * 3 + j) % 13
 #   B: float64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float64_thread(A: T.Buffer((16, 16), "float64"), B: T.Buffer((16, 16), "float64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([1])
-    T.lane_id([32])
-    tid = T.thread_id([32])
-    s = T.alloc_buffer((16, 16), "float64", scope="shared")
-    if tid == 0:
-        Tx.copy(s, A)
-        Tx.add(s, s, s)
-        Tx.copy(B, s)
 
-
-# sim: float64_warp
+# variant: float64_warp of int8_warp
+#   replace all: '"int8"' -> '"float64"'
 #   A: float64[16x16] = (i * 3 + j) % 13
 #   B: float64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float64_warp(A: T.Buffer((16, 16), "float64"), B: T.Buffer((16, 16), "float64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "float64", scope="shared")
-    if wid == 1:
-        Tx.warp.copy(s, A)
-        T.cuda.warp_sync()
-        Tx.warp.add(s, s, s)
-        Tx.warp.copy(B, s)
 
-
-# sim: float64_warpgroup
+# variant: float64_warpgroup of int8_warpgroup
+#   replace all: '"int8"' -> '"float64"'
 #   A: float64[16x16] = (i * 3 + j) % 13
 #   B: float64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float64_warpgroup(A: T.Buffer((16, 16), "float64"), B: T.Buffer((16, 16), "float64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([4])
-    T.lane_id([32])
-    tid = T.thread_id([128])
-    s = T.alloc_buffer((16, 16), "float64", scope="shared")
-    Tx.wg.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.wg.add(s, s, s)
-    Tx.wg.copy(B, s)
 
-
-# sim: float64_cta
+# variant: float64_cta of uint8_cta
+#   replace all: '"uint8"' -> '"float64"'
 #   A: float64[16x16] = (i * 3 + j) % 13
 #   B: float64[16x16] = 0 -> A[i][j] * 2
-@T.prim_func
-def float64_cta(A: T.Buffer((16, 16), "float64"), B: T.Buffer((16, 16), "float64")):
-    T.device_entry()
-    T.cta_id([1])
-    wid = T.warp_id([2])
-    T.lane_id([32])
-    tid = T.thread_id([64])
-    s = T.alloc_buffer((16, 16), "float64", scope="shared")
-    Tx.cta.copy(s, A)
-    T.cuda.cta_sync()
-    Tx.cta.add(s, s, s)
-    Tx.cta.copy(B, s)
