@@ -834,3 +834,15 @@ def all_of_older_tvm(A: T.Buffer((256,), "float32"), n: T.int32):
     tx = T.thread_id([256])
     if T.all(tx >= 1, tx < n):
         A[tx] = 1.0
+
+# A column of tensor memory holds two of these.
+@T.prim_func
+def half_a_column_of_tensor_memory():
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    pool.commit()
+    cells = tmem_pool.alloc((128, 16), "float16")
+    part = cells.sub[:, 3:16]

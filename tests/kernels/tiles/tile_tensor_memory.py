@@ -3,7 +3,7 @@
 # Copies between registers, shared and tensor memory, by each shape; what is read too early is reported.
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
-from tvm.tirx.layout import R, S, TCol, TileLayout, TLane
+from tvm.tirx.layout import R, S, TCol, TileLayout, TLane, laneid, wid_in_wg
 
 
 @T.inline
@@ -76,6 +76,45 @@ def columns_by_a_view(A: T.Buffer((128, 16), "float32"), B: T.Buffer((128, 16), 
     Tx.wg.copy_async(r, cells[:, 8:24])
     T.ptx.tcgen05.wait.ld()
     Tx.wg.copy(B, r)
+    end(tmem_pool)
+
+
+# A view of lanes that do not start at 0: the lower half of each warp's lanes, in the fragments of 16 rows of a product's sums.
+# Its address has its columns, its layout its lanes.
+# sim: lanes_by_a_view
+#   A: float32[128x16] = i * 100 + j
+#   B: float32[4x32x8] = -1 -> ((i * 32 + j) * 100 + k + 8 + 0.5 if j >= 16 else -1)
+#   C: float32[128x16] = 0 -> i * 100 + j + (0.5 if i % 32 >= 16 and j >= 8 else 0)
+@T.prim_func
+def lanes_by_a_view(A: T.Buffer((128, 16), "float32"), B: T.Buffer((4, 32, 8), "float32"), C: T.Buffer((128, 16), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    pool.commit()
+    tmem_pool.alloc((128, 8), "float32")
+    cells = tmem_pool.alloc((4, 32, 16), "float32",
+                            layout=TileLayout(S[(4, 32, 16) : (32 @ TLane, 1 @ TLane, 1 @ TCol)]), cols=16)
+    tmem_pool.commit()
+    turn()
+    whole = T.wg_reg_tile(16)
+    Tx.wg.copy(whole, A)
+    Tx.wg.copy_async(cells.view(128, 16, layout=TileLayout(S[(128, 16) : (1 @ TLane, 1 @ TCol)])), whole)
+    T.ptx.tcgen05.wait.st()
+    half = cells.sub[:, 16:32, 8:16]
+    T.static_assert(half.allocated_addr[0] == 16)
+    part = T.alloc_buffer((4, 16, 8), "float32", scope="local",
+                          layout=TileLayout(S[(4, 2, 8, 4, 2) : (1 @ wid_in_wg, 2, 4 @ laneid, 1 @ laneid, 1)]))
+    Tx.wg.copy_async(part, half)
+    T.ptx.tcgen05.wait.ld()
+    Tx.wg.add(part, part, T.float32(0.5))
+    Tx.wg.copy(B[:, 16:32, :], part)
+    Tx.wg.copy_async(half, part)
+    T.ptx.tcgen05.wait.st()
+    Tx.wg.copy_async(whole, cells.view(128, 16, layout=TileLayout(S[(128, 16) : (1 @ TLane, 1 @ TCol)])))
+    T.ptx.tcgen05.wait.ld()
+    Tx.wg.copy(C, whole)
     end(tmem_pool)
 
 

@@ -10,6 +10,7 @@ use super::call::Call;
 use super::convert;
 use super::methods::this;
 use super::views::{Change, add, declare, dimension, groups, mul, permuted, product, tile_of};
+use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{Buffer, DType, Expr};
 use crate::layout::{Axis, Iter, Layout, TileLayout, axes};
@@ -36,44 +37,106 @@ fn dropped(
     let tile = tile_of(what, buffer, span)?;
     let mut groups = groups(what, buffer, &tile, span)?;
     let run = groups.remove(dim);
-    let offset = offset_in(what, &run, index, span)?;
+    let start = Start::in_run(what, &run, index, span)?;
     let mut shape = buffer.shape.clone();
     shape.remove(dim);
-    moved(interp, buffer, &tile, shape, groups, offset, name, span)
+    moved(interp, buffer, &tile, shape, groups, start, name, span)
 }
 
-/// The offset of digit `index` of a dimension that is made of `run`.
-fn offset_in(what: &str, run: &[Iter], index: &Expr, span: Span) -> Result<Expr> {
-    let mut rest = index.clone();
-    let mut sum: Option<Expr> = None;
-    for (i, iter) in run.iter().enumerate() {
-        if axes::is_hardware(&iter.axis) {
-            return error(
-                span,
-                format!("{what}: a dimension spread over threads cannot be indexed"),
-            );
+/// Where a view begins in its buffer.
+struct Start {
+    /// In elements. In tensor memory these lie along the columns.
+    elements: Expr,
+    /// In lanes of tensor memory.
+    lanes: Option<Expr>,
+}
+
+impl Start {
+    /// Distance on an axis.
+    fn on(axis: &Axis, distance: Expr) -> Start {
+        match &*axis.0 {
+            LANES => Start {
+                elements: Expr::int32(0).at(distance.span),
+                lanes: Some(distance),
+            },
+            _ => Start {
+                elements: distance,
+                lanes: None,
+            },
         }
-        let inner: Vec<Expr> = run[i + 1..].iter().map(|i| i.extent.clone()).collect();
-        let digit = if inner.is_empty() {
-            rest.clone()
-        } else {
-            let inner = product(&inner, span)?;
-            let digit = typing::binary(
-                Arithmetic::FloorDiv,
-                rest.clone().into(),
-                inner.clone().into(),
-                span,
-            )?;
-            rest = typing::binary(Arithmetic::FloorMod, rest.into(), inner.into(), span)?;
-            digit
-        };
-        let term = mul(digit, iter.stride.clone(), span)?;
-        sum = Some(match sum {
-            Some(s) => add(s, term, span)?,
-            None => term,
-        });
     }
-    Ok(sum.unwrap_or_else(|| Expr::int32(0).at(span)))
+
+    fn and(self, other: Start, span: Span) -> Result<Start> {
+        Ok(Start {
+            elements: add(self.elements, other.elements, span)?,
+            lanes: match (self.lanes, other.lanes) {
+                (Some(a), Some(b)) => Some(add(a, b, span)?),
+                (a, b) => a.or(b),
+            },
+        })
+    }
+
+    /// Digit `index` of a dimension that is made of `run`.
+    fn in_run(what: &str, run: &[Iter], index: &Expr, span: Span) -> Result<Start> {
+        let mut rest = index.clone();
+        let mut sum: Option<Start> = None;
+        for (i, iter) in run.iter().enumerate() {
+            if axes::is_hardware(&iter.axis) {
+                return error(
+                    span,
+                    format!("{what}: a dimension spread over threads cannot be indexed"),
+                );
+            }
+            let inner: Vec<Expr> = run[i + 1..].iter().map(|i| i.extent.clone()).collect();
+            let digit = if inner.is_empty() {
+                rest.clone()
+            } else {
+                let inner = product(&inner, span)?;
+                let digit = typing::binary(
+                    Arithmetic::FloorDiv,
+                    rest.clone().into(),
+                    inner.clone().into(),
+                    span,
+                )?;
+                rest = typing::binary(Arithmetic::FloorMod, rest.into(), inner.into(), span)?;
+                digit
+            };
+            let term = Start::on(&iter.axis, mul(digit, iter.stride.clone(), span)?);
+            sum = Some(match sum {
+                Some(s) => s.and(term, span)?,
+                None => term,
+            });
+        }
+        Ok(sum.unwrap_or_else(|| Start::on(&Axis::memory(), Expr::int32(0).at(span))))
+    }
+}
+
+/// The axis of tensor memory's lanes.
+const LANES: &str = "TLane";
+
+/// Bits of a column of tensor memory.
+const COLUMN: i128 = 32;
+
+/// The address in tensor memory `elements` elements along the columns after a buffer's.
+fn columns_after(buffer: &Buffer, address: &Expr, elements: &Expr, span: Span) -> Result<Expr> {
+    if elements.is_int(0) {
+        return Ok(address.clone());
+    }
+    let bits = i128::from(buffer.dtype.bits) * i128::from(buffer.dtype.lanes);
+    let by = |op: Arithmetic, e: &Expr, n: i128| typing::binary(op, e.clone().into(), Operand::Int(n), span);
+    let distance = by(Arithmetic::Mul, elements, bits)?;
+    let mut facts = Analyzer::new();
+    let rest = by(Arithmetic::FloorMod, &distance, COLUMN)?;
+    if !facts.simplify(&rest).is_int(0) {
+        let message = format!(
+            "a view of {} must begin at a whole column of tensor memory, which is {COLUMN} bits wide",
+            buffer.name
+        );
+        let label = format!("elements have {bits} bits");
+        return Err(Box::new(Diagnostic::new(span, message).label(label)));
+    }
+    let columns = facts.simplify(&by(Arithmetic::FloorDiv, &distance, COLUMN)?);
+    add(address.clone(), columns, span)
 }
 
 #[allow(clippy::too_many_arguments, reason = "a private step of two functions")]
@@ -83,7 +146,7 @@ fn moved(
     tile: &TileLayout,
     shape: Vec<Expr>,
     groups: Vec<Vec<Iter>>,
-    offset: Expr,
+    start: Start,
     name: Arc<str>,
     span: Span,
 ) -> Result<Buffer> {
@@ -91,6 +154,26 @@ fn moved(
         shard: groups.into_iter().flatten().collect(),
         ..tile.clone()
     };
+    if let Some(lanes) = start.lanes.filter(|lanes| !lanes.is_int(0)) {
+        match tile.offset.iter_mut().find(|(axis, _)| &*axis.0 == LANES) {
+            Some((_, base)) => *base = add(base.clone(), lanes, span)?,
+            None => tile.offset.push((Axis(LANES.into()), lanes)),
+        }
+    }
+    let offset = start.elements;
+    if let ("tmem", Some(address)) = (buffer.scope(), buffer.allocated_addr.first()) {
+        let address = columns_after(buffer, address, &offset, span)?;
+        let change = Change {
+            shape,
+            layout: Some(match Layout::of(buffer) {
+                Some(Layout::Compose(swizzle, _)) => Layout::Compose(swizzle, Arc::new(tile)),
+                _ => Layout::Tile(Arc::new(tile)),
+            }),
+            ..Change::default()
+        };
+        let part = buffer.with(|node| node.allocated_addr[0] = address);
+        return declare(interp, &part, name, change, span);
+    }
     let layout = Layout::of(buffer);
     if let Some(Layout::Compose(swizzle, _)) = layout {
         // The swizzle acts on places in the whole storage, so the offset becomes an offset of the layout.
@@ -174,11 +257,11 @@ fn narrowed(
             "sub: a dimension spread over threads cannot be narrowed from its middle",
         );
     }
-    let offset = mul(divide, outer.stride.clone(), span)?;
+    let start = Start::on(&outer.axis, mul(divide, outer.stride.clone(), span)?);
     outer.extent = kept;
     let mut shape = buffer.shape.clone();
     shape[dim] = length.clone();
-    moved(interp, buffer, &tile, shape, groups, offset, name, span)
+    moved(interp, buffer, &tile, shape, groups, start, name, span)
 }
 
 fn reshaped(
