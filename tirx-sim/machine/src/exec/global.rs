@@ -271,30 +271,24 @@ impl Machine<'_, '_> {
                 return Ok(());
             }
             if let Some(place) = place {
-                let (reads_only, writes_only) = (!strong.writes, !strong.reads);
-                if misses && left == first {
-                    match reads_only {
-                        true => {
-                            if let Some(before) = place.missed(order, id, lane, fences)
-                                && draws.misses()
-                            {
-                                // A loop that waits for the write sees it later.
-                                *changes += 1;
-                                result = Some(before);
-                                return Ok(());
-                            }
-                            place.seen(order.block);
-                        }
-                        false => {
-                            let keeps = writes_only && !strong.same && place.releases_nothing();
-                            let before = keeps.then(|| storage.load(offset, access.kind.bits()));
-                            place.strong(order, mark, lane, strong)?;
-                            place.replaced(before, mark, fences);
-                        }
+                // Values are those of the whole element: its first place decides.
+                let misses = misses && left == first;
+                if misses && !strong.writes {
+                    if let Some(before) = place.missed(order, id, lane, fences)
+                        && draws.misses()
+                    {
+                        // A loop that waits for the write sees it later.
+                        *changes += 1;
+                        result = Some(before);
+                        return Ok(());
                     }
+                    place.seen(order.block);
                 }
-                if !(misses && left == first && strong.writes) {
-                    place.strong(order, mark, lane, strong)?;
+                let keeps = !strong.reads && !strong.same && place.releases_nothing();
+                let before = (misses && keeps).then(|| storage.load(offset, access.kind.bits()));
+                place.strong(order, mark, lane, strong)?;
+                if misses && strong.writes {
+                    place.replaced(before, mark, fences);
                 }
             }
             left -= 1;

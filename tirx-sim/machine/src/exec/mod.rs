@@ -41,6 +41,7 @@
 //! independently scheduled threads may.
 
 mod access;
+mod actions;
 pub mod address;
 mod alignment;
 mod atomic;

@@ -13,9 +13,9 @@ use super::block::Block;
 use super::cluster::Peers;
 use super::group::{Group, block_index, cluster_size};
 use super::run::{Machine, Stop, state};
-use super::{Context, Shared, Status, fault};
+use super::{Context, Status, fault};
 use crate::alu::LANES;
-use crate::bytecode::{AsyncInst, Code, Inst, MbarrierWhat, TensorInst, TensorMemoryInst};
+use crate::bytecode::{AsyncInst, Code, Inst, MbarrierWhat};
 use crate::explore::{Actor, Events, Exploration, Object, Touch};
 use crate::fault::{Fault, FaultNote};
 
@@ -23,83 +23,6 @@ use crate::fault::{Fault, FaultNote};
 const MOST_BLOCKS: u64 = 64;
 /// How many of the last events a fault tells.
 const TOLD: usize = 6;
-
-impl Code {
-    /// Whether others may react to the instruction, or it to them, in a way that the order of memory does not forbid.
-    pub(crate) fn acts(&self, pc: usize) -> bool {
-        let polled = |access: u16| {
-            let access = &self.accesses[access as usize];
-            access.poll || access.polled
-        };
-        match &self.insts[pc] {
-            Inst::Atomic { .. } | Inst::CallStandIn { .. } => true,
-            Inst::Load { access, .. }
-            | Inst::Store { access, .. }
-            | Inst::LoadWide { access, .. }
-            | Inst::StoreWide { access, .. }
-            | Inst::LoadS { access, .. }
-            | Inst::LoadRow { access, .. }
-            | Inst::StoreRow { access, .. } => polled(*access),
-            Inst::Fence { sc, .. } => *sc,
-            Inst::Async { id } => matches!(
-                self.asynchronous[*id as usize],
-                AsyncInst::Mbarrier(_) | AsyncInst::ArriveWhenCopied { .. } | AsyncInst::Remote(_)
-            ),
-            Inst::Tensor { id } => matches!(
-                self.tensor[*id as usize],
-                TensorInst::Memory(TensorMemoryInst::Alloc { .. } | TensorMemoryInst::Dealloc { .. })
-            ),
-            _ => false,
-        }
-    }
-
-    /// What an instruction touches that does not say so when it runs.
-    fn touches(&self, pc: usize, block: u32) -> Option<(Object, Touch)> {
-        let object = match &self.insts[pc] {
-            Inst::CallStandIn { .. } => Object::Host,
-            Inst::Fence { .. } => Object::Fence,
-            Inst::Tensor { .. } => Object::Columns(block),
-            Inst::Async { id } if matches!(self.asynchronous[*id as usize], AsyncInst::Remote(_)) => {
-                Object::Host
-            }
-            _ => return None,
-        };
-        Some((object, Touch::Write { phase: 0 }))
-    }
-
-    /// Why a search cannot cover the kernel.
-    fn not_explored(&self) -> Option<&'static str> {
-        let cancels = |inst: &AsyncInst| matches!(inst, AsyncInst::TryCancel { .. });
-        self.asynchronous.iter().any(cancels).then_some(
-            "the kernel takes blocks off the grid (clusterlaunchcontrol.try_cancel), and all blocks are under way at once here",
-        )
-    }
-}
-
-impl Shared {
-    /// Notes that an object was touched, where every order is explored.
-    pub(super) fn touch(&mut self, object: Object, touch: Touch) {
-        if self.exploring && !self.touched.contains(&(object, touch)) {
-            self.touched.push((object, touch));
-        }
-    }
-
-    /// The same for a strong access.
-    pub(super) fn touched_strongly(&mut self, object: Object, writes: bool) {
-        let touch = match writes {
-            true => Touch::Write { phase: 0 },
-            false => Touch::Read,
-        };
-        self.touch(object, touch);
-    }
-
-    /// An atomic whose touches begin at `first` has left what was there: a compare-and-swap that found another value.
-    pub(super) fn only_read(&mut self, first: usize) {
-        for (_, touch) in self.touched.iter_mut().skip(first) {
-            *touch = Touch::Read;
-        }
-    }
-}
 
 /// What a launch did: lane operations and output.
 type Done = (u64, String);

@@ -13,14 +13,18 @@
 //! | `mbarrier` | mbarriers: phases, arrivals, transaction bytes |
 //! | `copy` | copies of bytes: `cp.async`, bulk copies |
 //! | `tile` | copies of boxes of tensor maps |
-//! | `instruction` | the instructions that issue and wait |
+//! | `instruction` | the instructions that issue operations and wait for groups of them |
+//! | `barrier` | the instructions of mbarriers |
+//! | `perform` | when operations are performed, and who goes on then |
 //! | `remote` | NVSHMEM with one processing element |
 //! | `cancel` | cluster launch control |
 
+mod barrier;
 mod cancel;
 pub(super) mod copy;
 mod instruction;
 pub(super) mod mbarrier;
+mod perform;
 mod reach;
 mod remote;
 pub(super) mod tile;

@@ -1,0 +1,377 @@
+//! The instructions of mbarriers.
+
+use super::instruction::{lanes, misuse};
+use super::mbarrier::{MOST, Mbarrier, Released};
+use crate::bytecode::{MbarrierInst, MbarrierWhat, PENDING_BITS};
+use crate::exec::access::Check;
+use crate::exec::address::{self, Target, decode};
+use crate::exec::order::{Conflict, Kind, Known, Mark, Order};
+use crate::exec::run::Machine;
+use crate::exec::{Context, Shared, Status, Trap};
+use crate::explore::{Object, Touch};
+use crate::fault::FaultKind;
+
+impl Machine<'_, '_> {
+    /// `fence.mbarrier_init`, or a proxy fence: mbarriers that the lanes know of become visible to copies.
+    pub(in crate::exec) fn fence_barriers(&mut self, mask: u32) {
+        let Shared { engine, order, .. } = &mut *self.shared;
+        for barrier in engine.barriers.values_mut() {
+            barrier.fenced |= lanes(mask).any(|lane| initialized(order, barrier, self.id, lane));
+        }
+    }
+
+    /// `fence.mbarrier_init.release.cluster`: the initializations that the lanes know of are released at the cluster barrier
+    /// where they arrive next, whatever the memory order of that.
+    pub(super) fn release_initializations(&mut self, mask: u32) {
+        let Shared { engine, order, .. } = &mut *self.shared;
+        for barrier in engine.barriers.values() {
+            let known = lanes(mask).filter(|lane| initialized(order, barrier, self.id, *lane));
+            let known = known.fold(0, |mask, lane| mask | 1 << lane);
+            if known != 0 {
+                self.warp.initializations.push((known, barrier.published));
+            }
+        }
+    }
+
+    /// Rank (none for the own block) and byte of an mbarrier.
+    pub(in crate::exec) fn barrier_at(
+        &self,
+        lane: u32,
+        address: u64,
+        rank: Option<u32>,
+    ) -> Check<(Option<u32>, u32)> {
+        let address = rank.map_or(address, |rank| address::of_rank(address, rank));
+        let (rank, array, at) = match decode(address) {
+            Target::Shared(array, at) => (None, array, at),
+            Target::Cluster(rank, array, at) => (Some(rank), array, at),
+            _ => return Err(misuse(lane, "an mbarrier outside of shared memory")),
+        };
+        let array = self.ctx.code.shared.get(array as usize);
+        let Some(array) = array.filter(|a| at >= 0 && at as u64 + 8 <= u64::from(a.bytes)) else {
+            let message = format!("an mbarrier at byte {at} of a shared array that does not reach there");
+            return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
+        };
+        let byte = array.offset + at as u32;
+        if !byte.is_multiple_of(8) {
+            let message = format!("an mbarrier at {byte:#x}, which is no multiple of 8");
+            return Err(Trap::new(FaultKind::Misaligned, lane, message));
+        }
+        let own = rank.is_some_and(|r| r as usize == self.peers.rank());
+        Ok((rank.filter(|_| !own), byte))
+    }
+
+    /// Performs an operation on an mbarrier that a lane may use.
+    pub(super) fn with_barrier<T>(
+        &mut self,
+        lane: u32,
+        rank: Option<u32>,
+        byte: u32,
+        step: impl FnOnce(&mut Mbarrier) -> Result<T, String>,
+    ) -> Check<T> {
+        let name = barrier_name(self.ctx, byte);
+        let shared = match rank {
+            None => &mut *self.shared,
+            Some(rank) => match self.peers.get(rank) {
+                Some(block) if !block.done() => &mut block.shared,
+                _ => {
+                    let message = format!("{name} of rank {rank} of the cluster, where no block runs");
+                    return Err(misuse(lane, message));
+                }
+            },
+        };
+        let Some(barrier) = shared.engine.barriers.get_mut(&byte) else {
+            let message = format!("{name} is no mbarrier: nobody has initialized it (mbarrier.init)");
+            return Err(misuse(lane, message));
+        };
+        let (init, published) = (barrier.init, barrier.published);
+        let before = barrier.counts();
+        let result = step(barrier).map_err(|message| misuse(lane, format!("{message} ({name})")))?;
+        let touch = barrier.touched_since(before);
+        let object = Object::Mbarrier(shared.order.block, byte);
+        shared.changes += 1;
+        self.shared.touch(object, touch);
+        self.shared.changes += 1;
+        let order = &self.shared.order;
+        if order.check && !order.ordered(init, self.id, lane) && !order.ordered(published, self.id, lane) {
+            return Err(self.conflicting(&name, lane, Conflict::Write(init), "uses"));
+        }
+        Ok(result)
+    }
+
+    pub(super) fn mbarrier(
+        &mut self,
+        pc: usize,
+        id: u16,
+        inst: &MbarrierInst,
+        mask: u32,
+    ) -> Check<Option<Status>> {
+        let on = |machine: &Self, lane: u32| inst.predicate.is_none_or(|p| machine.word(p, lane) != 0);
+        let mask = lanes(mask).filter(|l| on(self, *l)).fold(0, |m, l| m | 1 << l);
+        if mask == 0 {
+            return Ok(None);
+        }
+        match inst.what {
+            MbarrierWhat::Wait | MbarrierWhat::Test => return self.wait_barrier(id, inst, mask),
+            MbarrierWhat::Init => {
+                for lane in lanes(mask) {
+                    self.init_barrier(pc, inst, lane)?;
+                }
+            }
+            MbarrierWhat::Inval => {
+                for lane in lanes(mask) {
+                    let (rank, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), None)?;
+                    self.with_barrier(lane, rank, byte, |_| Ok(()))?;
+                    self.shared.engine.barriers.remove(&byte);
+                }
+            }
+            _ => {
+                // Lanes at one barrier arrive together.
+                let mut rest = mask;
+                while rest != 0 {
+                    let lane = rest.trailing_zeros();
+                    let key = self.target(inst, lane)?;
+                    let mut together = 0;
+                    for other in lanes(rest) {
+                        if self.target(inst, other)? == key {
+                            together |= 1 << other;
+                        }
+                    }
+                    rest &= !together;
+                    self.arrive_barrier(pc, inst, together, key)?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The barrier of a lane, and its count.
+    fn target(&self, inst: &MbarrierInst, lane: u32) -> Check<(Option<u32>, u32, u32)> {
+        let remote = inst.remote.map(|r| self.word(r, lane));
+        let (rank, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), remote)?;
+        let count = inst.count.map_or(1, |count| self.word(count, lane));
+        Ok((rank, byte, count))
+    }
+
+    fn init_barrier(&mut self, pc: usize, inst: &MbarrierInst, lane: u32) -> Check {
+        let (rank, byte, count) = self.target(inst, lane)?;
+        let name = barrier_name(self.ctx, byte);
+        if rank.is_some() {
+            return Err(misuse(lane, format!("initializes {name} of another block")));
+        }
+        if !(1..=MOST).contains(&count) {
+            let message = format!("an mbarrier for {count} arrivals: it counts from 1 to {MOST}");
+            return Err(misuse(lane, message));
+        }
+        let order = &self.shared.order;
+        let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
+        if let Some(before) = self.shared.engine.barriers.get(&byte) {
+            if !initialized(order, before, self.id, lane) && order.check {
+                let conflict = Conflict::Write(before.init);
+                return Err(self.conflicting(&name, lane, conflict, "initializes"));
+            }
+            let message = format!("{name} is an mbarrier already: invalidate it first (mbarrier.inval)");
+            return Err(misuse(lane, message));
+        }
+        let engine = &mut self.shared.engine;
+        let published = engine.number(pc, mark, Kind::Copy);
+        engine
+            .barriers
+            .insert(byte, Mbarrier::new(count, mark, published));
+        let object = Object::Mbarrier(self.shared.order.block, byte);
+        self.shared.touch(object, Touch::Write { phase: 0 });
+        Ok(())
+    }
+
+    fn arrive_barrier(
+        &mut self,
+        pc: usize,
+        inst: &MbarrierInst,
+        mask: u32,
+        key: (Option<u32>, u32, u32),
+    ) -> Check {
+        let (rank, byte, count) = key;
+        let lane = mask.trailing_zeros();
+        let times = mask.count_ones();
+        let arrives = !matches!(inst.what, MbarrierWhat::Expect | MbarrierWhat::Complete);
+        self.shared.engine.latest = self.shared.engine.latest.max(self.shared.time(self.warp));
+        let released: Option<Known> = arrives.then(|| match inst.relaxed {
+            true => self.shared.order.published(self.id, mask),
+            false => self.shared.order.release(self.id, mask),
+        });
+        let cluster = inst.cluster;
+        let state = self.with_barrier(lane, rank, byte, |barrier| {
+            let state = barrier.state();
+            match (&released, rank) {
+                (None, _) => {}
+                (Some(known), None) => barrier.tell(known, false),
+                // Threads of two blocks are not within each other's `cta` scope. What operations have done that are complete
+                // is ordered for the operations of the other block nevertheless.
+                (Some(known), Some(_)) => {
+                    barrier.tell(&known.operations(), false);
+                    if cluster {
+                        barrier.tell(known, true);
+                    }
+                }
+            }
+            let arrivals = match inst.what {
+                MbarrierWhat::ArriveExpect => times,
+                _ => count * times,
+            };
+            if inst.drops && arrivals <= barrier.pending {
+                barrier.drop_arrivals(arrivals);
+            }
+            let done = match inst.what {
+                MbarrierWhat::ArriveExpect => {
+                    barrier.expect(count * times)?;
+                    barrier.arrive(times)
+                }
+                MbarrierWhat::Expect => barrier.expect(count * times),
+                MbarrierWhat::Complete => barrier.copied(pc, count * times),
+                MbarrierWhat::ArriveNoComplete if count * times >= barrier.pending => Err(format!(
+                    "arrives {} times with .noComplete, and the phase waits for {} arrivals only",
+                    count * times,
+                    barrier.pending
+                )),
+                _ => barrier.arrive(count * times),
+            };
+            done.map(|()| state)
+        })?;
+        if let Some(d) = inst.state {
+            // The lanes arrive one by one, within one phase.
+            let each = match inst.what {
+                MbarrierWhat::ArriveExpect => 1,
+                _ => u64::from(count),
+            };
+            for (before, lane) in lanes(mask).enumerate() {
+                self.warp.v64[d as usize][lane as usize] = state - each * before as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_barrier(&mut self, id: u16, inst: &MbarrierInst, mask: u32) -> Check<Option<Status>> {
+        let mut done = 0;
+        let mut known: Vec<(u32, u32, Released)> = Vec::new();
+        for lane in lanes(mask) {
+            let (rank, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), None)?;
+            if rank.is_some() {
+                return Err(misuse(
+                    lane,
+                    "waits for an mbarrier of another block: only its own can be waited for",
+                ));
+            }
+            let state = inst.state.map(|state| self.wide(state, lane));
+            let parity = match state {
+                Some(state) => (state >> PENDING_BITS) as u32 & 1,
+                None => inst.count.map_or(0, |count| self.word(count, lane)),
+            };
+            if parity > 1 {
+                return Err(misuse(
+                    lane,
+                    format!("waits for parity {parity}, which is 0 or 1"),
+                ));
+            }
+            let same = known.iter_mut().find(|(b, ..)| *b == byte);
+            // A test changes nothing: a loop of tests alone makes no progress.
+            let changes = self.shared.changes;
+            let (complete, released) = self.with_barrier(lane, None, byte, |b| {
+                let complete = match state {
+                    Some(state) => b.has_completed(state)?,
+                    None => b.is_complete(parity),
+                };
+                Ok((complete, b.complete.clone()))
+            })?;
+            self.shared.changes = changes;
+            if complete {
+                done |= 1 << lane;
+                let thread = self.id as u32 * 32 + lane;
+                let phase = self
+                    .shared
+                    .engine
+                    .barriers
+                    .get(&byte)
+                    .map_or(0, |b| b.phase.wrapping_sub(1));
+                self.shared
+                    .engine
+                    .waited_at
+                    .insert((thread, byte), (parity, phase));
+                match same {
+                    Some((_, lanes, _)) => *lanes |= 1 << lane,
+                    None => known.push((byte, 1 << lane, released)),
+                }
+            }
+        }
+        if inst.what == MbarrierWhat::Wait && done != mask {
+            return Ok(Some(Status::Asleep(id)));
+        }
+        if inst.what == MbarrierWhat::Wait && self.ctx.exploring {
+            self.note_waits(inst, mask)?;
+        }
+        for (_, lanes, released) in &known {
+            let far = released.far.iter().filter(|_| inst.cluster);
+            for released in released.near.iter().chain(far) {
+                match inst.relaxed {
+                    true => self.shared.order.hear(self.id, *lanes, released),
+                    false => self.shared.order.acquire(self.id, *lanes, released),
+                }
+            }
+        }
+        if let Some(d) = inst.d {
+            for lane in lanes(mask) {
+                self.warp.v32[d as usize][lane as usize] = done >> lane & 1;
+            }
+        }
+        Ok(None)
+    }
+
+    /// The tests of a wait that is over are a wait.
+    fn note_waits(&mut self, inst: &MbarrierInst, mask: u32) -> Check {
+        for lane in lanes(mask) {
+            let (_, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), None)?;
+            let parity = inst.count.map_or(0, |count| self.word(count, lane));
+            let object = Object::Mbarrier(self.shared.order.block, byte);
+            self.shared
+                .touched
+                .retain(|touch| *touch != (object, Touch::Read));
+            self.shared.touch(object, Touch::Wait { parity });
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a thread's waits for the mbarrier at which an operation completes.
+    pub(in crate::exec) fn wrong_parity(&self, operation: Mark, lane: u32) -> String {
+        let engine = &self.shared.engine;
+        let Some(byte) = engine.told_at.get(&operation.pc()) else {
+            return String::new();
+        };
+        let name = barrier_name(self.ctx, *byte);
+        match engine.waited_at.get(&(self.id as u32 * 32 + lane, *byte)) {
+            None => format!(": it completes at {name}"),
+            Some((parity, phase)) => format!(
+                ": it completes at {name}, where this thread has waited for parity {parity} last, which phase {phase} had \
+                 completed before"
+            ),
+        }
+    }
+}
+
+/// The name of an mbarrier in messages.
+pub(super) fn barrier_name(ctx: &Context<'_>, byte: u32) -> String {
+    let holds = ctx
+        .code
+        .shared
+        .iter()
+        .find(|a| byte >= a.offset && byte < a.offset + a.bytes);
+    match holds {
+        Some(array) if array.bytes % 8 == 0 => {
+            format!("the mbarrier `{}[{}]`", array.name, (byte - array.offset) / 8)
+        }
+        Some(array) => format!("the mbarrier at byte {} of `{}`", byte - array.offset, array.name),
+        None => format!("the mbarrier at {byte:#x}"),
+    }
+}
+
+/// Whether a lane is ordered behind the initialization of an mbarrier.
+fn initialized(order: &Order, barrier: &Mbarrier, warp: usize, lane: u32) -> bool {
+    order.ordered(barrier.init, warp, lane) || order.ordered(barrier.published, warp, lane)
+}

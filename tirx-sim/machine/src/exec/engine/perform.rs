@@ -1,0 +1,214 @@
+//! When operations are performed, and which strands can go on then.
+
+use super::barrier::barrier_name;
+use super::instruction::{lanes, misuse};
+use super::{Completion, Operation, Reach};
+use crate::bytecode::AsyncInst;
+use crate::exec::access::Check;
+use crate::exec::block::Block;
+use crate::exec::cluster::Peers;
+use crate::exec::order::{Forked, Kind, Known, Mark, Space};
+use crate::exec::run::Machine;
+use crate::exec::{Context, Status, Trap, fault};
+use crate::explore::Object;
+use crate::fault::{Fault, FaultKind};
+
+impl Machine<'_, '_> {
+    /// Whether a sleeping strand can continue; otherwise what it waits for.
+    fn awake(&self, id: u16, mask: u32) -> Result<(), String> {
+        match &self.ctx.code.asynchronous[id as usize] {
+            AsyncInst::Wait { class, left, .. } => {
+                let engine = &self.shared.engine;
+                let own = self.id as u32 * 32;
+                for lane in self.members(*class, mask) {
+                    let done = match left {
+                        Some(left) => engine.complete(*class, own + lane, *left as usize),
+                        None => engine.all_complete(*class, own + lane),
+                    };
+                    if !done {
+                        return Err("wait for asynchronous operations to complete".to_string());
+                    }
+                }
+                Ok(())
+            }
+            AsyncInst::Mbarrier(inst) => {
+                for lane in lanes(mask) {
+                    if inst.predicate.is_some_and(|p| self.word(p, lane) == 0) {
+                        continue;
+                    }
+                    let Ok((_, byte)) = self.barrier_at(lane, self.wide(inst.barrier, lane), None) else {
+                        return Ok(());
+                    };
+                    let parity = inst.count.map_or(0, |count| self.word(count, lane));
+                    let Some(barrier) = self.shared.engine.barriers.get(&byte) else {
+                        return Ok(());
+                    };
+                    if !barrier.is_complete(parity) {
+                        return Err(format!(
+                            "wait for parity {parity} of {}, whose phase {} (parity {}) waits for {}",
+                            barrier_name(self.ctx, byte),
+                            barrier.phase,
+                            barrier.phase & 1,
+                            barrier.missing(self.ctx.code)
+                        ));
+                    }
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Block {
+    /// What sleeping strands of a warp wait for, of those that cannot continue.
+    pub(in crate::exec) fn sleeps_for(
+        &mut self,
+        ctx: &Context<'_>,
+        warp: usize,
+        (id, mask): (u16, u32),
+    ) -> Option<String> {
+        let machine = Machine {
+            ctx,
+            shared: &mut self.shared,
+            warp: &mut self.warps[warp],
+            peers: Peers::none(self.rank),
+            id: warp,
+            call: 0,
+        };
+        machine.awake(id, mask).err()
+    }
+
+    /// Wakes the strands whose wait is over. Gives whether there were any.
+    pub(in crate::exec) fn wake(&mut self, ctx: &Context<'_>) -> bool {
+        let mut any = false;
+        for warp in 0..self.warps.len() {
+            for at in 0..self.warps[warp].strands.len() {
+                let strand = &self.warps[warp].strands[at];
+                let Status::Asleep(id) = strand.status else {
+                    continue;
+                };
+                let mask = strand.mask;
+                if self.sleeps_for(ctx, warp, (id, mask)).is_none() {
+                    self.warps[warp].strands[at].status = Status::Ready;
+                    any = true;
+                }
+            }
+        }
+        any
+    }
+
+    /// Performs the operations that are due. Gives whether there were any.
+    pub(in crate::exec) fn perform(
+        &mut self,
+        ctx: &Context<'_>,
+        peers: &mut Peers<'_>,
+    ) -> Result<bool, Fault> {
+        let mut any = false;
+        while let Some(mut operation) = self.shared.engine.next() {
+            any = true;
+            let result = self.perform_one(ctx, peers, &mut operation);
+            if let Err(trap) = result {
+                return Err(fault(ctx, &self.shared, operation.warp, operation.pc, *trap));
+            }
+        }
+        Ok(any)
+    }
+
+    pub(in crate::exec) fn perform_one(
+        &mut self,
+        ctx: &Context<'_>,
+        peers: &mut Peers<'_>,
+        operation: &mut Operation,
+    ) -> Check {
+        let commits = operation.work.is_none() && operation.forked.mark.kind() == Kind::Engine;
+        if let Some(mut work) = operation.work.take() {
+            let mut reach = Reach {
+                ctx,
+                shared: &mut self.shared,
+                peers: peers.reborrow(),
+                operation,
+            };
+            work.run(&mut reach)?;
+            if self.shared.recorded {
+                let (warp, pc) = (operation.warp, operation.pc);
+                self.shared.performed(warp, pc, operation.name, operation.time);
+            }
+            self.shared.operations = true;
+        }
+        let mut known = Known::nothing(ctx.blocks());
+        if commits {
+            // Matrix operations are ordered behind what their thread knew; so is a thread that observes the commit.
+            known.join(&operation.forked.known);
+        }
+        let (own, after) = (operation.forked.mark, &operation.forked.after);
+        for mark in after.iter().copied().chain([own, own.written()]) {
+            known.learn(mark);
+            if commits {
+                known.told.learn(mark);
+            }
+        }
+        for completion in &operation.completions {
+            let (Completion::Bytes(rank, byte, count) | Completion::Arrive(rank, byte, count)) = completion;
+            let name = barrier_name(ctx, *byte);
+            let shared = match rank.filter(|r| *r as usize != peers.rank()) {
+                None => &mut self.shared,
+                Some(rank) => match peers.get(rank) {
+                    Some(block) if !block.done() => &mut block.shared,
+                    _ => {
+                        let message = format!(
+                            "{} completes at {name} of rank {rank}, where no block runs",
+                            operation.name
+                        );
+                        return Err(misuse(operation.lane, message));
+                    }
+                },
+            };
+            shared.changes += 1;
+            let checks = shared.order.check;
+            let Some(barrier) = shared.engine.barriers.get_mut(byte) else {
+                let message = format!(
+                    "{} completes at {name}, which nobody has initialized",
+                    operation.name
+                );
+                return Err(misuse(operation.lane, message));
+            };
+            let before = barrier.counts();
+            let forked = &operation.forked;
+            if checks && !forked.ordered(barrier.init) && !forked.ordered(barrier.published) {
+                let message = format!(
+                    "{} completes at {name}, and no barrier orders the mbarrier's initialization (mbarrier.init) before it was \
+                     issued",
+                    operation.name
+                );
+                return Err(Trap::new(FaultKind::Race, operation.lane, message));
+            }
+            if checks
+                && !barrier.fenced
+                && own.kind() == Kind::Engine
+                && !visible(&operation.forked, barrier.init)
+            {
+                let message = format!(
+                    "{} completes at {name}, whose initialization no fence has made visible to the async proxy \
+                     (fence.mbarrier_init or fence.proxy.async)",
+                    operation.name
+                );
+                return Err(misuse(operation.lane, message));
+            }
+            barrier.tell(&known, false);
+            let done = match completion {
+                Completion::Bytes(..) => barrier.copied(operation.pc, *count),
+                Completion::Arrive(..) => barrier.arrive(*count),
+            };
+            done.map_err(|m| misuse(operation.lane, format!("{} {m} ({name})", operation.name)))?;
+            let touch = barrier.touched_since(before);
+            let object = Object::Mbarrier(shared.order.block, *byte);
+            self.shared.touch(object, touch);
+        }
+        Ok(())
+    }
+}
+
+fn visible(forked: &Forked, mark: Mark) -> bool {
+    forked.known.fenced[Space::Shared as usize].unknown(mark) == 0
+}

@@ -1,0 +1,394 @@
+//! The instructions of tensor memory: loads and stores of a warp, and those that issue operations.
+
+use std::collections::BTreeSet;
+
+use super::in_flight::{CopyWork, Product, ShiftWork};
+use super::{Bank, Change, Loading, Stored, TOGETHER, Touch, misuse, moved};
+use crate::alu::{FULL, LANES};
+use crate::bytecode::{MmaInst, Operand, R, TensorMemoryInst};
+use crate::exec::access::Check;
+use crate::exec::engine::{Class, Completion, Issue, Work};
+use crate::exec::order::{Kind, Order};
+use crate::exec::run::Machine;
+use crate::exec::{Shared, Trap};
+use crate::fault::FaultKind;
+use crate::tensor::descriptor::Descriptor;
+use crate::tensor::tcgen05::Mma;
+use crate::tensor::tmem::{COLUMNS, Cell};
+use crate::tensor::transfer::Transfer;
+
+impl Machine<'_, '_> {
+    /// Runs an instruction of tensor memory.
+    pub(in crate::exec) fn tensor_memory(
+        &mut self,
+        pc: usize,
+        inst: &TensorMemoryInst,
+        mask: u32,
+        scalars: &[u64],
+    ) -> Check {
+        match inst {
+            TensorMemoryInst::Alloc {
+                to,
+                access,
+                columns,
+                temp,
+            } => {
+                self.whole_warp(mask)?;
+                let columns = self.warp.v32[*columns as usize][0];
+                let given = self.shared.bank.memory.allocate(columns, pc);
+                let given = given.map_err(|m| misuse(0, m))?;
+                let Some(first) = given else {
+                    return Err(misuse(
+                        0,
+                        format!(
+                            "tcgen05.alloc waits for {columns} free columns of tensor memory, and nothing frees any"
+                        ),
+                    ));
+                };
+                self.warp.v32[*temp as usize][0] = first;
+                let access = &self.ctx.code.accesses[*access as usize];
+                let at = self.warp.v64[*to as usize][0] as i64;
+                self.shared.changes += 1;
+                self.store_each(pc, *temp, access, 1, &|_| at)?;
+                // The warp writes as a whole, in the order of its accesses to the same address (PTX ISA, "Asynchronous
+                // Operations" of tcgen05).
+                let order = &mut self.shared.order;
+                let written = order.release(self.id, 1);
+                order.acquire(self.id, FULL, &written);
+            }
+            TensorMemoryInst::Dealloc { address, columns } => {
+                self.whole_warp(mask)?;
+                let address = self.warp.v32[*address as usize][0];
+                let columns = self.warp.v32[*columns as usize][0];
+                let all = (0..128).step_by(TOGETHER as usize).flat_map(|lane| {
+                    (0..columns.min(COLUMNS)).map(move |c| moved(address, lane, c as usize))
+                });
+                let cells = Bank::representatives(all);
+                self.touch(pc, &cells, Touch::Free)?;
+                self.shared
+                    .bank
+                    .memory
+                    .free(address, columns)
+                    .map_err(|m| misuse(0, m))?;
+            }
+            TensorMemoryInst::FenceBefore => self.shared.order.tensor_fence_before(self.id, mask),
+            TensorMemoryInst::FenceAfter => self.shared.order.tensor_fence_after(self.id, mask),
+            TensorMemoryInst::Relinquish => {
+                self.whole_warp(mask)?;
+                self.shared.bank.memory.relinquish();
+            }
+            TensorMemoryInst::Load {
+                transfer,
+                address,
+                registers,
+            } => {
+                let base = self.transfer_base(transfer, *address, mask)?;
+                let words = self.words_of(registers, scalars)?;
+                self.stored_before(transfer_cells(transfer, base))?;
+                let cells = Bank::representatives(transfer_cells(transfer, base));
+                self.touch(pc, &cells, Touch::Load)?;
+                for (r, word) in words.iter().enumerate() {
+                    let mut lanes = [0; LANES];
+                    let (mut loaded, mut missing) = (0, None);
+                    for (lane, value) in lanes.iter_mut().enumerate() {
+                        let (row, column) = transfer.place(lane, r);
+                        let read = |c: usize| self.shared.bank.memory.read(moved(base, row, column + c));
+                        let found = match transfer.packed {
+                            false => read(0),
+                            true => read(0).and_then(|low| Ok(low & 0xffff | read(1)? << 16)),
+                        };
+                        match found {
+                            Ok(word) => {
+                                *value = word;
+                                loaded |= 1 << lane;
+                            }
+                            Err(m) => missing = missing.or(Some((lane as u32, m))),
+                        }
+                    }
+                    // A product of 64 rows leaves half of the lanes as they are: what is loaded of those is no value, and
+                    // reading it is the mistake.
+                    if let (0, Some((lane, m))) = (loaded, missing) {
+                        return Err(self.never_written(lane, &m));
+                    }
+                    self.own_word(*word, FULL, true)?;
+                    self.put_local(*word, lanes, loaded);
+                }
+                self.warp.wgmma.load(pc, words);
+                let bank = &mut self.shared.bank;
+                let writes = cells.iter().map(|cell| bank.place(*cell).last_write()).collect();
+                self.warp.loading.push(Loading { pc, cells, writes });
+            }
+            TensorMemoryInst::WaitLoad => {
+                self.whole_warp(mask)?;
+                self.warp.wgmma.loaded();
+                // The cells may be read until now: what is told of before does not tell of these loads.
+                for loading in std::mem::take(&mut self.warp.loading) {
+                    self.unchanged(&loading)?;
+                    self.touch(loading.pc, &loading.cells, Touch::Load)?;
+                }
+            }
+            TensorMemoryInst::Store {
+                transfer,
+                address,
+                registers,
+            } => {
+                let base = self.transfer_base(transfer, *address, mask)?;
+                let words = self.words_of(registers, scalars)?;
+                let mut cells = Vec::new();
+                for (r, word) in words.iter().enumerate() {
+                    self.own_word(*word, FULL, false)?;
+                    for lane in 0..LANES {
+                        let value = self.warp.local[*word][lane];
+                        let (row, column) = transfer.place(lane, r);
+                        let cell = moved(base, row, column);
+                        if transfer.packed {
+                            cells.push((cell, Change::Half(value & 0xffff)));
+                            cells.push((moved(base, row, column + 1), Change::Half(value >> 16)));
+                        } else {
+                            cells.push((cell, Change::Word(value)));
+                        }
+                    }
+                }
+                for (cell, _) in &cells {
+                    let allocated = self.shared.bank.memory.cell(*cell);
+                    allocated.map_err(|m| misuse(0, format!("tcgen05.st writes {m}")))?;
+                }
+                self.warp.stored.push(Stored { pc, cells });
+            }
+            TensorMemoryInst::WaitStore => {
+                self.whole_warp(mask)?;
+                for stored in std::mem::take(&mut self.warp.stored) {
+                    let cells = Bank::representatives(stored.cells.iter().map(|(cell, _)| *cell));
+                    self.touch(stored.pc, &cells, Touch::Store)?;
+                    for (cell, change) in stored.cells {
+                        let memory = &mut self.shared.bank.memory;
+                        let word = match change {
+                            Change::Word(word) => word,
+                            Change::Half(half) => memory.read(cell).unwrap_or(0) & 0xffff_0000 | half,
+                        };
+                        memory.write(cell, word).map_err(|m| misuse(0, m))?;
+                    }
+                }
+            }
+            TensorMemoryInst::Commit {
+                barrier,
+                ranks,
+                predicate,
+            } => {
+                for lane in self.on(mask, *predicate) {
+                    self.shared.order.tensor_fence_before(self.id, 1 << lane);
+                    let address = self.warp.v64[*barrier as usize][lane as usize];
+                    let ranks = ranks.map_or(0, |r| self.warp.v32[r as usize][lane as usize] & 0xffff);
+                    let targets: Vec<Option<u32>> = match ranks.count_ones() {
+                        0 | 1 => vec![None],
+                        _ => (0..16).filter(|r| ranks >> r & 1 != 0).map(Some).collect(),
+                    };
+                    let mut completions = Vec::new();
+                    for rank in targets {
+                        let (rank, byte) = self.barrier_at(lane, address, rank)?;
+                        completions.push(Completion::Arrive(rank, byte, 1));
+                    }
+                    let issue = Issue {
+                        class: Class::Tensor,
+                        name: "the commit (tcgen05.commit)",
+                        proxy: Kind::Engine,
+                        work: None,
+                        completions,
+                        in_order: true,
+                    };
+                    self.issue(pc, lane, issue);
+                }
+            }
+            TensorMemoryInst::Mma(inst) => {
+                for lane in self.on(mask, inst.predicate) {
+                    let work = self.product(inst, lane)?;
+                    self.issue_tensor(pc, lane, "the matrix product (tcgen05.mma)", Box::new(work));
+                }
+            }
+            TensorMemoryInst::Shift { group, address } => {
+                for lane in self.on(mask, None) {
+                    let address = self.warp.v32[*address as usize][lane as usize];
+                    let work = self.shift(*group, address, lane)?;
+                    self.issue_tensor(pc, lane, "the shift (tcgen05.shift)", Box::new(work));
+                }
+            }
+            TensorMemoryInst::Copy {
+                copy,
+                group,
+                address,
+                descriptor,
+            } => {
+                for lane in self.on(mask, None) {
+                    let bits = self.warp.v64[*descriptor as usize][lane as usize];
+                    let work = CopyWork {
+                        copy: *copy,
+                        group: *group,
+                        address: self.warp.v32[*address as usize][lane as usize],
+                        descriptor: Descriptor::of_sm100(bits).map_err(|m| misuse(lane, m))?,
+                    };
+                    self.issue_tensor(pc, lane, "the copy to tensor memory (tcgen05.cp)", Box::new(work));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `tcgen05.shift`: from the address on, a lane's 32 bytes move to the lane after it; those of the last lane are
+    /// dropped.
+    fn shift(&self, group: usize, address: u32, lane: u32) -> Check<ShiftWork> {
+        let first = Cell::of_address(address).lane;
+        if !first.is_multiple_of(LANES as u32) {
+            let message =
+                format!("tcgen05.shift at lane {first} of tensor memory: it must be a multiple of 32");
+            return Err(misuse(lane, message));
+        }
+        Ok(ShiftWork { group, address })
+    }
+
+    fn issue_tensor(&mut self, pc: usize, lane: u32, name: &'static str, work: Box<dyn Work>) {
+        let issue = Issue {
+            class: Class::Tensor,
+            name,
+            proxy: Kind::Engine,
+            work: Some(work),
+            completions: Vec::new(),
+            in_order: true,
+        };
+        self.issue(pc, lane, issue);
+    }
+
+    fn on(&self, mask: u32, predicate: Option<R>) -> impl Iterator<Item = u32> + use<> {
+        let on = predicate.map_or(mask, |p| {
+            let values = &self.warp.v32[p as usize];
+            (0..LANES).fold(0, |m, l| m | u32::from(mask >> l & 1 != 0 && values[l] != 0) << l)
+        });
+        (0..LANES as u32).filter(move |lane| on >> lane & 1 != 0)
+    }
+
+    fn words_of(&self, registers: &[Operand], scalars: &[u64]) -> Check<Vec<usize>> {
+        registers.iter().map(|r| self.local_word(*r, scalars)).collect()
+    }
+
+    /// The address of a load or store, which the lanes of the warp must be allowed to.
+    fn transfer_base(&self, transfer: &Transfer, address: R, mask: u32) -> Check<u32> {
+        self.whole_warp(mask)?;
+        let addresses = &self.warp.v32[address as usize];
+        let base = addresses[0];
+        if addresses.iter().any(|a| *a != base) {
+            return Err(misuse(0, "lanes name different addresses of tensor memory"));
+        }
+        let lane = transfer
+            .first_lane(self.id, base >> 16)
+            .map_err(|m| misuse(0, format!("tcgen05.ld or .st at {m}")))?;
+        Ok(lane << 16 | base & 0xffff)
+    }
+
+    /// What this warp stores is there when it has waited: a load before that reads what was there.
+    fn stored_before(&self, cells: impl Iterator<Item = Cell>) -> Check {
+        if self.warp.stored.is_empty() || !self.shared.order.check {
+            return Ok(());
+        }
+        let loaded: BTreeSet<Cell> = cells.collect();
+        let reads = |stored: &&Stored| stored.cells.iter().any(|(cell, _)| loaded.contains(cell));
+        let Some(stored) = self.warp.stored.iter().find(reads) else {
+            return Ok(());
+        };
+        let message = "tcgen05.ld reads columns of tensor memory that a tcgen05.st of this warp is still writing: \
+                       tcgen05.wait::st is missing between them";
+        let mut trap = Trap::new(FaultKind::Race, 0, message);
+        trap.notes
+            .push(("the store is issued here".to_string(), stored.pc));
+        Err(trap)
+    }
+
+    /// Nobody has written what a load that was not waited for may still read.
+    fn unchanged(&mut self, loading: &Loading) -> Check {
+        if !self.shared.order.check {
+            return Ok(());
+        }
+        let bank = &mut self.shared.bank;
+        let mut cells = loading.cells.iter().zip(&loading.writes);
+        let (block, id) = (self.shared.order.block, self.id);
+        let changed = cells.find(|(cell, before)| {
+            let write = bank.place(**cell).last_write();
+            write != **before && !write.of_warp(block, id)
+        });
+        let Some((cell, _)) = changed else {
+            return Ok(());
+        };
+        let write = bank.place(*cell).last_write();
+        let message = format!(
+            "lane {}, column {} of tensor memory is written while a tcgen05.ld may still read it: tcgen05.wait::ld is missing \
+             before the column is given away",
+            cell.lane, cell.column
+        );
+        let mut trap = Trap::new(FaultKind::Race, 0, message);
+        trap.notes
+            .push(("the load is issued here".to_string(), loading.pc));
+        trap.notes.push(("it is written here".to_string(), write.pc()));
+        Err(trap)
+    }
+
+    /// The warp accesses cells of tensor memory.
+    fn touch(&mut self, pc: usize, cells: &[Cell], touch: Touch) -> Check {
+        let Shared { bank, order, .. } = &mut *self.shared;
+        if !order.check {
+            return Ok(());
+        }
+        let mark = order.mark(self.id, pc, Kind::Plain).of(FULL);
+        let order: &Order = order;
+        let (writes, verb) = match touch {
+            Touch::Load => (false, "loads"),
+            Touch::Store => (true, "stores to"),
+            Touch::Free => (true, "frees"),
+        };
+        let done = bank.accessed(cells, |place| match writes {
+            true => place.write_together(order, mark, touch != Touch::Free),
+            false => place.read_together(order, mark),
+        });
+        done.map_err(|(cell, conflict)| {
+            let name = format!("lane {}, column {} of tensor memory", cell.lane, cell.column);
+            self.conflicting(&name, 0, conflict, verb)
+        })
+    }
+
+    /// What a matrix operation does, from the registers of the lane that issues it.
+    fn product(&self, inst: &MmaInst, lane: u32) -> Check<Product> {
+        let word = |r: R| self.warp.v32[r as usize][lane as usize];
+        let wide = |r: R| self.warp.v64[r as usize][lane as usize];
+        let mma = Mma::decode(
+            inst.kind,
+            word(inst.descriptor),
+            inst.group,
+            inst.weight_stationary,
+            inst.metadata.is_some(),
+            inst.blocks,
+        )
+        .map_err(|m| misuse(lane, m))?;
+        let descriptor = |bits| Descriptor::of_sm100(bits).map_err(|m| misuse(lane, m));
+        Ok(Product {
+            mma,
+            d: word(inst.d),
+            left: match inst.left_in_memory {
+                true => Err(wide(inst.left) as u32),
+                false => Ok(descriptor(wide(inst.left))?),
+            },
+            right: descriptor(wide(inst.right))?,
+            keep: word(inst.keep) != 0,
+            scale: inst.scale,
+            off: inst.off.iter().map(|r| word(*r)).collect(),
+            factors: inst.factors.map(|[a, b]| [word(a), word(b)]),
+            metadata: inst.metadata.map(word),
+        })
+    }
+}
+
+fn transfer_cells(transfer: &Transfer, base: u32) -> impl Iterator<Item = Cell> {
+    let wide = if transfer.packed { 2 } else { 1 };
+    (0..transfer.registers()).flat_map(move |r| {
+        (0..LANES).flat_map(move |lane| {
+            let (row, column) = transfer.place(lane, r);
+            (0..wide).map(move |c| moved(base, row, column + c))
+        })
+    })
+}

@@ -1,0 +1,125 @@
+//! `tcgen05`: tensor memory and the tensor core that works on it.
+//!
+//! Matrix operations and copies to tensor memory are asynchronous operations of the thread that issues them, in the order
+//! in which it does; `tcgen05.commit` tells an mbarrier when they are complete. Loads and stores are those of a warp:
+//! registers that are loaded may be read at once (PTX ISA, "Register dependencies, same thread"), but the load reads tensor
+//! memory until `tcgen05.wait::ld`; what is stored is there after `tcgen05.wait::st`. The order of accesses is that of all
+//! memory, by columns of 16 lanes, with the fences of `tcgen05`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `instruction` | the instructions: loads and stores, and those that issue operations |
+//! | `in_flight` | what products, copies and shifts do when they are performed |
+
+mod in_flight;
+mod instruction;
+
+use super::Trap;
+use super::order::{Conflict, Mark, Place};
+use crate::fault::FaultKind;
+use crate::tensor::tmem::{COLUMNS, Cell, TensorMemory};
+
+/// Lanes of tensor memory that share a history.
+const TOGETHER: u32 = 16;
+
+/// The tensor memory of a block, with the histories of its cells.
+#[derive(Default)]
+pub(super) struct Bank {
+    memory: TensorMemory,
+    places: Vec<Place>,
+}
+
+/// What a warp has stored and not yet waited for.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pc: usize,
+    cells: Vec<(Cell, Change)>,
+}
+
+/// How a warp accesses tensor memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Touch {
+    Load,
+    Store,
+    /// Not asynchronous: a `tcgen05.fence::after_thread_sync` does not order it.
+    Free,
+}
+
+/// What a warp loads and has not waited for.
+#[derive(Debug)]
+pub(super) struct Loading {
+    pc: usize,
+    cells: Vec<Cell>,
+    /// For each cell, who had written it.
+    writes: Vec<Mark>,
+}
+
+impl Loading {
+    /// The load.
+    pub(super) fn pc(&self) -> usize {
+        self.pc
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Word(u32),
+    /// The lower half alone.
+    Half(u32),
+}
+
+impl Bank {
+    pub(super) fn reset(&mut self) {
+        self.memory.reset();
+        self.places.clear();
+    }
+
+    /// The instruction of an allocation that has not been freed.
+    pub(super) fn leak(&self) -> Option<(u32, usize)> {
+        self.memory.leaked().first().map(|b| (b.columns, b.made_at))
+    }
+
+    fn place(&mut self, cell: Cell) -> &mut Place {
+        if self.places.is_empty() {
+            self.places = vec![Place::EMPTY; (128 / TOGETHER * COLUMNS) as usize];
+        }
+        let last = self.places.len() - 1;
+        &mut self.places[((cell.lane / TOGETHER * COLUMNS + cell.column) as usize).min(last)]
+    }
+
+    /// One cell for each history that covers some of the cells.
+    fn representatives(cells: impl Iterator<Item = Cell>) -> Vec<Cell> {
+        let mut out: Vec<Cell> = cells
+            .map(|c| Cell {
+                lane: c.lane / TOGETHER * TOGETHER,
+                column: c.column,
+            })
+            .collect();
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    fn accessed(
+        &mut self,
+        cells: &[Cell],
+        mut note: impl FnMut(&mut Place) -> Result<(), Conflict>,
+    ) -> Result<(), (Cell, Conflict)> {
+        for cell in cells {
+            note(self.place(*cell)).map_err(|conflict| (*cell, conflict))?;
+        }
+        Ok(())
+    }
+}
+
+fn misuse(lane: u32, message: impl Into<String>) -> Box<Trap> {
+    Trap::new(FaultKind::Asynchronous, lane, message)
+}
+
+fn moved(address: u32, lane: usize, column: usize) -> Cell {
+    let base = Cell::of_address(address);
+    Cell {
+        lane: base.lane + lane as u32,
+        column: base.column + column as u32,
+    }
+}
