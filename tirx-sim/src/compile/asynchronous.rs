@@ -1,115 +1,47 @@
 //! Asynchronous copies and mbarriers.
 
 use tirx_ir::intrin::Op;
-use tirx_ir::intrin::operands::Operands;
 use tirx_ir::{DType, Expr};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
+use super::call::Call;
+use super::mnemonic::update_of;
 use super::registers::Val;
-use tirx_sim_machine::bytecode::{
-    AsyncInst, AtomicOp, BulkInst, Inst, MbarrierInst, MbarrierWhat, R, TileInst,
-};
+use tirx_sim_machine::bytecode::{AsyncInst, BulkInst, Inst, MbarrierInst, MbarrierWhat, R, TileInst};
 use tirx_sim_machine::bytecode::{Class, Direction, Scope};
 use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
-    /// Compiles an operation of this file and gives its value, if it has one. `None`: the operation belongs to another
-    /// file.
-    pub(super) fn asynchronous(&mut self, op: Op, args: &[Expr]) -> Result<Option<Option<Val>>> {
-        use MbarrierWhat::{
-            Arrive, ArriveExpect, ArriveNoComplete, Complete, Expect, Init, Inval, Test, Wait,
+    /// `cp.async`.
+    pub(super) fn copy(&mut self, call: &Call<'_>) -> Result<()> {
+        let predicate = match call.named.int("predicate") {
+            Some(-1) => None,
+            _ => self.operand(call, "predicate", Kind::I32)?,
         };
-        // The operations handled here: the families of the asynchronous engines and of tensor cores.
-        if !matches!(
-            op.info().family,
-            "mbarrier" | "copies" | "matrix" | "wgmma" | "tcgen05" | "nvshmem" | "iket"
-        ) {
-            return Ok(None);
-        }
-        let call = match op.row().read_settled(args) {
-            Ok(call) => call,
-            Err(message) => return error(self.span, message),
-        };
-        let what = match op {
-            Op::PtxMbarrierInit => Some((Init, "thread_count")),
-            Op::PtxMbarrierInval => Some((Inval, "")),
-            Op::PtxMbarrierArrive => Some((Arrive, "count")),
-            Op::PtxMbarrierArriveExpectTx => Some((ArriveExpect, "byte_count")),
-            Op::PtxMbarrierArriveNoComplete => Some((ArriveNoComplete, "count")),
-            Op::PtxMbarrierExpectTx => Some((Expect, "tx_count")),
-            Op::PtxMbarrierCompleteTx => Some((Complete, "tx_count")),
-            Op::PtxMbarrierTryWait | Op::PtxMbarrierTryWaitAcquireCluster => Some((Wait, "phase")),
-            Op::PtxMbarrierTryWaitOnce | Op::PtxMbarrierTestWaitParity => Some((Test, "phase")),
-            _ => None,
-        };
-        self.count(1);
-        if let Some((what, count)) = what {
-            let scope = match op {
-                Op::PtxMbarrierTryWaitAcquireCluster => Scope::Cluster,
-                _ => Scope::Cta,
-            };
-            return self.mbarrier(&call, what, count, scope).map(Some);
-        }
-        let inst = match op {
-            Op::PtxCpAsync => {
-                let predicate = match call.int("predicate") {
-                    Some(-1) => None,
-                    _ => self.operand(&call, "predicate", Kind::I32)?,
-                };
-                AsyncInst::Copy {
-                    to: self.address_operand(&call, "dst_ptr")?,
-                    from: self.address_operand(&call, "src_ptr")?,
-                    bytes: call.int("cp_size").unwrap_or(16) as u8,
-                    predicate,
-                    zeros: call.text("fill_mode") == "zero",
-                }
-            }
-            Op::PtxCpAsyncCommitGroup => AsyncInst::Commit(Class::Copy),
-            Op::PtxCpAsyncBulkCommitGroup => AsyncInst::Commit(Class::Bulk),
-            Op::PtxCpAsyncWaitGroup => AsyncInst::Wait {
-                class: Class::Copy,
-                left: Some(self.number(&call, "num")?),
-                read: false,
-            },
-            Op::PtxCpAsyncBulkWaitGroup => AsyncInst::Wait {
-                class: Class::Bulk,
-                left: Some(self.number(&call, "n")?),
-                read: call.flag("read"),
-            },
-            Op::PtxCpAsyncMbarrierArrive => AsyncInst::ArriveWhenCopied {
-                barrier: self.address_operand(&call, "bar")?,
-                noinc: call.flag("noinc"),
-            },
-            Op::PtxCpAsyncBulkG2sCta | Op::PtxCpAsyncBulkG2sCluster => {
-                self.bulk(&call, "num_bytes", Some("mbarrier_ptr"))?
-            }
-            Op::PtxCpAsyncBulkS2sCluster => self.bulk(&call, "num_bytes", Some("mbarrier"))?,
-            Op::PtxCpAsyncBulkSharedToCluster => self.bulk(&call, "size", Some("mbar"))?,
-            Op::PtxCpAsyncBulkS2g => self.bulk(&call, "num_bytes", None)?,
-            Op::PtxCpAsyncBulkTensorG2sCta | Op::PtxCpAsyncBulkTensorG2sCluster => {
-                self.tile(&call, "dst_ptr", Direction::In)?
-            }
-            Op::PtxCpAsyncBulkTensorS2g => self.tile(&call, "src_ptr", Direction::Out)?,
-            Op::PtxCpAsyncBulkTensorS2gReduce => {
-                let op = match call.text("red_op") {
-                    "add" => AtomicOp::Add,
-                    "min" => AtomicOp::Min,
-                    "max" => AtomicOp::Max,
-                    "inc" => AtomicOp::Inc,
-                    "dec" => AtomicOp::Dec,
-                    "and" => AtomicOp::And,
-                    "or" => AtomicOp::Or,
-                    _ => AtomicOp::Xor,
-                };
-                self.tile(&call, "src_ptr", Direction::Reduce(op))?
-            }
-            // Caches are not simulated.
-            Op::PtxCpAsyncBulkTensorPrefetch | Op::PtxPrefetchTensormap => return Ok(Some(None)),
-            _ => return Ok(None),
-        };
-        self.push_async(inst)?;
-        Ok(Some(None))
+        let to = self.address_operand(call, "dst_ptr")?;
+        let from = self.address_operand(call, "src_ptr")?;
+        self.push_async(AsyncInst::Copy {
+            to,
+            from,
+            bytes: call.named.int("cp_size").unwrap_or(16) as u8,
+            predicate,
+            zeros: call.named.text("fill_mode") == "zero",
+        })
+    }
+
+    /// Waits until all groups but the last `left` are complete, or have been read.
+    pub(super) fn wait_for_group(&mut self, call: &Call<'_>, class: Class, left: &str) -> Result<()> {
+        let left = Some(self.constant_operand(call, left)?);
+        let read = call.named.get("read").is_some() && call.named.flag("read");
+        self.push_async(AsyncInst::Wait { class, left, read })
+    }
+
+    /// `cp.async.mbarrier.arrive`.
+    pub(super) fn arrive_when_copied(&mut self, call: &Call<'_>) -> Result<()> {
+        let barrier = self.address_operand(call, "bar")?;
+        let noinc = call.named.flag("noinc");
+        self.push_async(AsyncInst::ArriveWhenCopied { barrier, noinc })
     }
 
     pub(super) fn push_async(&mut self, inst: AsyncInst) -> Result<()> {
@@ -125,8 +57,8 @@ impl Compiler<'_> {
     }
 
     /// An operand in a vector register, if it is present.
-    fn operand(&mut self, call: &Operands, name: &str, kind: Kind) -> Result<Option<R>> {
-        let Some(e) = call.get(name) else {
+    fn operand(&mut self, call: &Call<'_>, name: &str, kind: Kind) -> Result<Option<R>> {
+        let Some(e) = call.named.get(name) else {
             return Ok(None);
         };
         let value = self.value(e)?;
@@ -134,18 +66,24 @@ impl Compiler<'_> {
         self.vector(value).map(Some)
     }
 
-    fn number(&self, call: &Operands, name: &str) -> Result<u32> {
-        match call.int(name).and_then(|n| u32::try_from(n).ok()) {
+    fn constant_operand(&self, call: &Call<'_>, name: &str) -> Result<u32> {
+        match call.named.int(name).and_then(|n| u32::try_from(n).ok()) {
             Some(n) => Ok(n),
             None => error(self.span, format!("{name} is no number that is known")),
         }
     }
 
+    /// An operand that the call must have.
+    pub(super) fn given<'e>(&self, call: &Call<'e>, name: &str) -> Result<&'e Expr> {
+        match call.named.get(name) {
+            Some(e) => Ok(e),
+            None => error(self.span, format!("T.{} without {name}", call.op.info().script)),
+        }
+    }
+
     /// A pointer, or an address of 32 bits in shared memory, as a 64-bit address.
-    fn address_operand(&mut self, call: &Operands, name: &str) -> Result<R> {
-        let Some(e) = call.get(name) else {
-            return error(self.span, format!("{name} is missing"));
-        };
+    fn address_operand(&mut self, call: &Call<'_>, name: &str) -> Result<R> {
+        let e = self.given(call, name)?;
         self.address_value(e)
     }
 
@@ -169,18 +107,23 @@ impl Compiler<'_> {
         self.vector(value)
     }
 
-    /// `what_scope` is the scope that the instruction's name gives it.
-    fn mbarrier(
+    /// A test that may fail: its value says whether the phase is complete.
+    pub(super) fn test_barrier(&mut self, call: &Call<'_>) -> Result<Vec<Val>> {
+        let complete = self.mbarrier(call, MbarrierWhat::Test, "phase", Scope::Cta)?;
+        Ok(complete.into_iter().collect())
+    }
+
+    /// `count` names the operand that says how many, or which phase; `scope` is that of the instruction's name.
+    pub(super) fn mbarrier(
         &mut self,
-        call: &Operands,
+        call: &Call<'_>,
         what: MbarrierWhat,
         count: &str,
-        what_scope: Scope,
+        scope: Scope,
     ) -> Result<Option<Val>> {
-        let name = if call.get("bar").is_some() {
-            "bar"
-        } else {
-            "barrier"
+        let name = match call.named.get("bar") {
+            Some(_) => "bar",
+            None => "barrier",
         };
         let barrier = self.address_operand(call, name)?;
         let count = match count {
@@ -199,8 +142,8 @@ impl Compiler<'_> {
             count,
             remote,
             predicate,
-            relaxed: call.text("sem") == "relaxed",
-            cluster: call.text("scope") == "cluster" || what_scope == Scope::Cluster,
+            relaxed: call.named.text("sem") == "relaxed",
+            cluster: call.named.text("scope") == "cluster" || scope == Scope::Cluster,
             drops: false,
             state: None,
             d,
@@ -208,7 +151,8 @@ impl Compiler<'_> {
         Ok(d.map(|d| Val::vector(Kind::U32, d)))
     }
 
-    fn bulk(&mut self, call: &Operands, bytes: &str, barrier: Option<&str>) -> Result<AsyncInst> {
+    /// A bulk copy: `bytes` and `barrier` name operands.
+    pub(super) fn bulk(&mut self, call: &Call<'_>, bytes: &str, barrier: Option<&str>) -> Result<()> {
         let to = self.address_operand(call, "dst_ptr")?;
         let from = self.address_operand(call, "src_ptr")?;
         let Some(bytes) = self.operand(call, bytes, Kind::U32)? else {
@@ -218,7 +162,7 @@ impl Compiler<'_> {
             Some(name) => Some(self.address_operand(call, name)?),
             None => None,
         };
-        Ok(AsyncInst::Bulk(BulkInst {
+        let inst = AsyncInst::Bulk(BulkInst {
             to,
             from,
             bytes,
@@ -229,18 +173,29 @@ impl Compiler<'_> {
                 self.masked(call, "ignore_oob", "ignore_bytes_left")?,
                 self.masked(call, "ignore_oob", "ignore_bytes_right")?,
             ],
-        }))
+        });
+        self.push_async(inst)
     }
 
     /// A mask that counts where a flag is set.
-    fn masked(&mut self, call: &Operands, flag: &str, mask: &str) -> Result<Option<R>> {
-        match call.flag(flag) {
+    fn masked(&mut self, call: &Call<'_>, flag: &str, mask: &str) -> Result<Option<R>> {
+        match call.named.flag(flag) {
             true => self.operand(call, mask, Kind::U32),
             false => Ok(None),
         }
     }
 
-    fn tile(&mut self, call: &Operands, shared: &str, direction: Direction) -> Result<AsyncInst> {
+    /// A tensor copy that reduces in global memory.
+    pub(super) fn reducing_tile(&mut self, call: &Call<'_>) -> Result<()> {
+        let op = call.named.text("red_op");
+        match update_of(op) {
+            Some(op) => self.tile(call, "src_ptr", Direction::Reduce(op)),
+            None => error(self.span, format!("a tensor copy has no reduction \"{op}\"")),
+        }
+    }
+
+    /// A tensor copy; `shared` names the operand in shared memory.
+    pub(super) fn tile(&mut self, call: &Call<'_>, shared: &str, direction: Direction) -> Result<()> {
         let shared = self.address_operand(call, shared)?;
         let map = self.address_operand(call, "tensormap_addr")?;
         let barrier = match direction {
@@ -248,19 +203,20 @@ impl Compiler<'_> {
             _ => None,
         };
         let mut at = Vec::new();
-        for e in call.list("coords") {
+        for e in call.named.list("coords") {
             let value = self.value(e)?;
             let value = self.convert(value, Kind::I32)?;
             at.push(self.vector(value)?);
         }
-        Ok(AsyncInst::Tile(TileInst {
+        let ranks = self.masked(call, "multicast", "cta_mask")?;
+        self.push_async(AsyncInst::Tile(TileInst {
             direction,
-            gather: call.text("load_mode") == "tile_gather4",
+            gather: call.named.text("load_mode") == "tile_gather4",
             map,
             shared,
             barrier,
-            ranks: self.masked(call, "multicast", "cta_mask")?,
-            pair: call.int("cta_group") == Some(2),
+            ranks,
+            pair: call.named.int("cta_group") == Some(2),
             at,
         }))
     }

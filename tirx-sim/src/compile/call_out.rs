@@ -1,6 +1,5 @@
 //! Calls that leave the kernel: raw CUDA functions, `printf`, `print_buffer`.
 
-use tirx_ir::intrin::Op;
 use tirx_ir::{DType, Expr};
 use tirx_source::diagnostic::{Result, error};
 
@@ -10,15 +9,14 @@ use tirx_sim_machine::bytecode::{ExternCall, Inst, Print};
 use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
-    /// A call of a raw CUDA or C function: name[, source text], arguments.
-    pub(super) fn call_out(&mut self, op: Op, args: &[Expr], dtype: DType) -> Result<Vec<Val>> {
+    /// A call of a raw CUDA or C function: name[, source text], arguments, which are those from `first` on.
+    pub(super) fn call_out(&mut self, args: &[Expr], first: usize, dtype: DType) -> Result<Vec<Val>> {
         let name = match args.first() {
             Some(name) => self.text(name)?.to_string(),
             None => return error(self.span, "a call of a function without a name"),
         };
-        let rest = if op == Op::CudaFuncCall { 2 } else { 1 };
         let mut operands = Vec::new();
-        for arg in args.iter().skip(rest) {
+        for arg in args.iter().skip(first) {
             if arg.as_str().is_some() {
                 continue;
             }

@@ -3,7 +3,6 @@
 //! A vector value is one register per lane of the *value* (each of 32 lanes of the *warp*): vector code is scalar code
 //! repeated, except that consecutive elements are loaded and stored together.
 
-use tirx_ir::intrin::Op;
 use tirx_ir::{BinOp, DType, Expr, ExprKind};
 use tirx_source::diagnostic::{Result, error};
 
@@ -108,7 +107,7 @@ impl Compiler<'_> {
             ExprKind::Select(c, t, f)
                 if c.dtype.is_scalar() && !(self.is_harmless(t) && self.is_harmless(f)) =>
             {
-                self.lazy_choice(&[c.clone(), t.clone(), f.clone()], e)
+                self.lazy_choice(&[c.clone(), t.clone(), f.clone()], e.dtype)
             }
             ExprKind::Select(c, t, f) => {
                 let c = self.values(c)?;
@@ -162,7 +161,7 @@ impl Compiler<'_> {
                 self.vars.insert(var.clone(), values);
                 self.values(body)
             }
-            ExprKind::Call { op, args } => self.call(*op, args, e),
+            ExprKind::Call { op, args } => self.call(*op, args, e.dtype),
         }
     }
 
@@ -359,7 +358,7 @@ impl Compiler<'_> {
     }
 
     /// `if_then_else`: only the chosen value is evaluated.
-    pub(super) fn lazy_choice(&mut self, args: &[Expr], result: &Expr) -> Result<Vec<Val>> {
+    pub(super) fn lazy_choice(&mut self, args: &[Expr], dtype: DType) -> Result<Vec<Val>> {
         let [c, t, f] = args else {
             return error(self.span, "if_then_else takes three arguments");
         };
@@ -376,8 +375,8 @@ impl Compiler<'_> {
                 .map(|(t, f)| self.select(condition, t, f))
                 .collect();
         }
-        let kind = self.kind(result.dtype)?;
-        let lanes = result.dtype.lanes as usize;
+        let kind = self.kind(dtype)?;
+        let lanes = dtype.lanes as usize;
         match condition.at {
             Operand::V(c) => {
                 let targets = (0..lanes).map(|_| self.temp(kind)).collect::<Result<Vec<_>>>()?;
@@ -524,11 +523,6 @@ impl Compiler<'_> {
             Some(text) => Ok(text),
             None => error(self.span, "expected a string"),
         }
-    }
-
-    /// Whether `e` is a call such as `likely` that stands for its argument.
-    pub(super) fn is_transparent(op: Op) -> bool {
-        matches!(op, Op::Likely)
     }
 }
 

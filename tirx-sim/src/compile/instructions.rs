@@ -5,13 +5,14 @@ use tirx_ir::{BinOp, DType, Expr, TypeCode};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
+use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::bytecode::Inst;
 use tirx_sim_machine::cvt::Rounding;
 use tirx_sim_machine::numeric::Kind;
 use tirx_sim_machine::rounded::{Operation, Rounded};
 
-const F32X2: DType = DType::FLOAT32.with_lanes(2);
+pub(super) const F32X2: DType = DType::FLOAT32.with_lanes(2);
 const BF16X2: DType = DType::BFLOAT16.with_lanes(2);
 const E4M3X4: DType = DType::scalar(TypeCode::Float8_e4m3fn, 8).with_lanes(4);
 
@@ -39,138 +40,198 @@ fn number_of(op: BinOp, a: Expr, b: Expr) -> Expr {
     Expr::select(is_nan(&a), b, picked)
 }
 
-/// What a call without modifiers is.
-fn meaning(op: Op, args: &[Expr]) -> Option<Expr> {
-    let packed = |at: usize, dtype: DType| reinterpret(dtype, args[at].clone());
-    let pair = |at: usize| combine(F32X2, vec![float(&args[at]), float(&args[at + 1])]);
-    let both = |op: BinOp| Expr::binary(op, packed(0, F32X2), packed(1, F32X2));
-    Some(match op {
-        Op::CudaMakeFloat2 => reinterpret(DType::UINT64, pair(0)),
-        Op::CudaFloat2X => Expr::call(Op::Vectorlow, DType::FLOAT32, vec![packed(0, F32X2)]),
-        Op::CudaFloat2Y => Expr::call(Op::Vectorhigh, DType::FLOAT32, vec![packed(0, F32X2)]),
-        Op::CudaFadd2Rn => reinterpret(DType::UINT64, both(BinOp::Add)),
-        Op::CudaFmul2Rn => reinterpret(DType::UINT64, both(BinOp::Mul)),
-        Op::CudaFloat22bfloat162Rn => reinterpret(DType::UINT32, pair(0).cast(BF16X2)),
-        Op::CudaFloat22bfloat162RnFromFloat2 => reinterpret(DType::UINT32, packed(0, F32X2).cast(BF16X2)),
-        Op::CudaBfloat1622float2 => reinterpret(DType::UINT64, packed(0, BF16X2).cast(F32X2)),
-        Op::CudaHmin2 | Op::CudaHmax2 => {
-            let order = if op == Op::CudaHmin2 {
-                BinOp::Min
-            } else {
-                BinOp::Max
-            };
-            let picked = number_of(order, packed(0, BF16X2), packed(1, BF16X2));
-            reinterpret(DType::UINT32, picked)
+fn packed(e: &Expr, dtype: DType) -> Expr {
+    reinterpret(dtype, e.clone())
+}
+
+/// Two floats as one vector.
+fn pair(low: &Expr, high: &Expr) -> Expr {
+    combine(F32X2, vec![float(low), float(high)])
+}
+
+pub(super) fn float2_of(args: &[Expr]) -> Expr {
+    reinterpret(DType::UINT64, pair(&args[0], &args[1]))
+}
+
+/// One of the two floats of a pair: `Op::Vectorlow` or `Op::Vectorhigh`.
+pub(super) fn half_of_float2(args: &[Expr], which: Op) -> Expr {
+    Expr::call(which, DType::FLOAT32, vec![packed(&args[0], F32X2)])
+}
+
+pub(super) fn on_float2(args: &[Expr], op: BinOp) -> Expr {
+    let result = Expr::binary(op, packed(&args[0], F32X2), packed(&args[1], F32X2));
+    reinterpret(DType::UINT64, result)
+}
+
+pub(super) fn bfloat2_of_two(args: &[Expr]) -> Expr {
+    reinterpret(DType::UINT32, pair(&args[0], &args[1]).cast(BF16X2))
+}
+
+pub(super) fn bfloat2_of_float2(args: &[Expr]) -> Expr {
+    reinterpret(DType::UINT32, packed(&args[0], F32X2).cast(BF16X2))
+}
+
+pub(super) fn float2_of_bfloat2(args: &[Expr]) -> Expr {
+    reinterpret(DType::UINT64, packed(&args[0], BF16X2).cast(F32X2))
+}
+
+/// The least or the greatest of each of two.
+pub(super) fn picked_of_bfloat2(args: &[Expr], op: BinOp) -> Expr {
+    let picked = number_of(op, packed(&args[0], BF16X2), packed(&args[1], BF16X2));
+    reinterpret(DType::UINT32, picked)
+}
+
+pub(super) fn four_e4m3(args: &[Expr]) -> Expr {
+    let parts = vec![pair(&args[0], &args[1]), pair(&args[2], &args[3])];
+    let all = combine(DType::FLOAT32.with_lanes(4), parts);
+    reinterpret(DType::UINT32, all.cast(E4M3X4))
+}
+
+pub(super) fn exp2(args: &[Expr]) -> Expr {
+    Expr::call(Op::Exp2, DType::FLOAT32, vec![float(&args[0])])
+}
+
+pub(super) fn reciprocal(args: &[Expr]) -> Expr {
+    Expr::binary(BinOp::Div, Expr::float(DType::FLOAT32, 1.0), float(&args[0]))
+}
+
+/// The least or the greatest of three.
+pub(super) fn picked_of_three(args: &[Expr], op: BinOp) -> Expr {
+    let two = number_of(op, float(&args[0]), float(&args[1]));
+    number_of(op, two, float(&args[2]))
+}
+
+/// A float plus the bfloat16 of some bits.
+pub(super) fn plus_bfloat16(args: &[Expr]) -> Expr {
+    let bits = args[1].clone().cast(DType::UINT16);
+    float(&args[0]) + reinterpret(DType::BFLOAT16, bits).cast(DType::FLOAT32)
+}
+
+/// `max.f32`, with `.NaN` or without.
+pub(super) fn maximum(args: &[Expr]) -> Expr {
+    let (a, b) = (float(&args[0]), float(&args[1]));
+    let number = number_of(BinOp::Max, a.clone(), b.clone());
+    if args[3].is_int(0) {
+        return number;
+    }
+    let is_nan = |e: &Expr| Expr::call(Op::Isnan, DType::BOOL, vec![e.clone()]);
+    Expr::select(is_nan(&a), a.clone(), Expr::select(is_nan(&b), b, number))
+}
+
+fn word_of(op: Op, args: Vec<Expr>) -> Expr {
+    Expr::call(op, DType::UINT32, args)
+}
+
+/// `lop3`: the sum of the products for which the table has a one.
+pub(super) fn logic_of_three(args: &[Expr]) -> Expr {
+    let word = |at: usize, set: bool| {
+        let word = args[at].clone().cast(DType::UINT32);
+        if set {
+            word
+        } else {
+            word_of(Op::BitwiseNot, vec![word])
         }
-        Op::CudaFp8x4E4m3FromFloat4 => {
-            let all = combine(DType::FLOAT32.with_lanes(4), vec![pair(0), pair(2)]);
-            reinterpret(DType::UINT32, all.cast(E4M3X4))
-        }
-        Op::PtxExp2 => Expr::call(Op::Exp2, DType::FLOAT32, vec![float(&args[0])]),
-        Op::PtxRcp => Expr::binary(BinOp::Div, Expr::float(DType::FLOAT32, 1.0), float(&args[0])),
-        Op::PtxReduce3MaxF32 | Op::PtxReduce3MinF32 => {
-            let order = if op == Op::PtxReduce3MaxF32 {
-                BinOp::Max
-            } else {
-                BinOp::Min
-            };
-            let two = number_of(order, float(&args[0]), float(&args[1]));
-            number_of(order, two, float(&args[2]))
-        }
-        Op::PtxAddRnF32Bf16 => {
-            let bits = args[1].clone().cast(DType::UINT16);
-            float(&args[0]) + reinterpret(DType::BFLOAT16, bits).cast(DType::FLOAT32)
-        }
-        Op::PtxMaxF32 => {
-            let (a, b) = (float(&args[0]), float(&args[1]));
-            let number = number_of(BinOp::Max, a.clone(), b.clone());
-            if args[3].is_int(0) {
-                number
-            } else {
-                let is_nan = |e: &Expr| Expr::call(Op::Isnan, DType::BOOL, vec![e.clone()]);
-                Expr::select(is_nan(&a), a.clone(), Expr::select(is_nan(&b), b, number))
-            }
-        }
-        // The sum of the products for which the table has a one.
-        Op::PtxLop3B32 => {
-            let call = |op: Op, args: Vec<Expr>| Expr::call(op, DType::UINT32, args);
-            let word = |at: usize, set: bool| {
-                let word = args[at].clone().cast(DType::UINT32);
-                if set {
-                    word
-                } else {
-                    call(Op::BitwiseNot, vec![word])
-                }
-            };
-            let lut = args[3].as_int().unwrap_or_default();
-            let rows = (0..8).filter(|row| lut >> row & 1 == 1);
-            rows.fold(Expr::constant(DType::UINT32, 0), |sum, row| {
-                let [a, b, c] = [0, 1, 2].map(|at| word(at, row >> (2 - at) & 1 == 1));
-                let product = call(Op::BitwiseAnd, vec![call(Op::BitwiseAnd, vec![a, b]), c]);
-                call(Op::BitwiseOr, vec![sum, product])
-            })
-        }
-        Op::PtxAnySync => {
-            let lanes = Expr::call(Op::CudaBallotSync, DType::UINT32, args.to_vec());
-            let any = Expr::binary(BinOp::Ne, lanes, Expr::constant(DType::UINT32, 0));
-            any.cast(DType::INT32)
-        }
-        // The first active lane.
-        Op::PtxElectSync => {
-            let mask = Expr::constant(DType::UINT32, u32::MAX.into());
-            let here = vec![mask, Expr::constant(DType::BOOL, 1)];
-            let lanes = Expr::call(Op::CudaBallotSync, DType::UINT32, here);
-            let first = Expr::call(Op::CudaFfsU32, DType::INT32, vec![lanes]);
-            let register = vec![Expr::int32(32), Expr::string("laneid")];
-            let lane = Expr::call(Op::PtxFetchRegister, DType::INT32, register);
-            Expr::binary(BinOp::Eq, first, lane + Expr::int32(1)).cast(DType::UINT32)
-        }
-        _ => return None,
+    };
+    let lut = args[3].as_int().unwrap_or_default();
+    let rows = (0..8).filter(|row| lut >> row & 1 == 1);
+    rows.fold(Expr::constant(DType::UINT32, 0), |sum, row| {
+        let [a, b, c] = [0, 1, 2].map(|at| word(at, row >> (2 - at) & 1 == 1));
+        let product = word_of(Op::BitwiseAnd, vec![word_of(Op::BitwiseAnd, vec![a, b]), c]);
+        word_of(Op::BitwiseOr, vec![sum, product])
     })
 }
 
+pub(super) fn any_lane(args: &[Expr]) -> Expr {
+    let lanes = Expr::call(Op::CudaBallotSync, DType::UINT32, args.to_vec());
+    let any = Expr::binary(BinOp::Ne, lanes, Expr::constant(DType::UINT32, 0));
+    any.cast(DType::INT32)
+}
+
+/// The first active lane.
+fn elected() -> Expr {
+    let mask = Expr::constant(DType::UINT32, u32::MAX.into());
+    let here = vec![mask, Expr::constant(DType::BOOL, 1)];
+    let lanes = Expr::call(Op::CudaBallotSync, DType::UINT32, here);
+    let first = Expr::call(Op::CudaFfsU32, DType::INT32, vec![lanes]);
+    let register = vec![Expr::int32(32), Expr::string("laneid")];
+    let lane = Expr::call(Op::PtxFetchRegister, DType::INT32, register);
+    Expr::binary(BinOp::Eq, first, lane + Expr::int32(1)).cast(DType::UINT32)
+}
+
 impl Compiler<'_> {
-    /// The value of an instruction of this file.
-    pub(super) fn instruction(&mut self, op: Op, args: &[Expr]) -> Result<Option<Vec<Val>>> {
-        if op == Op::PtxElectSync {
-            self.emit(Inst::Converged);
-        }
-        let value = match meaning(op, args) {
-            Some(value) => self.values(&value)?,
-            None => match self.arithmetic(op, args)? {
-                Some((_, values)) => values,
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(value))
+    /// `fns`: the number of the n-th set bit of a word from a base on (backwards for n < 0; the base itself for 0), all ones where
+    /// there is none. Arguments: word, base, n.
+    pub(super) fn nth_set(&mut self, args: &[Expr]) -> Result<Vec<Val>> {
+        let word = |value: i128| Expr::constant(DType::UINT32, value);
+        let binary = Expr::binary;
+        let base = args[1].clone().cast(DType::UINT32);
+        let n = args[2].clone().cast(DType::INT32);
+        let (forward, backward) = (
+            binary(BinOp::Gt, n.clone(), Expr::int32(0)),
+            binary(BinOp::Lt, n.clone(), Expr::int32(0)),
+        );
+        let alone = word_of(Op::ShiftLeft, vec![word(1), base.clone()]);
+        let up = word_of(Op::ShiftLeft, vec![word(u32::MAX.into()), base.clone()]);
+        let distance = binary(BinOp::Sub, word(31), base);
+        let down = word_of(Op::ShiftRight, vec![word(u32::MAX.into()), distance]);
+        let range = Expr::select(forward, up, Expr::select(backward.clone(), down, alone));
+        let range = word_of(Op::BitwiseAnd, vec![args[0].clone().cast(DType::UINT32), range]);
+        let range = self.values(&range)?;
+        let range = self.known(DType::UINT32, range);
+        let count = Expr::select(backward.clone(), binary(BinOp::Sub, Expr::int32(0), n.clone()), n);
+        let count = binary(BinOp::Max, count, Expr::int32(1)).cast(DType::UINT32);
+        let count = self.values(&count)?;
+        let count = self.known(DType::UINT32, count);
+        let backward = self.values(&backward)?;
+        let backward = self.known(DType::BOOL, backward);
+        let place = (0..32).fold(word(u32::MAX.into()), |found, bit| {
+            let above = word_of(Op::ShiftRight, vec![range.clone(), word(bit)]);
+            let below = word_of(Op::ShiftLeft, vec![range.clone(), word(31 - bit)]);
+            let set = word_of(Op::BitwiseAnd, vec![above.clone(), word(1)]);
+            let passed = word_of(Op::Popcount, vec![Expr::select(backward.clone(), above, below)]);
+            let here = binary(BinOp::Eq, passed, count.clone());
+            let here = binary(BinOp::And, here, binary(BinOp::Eq, set, word(1)));
+            Expr::select(here, word(bit), found)
+        });
+        self.values(&place)
     }
 
-    /// An instruction that stores its result.
-    pub(super) fn storing_instruction(&mut self, op: Op, args: &[Expr]) -> Result<bool> {
-        let Some((Some(destination), values)) = self.arithmetic(op, args)? else {
-            return Ok(false);
-        };
-        let [value] = values[..] else {
-            return error(self.span, "an instruction stores one value");
+    /// `elect.sync`.
+    pub(super) fn elect(&mut self) -> Result<Vec<Val>> {
+        self.emit(Inst::Converged);
+        self.values(&elected())
+    }
+
+    /// `add`, `sub`, `mul` and `fma`: gives the value, or stores it where the call has a destination.
+    pub(super) fn rounded_arithmetic(
+        &mut self,
+        call: &Call<'_>,
+        operation: Operation,
+        dtype: DType,
+    ) -> Result<Vec<Val>> {
+        let (destination, values) = self.arithmetic(operation, dtype, call.args)?;
+        if !call.dtype.is_void() {
+            return Ok(values);
+        }
+        let (Some(destination), [value]) = (destination, &values[..]) else {
+            return error(self.span, format!("T.{} has a value", call.op.info().script));
         };
         let pointer = self.value(&destination)?;
         let zero = self.integer(Kind::I64, 0)?;
-        self.store_offset(pointer, zero, value, "the destination")?;
-        Ok(true)
+        self.store_offset(pointer, zero, *value, "the destination")?;
+        Ok(Vec::new())
     }
 
     /// Destination and value of `add`, `sub`, `mul` and `fma`.
-    fn arithmetic(&mut self, op: Op, args: &[Expr]) -> Result<Option<(Option<Expr>, Vec<Val>)>> {
-        use Op::*;
-        let dtype = match op {
-            PtxAddF32 | PtxSubF32 | PtxMulF32 | PtxFmaF32 => DType::FLOAT32,
-            PtxAddF64 | PtxSubF64 | PtxMulF64 | PtxFmaF64 => DType::FLOAT64,
-            PtxAddF32x2 | PtxSubF32x2 | PtxMulF32x2 | PtxFmaF32x2 => F32X2,
-            _ => return Ok(None),
-        };
-        let operands = match op {
-            PtxFmaF32 | PtxFmaF64 | PtxFmaF32x2 => 3,
-            _ => 2,
+    fn arithmetic(
+        &mut self,
+        operation: Operation,
+        dtype: DType,
+        args: &[Expr],
+    ) -> Result<(Option<Expr>, Vec<Val>)> {
+        let operands = match operation {
+            Operation::Fma => 3,
+            Operation::Add | Operation::Sub | Operation::Mul => 2,
         };
         let Some(at) = args.iter().position(|a| a.as_str().is_some()) else {
             return error(self.span, "the rounding of an instruction is a string");
@@ -186,12 +247,7 @@ impl Compiler<'_> {
         let plain = matches!(rounding, "" | "rn") && !flag(at + 1);
         if !plain {
             let rounded = Rounded {
-                operation: match op {
-                    PtxAddF32 | PtxAddF64 | PtxAddF32x2 => Operation::Add,
-                    PtxSubF32 | PtxSubF64 | PtxSubF32x2 => Operation::Sub,
-                    PtxMulF32 | PtxMulF64 | PtxMulF32x2 => Operation::Mul,
-                    _ => Operation::Fma,
-                },
+                operation,
                 double: dtype == DType::FLOAT64,
                 rounding: match Rounding::of(rounding) {
                     Ok(rounding) => rounding,
@@ -202,13 +258,13 @@ impl Compiler<'_> {
                 sat: dtype != F32X2 && flag(at + 2),
             };
             let values = self.rounded_lanes(rounded, (0..operands).map(value), dtype)?;
-            return Ok(Some((destination, values)));
+            return Ok((destination, values));
         }
-        let result = match op {
-            PtxAddF32 | PtxAddF64 | PtxAddF32x2 => Expr::binary(BinOp::Add, value(0), value(1)),
-            PtxSubF32 | PtxSubF64 | PtxSubF32x2 => Expr::binary(BinOp::Sub, value(0), value(1)),
-            PtxMulF32 | PtxMulF64 | PtxMulF32x2 => Expr::binary(BinOp::Mul, value(0), value(1)),
-            _ => Expr::call(Op::Fma, dtype, vec![value(0), value(1), value(2)]),
+        let result = match operation {
+            Operation::Add => Expr::binary(BinOp::Add, value(0), value(1)),
+            Operation::Sub => Expr::binary(BinOp::Sub, value(0), value(1)),
+            Operation::Mul => Expr::binary(BinOp::Mul, value(0), value(1)),
+            Operation::Fma => Expr::call(Op::Fma, dtype, vec![value(0), value(1), value(2)]),
         };
         let result = if dtype == F32X2 {
             reinterpret(DType::UINT64, result)
@@ -219,7 +275,7 @@ impl Compiler<'_> {
         } else {
             result
         };
-        Ok(Some((destination, self.values(&result)?)))
+        Ok((destination, self.values(&result)?))
     }
 
     /// The lanes of operands of a dtype, lane by lane; two float32 are packed again.

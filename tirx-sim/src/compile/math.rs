@@ -5,32 +5,67 @@ use tirx_ir::{BinOp, DType, Expr};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
+use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::alu::{Bin, Un};
 use tirx_sim_machine::bytecode::{Inst, Operand};
 use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
-    /// A function of the tables below, lane by lane.
-    pub(super) fn elementary(&mut self, op: Op, args: &[Expr], lanes: u16) -> Result<Option<Vec<Val>>> {
-        if let Some(un) = unary(op) {
-            return self
-                .lanewise(&[&args[0]], lanes, |c, v| c.math(un, v[0]))
-                .map(Some);
-        }
-        let binary = binary(op);
-        let Some(bin) = binary.or(bitwise(op)) else {
-            return Ok(None);
-        };
-        let values = self.lanewise(&[&args[0], &args[1]], lanes, |c, v| {
-            if binary.is_none() {
-                return c.written_bit_operation(bin, v[0], v[1]);
-            }
+    /// A function of the arguments, lane by lane.
+    pub(super) fn each_lane(
+        &mut self,
+        call: &Call<'_>,
+        each: impl FnMut(&mut Self, &[Val]) -> Result<Val>,
+    ) -> Result<Vec<Val>> {
+        let args: Vec<&Expr> = call.args.iter().collect();
+        self.lanewise(&args, call.dtype.lanes, each)
+    }
+
+    pub(super) fn unary(&mut self, call: &Call<'_>, un: Un) -> Result<Vec<Val>> {
+        self.lanewise(&[&call.args[0]], call.dtype.lanes, |c, v| c.math(un, v[0]))
+    }
+
+    pub(super) fn function_of_two(&mut self, call: &Call<'_>, bin: Bin) -> Result<Vec<Val>> {
+        self.each_lane(call, |c, v| {
             let kind = v[0].kind;
             let value = c.bin(bin, kind, kind, v[0], v[1])?;
             c.canonical(value)
-        });
-        values.map(Some)
+        })
+    }
+
+    pub(super) fn bitwise(&mut self, call: &Call<'_>, bin: Bin) -> Result<Vec<Val>> {
+        self.each_lane(call, |c, v| c.written_bit_operation(bin, v[0], v[1]))
+    }
+
+    /// `ldexp`: the second one is an integer.
+    pub(super) fn ldexp(&mut self, v: &[Val]) -> Result<Val> {
+        let kind = v[0].kind;
+        let exponent = self.convert(v[1], if kind.wide() { Kind::I64 } else { Kind::I32 })?;
+        let value = self.bin(Bin::Ldexp, kind, kind, v[0], exponent.with_kind(kind))?;
+        self.canonical(value)
+    }
+
+    pub(super) fn bit_not(&mut self, v: Val) -> Result<Val> {
+        let value = self.un(Un::BitNot, v.kind, v)?;
+        self.canonical(value)
+    }
+
+    pub(super) fn popcount(&mut self, v: Val) -> Result<Val> {
+        let bits = self.stored(v)?;
+        let value = self.un(Un::Popcount, bits.kind, bits)?;
+        Ok(value.with_kind(v.kind))
+    }
+
+    pub(super) fn leading_zeros(&mut self, v: Val) -> Result<Val> {
+        let value = self.un(Un::Clz, v.kind, v)?;
+        Ok(value.with_kind(v.kind))
+    }
+
+    /// The number of the first set bit, from 1 on; 0 where there is none.
+    pub(super) fn first_set(&mut self, v: Val) -> Result<Val> {
+        let value = self.convert(v, Kind::U32)?;
+        self.un(Un::Ffs, Kind::U32, value)
     }
 
     /// A function of one float (or `fabs` of an integer).
@@ -151,63 +186,4 @@ impl Compiler<'_> {
         }
         Ok(sum)
     }
-}
-
-fn unary(op: Op) -> Option<Un> {
-    Some(match op {
-        Op::Exp => Un::Exp,
-        Op::Exp2 => Un::Exp2,
-        Op::Exp10 => Un::Exp10,
-        Op::Erf => Un::Erf,
-        Op::Tanh => Un::Tanh,
-        Op::Sigmoid => Un::Sigmoid,
-        Op::Log => Un::Log,
-        Op::Log2 => Un::Log2,
-        Op::Log10 => Un::Log10,
-        Op::Log1p => Un::Log1p,
-        Op::Tan => Un::Tan,
-        Op::Cos => Un::Cos,
-        Op::Cosh => Un::Cosh,
-        Op::Sin => Un::Sin,
-        Op::Sinh => Un::Sinh,
-        Op::Asin => Un::Asin,
-        Op::Acos => Un::Acos,
-        Op::Atan => Un::Atan,
-        Op::Acosh => Un::Acosh,
-        Op::Asinh => Un::Asinh,
-        Op::Atanh => Un::Atanh,
-        Op::Sqrt => Un::Sqrt,
-        Op::Rsqrt => Un::Rsqrt,
-        Op::Floor => Un::Floor,
-        Op::Ceil => Un::Ceil,
-        Op::Trunc => Un::Trunc,
-        // To nearest even, as the CUDA text has it.
-        Op::Round => Un::Nearbyint,
-        Op::Nearbyint => Un::Nearbyint,
-        Op::Fabs => Un::Abs,
-        _ => return None,
-    })
-}
-
-fn binary(op: Op) -> Option<Bin> {
-    Some(match op {
-        Op::Atan2 => Bin::Atan2,
-        Op::Pow => Bin::Pow,
-        Op::Fmod => Bin::Fmod,
-        Op::Hypot => Bin::Hypot,
-        Op::Copysign => Bin::Copysign,
-        Op::Nextafter => Bin::Nextafter,
-        _ => return None,
-    })
-}
-
-fn bitwise(op: Op) -> Option<Bin> {
-    Some(match op {
-        Op::BitwiseAnd => Bin::And,
-        Op::BitwiseOr => Bin::Or,
-        Op::BitwiseXor => Bin::Xor,
-        Op::ShiftLeft => Bin::Shl,
-        Op::ShiftRight => Bin::ShrS,
-        _ => return None,
-    })
 }

@@ -1,316 +1,348 @@
 //! What does the simulator do with each operation? Exhaustive: an operation without a meaning does not compile.
+//!
+//! An arm names the function that compiles the operation, so that what is listed here as run is run.
 
 use tirx_ir::intrin::Op;
+use tirx_ir::{BinOp, DType, Expr};
+use tirx_source::diagnostic::Result;
+
+use super::Compiler;
+use super::call::Call;
+use super::instructions::{self, F32X2};
+use super::ptx_memory::{EIGHT_FLOATS_TO_HALVES, EIGHT_HALVES_TO_FLOATS, TWO_FLOATS_TO_HALVES};
+use super::registers::Val;
+use super::remote::QUIET;
+use super::warp::THREADFENCE;
+use tirx_sim_machine::alu::{Bin, Un};
+use tirx_sim_machine::bytecode::{
+    AsyncInst, AtomicOp, Class, Direction, Inst, MbarrierWhat, RemoteScope, Scope, ShuffleMode, TensorInst,
+    TensorMemoryInst,
+};
+use tirx_sim_machine::numeric::Kind;
+use tirx_sim_machine::rounded::Operation;
 
 /// What the simulator does with an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// It is compiled, by `call` and the files that it names.
-    Compiled,
+    /// Computes a value: one `Val` for each lane of the call's dtype.
+    Value(fn(&mut Compiler<'_>, &Call<'_>) -> Result<Vec<Val>>),
+    /// Acts, and has no value.
+    Effect(fn(&mut Compiler<'_>, &Call<'_>) -> Result<()>),
+    /// Acts, and has a value that the call need not take: its dtype may be void.
+    Either(fn(&mut Compiler<'_>, &Call<'_>) -> Result<Vec<Val>>),
     /// It never occurs in a final device function.
     Lowered,
     /// It belongs to host functions.
     Host,
 }
 
+fn one(value: Val) -> Vec<Val> {
+    vec![value]
+}
+
 /// What an operation means to the simulator.
 #[rustfmt::skip]
 pub(super) fn meaning(op: Op) -> Meaning {
-    use Meaning::{Compiled, Host, Lowered};
+    use Meaning::{Effect, Either, Host, Lowered, Value};
     match op {
-        // The table of operations without a row of their own.
-        Op::Exp |
-        Op::Exp2 |
-        Op::Exp10 |
-        Op::Erf |
-        Op::Tanh |
-        Op::Sigmoid |
-        Op::Log |
-        Op::Log2 |
-        Op::Log10 |
-        Op::Log1p |
-        Op::Tan |
-        Op::Cos |
-        Op::Cosh |
-        Op::Sin |
-        Op::Sinh |
-        Op::Asin |
-        Op::Acos |
-        Op::Atan |
-        Op::Acosh |
-        Op::Asinh |
-        Op::Atanh |
-        Op::Sqrt |
-        Op::Rsqrt |
-        Op::Floor |
-        Op::Ceil |
-        Op::Trunc |
-        Op::Round |
-        Op::Nearbyint |
-        Op::Fabs |
-        Op::Atan2 |
-        Op::Pow |
-        Op::Fmod |
-        Op::Hypot |
-        Op::Copysign |
-        Op::Nextafter |
-        Op::Ldexp |
-        Op::Fma |
-        Op::Isnan |
-        Op::Isinf |
-        Op::Isfinite |
-        Op::BitwiseAnd |
-        Op::BitwiseOr |
-        Op::BitwiseXor |
-        Op::ShiftLeft |
-        Op::ShiftRight |
-        Op::BitwiseNot |
-        Op::Popcount |
-        Op::Clz |
-        Op::LargeUintImm |
-        Op::QMultiplyShift |
-        Op::Dp4a |
-        Op::IfThenElse |
-        Op::Likely |
-        Op::Assume |
-        Op::Undef |
-        Op::BreakLoop |
-        Op::ContinueLoop |
-        Op::ThreadReturn |
-        Op::Reinterpret |
-        Op::IsNullptr |
-        Op::Vectorlow |
-        Op::Vectorhigh |
-        Op::Vectorcombine |
-        Op::AddressOf |
-        Op::PtrByteOffset |
-        Op::HandleAddByteOffset |
-        Op::TvmAccessPtr |
-        Op::AtomicAdd |
-        Op::Prefetch |
-        Op::PrintBuffer |
-        Op::CallExtern |
-        Op::CallPureExtern |
-        Op::TvmWarpShuffle |
-        Op::TvmWarpShuffleUp |
-        Op::TvmWarpShuffleDown |
-        Op::TvmWarpShuffleXor |
-        Op::TvmWarpActivemask |
-        Op::TvmStorageSync |
-        Op::PtxFetchRegister |
-        Op::CudaFuncCall |
-        Op::CudaCtaSync |
-        Op::CudaWarpSync |
-        Op::CudaWarpgroupSync |
-        Op::CudaClusterSync |
-        Op::CudaGridSync |
-        Op::CudaSyncthreadsAnd |
-        Op::CudaSyncthreadsOr |
-        Op::CudaThreadFence |
-        Op::CudaAtomicAdd |
-        Op::CudaAtomicCas |
-        Op::CudaBallotSync |
-        Op::CudaShflSync |
-        Op::CudaShflUpSync |
-        Op::CudaShflDownSync |
-        Op::CudaShflXorSync |
-        Op::CudaActivemask |
-        Op::CudaReduceAddSyncU32 |
-        Op::CudaReduceMinSyncU32 |
-        Op::CudaFfsU32 |
-        Op::CudaLdg |
-        Op::CudaFdividef |
-        Op::CudaFloatAsUint |
-        Op::CudaUintAsFloat |
-        Op::CudaHalf2float |
-        Op::CudaBfloat162float |
-        Op::CudaClock64 |
-        Op::CudaNanoSleep |
-        Op::CudaThreadRank |
-        Op::CudaPrintf |
-        Op::CudaTrapWhenAssertFailed |
-        Op::CudaWarpReduce |
-        Op::CudaCtaReduce |
-        Op::CudaMakeFloat2 |
-        Op::CudaFloat2X |
-        Op::CudaFloat2Y |
-        Op::CudaFadd2Rn |
-        Op::CudaFmul2Rn |
-        Op::CudaFloat22bfloat162Rn |
-        Op::CudaFloat22bfloat162RnFromFloat2 |
-        Op::CudaBfloat1622float2 |
-        Op::CudaHmin2 |
-        Op::CudaHmax2 |
-        Op::CudaFp8x4E4m3FromFloat4 |
-        Op::PtxInstruction |
-        Op::PtxExp2 |
-        Op::PtxRcp |
-        Op::PtxMaxF32 |
-        Op::PtxReduce3MaxF32 |
-        Op::PtxReduce3MinF32 |
-        Op::PtxAddRnF32Bf16 |
-        Op::PtxAnySync |
-        Op::PtxFnsB32 |
-        Op::PtxLop3B32 |
-        Op::PtxGriddepcontrolWait |
-        Op::PtxGriddepcontrolLaunchDependents |
-        Op::PtxAddF32 |
-        Op::PtxAddF64 |
-        Op::PtxAddF32x2 |
-        Op::PtxSubF32 |
-        Op::PtxSubF64 |
-        Op::PtxSubF32x2 |
-        Op::PtxMulF32 |
-        Op::PtxMulF64 |
-        Op::PtxMulF32x2 |
-        Op::PtxFmaF32 |
-        Op::PtxFmaF64 |
-        Op::PtxFmaF32x2 |
-        Op::PtxLd |
-        Op::PtxLdGlobalNc |
-        Op::PtxLdRelaxed |
-        Op::PtxLdAcquire |
-        Op::PtxLdVolatile |
-        Op::PtxLdMmio |
-        Op::PtxSt |
-        Op::PtxStRelaxed |
-        Op::PtxStRelease |
-        Op::PtxStVolatile |
-        Op::PtxStMmio |
-        Op::PtxAtomScalar |
-        Op::PtxRedScalar |
-        Op::PtxBarSync |
-        Op::PtxBarArrive |
-        Op::PtxBarrierSync |
-        Op::PtxFence |
-        Op::PtxMapa |
-        Op::CudaFloat22half2 |
-        Op::CudaHalf8tofloat8 |
-        Op::CudaFloat8tohalf8 |
-        Op::CudaCvtaGenericToShared |
-        Op::CudaSmemAddrFromUint64 |
-        Op::PtxCvt |
-        Op::PtxLdGlobalAcquire |
-        Op::PtxLdg32 |
-        Op::PtxStBulk |
-        Op::PtxElectSync |
-        Op::PtxSetmaxnreg |
-        Op::PtxBarrierClusterArrive |
-        Op::PtxBarrierClusterWait |
-        Op::PtxFenceMbarrierInit |
-        Op::PtxFenceProxyAsync |
-        Op::CudaTimerInit |
-        Op::CudaTimerStart |
-        Op::CudaTimerEnd |
-        Op::CudaTimerFinalize => Compiled,
-        Op::TvmCallPacked |
-        Op::TvmCallPackedLowered |
-        Op::TvmStructGet |
-        Op::TvmStructSet |
-        Op::TvmStackAlloca |
-        Op::TvmThrowLastError => Host,
-        Op::QMultiplyShiftPerAxis |
-        Op::TypeAnnotation |
-        Op::TvmTuple |
-        Op::Filter |
-        Op::BufferOffset |
-        Op::CallFunction |
-        Op::Ret |
-        Op::PtxAddr |
-        Op::TvmThreadAllreduce => Lowered,
+        // Arithmetic, lane by lane.
+        Op::Exp => Value(|c, call| c.unary(call, Un::Exp)),
+        Op::Exp2 => Value(|c, call| c.unary(call, Un::Exp2)),
+        Op::Exp10 => Value(|c, call| c.unary(call, Un::Exp10)),
+        Op::Erf => Value(|c, call| c.unary(call, Un::Erf)),
+        Op::Tanh => Value(|c, call| c.unary(call, Un::Tanh)),
+        Op::Sigmoid => Value(|c, call| c.unary(call, Un::Sigmoid)),
+        Op::Log => Value(|c, call| c.unary(call, Un::Log)),
+        Op::Log2 => Value(|c, call| c.unary(call, Un::Log2)),
+        Op::Log10 => Value(|c, call| c.unary(call, Un::Log10)),
+        Op::Log1p => Value(|c, call| c.unary(call, Un::Log1p)),
+        Op::Tan => Value(|c, call| c.unary(call, Un::Tan)),
+        Op::Cos => Value(|c, call| c.unary(call, Un::Cos)),
+        Op::Cosh => Value(|c, call| c.unary(call, Un::Cosh)),
+        Op::Sin => Value(|c, call| c.unary(call, Un::Sin)),
+        Op::Sinh => Value(|c, call| c.unary(call, Un::Sinh)),
+        Op::Asin => Value(|c, call| c.unary(call, Un::Asin)),
+        Op::Acos => Value(|c, call| c.unary(call, Un::Acos)),
+        Op::Atan => Value(|c, call| c.unary(call, Un::Atan)),
+        Op::Acosh => Value(|c, call| c.unary(call, Un::Acosh)),
+        Op::Asinh => Value(|c, call| c.unary(call, Un::Asinh)),
+        Op::Atanh => Value(|c, call| c.unary(call, Un::Atanh)),
+        Op::Sqrt => Value(|c, call| c.unary(call, Un::Sqrt)),
+        Op::Rsqrt => Value(|c, call| c.unary(call, Un::Rsqrt)),
+        Op::Floor => Value(|c, call| c.unary(call, Un::Floor)),
+        Op::Ceil => Value(|c, call| c.unary(call, Un::Ceil)),
+        Op::Trunc => Value(|c, call| c.unary(call, Un::Trunc)),
+        // To nearest even, as the CUDA text has it.
+        Op::Round => Value(|c, call| c.unary(call, Un::Nearbyint)),
+        Op::Nearbyint => Value(|c, call| c.unary(call, Un::Nearbyint)),
+        Op::Fabs => Value(|c, call| c.unary(call, Un::Abs)),
+        Op::Atan2 => Value(|c, call| c.function_of_two(call, Bin::Atan2)),
+        Op::Pow => Value(|c, call| c.function_of_two(call, Bin::Pow)),
+        Op::Fmod => Value(|c, call| c.function_of_two(call, Bin::Fmod)),
+        Op::Hypot => Value(|c, call| c.function_of_two(call, Bin::Hypot)),
+        Op::Copysign => Value(|c, call| c.function_of_two(call, Bin::Copysign)),
+        Op::Nextafter => Value(|c, call| c.function_of_two(call, Bin::Nextafter)),
+        Op::BitwiseAnd => Value(|c, call| c.bitwise(call, Bin::And)),
+        Op::BitwiseOr => Value(|c, call| c.bitwise(call, Bin::Or)),
+        Op::BitwiseXor => Value(|c, call| c.bitwise(call, Bin::Xor)),
+        Op::ShiftLeft => Value(|c, call| c.bitwise(call, Bin::Shl)),
+        Op::ShiftRight => Value(|c, call| c.bitwise(call, Bin::ShrS)),
+        Op::Ldexp => Value(|c, call| c.each_lane(call, Compiler::ldexp)),
+        Op::CudaFdividef => Value(|c, call| c.each_lane(call, |c, v| c.binary(BinOp::Div, v[0], v[1]))),
+        Op::Fma => Value(|c, call| c.each_lane(call, |c, v| c.fma(v[0], v[1], v[2]))),
+        Op::Isnan => Value(|c, call| c.each_lane(call, |c, v| c.classify(Op::Isnan, v[0]))),
+        Op::Isinf => Value(|c, call| c.each_lane(call, |c, v| c.classify(Op::Isinf, v[0]))),
+        Op::Isfinite => Value(|c, call| c.each_lane(call, |c, v| c.classify(Op::Isfinite, v[0]))),
+        Op::BitwiseNot => Value(|c, call| c.each_lane(call, |c, v| c.bit_not(v[0]))),
+        Op::Popcount => Value(|c, call| c.each_lane(call, |c, v| c.popcount(v[0]))),
+        Op::Clz => Value(|c, call| c.each_lane(call, |c, v| c.leading_zeros(v[0]))),
+        Op::CudaFfsU32 => Value(|c, call| c.each_lane(call, |c, v| c.first_set(v[0]))),
+        Op::CudaHalf2float => Value(|c, call| c.each_lane(call, |c, v| c.convert(v[0], Kind::F32))),
+        Op::CudaBfloat162float => Value(|c, call| c.each_lane(call, |c, v| c.convert(v[0], Kind::F32))),
+        Op::LargeUintImm => Value(|c, call| c.large_constant(call.args).map(one)),
+        Op::QMultiplyShift => Value(|c, call| c.q_multiply_shift(call.args).map(one)),
+        Op::Dp4a => Value(|c, call| c.dp4a(call.args, call.dtype).map(one)),
 
-        // mbarrier
-        Op::PtxMbarrierInit |
-        Op::PtxMbarrierInval |
-        Op::PtxMbarrierArrive |
-        Op::PtxMbarrierArriveExpectTx |
-        Op::PtxMbarrierArriveNoComplete |
-        Op::PtxMbarrierExpectTx |
-        Op::PtxMbarrierCompleteTx |
-        Op::PtxMbarrierTryWait |
-        Op::PtxMbarrierTryWaitAcquireCluster |
-        Op::PtxMbarrierTryWaitOnce |
-        Op::PtxMbarrierTestWaitParity => Compiled,
+        // Choices, bits, vectors, control flow.
+        Op::IfThenElse => Value(|c, call| c.lazy_choice(call.args, call.dtype)),
+        Op::Likely => Value(|c, call| c.values(&call.args[0])),
+        Op::Undef => Value(|c, call| c.undefined(call.dtype)),
+        Op::Reinterpret => Value(|c, call| c.reinterpret(&call.args[0], call.dtype)),
+        Op::CudaFloatAsUint => Value(|c, call| c.reinterpret(&call.args[0], DType::UINT32)),
+        Op::CudaUintAsFloat => Value(|c, call| c.reinterpret(&call.args[0], DType::FLOAT32)),
+        Op::Vectorlow => Value(|c, call| c.halves(&call.args[0]).map(|(low, _)| low)),
+        Op::Vectorhigh => Value(|c, call| c.halves(&call.args[0]).map(|(_, high)| high)),
+        Op::Vectorcombine => Value(|c, call| c.joined(call.args)),
+        Op::Assume => Effect(|c, call| c.assertion(&call.args[0], "T.assume does not hold".to_string())),
+        Op::CudaTrapWhenAssertFailed => Effect(|c, call| c.assertion(&call.args[0], "trap_when_assert_failed".to_string())),
+        Op::BreakLoop => Effect(|c, _| c.of_loop(Inst::Break)),
+        Op::ContinueLoop => Effect(|c, _| c.of_loop(Inst::Continue)),
+        Op::ThreadReturn => Effect(|c, _| c.act(Inst::Return)),
 
-        // copies
-        Op::PtxCpAsync => Compiled,
-        Op::PtxCpAsyncCommitGroup => Compiled,
-        Op::PtxCpAsyncWaitGroup => Compiled,
-        Op::PtxCpAsyncMbarrierArrive => Compiled,
-        Op::PtxCpAsyncBulkG2sCta => Compiled,
-        Op::PtxCpAsyncBulkG2sCluster => Compiled,
-        Op::PtxCpAsyncBulkS2sCluster => Compiled,
-        Op::PtxCpAsyncBulkSharedToCluster => Compiled,
-        Op::PtxCpAsyncBulkS2g => Compiled,
-        Op::PtxCpAsyncBulkCommitGroup => Compiled,
-        Op::PtxCpAsyncBulkWaitGroup => Compiled,
-        Op::PtxCpAsyncBulkTensorG2sCta => Compiled,
-        Op::PtxCpAsyncBulkTensorG2sCluster => Compiled,
-        Op::PtxCpAsyncBulkTensorS2g => Compiled,
-        Op::PtxCpAsyncBulkTensorS2gReduce => Compiled,
-        Op::PtxCpAsyncBulkTensorPrefetch => Compiled,
-        Op::PtxPrefetchTensormap => Compiled,
-        Op::PtxClcTryCancel => Compiled,
-        Op::PtxClcQueryCancel => Compiled,
+        // Pointers, and memory through them.
+        Op::IsNullptr => Value(|c, call| c.is_null(&call.args[0]).map(one)),
+        Op::AddressOf => Value(|c, call| c.address_of(&call.args[0]).map(one)),
+        Op::PtrByteOffset => Value(|c, call| c.moved(&call.args[0], &call.args[1], 1).map(one)),
+        Op::HandleAddByteOffset => Value(|c, call| c.moved(&call.args[0], &call.args[1], 1).map(one)),
+        Op::TvmAccessPtr => Value(|c, call| c.access_ptr(call.args).map(one)),
+        Op::CudaLdg => Value(|c, call| c.load_through_cache(call)),
+        Op::AtomicAdd => Value(|c, call| c.atomic(AtomicOp::Add, &call.args[0], &call.args[1..]).map(one)),
+        Op::CudaAtomicAdd => Value(|c, call| c.atomic(AtomicOp::Add, &call.args[0], &call.args[1..]).map(one)),
+        Op::CudaAtomicCas => Value(|c, call| c.atomic(AtomicOp::Cas, &call.args[0], &call.args[1..]).map(one)),
+        Op::PtxMapa => Value(|c, call| c.mapa(call.args, call.dtype).map(one)),
+        Op::CudaCvtaGenericToShared => Value(|c, call| c.raw_shared_address(&call.args[0]).map(one)),
+        Op::CudaSmemAddrFromUint64 => Value(|c, call| c.raw_shared_address(&call.args[0]).map(one)),
+        Op::PtxLd => Either(|c, call| c.memory_instruction(call).map(one)),
+        Op::PtxLdGlobalNc => Either(|c, call| c.memory_instruction(call).map(one)),
+        Op::PtxLdRelaxed => Either(|c, call| c.memory_instruction(call).map(one)),
+        Op::PtxLdAcquire => Either(|c, call| c.memory_instruction(call).map(one)),
+        Op::PtxLdVolatile => Either(|c, call| c.memory_instruction(call).map(one)),
+        Op::PtxLdMmio => Either(|c, call| c.memory_instruction(call).map(one)),
+        Op::PtxAtomScalar => Either(|c, call| c.memory_instruction(call).map(one)),
+        Op::PtxSt => Effect(|c, call| c.memory_instruction(call).map(drop)),
+        Op::PtxStRelaxed => Effect(|c, call| c.memory_instruction(call).map(drop)),
+        Op::PtxStRelease => Effect(|c, call| c.memory_instruction(call).map(drop)),
+        Op::PtxStVolatile => Effect(|c, call| c.memory_instruction(call).map(drop)),
+        Op::PtxStMmio => Effect(|c, call| c.memory_instruction(call).map(drop)),
+        Op::PtxRedScalar => Effect(|c, call| c.memory_instruction(call).map(drop)),
+        Op::PtxLdGlobalAcquire => Effect(|c, call| c.load_acquire(call.args)),
+        Op::PtxLdg32 => Effect(|c, call| c.load_if(call.args)),
+        Op::PtxStBulk => Effect(|c, call| c.fill_with_zeros(call.args)),
+        Op::Prefetch => Effect(|_, _| Ok(())),
 
-        // matrix
-        Op::PtxLdmatrix => Compiled,
-        Op::PtxStmatrix => Compiled,
-        Op::PtxMma => Compiled,
+        // Calls that leave the kernel.
+        Op::CallExtern => Either(|c, call| c.call_out(&call.args[..], 1, call.dtype)),
+        Op::CallPureExtern => Either(|c, call| c.call_out(&call.args[..], 1, call.dtype)),
+        Op::CudaFuncCall => Either(|c, call| c.call_out(&call.args[..], 2, call.dtype)),
+        Op::CudaPrintf => Effect(|c, call| c.printf(call.args)),
+        Op::PrintBuffer => Effect(|c, call| c.print_buffer(call.args)),
 
-        // wgmma
-        Op::PtxWgmmaFence => Compiled,
-        Op::PtxWgmmaCommitGroup => Compiled,
-        Op::PtxWgmmaWaitGroup => Compiled,
-        Op::PtxWgmmaNoopBarrier => Compiled,
-        Op::PtxWgmmaEncodeMatrixDescriptor => Compiled,
-        Op::PtxWgmmaMmaAsyncSs => Compiled,
-        Op::PtxWgmmaMmaAsyncRs => Compiled,
+        // Warps, blocks, clusters, grids.
+        Op::TvmWarpShuffle => Value(|c, call| c.shuffle(ShuffleMode::Index, call.args).map(one)),
+        Op::CudaShflSync => Value(|c, call| c.shuffle(ShuffleMode::Index, call.args).map(one)),
+        Op::TvmWarpShuffleUp => Value(|c, call| c.shuffle(ShuffleMode::Up, call.args).map(one)),
+        Op::CudaShflUpSync => Value(|c, call| c.shuffle(ShuffleMode::Up, call.args).map(one)),
+        Op::TvmWarpShuffleDown => Value(|c, call| c.shuffle(ShuffleMode::Down, call.args).map(one)),
+        Op::CudaShflDownSync => Value(|c, call| c.shuffle(ShuffleMode::Down, call.args).map(one)),
+        Op::TvmWarpShuffleXor => Value(|c, call| c.shuffle(ShuffleMode::Xor, call.args).map(one)),
+        Op::CudaShflXorSync => Value(|c, call| c.shuffle(ShuffleMode::Xor, call.args).map(one)),
+        Op::TvmWarpActivemask => Value(|c, _| c.active_mask().map(one)),
+        Op::CudaActivemask => Value(|c, _| c.active_mask().map(one)),
+        Op::CudaBallotSync => Value(|c, call| c.ballot(call.args).map(one)),
+        Op::CudaReduceAddSyncU32 => Value(|c, call| c.reduced_over_lanes(call.args, Bin::Add).map(one)),
+        Op::CudaReduceMinSyncU32 => Value(|c, call| c.reduced_over_lanes(call.args, Bin::MinU).map(one)),
+        Op::CudaWarpReduce => Value(|c, call| c.warp_reduce(call.args).map(one)),
+        Op::CudaCtaReduce => Value(|c, call| c.cta_reduce(call.args).map(one)),
+        Op::CudaSyncthreadsAnd => Value(|c, call| c.barrier_with_vote(&call.args[0], true).map(one)),
+        Op::CudaSyncthreadsOr => Value(|c, call| c.barrier_with_vote(&call.args[0], false).map(one)),
+        Op::CudaThreadRank => Value(|c, _| c.thread_rank().map(one)),
+        Op::PtxFetchRegister => Value(|c, call| c.special_register(call.args).map(one)),
+        Op::CudaClock64 => Value(|c, _| c.clock().map(one)),
+        Op::CudaNanoSleep => Effect(|c, call| c.value(&call.args[0]).map(drop)),
+        Op::CudaCtaSync => Effect(|c, _| c.sync_block()),
+        Op::CudaWarpSync => Effect(|c, _| c.act(Inst::WarpSync)),
+        Op::CudaWarpgroupSync => Effect(|c, call| c.named_barrier(&call.args[0], &Expr::int32(128), true)),
+        Op::PtxBarSync => Effect(|c, call| c.named_barrier(&call.args[0], &call.args[1], true)),
+        Op::PtxBarrierSync => Effect(|c, call| c.named_barrier(&call.args[0], &call.args[1], true)),
+        Op::PtxBarArrive => Effect(|c, call| c.named_barrier(&call.args[0], &call.args[1], false)),
+        Op::PtxBarrierClusterArrive => Effect(|c, call| c.arrive_at_cluster(call)),
+        Op::PtxBarrierClusterWait => Effect(|c, _| c.act(Inst::ClusterWait)),
+        Op::CudaClusterSync => Effect(|c, _| c.act(Inst::ClusterSync)),
+        Op::CudaGridSync => Effect(|c, _| c.sync_grid()),
+        Op::TvmStorageSync => Effect(|c, call| c.storage_sync(&call.args[0])),
+        Op::CudaThreadFence => Effect(|c, _| c.act(THREADFENCE)),
+        Op::PtxFence => Effect(|c, call| c.fence(call.args)),
+        Op::PtxFenceProxyAsync => Effect(|c, call| c.fence_of_proxies(&call.args[0])),
+        Op::PtxFenceMbarrierInit => Effect(|c, _| c.push_async(AsyncInst::FenceInit)),
+        Op::PtxSetmaxnreg => Effect(|c, call| c.set_registers(call.args)),
+        Op::PtxGriddepcontrolWait => Effect(|c, _| c.act(Inst::PriorGrid)),
+        Op::PtxGriddepcontrolLaunchDependents => Effect(|c, _| c.launch_dependents()),
 
-        // tcgen05
-        Op::PtxTcgen05FenceBeforeThreadSync => Compiled,
-        Op::PtxTcgen05FenceAfterThreadSync => Compiled,
-        Op::PtxTcgen05WaitLd => Compiled,
-        Op::PtxTcgen05WaitSt => Compiled,
-        Op::PtxTcgen05Alloc => Compiled,
-        Op::PtxTcgen05Dealloc => Compiled,
-        Op::PtxTcgen05RelinquishAllocPermit => Compiled,
-        Op::PtxTcgen05Shift => Compiled,
-        Op::PtxTcgen05Ld => Compiled,
-        Op::PtxTcgen05St => Compiled,
-        Op::PtxTcgen05Cp => Compiled,
-        Op::PtxTcgen05Commit => Compiled,
-        Op::PtxTcgen05EncodeMatrixDescriptor => Compiled,
-        Op::PtxTcgen05EncodeInstrDescriptor => Compiled,
-        Op::PtxTcgen05EncodeInstrDescriptorBlockScaled => Compiled,
-        Op::PtxTcgen05Mma => Compiled,
-        Op::PtxTcgen05MmaSp => Compiled,
-        Op::PtxTcgen05MmaBlockScale => Compiled,
-        Op::PtxTcgen05MmaSpBlockScale => Compiled,
-        Op::CudaGetTmemAddr => Compiled,
-        Op::CudaRuntimeInstrDesc => Compiled,
+        // Packed values and instructions that other operations express (`instructions`).
+        Op::CudaMakeFloat2 => Value(|c, call| c.values(&instructions::float2_of(call.args))),
+        Op::CudaFloat2X => Value(|c, call| c.values(&instructions::half_of_float2(call.args, Op::Vectorlow))),
+        Op::CudaFloat2Y => Value(|c, call| c.values(&instructions::half_of_float2(call.args, Op::Vectorhigh))),
+        Op::CudaFadd2Rn => Value(|c, call| c.values(&instructions::on_float2(call.args, BinOp::Add))),
+        Op::CudaFmul2Rn => Value(|c, call| c.values(&instructions::on_float2(call.args, BinOp::Mul))),
+        Op::CudaFloat22bfloat162Rn => Value(|c, call| c.values(&instructions::bfloat2_of_two(call.args))),
+        Op::CudaFloat22bfloat162RnFromFloat2 => Value(|c, call| c.values(&instructions::bfloat2_of_float2(call.args))),
+        Op::CudaBfloat1622float2 => Value(|c, call| c.values(&instructions::float2_of_bfloat2(call.args))),
+        Op::CudaHmin2 => Value(|c, call| c.values(&instructions::picked_of_bfloat2(call.args, BinOp::Min))),
+        Op::CudaHmax2 => Value(|c, call| c.values(&instructions::picked_of_bfloat2(call.args, BinOp::Max))),
+        Op::CudaFp8x4E4m3FromFloat4 => Value(|c, call| c.values(&instructions::four_e4m3(call.args))),
+        Op::PtxExp2 => Value(|c, call| c.values(&instructions::exp2(call.args))),
+        Op::PtxRcp => Value(|c, call| c.values(&instructions::reciprocal(call.args))),
+        Op::PtxMaxF32 => Value(|c, call| c.values(&instructions::maximum(call.args))),
+        Op::PtxReduce3MaxF32 => Value(|c, call| c.values(&instructions::picked_of_three(call.args, BinOp::Max))),
+        Op::PtxReduce3MinF32 => Value(|c, call| c.values(&instructions::picked_of_three(call.args, BinOp::Min))),
+        Op::PtxAddRnF32Bf16 => Value(|c, call| c.values(&instructions::plus_bfloat16(call.args))),
+        Op::PtxAnySync => Value(|c, call| c.values(&instructions::any_lane(call.args))),
+        Op::PtxFnsB32 => Value(|c, call| c.nth_set(call.args)),
+        Op::PtxLop3B32 => Value(|c, call| c.values(&instructions::logic_of_three(call.args))),
+        Op::PtxElectSync => Value(|c, _| c.elect()),
+        Op::PtxAddF32 => Either(|c, call| c.rounded_arithmetic(call, Operation::Add, DType::FLOAT32)),
+        Op::PtxSubF32 => Either(|c, call| c.rounded_arithmetic(call, Operation::Sub, DType::FLOAT32)),
+        Op::PtxMulF32 => Either(|c, call| c.rounded_arithmetic(call, Operation::Mul, DType::FLOAT32)),
+        Op::PtxFmaF32 => Either(|c, call| c.rounded_arithmetic(call, Operation::Fma, DType::FLOAT32)),
+        Op::PtxAddF64 => Either(|c, call| c.rounded_arithmetic(call, Operation::Add, DType::FLOAT64)),
+        Op::PtxSubF64 => Either(|c, call| c.rounded_arithmetic(call, Operation::Sub, DType::FLOAT64)),
+        Op::PtxMulF64 => Either(|c, call| c.rounded_arithmetic(call, Operation::Mul, DType::FLOAT64)),
+        Op::PtxFmaF64 => Either(|c, call| c.rounded_arithmetic(call, Operation::Fma, DType::FLOAT64)),
+        Op::PtxAddF32x2 => Either(|c, call| c.rounded_arithmetic(call, Operation::Add, F32X2)),
+        Op::PtxSubF32x2 => Either(|c, call| c.rounded_arithmetic(call, Operation::Sub, F32X2)),
+        Op::PtxMulF32x2 => Either(|c, call| c.rounded_arithmetic(call, Operation::Mul, F32X2)),
+        Op::PtxFmaF32x2 => Either(|c, call| c.rounded_arithmetic(call, Operation::Fma, F32X2)),
+        Op::PtxCvt => Value(|c, call| c.ptx_convert(call.args).map(one)),
+        Op::CudaFloat22half2 => Effect(|c, call| c.convert_memory(call.args, &TWO_FLOATS_TO_HALVES)),
+        Op::CudaHalf8tofloat8 => Effect(|c, call| c.convert_memory(call.args, &EIGHT_HALVES_TO_FLOATS)),
+        Op::CudaFloat8tohalf8 => Effect(|c, call| c.convert_memory(call.args, &EIGHT_FLOATS_TO_HALVES)),
+        Op::PtxInstruction => Effect(|c, call| c.mnemonic(call.args)),
 
-        // nvshmem
-        Op::NvshmemMyPe => Compiled,
-        Op::NvshmemNPes => Compiled,
-        Op::NvshmemQuiet => Compiled,
-        Op::NvshmemFence => Compiled,
-        Op::NvshmemBarrierAll => Compiled,
-        Op::NvshmemGetmemNbi => Compiled,
-        Op::NvshmemGetmemNbiWarp => Compiled,
-        Op::NvshmemGetmemNbiBlock => Compiled,
-        Op::NvshmemPutmemNbi => Compiled,
-        Op::NvshmemPutmemNbiWarp => Compiled,
-        Op::NvshmemPutmemNbiBlock => Compiled,
-        Op::NvshmemPutmemSignalNbi => Compiled,
-        Op::NvshmemPutmemSignalNbiWarp => Compiled,
-        Op::NvshmemPutmemSignalNbiBlock => Compiled,
-        Op::NvshmemSignalOp => Compiled,
-        Op::NvshmemWaitUntil => Compiled,
-        Op::PtxMmaSp => Compiled,
+        // Events of a profile, or of a tracer that does not exist here: its arguments are evaluated all the same.
+        Op::CudaTimerInit => Effect(|c, call| c.timer_init(call.args)),
+        Op::CudaTimerStart => Effect(|c, call| c.timer(Some(&call.args[0]), &call.args[1..], 0)),
+        Op::CudaTimerEnd => Effect(|c, call| c.timer(Some(&call.args[0]), &call.args[1..], 1)),
+        Op::CudaTimerFinalize => Effect(|c, call| c.timer(None, call.args, 3)),
+        Op::CudaIketMark => Effect(|c, call| c.event(call.args)),
+        Op::CudaIketRangeEnd => Effect(|c, call| c.event(call.args)),
+        Op::CudaIketRangePush => Effect(|c, call| c.event(call.args)),
+        Op::CudaIketRangePop => Effect(|c, call| c.event(call.args)),
+        Op::CudaIketRangeStart => Value(|c, call| c.event_token(call.args).map(one)),
+        Op::CudaIketSentinelToken => Value(|c, call| c.event_token(call.args).map(one)),
 
-        // iket
-        Op::CudaIketMark | Op::CudaIketRangeStart | Op::CudaIketRangeEnd | Op::CudaIketRangePush | Op::CudaIketRangePop
-        | Op::CudaIketSentinelToken => Compiled,
+        // mbarriers.
+        Op::PtxMbarrierInit => Effect(|c, call| c.mbarrier(call, MbarrierWhat::Init, "thread_count", Scope::Cta).map(drop)),
+        Op::PtxMbarrierInval => Effect(|c, call| c.mbarrier(call, MbarrierWhat::Inval, "", Scope::Cta).map(drop)),
+        Op::PtxMbarrierArrive => Effect(|c, call| c.mbarrier(call, MbarrierWhat::Arrive, "count", Scope::Cta).map(drop)),
+        Op::PtxMbarrierArriveExpectTx => Effect(|c, call| c.mbarrier(call, MbarrierWhat::ArriveExpect, "byte_count", Scope::Cta).map(drop)),
+        Op::PtxMbarrierArriveNoComplete => Effect(|c, call| c.mbarrier(call, MbarrierWhat::ArriveNoComplete, "count", Scope::Cta).map(drop)),
+        Op::PtxMbarrierExpectTx => Effect(|c, call| c.mbarrier(call, MbarrierWhat::Expect, "tx_count", Scope::Cta).map(drop)),
+        Op::PtxMbarrierCompleteTx => Effect(|c, call| c.mbarrier(call, MbarrierWhat::Complete, "tx_count", Scope::Cta).map(drop)),
+        Op::PtxMbarrierTryWait => Effect(|c, call| c.mbarrier(call, MbarrierWhat::Wait, "phase", Scope::Cta).map(drop)),
+        Op::PtxMbarrierTryWaitAcquireCluster => Effect(|c, call| c.mbarrier(call, MbarrierWhat::Wait, "phase", Scope::Cluster).map(drop)),
+        Op::PtxMbarrierTryWaitOnce => Either(|c, call| c.test_barrier(call)),
+        Op::PtxMbarrierTestWaitParity => Either(|c, call| c.test_barrier(call)),
+
+        // Asynchronous copies. Caches are not simulated.
+        Op::PtxCpAsync => Effect(|c, call| c.copy(call)),
+        Op::PtxCpAsyncCommitGroup => Effect(|c, _| c.push_async(AsyncInst::Commit(Class::Copy))),
+        Op::PtxCpAsyncBulkCommitGroup => Effect(|c, _| c.push_async(AsyncInst::Commit(Class::Bulk))),
+        Op::PtxCpAsyncWaitGroup => Effect(|c, call| c.wait_for_group(call, Class::Copy, "num")),
+        Op::PtxCpAsyncBulkWaitGroup => Effect(|c, call| c.wait_for_group(call, Class::Bulk, "n")),
+        Op::PtxCpAsyncMbarrierArrive => Effect(|c, call| c.arrive_when_copied(call)),
+        Op::PtxCpAsyncBulkG2sCta => Effect(|c, call| c.bulk(call, "num_bytes", Some("mbarrier_ptr"))),
+        Op::PtxCpAsyncBulkG2sCluster => Effect(|c, call| c.bulk(call, "num_bytes", Some("mbarrier_ptr"))),
+        Op::PtxCpAsyncBulkS2sCluster => Effect(|c, call| c.bulk(call, "num_bytes", Some("mbarrier"))),
+        Op::PtxCpAsyncBulkSharedToCluster => Effect(|c, call| c.bulk(call, "size", Some("mbar"))),
+        Op::PtxCpAsyncBulkS2g => Effect(|c, call| c.bulk(call, "num_bytes", None)),
+        Op::PtxCpAsyncBulkTensorG2sCta => Effect(|c, call| c.tile(call, "dst_ptr", Direction::In)),
+        Op::PtxCpAsyncBulkTensorG2sCluster => Effect(|c, call| c.tile(call, "dst_ptr", Direction::In)),
+        Op::PtxCpAsyncBulkTensorS2g => Effect(|c, call| c.tile(call, "src_ptr", Direction::Out)),
+        Op::PtxCpAsyncBulkTensorS2gReduce => Effect(|c, call| c.reducing_tile(call)),
+        Op::PtxCpAsyncBulkTensorPrefetch => Effect(|_, _| Ok(())),
+        Op::PtxPrefetchTensormap => Effect(|_, _| Ok(())),
+        Op::PtxClcTryCancel => Effect(|c, call| c.try_cancel(call)),
+        Op::PtxClcQueryCancel => Value(|c, call| c.query_cancel(call.args).map(one)),
+
+        // Tensor cores whose operands are in registers, and `wgmma`.
+        Op::PtxLdmatrix => Effect(|c, call| c.move_rows(call.args, 3, false)),
+        Op::PtxStmatrix => Effect(|c, call| c.move_rows(call.args, 5, true)),
+        Op::PtxMma => Effect(|c, call| c.mma_sync(call.args)),
+        Op::PtxMmaSp => Effect(|c, call| c.mma_sparse(call)),
+        Op::PtxWgmmaFence => Effect(|c, _| c.push_tensor(TensorInst::WgmmaFence)),
+        Op::PtxWgmmaCommitGroup => Effect(|c, _| c.push_tensor(TensorInst::WgmmaCommit)),
+        Op::PtxWgmmaWaitGroup => Effect(|c, call| c.wait_for_wgmma(&call.args[0])),
+        Op::PtxWgmmaNoopBarrier => Effect(|_, _| Ok(())),
+        Op::PtxWgmmaEncodeMatrixDescriptor => Effect(|c, call| c.encode_descriptor(call.args, [0, 3, 2, 1, 0], 62, 0)),
+        Op::PtxWgmmaMmaAsyncSs => Effect(|c, call| c.wgmma(call.args, 2)),
+        Op::PtxWgmmaMmaAsyncRs => Effect(|c, call| c.wgmma(call.args, 1)),
+
+        // Tensor memory.
+        Op::PtxTcgen05FenceBeforeThreadSync => Effect(|c, _| c.push_tensor(TensorInst::Memory(TensorMemoryInst::FenceBefore))),
+        Op::PtxTcgen05FenceAfterThreadSync => Effect(|c, _| c.push_tensor(TensorInst::Memory(TensorMemoryInst::FenceAfter))),
+        Op::PtxTcgen05WaitLd => Effect(|c, _| c.push_tensor(TensorInst::Memory(TensorMemoryInst::WaitLoad))),
+        Op::PtxTcgen05WaitSt => Effect(|c, _| c.push_tensor(TensorInst::Memory(TensorMemoryInst::WaitStore))),
+        Op::PtxTcgen05RelinquishAllocPermit => Effect(|c, _| c.push_tensor(TensorInst::Memory(TensorMemoryInst::Relinquish))),
+        Op::PtxTcgen05Alloc => Effect(|c, call| c.alloc_columns(call.args)),
+        Op::PtxTcgen05Dealloc => Effect(|c, call| c.free_columns(call.args)),
+        Op::PtxTcgen05Shift => Effect(|c, call| c.shift_columns(call.args)),
+        Op::PtxTcgen05Ld => Effect(|c, call| c.transfer(call.args, false)),
+        Op::PtxTcgen05St => Effect(|c, call| c.transfer(call.args, true)),
+        Op::PtxTcgen05Cp => Effect(|c, call| c.copy_to_columns(call.args)),
+        Op::PtxTcgen05Commit => Effect(|c, call| c.commit(call.args)),
+        Op::PtxTcgen05EncodeMatrixDescriptor => Effect(|c, call| c.encode_descriptor(call.args, [0, 6, 4, 2, 1], 61, 1 << 46)),
+        Op::PtxTcgen05EncodeInstrDescriptor => Effect(|c, call| c.encode_instruction(call)),
+        Op::PtxTcgen05EncodeInstrDescriptorBlockScaled => Effect(|c, call| c.encode_instruction(call)),
+        Op::PtxTcgen05Mma => Effect(|c, call| c.tensor_product(call, false)),
+        Op::PtxTcgen05MmaSp => Effect(|c, call| c.tensor_product(call, false)),
+        Op::PtxTcgen05MmaBlockScale => Effect(|c, call| c.tensor_product(call, true)),
+        Op::PtxTcgen05MmaSpBlockScale => Effect(|c, call| c.tensor_product(call, true)),
+        Op::CudaGetTmemAddr => Value(|c, call| c.memory_address_within(call.args).map(one)),
+        Op::CudaRuntimeInstrDesc => Effect(|c, call| c.scale_factor_ids(call.args)),
+
+        // NVSHMEM, where there is one processing element.
+        Op::NvshmemMyPe => Value(|c, _| c.bits(Kind::I32, 0).map(one)),
+        Op::NvshmemNPes => Value(|c, _| c.bits(Kind::I32, 1).map(one)),
+        Op::NvshmemQuiet => Effect(|c, _| c.push_async(QUIET)),
+        Op::NvshmemBarrierAll => Effect(|c, _| c.push_async(QUIET)),
+        Op::NvshmemFence => Effect(|c, _| c.push_async(AsyncInst::RemoteFence)),
+        Op::NvshmemGetmemNbi => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread)),
+        Op::NvshmemGetmemNbiWarp => Effect(|c, call| c.put_or_get(call, RemoteScope::Warp)),
+        Op::NvshmemGetmemNbiBlock => Effect(|c, call| c.put_or_get(call, RemoteScope::Block)),
+        Op::NvshmemPutmemNbi => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread)),
+        Op::NvshmemPutmemNbiWarp => Effect(|c, call| c.put_or_get(call, RemoteScope::Warp)),
+        Op::NvshmemPutmemNbiBlock => Effect(|c, call| c.put_or_get(call, RemoteScope::Block)),
+        Op::NvshmemPutmemSignalNbi => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread)),
+        Op::NvshmemPutmemSignalNbiWarp => Effect(|c, call| c.put_or_get(call, RemoteScope::Warp)),
+        Op::NvshmemPutmemSignalNbiBlock => Effect(|c, call| c.put_or_get(call, RemoteScope::Block)),
+        Op::NvshmemSignalOp => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread)),
+        Op::NvshmemWaitUntil => Effect(|c, call| c.wait_for_signal(call)),
+
+        // Of host functions.
+        Op::TvmCallPacked | Op::TvmCallPackedLowered | Op::TvmStructGet |
+        Op::TvmStructSet | Op::TvmStackAlloca | Op::TvmThrowLastError => Host,
+
+        // Gone from a final device function.
+        Op::QMultiplyShiftPerAxis | Op::TypeAnnotation | Op::TvmTuple | Op::Filter | Op::BufferOffset |
+        Op::CallFunction | Op::Ret | Op::PtxAddr | Op::TvmThreadAllreduce => Lowered,
     }
 }

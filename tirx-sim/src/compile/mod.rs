@@ -7,8 +7,10 @@
 //! | `statement` | statements and control flow |
 //! | `expression` | expressions but for calls |
 //! | `asynchronous` | asynchronous copies, mbarriers |
-//! | `call` | intrinsics: which file knows each |
-//! | `meaning` | which operations are run at all |
+//! | `meaning` | intrinsics: what compiles each operation |
+//! | `call` | calls of them, and those that need little |
+//! | `remote` | NVSHMEM, cluster launch control |
+//! | `mnemonic` | instructions that are given by their mnemonics |
 //! | `math` | intrinsics that are arithmetic |
 //! | `warp` | barriers, shuffles, votes, reductions |
 //! | `special_register` | who and where a thread is |

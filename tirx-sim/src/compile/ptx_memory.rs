@@ -9,6 +9,7 @@ use tirx_ir::{DType, Expr};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
+use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::bytecode::AtomicOp;
 use tirx_sim_machine::bytecode::{Scope, Strong};
@@ -35,13 +36,48 @@ fn strong(access: &MemoryInstruction<'_>, reads: bool, writes: bool) -> Strong {
     Strong::new(semantics.unwrap_or("relaxed"), scope, reads, writes)
 }
 
+/// A conversion of elements in memory: the positions of the two pointers, how many elements, their dtypes.
+pub(super) struct Conversion {
+    from: usize,
+    to: usize,
+    count: u32,
+    source: DType,
+    target: DType,
+}
+
+/// `float22half2`.
+pub(super) const TWO_FLOATS_TO_HALVES: Conversion = Conversion {
+    from: 1,
+    to: 0,
+    count: 2,
+    source: DType::FLOAT32,
+    target: DType::FLOAT16,
+};
+
+/// `half8tofloat8`.
+pub(super) const EIGHT_HALVES_TO_FLOATS: Conversion = Conversion {
+    from: 0,
+    to: 1,
+    count: 8,
+    source: DType::FLOAT16,
+    target: DType::FLOAT32,
+};
+
+/// `float8tohalf8`.
+pub(super) const EIGHT_FLOATS_TO_HALVES: Conversion = Conversion {
+    from: 0,
+    to: 1,
+    count: 8,
+    source: DType::FLOAT32,
+    target: DType::FLOAT16,
+};
+
 impl Compiler<'_> {
-    /// Compiles an instruction of this file; gives its value, or an arbitrary one for an instruction without a value.
-    pub(super) fn memory_instruction(&mut self, op: Op, args: &[Expr]) -> Result<Option<Val>> {
-        let access = match MemoryInstruction::of(op, args) {
+    /// A load, a store or an atomic; gives its value, an arbitrary one for a store.
+    pub(super) fn memory_instruction(&mut self, call: &Call<'_>) -> Result<Val> {
+        let access = match MemoryInstruction::read(&call.named) {
+            Ok(access) => access,
             Err(message) => return error(self.span, message),
-            Ok(Some(access)) => access,
-            Ok(None) => return self.convert_memory(op, args),
         };
         let kind = self.kind(access.element.memory)?;
         let register = self.kind(if access.result.is_void() {
@@ -68,7 +104,7 @@ impl Compiler<'_> {
                         }
                     }
                 }
-                Ok(Some(first))
+                Ok(first)
             }
             Access::Store => {
                 let values = if access.by_pointer {
@@ -89,7 +125,7 @@ impl Compiler<'_> {
                 } else {
                     self.store_pointer(access.address, kind, &values)?;
                 }
-                Ok(Some(values[0]))
+                Ok(values[0])
             }
             Access::Update(operation) => {
                 let values = self.written(&access, register, kind)?;
@@ -105,7 +141,6 @@ impl Compiler<'_> {
                     _ => AtomicOp::Exchange,
                 };
                 self.atomic_of(op, strong(&access, true, true), access.address, &values)
-                    .map(Some)
             }
         }
     }
@@ -138,24 +173,17 @@ impl Compiler<'_> {
     }
 
     /// `float22half2` and its like.
-    fn convert_memory(&mut self, op: Op, args: &[Expr]) -> Result<Option<Val>> {
-        let (from, to, count, source, target) = match op {
-            Op::CudaFloat22half2 => (&args[1], &args[0], 2, DType::FLOAT32, DType::FLOAT16),
-            Op::CudaHalf8tofloat8 => (&args[0], &args[1], 8, DType::FLOAT16, DType::FLOAT32),
-            Op::CudaFloat8tohalf8 => (&args[0], &args[1], 8, DType::FLOAT32, DType::FLOAT16),
-            _ => return Ok(None),
-        };
-        let (source, target) = (self.kind(source)?, self.kind(target)?);
+    pub(super) fn convert_memory(&mut self, args: &[Expr], conversion: &Conversion) -> Result<()> {
+        let (from, to) = (&args[conversion.from], &args[conversion.to]);
+        let (source, target) = (self.kind(conversion.source)?, self.kind(conversion.target)?);
         // Two at a time, as the CUDA text has it.
-        let mut last = None;
-        for pair in 0..count / 2 {
+        for pair in 0..conversion.count / 2 {
             let mut values = self.load_pointer(&moved(from, pair * 2 * source.bytes()), source, 2)?;
             for value in &mut values {
                 *value = self.convert(*value, target)?;
             }
             self.store_pointer(&moved(to, pair * 2 * target.bytes()), target, &values)?;
-            last = values.first().copied();
         }
-        Ok(last)
+        Ok(())
     }
 }

@@ -48,57 +48,49 @@ fn element(pointer: &Expr) -> DType {
 }
 
 impl Compiler<'_> {
-    /// Runs an instruction of this file; whether it is one.
-    pub(super) fn recorded(&mut self, op: Op, args: &[Expr]) -> Result<bool> {
-        match op {
-            Op::PtxLdGlobalAcquire => {
-                let kind = self.kind(element(&args[0]))?;
-                let nothing = self.bits(kind, 0)?;
-                let value = self.atomic_of(
-                    AtomicOp::Read,
-                    Strong::new("acquire", Scope::Gpu, true, false),
-                    &args[1],
-                    &[nothing],
-                )?;
-                self.store_pointer(&args[0], kind, &[value])?;
-            }
-            Op::PtxLdg32 => {
-                let load = Expr::call(Op::CudaLdg, DType::FLOAT32, vec![args[2].clone()]);
-                let zero = Expr::float(DType::FLOAT32, 0.0);
-                let choice = vec![args[1].clone().cast(DType::BOOL), load, zero];
-                let value = self.value(&Expr::call(Op::IfThenElse, DType::FLOAT32, choice))?;
-                let to = moved(&args[0], args[3].clone() * Expr::constant(args[3].dtype, 4));
-                self.store_pointer(&to, Kind::F32, &[value])?;
-            }
-            Op::PtxStBulk => {
-                let bytes = args[1].clone().cast(DType::INT32);
-                let multiple = Expr::binary(BinOp::Mod, bytes.clone(), Expr::int32(8));
-                let whole = Expr::binary(BinOp::Eq, multiple, Expr::int32(0));
-                self.assertion(&whole, "st.bulk writes a multiple of 8 bytes".to_string())?;
-                let i = Var::new("i", DType::INT32);
-                let to = moved(&args[0], Expr::var(&i) * Expr::int32(8));
-                let mut store = vec![
-                    to,
-                    Expr::constant(DType::UINT64, 0),
-                    Expr::constant(DType::UINT64, 0),
-                ];
-                store.push(Expr::int32(1));
-                store.extend(["shared::cta", "", "", "b64"].map(Expr::string));
-                store.extend([Expr::int32(0), Expr::string(""), Expr::string(""), Expr::int32(0)]);
-                let store = Stmt::evaluate(Expr::call(Op::PtxSt, DType::VOID, store));
-                let count = Expr::binary(BinOp::Div, bytes, Expr::int32(8));
-                self.statement(&Stmt::for_serial(&i, count, store, self.span))?;
-            }
-            Op::CudaTimerInit => self.timer_init(args)?,
-            Op::CudaTimerStart => self.timer(Some(&args[0]), &args[1..], 0)?,
-            Op::CudaTimerEnd => self.timer(Some(&args[0]), &args[1..], 1)?,
-            Op::CudaTimerFinalize => self.timer(None, args, 3)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
+    /// `ld.global.acquire` to where the first argument points, from the second one.
+    pub(super) fn load_acquire(&mut self, args: &[Expr]) -> Result<()> {
+        let kind = self.kind(element(&args[0]))?;
+        let nothing = self.bits(kind, 0)?;
+        let strong = Strong::new("acquire", Scope::Gpu, true, false);
+        let value = self.atomic_of(AtomicOp::Read, strong, &args[1], &[nothing])?;
+        self.store_pointer(&args[0], kind, &[value])
     }
 
-    fn timer_init(&mut self, args: &[Expr]) -> Result<()> {
+    /// A predicated load of a float, which is 0 where the predicate is false: to, predicate, from, offset of `to`.
+    pub(super) fn load_if(&mut self, args: &[Expr]) -> Result<()> {
+        let load = Expr::call(Op::CudaLdg, DType::FLOAT32, vec![args[2].clone()]);
+        let zero = Expr::float(DType::FLOAT32, 0.0);
+        let choice = vec![args[1].clone().cast(DType::BOOL), load, zero];
+        let value = self.value(&Expr::call(Op::IfThenElse, DType::FLOAT32, choice))?;
+        let to = moved(&args[0], args[3].clone() * Expr::constant(args[3].dtype, 4));
+        self.store_pointer(&to, Kind::F32, &[value])
+    }
+
+    /// `st.bulk`: pointer, bytes.
+    pub(super) fn fill_with_zeros(&mut self, args: &[Expr]) -> Result<()> {
+        let bytes = args[1].clone().cast(DType::INT32);
+        let multiple = Expr::binary(BinOp::Mod, bytes.clone(), Expr::int32(8));
+        let whole = Expr::binary(BinOp::Eq, multiple, Expr::int32(0));
+        self.assertion(&whole, "st.bulk writes a multiple of 8 bytes".to_string())?;
+        let i = Var::new("i", DType::INT32);
+        let to = moved(&args[0], Expr::var(&i) * Expr::int32(8));
+        let store = Op::PtxSt
+            .call()
+            .set("address", to)
+            .list("values", [Expr::constant(DType::UINT64, 0)])
+            .set("space", "shared::cta")
+            .set("ptx_type", "b64");
+        let count = Expr::binary(BinOp::Div, bytes, Expr::int32(8));
+        self.statement(&Stmt::for_serial(
+            &i,
+            count,
+            store.at(self.span).stmt(),
+            self.span,
+        ))
+    }
+
+    pub(super) fn timer_init(&mut self, args: &[Expr]) -> Result<()> {
         let [buffer, tag, offset, groups, group] = args else {
             return Ok(());
         };
@@ -124,7 +116,7 @@ impl Compiler<'_> {
     }
 
     /// Records the time and the event where the thread's condition holds.
-    fn timer(&mut self, event: Option<&Expr>, args: &[Expr], what: i128) -> Result<()> {
+    pub(super) fn timer(&mut self, event: Option<&Expr>, args: &[Expr], what: i128) -> Result<()> {
         let [buffer, tag, offset, stride, leads] = args else {
             return Ok(());
         };

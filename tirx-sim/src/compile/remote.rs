@@ -4,10 +4,10 @@
 //! is copied asynchronously, until `quiet`. The forms of a block are collective: its threads meet, and the first warp issues.
 
 use tirx_ir::Expr;
-use tirx_ir::intrin::{Op, Operands};
-use tirx_source::diagnostic::{Result, error};
+use tirx_source::diagnostic::Result;
 
 use super::Compiler;
+use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::alu::Bin;
 use tirx_sim_machine::bytecode::Class;
@@ -15,106 +15,85 @@ use tirx_sim_machine::bytecode::{AsyncInst, AtomicOp, Inst, R, RemoteInst, Remot
 use tirx_sim_machine::bytecode::{Scope, Strong};
 use tirx_sim_machine::numeric::Kind;
 
+/// With one processing element there is nobody else to wait for.
+pub(super) const QUIET: AsyncInst = AsyncInst::Wait {
+    class: Class::Remote,
+    left: None,
+    read: false,
+};
+
 impl Compiler<'_> {
-    /// Runs an instruction of this file. False where it is none.
-    pub(super) fn remote(&mut self, op: Op, args: &[Expr]) -> Result<bool> {
-        use Op::*;
-        let scope = match op {
-            NvshmemGetmemNbiWarp | NvshmemPutmemNbiWarp | NvshmemPutmemSignalNbiWarp => RemoteScope::Warp,
-            NvshmemGetmemNbiBlock | NvshmemPutmemNbiBlock | NvshmemPutmemSignalNbiBlock => RemoteScope::Block,
-            NvshmemGetmemNbi
-            | NvshmemPutmemNbi
-            | NvshmemPutmemSignalNbi
-            | NvshmemSignalOp
-            | NvshmemWaitUntil
-            | NvshmemQuiet
-            | NvshmemFence
-            | NvshmemBarrierAll
-            | PtxClcTryCancel => RemoteScope::Thread,
-            _ => return Ok(false),
+    /// Waits until a signal compares as asked for.
+    pub(super) fn wait_for_signal(&mut self, call: &Call<'_>) -> Result<()> {
+        let (address, wanted) = (self.given(call, "ivar")?, self.given(call, "cmp_value")?);
+        let holds = match call.named.text("cmp") {
+            "eq" => Bin::Eq,
+            "ne" => Bin::Ne,
+            "gt" => Bin::GtU,
+            "ge" => Bin::GeU,
+            "lt" => Bin::LtU,
+            _ => Bin::LeU,
         };
-        let call = match Operands::read(op.row(), args) {
-            Ok(call) => call,
-            Err(message) => return error(self.span, message),
+        let wanted = self.value(wanted)?;
+        let wanted = self.convert(wanted, Kind::U64)?;
+        self.wait_while(|c| {
+            let strong = Strong::new("acquire", Scope::Gpu, true, false);
+            let nothing = c.bits(Kind::U64, 0)?;
+            let found = c.atomic_of(AtomicOp::Read, strong, address, &[nothing])?;
+            let found = c.convert(found, Kind::U64)?;
+            let there = c.bin(holds, Kind::U64, Kind::Bool, found, wanted)?;
+            let no = c.bits(Kind::Bool, 0)?;
+            c.bin(Bin::Eq, Kind::Bool, Kind::Bool, there, no)
+        })
+    }
+
+    /// `clusterlaunchcontrol.try_cancel`.
+    pub(super) fn try_cancel(&mut self, call: &Call<'_>) -> Result<()> {
+        let (handle, barrier) = (self.given(call, "handle")?, self.given(call, "mbar")?);
+        let handle = self.address_value(handle)?;
+        let barrier = self.address_value(barrier)?;
+        self.push_async(AsyncInst::TryCancel {
+            handle,
+            barrier,
+            multicast: true,
+        })
+    }
+
+    /// A copy to or from a processing element, a signal to it, or a copy with a signal behind it: what has operands.
+    pub(super) fn put_or_get(&mut self, call: &Call<'_>, scope: RemoteScope) -> Result<()> {
+        let pe = self.given(call, "pe")?;
+        let pe = self.register_of(pe, Kind::I32)?;
+        let copy = match call.named.get("dst") {
+            Some(to) => {
+                let (from, count) = (self.given(call, "src")?, self.given(call, "nelems")?);
+                Some((
+                    self.address_value(to)?,
+                    self.address_value(from)?,
+                    self.register_of(count, Kind::U64)?,
+                ))
+            }
+            None => None,
         };
-        let span = self.span;
-        let of = |name: &str| -> Result<&Expr> {
-            match call.get(name) {
-                Some(e) => Ok(e),
-                None => error(span, format!("{name} is missing")),
+        let signal = match call.named.get("sig_addr") {
+            Some(address) => {
+                let value = self.given(call, "signal")?;
+                Some(SignalInst {
+                    address: self.address_value(address)?,
+                    value: self.register_of(value, Kind::U64)?,
+                    adds: call.named.text("sig_op") == "add",
+                })
             }
+            None => None,
         };
-        match op {
-            // With one processing element there is nobody else to wait for.
-            NvshmemQuiet | NvshmemBarrierAll => self.push_async(AsyncInst::Wait {
-                class: Class::Remote,
-                left: None,
-                read: false,
-            })?,
-            NvshmemFence => self.push_async(AsyncInst::RemoteFence)?,
-            NvshmemWaitUntil => {
-                let (address, wanted) = (of("ivar")?, of("cmp_value")?);
-                let holds = match call.text("cmp") {
-                    "eq" => Bin::Eq,
-                    "ne" => Bin::Ne,
-                    "gt" => Bin::GtU,
-                    "ge" => Bin::GeU,
-                    "lt" => Bin::LtU,
-                    _ => Bin::LeU,
-                };
-                let wanted = self.value(wanted)?;
-                let wanted = self.convert(wanted, Kind::U64)?;
-                self.wait_while(|c| {
-                    let strong = Strong::new("acquire", Scope::Gpu, true, false);
-                    let nothing = c.bits(Kind::U64, 0)?;
-                    let found = c.atomic_of(AtomicOp::Read, strong, address, &[nothing])?;
-                    let found = c.convert(found, Kind::U64)?;
-                    let there = c.bin(holds, Kind::U64, Kind::Bool, found, wanted)?;
-                    let no = c.bits(Kind::Bool, 0)?;
-                    c.bin(Bin::Eq, Kind::Bool, Kind::Bool, there, no)
-                })?;
-            }
-            PtxClcTryCancel => {
-                let (handle, barrier) = (of("handle")?, of("mbar")?);
-                let handle = self.address_value(handle)?;
-                let barrier = self.address_value(barrier)?;
-                self.push_async(AsyncInst::TryCancel {
-                    handle,
-                    barrier,
-                    multicast: true,
-                })?;
-            }
-            _ => {
-                let (pe, copies) = (of("pe")?, op != NvshmemSignalOp);
-                let pe = self.register_of(pe, Kind::I32)?;
-                let copy = match copies {
-                    true => Some((
-                        self.address_value(of("dst")?)?,
-                        self.address_value(of("src")?)?,
-                        self.register_of(of("nelems")?, Kind::U64)?,
-                    )),
-                    false => None,
-                };
-                let signal = match call.get("sig_addr") {
-                    Some(address) => Some(SignalInst {
-                        address: self.address_value(address)?,
-                        value: self.register_of(of("signal")?, Kind::U64)?,
-                        adds: call.text("sig_op") == "add",
-                    }),
-                    None => None,
-                };
-                if scope == RemoteScope::Block {
-                    self.emit(Inst::CtaSync);
-                }
-                self.push_async(AsyncInst::Remote(RemoteInst {
-                    scope,
-                    pe,
-                    copy,
-                    signal,
-                }))?;
-            }
+        if scope == RemoteScope::Block {
+            self.emit(Inst::CtaSync);
         }
-        Ok(true)
+        self.push_async(AsyncInst::Remote(RemoteInst {
+            scope,
+            pe,
+            copy,
+            signal,
+        }))
     }
 
     fn register_of(&mut self, e: &Expr, kind: Kind) -> Result<R> {

@@ -1,10 +1,11 @@
 //! Instructions of tensor memory: `tcgen05`.
 
 use tirx_ir::Expr;
-use tirx_ir::intrin::{Op, Operands, row::Machine};
+use tirx_ir::intrin::row::Machine;
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
+use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::alu::Bin;
 use tirx_sim_machine::bytecode::{MmaInst, R, Region, TensorInst, TensorMemoryInst, UNNAMED_POINTER};
@@ -24,126 +25,117 @@ impl Compiler<'_> {
         self.vector(value)
     }
 
-    /// Runs an instruction of this file. False where it is none.
-    pub(super) fn tensor_memory(&mut self, op: Op, args: &[Expr]) -> Result<bool> {
-        match op {
-            Op::PtxTcgen05FenceBeforeThreadSync => self.push_memory(TensorMemoryInst::FenceBefore)?,
-            Op::PtxTcgen05FenceAfterThreadSync => self.push_memory(TensorMemoryInst::FenceAfter)?,
-            Op::PtxTcgen05WaitLd => self.push_memory(TensorMemoryInst::WaitLoad)?,
-            Op::PtxTcgen05WaitSt => self.push_memory(TensorMemoryInst::WaitStore)?,
-            Op::PtxTcgen05RelinquishAllocPermit => self.push_memory(TensorMemoryInst::Relinquish)?,
-            Op::PtxTcgen05Alloc => {
-                let to = self.in_register(&args[0], Kind::U64)?;
-                let columns = self.in_register(&args[1], Kind::U32)?;
-                let access = self.access(Region::Pointer, Kind::U32, 1, UNNAMED_POINTER)?;
-                let temp = self.temp(Kind::U32)?;
-                self.push_memory(TensorMemoryInst::Alloc {
-                    to,
-                    access,
-                    columns,
-                    temp,
-                })?;
-            }
-            Op::PtxTcgen05Dealloc => {
-                let address = self.in_register(&args[0], Kind::U32)?;
-                let columns = self.in_register(&args[1], Kind::U32)?;
-                self.push_memory(TensorMemoryInst::Dealloc { address, columns })?;
-            }
-            Op::PtxTcgen05Ld | Op::PtxTcgen05St => {
-                let address = self.memory_address(&args[0], &args[1], &args[2])?;
-                let packed = self.whole(&args[5])? != 0;
-                let transfer = match Transfer::new(self.text(&args[3])?, self.whole(&args[4])?, packed) {
-                    Ok(transfer) => transfer,
-                    Err(message) => return error(self.span, message),
-                };
-                if args.len() - 6 != transfer.registers() {
-                    return error(
-                        self.span,
-                        format!(
-                            "{} registers, where {} are moved",
-                            args.len() - 6,
-                            transfer.registers()
-                        ),
-                    );
-                }
-                let mut registers = Vec::new();
-                for register in &args[6..] {
-                    registers.push(self.register_pointer(register)?);
-                }
-                self.push_memory(if op == Op::PtxTcgen05Ld {
-                    TensorMemoryInst::Load {
-                        transfer,
-                        address,
-                        registers,
-                    }
-                } else {
-                    TensorMemoryInst::Store {
-                        transfer,
-                        address,
-                        registers,
-                    }
-                })?;
-            }
-            Op::PtxTcgen05Cp => {
-                let address = self.memory_address(&args[0], &args[6], &args[7])?;
-                let descriptor = self.in_register(&args[1], Kind::U64)?;
-                let copy = Copy::new(self.text(&args[2])?, self.text(&args[4])?, self.text(&args[5])?);
-                let copy = match copy {
-                    Ok(copy) => copy,
-                    Err(message) => return error(self.span, message),
-                };
-                let group = self.whole(&args[3])?;
-                self.push_memory(TensorMemoryInst::Copy {
-                    copy,
-                    group,
-                    address,
-                    descriptor,
-                })?;
-            }
-            Op::PtxTcgen05Commit => {
-                let barrier = self.in_register(&args[0], Kind::U64)?;
-                let ranks = match args[2].as_int() {
-                    Some(0) => None,
-                    _ => Some(self.in_register(&args[2], Kind::U32)?),
-                };
-                let predicate = match args.get(3) {
-                    Some(e) => Some(self.in_register(e, Kind::U32)?),
-                    None => None,
-                };
-                self.push_memory(TensorMemoryInst::Commit {
-                    barrier,
-                    ranks,
-                    predicate,
-                })?;
-            }
-            Op::PtxTcgen05EncodeMatrixDescriptor => {
-                self.encode_descriptor(args, [0, 6, 4, 2, 1], 61, 1 << 46)?;
-            }
-            Op::PtxTcgen05EncodeInstrDescriptor | Op::PtxTcgen05EncodeInstrDescriptorBlockScaled => {
-                let bits = self.instruction_descriptor(op, args)?;
-                self.store_pointer(&args[0], Kind::U32, &[bits])?;
-            }
-            Op::PtxTcgen05Mma
-            | Op::PtxTcgen05MmaBlockScale
-            | Op::PtxTcgen05MmaSp
-            | Op::PtxTcgen05MmaSpBlockScale => self.tensor_product(op, args)?,
-            Op::PtxTcgen05Shift => {
-                let address = self.in_register(&args[0], Kind::U32)?;
-                let group = self.whole(&args[1])?;
-                self.push_memory(TensorMemoryInst::Shift { group, address })?;
-            }
-            _ => return Ok(false),
+    /// Arguments: where the address goes, how many columns.
+    pub(super) fn alloc_columns(&mut self, args: &[Expr]) -> Result<()> {
+        let to = self.in_register(&args[0], Kind::U64)?;
+        let columns = self.in_register(&args[1], Kind::U32)?;
+        let access = self.access(Region::Pointer, Kind::U32, 1, UNNAMED_POINTER)?;
+        let temp = self.temp(Kind::U32)?;
+        self.push_memory(TensorMemoryInst::Alloc {
+            to,
+            access,
+            columns,
+            temp,
+        })
+    }
+
+    /// Arguments: address, how many columns.
+    pub(super) fn free_columns(&mut self, args: &[Expr]) -> Result<()> {
+        let address = self.in_register(&args[0], Kind::U32)?;
+        let columns = self.in_register(&args[1], Kind::U32)?;
+        self.push_memory(TensorMemoryInst::Dealloc { address, columns })
+    }
+
+    /// Arguments: address, how many blocks.
+    pub(super) fn shift_columns(&mut self, args: &[Expr]) -> Result<()> {
+        let address = self.in_register(&args[0], Kind::U32)?;
+        let group = self.whole(&args[1])?;
+        self.push_memory(TensorMemoryInst::Shift { group, address })
+    }
+
+    /// `tcgen05.ld` and `tcgen05.st`: address, row, column, shape, how many, whether packed, registers.
+    pub(super) fn transfer(&mut self, args: &[Expr], stores: bool) -> Result<()> {
+        let address = self.memory_address(&args[0], &args[1], &args[2])?;
+        let packed = self.whole(&args[5])? != 0;
+        let transfer = match Transfer::new(self.text(&args[3])?, self.whole(&args[4])?, packed) {
+            Ok(transfer) => transfer,
+            Err(message) => return error(self.span, message),
+        };
+        let given = &args[6..];
+        if given.len() != transfer.registers() {
+            return error(
+                self.span,
+                format!(
+                    "{} registers, where {} are moved",
+                    given.len(),
+                    transfer.registers()
+                ),
+            );
         }
-        Ok(true)
+        let mut registers = Vec::new();
+        for register in given {
+            registers.push(self.register_pointer(register)?);
+        }
+        self.push_memory(match stores {
+            true => TensorMemoryInst::Store {
+                transfer,
+                address,
+                registers,
+            },
+            false => TensorMemoryInst::Load {
+                transfer,
+                address,
+                registers,
+            },
+        })
+    }
+
+    /// `tcgen05.cp`: address, descriptor, shape, how many blocks, multicast, decompression, row, column.
+    pub(super) fn copy_to_columns(&mut self, args: &[Expr]) -> Result<()> {
+        let address = self.memory_address(&args[0], &args[6], &args[7])?;
+        let descriptor = self.in_register(&args[1], Kind::U64)?;
+        let copy = Copy::new(self.text(&args[2])?, self.text(&args[4])?, self.text(&args[5])?);
+        let copy = match copy {
+            Ok(copy) => copy,
+            Err(message) => return error(self.span, message),
+        };
+        let group = self.whole(&args[3])?;
+        self.push_memory(TensorMemoryInst::Copy {
+            copy,
+            group,
+            address,
+            descriptor,
+        })
+    }
+
+    /// `tcgen05.commit`: mbarrier, how many blocks, mask of blocks, predicate.
+    pub(super) fn commit(&mut self, args: &[Expr]) -> Result<()> {
+        let barrier = self.in_register(&args[0], Kind::U64)?;
+        let ranks = match args[2].as_int() {
+            Some(0) => None,
+            _ => Some(self.in_register(&args[2], Kind::U32)?),
+        };
+        let predicate = match args.get(3) {
+            Some(e) => Some(self.in_register(e, Kind::U32)?),
+            None => None,
+        };
+        self.push_memory(TensorMemoryInst::Commit {
+            barrier,
+            ranks,
+            predicate,
+        })
+    }
+
+    /// An instruction descriptor, to where the first argument points.
+    pub(super) fn encode_instruction(&mut self, call: &Call<'_>) -> Result<()> {
+        let bits = self.instruction_descriptor(call)?;
+        self.store_pointer(&call.args[0], Kind::U32, &[bits])
     }
 
     /// The bits that the row's own encoder computes.
-    fn instruction_descriptor(&mut self, op: Op, args: &[Expr]) -> Result<Val> {
-        let row = op.row();
-        let call = Operands::read(row, args).ok();
-        let words = call
-            .zip(row.cuda.words)
-            .and_then(|(call, words)| words(&call, Machine { capability: 100 }).ok());
+    fn instruction_descriptor(&mut self, call: &Call<'_>) -> Result<Val> {
+        let words = call.op.row().cuda.words;
+        let words = words.and_then(|words| words(&call.named, Machine { capability: 100 }).ok());
         let bits = words.and_then(|words| {
             let (_, text) = words.texts.into_iter().find(|(name, _)| *name == "bits")?;
             let digits = text.trim_start_matches("0x").trim_end_matches('u');
@@ -209,11 +201,11 @@ impl Compiler<'_> {
     }
 
     /// `tcgen05.mma`, dense or sparse, with scale factors or without.
-    fn tensor_product(&mut self, op: Op, args: &[Expr]) -> Result<()> {
-        let Ok(call) = Operands::read(op.row(), args) else {
-            return error(self.span, "tcgen05.mma with other arguments than it takes");
-        };
-        let scaled = matches!(op, Op::PtxTcgen05MmaBlockScale | Op::PtxTcgen05MmaSpBlockScale);
+    pub(super) fn tensor_product(&mut self, call: &Call<'_>, scaled: bool) -> Result<()> {
+        let given = |name: &str| self.given(call, name);
+        let (d, a, b) = (given("d_tmem_addr")?, given("a_operand")?, given("b_desc")?);
+        let (descriptor, keep) = (given("i_desc")?, given("enable_input_d")?);
+        let call = &call.named;
         let scale_dtype = scaled.then(|| call.text("sfa_dtype"));
         let kind = MmaKind::of(
             call.text("d_dtype"),
@@ -230,14 +222,6 @@ impl Compiler<'_> {
             (MmaKind::Mxf4, _) | (MmaKind::Mxf4nvf4, Some(Format::Ue8m0)) => 2,
             _ => 4,
         };
-        let given = |name: &str| -> Result<&Expr> {
-            match call.get(name) {
-                Some(e) => Ok(e),
-                None => error(self.span, format!("tcgen05.mma without {name}")),
-            }
-        };
-        let (d, a, b) = (given("d_tmem_addr")?, given("a_operand")?, given("b_desc")?);
-        let (descriptor, keep) = (given("i_desc")?, given("enable_input_d")?);
         let left_in_memory = call.flag("use_a_tmem");
         let number = |name: &str| call.int(name).and_then(|v| u32::try_from(v).ok()).unwrap_or(0);
         let (group, scale) = (number("cta_group").max(1) as usize, number("scale_input_d"));

@@ -3,11 +3,11 @@
 //! Operands in registers are named by pointers to elements of local arrays. They are loaded before and stored after, as
 //! any access through a pointer is, so that what is between works on vector registers alone.
 
-use tirx_ir::intrin::Op;
 use tirx_ir::{DType, Expr, ExprKind};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
+use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::alu::Bin;
 use tirx_sim_machine::bytecode::{
@@ -22,29 +22,10 @@ use tirx_sim_machine::tensor::rows::{RowMove, RowShape};
 use tirx_sim_machine::tensor::wgmma::Wgmma;
 
 impl Compiler<'_> {
-    /// Runs an instruction of this file. False where it is none.
-    pub(super) fn tensor_instruction(&mut self, op: Op, args: &[Expr]) -> Result<bool> {
-        match op.name() {
-            "tirx.ptx.ldmatrix" => self.move_rows(args, 3, false)?,
-            "tirx.ptx.stmatrix" => self.move_rows(args, 5, true)?,
-            "tirx.ptx.mma" => self.mma_sync(args)?,
-            "tirx.ptx.mma_sp" => self.mma_sparse(op, args)?,
-            "tirx.ptx.wgmma_fence" => self.push_tensor(TensorInst::WgmmaFence)?,
-            "tirx.ptx.wgmma_commit_group" => self.push_tensor(TensorInst::WgmmaCommit)?,
-            "tirx.ptx.wgmma_wait_group" => {
-                let n = self.whole(&args[0])?;
-                self.push_tensor(TensorInst::WgmmaWait { n })?;
-            }
-            "tirx.ptx.wgmma_noop_barrier" => {}
-            "tirx.ptx.wgmma_encode_matrix_descriptor" => {
-                self.encode_descriptor(args, [0, 3, 2, 1, 0], 62, 0)?
-            }
-            "tirx.ptx.wgmma_mma_async_ss" => self.wgmma(args, 2)?,
-            "tirx.ptx.wgmma_mma_async_rs" => self.wgmma(args, 1)?,
-            name if name.starts_with("tirx.ptx.tcgen05_") => return self.tensor_memory(op, args),
-            _ => return Ok(false),
-        }
-        Ok(true)
+    /// `wgmma.wait_group`.
+    pub(super) fn wait_for_wgmma(&mut self, groups: &Expr) -> Result<()> {
+        let n = self.whole(groups)?;
+        self.push_tensor(TensorInst::WgmmaWait { n })
     }
 
     pub(super) fn push_tensor(&mut self, inst: TensorInst) -> Result<()> {
@@ -100,7 +81,7 @@ impl Compiler<'_> {
 
     /// `ldmatrix`: trans, num, dtype, pointer, destinations. `stmatrix`: trans, num, dtype, shape, space, pointer,
     /// sources.
-    fn move_rows(&mut self, args: &[Expr], pointer: usize, store: bool) -> Result<()> {
+    pub(super) fn move_rows(&mut self, args: &[Expr], pointer: usize, store: bool) -> Result<()> {
         let transposed = self.whole(&args[0])? != 0;
         let matrices = self.whole(&args[1])?;
         let dtype = self.text(&args[2])?.trim_start_matches('.');
@@ -154,7 +135,7 @@ impl Compiler<'_> {
 
     /// `mma.sync`: shape, layouts of A and B, dtypes of D, A, B and C, how many registers of D, A, B and C, whether
     /// there is no C, the registers, whether to saturate, the operation on bits.
-    fn mma_sync(&mut self, args: &[Expr]) -> Result<()> {
+    pub(super) fn mma_sync(&mut self, args: &[Expr]) -> Result<()> {
         let shape_text = self.text(&args[0])?;
         let Some(shape) = Shape::parse(shape_text) else {
             return error(self.span, format!("mma has no shape \"{shape_text}\""));
@@ -244,11 +225,8 @@ impl Compiler<'_> {
     }
 
     /// `mma.sp.sync` of a sparse A: accumulators are added to in place.
-    fn mma_sparse(&mut self, op: Op, args: &[Expr]) -> Result<()> {
-        let call = match op.row().read_settled(args) {
-            Ok(call) => call,
-            Err(message) => return error(self.span, message),
-        };
+    pub(super) fn mma_sparse(&mut self, call: &Call<'_>) -> Result<()> {
+        let call = &call.named;
         let Some(shape) = Shape::parse(call.text("shape")) else {
             return error(
                 self.span,
@@ -313,7 +291,7 @@ impl Compiler<'_> {
 
     /// `wgmma.mma_async`: M, N, K, dtypes of operands and accumulators, major of A and B, signs of A and B, whether to
     /// add, descriptors (of A and B, or of B with A in registers), registers.
-    fn wgmma(&mut self, args: &[Expr], descriptors: usize) -> Result<()> {
+    pub(super) fn wgmma(&mut self, args: &[Expr], descriptors: usize) -> Result<()> {
         let [m, n, k] = [0, 1, 2].map(|i| self.whole(&args[i]));
         let (m, n, k) = (m?, n?, k?);
         let (input, output) = (self.format(&args[3])?, self.format(&args[4])?);

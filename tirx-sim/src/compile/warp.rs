@@ -4,16 +4,83 @@ use tirx_ir::Expr;
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
+use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::alu::Bin;
-use tirx_sim_machine::bytecode::{Inst, Operand, Shuffle, ShuffleMode, Special};
+use tirx_sim_machine::bytecode::{Inst, Operand, Scope, Shuffle, ShuffleMode, Special};
 use tirx_sim_machine::numeric::Kind;
+
+/// `__threadfence()` is `membar.gl`, which is `fence.sc.gpu`.
+pub(super) const THREADFENCE: Inst = Inst::Fence {
+    scope: Scope::Gpu,
+    sc: true,
+};
 
 impl Compiler<'_> {
     /// A barrier of all threads of the block.
     pub(super) fn block_barrier(&mut self) {
         self.note_barrier();
         self.emit(Inst::CtaSync);
+    }
+
+    pub(super) fn sync_block(&mut self) -> Result<()> {
+        self.block_barrier();
+        Ok(())
+    }
+
+    pub(super) fn sync_grid(&mut self) -> Result<()> {
+        self.code.grid_sync = true;
+        self.emit(Inst::GridSync);
+        Ok(())
+    }
+
+    /// The barrier of a scope of memory.
+    pub(super) fn storage_sync(&mut self, scope: &Expr) -> Result<()> {
+        match self.text(scope)? {
+            "shared" | "shared.dyn" | "global" => self.block_barrier(),
+            "warp" => self.emit(Inst::WarpSync),
+            scope => {
+                return error(
+                    self.span,
+                    format!("the simulator has no barrier over \"{scope}\""),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn arrive_at_cluster(&mut self, call: &Call<'_>) -> Result<()> {
+        let relaxed = call.args.iter().any(|a| a.as_str() == Some("relaxed"));
+        self.emit(Inst::ClusterArrive { relaxed });
+        Ok(())
+    }
+
+    /// Arguments: semantics, scope.
+    pub(super) fn fence(&mut self, args: &[Expr]) -> Result<()> {
+        let sc = self.text(&args[0])? == "sc";
+        let scope = Scope::of(self.text(&args[1])?);
+        self.emit(Inst::Fence { scope, sc });
+        Ok(())
+    }
+
+    pub(super) fn fence_of_proxies(&mut self, space: &Expr) -> Result<()> {
+        let space = self.text(space)?;
+        self.emit(Inst::FenceProxy {
+            shared: space != "global",
+            global: matches!(space, "" | "global"),
+        });
+        Ok(())
+    }
+
+    /// A block barrier that gives whether a condition holds for all threads, or for any.
+    pub(super) fn barrier_with_vote(&mut self, condition: &Expr, all: bool) -> Result<Val> {
+        let predicate = self.condition(condition)?;
+        let v = self.vector(predicate)?;
+        let d = self.temp_scalar()?;
+        self.count(1);
+        self.note_barrier();
+        self.emit(Inst::CtaSyncReduce { d, v, all });
+        Ok(Val::scalar(Kind::I32, d))
     }
 
     /// Registers the next block barrier as one that some threads may not reach.
@@ -90,6 +157,36 @@ impl Compiler<'_> {
         self.code.shuffles.push(shuffle);
         self.emit(Inst::Shuffle { id });
         Ok(())
+    }
+
+    pub(super) fn active_mask(&mut self) -> Result<Val> {
+        self.count(1);
+        let d = self.temp_scalar()?;
+        self.emit(Inst::ActiveMask { d });
+        Ok(Val::scalar(Kind::U32, d))
+    }
+
+    /// Arguments: mask, condition.
+    pub(super) fn ballot(&mut self, args: &[Expr]) -> Result<Val> {
+        let predicate = self.condition(&args[1])?;
+        self.vote(ShuffleMode::Ballot, &args[0], predicate)
+    }
+
+    /// Arguments: mask, value.
+    pub(super) fn reduced_over_lanes(&mut self, args: &[Expr], op: Bin) -> Result<Val> {
+        let value = self.word(&args[1])?;
+        self.vote(ShuffleMode::Reduce(op), &args[0], value)
+    }
+
+    /// Arguments: value, operation[, width].
+    pub(super) fn warp_reduce(&mut self, args: &[Expr]) -> Result<Val> {
+        let width = match args.get(2) {
+            Some(width) => self.value(width)?,
+            None => self.integer(Kind::I32, 32)?,
+        };
+        let value = self.value(&args[0])?;
+        let op = self.reduction(&args[1], value.kind)?;
+        self.butterfly(value, op, width)
     }
 
     /// Ballots and reductions over the lanes of a mask.

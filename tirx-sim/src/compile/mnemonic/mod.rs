@@ -93,7 +93,7 @@ impl Compiler<'_> {
 
 impl Compiler<'_> {
     /// Values as an expression, for [`Compiler::write`].
-    fn known(&mut self, dtype: DType, values: Vec<Val>) -> Expr {
+    pub(super) fn known(&mut self, dtype: DType, values: Vec<Val>) -> Expr {
         let var = Var::new("value", dtype);
         self.vars.insert(var.clone(), values);
         Expr::var(&var)
@@ -142,7 +142,7 @@ fn as_dtype(value: Expr, dtype: DType) -> Expr {
 }
 
 /// The operation of an atomic update.
-fn update_of(op: &str) -> Option<AtomicOp> {
+pub(super) fn update_of(op: &str) -> Option<AtomicOp> {
     Some(match op {
         "add" => AtomicOp::Add,
         "and" => AtomicOp::And,

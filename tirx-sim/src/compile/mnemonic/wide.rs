@@ -76,7 +76,7 @@ impl Compiler<'_> {
             .call()
             .list("dst", d.map(address))
             .set("addr", addr.clone())
-            .set("return_type", "");
+            .set("return_type", "uint64");
         if matches!(op, Op::PtxLdAcquire | Op::PtxLdRelaxed) {
             load = load.set("scope", tokens.get("scope"));
         }
