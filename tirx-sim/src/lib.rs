@@ -41,8 +41,8 @@ mod launch;
 pub use compile::CompileOptions;
 pub use launch::{MOST_SHARED, ParamKind, Position, Program};
 pub use tirx_sim_machine::{
-    Allocation, Counts, Exploration, Explored, Fault, FaultKind, FaultLocation, FaultNote, FaultReport,
-    KINDS, Launch, LaunchOptions, LineCounts, MOST_DIMENSIONS, Memory, Named, Observe, Snapshot, StandInCall,
-    StandIns, Stats, StopAt, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType, TimelineEvent,
-    Track, Window, trace,
+    Allocation, ContinueAfter, Counts, Excusable, Exploration, Explored, Fault, FaultKind, FaultLocation,
+    FaultNote, FaultReport, KINDS, Launch, LaunchOptions, LineCounts, MOST_DIMENSIONS, Memory, Named,
+    Observe, Snapshot, StandInCall, StandIns, Stats, StopAt, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle,
+    TensorMapType, TimelineEvent, Track, Window, trace,
 };

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use tirx_core::diagnostic::{Level, Message};
-use tirx_sim::Program;
+use tirx_sim::{Excusable, Program};
 
 use self::arguments::{Prepared, prepare};
 pub(crate) use self::arguments::{inferred_shape, named, scalar, shown_name};
@@ -37,6 +37,10 @@ pub(crate) struct Simulate {
     /// Does not look for races: the run is faster.
     #[arg(long)]
     no_race_check: bool,
+    /// Reports a finding of these kinds, and goes on with the values: so they can be compared in spite of it. Accesses that a warp
+    /// makes together with an unwritten read are not checked for races.
+    #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
+    continue_after: Vec<Kind>,
     /// The most branches and loop iterations of a block; by default TIRX_SIM_STEP_LIMIT, else 2^28.
     #[arg(long, value_name = "STEPS")]
     step_limit: Option<u64>,
@@ -80,6 +84,30 @@ pub(crate) struct Simulate {
     watch: Vec<String>,
 }
 
+/// What --continue-after may name.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Kind {
+    /// Reads of shared, local or tensor memory that nobody has written; they give zeros.
+    UnwrittenReads,
+    /// Tensor memory that is freed while others use it; they use it until it is allocated again.
+    FreedColumns,
+    /// A warp that arrives twice in one phase of a named barrier.
+    DoubleArrivals,
+    /// A block that ends while an asynchronous operation reads its shared memory.
+    UnfinishedReads,
+}
+
+impl From<Kind> for Excusable {
+    fn from(kind: Kind) -> Excusable {
+        match kind {
+            Kind::UnwrittenReads => Excusable::UnwrittenRead,
+            Kind::FreedColumns => Excusable::FreedColumns,
+            Kind::DoubleArrivals => Excusable::DoubleArrival,
+            Kind::UnfinishedReads => Excusable::UnfinishedRead,
+        }
+    }
+}
+
 pub(crate) fn run(command: &Simulate, output: &Output) -> Result<()> {
     let first = command
         .seed
@@ -89,10 +117,11 @@ pub(crate) fn run(command: &Simulate, output: &Output) -> Result<()> {
     let prepared = prepare(command, output)?;
     let mut programs: HashMap<String, Program> = HashMap::new();
     if let Some(most) = command.all_schedules {
-        return every_order(command, &prepared, first, most, &mut programs);
+        return every_order(command, output, &prepared, first, most, &mut programs);
     }
     let ran = each_schedule(command, &prepared, first, last, &mut programs)?;
     out(&ran.printed)?;
+    output.show(&ran.findings);
     if command.schedules > 1 {
         say(&format!(
             "{} schedules, {first} to {last}: none fails\n",

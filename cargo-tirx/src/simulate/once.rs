@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use tirx_core::codegen::rust;
+use tirx_core::diagnostic::{Level, Message};
 use tirx_core::ir::DType;
 use tirx_sim::host::{self, Argument};
 use tirx_sim::{
-    Allocation, CompileOptions, Exploration, LaunchOptions, LineCounts, Memory, Observe, Program, Snapshot,
-    StandIns, StopAt, TimelineEvent,
+    Allocation, CompileOptions, ContinueAfter, Excusable, Exploration, LaunchOptions, LineCounts, Memory,
+    Observe, Program, Snapshot, StandIns, StopAt, TimelineEvent,
 };
 
 use super::Simulate;
@@ -35,6 +36,8 @@ pub(super) struct Ran {
     pub(super) events: Vec<TimelineEvent>,
     pub(super) counts: Vec<LineCounts>,
     pub(super) snapshots: Vec<Snapshot>,
+    /// What the run went on after.
+    pub(super) findings: Vec<Message>,
 }
 
 /// One run, from fresh memory.
@@ -78,6 +81,7 @@ pub(super) fn once(
     let mut fault: Option<Failure> = None;
     let mut printed = String::new();
     let (mut events, mut counts, mut snapshots) = (Vec::new(), Vec::new(), Vec::new());
+    let mut findings = Vec::new();
     let result = host::run(lowered, names, &arguments, &mut |launch| {
         if !programs.contains_key(&launch.symbol) {
             let program = Program::compile_with(lowered, &launch.symbol, options).map_err(|errors| {
@@ -95,6 +99,7 @@ pub(super) fn once(
             shared_bytes: launch.shared_bytes,
             args: &args,
         };
+        let after: Vec<Excusable> = command.continue_after.iter().map(|kind| (*kind).into()).collect();
         let observe = observe(command, launch.grid, launch.block).map_err(|failure| {
             fault = Some(failure);
             String::new()
@@ -105,6 +110,7 @@ pub(super) fn once(
             timeline: command.timeline.as_ref().map(|_| command.timeline_block),
             step_limit: step_limit.or(LaunchOptions::default().step_limit),
             seed,
+            continue_after: ContinueAfter::of(&after),
             programmatic: launch.programmatic,
             ..LaunchOptions::default()
         };
@@ -120,6 +126,10 @@ pub(super) fn once(
                 events.extend(stats.timeline);
                 counts.extend(stats.counts);
                 snapshots.extend(stats.snapshots);
+                findings.extend(stats.findings.iter().map(|finding| Message {
+                    level: Level::Warning,
+                    ..finding.to_diagnostic()
+                }));
             })
             .map_err(|error| {
                 fault = Some(Failure::User(vec![error.to_diagnostic()]));
@@ -142,6 +152,7 @@ pub(super) fn once(
         events,
         counts,
         snapshots,
+        findings,
     })
 }
 

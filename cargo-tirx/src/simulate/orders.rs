@@ -10,11 +10,12 @@ use super::arguments::Prepared;
 use super::once::{Ran, once, write_outs};
 use crate::input::{Failure, Result};
 use crate::observed;
-use crate::output::{out, say};
+use crate::output::{Output, out, say};
 
 /// Runs the kernel in every order that can make a difference.
 pub(super) fn every_order(
     command: &Simulate,
+    output: &Output,
     prepared: &Prepared,
     seed: u64,
     most: u64,
@@ -47,6 +48,7 @@ pub(super) fn every_order(
     let explored = exploration.explored();
     if let Some(ran) = &first {
         out(&ran.printed)?;
+        output.show(&ran.findings);
         if command.counters {
             out(&observed::table(&ran.counts))?;
         }

@@ -186,6 +186,68 @@ fn races_are_faults_unless_they_are_not_looked_for() {
     assert_eq!(written[written.len() - 128..], 1f32.to_le_bytes().repeat(32)[..]);
 }
 
+/// A kernel fails by its finding, and leaves its values where the launch goes on after that.
+#[track_caller]
+fn goes_on(folder: &Folder, kind: &str, body: &str, finding: &str, expected: &[f32]) {
+    let head = format!(
+        "@T.prim_func\ndef k(A: T.Buffer(({},), \"float32\")):\n    T.device_entry()\n    bx = T.cta_id([1])\n    \
+         tx = T.thread_id([64])\n",
+        expected.len()
+    );
+    fs::write(folder.path("finding.py"), format!("{head}{body}")).unwrap();
+    let plain = ["sim", "finding.py", "--out", "A=finding.npy"];
+    fails(&folder.run(&plain), 1, &["error: ", finding]);
+    let after = format!("--continue-after={kind}");
+    let outcome = folder.run(&[&plain[..], &[&after]].concat());
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert!(
+        outcome.err.starts_with("warning: ") && outcome.err.contains(finding),
+        "{}",
+        outcome.err
+    );
+    let written = fs::read(folder.path("finding.npy")).unwrap();
+    let bytes: Vec<u8> = expected.iter().flat_map(|value| value.to_le_bytes()).collect();
+    assert_eq!(written[written.len() - bytes.len()..], bytes);
+    // Of another kind it is still an error.
+    let other = if kind == "unwritten-reads" {
+        "freed-columns"
+    } else {
+        "unwritten-reads"
+    };
+    let outcome = folder.run(&[&plain[..], &["--continue-after", other]].concat());
+    fails(&outcome, 1, &["error: ", finding]);
+}
+
+#[test]
+fn a_launch_goes_on_after_findings_that_it_is_told_to_report() {
+    let folder = Folder::new();
+    let half: Vec<f32> = (0..64).map(|i| if i < 32 { 3.0 } else { 0.0 }).collect();
+    goes_on(
+        &folder,
+        "unwritten-reads",
+        "    S = T.alloc_shared((64,), \"float32\")\n    if tx < 32:\n        S[tx] = 3.0\n    T.cuda.cta_sync()\n    \
+         A[tx] = S[tx]\n",
+        "uninitialized read in kernel `k_kernel`: reads `S[32]` before any thread has written it",
+        &half,
+    );
+    goes_on(
+        &folder,
+        "double-arrivals",
+        "    if tx < 32:\n        T.ptx.bar.arrive(1, 96)\n    T.ptx.bar.sync(1, 96)\n    A[tx] = 5.0\n",
+        "warp 0 arrives twice in one phase of named barrier 1",
+        &[5.0; 64],
+    );
+    goes_on(
+        &folder,
+        "unfinished-reads",
+        "    S = T.alloc_shared((64,), \"float32\", align=128)\n    S[tx] = 7.0\n    \
+         T.ptx.fence.proxy_async(\"shared::cta\")\n    T.cuda.cta_sync()\n    if tx == 0:\n        \
+         T.ptx.cp_async_bulk_s2g(A.ptr_to([0]), S.ptr_to([0]), 256)\n        T.ptx.cp_async.bulk.commit_group()\n",
+        "the block ends while an asynchronous operation reads its shared memory",
+        &[7.0; 64],
+    );
+}
+
 #[test]
 fn a_fault_of_the_simulator_is_json_too() {
     let folder = Folder::new();

@@ -195,3 +195,27 @@ def both_names_of_barrier_0(B: T.Buffer((128,), "int32")):
     S[tx] = tx
     T.ptx.bar.sync(0, 128)
     B[tx] = S[127 - tx]
+
+
+# Behind the branch the lanes meet, and come to the barrier together: the elected lane's wait for the other block is over by then.
+# sim: elected_lane_waits_for_the_other_block
+#   B: int32[128] = 0 -> i + 1
+#   seeds: 3
+@T.prim_func
+def elected_lane_waits_for_the_other_block(B: T.Buffer((128,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([2])
+    rank = T.cta_id_in_cluster([2])
+    tx = T.thread_id([64])
+    told = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(told.ptr_to([0]), 1)
+        T.ptx.fence.mbarrier_init()
+    T.cuda.cluster_sync()
+    if tx < 32:
+        if T.ptx.elect_sync():
+            T.ptx.mbarrier.arrive(told.ptr_to([0]), sem="release", scope="cluster", space="shared::cluster", remote=1 - rank)
+            T.ptx.mbarrier.try_wait_acquire_cluster(told.ptr_to([0]), 0)
+    T.ptx.bar.sync(1, 64)
+    B[bx * 64 + tx] = bx * 64 + tx + 1
+    T.cuda.cluster_sync()

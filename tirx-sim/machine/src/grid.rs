@@ -10,6 +10,7 @@ use crate::exec::steps;
 use crate::exec::{Context, Group, GroupStop, Ledger};
 use crate::explore::Exploration;
 use crate::fault::{Fault, FaultKind};
+use crate::findings::{ContinueAfter, Findings};
 use crate::memory::{Memory, Storage};
 use crate::numeric::Kind;
 use crate::observe::{LineCounts, Observe, Observer, Snapshot};
@@ -57,6 +58,9 @@ pub struct LaunchOptions {
     pub dependent: bool,
     /// The linear index of the block whose timeline is recorded.
     pub timeline: Option<u64>,
+    /// What is reported in [`Stats::findings`] rather than as the error that ends the launch. Accesses that a warp makes together
+    /// with such a read are not checked for races.
+    pub continue_after: ContinueAfter,
     /// What else is observed; a launch runs some ten times slower with it.
     pub observe: Observe,
 }
@@ -71,6 +75,7 @@ impl Default for LaunchOptions {
             programmatic: false,
             dependent: false,
             timeline: None,
+            continue_after: ContinueAfter::default(),
             observe: Observe::default(),
         }
     }
@@ -90,6 +95,8 @@ pub struct Stats {
     pub counts: Vec<LineCounts>,
     /// Values at the line that [`Observe::stop`] names.
     pub snapshots: Vec<Snapshot>,
+    /// What the launch has gone on after, as [`LaunchOptions::continue_after`] says: one for each place in the kernel.
+    pub findings: Vec<Fault>,
 }
 
 /// Runs a grid whose launch has been checked to its end, blocks in parallel on rayon's threads. `turn` is told the
@@ -164,11 +171,13 @@ pub fn explore(
         ..used
     }));
     let (counts, snapshots) = observer.unwrap_or_default();
+    let result = result.map_err(|fault| ctx.findings.told(fault));
     result.map(|(lane_ops, output)| Stats {
         lane_ops,
         output,
         counts,
         snapshots,
+        findings: ctx.findings.take(),
         ..Stats::default()
     })
 }
@@ -227,6 +236,7 @@ fn context<'a>(
         observer: (options.observe != Observe::default()).then(|| Observer::new(options.observe, code)),
         first_fault: AtomicU64::new(u64::MAX),
         exploring: false,
+        findings: Findings::new(options.continue_after),
         sc_fences: AtomicU64::new(0),
     };
     (context, images)
@@ -263,6 +273,7 @@ fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, R
     let room = ctx.most_resident() / Group::blocks_of(&ctx).max(1);
     ctx.turns = Turns::new(total, room);
     ctx.first_fault = AtomicU64::new(u64::MAX);
+    ctx.findings = Findings::new(ctx.findings.after);
     ctx.observer = ctx
         .observer
         .map(|observer| Observer::new(observer.what, ctx.code));
@@ -285,12 +296,14 @@ fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, R
         results.fault = Some((0, group.deadlock(&ctx, not_started)));
     }
     if let Some((_, fault)) = results.fault {
+        let fault = ctx.findings.told(fault);
         return (ctx, Err(fault));
     }
     results.output.sort_by_key(|(block, _)| *block);
     let observer = ctx.observer.take().map(|observer| observer.finish(ctx.code));
     let (counts, snapshots) = observer.unwrap_or_default();
     let stats = Stats {
+        findings: ctx.findings.take(),
         counts,
         snapshots,
         lane_ops: results.lane_ops,

@@ -19,6 +19,7 @@
 //! | `observe` | counts by line, values at a line |
 //! | `tensor_map` | tensor maps of the copy engine |
 //! | `fault` | errors |
+//! | `findings` | errors that a launch may go on after |
 
 #![forbid(unsafe_code)]
 
@@ -31,6 +32,7 @@ pub mod cvt;
 mod exec;
 mod explore;
 mod fault;
+mod findings;
 #[doc(hidden)]
 pub mod grid;
 mod memory;
@@ -51,6 +53,7 @@ mod window;
 pub use exec::address;
 pub use explore::{Exploration, Explored};
 pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
+pub use findings::{ContinueAfter, Excusable};
 pub use grid::{Launch, LaunchOptions, Stats};
 pub use memory::{Allocation, Memory};
 pub use observe::{Counts, KINDS, LineCounts, Named, Observe, Snapshot, StopAt};

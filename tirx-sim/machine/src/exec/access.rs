@@ -11,6 +11,7 @@ use super::place::Spot;
 use super::run::Machine;
 use crate::alu::{FULL, LANES, Lanes32, put};
 use crate::bytecode::{Access, R, Region, WORD};
+use crate::findings::Excusable;
 use crate::memory::Storage;
 
 pub(super) type Check<T = ()> = Result<T, Box<Trap>>;
@@ -91,14 +92,15 @@ impl Machine<'_, '_> {
         access: &Access,
     ) -> Check {
         let shared = &mut *self.shared;
-        let words = &shared.words[first..];
         let by = (self.id, pc);
         let read = shared
             .cells
             .read_lanes(&shared.order, by, (first, at), mask, access.swapped);
         if let Err((lane, finding)) = read {
-            return Err(self.found(access, lane, at[lane as usize] as i64, finding, "reads"));
+            let trap = self.found(access, lane, at[lane as usize] as i64, finding, "reads");
+            self.excuse(pc, Excusable::UnwrittenRead, trap)?;
         }
+        let words = &self.shared.words[first..];
         let mut out = [0; LANES];
         for i in 0..LANES {
             out[i] = words[at[i] as usize];

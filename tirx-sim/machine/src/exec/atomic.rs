@@ -9,6 +9,7 @@ use super::{Strand, Trap};
 use crate::alu::{Bin, LANES, scalar32, scalar64};
 use crate::bytecode::{AtomicOp, Strong};
 use crate::fault::FaultKind;
+use crate::findings::Excusable;
 use crate::memory::{granules, load_bits, store_bits};
 use crate::numeric::Kind;
 
@@ -145,7 +146,8 @@ impl Machine<'_, '_> {
                         .strong_places(self.id, pc, lane as u32, places, strong);
                     if let Err(finding) = done {
                         let at = (self.element(access, index, 0), *offset as u32 / 8);
-                        return Err(self.found_shared(access, lane as u32, at, finding, "updates"));
+                        let trap = self.found_shared(access, lane as u32, at, finding, "updates");
+                        self.excuse(pc, Excusable::UnwrittenRead, trap)?;
                     }
                     let old = load_bits(&self.shared.words, *offset, bits);
                     if let Some(new) = step(old) {

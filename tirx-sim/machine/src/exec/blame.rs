@@ -1,5 +1,6 @@
 //! Messages about accesses that are not allowed.
 
+use super::access::Check;
 use super::address::Target;
 use super::order::coarse::Finding;
 use super::order::{Conflict, Mark, Scope};
@@ -8,8 +9,17 @@ use super::run::Machine;
 use super::{Trap, thread_of};
 use crate::bytecode::{Access, Inst, Region, SharedArray, UNNAMED_POINTER};
 use crate::fault::FaultKind;
+use crate::findings::Excusable;
 
 impl Machine<'_, '_> {
+    /// Goes on after a finding, if the launch does.
+    ///
+    /// # Errors
+    /// The trap, if it does not.
+    pub(super) fn excuse(&self, pc: usize, finding: Excusable, trap: Box<Trap>) -> Check {
+        super::excuse(self.ctx, self.shared, (self.id, pc), finding, trap)
+    }
+
     /// The index of an element for messages.
     pub(super) fn element(&self, access: &Access, index: i64, c: u16) -> i64 {
         let first = match access.region {

@@ -15,6 +15,7 @@ use crate::alu::LANES;
 use crate::bytecode::{Axis, Operand, Special};
 use crate::explore::Footprint;
 use crate::fault::{Fault, FaultKind, FaultNote};
+use crate::findings::Excusable;
 
 pub(super) struct Block {
     /// Its rank in the cluster.
@@ -113,6 +114,11 @@ impl Block {
         shared.index = index;
         shared.linear = index[0] as u64 + index[1] as u64 * gx + index[2] as u64 * gx * gy;
         shared.cells.clear();
+        let zeroed = !ctx.findings.after.is_empty();
+        if zeroed {
+            // Reads of what nobody has written give the same in every run.
+            shared.words.fill(0);
+        }
         let size = super::group::cluster_size(ctx) as u32;
         shared.order.reset(number, (number / size * size, size));
         shared.named.clear();
@@ -141,6 +147,9 @@ impl Block {
         shared.steps = 0;
         for (id, warp) in self.warps.iter_mut().enumerate() {
             warp.local_written.fill(0);
+            if zeroed {
+                warp.local.fill([0; LANES]);
+            }
             warp.written.fill(0);
             warp.joins.clear();
             warp.strands.clear();
@@ -198,7 +207,7 @@ impl Block {
                 self.shared.engine.hurry();
                 progress = self.perform(ctx, &mut peers)?;
             }
-            if !progress && !self.warps.iter_mut().any(Warp::run_ahead) {
+            if !progress {
                 return Ok(any);
             }
             any = true;
@@ -206,6 +215,11 @@ impl Block {
                 return Ok(true);
             }
         }
+    }
+
+    /// Lets lanes that wait to reconverge with others continue alone. False where none wait.
+    pub(super) fn run_ahead(&mut self) -> bool {
+        self.warps.iter_mut().any(Warp::run_ahead)
     }
 
     /// A race, where threads of the block wait at a barrier that others have skipped: that is the cause.
@@ -277,24 +291,28 @@ impl Block {
         let mut known = order.everything();
         self.shared.cluster_met.iter().for_each(|met| known.join(met));
         let left = |place: &Place| place.left_behind(order.block, &known.all);
-        let Some((mark, wrote)) = places.iter().find_map(left) else {
-            return Ok(());
-        };
-        if mark.is_operation() {
+        for (mark, wrote) in places.iter().filter_map(left) {
+            let does = if wrote { "writes" } else { "reads" };
+            if !mark.is_operation() {
+                let message = format!(
+                    "a thread of another block of the cluster {does} shared memory of this block, which may have ended by then: no \
+                     cluster barrier stands between"
+                );
+                let trap = Trap::new(FaultKind::Race, 0, message);
+                return Err(fault(ctx, &self.shared, 0, mark.pc(), *trap));
+            }
             let message = format!(
-                "the block ends while an asynchronous operation {} its shared memory: no thread has waited for its completion",
-                if wrote { "writes" } else { "reads" }
+                "the block ends while an asynchronous operation {does} its shared memory: no thread has waited for its completion"
             );
             let trap = Trap::new(FaultKind::Asynchronous, mark.thread() % 32, message);
-            return Err(fault(ctx, &self.shared, mark.warp(), mark.pc(), *trap));
+            let by = (mark.warp(), mark.pc());
+            let excused = match wrote {
+                true => Err(trap),
+                false => super::excuse(ctx, &self.shared, by, Excusable::UnfinishedRead, trap),
+            };
+            excused.map_err(|trap| fault(ctx, &self.shared, by.0, by.1, *trap))?;
         }
-        let message = format!(
-            "a thread of another block of the cluster {} shared memory of this block, which may have ended by then: no \
-             cluster barrier stands between",
-            if wrote { "writes" } else { "reads" }
-        );
-        let trap = Trap::new(FaultKind::Race, 0, message);
-        Err(fault(ctx, &self.shared, 0, mark.pc(), *trap))
+        Ok(())
     }
 
     /// Performs the operations that are still in flight at the end of the block.

@@ -13,6 +13,7 @@ use super::{Shared, Status, Trap};
 use crate::bytecode::Access;
 use crate::explore::Object;
 use crate::fault::FaultKind;
+use crate::findings::Excusable;
 use crate::memory::{granules, load_bits, store_bits};
 
 /// The blocks of the cluster except one.
@@ -165,7 +166,11 @@ impl Machine<'_, '_> {
             }
         }
         match found {
-            Some(finding) => Err(self.found_far(access, at, finding, verb)),
+            Some(finding) => {
+                let trap = self.found_far(access, at, finding, verb);
+                self.excuse(pc, Excusable::UnwrittenRead, trap)?;
+                Ok(old)
+            }
             None => Ok(old),
         }
     }

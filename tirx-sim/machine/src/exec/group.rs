@@ -84,6 +84,8 @@ impl Group {
             if yields {
                 return Ok(GroupStop::Waiting(true));
             }
+            // Compiled code reconverges behind a branch. What the lanes wait for may be in another block.
+            progress |= !progress && self.blocks.iter_mut().any(Block::run_ahead);
             if !progress {
                 return if self.blocks.iter().any(Block::spins) {
                     Ok(GroupStop::Waiting(any))

@@ -6,6 +6,7 @@ use super::run::Machine;
 use crate::alu::put;
 use crate::bytecode::{Access, R, Region, RegisterArray};
 use crate::fault::FaultKind;
+use crate::findings::Excusable;
 use crate::memory::granules;
 
 impl Machine<'_, '_> {
@@ -47,24 +48,21 @@ impl Machine<'_, '_> {
     }
 
     /// An element of an array in registers.
-    pub(super) fn load_indexed(&mut self, d: R, array: u16, index: i64, mask: u32) -> Check {
+    pub(super) fn load_indexed(&mut self, pc: usize, d: R, array: u16, index: i64, mask: u32) -> Check {
         let array = &self.ctx.code.register_arrays[array as usize];
         let element = element_of(array, index, mask, "reads")?;
-        let warp = &mut *self.warp;
         if let Some(first) = array.init {
-            let missing = mask & !warp.written[first as usize + element];
+            let missing = mask & !self.warp.written[first as usize + element];
             if missing != 0 {
                 let message = format!(
                     "reads `{}[{index}]` before this thread has written it",
                     array.name
                 );
-                return Err(Trap::new(
-                    FaultKind::Uninitialized,
-                    missing.trailing_zeros(),
-                    message,
-                ));
+                let trap = Trap::new(FaultKind::Uninitialized, missing.trailing_zeros(), message);
+                self.excuse(pc, Excusable::UnwrittenRead, trap)?;
             }
         }
+        let warp = &mut *self.warp;
         let from = array.first as usize + element;
         if array.wide {
             let value = warp.v64[from];

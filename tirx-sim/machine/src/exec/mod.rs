@@ -81,6 +81,7 @@ use crate::alu::{Lanes32, Lanes64};
 use crate::bytecode::{Code, Pc, R};
 use crate::explore::Footprint;
 use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
+use crate::findings::{Excusable, Findings};
 use crate::memory::{Memory, Storage};
 use crate::observe::Observer;
 use crate::stand_in::StandIns;
@@ -137,6 +138,8 @@ pub(crate) struct Context<'a> {
     pub(crate) first_fault: AtomicU64,
     /// Every order is explored: strands stop before what others may react to.
     pub(crate) exploring: bool,
+    /// What the launch goes on after.
+    pub(crate) findings: Findings,
     /// The `fence.sc` so far: what was written before one is seen by all (see [`order::Place::missed`]).
     pub(crate) sc_fences: AtomicU64,
 }
@@ -386,6 +389,25 @@ fn fault(ctx: &Context<'_>, shared: &Shared, warp: usize, pc: usize, trap: Trap)
         output: shared.output.clone(),
     }
     .into()
+}
+
+/// Notes what the launch goes on after.
+///
+/// # Errors
+/// The trap, where the launch does not go on after it.
+fn excuse(
+    ctx: &Context<'_>,
+    shared: &Shared,
+    (warp, pc): (usize, usize),
+    finding: Excusable,
+    trap: Box<Trap>,
+) -> access::Check {
+    if !ctx.findings.excuses(finding, trap.kind) {
+        return Err(trap);
+    }
+    let noted = || fault(ctx, shared, warp, pc, *trap);
+    ctx.findings.note(pc, shared.linear, noted);
+    Ok(())
 }
 
 /// threadIdx of a linear index.

@@ -9,6 +9,7 @@ use super::run::Machine;
 use super::{Shared, Status, Strand, Trap, Warp};
 use crate::alu::LANES;
 use crate::fault::FaultKind;
+use crate::findings::Excusable;
 
 /// The current phase of a named barrier.
 pub(super) struct Arrivals {
@@ -68,10 +69,15 @@ impl Machine<'_, '_> {
             return Err(Trap::new(FaultKind::InvalidBarrier, lane, message));
         }
         if let Some((message, there)) = self.in_wrong_phase(id, threads, mask) {
+            let open = |phase: &Arrivals| phase.threads == threads && phase.arrived < threads;
+            let twice = there.warp() == self.id && self.shared.named.get(&id).is_some_and(open);
             let mut trap = Trap::new(FaultKind::InvalidBarrier, lane, message);
             trap.notes
                 .push((format!("warp {} arrived here", there.warp()), there.pc()));
-            return Err(trap);
+            if !twice {
+                return Err(trap);
+            }
+            self.excuse(pc, Excusable::DoubleArrival, trap)?;
         }
         let order = &mut self.shared.order;
         let mark = order.mark(self.id, pc, Kind::Cta).of(mask);

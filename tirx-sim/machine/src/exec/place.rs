@@ -10,6 +10,7 @@ use super::order::coarse::Finding;
 use super::run::Machine;
 use crate::bytecode::{Access, Region};
 use crate::fault::FaultKind;
+use crate::findings::Excusable;
 use crate::memory::{Storage, granules, load_bits, store_bits};
 use crate::window::Window;
 
@@ -222,7 +223,8 @@ impl Machine<'_, '_> {
                 let places = granules(self.ctx.code.granule, offset, size);
                 if let Err(finding) = self.shared.read_places(self.id, pc, lane, places, access) {
                     let at = (self.element(access, index, c), offset as u32 / 8);
-                    return Err(self.found_shared(access, lane, at, finding, "reads"));
+                    let trap = self.found_shared(access, lane, at, finding, "reads");
+                    self.excuse(pc, Excusable::UnwrittenRead, trap)?;
                 }
                 Ok(load_bits(&self.shared.words, offset, size))
             }
@@ -246,7 +248,8 @@ impl Machine<'_, '_> {
                 let written = &self.warp.local_written[places];
                 if written.iter().any(|w| w & bit == 0) {
                     let element = self.element(access, index, c);
-                    return Err(self.found(access, lane, element, Finding::Uninitialized, "reads"));
+                    let trap = self.found(access, lane, element, Finding::Uninitialized, "reads");
+                    self.excuse(pc, Excusable::UnwrittenRead, trap)?;
                 }
                 let first = offset / 32;
                 let words =

@@ -15,6 +15,7 @@ use crate::alu::{
 };
 use crate::bytecode::{Axis, Inst, Operand, Region};
 use crate::fault::FaultKind;
+use crate::findings::Excusable;
 use crate::memory::granules;
 use crate::numeric::convert;
 
@@ -461,7 +462,7 @@ impl Machine<'_, '_> {
                     wide,
                 } => {
                     let at = index!(index, wide);
-                    check!(self.load_indexed(d, array, at, mask));
+                    check!(self.load_indexed(pc - 1, d, array, at, mask));
                 }
                 Inst::StoreIndexed {
                     v,
@@ -487,7 +488,8 @@ impl Machine<'_, '_> {
                         let name = &ctx.code.init_bits[bit as usize];
                         let message = format!("reads {name} before this thread has written it");
                         let lane = missing.trailing_zeros();
-                        check!(Err(Trap::new(FaultKind::Uninitialized, lane, message)));
+                        let trap = Trap::new(FaultKind::Uninitialized, lane, message);
+                        check!(self.excuse(pc - 1, Excusable::UnwrittenRead, trap));
                     }
                 }
                 Inst::MarkInit { bit } => self.warp.written[bit as usize] |= mask,

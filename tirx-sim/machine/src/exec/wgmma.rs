@@ -25,6 +25,7 @@ use super::{Shared, Trap};
 use crate::alu::{FULL, LANES, Lanes32};
 use crate::bytecode::{LeftOperand, Operand, WgmmaInst};
 use crate::fault::FaultKind;
+use crate::findings::Excusable;
 use crate::memory::granules;
 use crate::tensor::descriptor::{Descriptor, PIECE};
 use crate::tensor::format::Format;
@@ -313,7 +314,8 @@ impl Machine<'_, '_> {
         if let Some(word) = sums_missing.or(left_missing) {
             let (name, element) = self.local_name(*word);
             let message = format!("wgmma reads the register `{name}[{element}]` before it is written");
-            return Err(Trap::new(FaultKind::Uninitialized, 0, message));
+            let trap = Trap::new(FaultKind::Uninitialized, 0, message);
+            self.excuse(pc, Excusable::UnwrittenRead, trap)?;
         }
         let known = self.shared.order.release(self.id, FULL);
         let number = self.warp.wgmma.issued;
@@ -483,6 +485,7 @@ impl Machine<'_, '_> {
         let start = address::of_raw(descriptor.start, &code.shared);
         self.holds_pattern(0, "the tile of a descriptor", start, descriptor.alignment())?;
         let mut bytes = Vec::with_capacity(pieces.len() * PIECE);
+        let mut unwritten: Option<(u32, String)> = None;
         for raw in pieces {
             let place = array_of(*raw).filter(|(array, byte, shared)| {
                 Some(*array) == home && *byte >= 0 && *byte as usize + PIECE <= shared.bytes as usize
@@ -495,9 +498,7 @@ impl Machine<'_, '_> {
                 );
                 return Err(Trap::new(FaultKind::OutOfBounds, 0, message));
             };
-            let Shared {
-                cells, words, fills, ..
-            } = &mut *self.shared;
+            let Shared { cells, fills, .. } = &mut *self.shared;
             if let Cells::Fine(places) = cells {
                 for place in &mut places[granules(code.granule, *raw as usize * 8, 8 * PIECE as u32)] {
                     let name = || {
@@ -507,15 +508,8 @@ impl Machine<'_, '_> {
                         )
                     };
                     if !place.is_written() {
-                        let name = name();
-                        return Err(match self.writer(*raw) {
-                            Some(pc) => self.under_way(&name, 0, "lets the tensor core read", pc),
-                            None => {
-                                let message =
-                                    format!("the tensor core reads {name} before anything was written there");
-                                Trap::new(FaultKind::Uninitialized, 0, message)
-                            }
-                        });
+                        unwritten = Some((*raw, name()));
+                        break;
                     }
                     if let Some((why, pc)) = fills.mismatch(*raw, place, descriptor, Some(format)) {
                         let message = format!("the tensor core reads {} {why}", name());
@@ -529,6 +523,18 @@ impl Machine<'_, '_> {
                     }
                 }
             }
+            if let Some((raw, name)) = unwritten.take() {
+                let trap = match self.writer(raw) {
+                    Some(pc) => self.under_way(&name, 0, "lets the tensor core read", pc),
+                    None => {
+                        let message =
+                            format!("the tensor core reads {name} before anything was written there");
+                        Trap::new(FaultKind::Uninitialized, 0, message)
+                    }
+                };
+                self.excuse(forked.mark.pc(), Excusable::UnwrittenRead, trap)?;
+            }
+            let words = &self.shared.words;
             let first = *raw as usize / 4;
             bytes.extend(
                 words[first..first + PIECE / 4]

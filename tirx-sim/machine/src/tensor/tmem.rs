@@ -37,6 +37,8 @@ pub struct Block {
     pub columns: u32,
     /// The instruction that allocated it.
     pub made_at: usize,
+    /// It is freed, and can be used until another allocation takes its columns.
+    lingers: bool,
 }
 
 /// The tensor memory of a block.
@@ -72,18 +74,17 @@ impl TensorMemory {
             self.words = vec![0; (LANES * COLUMNS) as usize];
             self.written = vec![false; (LANES * COLUMNS) as usize];
         }
-        let free = |first: u32| {
-            self.blocks
-                .iter()
-                .all(|b| first + columns <= b.first || b.first + b.columns <= first)
-        };
+        let apart = |b: &Block, first: u32| first + columns <= b.first || b.first + b.columns <= first;
+        let free = |first: u32| self.blocks.iter().all(|b| b.lingers || apart(b, first));
         let Some(first) = (0..COLUMNS / columns).map(|i| i * columns).find(|f| free(*f)) else {
             return Ok(None);
         };
+        self.blocks.retain(|b| apart(b, first));
         self.blocks.push(Block {
             first,
             columns,
             made_at,
+            lingers: false,
         });
         for lane in 0..LANES {
             let from = (lane * COLUMNS + first) as usize;
@@ -92,13 +93,16 @@ impl TensorMemory {
         Ok(Some(first))
     }
 
-    /// Frees a whole allocation.
-    pub fn free(&mut self, address: u32, columns: u32) -> Outcome<()> {
+    /// Frees a whole allocation, which may linger: be used until its columns are allocated again.
+    pub fn free(&mut self, address: u32, columns: u32, lingers: bool) -> Outcome<()> {
         check_columns(columns)?;
-        let at = self.blocks.iter().position(|b| b.first == address);
+        let at = self.blocks.iter().position(|b| b.first == address && !b.lingers);
         match at.map(|i| (i, self.blocks[i])) {
             Some((i, block)) if block.columns == columns => {
-                self.blocks.remove(i);
+                match lingers {
+                    true => self.blocks[i].lingers = true,
+                    false => drop(self.blocks.remove(i)),
+                }
                 Ok(())
             }
             Some((_, block)) => Err(format!(
@@ -117,8 +121,8 @@ impl TensorMemory {
     }
 
     /// What is still allocated.
-    pub fn leaked(&self) -> &[Block] {
-        &self.blocks
+    pub fn leaked(&self) -> impl Iterator<Item = &Block> {
+        self.blocks.iter().filter(|b| !b.lingers)
     }
 
     fn allocations(&self) -> String {
@@ -192,14 +196,31 @@ mod tests {
         assert_eq!(it.allocate(256, 2), Ok(Some(256)));
         assert_eq!(it.allocate(128, 3), Ok(Some(128)));
         assert_eq!(it.allocate(32, 4), Ok(None));
-        assert!(it.free(0, 64).unwrap_err().contains("128 are allocated"));
-        assert!(it.free(64, 64).unwrap_err().contains("no allocation begins"));
-        it.free(0, 128).unwrap();
+        assert!(it.free(0, 64, false).unwrap_err().contains("128 are allocated"));
+        assert!(
+            it.free(64, 64, false)
+                .unwrap_err()
+                .contains("no allocation begins")
+        );
+        it.free(0, 128, false).unwrap();
         assert_eq!(it.allocate(32, 4), Ok(Some(0)));
-        assert_eq!(it.leaked().len(), 3);
+        assert_eq!(it.leaked().count(), 3);
         it.relinquish();
         assert!(it.allocate(32, 5).is_err());
         assert!(it.allocate(48, 5).unwrap_err().contains("power of two"));
+    }
+
+    #[test]
+    fn columns_that_linger_are_used_until_they_are_allocated_again() {
+        let mut it = TensorMemory::default();
+        let cell = Cell { lane: 3, column: 5 };
+        it.allocate(512, 0).unwrap();
+        it.write(cell, 7).unwrap();
+        it.free(0, 512, true).unwrap();
+        assert_eq!((it.read(cell), it.leaked().count()), (Ok(7), 0));
+        assert_eq!(it.allocate(256, 1), Ok(Some(0)));
+        assert!(it.read(cell).unwrap_err().contains("nothing has written"));
+        assert!(it.cell(Cell { lane: 0, column: 300 }).is_err());
     }
 
     #[test]

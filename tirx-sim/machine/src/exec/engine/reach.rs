@@ -10,6 +10,7 @@ use crate::exec::order::{Conflict, Forked, Known, Place, Space};
 use crate::exec::prior::early;
 use crate::exec::{Context, Shared, Trap, thread_of};
 use crate::fault::FaultKind;
+use crate::findings::Excusable;
 use crate::memory::granules;
 use crate::tensor::descriptor::Descriptor;
 use crate::tensor::format::Format;
@@ -148,6 +149,15 @@ impl Reach<'_, '_> {
         Trap::new(kind, self.operation.lane, message)
     }
 
+    /// Goes on after a finding of the operation, if the launch does.
+    ///
+    /// # Errors
+    /// The trap, if it does not.
+    pub(crate) fn excuse(&self, finding: Excusable, trap: Box<Trap>) -> Check {
+        let by = (self.operation.warp, self.operation.pc);
+        crate::exec::excuse(self.ctx, self.shared, by, finding, trap)
+    }
+
     fn access(&mut self, address: u64, how: Use<'_>) -> Check {
         let (rank, array, offset) = match decode(address) {
             Target::Global(address) => return self.global(address, how),
@@ -196,12 +206,16 @@ impl Reach<'_, '_> {
             },
         };
         let mut found = None;
+        let goes_on = self.ctx.findings.after.contains(Excusable::UnwrittenRead);
         match &mut shared.cells {
             Cells::Fine(cells) => {
                 for (at, place) in cells[places.clone()].iter_mut().enumerate() {
                     let part = ((places.start + at) << code.granule) / 8;
                     if !matches!(how, Use::Write(_)) && !place.is_written() {
                         found = Some((part, None));
+                        if goes_on {
+                            continue;
+                        }
                         break;
                     }
                     if let Err(conflict) = how.note(place, &self.operation.forked, Space::Shared) {
@@ -245,8 +259,13 @@ impl Reach<'_, '_> {
                     .push(("the other operation is issued here".to_string(), other.pc()));
                 return Err(trap);
             }
-            return Err(self.conflict(&name, verb, conflict));
+            let trap = self.conflict(&name, verb, conflict);
+            self.excuse(Excusable::UnwrittenRead, trap)?;
         }
+        let shared = match rank.and_then(|rank| self.peers.get(rank)) {
+            Some(block) => &mut block.shared,
+            None => &mut *self.shared,
+        };
         shared.changes += 1;
         let words = &mut shared.words;
         let byte = |at: usize| (at / 4, at % 4 * 8);

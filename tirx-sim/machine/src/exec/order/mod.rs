@@ -50,7 +50,8 @@
 //! it where threads synchronize by relaxed operations, which order nothing else: those pass on what a thread has done before
 //! its `tcgen05.fence::before_thread_sync` (a commit does so too, [`Known::told`]), and a thread's later operations are ordered
 //! behind that after its `tcgen05.fence::after_thread_sync` ([`Known::met`]). A `tcgen05.ld` reads until its
-//! `tcgen05.wait::ld`: a release before the wait does not cover it.
+//! `tcgen05.wait::ld`: a release before the wait does not cover it. A warp loads and stores as a whole ("collectively", PTX ISA,
+//! tcgen05.st), and waits as a whole: behind the wait one lane may arrive for all ([`Order::tensor_waited`]).
 //!
 //! **History.** A place ([`Place`]) holds its last write, its reads since, the strong accesses and what they released.
 //! That is enough: a write that is ordered behind all earlier accesses represents them. Kernels whose blocks
@@ -351,6 +352,14 @@ impl Order {
         if time.lanes.is_none() {
             refresh(time, block);
         }
+    }
+
+    /// A warp has waited for its loads or stores of tensor memory. It does them together, and all of its lanes have come to the
+    /// wait: each is ordered behind those of all.
+    pub(crate) fn tensor_waited(&mut self, warp: usize) {
+        let exist = self.warps[warp].exist;
+        let done = self.release(warp, exist);
+        self.change(warp, exist, |known| known.met.join(&done.all));
     }
 
     /// What relaxed synchronization passes on of lanes: accesses to tensor memory before their last

@@ -12,6 +12,7 @@ use crate::exec::order::{Kind, Order};
 use crate::exec::run::Machine;
 use crate::exec::{Shared, Trap};
 use crate::fault::FaultKind;
+use crate::findings::Excusable;
 use crate::tensor::descriptor::Descriptor;
 use crate::tensor::tcgen05::Mma;
 use crate::tensor::tmem::{COLUMNS, Cell};
@@ -64,11 +65,19 @@ impl Machine<'_, '_> {
                     (0..columns.min(COLUMNS)).map(move |c| moved(address, lane, c as usize))
                 });
                 let cells = Bank::representatives(all);
-                self.touch(pc, &cells, Touch::Free)?;
+                let lingers = self.ctx.findings.after.contains(Excusable::FreedColumns);
+                match lingers {
+                    false => self.touch(pc, &cells, Touch::Free)?,
+                    true => {
+                        if let Err(trap) = self.freed_in_use(pc, &cells) {
+                            self.excuse(pc, Excusable::FreedColumns, trap)?;
+                        }
+                    }
+                }
                 self.shared
                     .bank
                     .memory
-                    .free(address, columns)
+                    .free(address, columns, lingers)
                     .map_err(|m| misuse(0, m))?;
             }
             TensorMemoryInst::FenceBefore => self.shared.order.tensor_fence_before(self.id, mask),
@@ -108,7 +117,9 @@ impl Machine<'_, '_> {
                     // A product of 64 rows leaves half of the lanes as they are: what is loaded of those is no value, and
                     // reading it is the mistake.
                     if let (0, Some((lane, m))) = (loaded, missing) {
-                        return Err(self.never_written(lane, &m));
+                        let trap = self.never_written(lane, &m);
+                        self.excuse(pc, Excusable::UnwrittenRead, trap)?;
+                        loaded = FULL;
                     }
                     self.own_word(*word, FULL, true)?;
                     self.put_local(*word, lanes, loaded);
@@ -126,6 +137,7 @@ impl Machine<'_, '_> {
                     self.unchanged(&loading)?;
                     self.touch(loading.pc, &loading.cells, Touch::Load)?;
                 }
+                self.shared.order.tensor_waited(self.id);
             }
             TensorMemoryInst::Store {
                 transfer,
@@ -169,6 +181,7 @@ impl Machine<'_, '_> {
                         memory.write(cell, word).map_err(|m| misuse(0, m))?;
                     }
                 }
+                self.shared.order.tensor_waited(self.id);
             }
             TensorMemoryInst::Commit {
                 barrier,
@@ -327,6 +340,14 @@ impl Machine<'_, '_> {
             .push(("the load is issued here".to_string(), loading.pc));
         trap.notes.push(("it is written here".to_string(), write.pc()));
         Err(trap)
+    }
+
+    /// Columns that linger when they are freed are in no order with those who use them, but some may use them still.
+    fn freed_in_use(&mut self, pc: usize, cells: &[Cell]) -> Check {
+        let before = self.shared.bank.places.clone();
+        let done = self.touch(pc, cells, Touch::Free);
+        self.shared.bank.places = before;
+        done
     }
 
     /// The warp accesses cells of tensor memory.

@@ -76,7 +76,7 @@ impl Bank {
 
     /// The instruction of an allocation that has not been freed.
     pub(super) fn leak(&self) -> Option<(u32, usize)> {
-        self.memory.leaked().first().map(|b| (b.columns, b.made_at))
+        self.memory.leaked().next().map(|b| (b.columns, b.made_at))
     }
 
     fn place(&mut self, cell: Cell) -> &mut Place {
