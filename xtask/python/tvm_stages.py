@@ -27,6 +27,7 @@ PRELUDE = (
 )
 
 t = tirx.transform
+StringImm = tirx.StringImm if hasattr(tirx, "StringImm") else tvm.ir.StringImm
 
 PASSES = [
     ("LowerTIRx", t.LowerTIRx()),
@@ -93,12 +94,21 @@ def module_of(job):
     return tvm.IRModule({"main": kernel})
 
 
+def walk(body, visit):
+    """Calls `visit` for strings and assertions; each release has a walk of its own."""
+    if hasattr(tirx, "stmt_functor"):
+        return tirx.stmt_functor.post_order_visit(body, visit)
+    import tvm_ffi
+
+    tvm_ffi.structural_walk(body, [(StringImm, visit), (tirx.AssertStmt, visit)])
+
+
 def text_of(module):
     """The module as text. TVM leaves strings of several lines out as metadata, and its printer of metadata crashes."""
     strings = []
 
     def visit(node):
-        found = [node] if isinstance(node, tirx.StringImm) else []
+        found = [node] if isinstance(node, StringImm) else []
         if isinstance(node, tirx.AssertStmt):
             found = list(node.message_parts)
         for string in found:
@@ -107,9 +117,67 @@ def text_of(module):
 
     for name in sorted(module.get_global_vars(), key=lambda var: var.name_hint):
         if isinstance(module[name], tirx.PrimFunc):
-            tirx.stmt_functor.post_order_visit(module[name].body, visit)
+            walk(module[name].body, visit)
     literal = lambda found: json.dumps(strings[int(found.group(1))].value)
-    return re.sub(r'metadata\["tirx.StringImm"\]\[(\d+)\]', literal, module.script())
+    text = re.sub(r'metadata\["(?:tirx|ir).StringImm"\]\[(\d+)\]', literal, module.script())
+    return text if hasattr(tirx, "stmt_functor") else with_mnemonics(text)
+
+
+def with_mnemonics(text):
+    """The text of TVM 0.27 with instructions as kernels write them, and calls of kernels as 0.26 prints them.
+
+    0.27 prints an instruction as its family, the operands, and a string for each slot of its table, which reads back nowhere:
+    `T.ptx.ld(x, p, "", "global", "f32", "")` is `T.ptx["ld.global.f32"](x, p)`.
+    """
+    lines = text.encode().split(b"\n")
+    replaced = []
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Call) or node.lineno != node.end_lineno:
+            continue
+        function = ast.unparse(node.func)
+        if function == "T.call_ffi_kernel":
+            replaced.append((node, f"T.call_packed({', '.join(map(ast.unparse, node.args))})"))
+        elif function.startswith("T.ptx.") and node.args and is_text(node.args[-1]):
+            replaced.append((node, mnemonic(node)))
+    for node, new in sorted(replaced, key=lambda pair: -pair[0].col_offset):
+        line = lines[node.lineno - 1]
+        lines[node.lineno - 1] = line[: node.col_offset] + new.encode() + line[node.end_col_offset :]
+    return b"\n".join(lines).decode()
+
+
+def is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def mnemonic(call):
+    """A call by mnemonic. The last string says which operands are predicates (`p2`) and sinks (`s1`), which are left out, whether
+    the last operand is the instruction's own predicate (`pred`), and whether what it writes is kept without it (`keep`)."""
+    operands, slots = list(call.args), []
+    while operands and is_text(operands[-1]):
+        slots.insert(0, operands.pop().value)
+    *slots, marks = slots
+    marks = marks.split(",")
+    arguments = [ast.unparse(plain_address(operand)) for operand in operands]
+    own = [f"pred={arguments.pop()}"] if "pred" in marks else []
+    for mark in marks:
+        if mark[:1] == "s" and mark[1:].isdigit():
+            arguments.insert(int(mark[1:]), "T.ptx.SINK")
+    for mark in marks:
+        if mark[:1] == "p" and mark[1:].isdigit():
+            arguments[int(mark[1:])] = f"T.ptx.pred({arguments[int(mark[1:])]})"
+    if "keep" in marks:
+        own.append("preserve_dst=True")
+    name = ".".join([call.func.attr.replace("_", "."), *filter(None, slots)])
+    return f'T.ptx["{name}"]({", ".join(arguments + own)})'
+
+
+def plain_address(operand):
+    """An operand without the conversion to an address in shared memory, which the text of an instruction makes."""
+    for node in ast.walk(operand):
+        if isinstance(node, ast.Call):
+            node.args = [plain_address(arg) for arg in node.args]
+    converted = isinstance(operand, ast.Call) and ast.unparse(operand.func) == "T.cuda.cvta_generic_to_shared"
+    return operand.args[0] if converted else operand
 
 
 def stages(module, target, out):

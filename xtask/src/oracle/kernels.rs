@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tirx_core::ir::IRModule;
-use tirx_core::script::{ConstValue, KernelFile, NoImports};
+use tirx_core::script::{ConstValue, Imports, KernelFile, ModuleText, NoImports, Release};
 use tirx_core::source::SourceMap;
 
 use crate::process::Result;
@@ -14,6 +14,24 @@ use crate::process::Result;
 #[expect(unreachable_pub, reason = "it is public in the crate of the tests")]
 mod variants;
 
+/// The release that a file is read for.
+pub(super) struct For(pub(super) Release);
+
+impl Imports for For {
+    fn read(&self, _module: &str) -> Option<ModuleText> {
+        None
+    }
+
+    fn release(&self) -> Option<Release> {
+        Some(self.0)
+    }
+}
+
+/// Whether a file, which loads where no release is named, is valid in this one.
+fn is_of(text: &str, release: Release) -> bool {
+    KernelFile::load(&mut SourceMap::new(), "kernels.py", text, &For(release)).is_ok()
+}
+
 /// One kernel of a file with the values of its compile-time parameters.
 pub(super) struct Kernel {
     /// A name, unique among the kernels of a run and valid as a file name.
@@ -22,6 +40,7 @@ pub(super) struct Kernel {
     pub(super) path: PathBuf,
     pub(super) entry: String,
     pub(super) constants: BTreeMap<String, ConstValue>,
+    pub(super) release: Release,
     /// Whether it is one of the examples, which have a row in `docs/developing/performance.md`.
     pub(super) example: bool,
 }
@@ -38,8 +57,8 @@ impl Kernel {
         let text = std::fs::read_to_string(root.join(&self.path)).map_err(|e| e.to_string())?;
         let mut sources = SourceMap::new();
         let name = self.path.to_string_lossy();
-        let file =
-            KernelFile::load(&mut sources, &name, &text, &NoImports).map_err(|e| e.render(&sources))?;
+        let file = KernelFile::load(&mut sources, &name, &text, &For(self.release))
+            .map_err(|e| e.render(&sources))?;
         file.build(Some(&self.entry), &self.constants)
             .map_err(|e| e.render(&sources))
     }
@@ -63,8 +82,8 @@ impl Kernel {
     }
 }
 
-/// The kernels of `kernels.toml`.
-pub(super) fn examples(root: &Path) -> Result<Vec<Kernel>> {
+/// The kernels of `kernels.toml` that are valid in a release.
+pub(super) fn examples(root: &Path, release: Release) -> Result<Vec<Kernel>> {
     let manifest: toml::Table = std::fs::read_to_string(root.join("kernels.toml"))?.parse()?;
     let mut kernels = Vec::new();
     for kernel in manifest
@@ -77,6 +96,9 @@ pub(super) fn examples(root: &Path) -> Result<Vec<Kernel>> {
         let (Some(name), Some(source)) = (text("name"), text("source")) else {
             continue;
         };
+        if !is_of(&std::fs::read_to_string(root.join(source))?, release) {
+            continue;
+        }
         let once = vec![toml::Value::Table(toml::Table::new())];
         let all = kernel.get("specialize").and_then(toml::Value::as_array);
         for values in all.unwrap_or(&once) {
@@ -89,6 +111,7 @@ pub(super) fn examples(root: &Path) -> Result<Vec<Kernel>> {
                 path: source.into(),
                 entry: text("entry").unwrap_or(name).into(),
                 constants,
+                release,
                 example: true,
             });
         }
@@ -97,8 +120,8 @@ pub(super) fn examples(root: &Path) -> Result<Vec<Kernel>> {
 }
 
 /// The kernels of a kernel file whose compile-time parameters are given in its first lines (`# -D N=256`). None where
-/// the file is one that is not lowered.
-pub(super) fn of_file(root: &Path, path: &Path) -> Result<Vec<Kernel>> {
+/// the file is one that is not lowered, or of another release.
+pub(super) fn of_file(root: &Path, path: &Path, release: Release) -> Result<Vec<Kernel>> {
     let (path, text) = written_out(root, path)?;
     let mut constants = BTreeMap::new();
     for line in text.lines().take_while(|l| l.starts_with('#') || l.is_empty()) {
@@ -119,6 +142,9 @@ pub(super) fn of_file(root: &Path, path: &Path) -> Result<Vec<Kernel>> {
     let mut sources = SourceMap::new();
     let file = KernelFile::load(&mut sources, &stem, &text, &NoImports)
         .map_err(|e| format!("{}: {}", path.display(), e.render(&sources)))?;
+    if !is_of(&text, release) {
+        return Ok(Vec::new());
+    }
     let kernel = |entry: &tirx_core::script::Entry| Kernel {
         id: format!("{stem}.{}", entry.name),
         path: path.clone(),
@@ -128,6 +154,7 @@ pub(super) fn of_file(root: &Path, path: &Path) -> Result<Vec<Kernel>> {
             .filter(|(name, _)| entry.takes(name))
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect(),
+        release,
         example: false,
     };
     Ok(file.entries().iter().map(kernel).collect())
@@ -146,8 +173,8 @@ fn written_out(root: &Path, path: &Path) -> Result<(PathBuf, String)> {
     Ok((folder.join(name), whole))
 }
 
-/// The kernels of the filetests.
-pub(super) fn filetests(root: &Path) -> Result<Vec<Kernel>> {
+/// The kernels of the filetests that are valid in a release.
+pub(super) fn filetests(root: &Path, release: Release) -> Result<Vec<Kernel>> {
     let mut files = Vec::new();
     for folder in std::fs::read_dir(root.join("tests/kernels"))? {
         for file in std::fs::read_dir(folder?.path())? {
@@ -158,7 +185,7 @@ pub(super) fn filetests(root: &Path) -> Result<Vec<Kernel>> {
     files.sort();
     let mut kernels = Vec::new();
     for path in files {
-        kernels.extend(of_file(root, &path)?);
+        kernels.extend(of_file(root, &path, release)?);
     }
     Ok(kernels)
 }

@@ -39,6 +39,7 @@ pub(super) fn compare(
                 std::fs::write(&ours, text)?;
                 pairs.push((kernel, ours, theirs));
             }
+            Err(error) if is_of_another_gpu(&error) => {}
             Err(error) => failures.push(format!("{} ({arch}): refused by us: {error}", kernel.id)),
         }
     }
@@ -88,6 +89,11 @@ pub(super) fn compare(
     Ok(failures)
 }
 
+/// Whether a kernel is refused because it is for another GPU, which TVM leaves to nvcc.
+pub(super) fn is_of_another_gpu(error: &str) -> bool {
+    error.contains(", and the target is sm_") || error.contains("but the kernel is compiled for")
+}
+
 /// Kernels whose code is longer for a reason that their text does not show.
 const LONGER: &[(&str, &str)] = &[
     (
@@ -107,6 +113,14 @@ const LONGER: &[(&str, &str)] = &[
         "nvcc unrolls the loop over 32 vectors wholly; that of TVM's text, which asks in each turn whether it is one, by half",
     ),
     ("tile_operations.silu", "two moves that nvcc chooses"),
+    (
+        "mnemonics.barriers",
+        "`mbarrier.try_wait` without a hint of time has that of 0.26's function, which is an operand more",
+    ),
+    (
+        "names_of_027.kept",
+        "a predicated load that keeps its register is a load under a condition, and nvcc branches",
+    ),
     (
         "tile_roundings.float32_registers",
         "operations round as `rounding_mode` says; TVM leaves it out, and computes one value for four",
