@@ -5,7 +5,7 @@ use lsp_types::{
     CompletionItemKind, CompletionParams, CompletionResponse, Diagnostic, DiagnosticSeverity, Documentation,
     GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverContents, HoverParams, InlayHint,
     InlayHintLabel, InlayHintParams, InlayHintTooltip, Location, MarkupContent, MarkupKind,
-    ParameterInformation, ParameterLabel, Position, Range, RenameParams, SignatureHelp, SignatureHelpParams,
+    ParameterInformation, ParameterLabel, Position, Range, SignatureHelp, SignatureHelpParams,
     SignatureInformation, TextEdit, Uri, WorkspaceEdit,
 };
 use tirx_core::diagnostic::{Level, Message};
@@ -226,30 +226,6 @@ fn edit(uri: &Uri, edits: Vec<TextEdit>) -> WorkspaceEdit {
         changes: Some([(uri.clone(), edits)].into()),
         ..WorkspaceEdit::default()
     }
-}
-
-pub(super) fn rename(server: &Server, params: &RenameParams) -> Option<WorkspaceEdit> {
-    let at = &params.text_document_position;
-    let document = server.document(&at.text_document.uri)?;
-    let byte = text::byte_of(&document.text, at.position);
-    let (dotted, _, _) = text::dotted_at(&document.text, byte)?;
-    // Names below a dot belong to the language or to an object.
-    if dotted.contains('.') {
-        return None;
-    }
-    let uses = text::uses(&document.text, dotted);
-    let imported = text::imported(&document.text, dotted);
-    let edits = uses.into_iter().enumerate().map(|(at, range)| TextEdit {
-        range,
-        // `import x` needs the old name beside the new one.
-        new_text: match &imported {
-            Some((module, name)) if at == 0 && name.as_deref().unwrap_or(module) == dotted => {
-                format!("{dotted} as {}", params.new_name)
-            }
-            _ => params.new_name.clone(),
-        },
-    });
-    Some(edit(&at.text_document.uri, edits.collect()))
 }
 
 pub(super) fn hints(server: &Server, params: &InlayHintParams) -> Option<Vec<InlayHint>> {

@@ -5,10 +5,12 @@
 //! | `analysis` | what does the compiler say of a file? |
 //! | `text` | what stands at a position, and where is a name used? |
 //! | `answers` | what does an editor get for each request? |
+//! | `rename` | what changes where a name gets another one? |
 //! | `uri` | which file does an editor mean? |
 
 mod analysis;
 mod answers;
+mod rename;
 mod text;
 mod uri;
 
@@ -220,7 +222,7 @@ impl Server {
             request::Completion => answers::completion,
             request::SignatureHelpRequest => answers::signature,
             request::GotoDefinition => answers::definition,
-            request::Rename => answers::rename,
+            request::Rename => rename::rename,
             request::InlayHintRequest => answers::hints,
             request::CodeActionRequest => answers::actions,
         }

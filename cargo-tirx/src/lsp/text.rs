@@ -184,35 +184,105 @@ pub(super) fn definition(text: &str, name: &str, byte: usize) -> Option<Range> {
     before.map(|(start, end)| range_of(text, *start, *end))
 }
 
-/// The module, and the name in it if there is one, that a name was imported from: `("helpers", Some("tile"))`.
-pub(super) fn imported(text: &str, name: &str) -> Option<(String, Option<String>)> {
-    for line in text.lines().map(str::trim) {
-        if let Some((module, names)) = line
-            .strip_prefix("from ")
-            .and_then(|rest| rest.split_once(" import "))
-        {
-            for part in names.trim_matches(['(', ')', ' ']).split(',') {
-                let (original, alias) = part
-                    .trim()
-                    .split_once(" as ")
-                    .unwrap_or((part.trim(), part.trim()));
-                if alias.trim() == name {
-                    return Some((module.trim().to_string(), Some(original.trim().to_string())));
-                }
-            }
-        } else if let Some(names) = line.strip_prefix("import ") {
-            for part in names.split(',') {
-                let (module, alias) = part
-                    .trim()
-                    .split_once(" as ")
-                    .unwrap_or((part.trim(), part.trim()));
-                if alias.trim() == name {
-                    return Some((module.trim().to_string(), None));
-                }
-            }
+/// A name of a `from … import` or `import` statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Imported {
+    /// The module, with the dots before it: `..helpers`.
+    pub(super) module: String,
+    /// The name in the module, and its bytes; `None` of `import module`.
+    pub(super) name: Option<(String, usize, usize)>,
+    /// What the file calls it: `helpers.tiles` of `import helpers.tiles`.
+    pub(super) alias: String,
+}
+
+/// What a text imports; a name `*` stands for all names of a module.
+pub(super) fn imports(text: &str) -> Vec<Imported> {
+    let all = names(text);
+    let mut found = Vec::new();
+    let mut behind = 0;
+    for (at, (start, end)) in all.iter().copied().enumerate() {
+        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        // Within the statement before, or not at the beginning of one.
+        if start < behind || !text[line_start..start].trim().is_empty() {
+            continue;
+        }
+        let line = text[end..].lines().next().unwrap_or_default();
+        let (module, list) = match &text[start..end] {
+            "from" => match line.split_once(" import") {
+                Some((module, _)) => (Some(module.trim()), end + module.len() + " import".len()),
+                None => continue,
+            },
+            "import" => (None, end),
+            _ => continue,
+        };
+        // A list goes on to the parenthesis that closes it, else to the end of its line.
+        let rest = &text[list..];
+        let length = match rest.trim_start().starts_with('(') {
+            true => rest.find(')'),
+            false => rest.find('\n'),
+        };
+        behind = list + length.unwrap_or(rest.len());
+        if let (Some(module), "*") = (module, text[list..behind].trim()) {
+            let star = list + rest.find('*').unwrap_or(0);
+            found.push(Imported {
+                module: module.to_string(),
+                name: Some(("*".to_string(), star, star + 1)),
+                alias: "*".to_string(),
+            });
+        }
+        let mut words = all[at + 1..]
+            .iter()
+            .copied()
+            .skip_while(|(start, _)| *start < list)
+            .take_while(|(start, _)| *start < behind)
+            .peekable();
+        while let Some((start, end)) = words.next() {
+            // `a.b` of `import a.b`.
+            let whole = text[start..].find(|c: char| !is_of_name(c) && c != '.');
+            let name = &text[start..whole.map_or(text.len(), |length| start + length)];
+            let renamed = words.next_if(|(start, end)| &text[*start..*end] == "as");
+            let alias = renamed.and_then(|_| words.next());
+            found.push(Imported {
+                module: module.unwrap_or(name).to_string(),
+                name: module.map(|_| (name.to_string(), start, end)),
+                alias: alias.map_or(name, |(start, end)| &text[start..end]).to_string(),
+            });
         }
     }
-    None
+    found
+}
+
+/// The module, and the name in it if there is one, that a name was imported from: `("helpers", Some("tile"))`.
+pub(super) fn imported(text: &str, name: &str) -> Option<(String, Option<String>)> {
+    let found = imports(text).into_iter().find(|one| one.alias == name)?;
+    Some((found.module, found.name.map(|(name, ..)| name)))
+}
+
+/// Whether a name is defined outside of all functions.
+pub(super) fn is_of_module(text: &str, name: &str) -> bool {
+    text.lines().any(|line| {
+        let rest = ["def ", "class "].iter().find_map(|word| line.strip_prefix(word));
+        let rest = rest.unwrap_or(line).strip_prefix(name);
+        rest.is_some_and(|rest| match line.starts_with(name) {
+            true => {
+                let tail = rest.trim_start();
+                tail.starts_with(['=', ':', ',']) && !tail.starts_with("==")
+            }
+            false => !rest.starts_with(is_of_name),
+        })
+    })
+}
+
+/// The uses of a module's name behind the module: `name` of `module.name`.
+pub(super) fn attributes(text: &str, module: &str, name: &str) -> Vec<Range> {
+    let whole = format!("{module}.{name}");
+    let first = module.split('.').next().unwrap_or(module);
+    let uses = names(text).into_iter().filter(|(start, end)| {
+        let rest = text[*start..].strip_prefix(&whole);
+        &text[*start..*end] == first && rest.is_some_and(|rest| !rest.starts_with(is_of_name))
+    });
+    uses.map(|(start, _)| range_of(text, start + module.len() + 1, start + whole.len()))
+        .collect()
 }
 
 /// The language's own path of a dotted name, by what the file imports: `T.ptx.ld` for `tx.ptx.ld` after
@@ -297,6 +367,32 @@ mod tests {
             .map(|r| (r.start.line, r.start.character))
             .collect();
         assert_eq!(lines, [(0, 19), (1, 0), (1, 11), (2, 18)]);
+    }
+
+    #[test]
+    fn imports_have_their_names_and_places() {
+        let text = "import a.b, c as d\nfrom ..e import (\n    f,  # first\n    g as h,\n)\nfrom i import *\n\ns = 'from x import y'\n";
+        let found: Vec<String> = imports(text)
+            .into_iter()
+            .map(|one| match one.name {
+                Some((name, start, end)) => {
+                    format!("{} {name}={} {}", one.module, &text[start..end], one.alias)
+                }
+                None => format!("{} {}", one.module, one.alias),
+            })
+            .collect();
+        assert_eq!(found, ["a.b a.b", "c d", "..e f=f f", "..e g=g h", "i *=* *"]);
+        assert_eq!(imported(text, "h"), Some(("..e".into(), Some("g".into()))));
+    }
+
+    #[test]
+    fn names_of_modules_and_behind_them_are_told_apart() {
+        let text = "W = 1\ndef f(x):\n    y = W\n    return a.b.W + a.b.Wide + a.W\n";
+        assert!(is_of_module(text, "W") && is_of_module(text, "f"));
+        assert!(!is_of_module(text, "y") && !is_of_module(text, "x"));
+        let found = attributes(text, "a.b", "W");
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].start.line, found[0].start.character), (3, 15));
     }
 
     #[test]

@@ -27,7 +27,7 @@ def k(A: T.Buffer((WIDTH,), "float32")):
 "#;
 
 /// What Neovim does: opens, waits for diagnostics, mends by the code action, hovers, completes, goes to a definition in another
-/// file, renames an import; what it has seen goes to a file.
+/// file, renames a name in both files; what it has seen goes to a file.
 const SCRIPT: &str = r#"
 local seen = {}
 local function done()
@@ -58,7 +58,9 @@ local ok, problem = pcall(function()
   seen.completes = #items > 100
   seen.definition = ask('textDocument/definition', { position = { line = 5, character = 19 } }).uri
   vim.lsp.util.apply_workspace_edit(ask('textDocument/rename', { position = { line = 5, character = 19 }, newName = 'W' }), 'utf-16')
+  local shapes = vim.fn.bufnr('shapes.py')
   seen.renamed = vim.api.nvim_buf_get_lines(buffer, 1, 2, true)[1] .. '|' .. vim.api.nvim_buf_get_lines(buffer, 5, 6, true)[1]
+    .. '|' .. vim.api.nvim_buf_get_lines(shapes, 0, 1, true)[1]
 end)
 if not ok then seen.failed = tostring(problem) end
 done()
@@ -94,7 +96,7 @@ fn neovim_edits_a_kernel() {
         "{seen}"
     );
     assert!(text("definition").ends_with("/shapes.py"), "{seen}");
-    let renamed = "from shapes import WIDTH as W|def k(A: T.Buffer((W,), \"float32\")):";
+    let renamed = "from shapes import W|def k(A: T.Buffer((W,), \"float32\")):|W = 64";
     assert_eq!(text("renamed"), renamed);
 }
 

@@ -296,15 +296,117 @@ fn a_session() {
     assert!(session.child.wait().unwrap().success());
 }
 
+/// A text with the edits of an answer.
+fn edited(text: &str, edits: &Value) -> String {
+    let mut lines: Vec<String> = text.lines().map(String::from).collect();
+    for edit in edits.as_array().unwrap().iter().rev() {
+        let number = |end: &str, part: &str| edit["range"][end][part].as_u64().unwrap() as usize;
+        let line = &mut lines[number("start", "line")];
+        line.replace_range(
+            number("start", "character")..number("end", "character"),
+            edit["newText"].as_str().unwrap(),
+        );
+    }
+    format!("{}\n", lines.join("\n"))
+}
+
+#[test]
+fn a_name_is_renamed_in_all_files_that_import_it() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("kernels/lib")).unwrap();
+    fs::create_dir_all(folder.path("kernels/other")).unwrap();
+    fs::write(folder.path("kernels.toml"), "").unwrap();
+    let library = "TILE = 64\n\n\ndef twice(TILE_2):\n    return 2 * TILE_2 + TILE\n";
+    // What each file becomes where `TILE` of `lib/shapes.py` is renamed.
+    let files = [
+        ("lib/__init__.py", "", ""),
+        (
+            "lib/shapes.py",
+            library,
+            "WIDTH = 64\n\n\ndef twice(TILE_2):\n    return 2 * TILE_2 + WIDTH\n",
+        ),
+        (
+            "named.py",
+            "from lib.shapes import (  # shapes\n    twice,\n    TILE,\n)\nx = f(TILE=TILE)  # TILE\n",
+            "from lib.shapes import (  # shapes\n    twice,\n    WIDTH,\n)\nx = f(TILE=WIDTH)  # TILE\n",
+        ),
+        (
+            "renamed.py",
+            "from lib.shapes import TILE as W\nTILE = W\n",
+            "from lib.shapes import WIDTH as W\nTILE = W\n",
+        ),
+        (
+            "modules.py",
+            "import lib.shapes\nfrom lib import shapes as s\nx = lib.shapes.TILE + s.TILE + s.TILES + T.TILE\n",
+            "import lib.shapes\nfrom lib import shapes as s\nx = lib.shapes.WIDTH + s.WIDTH + s.TILES + T.TILE\n",
+        ),
+        (
+            "lib/beside.py",
+            "from .shapes import TILE\nprint(TILE)\n",
+            "from .shapes import WIDTH\nprint(WIDTH)\n",
+        ),
+        // Another module, and another name.
+        ("other/shapes.py", "TILE = 1\n", "TILE = 1\n"),
+        (
+            "other/own.py",
+            "from shapes import TILE\n",
+            "from shapes import TILE\n",
+        ),
+        ("own.py", "TILE = 2\nprint(TILE)\n", "TILE = 2\nprint(TILE)\n"),
+    ];
+    for (name, text, _) in &files {
+        fs::write(folder.path(&format!("kernels/{name}")), text).unwrap();
+    }
+    let place = folder.path("kernels").canonicalize().unwrap();
+    let uri = |name: &str| format!("file://{}/{name}", place.display());
+    let mut session = Session::start();
+    let open = |session: &mut Session, name: &str, text: &str| {
+        let document = json!({"uri": uri(name), "languageId": "python", "version": 1, "text": text});
+        session.tell("textDocument/didOpen", json!({"textDocument": document}));
+    };
+    // From where it is defined, from where it is imported, and from behind a module.
+    for (name, part) in [
+        ("lib/shapes.py", "TILE"),
+        ("named.py", "TILE,"),
+        ("modules.py", "TILE +"),
+    ] {
+        let text = files.iter().find(|(file, ..)| *file == name).unwrap().1;
+        open(&mut session, name, text);
+        let params =
+            json!({"textDocument": {"uri": uri(name)}, "position": at(text, part, 1), "newName": "WIDTH"});
+        let changes = session.ask("textDocument/rename", params)["changes"].clone();
+        for (file, before, after) in &files {
+            let edits = &changes[uri(file)];
+            let now = match edits.is_null() {
+                true => (*before).to_string(),
+                false => edited(before, edits),
+            };
+            assert_eq!(now, *after, "{file} from {name}: {changes}");
+        }
+    }
+    // A name of a function, and one that is no name.
+    open(&mut session, "local.py", "def f(x):\n    y = x\n    return y\n");
+    let local = |new: &str| json!({"textDocument": {"uri": uri("local.py")}, "position": {"line": 1, "character": 4}, "newName": new});
+    let changes = session.ask("textDocument/rename", local("z"));
+    assert_eq!(changes["changes"].as_object().unwrap().len(), 1, "{changes}");
+    assert!(session.ask("textDocument/rename", local("1z")).is_null());
+    session.tell("exit", Value::Null);
+    session.child.wait().unwrap();
+}
+
 #[test]
 fn stubs_are_written() {
     let folder = Folder::new();
     let outcome = folder.run(&["stubs"]);
-    assert_eq!(
-        (outcome.code, outcome.out.as_str()),
-        (Some(0), "wrote 34 files below typings\n"),
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    let files = outcome
+        .out
+        .strip_prefix("wrote ")
+        .and_then(|rest| rest.strip_suffix(" files below typings\n"));
+    assert!(
+        files.is_some_and(|count| count.parse::<u32>().is_ok_and(|count| count > 30)),
         "{}",
-        outcome.err
+        outcome.out
     );
     let text = fs::read_to_string(folder.path("typings/tvm/script/tirx/__init__.pyi")).unwrap();
     assert!(
