@@ -19,10 +19,10 @@ __device__ __forceinline__ void tirx_ptx_st_release_gpu_global_u32(void* address
 extern "C" __global__ void __launch_bounds__(32) flag_kernel(float* __restrict__ D_ptr, unsigned int* __restrict__ F_ptr) {
   asm volatile("" : : "r"(threadIdx.x));
   unsigned int seen[1];
-  if ((int)blockIdx.x == 0) {
-    D_ptr[(int)threadIdx.x] = (float)(int)threadIdx.x * 2.0f;
+  if ((unsigned int)(int)blockIdx.x == 0U) {
+    D_ptr[(int)threadIdx.x] = (float)(unsigned int)(int)threadIdx.x * 2.0f;
     __syncthreads();
-    if ((int)threadIdx.x == 0) {
+    if ((unsigned int)(int)threadIdx.x == 0U) {
       tirx_ptx_st_release_gpu_global_u32(&F_ptr[0], 7U);
     }
   } else {
@@ -35,8 +35,8 @@ extern "C" __global__ void __launch_bounds__(32) flag_kernel(float* __restrict__
     }
     unsigned int seen_1[1];
     seen_1[0] = tirx_ptx_ld_acquire_gpu_global_u32(&F_ptr[0]);
-    D_ptr[(int)threadIdx.x + 32] = D_ptr[(int)threadIdx.x] + 64.0f;
-    if ((int)threadIdx.x == 0) {
+    D_ptr[(int)((unsigned int)(int)threadIdx.x + 32U)] = D_ptr[(int)threadIdx.x] + 64.0f;
+    if ((unsigned int)(int)threadIdx.x == 0U) {
       F_ptr[1] = seen[0] == 7U ? 1U : 0U;
     }
   }
