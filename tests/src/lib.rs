@@ -19,9 +19,9 @@
 //! | `# test: parse` | the printed IR is that of `NAME.parse.txt`, beside the file |
 //! | `# test: parse only` | the same, and the kernels are not lowered |
 //! | `# test: lower PASS` | the IR after `PASS` is that of `NAME.PASS.txt` |
-//! | `# test: cuda sm_90a` | the CUDA text is that of `NAME.sm_90a.cu`; nvcc takes it, where `TIRX_NVCC` names one |
+//! | `# test: cuda sm_90a` | the CUDA text is that of `NAME.sm_90a.cu`; nvcc takes it, where there is one |
 //! | `# test: target sm_100a` | the kernels are lowered and run for this GPU, not for sm_90a |
-//! | `# test: compile sm_100a` | nvcc takes the CUDA text, where `TIRX_NVCC` names one |
+//! | `# test: compile sm_100a` | nvcc takes the CUDA text, where there is one |
 //! | `# sim: KERNEL` | the simulator leaves what the lines below say, by expressions ([`expressions`]); anywhere in the file |
 //! | `# test: sim` | the simulator leaves what `NAME.sim.txt` says ([`runs`]), for values that no expression gives |
 //! | `# variant: NAME of KERNEL` | a kernel like another one, but for the changes in the lines below ([`variants`]) |
@@ -71,10 +71,12 @@ pub fn root() -> PathBuf {
     std::env::var_os("TIRX_ROOT").map_or_else(built, PathBuf::from)
 }
 
-/// The nvcc that `TIRX_NVCC` names; `none` names none, as for a build script.
+/// The nvcc that `TIRX_NVCC` names, where `none` names none; without it the one of CUDA 13.0 that the build script found.
 pub fn nvcc() -> Option<PathBuf> {
-    let named = std::env::var_os("TIRX_NVCC").filter(|name| !name.is_empty() && name != "none");
-    named.map(PathBuf::from)
+    match std::env::var_os("TIRX_NVCC").filter(|name| !name.is_empty()) {
+        Some(name) => (name != "none").then(|| name.into()),
+        None => option_env!("TIRX_FOUND_NVCC").map(PathBuf::from),
+    }
 }
 
 /// The number that an environment variable gives.

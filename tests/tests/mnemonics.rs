@@ -5,8 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use tirx_build::Environment;
-use tirx_build::toolchain::{Discovered, Search, Version, discover};
 use tirx_core::intrin::mnemonic::call::space_of;
 use tirx_core::intrin::mnemonic::{Direction, Form, Instruction, Lookup, Operand, instructions, types};
 use tirx_core::ir::DType;
@@ -229,24 +227,9 @@ fn each_instruction_is_read_printed_and_read_back() {
     }
 }
 
-/// The nvcc that a build would use: the one that `TIRX_NVCC` names, or one that is installed.
-fn nvcc() -> Option<std::path::PathBuf> {
-    let environment = Environment::process();
-    let search = Search {
-        environment: &environment,
-        pin: None,
-        needs: Some(("sm_100".into(), Version::new(13, 0))),
-        prefixes: None,
-    };
-    match discover(&search) {
-        Ok(Discovered::Found(nvcc)) => Some(nvcc.path),
-        _ => None,
-    }
-}
-
 #[test]
 fn each_instruction_compiles_for_its_lowest_gpu() {
-    let Some(nvcc) = nvcc() else {
+    let Some(nvcc) = tirx_tests::nvcc() else {
         eprintln!(
             "no nvcc of CUDA 13: the instructions are not compiled (`cargo tirx toolchain install`, or set TIRX_NVCC)"
         );

@@ -31,17 +31,20 @@ fn root() -> &'static Path {
 }
 
 fn test(args: &[String]) -> Result<()> {
-    // The tests compile every kernel with nvcc, which is installed if it is missing.
-    run(&mut cargo([
-        "run",
-        "--quiet",
-        "-p",
-        "cargo-tirx",
-        "--",
-        "tirx",
-        "toolchain",
-        "install",
-    ]))?;
+    // The tests compile every kernel with nvcc and read machine code with nvdisasm: each is installed if it is missing.
+    for what in ["install", "nvdisasm"] {
+        let tirx = [
+            "run",
+            "--quiet",
+            "-p",
+            "cargo-tirx",
+            "--",
+            "tirx",
+            "toolchain",
+            what,
+        ];
+        run(&mut cargo(tirx))?;
+    }
     // One test shares compiled kernels through sccache; without it the test prints a note and passes.
     let tools = root().join("target/tools/sccache");
     if !tools.is_dir() {

@@ -846,3 +846,19 @@ def half_a_column_of_tensor_memory():
     pool.commit()
     cells = tmem_pool.alloc((128, 16), "float16")
     part = cells.sub[:, 3:16]
+
+@T.prim_func
+def eviction_from_l2(A: T.Buffer((256,), "uint32")):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([32])
+    x: T.uint32 = T.ptx.ld(A.ptr_to([tx]), "uint32", "u32", l2_evict="L2::evict_first")
+
+@T.prim_func
+def others_do_not_see_it(A: T.Buffer((256,), "uint32")):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([32])
+    r = T.alloc_local((4,), "uint32")
+    T.ptx.red_scalar(r.ptr_to([0]), T.uint32(1), space="local", op="add", ptx_type="u32")
+    T.ptx.st_release(r.ptr_to([1]), T.uint32(1), space="local", ptx_type="u32")

@@ -211,6 +211,19 @@ impl<'a> MemoryInstruction<'a> {
         if !(l1.is_empty() && l2.is_empty() || text("cop").is_empty()) {
             return Err("cop goes with neither l1_evict nor l2_evict".into());
         }
+        let bytes = lanes * usize::from(element.memory.bits) / 8;
+        if !l2.is_empty() && bytes != 32 {
+            return Err(format!(
+                "\"{l2}\" goes with accesses of 32 bytes: vec=\"v8\" of 32 bits or vec=\"v4\" of 64 bits"
+            ));
+        }
+        let atomic = update || matches!(order, "relaxed" | "acquire" | "release" | "volatile");
+        if atomic && space == "local" {
+            return Err(format!(
+                "local memory belongs to one thread: {} does not take it",
+                if order.is_empty() { verb } else { stem }
+            ));
+        }
         say(l1);
         say(l2);
         let has_cache = call.flag("has_cache");
