@@ -96,9 +96,8 @@ impl Analyzer {
                             let (x, y) = (sum.into_expr(self), other.into_expr(self));
                             return Canon::Expr(fold::binary(*op, x, y));
                         }
-                        let sum = self.as_atom_near_the_edge(sum, &other);
+                        let mut sum = self.as_atom_near_the_edge(sum, &other);
                         let other = self.as_atom_near_the_edge(other, &sum);
-                        let mut sum = sum;
                         sum.single = false;
                         sum.add_sum(&other, by);
                         Canon::Sum(sum)

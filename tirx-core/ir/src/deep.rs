@@ -69,13 +69,11 @@ pub fn with_stack_for<R: Send>(levels: u32, walk: impl FnOnce() -> R + Send) -> 
     let bytes = (levels.min(2 * MOST_LEVELS) as usize).saturating_mul(LEVEL);
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(bytes);
-        match thread.spawn_scoped(scope, walk) {
-            Ok(running) => match running.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            },
-            // Without the address space for it the process is out of memory.
-            Err(error) => panic!("no thread for a deep expression: {error}"),
-        }
+        let running = thread
+            .spawn_scoped(scope, walk)
+            .expect("address space for a stack is like memory: without it the process cannot go on");
+        running
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }

@@ -8,13 +8,18 @@ use tirx_ir::layout::Axis;
 
 /// A level of the machine, from one thread to all of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the names are those of the levels")]
 pub enum Level {
+    /// One thread.
     Thread,
+    /// 32 threads.
     Warp,
+    /// Four warps.
     Warpgroup,
+    /// A block.
     Cta,
+    /// The blocks of a cluster.
     Cluster,
+    /// All blocks of a launch.
     Kernel,
 }
 

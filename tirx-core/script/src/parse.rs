@@ -228,7 +228,8 @@ struct Chain {
 
 /// Refuses text whose syntax tree would be too deep: brackets in brackets, long operator chains, deep indentation.
 ///
-/// The result is whether the tree is deep all the same. It reads characters, not Python: text in plain strings and comments is skipped, text in f-strings counts as code.
+/// The result says whether the accepted tree is so deep that walking it takes a larger stack. This reads characters, not Python: text in
+/// plain strings and comments is skipped, text in f-strings counts as code.
 fn check_limits(file: FileId, text: &str) -> Result<bool, Diagnostics> {
     let fail = |at: usize, message: String| {
         let span = Span::new(file, at as u32, at as u32 + 1);

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use super::ir_modules::KernelModule;
 use super::ops::slice_indices;
 use super::value::{Annotation, ClassKind, Range, Value};
 use super::{Args, Interpreter};
@@ -244,10 +243,7 @@ impl Interpreter {
                 lang::store(self, target, index, &value, span)
             }
             Value::Unavailable(why) => self.unavailable(why, span),
-            Value::Object(o) if o.as_any().is::<KernelModule>() => match o.as_any().downcast_ref() {
-                Some(module) => KernelModule::set(module, index, value, span),
-                None => Ok(()),
-            },
+            Value::Object(object) => object.clone().set_item(self, index, value, span),
             other => self.raise(
                 "TypeError",
                 span,

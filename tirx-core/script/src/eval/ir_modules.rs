@@ -78,23 +78,6 @@ impl KernelModule {
         Ok(KernelModule::value(functions))
     }
 
-    /// `module[name] = kernel`.
-    pub(super) fn set(&self, index: &Value, kernel: Value, span: Span) -> Result<()> {
-        let Some(name) = function_name(index) else {
-            let found = index.type_name();
-            return error(
-                span,
-                format!("a function of an IRModule is named by a string or a GlobalVar, found {found}"),
-            );
-        };
-        let mut functions = self.functions.borrow_mut();
-        match functions.iter_mut().find(|(n, _)| *n == name) {
-            Some((_, old)) => *old = kernel,
-            None => functions.push((name, kernel)),
-        }
-        Ok(())
-    }
-
     /// What can be compiled of the module, by name: each function that is not private, together with the private ones, which it
     /// may call.
     pub(super) fn parts(&self) -> Vec<(Rc<str>, Value)> {
@@ -152,6 +135,22 @@ impl Object for KernelModule {
             Some((_, kernel)) => Ok(kernel),
             None => interp.raise("KeyError", span, format!("the module has no function \"{name}\"")),
         }
+    }
+
+    fn set_item(&self, _: &mut Interpreter, index: &Value, kernel: Value, span: Span) -> Result<()> {
+        let Some(name) = function_name(index) else {
+            let found = index.type_name();
+            return error(
+                span,
+                format!("a function of an IRModule is named by a string or a GlobalVar, found {found}"),
+            );
+        };
+        let mut functions = self.functions.borrow_mut();
+        match functions.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, old)) => *old = kernel,
+            None => functions.push((name, kernel)),
+        }
+        Ok(())
     }
 
     fn as_any(&self) -> &dyn Any {

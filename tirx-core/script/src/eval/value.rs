@@ -102,6 +102,11 @@ pub trait Object {
     fn subscript(&self, _interp: &mut Interpreter, _index: &Value, span: Span) -> Result<Value> {
         error(span, format!("{} cannot be subscripted", self.type_name()))
     }
+    /// `value[index] = item`.
+    fn set_item(&self, interp: &mut Interpreter, _index: &Value, _item: Value, span: Span) -> Result<()> {
+        let message = format!("{} cannot be assigned to by index", self.type_name());
+        interp.raise("TypeError", span, message)
+    }
     /// `value op other`, or `other op value` where `reflected`; `None` for no such operator.
     fn binary(
         &self,

@@ -8,6 +8,8 @@
 mod backwards;
 mod calls;
 
+use std::ops::Range;
+
 use tirx_source::source::FileId;
 
 use super::diagnostic::Diagnostics;
@@ -127,25 +129,22 @@ pub fn to_v27(text: &str, same: &mut dyn FnMut(&str) -> bool) -> Result<Fixed, D
         // Before a call's own line nothing has changed yet.
         let line = 1 + text[..end].matches('\n').count();
         match replacement(&call, &whole, same) {
-            Ok((after, whole)) => {
-                let before = match call.statement.as_ref().filter(|_| after.1) {
-                    Some(statement) => statement.range.clone(),
-                    None => call.call.clone(),
-                };
+            Outcome::Replaced { range, after } => {
+                let changed = changed(&whole, &range, &after);
                 fixed.replaced.push(Replaced {
                     line,
-                    before: fixed.text[before.start - BOTH.len()..before.end - BOTH.len()].to_string(),
-                    after: after.0,
+                    before: whole[range.clone()].to_string(),
+                    after,
                 });
-                end = end.min(before.start - BOTH.len());
-                fixed.text = whole[BOTH.len()..].to_string();
+                end = end.min(range.start - BOTH.len());
+                fixed.text = changed[BOTH.len()..].to_string();
             }
-            Err(Some(reason)) => fixed.left.push(Left {
+            Outcome::Left(reason) => fixed.left.push(Left {
                 line,
                 name: call.name,
                 reason,
             }),
-            Err(None) => {}
+            Outcome::InBoth => {}
         }
     }
     fixed.replaced.reverse();
@@ -153,14 +152,17 @@ pub fn to_v27(text: &str, same: &mut dyn FnMut(&str) -> bool) -> Result<Fixed, D
     Ok(fixed)
 }
 
-/// What a call becomes, whether that replaces its whole statement, and the text with it; the reason where it becomes nothing, none
-/// where it may stay.
-#[allow(clippy::type_complexity, reason = "used once, above")]
-fn replacement(
-    call: &OldCall,
-    text: &str,
-    same: &mut dyn FnMut(&str) -> bool,
-) -> Result<((String, bool), String), Option<String>> {
+/// What becomes of a call.
+enum Outcome {
+    /// This text is in the place of that range, the call's or that of its whole statement.
+    Replaced { range: Range<usize>, after: String },
+    /// The call is valid in 0.27 as it is.
+    InBoth,
+    /// It cannot be replaced, for this reason.
+    Left(String),
+}
+
+fn replacement(call: &OldCall, text: &str, same: &mut dyn FnMut(&str) -> bool) -> Outcome {
     let found = backwards::alternatives(call);
     for (after, statement) in &found.texts {
         let range = match call.statement.as_ref().filter(|_| *statement) {
@@ -168,15 +170,22 @@ fn replacement(
             None => &call.call,
         };
         if *after == text[range.clone()] {
-            return Err(None);
+            return Outcome::InBoth;
         }
-        let changed = format!("{}{after}{}", &text[..range.start], &text[range.end..]);
-        if same(&changed) {
-            return Ok(((after.clone(), *statement), changed));
+        if same(&changed(text, range, after)) {
+            return Outcome::Replaced {
+                range: range.clone(),
+                after: after.clone(),
+            };
         }
     }
-    Err(Some(match found.texts.first() {
+    Outcome::Left(match found.texts.first() {
         None => found.reason,
         Some((first, _)) => format!("it would not make the same IR: {first}"),
-    }))
+    })
+}
+
+/// The text with another one in the place of a range.
+fn changed(text: &str, range: &Range<usize>, after: &str) -> String {
+    format!("{}{after}{}", &text[..range.start], &text[range.end..])
 }
