@@ -1,7 +1,7 @@
 # test: target sm_100a
 # test: cuda sm_100a
 # Instructions by their mnemonics that are operations with a row: packed products into a register, matrix products whose sum starts at
-# zero and has no registers.
+# zero and has no registers, a copy with the size of its prefetch.
 from tvm.script import tirx as T
 
 
@@ -46,3 +46,19 @@ def product_from_zero(D: T.Buffer((16, 8), "float32")):
     )
     for i in T.unroll(4):
         D[tx // 4 + i // 2 * 8, tx % 4 * 2 + i % 2] = d[i]
+
+
+# sim: prefetched_copy
+#   A: float32[64] = i
+#   B: float32[64] = 0 -> i
+@T.prim_func
+def prefetched_copy(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((64,), "float32", align=16)
+    T.ptx["cp.async.ca.shared.global.L2::128B"](S.ptr_to([tx * 2]), A.ptr_to([tx * 2]), 8)
+    T.ptx.cp.async_.commit_group()
+    T.ptx.cp.async_.wait_group(0)
+    for i in range(2):
+        B[tx * 2 + i] = S[tx * 2 + i]

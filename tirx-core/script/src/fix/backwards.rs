@@ -179,10 +179,9 @@ impl Line {
         for slot in &instruction.slots {
             let out = slot.optional.then(String::new);
             let mut tokens: Vec<String> = out.into_iter().chain(slot.tokens.iter().cloned()).collect();
-            // Barriers and what else can be in shared memory only: without a space the address would be a generic one.
-            if slot.name == "space" {
-                tokens.sort_by_key(|token| token != "shared");
-            }
+            // Barriers and what else can be in shared memory only: TVM 0.27 does not take such a pointer where the mnemonic names no
+            // space and so means a generic address.
+            tokens.sort_by_key(|token| !token.starts_with("shared"));
             line.tokens.push(tokens);
         }
         for (at, slot) in instruction.slots.iter().enumerate() {

@@ -189,3 +189,35 @@ fn replacement(call: &OldCall, text: &str, same: &mut dyn FnMut(&str) -> bool) -
 fn changed(text: &str, range: &Range<usize>, after: &str) -> String {
     format!("{}{after}{}", &text[..range.start], &text[range.end..])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text of a call of 0.26 after the first alternative is taken.
+    fn first(call: &str) -> String {
+        let fixed = to_v27(&format!("{call}\n"), &mut |_| true).unwrap();
+        assert!(fixed.left.is_empty(), "{:?}", fixed.left);
+        fixed.text.trim_end().to_string()
+    }
+
+    #[test]
+    fn barriers_are_said_to_be_in_shared_memory() {
+        assert_eq!(
+            first("T.ptx.tcgen05.commit(bar.ptr_to([0]))"),
+            "T.ptx[\"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64\"](bar.ptr_to([0]))"
+        );
+        assert_eq!(
+            first("T.ptx.mbarrier.init(bar.ptr_to([0]), 1)"),
+            "T.ptx.mbarrier.init.shared.b64(bar.ptr_to([0]), 1)"
+        );
+    }
+
+    #[test]
+    fn sizes_of_prefetches_are_those_of_the_words() {
+        assert_eq!(
+            first("T.ptx.cp_async(S.ptr_to([0]), A.ptr_to([0]), 8, prefetch_size=128)"),
+            "T.ptx[\"cp.async.ca.shared.global.L2::128B\"](S.ptr_to([0]), A.ptr_to([0]), 8)"
+        );
+    }
+}
