@@ -84,3 +84,21 @@ def declnone(A: T.Buffer((64,), "float32")):
     for i in T.unroll(4):
         r[i] = A[tx + i]
     A[tx] = r[0] + r[3]
+
+# Behind an odd number of bytes the next elements begin where a pointer to them can be.
+# sim: after_odd_bytes
+#   A: uint32[64] = i
+#   B: uint32[64] = 0 -> 63 - i + 7
+@T.prim_func
+def after_odd_bytes(A: T.Buffer((64,), "uint32"), B: T.Buffer((64,), "uint32")):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([64])
+    pool = T.SMEMPool()
+    s = pool.alloc((33,), "uint16", align=16)
+    w = pool.alloc((64,), "uint32")
+    pool.commit()
+    w[tx] = A[tx]
+    T.cuda.cta_sync()
+    if tx == 0:
+        s[32] = T.uint16(7)
+    T.cuda.cta_sync()
+    B[tx] = w[63 - tx] + T.cast(s[32], "uint32")

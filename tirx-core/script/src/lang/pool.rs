@@ -81,6 +81,8 @@ struct State {
     data: Var,
     /// The cursor, in bytes.
     offset: Cell<i128>,
+    /// Whether `move_base_to` has put it there.
+    chosen: Cell<bool>,
     /// The largest value of the cursor.
     high: Cell<i128>,
 }
@@ -117,6 +119,7 @@ fn new(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         buffer,
         data,
         offset: Cell::new(0),
+        chosen: Cell::new(false),
         high: Cell::new(0),
     })))))
 }
@@ -152,7 +155,10 @@ impl Object for Pool {
                     span,
                 )?;
                 match call.int("offset")? {
-                    v if (0..=i64::from(i32::MAX) as i128).contains(&v) => state.move_to(v),
+                    v if (0..=i64::from(i32::MAX) as i128).contains(&v) => {
+                        state.move_to(v);
+                        state.chosen.set(true);
+                    }
                     v => return call.fail(format!("the offset must be a number of bytes, found {v}")),
                 }
                 Ok(Value::None)
@@ -179,11 +185,18 @@ fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Res
     if align > 1 << 20 {
         return call.fail(format!("align must be at most {} bytes, found {align}", 1 << 20));
     }
+    let dtype = call.dtype_or("dtype", DType::FLOAT32)?;
+    // Behind a smaller element the next ones begin where a pointer to them can be. TVM rounds the offset down there, into what was
+    // allocated before. A place that was chosen stays, and is an error where no such element can be.
+    let align = match align {
+        0 if !state.chosen.get() => i128::from(dtype.bits / 8).max(1),
+        align => align,
+    };
+    state.chosen.set(false);
     if align > 0 {
         let at = state.offset.get();
         state.move_to((at + align - 1) / align * align);
     }
-    let dtype = call.dtype_or("dtype", DType::FLOAT32)?;
     let mut elements: i128 = 1;
     for extent in call.shape("shape")? {
         match extent.as_int() {
