@@ -142,7 +142,7 @@ impl Compiler<'_> {
             count,
             remote,
             predicate,
-            relaxed: call.named.text("sem") == "relaxed",
+            relaxed: call.named.text("sem") == "relaxed" || call.op == Op::PtxMbarrierTryWaitRelaxed,
             cluster: call.named.text("scope") == "cluster" || scope == Scope::Cluster,
             drops: false,
             state: None,

@@ -141,6 +141,27 @@ pub(super) fn logic_of_three(args: &[Expr]) -> Expr {
     })
 }
 
+/// Eight floats of four bits: a byte for each pair, the first pair in the lowest one. PTX takes the upper half of a byte first.
+pub(super) fn eight_in_a_word(args: &[Expr]) -> Expr {
+    let bytes = (0..4).map(|i| {
+        let pair = [float(&args[2 * i + 1]), float(&args[2 * i])];
+        let byte = Op::PtxCvt
+            .call()
+            .list("values", pair)
+            .set("count", 2)
+            .set("dtype", "e2m1x2");
+        let byte = byte
+            .set("atype", "f32")
+            .set("rounding", "rn")
+            .set("satfinite", true)
+            .build();
+        let by = Expr::constant(DType::UINT32, 8 * i as i128);
+        word_of(Op::ShiftLeft, vec![byte.cast(DType::UINT32), by])
+    });
+    let zero = Expr::constant(DType::UINT32, 0);
+    bytes.fold(zero, |word, byte| word_of(Op::BitwiseOr, vec![word, byte]))
+}
+
 pub(super) fn any_lane(args: &[Expr]) -> Expr {
     let lanes = Expr::call(Op::CudaBallotSync, DType::UINT32, args.to_vec());
     let any = Expr::binary(BinOp::Ne, lanes, Expr::constant(DType::UINT32, 0));

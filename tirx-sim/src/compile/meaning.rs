@@ -232,6 +232,7 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::PtxMulF32x2 => Either(|c, call| c.rounded_arithmetic(call, Operation::Mul, F32X2)),
         Op::PtxFmaF32x2 => Either(|c, call| c.rounded_arithmetic(call, Operation::Fma, F32X2)),
         Op::PtxCvt => Value(|c, call| c.ptx_convert(call.args).map(one)),
+        Op::CudaCvtE2m1x8F32 => Value(|c, call| c.values(&instructions::eight_in_a_word(call.args))),
         Op::CudaFloat22half2 => Effect(|c, call| c.convert_memory(call.args, &TWO_FLOATS_TO_HALVES)),
         Op::CudaHalf8tofloat8 => Effect(|c, call| c.convert_memory(call.args, &EIGHT_HALVES_TO_FLOATS)),
         Op::CudaFloat8tohalf8 => Effect(|c, call| c.convert_memory(call.args, &EIGHT_FLOATS_TO_HALVES)),
@@ -259,6 +260,7 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::PtxMbarrierCompleteTx => Effect(|c, call| c.mbarrier(call, MbarrierWhat::Complete, "tx_count", Scope::Cta).map(drop)),
         Op::PtxMbarrierTryWait => Effect(|c, call| c.mbarrier(call, MbarrierWhat::Wait, "phase", Scope::Cta).map(drop)),
         Op::PtxMbarrierTryWaitAcquireCluster => Effect(|c, call| c.mbarrier(call, MbarrierWhat::Wait, "phase", Scope::Cluster).map(drop)),
+        Op::PtxMbarrierTryWaitRelaxed => Effect(|c, call| c.mbarrier(call, MbarrierWhat::Wait, "phase", Scope::Cta).map(drop)),
         Op::PtxMbarrierTryWaitOnce => Either(|c, call| c.test_barrier(call)),
         Op::PtxMbarrierTestWaitParity => Either(|c, call| c.test_barrier(call)),
 

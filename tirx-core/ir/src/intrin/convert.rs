@@ -75,7 +75,7 @@ const SM_80: Arch = Arch::least(80);
 const SM_89: Arch = Arch::least(89);
 const SM_90: Arch = Arch::least(90);
 /// What has formats narrower than 8 bits.
-const NARROW: Arch = Arch::families(&[100, 110, 120]);
+pub(super) const NARROW: Arch = Arch::families(&[100, 110, 120]);
 const FIXED_POINT: Arch = Arch::exact(&[100, 110, 120]);
 /// What rounds by random bits.
 const STOCHASTIC: Arch = Arch::exact(&[100]);

@@ -1,7 +1,7 @@
 //! Conversions between dtypes: of values, of bits, and of values in memory.
 
 use super::kinds::*;
-use crate::intrin::convert::{Conversion, FORMAT_NAMES, Format, ROUNDINGS, SCALES};
+use crate::intrin::convert::{Conversion, FORMAT_NAMES, Format, NARROW, ROUNDINGS, SCALES};
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 use crate::intrin::{Arch, Effect::Pure, ResultRule};
@@ -67,4 +67,16 @@ rows! { $ convert {
         .signature("(dtype, *values, atype, rounding='', ftz=False, sat=False, relu=False, satfinite=False, scaled='', \
                     rbits=None, scale_factor=None)")
         .checked(known).value(ResultRule::Of(carrier)).effect(Pure).needs_by(gpus).since_by(release).section("cvt");
+    /// Eight float32 as eight float4_e2m1fn in one word, rounded to the nearest even and saturated; `x0` is in the lowest four bits.
+    /// Newer than TVM 0.27.0.post1, which does not have it.
+    CudaCvtE2m1x8F32 = Row::new("tirx.cuda.cvt_e2m1x8_f32", "cuda.cvt_e2m1x8_f32",
+        pure_ptx(".reg .b8 b0, b1, b2, b3; \
+                  cvt.rn.satfinite.e2m1x2.f32 b0, {x1}, {x0}; cvt.rn.satfinite.e2m1x2.f32 b1, {x3}, {x2}; \
+                  cvt.rn.satfinite.e2m1x2.f32 b2, {x5}, {x4}; cvt.rn.satfinite.e2m1x2.f32 b3, {x7}, {x6}; \
+                  mov.b32 {result}, {{b0, b1, b2, b3}};"))
+        .args(&[
+            arg("x0", F32), arg("x1", F32), arg("x2", F32), arg("x3", F32),
+            arg("x4", F32), arg("x5", F32), arg("x6", F32), arg("x7", F32),
+        ])
+        .gives(DType::UINT32).effect(Pure).arch(NARROW).section("cvt");
 } }

@@ -153,6 +153,15 @@ rows! { $ mbarrier {
         .args(&[arg("bar", SHARED), arg("phase", U32)])
         .arch(SM_90).traits(Traits::WAIT).section("mbarrier.test_wait, mbarrier.try_wait").also(&["cuda.mbarrier_wait_acquire_cluster"]);
 
+    /// As `T.ptx.mbarrier.try_wait`, without acquiring: what was written before the arrivals is visible only after a fence
+    /// (`T.ptx.fence("acq_rel", scope)`). Newer than TVM 0.27.0.post1, which does not have it.
+    PtxMbarrierTryWaitRelaxed = Row::new("tirx.cuda.mbarrier_wait_relaxed", "cuda.mbarrier_wait_relaxed",
+        ptx(".reg .pred done; AGAIN: mbarrier.try_wait.parity.relaxed.{scope}.shared::cta.b64 done, [{bar}], {phase}; \
+             @done bra.uni DONE; bra.uni AGAIN; DONE:"))
+        .signature("(bar, phase=0, *, scope='cluster')")
+        .args(&[arg("bar", SHARED), arg("phase", U32), arg("scope", Kind::Text(&["cta", "cluster"]))])
+        .arch(SM_90).traits(Traits::WAIT).section("mbarrier.test_wait, mbarrier.try_wait");
+
     /// 1 if the phase of parity `phase` of the mbarrier `bar` has completed, waiting at most about `ticks` nanoseconds for it;
     /// else 0.
     PtxMbarrierTryWaitOnce = Row::new("tirx.ptx.mbarrier_try_wait_once", "ptx.mbarrier.try_wait_once",

@@ -8,7 +8,7 @@ use super::super::rows::from_given;
 use crate::intrin::Op;
 use crate::intrin::memory::register_of;
 use crate::intrin::mnemonic::call::Matched;
-use crate::intrin::mnemonic::syntax::RowCall;
+use crate::intrin::mnemonic::syntax::{RowCall, Slot};
 use crate::intrin::row::{Given, Kind};
 use crate::ir::{BinOp, DType, Expr, ExprKind, Stmt};
 use crate::source::Span;
@@ -25,6 +25,14 @@ const NEUTRAL: &[&str] = &[
     "global",
     "relaxed",
 ];
+
+/// Whether an instruction without a token is the same. Of several orders it has the first one of the slot.
+fn is_neutral(slot: &Slot, token: &str) -> bool {
+    match slot.name {
+        "sem" => slot.tokens.first().is_some_and(|first| first == token),
+        _ => NEUTRAL.contains(&token),
+    }
+}
 
 /// The statement of the operation; `None` where there is none.
 pub(super) fn statement(matched: &Matched, exprs: &[Expr], span: Span) -> Option<Stmt> {
@@ -72,7 +80,7 @@ impl Mapping<'_> {
                     .any(|(name, value)| within(value) || *name == slot)
         };
         self.matched.tokens.each().any(|(slot, token)| {
-            slot.optional && !token.is_empty() && !passed(slot.name) && !NEUTRAL.contains(&token)
+            slot.optional && !token.is_empty() && !passed(slot.name) && !is_neutral(slot, token)
         })
     }
 

@@ -5,7 +5,7 @@ use super::mbarrier::{MOST, Mbarrier, Released};
 use crate::bytecode::{MbarrierInst, MbarrierWhat, PENDING_BITS};
 use crate::exec::access::Check;
 use crate::exec::address::{self, Target, decode};
-use crate::exec::order::{Conflict, Kind, Known, Mark, Order};
+use crate::exec::order::{Conflict, Kind, Known, Mark, Order, Scope};
 use crate::exec::run::Machine;
 use crate::exec::{Context, Shared, Status, Trap};
 use crate::explore::{Object, Touch};
@@ -308,10 +308,11 @@ impl Machine<'_, '_> {
             self.note_waits(inst, mask)?;
         }
         for (_, lanes, released) in &known {
+            let near = released.near.iter().map(|known| (known, Scope::Cta));
             let far = released.far.iter().filter(|_| inst.cluster);
-            for released in released.near.iter().chain(far) {
+            for (released, scope) in near.chain(far.map(|known| (known, Scope::Cluster))) {
                 match inst.relaxed {
-                    true => self.shared.order.hear(self.id, *lanes, released),
+                    true => self.shared.order.hear(self.id, *lanes, scope, released),
                     false => self.shared.order.acquire(self.id, *lanes, released),
                 }
             }

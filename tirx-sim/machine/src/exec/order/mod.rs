@@ -26,7 +26,8 @@
 //! | `fence.sc` ([`fences`]) | also for relaxed writes of lanes that it meets at a barrier | also relaxed reads of such lanes |
 //! | mbarrier arrive, unless relaxed | its lane, in the phase | |
 //! | mbarrier arrive of another block's thread | at scope `cluster` its lane; else the operations alone that it has waited for, its reads, its accesses to tensor memory, and for asynchronous operations what it has fenced | |
-//! | mbarrier try_wait, test_wait that succeeds, unless relaxed | | the phase that completed: of other blocks' threads at scope `cluster` alone |
+//! | mbarrier try_wait, test_wait that succeeds | | the phase that completed: of other blocks' threads at scope `cluster` alone |
+//! | the same, relaxed | | the same, at the lane's next fence |
 //! | `fence.mbarrier_init` | its lane's initializations, at the cluster barrier, also where that is relaxed | |
 //! | a copy's complete_tx | the copy, in the phase | |
 //! | wait for groups | | the operations of the groups |
@@ -372,9 +373,15 @@ impl Order {
         published
     }
 
-    /// Lanes have waited, relaxed, for what was released: `tcgen05.fence::after_thread_sync` may follow.
-    pub(crate) fn hear(&mut self, warp: usize, mask: u32, released: &Known) {
+    /// Lanes have waited, relaxed within a scope, for what was released: a fence may follow, or `tcgen05.fence::after_thread_sync`.
+    pub(crate) fn hear(&mut self, warp: usize, mask: u32, scope: Scope, released: &Known) {
+        if !self.fine {
+            return;
+        }
         self.change(warp, mask, |known| known.told.join(&released.told));
+        for lane in (0..LANES as u32).filter(|lane| mask >> lane & 1 != 0) {
+            self.suspect(warp, lane, scope, released);
+        }
     }
 
     /// Changes what lanes know.

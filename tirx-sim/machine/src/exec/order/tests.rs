@@ -223,7 +223,7 @@ fn relaxed_synchronization_orders_tensor_memory_with_a_fence_on_each_side() {
             order.tensor_fence_before(0, u32::MAX);
         }
         let published = order.published(0, u32::MAX);
-        order.hear(1, u32::MAX, &published);
+        order.hear(1, u32::MAX, Scope::Cta, &published);
         if after {
             order.tensor_fence_after(1, u32::MAX);
         }

@@ -18,6 +18,7 @@ const UNAWAITED_CALL: &str = "unawaited-call";
 const AT_MBARRIERS: &[Op] = &[
     Op::PtxMbarrierTryWait,
     Op::PtxMbarrierTryWaitAcquireCluster,
+    Op::PtxMbarrierTryWaitRelaxed,
     Op::PtxMbarrierTryWaitOnce,
     Op::PtxMbarrierTestWaitParity,
 ];
