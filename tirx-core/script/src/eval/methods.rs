@@ -8,57 +8,10 @@ use ruff_python_ast::Operator;
 use super::dict::Set;
 use super::ops::set_operation;
 use super::value::Value;
-use super::{Args, Interpreter, args, class};
+use super::{Args, Interpreter, args, class, str_methods};
 use crate::diagnostic::Result;
 use crate::source::Span;
 
-const STR: &[&str] = &[
-    "upper",
-    "lower",
-    "strip",
-    "lstrip",
-    "rstrip",
-    "split",
-    "rsplit",
-    "splitlines",
-    "join",
-    "replace",
-    "startswith",
-    "endswith",
-    "find",
-    "rfind",
-    "index",
-    "count",
-    "format",
-    "isdigit",
-    "isalpha",
-    "isalnum",
-    "isidentifier",
-    "isupper",
-    "islower",
-    "isspace",
-    "zfill",
-    "ljust",
-    "rjust",
-    "center",
-    "title",
-    "capitalize",
-    "removeprefix",
-    "removesuffix",
-    "partition",
-    "rpartition",
-    "rindex",
-    "swapcase",
-    "casefold",
-    "translate",
-    "expandtabs",
-    "format_map",
-    "isnumeric",
-    "isdecimal",
-    "isascii",
-    "istitle",
-    "encode",
-];
 const LIST: &[&str] = &[
     "append", "extend", "insert", "pop", "remove", "clear", "index", "count", "sort", "reverse", "copy",
 ];
@@ -117,7 +70,7 @@ const FLOAT: &[&str] = &["is_integer", "hex", "as_integer_ratio"];
 /// Names of a value's methods.
 pub(super) fn names(value: &Value) -> Vec<&'static str> {
     match value {
-        Value::Str(_) => STR,
+        Value::Str(_) => return str_methods::names().collect(),
         Value::List(_) => LIST,
         Value::Tuple(_) | Value::Range(_) => TUPLE,
         Value::Dict(_) => DICT,
@@ -157,7 +110,7 @@ pub(super) fn unbound(class: &str, name: &str) -> Option<Value> {
         }));
     }
     match (class, name) {
-        ("str", "maketrans") => return Some(Value::builtin("str.maketrans", super::str_methods::make_table)),
+        ("str", "maketrans") => return Some(Value::builtin("str.maketrans", super::str_tables::make_table)),
         ("int", "from_bytes") => {
             return Some(Value::builtin(
                 "int.from_bytes",
@@ -167,7 +120,7 @@ pub(super) fn unbound(class: &str, name: &str) -> Option<Value> {
         _ => {}
     }
     let list = match class {
-        "str" => STR,
+        "str" => return str_methods::names().find(|n| *n == name).map(function),
         "list" => LIST,
         "tuple" => TUPLE,
         "dict" => DICT,
@@ -191,7 +144,7 @@ fn function(name: &'static str) -> Value {
         }
         let receiver = args.positional.remove(0).0;
         match &receiver {
-            Value::Str(s) => super::str_methods::str_method(interp, &s.clone(), name, args, span),
+            Value::Str(s) => str_methods::str_method(interp, &s.clone(), name, args, span),
             Value::List(items) => list_method(interp, &items.clone(), name, args, span),
             Value::Tuple(_) | Value::Range(_) => {
                 let items = interp.iterate(&receiver, span)?;

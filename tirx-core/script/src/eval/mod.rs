@@ -67,6 +67,7 @@ mod mistake_tests;
 mod modules;
 mod name_lookup;
 mod number_methods;
+mod numerics;
 mod ops;
 mod percent;
 #[cfg(test)]
@@ -75,6 +76,7 @@ mod records;
 mod scope;
 mod stmt;
 mod str_methods;
+mod str_tables;
 #[cfg(test)]
 mod tests;
 mod types;

@@ -1,12 +1,347 @@
-//! Methods of texts.
+//! Methods of texts: a row each.
 
 use std::rc::Rc;
 
 use super::methods::plain;
-use super::value::Value;
+use super::str_tables::translate;
+use super::value::{Slice, Value};
 use super::{Args, Interpreter};
 use crate::diagnostic::Result;
 use crate::source::Span;
+
+/// A method.
+struct Method {
+    name: &'static str,
+    /// The fewest and the most arguments.
+    count: (usize, usize),
+    /// The arguments that may be given by name, in order.
+    keywords: &'static [&'static str],
+    run: fn(&mut Interpreter, &Call) -> Result<Value>,
+}
+
+const fn method(
+    name: &'static str,
+    least: usize,
+    most: usize,
+    run: fn(&mut Interpreter, &Call) -> Result<Value>,
+) -> Method {
+    Method {
+        name,
+        count: (least, most),
+        keywords: &[],
+        run,
+    }
+}
+
+const METHODS: &[Method] = &[
+    method("upper", 0, 0, |_, c| Ok(Value::str(c.text.to_uppercase()))),
+    method("lower", 0, 0, |_, c| Ok(Value::str(c.text.to_lowercase()))),
+    method("casefold", 0, 0, |_, c| {
+        Ok(Value::str(c.text.to_lowercase().replace('ß', "ss")))
+    }),
+    method("swapcase", 0, 0, swap_case),
+    method("title", 0, 0, title),
+    method("capitalize", 0, 0, capitalize),
+    method("strip", 0, 1, |interp, c| {
+        c.stripped(interp, |s, is| s.trim_matches(is))
+    }),
+    method("lstrip", 0, 1, |interp, c| {
+        c.stripped(interp, |s, is| s.trim_start_matches(is))
+    }),
+    method("rstrip", 0, 1, |interp, c| {
+        c.stripped(interp, |s, is| s.trim_end_matches(is))
+    }),
+    method("removeprefix", 1, 1, |interp, c| {
+        let part = c.needed(interp, 0)?;
+        Ok(Value::str(c.text.strip_prefix(&*part).unwrap_or(c.text)))
+    }),
+    method("removesuffix", 1, 1, |interp, c| {
+        let part = c.needed(interp, 0)?;
+        Ok(Value::str(c.text.strip_suffix(&*part).unwrap_or(c.text)))
+    }),
+    Method {
+        keywords: SPLIT,
+        ..method("split", 0, 2, |interp, c| {
+            split(interp, c, |s, sep, n| s.splitn(n, sep).collect())
+        })
+    },
+    Method {
+        keywords: SPLIT,
+        ..method("rsplit", 0, 2, |interp, c| {
+            split(interp, c, |s, sep, n| {
+                let mut parts: Vec<&str> = s.rsplitn(n, sep).collect();
+                parts.reverse();
+                parts
+            })
+        })
+    },
+    method("splitlines", 0, 0, |_, c| {
+        Ok(Value::list(c.text.lines().map(Value::str).collect()))
+    }),
+    method("partition", 1, 1, |interp, c| {
+        let sep = c.needed(interp, 0)?;
+        let parts = c
+            .text
+            .split_once(&*sep)
+            .map_or([c.text, "", ""], |(a, b)| [a, &*sep, b]);
+        Ok(Value::tuple(parts.map(Value::str).to_vec()))
+    }),
+    method("rpartition", 1, 1, |interp, c| {
+        let sep = c.needed(interp, 0)?;
+        let parts = c
+            .text
+            .rsplit_once(&*sep)
+            .map_or(["", "", c.text], |(a, b)| [a, &*sep, b]);
+        Ok(Value::tuple(parts.map(Value::str).to_vec()))
+    }),
+    method("join", 1, 1, join),
+    method("replace", 2, 3, replace),
+    method("translate", 1, 1, |interp, c| {
+        translate(interp, c.text, &c.arg(0), c.span)
+    }),
+    Method {
+        keywords: &["tabsize"],
+        ..method("expandtabs", 0, 1, expand_tabs)
+    },
+    method("format_map", 1, 1, format_map),
+    method("startswith", 1, 3, |interp, c| {
+        c.has_end(interp, |part, end| part.starts_with(end))
+    }),
+    method("endswith", 1, 3, |interp, c| {
+        c.has_end(interp, |part, end| part.ends_with(end))
+    }),
+    method("find", 1, 3, |interp, c| {
+        Ok(Value::Int(c.found(interp, |s, part| s.find(part))?.unwrap_or(-1)))
+    }),
+    method("rfind", 1, 3, |interp, c| {
+        Ok(Value::Int(
+            c.found(interp, |s, part| s.rfind(part))?.unwrap_or(-1),
+        ))
+    }),
+    method("index", 1, 3, |interp, c| {
+        let at = c.found(interp, |s, part| s.find(part))?;
+        c.at_index(interp, at)
+    }),
+    method("rindex", 1, 3, |interp, c| {
+        let at = c.found(interp, |s, part| s.rfind(part))?;
+        c.at_index(interp, at)
+    }),
+    method("count", 1, 3, |interp, c| {
+        let part = c.needed(interp, 0)?;
+        let Some((_, within)) = c.range()? else {
+            return Ok(Value::Int(0));
+        };
+        Ok(Value::Int(match part.is_empty() {
+            true => within.chars().count() + 1,
+            false => within.matches(&*part).count(),
+        } as i128))
+    }),
+    method("isdigit", 0, 0, |_, c| c.all(|c| c.is_ascii_digit())),
+    method("isdecimal", 0, 0, |_, c| c.all(|c| c.is_ascii_digit())),
+    method("isnumeric", 0, 0, |_, c| c.all(char::is_numeric)),
+    method("isalpha", 0, 0, |_, c| c.all(char::is_alphabetic)),
+    method("isalnum", 0, 0, |_, c| c.all(char::is_alphanumeric)),
+    method("isspace", 0, 0, |_, c| c.all(char::is_whitespace)),
+    method("isascii", 0, 0, |_, c| Ok(Value::Bool(c.text.is_ascii()))),
+    method("isupper", 0, 0, |_, c| {
+        c.cased(char::is_uppercase, char::is_lowercase)
+    }),
+    method("islower", 0, 0, |_, c| {
+        c.cased(char::is_lowercase, char::is_uppercase)
+    }),
+    method("istitle", 0, 0, is_title),
+    method("isidentifier", 0, 0, |_, c| {
+        let mut chars = c.text.chars();
+        let first = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_');
+        Ok(Value::Bool(
+            first && chars.all(|c| c.is_alphanumeric() || c == '_'),
+        ))
+    }),
+    method("zfill", 1, 1, |interp, c| {
+        let missing = c.missing(interp)?.1;
+        let signed = usize::from(c.text.starts_with(['-', '+']));
+        let (sign, digits) = c.text.split_at(signed);
+        Ok(Value::str(format!("{sign}{}{digits}", "0".repeat(missing))))
+    }),
+    method("ljust", 1, 2, |interp, c| {
+        let missing = c.missing(interp)?.1;
+        Ok(Value::str(format!("{}{}", c.text, c.fill().repeat(missing))))
+    }),
+    method("rjust", 1, 2, |interp, c| {
+        let missing = c.missing(interp)?.1;
+        Ok(Value::str(format!("{}{}", c.fill().repeat(missing), c.text)))
+    }),
+    method("center", 1, 2, |interp, c| {
+        let (width, missing) = c.missing(interp)?;
+        let left = missing / 2 + (missing & width & 1);
+        let (fill, right) = (c.fill(), missing - left);
+        Ok(Value::str(format!(
+            "{}{}{}",
+            fill.repeat(left),
+            c.text,
+            fill.repeat(right)
+        )))
+    }),
+];
+
+const SPLIT: &[&str] = &["sep", "maxsplit"];
+
+/// Methods that are not in the table: `format` takes any arguments, `encode` is refused.
+const OTHERS: [&str; 2] = ["format", "encode"];
+
+/// The names of all methods.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    METHODS.iter().map(|method| method.name).chain(OTHERS)
+}
+
+/// `text.name(args)`.
+pub(super) fn str_method(
+    interp: &mut Interpreter,
+    text: &str,
+    name: &str,
+    mut args: Args,
+    span: Span,
+) -> Result<Value> {
+    if name == "format" {
+        return interp.brace_format(text, &args, span).map(Value::str);
+    }
+    let Some(method) = METHODS.iter().find(|method| method.name == name) else {
+        let message = format!("str.{name} is not supported in kernel files");
+        return interp.raise("TypeError", span, message);
+    };
+    let named: Vec<Option<Value>> = method
+        .keywords
+        .iter()
+        .map(|name| args.take_keyword(name).map(|given| given.0))
+        .collect();
+    let mut list = plain(interp, name, args, method.count.0..=method.count.1, span)?;
+    for (at, value) in named.into_iter().enumerate() {
+        if let Some(value) = value {
+            list.resize(list.len().max(at + 1), Value::None);
+            list[at] = value;
+        }
+    }
+    let call = Call {
+        text,
+        name: method.name,
+        list,
+        span,
+    };
+    (method.run)(interp, &call)
+}
+
+/// A call of a method.
+struct Call<'a> {
+    /// The text whose method it is.
+    text: &'a str,
+    name: &'static str,
+    list: Vec<Value>,
+    span: Span,
+}
+
+impl Call<'_> {
+    fn arg(&self, at: usize) -> Value {
+        self.list.get(at).cloned().unwrap_or(Value::None)
+    }
+
+    /// An argument that must be a text.
+    fn needed(&self, interp: &mut Interpreter, at: usize) -> Result<Rc<str>> {
+        text(interp, self.name, &self.arg(at), self.span)
+    }
+
+    /// The part that the second and third argument select, with the number of characters before it; `None` where it begins behind
+    /// the end.
+    fn range(&self) -> Result<Option<(i128, &str)>> {
+        if self.list.len() < 2 {
+            return Ok(Some((0, self.text)));
+        }
+        let chars = self.text.chars().count();
+        let part = Slice {
+            start: self.arg(1),
+            stop: self.arg(2),
+            step: Value::None,
+        };
+        let (start, stop, _) = super::ops::slice_indices(&part, chars, self.span)?;
+        if part.start.as_int().is_some_and(|start| start > chars as i128) {
+            return Ok(None);
+        }
+        let byte = |at: i128| {
+            let mut places = self.text.char_indices();
+            places.nth(at as usize).map_or(self.text.len(), |c| c.0)
+        };
+        Ok(Some((start, &self.text[byte(start)..byte(stop.max(start))])))
+    }
+
+    /// Where a part is, in characters.
+    fn found(&self, interp: &mut Interpreter, find: fn(&str, &str) -> Option<usize>) -> Result<Option<i128>> {
+        let part = self.needed(interp, 0)?;
+        let Some((before, within)) = self.range()? else {
+            return Ok(None);
+        };
+        let at = find(within, &part);
+        Ok(at.map(|at| before + within[..at].chars().count() as i128))
+    }
+
+    fn at_index(&self, interp: &mut Interpreter, at: Option<i128>) -> Result<Value> {
+        match at {
+            Some(at) => Ok(Value::Int(at)),
+            None => interp.raise("ValueError", self.span, "substring not found"),
+        }
+    }
+
+    /// Whether one of the given texts is at an end.
+    fn has_end(&self, interp: &mut Interpreter, is: fn(&str, &str) -> bool) -> Result<Value> {
+        let options = match self.arg(0) {
+            Value::Tuple(items) => items.to_vec(),
+            other => vec![other],
+        };
+        let within = self.range()?.map(|(_, within)| within);
+        let mut found = false;
+        for option in options {
+            let option = text(interp, self.name, &option, self.span)?;
+            found |= within.is_some_and(|within| is(within, &option));
+        }
+        Ok(Value::Bool(found))
+    }
+
+    /// The text without blanks, or characters of the argument, at its ends.
+    fn stripped(
+        &self,
+        interp: &mut Interpreter,
+        trim: for<'t> fn(&'t str, &dyn Fn(char) -> bool) -> &'t str,
+    ) -> Result<Value> {
+        let set: Option<Vec<char>> = match self.arg(0) {
+            Value::None => None,
+            value => Some(text(interp, self.name, &value, self.span)?.chars().collect()),
+        };
+        let is = |c: char| set.as_ref().map_or(c.is_whitespace(), |set| set.contains(&c));
+        Ok(Value::str(trim(self.text, &is)))
+    }
+
+    fn all(&self, test: fn(char) -> bool) -> Result<Value> {
+        Ok(Value::Bool(!self.text.is_empty() && self.text.chars().all(test)))
+    }
+
+    /// Whether letters are of one case.
+    fn cased(&self, this: fn(char) -> bool, other: fn(char) -> bool) -> Result<Value> {
+        let any = |test: fn(char) -> bool| self.text.chars().any(test);
+        Ok(Value::Bool(any(this) && !any(other)))
+    }
+
+    /// The width that is asked for, and the characters that are missing to it.
+    fn missing(&self, interp: &mut Interpreter) -> Result<(usize, usize)> {
+        let width = self.arg(0).as_int().unwrap_or(0).max(0) as usize;
+        interp.check_items(width, self.span)?;
+        Ok((width, width.saturating_sub(self.text.chars().count())))
+    }
+
+    fn fill(&self) -> Rc<str> {
+        match self.arg(1) {
+            Value::Str(fill) => fill,
+            _ => " ".into(),
+        }
+    }
+}
 
 fn text(interp: &mut Interpreter, name: &str, value: &Value, span: Span) -> Result<Rc<str>> {
     match interp.plain_number(value) {
@@ -19,309 +354,124 @@ fn text(interp: &mut Interpreter, name: &str, value: &Value, span: Span) -> Resu
     }
 }
 
-/// `text.name(args)`.
-pub(super) fn str_method(
-    interp: &mut Interpreter,
-    s: &str,
-    name: &str,
-    mut args: Args,
-    span: Span,
-) -> Result<Value> {
-    if name == "format" {
-        return interp.brace_format(s, &args, span).map(Value::str);
-    }
-    if name == "split" || name == "rsplit" {
-        let limit = args.take_keyword("maxsplit").map(|v| v.0);
-        let sep = args.take_keyword("sep").map(|v| v.0);
-        let mut list = plain(interp, name, args, 0..=2, span)?;
-        let sep = sep
-            .or_else(|| (!list.is_empty()).then(|| list.remove(0)))
-            .unwrap_or(Value::None);
-        let limit = limit.or(list.pop()).and_then(|v| v.as_int()).unwrap_or(-1);
-        let n = if limit < 0 { usize::MAX } else { limit as usize };
-        let parts: Vec<String> = match &sep {
-            Value::None if n == usize::MAX => s.split_whitespace().map(String::from).collect(),
-            Value::None => {
-                let mut rest = s.trim_start();
-                let mut parts = Vec::new();
-                while !rest.is_empty() && parts.len() < n {
-                    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                    parts.push(rest[..end].to_string());
-                    rest = rest[end..].trim_start();
-                }
-                if !rest.is_empty() {
-                    parts.push(rest.to_string());
-                }
-                parts
-            }
-            Value::Str(sep) if sep.is_empty() => return interp.raise("ValueError", span, "empty separator"),
-            Value::Str(sep) if name == "rsplit" && n != usize::MAX => {
-                let mut parts: Vec<String> = s.rsplitn(n + 1, &**sep).map(String::from).collect();
-                parts.reverse();
-                parts
-            }
-            Value::Str(sep) => s.splitn(n.saturating_add(1), &**sep).map(String::from).collect(),
-            other => {
-                return interp.raise(
-                    "TypeError",
-                    span,
-                    format!("a separator must be str, found {}", other.type_name()),
-                );
-            }
-        };
-        interp.check_items(parts.len(), span)?;
-        return Ok(Value::list(parts.into_iter().map(Value::str).collect()));
-    }
-    if name == "expandtabs" {
-        let given = args.take_keyword("tabsize").map(|v| v.0);
-        let list = plain(interp, name, args, 0..=1, span)?;
-        let size = given
-            .or(list.first().cloned())
-            .map_or(8, |v| v.as_int().unwrap_or(8));
-        if size > 1000 {
-            return interp.limit(span, "tabs of more than 1000 columns");
-        }
-        return expand_tabs(interp, s, size.max(0) as usize, span);
-    }
-    let mut list = plain(interp, name, args, 0..=3, span)?;
-    // `find(sub, start, end)` and the like look at a part.
-    let mut before = 0;
-    let mut s = s;
-    if matches!(
-        name,
-        "find" | "rfind" | "index" | "rindex" | "count" | "startswith" | "endswith"
-    ) && list.len() > 1
-    {
-        let chars = s.chars().count();
-        let stop = list.get(2).cloned().unwrap_or(Value::None);
-        let part = super::value::Slice {
-            start: list[1].clone(),
-            stop,
-            step: Value::None,
-        };
-        let (start, stop, _) = super::ops::slice_indices(&part, chars, span)?;
-        if list[1].as_int().is_some_and(|start| start > chars as i128) {
-            return match name {
-                "index" | "rindex" => interp.raise("ValueError", span, "substring not found"),
-                "find" | "rfind" => Ok(Value::Int(-1)),
-                "count" => Ok(Value::Int(0)),
-                _ => Ok(Value::Bool(false)),
-            };
-        }
-        let byte = |at: i128| s.char_indices().nth(at as usize).map_or(s.len(), |c| c.0);
-        before = start;
-        s = &s[byte(start)..byte(stop.max(start))];
-        list.truncate(1);
-    }
-    let arg = |i: usize| list.get(i).cloned().unwrap_or(Value::None);
-    let need = |interp: &mut Interpreter, i: usize| {
-        let value = arg(i);
-        text(interp, name, &value, span)
-    };
-    let chars = |interp: &mut Interpreter| -> Result<Option<Vec<char>>> {
-        match arg(0) {
-            Value::None => Ok(None),
-            v => Ok(Some(text(interp, name, &v, span)?.chars().collect())),
-        }
-    };
-    let all = |test: fn(char) -> bool| Value::Bool(!s.is_empty() && s.chars().all(test));
-    Ok(match name {
-        "upper" => Value::str(s.to_uppercase()),
-        "lower" => Value::str(s.to_lowercase()),
-        "title" => {
-            let mut start = true;
-            let titled = s.chars().map(|c| {
-                let out = if start {
-                    c.to_ascii_uppercase()
-                } else {
-                    c.to_ascii_lowercase()
-                };
-                start = !c.is_alphabetic();
-                out
-            });
-            Value::str(titled.collect::<String>())
-        }
-        "swapcase" => Value::str(
-            s.chars()
-                .map(|c| match c.is_uppercase() {
-                    true => c.to_lowercase().to_string(),
-                    false => c.to_uppercase().to_string(),
-                })
-                .collect::<String>(),
-        ),
-        "casefold" => Value::str(s.to_lowercase().replace('ß', "ss")),
-        "translate" => return translate(interp, s, &arg(0), span),
-        "format_map" => {
-            let mut args = Args::default();
-            let Value::Dict(d) = interp.call_type("dict", Args::of([arg(0)], span), span)? else {
-                return interp.raise("TypeError", span, "format_map() needs a dict");
-            };
-            for (k, v) in d.borrow().iter() {
-                if let Value::Str(k) = k {
-                    args.keyword.push((k.clone(), v.clone(), span));
-                }
-            }
-            Value::str(interp.brace_format(s, &args, span)?)
-        }
-        "capitalize" => {
-            let mut c = s.chars();
-            let first = c.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-            Value::str(format!("{first}{}", c.as_str().to_lowercase()))
-        }
-        "strip" | "lstrip" | "rstrip" => {
-            let set = chars(interp)?;
-            let is = |c: char| set.as_ref().map_or(c.is_whitespace(), |set| set.contains(&c));
-            Value::str(match name {
-                "strip" => s.trim_matches(is),
-                "lstrip" => s.trim_start_matches(is),
-                _ => s.trim_end_matches(is),
-            })
-        }
-        "splitlines" => Value::list(s.lines().map(Value::str).collect()),
-        "join" => {
-            let mut parts = Vec::new();
-            let mut total = 0;
-            for item in interp.iterate(&arg(0), span)? {
-                let part = text(interp, "join", &item, span)?;
-                total += part.len() + s.len();
-                if total > super::limits::ITEMS {
-                    return interp.limit(span, "a text grew too long");
-                }
-                parts.push(part.to_string());
-            }
-            Value::str(parts.join(s))
-        }
-        "replace" => {
-            let (from, to) = (need(interp, 0)?, need(interp, 1)?);
-            let count = arg(2)
-                .as_int()
-                .filter(|n| *n >= 0)
-                .map_or(usize::MAX, |n| n as usize);
-            let size = (s.len() + 1).saturating_mul(to.len().max(1));
-            interp.check_items(
-                size.min(s.len() + s.matches(&*from).count().saturating_mul(to.len())),
-                span,
-            )?;
-            Value::str(s.replacen(&*from, &to, count))
-        }
-        "startswith" | "endswith" => {
-            let options = match arg(0) {
-                Value::Tuple(items) => items.to_vec(),
-                other => vec![other],
-            };
-            let mut found = false;
-            for option in options {
-                let t = text(interp, name, &option, span)?;
-                found |= if name == "startswith" {
-                    s.starts_with(&*t)
-                } else {
-                    s.ends_with(&*t)
-                };
-            }
-            Value::Bool(found)
-        }
-        "find" | "rfind" | "index" | "rindex" => {
-            let part = need(interp, 0)?;
-            let at = if name.starts_with('r') {
-                s.rfind(&*part)
-            } else {
-                s.find(&*part)
-            };
-            match at {
-                Some(at) => Value::Int(before + s[..at].chars().count() as i128),
-                None if name.ends_with("index") => {
-                    return interp.raise("ValueError", span, "substring not found");
-                }
-                None => Value::Int(-1),
-            }
-        }
-        "count" => {
-            let part = need(interp, 0)?;
-            Value::Int(if part.is_empty() {
-                s.chars().count() + 1
-            } else {
-                s.matches(&*part).count()
-            } as i128)
-        }
-        "isdigit" | "isdecimal" => all(|c| c.is_ascii_digit()),
-        "isnumeric" => all(char::is_numeric),
-        "isascii" => Value::Bool(s.is_ascii()),
-        "istitle" => {
-            let (mut after, mut any, mut fine) = (false, false, true);
-            for c in s.chars() {
-                fine &= !(c.is_uppercase() && after || c.is_lowercase() && !after);
-                any |= c.is_alphabetic();
-                after = c.is_alphabetic();
-            }
-            Value::Bool(fine && any)
-        }
-        "isalpha" => all(char::is_alphabetic),
-        "isalnum" => all(char::is_alphanumeric),
-        "isspace" => all(char::is_whitespace),
-        "isupper" => Value::Bool(s.chars().any(char::is_uppercase) && !s.chars().any(char::is_lowercase)),
-        "islower" => Value::Bool(s.chars().any(char::is_lowercase) && !s.chars().any(char::is_uppercase)),
-        "isidentifier" => {
-            let mut c = s.chars();
-            let first = c.next().is_some_and(|c| c.is_alphabetic() || c == '_');
-            Value::Bool(first && c.all(|c| c.is_alphanumeric() || c == '_'))
-        }
-        "zfill" | "ljust" | "rjust" | "center" => {
-            let width = arg(0).as_int().unwrap_or(0).max(0) as usize;
-            interp.check_items(width, span)?;
-            let missing = width.saturating_sub(s.chars().count());
-            let fill = match (name, arg(1)) {
-                ("zfill", _) => "0".to_string(),
-                (_, Value::Str(f)) => f.to_string(),
-                _ => " ".to_string(),
-            };
-            Value::str(match name {
-                "ljust" => format!("{s}{}", fill.repeat(missing)),
-                "center" => {
-                    let left = missing / 2 + (missing & width & 1);
-                    format!("{}{s}{}", fill.repeat(left), fill.repeat(missing - left))
-                }
-                "zfill" if s.starts_with(['-', '+']) => {
-                    format!("{}{}{}", &s[..1], fill.repeat(missing), &s[1..])
-                }
-                _ => format!("{}{s}", fill.repeat(missing)),
-            })
-        }
-        "removeprefix" => {
-            let part = need(interp, 0)?;
-            Value::str(s.strip_prefix(&*part).unwrap_or(s))
-        }
-        "removesuffix" => {
-            let part = need(interp, 0)?;
-            Value::str(s.strip_suffix(&*part).unwrap_or(s))
-        }
-        "partition" | "rpartition" => {
-            let sep = need(interp, 0)?;
-            let split = if name == "partition" {
-                s.split_once(&*sep)
-            } else {
-                s.rsplit_once(&*sep)
-            };
-            let parts = match (split, name) {
-                (Some((a, b)), _) => [a, &*sep, b],
-                (None, "partition") => [s, "", ""],
-                (None, _) => ["", "", s],
-            };
-            Value::tuple(parts.map(Value::str).to_vec())
-        }
-        _ => {
-            return interp.raise(
-                "TypeError",
-                span,
-                format!("str.{name} is not supported in kernel files"),
-            );
-        }
-    })
+fn swap_case(_: &mut Interpreter, call: &Call) -> Result<Value> {
+    let swapped = call.text.chars().map(|c| match c.is_uppercase() {
+        true => c.to_lowercase().to_string(),
+        false => c.to_uppercase().to_string(),
+    });
+    Ok(Value::str(swapped.collect::<String>()))
 }
 
-/// Tabs as blanks to the next multiple of `size`.
-fn expand_tabs(interp: &mut Interpreter, s: &str, size: usize, span: Span) -> Result<Value> {
+fn title(_: &mut Interpreter, call: &Call) -> Result<Value> {
+    let mut start = true;
+    let titled = call.text.chars().map(|c| {
+        let out = match start {
+            true => c.to_ascii_uppercase(),
+            false => c.to_ascii_lowercase(),
+        };
+        start = !c.is_alphabetic();
+        out
+    });
+    Ok(Value::str(titled.collect::<String>()))
+}
+
+fn is_title(_: &mut Interpreter, call: &Call) -> Result<Value> {
+    let (mut after, mut any, mut fine) = (false, false, true);
+    for c in call.text.chars() {
+        fine &= !(c.is_uppercase() && after || c.is_lowercase() && !after);
+        any |= c.is_alphabetic();
+        after = c.is_alphabetic();
+    }
+    Ok(Value::Bool(fine && any))
+}
+
+fn capitalize(_: &mut Interpreter, call: &Call) -> Result<Value> {
+    let mut chars = call.text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string());
+    let first = first.unwrap_or_default();
+    Ok(Value::str(format!("{first}{}", chars.as_str().to_lowercase())))
+}
+
+/// Parts between separators; `parts` cuts a text into at most so many.
+fn split(
+    interp: &mut Interpreter,
+    call: &Call,
+    parts: for<'t> fn(&'t str, &str, usize) -> Vec<&'t str>,
+) -> Result<Value> {
+    let limit = call.arg(1).as_int().unwrap_or(-1);
+    let most = if limit < 0 { usize::MAX } else { limit as usize };
+    let s = call.text;
+    let found: Vec<&str> = match call.arg(0) {
+        Value::None if most == usize::MAX => s.split_whitespace().collect(),
+        Value::None => {
+            let mut rest = s.trim_start();
+            let mut found = Vec::new();
+            while !rest.is_empty() && found.len() < most {
+                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                found.push(&rest[..end]);
+                rest = rest[end..].trim_start();
+            }
+            found.extend((!rest.is_empty()).then_some(rest));
+            found
+        }
+        Value::Str(sep) if sep.is_empty() => return interp.raise("ValueError", call.span, "empty separator"),
+        Value::Str(sep) => parts(s, &sep, most.saturating_add(1)),
+        other => {
+            let message = format!("a separator must be str, found {}", other.type_name());
+            return interp.raise("TypeError", call.span, message);
+        }
+    };
+    interp.check_items(found.len(), call.span)?;
+    Ok(Value::list(found.into_iter().map(Value::str).collect()))
+}
+
+fn join(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+    let mut parts = Vec::new();
+    let mut total = 0;
+    for item in interp.iterate(&call.arg(0), call.span)? {
+        let part = text(interp, "join", &item, call.span)?;
+        total += part.len() + call.text.len();
+        if total > super::limits::ITEMS {
+            return interp.limit(call.span, "a text grew too long");
+        }
+        parts.push(part.to_string());
+    }
+    Ok(Value::str(parts.join(call.text)))
+}
+
+fn replace(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+    let (from, to) = (call.needed(interp, 0)?, call.needed(interp, 1)?);
+    let count = call.arg(2).as_int().filter(|n| *n >= 0);
+    let count = count.map_or(usize::MAX, |n| n as usize);
+    let s = call.text;
+    let most = (s.len() + 1).saturating_mul(to.len().max(1));
+    let size = s.len() + s.matches(&*from).count().saturating_mul(to.len());
+    interp.check_items(most.min(size), call.span)?;
+    Ok(Value::str(s.replacen(&*from, &to, count)))
+}
+
+fn format_map(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+    let Value::Dict(dict) = interp.call_type("dict", Args::of([call.arg(0)], call.span), call.span)? else {
+        return interp.raise("TypeError", call.span, "format_map() needs a dict");
+    };
+    let mut args = Args::default();
+    for (key, value) in dict.borrow().iter() {
+        if let Value::Str(key) = key {
+            args.keyword.push((key.clone(), value.clone(), call.span));
+        }
+    }
+    interp.brace_format(call.text, &args, call.span).map(Value::str)
+}
+
+/// Tabs as blanks to the next multiple of the argument.
+fn expand_tabs(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+    let size = call.list.first().map_or(8, |size| size.as_int().unwrap_or(8));
+    if size > 1000 {
+        return interp.limit(call.span, "tabs of more than 1000 columns");
+    }
+    let (s, size) = (call.text, size.max(0) as usize);
     let tabs = s.matches('\t').count();
-    interp.check_items(s.len().saturating_add(tabs.saturating_mul(size)), span)?;
+    interp.check_items(s.len().saturating_add(tabs.saturating_mul(size)), call.span)?;
     let mut out = String::new();
     let mut column = 0;
     for c in s.chars() {
@@ -336,87 +486,6 @@ fn expand_tabs(interp: &mut Interpreter, s: &str, size: usize, span: Span) -> Re
                 column = if matches!(c, '\n' | '\r') { 0 } else { column + 1 };
                 out.push(c);
             }
-        }
-    }
-    Ok(Value::str(out))
-}
-
-/// `str.maketrans`.
-pub(super) fn make_table(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
-    let list = plain(interp, "str.maketrans", args, 1..=3, span)?;
-    let mut table = super::Dict::default();
-    let mut set = |from: char, to: Value| {
-        let code = Value::Int(from as i128);
-        if let Ok(key) = super::key(&code) {
-            table.insert(key, code, to);
-        }
-    };
-    match &list[..] {
-        [Value::Dict(d)] => {
-            for (k, v) in d.borrow().iter() {
-                match (k, k.as_int().and_then(|n| char::from_u32(u32::try_from(n).ok()?))) {
-                    (_, Some(c)) => set(c, v.clone()),
-                    (Value::Str(s), _) if s.chars().count() == 1 => {
-                        s.chars().for_each(|c| set(c, v.clone()));
-                    }
-                    _ => {
-                        return interp.raise(
-                            "ValueError",
-                            span,
-                            "keys of str.maketrans() are single characters",
-                        );
-                    }
-                }
-            }
-        }
-        [Value::Str(from), Value::Str(to), rest @ ..] => {
-            if from.chars().count() != to.chars().count() {
-                return interp.raise(
-                    "ValueError",
-                    span,
-                    "str.maketrans() needs two texts of one length",
-                );
-            }
-            for (from, to) in from.chars().zip(to.chars()) {
-                set(from, Value::Int(to as i128));
-            }
-            if let Some(Value::Str(gone)) = rest.first() {
-                gone.chars().for_each(|c| set(c, Value::None));
-            }
-        }
-        _ => {
-            return interp.raise(
-                "TypeError",
-                span,
-                "str.maketrans() needs a dict, or two or three texts",
-            );
-        }
-    }
-    Ok(Value::Dict(Rc::new(std::cell::RefCell::new(table))))
-}
-
-fn translate(interp: &mut Interpreter, s: &str, table: &Value, span: Span) -> Result<Value> {
-    let Value::Dict(table) = table else {
-        return interp.raise("TypeError", span, "translate() needs a table of str.maketrans()");
-    };
-    let mut out = String::new();
-    for c in s.chars() {
-        let key = interp.key_of(&Value::Int(c as i128), span)?;
-        let found = table.borrow().get(&key).cloned();
-        match found {
-            None => out.push(c),
-            Some(Value::None) => {}
-            Some(Value::Str(text)) => out.push_str(&text),
-            Some(other) => match other
-                .as_int()
-                .and_then(|n| char::from_u32(u32::try_from(n).ok()?))
-            {
-                Some(c) => out.push(c),
-                None => return interp.raise("TypeError", span, "a table of translate() holds characters"),
-            },
-        }
-        if out.len() > super::limits::ITEMS {
-            return interp.limit(span, "a text grew too long");
         }
     }
     Ok(Value::str(out))

@@ -10,168 +10,208 @@ use super::{Args, Interpreter, args};
 use crate::diagnostic::{Result, error};
 use crate::source::Span;
 
+/// Makes a value of a type.
+type Conversion = fn(&mut Interpreter, Args, Span) -> Result<Value>;
+
+/// The types of Python that can be called.
+const TYPES: &[(&str, Conversion)] = &[
+    ("object", object),
+    ("int", int),
+    ("float", float),
+    ("bool", bool),
+    ("str", str),
+    ("list", |interp, args, span| {
+        Ok(Value::list(items("list", interp, args, span)?))
+    }),
+    ("tuple", |interp, args, span| {
+        Ok(Value::tuple(items("tuple", interp, args, span)?))
+    }),
+    ("set", |interp, args, span| {
+        let items = items("set", interp, args, span)?;
+        interp.make_set(items, span)
+    }),
+    ("frozenset", |interp, args, span| {
+        let items = items("frozenset", interp, args, span)?;
+        let made = interp.make_set(items, span)?;
+        if let Value::Set(s) = &made {
+            s.borrow_mut().0.frozen = true;
+        }
+        Ok(made)
+    }),
+    ("dict", dict),
+    ("range", range),
+    ("slice", slice),
+    ("type", |interp, args, span| {
+        let [(value, _)] = args.exactly("type", ["object"], span)?;
+        Ok(interp.class_of(&value))
+    }),
+];
+
+fn is_empty(args: &Args) -> bool {
+    args.positional.is_empty() && args.keyword.is_empty()
+}
+
+fn object(interp: &mut Interpreter, _: Args, _: Span) -> Result<Value> {
+    Ok(match interp.builtins.get("object") {
+        Some(Value::Class(class)) => Value::Instance(Rc::new(super::value::Instance {
+            class,
+            fields: RefCell::default(),
+        })),
+        _ => Value::None,
+    })
+}
+
+fn bool(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    if is_empty(&args) {
+        return Ok(Value::Bool(false));
+    }
+    let [(value, at)] = args.exactly("bool", ["x"], span)?;
+    Ok(Value::Bool(interp.truth(&value, at)?))
+}
+
+fn str(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    if is_empty(&args) {
+        return Ok(Value::str(""));
+    }
+    let [(value, at)] = args.exactly("str", ["object"], span)?;
+    Ok(Value::str(interp.display(&value, at)?))
+}
+
+/// The elements that a container is made of.
+fn items(name: &'static str, interp: &mut Interpreter, args: Args, span: Span) -> Result<Vec<Value>> {
+    if is_empty(&args) {
+        return Ok(Vec::new());
+    }
+    let [(value, at)] = args.exactly(name, ["iterable"], span)?;
+    interp.iterate(&value, at)
+}
+
+fn int(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    if is_empty(&args) {
+        return Ok(Value::Int(0));
+    }
+    let bound = args.bind("int", &[args::required("x"), args::optional("base")], span)?;
+    let Some((value, at)) = &bound[0] else {
+        return Ok(Value::Int(0));
+    };
+    if let (Value::Str(s), base) = (value, &bound[1]) {
+        let base = base.as_ref().and_then(|b| b.0.as_int()).unwrap_or(10);
+        let parsed = parse_int(s, u32::try_from(base).unwrap_or(1), *at);
+        return match parsed {
+            Ok(v) => Ok(Value::Int(v)),
+            Err(e) => interp.raise("ValueError", *at, e.message),
+        };
+    }
+    Ok(match interp.plain_number(value) {
+        Value::Float(v) if v.is_finite() && v.abs() < 1e38 => Value::Int(v.trunc() as i128),
+        Value::Float(_) => return interp.raise("OverflowError", *at, "this number is no integer"),
+        Value::Expr(e) if e.as_int().is_some() => Value::Int(e.as_int().unwrap_or(0)),
+        v => match v.as_int() {
+            Some(v) => Value::Int(v),
+            None => match interp.by_method(value, &["__int__", "__index__", "__trunc__"], *at)? {
+                Some(v) => v,
+                None => return interp.not_convertible(value, "int", *at),
+            },
+        },
+    })
+}
+
+fn float(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    if is_empty(&args) {
+        return Ok(Value::Float(0.0));
+    }
+    let [(value, at)] = args.exactly("float", ["x"], span)?;
+    if let Value::Str(s) = &value {
+        let text = s.trim().replace('_', "").to_lowercase();
+        return match text.parse::<f64>() {
+            Ok(v) => Ok(Value::Float(v)),
+            Err(_) => interp.raise("ValueError", at, format!("{} is no number", quote(s))),
+        };
+    }
+    Ok(match as_float(&interp.plain_number(&value)) {
+        Some(v) => Value::Float(v),
+        None => match value.as_expr().and_then(|e| e.as_float()) {
+            Some(v) => Value::Float(v),
+            None => match interp.by_method(&value, &["__float__", "__index__"], at)? {
+                Some(v) => as_float(&v).map_or(v, Value::Float),
+                None => return interp.not_convertible(&value, "float", at),
+            },
+        },
+    })
+}
+
+fn dict(interp: &mut Interpreter, mut args: Args, _: Span) -> Result<Value> {
+    let dict = Rc::new(RefCell::new(super::Dict::default()));
+    for (value, at) in std::mem::take(&mut args.positional) {
+        interp.update_dict(&dict, &value, at)?;
+    }
+    for (k, v, _) in args.keyword {
+        dict.borrow_mut()
+            .insert(super::Key::Str(k.clone()), Value::Str(k), v);
+    }
+    Ok(Value::Dict(dict))
+}
+
+fn range(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let mut bounds = Vec::new();
+    for (value, at) in &args.positional {
+        match interp.plain_number(value) {
+            Value::Expr(_) => {
+                return Err(Box::new(
+                    crate::diagnostic::Diagnostic::new(*at, "this bound is only known when the kernel runs")
+                        .help("in a kernel, write the loop as `for i in range(n):`"),
+                ));
+            }
+            v => match v.as_int() {
+                Some(v) if v.abs() < 1 << 62 => bounds.push(v),
+                Some(_) => return interp.raise("OverflowError", *at, "this bound is too large"),
+                None => {
+                    return interp.raise(
+                        "TypeError",
+                        *at,
+                        format!("range() needs int, found {}", v.type_name()),
+                    );
+                }
+            },
+        }
+    }
+    let range = match bounds[..] {
+        [stop] => Range {
+            start: 0,
+            stop,
+            step: 1,
+        },
+        [start, stop] => Range { start, stop, step: 1 },
+        [start, stop, step] if step != 0 => Range { start, stop, step },
+        [_, _, _] => return interp.raise("ValueError", span, "range() step cannot be zero"),
+        _ => {
+            return error(
+                span,
+                format!("range() takes 1 to 3 arguments but {} were given", bounds.len()),
+            );
+        }
+    };
+    Ok(Value::Range(range))
+}
+
+fn slice(_: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let v: Vec<Value> = args.positional.into_iter().map(|a| a.0).collect();
+    let (start, stop, step) = match &v[..] {
+        [stop] => (Value::None, stop.clone(), Value::None),
+        [start, stop] => (start.clone(), stop.clone(), Value::None),
+        [start, stop, step] => (start.clone(), stop.clone(), step.clone()),
+        _ => return error(span, "slice() takes 1 to 3 arguments"),
+    };
+    Ok(Value::Slice(Rc::new(Slice { start, stop, step })))
+}
+
 impl Interpreter {
     /// `int(…)`, `list(…)` and the other types of Python.
-    pub(super) fn call_type(&mut self, name: &str, mut args: Args, span: Span) -> Result<Value> {
-        let none = args.positional.is_empty() && args.keyword.is_empty();
-        Ok(match name {
-            "object" => match self.builtins.get("object") {
-                Some(Value::Class(class)) => Value::Instance(Rc::new(super::value::Instance {
-                    class,
-                    fields: RefCell::default(),
-                })),
-                _ => Value::None,
-            },
-            "int" if none => Value::Int(0),
-            "int" => {
-                let bound = args.bind("int", &[args::required("x"), args::optional("base")], span)?;
-                let Some((value, at)) = &bound[0] else {
-                    return Ok(Value::Int(0));
-                };
-                if let (Value::Str(s), base) = (value, &bound[1]) {
-                    let base = base.as_ref().and_then(|b| b.0.as_int()).unwrap_or(10);
-                    let parsed = parse_int(s, u32::try_from(base).unwrap_or(1), *at);
-                    return match parsed {
-                        Ok(v) => Ok(Value::Int(v)),
-                        Err(e) => self.raise("ValueError", *at, e.message),
-                    };
-                }
-                match self.plain_number(value) {
-                    Value::Float(v) if v.is_finite() && v.abs() < 1e38 => Value::Int(v.trunc() as i128),
-                    Value::Float(_) => return self.raise("OverflowError", *at, "this number is no integer"),
-                    Value::Expr(e) if e.as_int().is_some() => Value::Int(e.as_int().unwrap_or(0)),
-                    v => match v.as_int() {
-                        Some(v) => Value::Int(v),
-                        None => match self.by_method(value, &["__int__", "__index__", "__trunc__"], *at)? {
-                            Some(v) => v,
-                            None => return self.not_convertible(value, "int", *at),
-                        },
-                    },
-                }
-            }
-            "float" if none => Value::Float(0.0),
-            "float" => {
-                let [(value, at)] = args.exactly("float", ["x"], span)?;
-                if let Value::Str(s) = &value {
-                    let text = s.trim().replace('_', "").to_lowercase();
-                    return match text.parse::<f64>() {
-                        Ok(v) => Ok(Value::Float(v)),
-                        Err(_) => self.raise("ValueError", at, format!("{} is no number", quote(s))),
-                    };
-                }
-                match as_float(&self.plain_number(&value)) {
-                    Some(v) => Value::Float(v),
-                    None => match value.as_expr().and_then(|e| e.as_float()) {
-                        Some(v) => Value::Float(v),
-                        None => match self.by_method(&value, &["__float__", "__index__"], at)? {
-                            Some(v) => as_float(&v).map_or(v, Value::Float),
-                            None => return self.not_convertible(&value, "float", at),
-                        },
-                    },
-                }
-            }
-            "bool" if none => Value::Bool(false),
-            "bool" => {
-                let [(value, at)] = args.exactly("bool", ["x"], span)?;
-                Value::Bool(self.truth(&value, at)?)
-            }
-            "str" if none => Value::str(""),
-            "str" => {
-                let [(value, at)] = args.exactly("str", ["object"], span)?;
-                Value::str(self.display(&value, at)?)
-            }
-            "list" | "tuple" | "set" | "frozenset" => {
-                let items = match none {
-                    true => Vec::new(),
-                    false => {
-                        let [(value, at)] = args.exactly(name, ["iterable"], span)?;
-                        self.iterate(&value, at)?
-                    }
-                };
-                match name {
-                    "list" => Value::list(items),
-                    "tuple" => Value::tuple(items),
-                    "set" => self.make_set(items, span)?,
-                    _ => {
-                        let made = self.make_set(items, span)?;
-                        if let Value::Set(s) = &made {
-                            s.borrow_mut().0.frozen = true;
-                        }
-                        made
-                    }
-                }
-            }
-            "dict" => {
-                let dict = Rc::new(RefCell::new(super::Dict::default()));
-                for (value, at) in std::mem::take(&mut args.positional) {
-                    self.update_dict(&dict, &value, at)?;
-                }
-                for (k, v, _) in args.keyword {
-                    dict.borrow_mut()
-                        .insert(super::Key::Str(k.clone()), Value::Str(k), v);
-                }
-                Value::Dict(dict)
-            }
-            "range" => {
-                let mut bounds = Vec::new();
-                for (value, at) in &args.positional {
-                    match self.plain_number(value) {
-                        Value::Expr(_) => {
-                            return Err(Box::new(
-                                crate::diagnostic::Diagnostic::new(
-                                    *at,
-                                    "this bound is only known when the kernel runs",
-                                )
-                                .help("in a kernel, write the loop as `for i in range(n):`"),
-                            ));
-                        }
-                        v => match v.as_int() {
-                            Some(v) if v.abs() < 1 << 62 => bounds.push(v),
-                            Some(_) => return self.raise("OverflowError", *at, "this bound is too large"),
-                            None => {
-                                return self.raise(
-                                    "TypeError",
-                                    *at,
-                                    format!("range() needs int, found {}", v.type_name()),
-                                );
-                            }
-                        },
-                    }
-                }
-                let range = match bounds[..] {
-                    [stop] => Range {
-                        start: 0,
-                        stop,
-                        step: 1,
-                    },
-                    [start, stop] => Range { start, stop, step: 1 },
-                    [start, stop, step] if step != 0 => Range { start, stop, step },
-                    [_, _, _] => return self.raise("ValueError", span, "range() step cannot be zero"),
-                    _ => {
-                        return error(
-                            span,
-                            format!("range() takes 1 to 3 arguments but {} were given", bounds.len()),
-                        );
-                    }
-                };
-                Value::Range(range)
-            }
-            "slice" => {
-                let v: Vec<Value> = args.positional.into_iter().map(|a| a.0).collect();
-                let (start, stop, step) = match &v[..] {
-                    [stop] => (Value::None, stop.clone(), Value::None),
-                    [start, stop] => (start.clone(), stop.clone(), Value::None),
-                    [start, stop, step] => (start.clone(), stop.clone(), step.clone()),
-                    _ => return error(span, "slice() takes 1 to 3 arguments"),
-                };
-                Value::Slice(Rc::new(Slice { start, stop, step }))
-            }
-            "type" => {
-                let [(value, _)] = args.exactly("type", ["object"], span)?;
-                self.class_of(&value)
-            }
-            _ => return error(span, format!("{name} cannot be called")),
-        })
+    pub(super) fn call_type(&mut self, name: &str, args: Args, span: Span) -> Result<Value> {
+        match TYPES.iter().find(|(known, _)| *known == name) {
+            Some((_, make)) => make(self, args, span),
+            None => error(span, format!("{name} cannot be called")),
+        }
     }
 
     /// The result of the first of these methods that an object's class has.
