@@ -121,6 +121,11 @@ impl Evidence {
         let name = format!("T.ptx.{}", path.join("."));
         let script = &name["T.".len()..];
         let old = lang::is_old_ptx(&name, called);
+        // Only the first use of each release is said, so that the tables of mnemonics are read where they decide.
+        let said = if old { &self.old } else { &self.new };
+        if said.is_some() {
+            return;
+        }
         let start = Lookup::family(first);
         let lookup = path[1..].iter().try_fold(start, |lookup, word| {
             let next = lookup?.token(&unescape(word)).ok()?;

@@ -23,7 +23,8 @@ pub mod lookup;
 pub mod syntax;
 pub mod types;
 
-use std::sync::LazyLock;
+use std::borrow::Cow;
+use std::sync::{LazyLock, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -42,27 +43,49 @@ const TABLES: &[(&str, &str)] = &[
     ("tensor", include_str!("tables/tensor.ptx")),
 ];
 
-/// Every instruction, in the order of the tables.
+/// Every instruction, in the order of the tables. Compiling a kernel asks for [families](family), which costs less.
 pub fn instructions() -> &'static [Instruction] {
     static ALL: LazyLock<Vec<Instruction>> = LazyLock::new(|| {
         let read = TABLES.iter().map(|(name, text)| syntax::read(name, text));
-        // The tables are a part of this crate, and a test reads each of them.
-        read.flat_map(|table| table.expect("the tables of instructions are well-formed"))
-            .collect()
+        read.flat_map(well_formed).collect()
     });
     &ALL
 }
 
-/// The instructions whose mnemonic begins with a word: `ld`, `tcgen05`.
-pub fn family(name: &str) -> &'static [&'static Instruction] {
-    static FAMILIES: LazyLock<FxHashMap<&'static str, Vec<&'static Instruction>>> = LazyLock::new(|| {
-        let mut families: FxHashMap<&'static str, Vec<&'static Instruction>> = FxHashMap::default();
-        for instruction in instructions() {
-            families.entry(instruction.family).or_default().push(instruction);
+/// The instructions whose mnemonic begins with a word: `ld`, `tcgen05`. They are read when one of them is first asked for.
+pub fn family(name: &str) -> &'static [Instruction] {
+    static FAMILIES: LazyLock<FxHashMap<Cow<'static, str>, Family>> = LazyLock::new(|| {
+        let mut families: FxHashMap<Cow<'static, str>, Family> = FxHashMap::default();
+        for (at, (name, text)) in TABLES.iter().enumerate() {
+            for word in well_formed(syntax::families(name, text)) {
+                let tables = &mut families.entry(word).or_default().tables;
+                if tables.last() != Some(&at) {
+                    tables.push(at);
+                }
+            }
         }
         families
     });
-    FAMILIES.get(name).map_or(&[], Vec::as_slice)
+    let Some(family) = FAMILIES.get(name) else {
+        return &[];
+    };
+    family.instructions.get_or_init(|| {
+        let tables = family.tables.iter().map(|at| TABLES[*at]);
+        let read = tables.map(|(table, text)| syntax::read_family(table, text, name));
+        read.flat_map(well_formed).collect()
+    })
+}
+
+/// The instructions of a family, and the tables that have them.
+#[derive(Default)]
+struct Family {
+    tables: Vec<usize>,
+    instructions: OnceLock<Vec<Instruction>>,
+}
+
+fn well_formed<T>(read: Result<T, String>) -> T {
+    // The tables are a part of this crate, and a test reads each of them.
+    read.expect("the tables of instructions are well-formed")
 }
 
 /// Words that TVM 0.27 writes as one name although the PTX ISA separates them with dots: `T.ptx.shfl_sync.idx.b32`.

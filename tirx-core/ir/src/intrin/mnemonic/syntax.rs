@@ -36,6 +36,8 @@
 //! token; `#slot.1` the second one; -1 where the slot is empty), `name=@type` (the dtype of a register of that type), `name=slot{token:value,*:value}`
 //! (by a table), `a|1` (the operand, or the number where it is not there), `a+b` (the operands of both), `a&b` (the token that both have), and conditions: `&slot` (it must be filled), `&half`, `&small`.
 
+use std::borrow::Cow;
+
 pub use super::counts::Count;
 use crate::intrin::Arch;
 
@@ -142,15 +144,56 @@ pub struct RowCall {
 /// # Errors
 /// What is malformed, and where.
 pub fn read(table: &str, text: &'static str) -> Result<Vec<Instruction>, String> {
-    let mut reader = Reader::default();
     let mut out = Vec::new();
-    let lines: Vec<&'static str> = text.lines().collect();
-    let mut at = 0;
-    while at < lines.len() {
-        let number = at + 1;
-        let place = format!("{table}.ptx:{number}");
-        let line = lines[at];
-        at += 1;
+    each_line(table, text, |reader, parts, place| {
+        reader.instruction(parts, place, |_| true, &mut out)
+    })?;
+    Ok(out)
+}
+
+/// Reads the instructions of one family from a table.
+///
+/// # Errors
+/// What is malformed, and where.
+pub(super) fn read_family(table: &str, text: &'static str, family: &str) -> Result<Vec<Instruction>, String> {
+    let mut out = Vec::new();
+    each_line(table, text, |reader, parts, place| {
+        if !reader.first_words(parts[0])?.iter().any(|word| word == family) {
+            return Ok(());
+        }
+        reader.instruction(parts, place, |word| word == family, &mut out)
+    })?;
+    Ok(out)
+}
+
+/// The families that a table has instructions of, in its order.
+///
+/// # Errors
+/// What is malformed, and where.
+pub(super) fn families(table: &str, text: &'static str) -> Result<Vec<Cow<'static, str>>, String> {
+    let mut out: Vec<Cow<'static, str>> = Vec::new();
+    each_line(table, text, |reader, parts, _| {
+        for word in reader.first_words(parts[0])? {
+            if out.last() != Some(&word) {
+                out.push(word);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Calls a function with each line of syntax, the lines that continue it, and its number.
+fn each_line(
+    table: &str,
+    text: &'static str,
+    mut line_of_syntax: impl FnMut(&Reader, &[&'static str], Place) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut reader = Reader::default();
+    let mut lines = text.lines().zip(1..).peekable();
+    let mut parts = Vec::new();
+    while let Some((line, number)) = lines.next() {
+        let place = Place { table, line: number };
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
@@ -160,14 +203,27 @@ pub fn read(table: &str, text: &'static str) -> Result<Vec<Instruction>, String>
             continue;
         }
         // A row, or more operands, on the lines that follow.
-        let mut parts = vec![line];
-        while at < lines.len() && lines[at].starts_with("    ") {
-            parts.push(lines[at].trim());
-            at += 1;
+        parts.clear();
+        parts.push(line);
+        while let Some((more, _)) = lines.next_if(|(more, _)| more.starts_with("    ")) {
+            parts.push(more.trim());
         }
-        reader.instruction(&parts, &place, &mut out).map_err(wrong)?;
+        line_of_syntax(&reader, &parts, place).map_err(wrong)?;
     }
-    Ok(out)
+    Ok(())
+}
+
+/// Where a line is, as text: `memory.ptx:12`.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    table: &'a str,
+    line: usize,
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.ptx:{}", self.table, self.line)
+    }
 }
 
 /// What the lines so far have defined.
@@ -255,10 +311,23 @@ impl Reader {
         Ok(out)
     }
 
+    /// The families that a line is of: its first word, or the words that a first slot has.
+    fn first_words(&self, line: &'static str) -> Result<Vec<Cow<'static, str>>, String> {
+        if !line.starts_with('<') {
+            return Ok(line.split(['.', ' ', '{']).take(1).map(Cow::Borrowed).collect());
+        }
+        let end = line.find('>').ok_or("`>` is missing")?;
+        let slots = self.slots(&line[..=end])?;
+        let words = slots.into_iter().flat_map(|slot| slot.tokens);
+        Ok(words.map(Cow::Owned).collect())
+    }
+
+    /// The instructions of a line, those of the families that are wanted.
     fn instruction(
         &self,
         lines: &[&'static str],
-        place: &str,
+        place: Place,
+        wanted: impl Fn(&str) -> bool,
         out: &mut Vec<Instruction>,
     ) -> Result<(), String> {
         let (mnemonic, first) = split_mnemonic(lines[0]);
@@ -283,7 +352,7 @@ impl Reader {
             let Some((family, slots)) = slots.split_first() else {
                 return Err("a mnemonic has a first word".into());
             };
-            for word in &family.tokens {
+            for word in family.tokens.iter().filter(|word| wanted(word)) {
                 // The words of a family are few, and live as long as the table.
                 let family: &'static str = Box::leak(word.clone().into_boxed_str());
                 out.push(Instruction {
@@ -631,6 +700,22 @@ mod tests {
             let table = read(name, text).unwrap_or_else(|message| panic!("{message}"));
             assert!(!table.is_empty(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_family_read_alone_is_that_of_the_tables() {
+        let key = |i: &Instruction| format!("{i:?}");
+        let all = super::super::instructions();
+        for name in all
+            .iter()
+            .map(|i| i.family)
+            .collect::<std::collections::BTreeSet<_>>()
+        {
+            let of_all: Vec<String> = all.iter().filter(|i| i.family == name).map(key).collect();
+            let alone: Vec<String> = super::super::family(name).iter().map(key).collect();
+            assert_eq!(alone, of_all, "{name}");
+        }
+        assert!(super::super::family("nothing").is_empty());
     }
 
     #[test]
