@@ -21,6 +21,9 @@ use crate::ir::{BinOp, DType, Expr, ExprKind};
 /// Deepest nesting of rules applied to the result of a rule.
 const DEEPEST: u32 = 8;
 
+/// Nodes of an arm of a choice that are looked at before the choice's condition is learned.
+const SMALL: u32 = 16;
+
 /// Which simplifier is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -184,9 +187,18 @@ impl Analyzer {
         if condition.dtype != DType::BOOL {
             return (self.visit(t, mode), self.visit(f, mode));
         }
-        let t2 = self.with_constraint(condition, |a| a.visit(t, mode));
-        let otherwise = self.negate(condition.clone(), Mode::Rewrite);
-        let f2 = self.with_constraint(&otherwise, |a| a.visit(f, mode));
+        // Learning a condition costs more than all else here, and a mask chooses between values that it says nothing about.
+        let t2 = match is_beyond_conditions(t) {
+            true => self.visit(t, mode),
+            false => self.with_constraint(condition, |a| a.visit(t, mode)),
+        };
+        let f2 = match is_beyond_conditions(f) {
+            true => self.visit(f, mode),
+            false => {
+                let otherwise = self.negate(condition.clone(), Mode::Rewrite);
+                self.with_constraint(&otherwise, |a| a.visit(f, mode))
+            }
+        };
         (t2, f2)
     }
 
@@ -543,5 +555,23 @@ fn fold_call(op: Op, args: &[Expr], dtype: DType) -> Option<Expr> {
         (Op::BitwiseOr | Op::BitwiseXor | Op::ShiftLeft | Op::ShiftRight, _, Some(0)) => Some(a.clone()),
         (Op::BitwiseOr | Op::BitwiseXor, Some(0), _) => Some(b.clone()),
         _ => None,
+    }
+}
+
+/// Whether no condition can change what a value is simplified to: constants, and floats that are made of floats.
+/// Conditions are facts about integers and truth values.
+fn is_beyond_conditions(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Int(_) | ExprKind::Float(_) => true,
+        ExprKind::Var(_) => e.dtype.is_floating(),
+        ExprKind::BufferLoad {
+            indices,
+            predicate: None,
+            ..
+        } => e.dtype.is_floating() && indices.iter().all(|index| index.as_int().is_some()),
+        ExprKind::Binary(_, a, b) if e.dtype.is_floating() && e.size() <= SMALL => {
+            is_beyond_conditions(a) && is_beyond_conditions(b)
+        }
+        _ => false,
     }
 }
