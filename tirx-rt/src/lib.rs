@@ -101,6 +101,16 @@ macro_rules! call_raw {
 }
 
 /// In generated code: the number of what it expects of this crate. See `CONTRACT` of `tirx-build`.
+///
+/// ```
+/// tirx_rt::generated_contract!(1);
+/// ```
+///
+/// Code of another release, older or newer, does not compile:
+///
+/// ```compile_fail
+/// tirx_rt::generated_contract!(0);
+/// ```
 #[doc(hidden)]
 #[macro_export]
 macro_rules! generated_contract {
