@@ -1,9 +1,11 @@
 """Runs kernels of the public library on the simulator and compares with NumPy.
 
     public_kernels.py CHECKOUT TIRX [WORD...]
+    public_kernels.py CHECKOUT TIRX --list
     public_kernels.py --history CHECKOUT TIRX [WORD...]
 
-TIRX is the `cargo-tirx` executable. Each case is one small configuration of a family; a word selects cases by name. Prints
+TIRX is the `cargo-tirx` executable. Each case is one small configuration of a family; a word selects cases by name, and
+`=MODULE<tab>NAME` is one case; `--list` prints these. Prints
 a line a case: the module, the name, the result and its details, separated by tabs. The result is `right`, `wrong` (with the
 largest difference) or `reported` (with the first line of what the simulator reported, and whether the values are right if it
 goes on after its findings, or without the check of races).
@@ -22,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 CASES = {}
+LIMIT = 3600  # seconds of a run
 
 
 def case(name):
@@ -503,7 +506,10 @@ def run_once(checkout, tirx, this, folder, options):
             np.save(folder / f"{name}.npy", np.full(expected.shape, 77, expected.dtype))
             command += ["--arg", f"{name}={folder / name}.npy"]
         command += ["--out", f"{name}={folder / name}.out.npy"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True)
+    try:
+        done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return "not ended", f"after {LIMIT} s"
     if done.returncode != 0:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         first = next((at for at, line in enumerate(lines) if line.startswith("error")), 0)
@@ -575,7 +581,13 @@ def main():
     checkout, tirx, words = Path(arguments[0]), arguments[1], arguments[2:]
     if "--history" in sys.argv:
         return history(checkout, tirx, words)
-    for module, name, result, details, seconds in cases(checkout, tirx, lambda n: not words or any(w in n for w in words)):
+    if words == ["--list"]:
+        for name, make in CASES.items():
+            print(f"{make().module}\t{name}")
+        return
+    exact = {word.partition("\t")[2] for word in words if word.startswith("=")}
+    wanted = lambda name: not words or name in exact or any(word in name for word in words if not word.startswith("="))
+    for module, name, result, details, seconds in cases(checkout, tirx, wanted):
         print(f"{module}\t{name}\t{result}\t{details} ({seconds:.0f} s)", flush=True)
 
 

@@ -1,6 +1,7 @@
 """Kernels of the public library in the language of TVM 0.27, run on the simulator by the library's own tests.
 
-public_library.py CHECKOUT TIRX [WORD...]; TIRX is the `cargo-tirx` executable, a word selects cases by name. Needs PyTorch (the CPU is
+public_library.py CHECKOUT TIRX [WORD...]; TIRX is the `cargo-tirx` executable, a word selects cases by name, and
+`=MODULE<tab>NAME` is one case; `--list` prints these. Needs PyTorch (the CPU is
 enough) and apache-tvm 0.27, which the library imports. Prints a line a case: module, name, result and details, separated by tabs.
 
 The library's tests make data on the GPU, compile a kernel, launch it and compare with references. Here tensors are on the CPU
@@ -20,6 +21,7 @@ import numpy as np
 import torch
 
 CASES = {}
+LIMIT = 3600  # seconds of a run
 
 
 def case(module, name, **config):
@@ -34,6 +36,10 @@ def case(module, name, **config):
 
 class Reported(Exception):
     """The simulator reported something."""
+
+
+class NotEnded(Exception):
+    """A run takes longer than is waited for."""
 
 
 class Kernel:
@@ -55,7 +61,10 @@ class Kernel:
                     command += ["--arg", f"{number}={folder}/{number}.npy", "--out", f"{number}={folder}/{number}.out.npy"]
                 elif value is not None:
                     command += ["--scalar", f"{number}={value}"]
-            done = subprocess.run(command, capture_output=True, text=True)
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+            except subprocess.TimeoutExpired:
+                raise NotEnded(f"after {LIMIT} s") from None
             if done.returncode != 0:
                 lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
                 lines = [line for line in lines if not line.startswith("warning")]
@@ -335,8 +344,6 @@ for name in KDA:
     case(f"flashinfer/kda/{name}.py", "")(smallest)
 
 
-
-
 def topk(library, config):
     """Any k largest are right where values are equal: the library's comparison knows."""
 
@@ -417,7 +424,11 @@ def main():
     sys.path.insert(0, str(CHECKOUT))
     stand_in_for_the_gpu()
     for name, (module, config, test) in CASES.items():
-        if words and not any(word in name for word in words):
+        case = f"{module}\t{name.removeprefix(module).strip()}"
+        if words == ["--list"]:
+            print(case)
+            continue
+        if words and not any(case == word[1:] if word.startswith("=") else word in name for word in words):
             continue
         start = time.time()
         with OnCpu():
@@ -427,11 +438,13 @@ def main():
                 result, details = "right", ""
             except Reported as report:
                 result, details = "reported", str(report)
+            except NotEnded as error:
+                result, details = "not ended", str(error)
             except AssertionError as error:
                 result, details = "wrong", " ".join(str(error).split())[:300]
             except Exception as error:  # a defect of the case, which must not hide the others
                 result, details = "not run", f"{type(error).__name__}: {error}"
-        print(f"{module}\t{name.removeprefix(module).strip()}\t{result}\t{details} ({time.time() - start:.0f} s)", flush=True)
+        print(f"{case}\t{result}\t{details} ({time.time() - start:.0f} s)", flush=True)
 
 
 main()

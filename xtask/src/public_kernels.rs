@@ -13,8 +13,10 @@
 //! | `--out DIR` | writes `MODULE-LABEL.cu` there |
 //! | `--nvcc NVCC` | nvcc compiles the texts of each module's first configuration |
 //! | `--simulate PYTHON` | runs `xtask/python/public_kernels.py` (0.27: `public_library.py`) by a Python with NumPy (and PyTorch): small configurations on the simulator |
+//! | `--log FILE` | keeps the results of the simulator in a file, and runs only what has none there |
+//! | `--tirx PROGRAM` | the `cargo-tirx` that runs them; without it one is built in release |
 //!
-//! With the last two it prints the table of `docs/developing/public-kernels.md`.
+//! With `--nvcc` and `--simulate` it prints the table of `docs/developing/public-kernels.md`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -46,6 +48,8 @@ struct Wanted {
     out: Option<PathBuf>,
     nvcc: Option<PathBuf>,
     python: Option<PathBuf>,
+    log: Option<PathBuf>,
+    tirx: Option<PathBuf>,
 }
 
 impl Wanted {
@@ -61,13 +65,15 @@ impl Wanted {
                 "--out" => wanted.out = Some(args.next().ok_or("--out needs a folder")?.into()),
                 "--nvcc" => wanted.nvcc = Some(args.next().ok_or("--nvcc needs a program")?.into()),
                 "--simulate" => wanted.python = Some(args.next().ok_or("--simulate needs a Python")?.into()),
+                "--log" => wanted.log = Some(args.next().ok_or("--log needs a file")?.into()),
+                "--tirx" => wanted.tirx = Some(args.next().ok_or("--tirx needs a program")?.into()),
                 option if option.starts_with("--") => return Err(format!("unknown option {option}").into()),
                 word => words.push(word.to_string()),
             }
         }
         if words.is_empty() {
             return Err("usage: cargo xtask public-kernels CHECKOUT [WORD…] [--parse-only] [--errors] [--first] [--out DIR] [--nvcc NVCC] \
-                        [--simulate PYTHON]"
+                        [--simulate PYTHON] [--log FILE] [--tirx PROGRAM]"
                 .into());
         }
         wanted.checkout = words.remove(0).into();
@@ -270,27 +276,67 @@ fn taken_by(nvcc: &Path, texts: &[String]) -> Result<String> {
     })
 }
 
-/// What the simulator makes of the small configurations, by module.
+/// What the simulator makes of the small configurations, by module. Each is a process of its own, and its result is kept where a
+/// log is named, so that a run that was cut off goes on where it was.
 fn simulate(wanted: &Wanted, python: &Path) -> Result<BTreeMap<String, String>> {
-    run(&mut cargo(["build", "--release", "-p", "cargo-tirx"]))?;
-    let own = std::env::current_exe()?;
-    let profiles = own
-        .ancestors()
-        .nth(2)
-        .ok_or("this program lies in no target folder")?;
+    let tirx = match &wanted.tirx {
+        Some(program) => program.clone(),
+        None => {
+            run(&mut cargo(["build", "--release", "-p", "cargo-tirx"]))?;
+            let own = std::env::current_exe()?;
+            let profiles = own.ancestors().nth(2);
+            profiles
+                .ok_or("this program lies in no target folder")?
+                .join("release/cargo-tirx")
+        }
+    };
     // The library in the language of 0.27 has tests that make their own data and references.
     let script = match wanted.checkout.join("tirx_kernels/basic").is_dir() {
         true => "xtask/python/public_library.py",
         false => "xtask/python/public_kernels.py",
     };
-    let lines = output(
-        Command::new(python)
+    let asked = |words: &[&str]| {
+        let mut command = Command::new(python);
+        command
             .arg(crate::root().join(script))
             .arg(&wanted.checkout)
-            .arg(profiles.join("release/cargo-tirx")),
-    )?;
+            .arg(&tirx)
+            .args(words);
+        output(&mut command)
+    };
+    let mut log = match &wanted.log {
+        Some(path) => std::fs::read_to_string(path).unwrap_or_default(),
+        None => String::new(),
+    };
+    for case in asked(&["--list"])?.lines() {
+        let done = log.lines().any(|line| line.starts_with(&format!("{case}\t")));
+        let (module, name) = case.split_once('\t').unwrap_or((case, ""));
+        let of_words =
+            wanted.words.is_empty() || wanted.words.iter().any(|word| module.contains(word.as_str()));
+        if done || !of_words {
+            continue;
+        }
+        // A script that fails is a result, too: the others go on.
+        let line = match asked(&[&format!("={case}")]) {
+            Ok(said) => said
+                .lines()
+                .find(|line| line.starts_with(case))
+                .map(str::to_string),
+            Err(error) => Some(format!("{case}\tnot run\t{}", first_line(&error.to_string()))),
+        };
+        let line = line.unwrap_or_else(|| format!("{case}\tnot run\t"));
+        eprintln!(
+            "{module} {name}: {}",
+            line.trim_start_matches(case).trim().replace('\t', ", ")
+        );
+        log.push_str(&line);
+        log.push('\n');
+        if let Some(path) = &wanted.log {
+            std::fs::write(path, &log).map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+    }
     let mut simulated: BTreeMap<String, String> = BTreeMap::new();
-    for line in lines.lines() {
+    for line in log.lines() {
         let mut fields = line.split('\t');
         let (Some(module), Some(name), Some(result)) = (fields.next(), fields.next(), fields.next()) else {
             continue;
@@ -299,6 +345,7 @@ fn simulate(wanted: &Wanted, python: &Path) -> Result<BTreeMap<String, String>> 
         if !runs.is_empty() {
             runs.push_str("; ");
         }
+        let name = if name.is_empty() { "its test" } else { name };
         runs.push_str(&format!("{name}: {result}"));
     }
     Ok(simulated)
