@@ -5,6 +5,8 @@
 //! the primitive means alone: no layout, no thread and no vector takes part. Values are small integers, which every
 //! dtype holds exactly.
 
+mod engines;
+
 use std::fmt::Write;
 
 use half::{bf16, f16};
@@ -21,6 +23,8 @@ pub struct TileProgram {
     pub arguments: Vec<(String, Argument)>,
     /// The tensors afterwards.
     pub expected: Vec<Vec<u8>>,
+    /// The architecture that it needs; `None` for any.
+    pub arch: Option<&'static str>,
 }
 
 const DTYPES: [DType; 8] = [
@@ -143,9 +147,12 @@ struct Builder {
     body: String,
 }
 
-/// The program of a seed.
+/// The program of a seed; one of five is of engines and tensor cores.
 pub fn generate(seed: u64) -> TileProgram {
     let mut random = Random::new(seed);
+    if seed.is_multiple_of(5) {
+        return engines::generate(&mut random);
+    }
     let threads = *random.pick(&[32usize, 64, 128, 256]);
     let rows = threads * *random.pick(&[1usize, 1, 2]) / *random.pick(&[1usize, 2, 4]);
     // Now and then the threads do not divide the elements.
@@ -216,6 +223,7 @@ pub fn generate(seed: u64) -> TileProgram {
         text,
         arguments: arguments.iter().map(argument).collect(),
         expected: builder.arrays[..2].iter().map(Array::contents).collect(),
+        arch: None,
     }
 }
 

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | WORD | only the modules whose path holds the word |
 //! | `--parse-only` | no passes and no CUDA text: what the front end accepts |
-//! | `--errors` | every error in full |
+//! | `--errors` | every error in full, and the warnings about modules that compile |
 //! | `--first` | only the first configuration of each module |
 //! | `--out DIR` | writes `MODULE-LABEL.cu` there |
 //! | `--nvcc NVCC` | nvcc compiles the texts of each module's first configuration |
@@ -227,6 +227,12 @@ fn try_config(
     }
     for (number, kernel) in built.into_iter().enumerate() {
         let compiled = compile(kernel.module, &Settings::new(ARCH)).map_err(|e| e.to_string())?;
+        if wanted.errors {
+            compiled
+                .warnings
+                .iter()
+                .for_each(|warning| eprintln!("{}", warning.text));
+        }
         if let Some(folder) = &wanted.out {
             let path = folder.join(format!("{name}-{number}.cu"));
             std::fs::create_dir_all(folder)

@@ -128,6 +128,11 @@ pub fn of_threads() -> impl Iterator<Item = (&'static AxisRow, i128)> {
     AXES.iter().filter_map(|row| Some((row, row.threads()?)))
 }
 
+/// The axes that number threads of a level, or groups of them within it, each with the threads of a step.
+pub fn within(level: Level) -> impl Iterator<Item = (&'static AxisRow, i128)> {
+    of_threads().filter(move |(row, _)| row.levels().is_some_and(|(_, whole)| whole <= level))
+}
+
 /// The names of all axes.
 pub fn names() -> impl Iterator<Item = &'static str> {
     AXES.iter().map(|row| row.name)
@@ -223,6 +228,8 @@ mod tests {
         );
         assert_eq!((row("wgid").threads(), row("wgid").steps()), (Some(128), None));
         assert_eq!((row("cbx").threads(), row("m").threads()), (None, None));
+        let names: Vec<_> = within(Level::Warpgroup).map(|(row, _)| row.name).collect();
+        assert_eq!(names, ["laneid", "tid_in_wg", "wid_in_wg"]);
         assert!(is_hardware(&Axis("cbx".into())) && !is_hardware(&Axis("TCol".into())));
     }
 }

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::intrin::Op;
 use crate::ir::{BinOp, ExecScope, Expr, ExprKind, ScopeIdKind, Var, Visitor};
+use crate::layout::axes::{self, Level};
 
 /// A warp's lanes.
 pub(super) const LANES: i128 = 32;
@@ -317,10 +318,11 @@ impl Active {
 
     /// Whether every thread of the scope is active; otherwise the axis that is narrowed and its range.
     pub(super) fn is_full(self, scope: ExecScope, threads: i128) -> Result<(), String> {
-        let narrowed = |axis: &str, range: Range, whole: i128| {
+        let narrowed = |unit: Level, of: Level, range: Range, whole: i128| {
             if range == Range::whole(whole) {
                 return Ok(());
             }
+            let axis = axes::numbering(unit, of).map_or("an axis", |row| row.name);
             Err(format!("{axis} narrowed to {range} vs full [0, {whole})"))
         };
         // An empty active set needs no check.
@@ -328,7 +330,7 @@ impl Active {
             return Ok(());
         }
         self.is_whole(scope)?;
-        narrowed("laneid", self.lanes, LANES.min(threads))?;
+        narrowed(Level::Thread, Level::Warp, self.lanes, LANES.min(threads))?;
         match scope {
             ExecScope::Thread | ExecScope::Warp => Ok(()),
             ExecScope::Warpgroup => {
@@ -342,10 +344,10 @@ impl Active {
                     first: Some(first % WARPS),
                     count: self.warps.count,
                 };
-                narrowed("wid_in_wg", part, WARPS)
+                narrowed(Level::Warp, Level::Warpgroup, part, WARPS)
             }
             ExecScope::Cta | ExecScope::Cluster => {
-                narrowed("warpid", self.warps, (threads + LANES - 1) / LANES)
+                narrowed(Level::Warp, Level::Cta, self.warps, (threads + LANES - 1) / LANES)
             }
         }
     }

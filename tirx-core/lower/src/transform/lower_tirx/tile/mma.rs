@@ -22,7 +22,7 @@ use super::variant::{Decline, Emits, Explanation, Plan, Predicate, Variant};
 use crate::arith::fold;
 use crate::intrin::{Arch, Op};
 use crate::ir::{Buffer, BufferRegion, DType, ExecScope, Expr, ExprKind, TileOp};
-use crate::layout::axes;
+use crate::layout::axes::Level;
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::Gemm],
@@ -75,28 +75,10 @@ impl Matrix {
         if places.extents.len() != 2 {
             return Err(format!("{name} is not a matrix of two dimensions").into());
         }
-        let known = |axis: &str| axes::named(axis).is_some_and(|row| row.threads().is_some());
-        if let Some(axis) = places.axes().find(|a| !a.is_memory() && !known(&a.0)) {
-            return Err(format!("{name} has the axis {}, which numbers no threads", axis.0).into());
-        }
-        let memory = places.tables("m");
-        let mut both: Vec<Vec<(i128, i128)>> = memory
-            .into_iter()
-            .map(|table| table.into_iter().map(|place| (0, place)).collect())
-            .collect();
-        for (axis, step) in axes::of_threads().map(|(row, threads)| (row.name, threads)) {
-            if !places.first(axis).is_int(0) || !places.copies(axis).is_empty() {
-                return Err(format!(
-                    "the region of {name} begins in the middle of the axis {axis}, or has copies on it"
-                )
-                .into());
-            }
-            for (sums, table) in both.iter_mut().zip(places.tables(axis)) {
-                sums.iter_mut()
-                    .zip(table)
-                    .for_each(|(sum, place)| sum.0 += place * step);
-            }
-        }
+        let threads = places.threads(Level::Cta, name)?;
+        let pairs = |(threads, memory): (Vec<i128>, Vec<i128>)| threads.into_iter().zip(memory).collect();
+        let mut both: Vec<Vec<(i128, i128)>> =
+            threads.into_iter().zip(places.tables("m")).map(pairs).collect();
         if turned {
             both.reverse();
         }

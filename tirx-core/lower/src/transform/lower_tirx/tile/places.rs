@@ -9,6 +9,7 @@
 use super::build::layout_of;
 use super::context::Context;
 use crate::ir::{BufferRegion, Expr};
+use crate::layout::axes::{self, Level};
 use crate::layout::{Axis, LayoutAlgebra, Swizzle, TileAlgebra, TileLayout};
 
 /// The places of a region's elements.
@@ -72,6 +73,40 @@ impl Places {
         on.filter_map(|i| i.extent.as_int().zip(i.stride.as_int()))
             .filter(|(extent, _)| *extent != 1)
             .collect()
+    }
+
+    /// The numbers of the threads that hold elements, as terms for each dimension: threads of a warpgroup, say. `name` is
+    /// the buffer's.
+    ///
+    /// # Errors
+    /// Elements lie on another axis than those of the threads of `whole`, are repeated, or begin in the middle of one.
+    pub(super) fn threads(&self, whole: Level, name: &str) -> Result<Tables, String> {
+        let known = |axis: &Axis| axes::within(whole).any(|(row, _)| row.name == &*axis.0);
+        if let Some(axis) = self.axes().find(|a| !a.is_memory() && !known(a)) {
+            let axes: Vec<&str> = axes::within(whole).map(|(row, _)| row.name).collect();
+            return Err(format!(
+                "{name} has the axis {}; the threads of a {} are on {}",
+                axis.0,
+                whole.name(),
+                axes.join(", ")
+            ));
+        }
+        let mut sums: Tables = self.extents.iter().map(|e| vec![0; *e as usize]).collect();
+        for (row, threads) in axes::within(whole) {
+            let axis = row.name;
+            if !self.first(axis).is_int(0) {
+                return Err(format!(
+                    "the region of {name} begins in the middle of the axis {axis}"
+                ));
+            }
+            if !self.copies(axis).is_empty() {
+                return Err(format!("{name} is repeated over the axis {axis}"));
+            }
+            for (sum, place) in sums.iter_mut().flatten().zip(self.tables(axis).iter().flatten()) {
+                *sum += place * threads;
+            }
+        }
+        Ok(sums)
     }
 
     /// The terms of places on an axis.

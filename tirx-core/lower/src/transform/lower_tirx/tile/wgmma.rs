@@ -30,6 +30,7 @@ use crate::ir::{
     BinOp, Buffer, BufferNode, BufferRegion, DType, ExecScope, Expr, Stmt, StmtKind, TileOp, Var,
 };
 use crate::layout::apply::binary;
+use crate::layout::axes::Level;
 use crate::source::Span;
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
@@ -110,29 +111,7 @@ impl Fragments {
             )
             .into());
         }
-        /// The axes that number the threads of a warpgroup, with the threads of a step.
-        const AXES: [(&str, i128); 3] = [("laneid", 1), ("wid_in_wg", 32), ("tid_in_wg", 1)];
-        if let Some(axis) = places
-            .axes()
-            .find(|a| !a.is_memory() && AXES.iter().all(|(known, _)| **known != *a.0))
-        {
-            return Err(format!(
-                "{name} is spread over the axis {}, which numbers no threads of a warpgroup",
-                axis.0
-            )
-            .into());
-        }
-        let mut threads = [vec![0; rows as usize], vec![0; columns as usize]];
-        for (axis, step) in AXES {
-            if !places.first(axis).is_int(0) || !places.copies(axis).is_empty() {
-                return Err(format!("the region of {name} begins in the middle of the axis {axis}").into());
-            }
-            for (sum, table) in threads.iter_mut().zip(places.tables(axis)) {
-                sum.iter_mut()
-                    .zip(table)
-                    .for_each(|(sum, place)| *sum += place * step);
-            }
-        }
+        let threads = places.threads(Level::Warpgroup, name)?;
         let memory = places.tables("m");
         let of_row = |i: usize| (i as i128) % ROWS;
         // The first row, and the first column, of the register that has a given one.

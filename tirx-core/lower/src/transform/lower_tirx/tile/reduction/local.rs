@@ -22,6 +22,7 @@ use super::{Accumulator, Reduction, lanes};
 use crate::arith::fold;
 use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileOp};
 use crate::layout::apply::binary;
+use crate::layout::axes;
 use crate::layout::{Iter, Layout, TileAlgebra, TileLayout};
 
 pub(super) fn reachable(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
@@ -303,14 +304,16 @@ fn layout_that_works(reduction: &Reduction, spread: &[Iter]) -> String {
 fn lanes_of(iters: &[Iter]) -> Result<Vec<i128>, String> {
     let mut masks = Vec::new();
     for iter in iters.iter().filter(|i| Held::is_thread(i) && !i.extent.is_int(1)) {
-        let axis = &iter.axis.0;
+        let axis = &iter.axis;
         let (Some(extent), Some(stride)) = (iter.extent.as_int(), iter.stride.as_int()) else {
             return Err("an extent or a stride over threads is not constant".to_string());
         };
-        let within_a_warp = ["laneid", "tid_in_wg", "tx"].contains(&&**axis) && extent * stride <= 32;
+        let counts_threads = axes::of(axis).and_then(|row| row.threads()) == Some(1);
+        let within_a_warp = counts_threads && extent * stride <= 32;
         if !within_a_warp {
             return Err(format!(
-                "a reduced dimension is spread over the axis {axis} beyond a warp"
+                "a reduced dimension is spread over the axis {} beyond a warp",
+                axis.0
             ));
         }
         if extent.count_ones() != 1 || stride.count_ones() != 1 {

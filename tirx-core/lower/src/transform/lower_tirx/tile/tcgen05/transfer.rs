@@ -22,6 +22,7 @@ use super::super::variant::{Completion, Decline, Emits, Explanation, Plan, Predi
 use super::memory::{CELL, TensorMemory};
 use crate::intrin::Op;
 use crate::ir::{Buffer, BufferNode, BufferRegion, DType, ExecScope, Expr, Stmt, StmtKind, TileOp};
+use crate::layout::axes::Level;
 
 pub(super) const VARIANT: Variant = Variant {
     ops: &[TileOp::CopyAsync],
@@ -181,7 +182,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let Some(first_lane) = fixed.filter(|lane| *lane % 16 == 0) else {
         return Err("the region does not begin at a lane known to be a multiple of 16".into());
     };
-    let (threads, registers) = holders(&places, name)?;
+    let (threads, registers) = (places.threads(Level::Warpgroup, name)?, places.tables("m"));
     let direct = cells_of(&memory, &threads, &registers, first_lane);
     let spread = || cells_of(&memory.spread()?, &threads, &registers, 0).ok();
     let found = match direct.map(|cells| (decompose(&cells, 32), cells)) {
@@ -236,40 +237,6 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
         first,
         steps,
     }))
-}
-
-/// A number for each coordinate: rows of columns.
-type Table = Vec<Vec<i128>>;
-
-/// The thread and the register place of each coordinate, as tables: threads of the warpgroup, elements of a thread.
-fn holders(places: &Places, name: &str) -> Result<(Table, Table), String> {
-    const AXES: [(&str, i128); 3] = [("tid_in_wg", 1), ("laneid", 1), ("wid_in_wg", LANES)];
-    if let Some(other) = places
-        .axes()
-        .find(|a| !a.is_memory() && !AXES.iter().any(|(known, _)| **known == *a.0))
-    {
-        return Err(format!(
-            "{name} has the axis {}; the threads of a warpgroup are on tid_in_wg, or laneid and wid_in_wg",
-            other.0
-        ));
-    }
-    let mut threads: Vec<Vec<i128>> = places.extents.iter().map(|e| vec![0; *e as usize]).collect();
-    for (axis, scale) in AXES {
-        if !places.first(axis).is_int(0) {
-            return Err(format!(
-                "the region of {name} begins in the middle of the axis {axis}"
-            ));
-        }
-        if !places.copies(axis).is_empty() {
-            return Err(format!("{name} is repeated over the axis {axis}"));
-        }
-        for (sum, table) in threads.iter_mut().zip(places.tables(axis)) {
-            for (sum, place) in sum.iter_mut().zip(table) {
-                *sum += place * scale;
-            }
-        }
-    }
-    Ok((threads, places.tables("m")))
 }
 
 /// Who holds what is in each cell, from the first one of the region on.
