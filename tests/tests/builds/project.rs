@@ -86,6 +86,12 @@ fn a_new_crate_runs() {
     assert!(success && out.starts_with("1 + 2 = 3 on "), "{out}{err}");
     let (success, out, err) = place.cargo("first-kernel", &["test"]);
     assert!(success, "{out}{err}");
+    let mut command = Command::new(command_line());
+    command
+        .args(["tirx", "test"])
+        .current_dir(place.path("first-kernel"));
+    let (success, out, err) = texts(command.output().unwrap());
+    assert!(success && out.contains("add"), "{out}{err}");
 }
 
 #[test]
